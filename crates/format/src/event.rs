@@ -1,0 +1,418 @@
+//! The stored events: what a trace holds, independent of how the kernel sent
+//! it (`tr-bpf`) and of how it is packed (the block codecs).
+//!
+//! # Glossary
+//! The words are the kernel's and the field's, used in this sense everywhere:
+//!
+//! - *task*: what the scheduler runs, a thread; named by its [`Tid`].
+//! - *process*: a thread group; named by its [`Tgid`], which is the tid of its
+//!   first thread (the *leader*) unless another thread has called `exec`.
+//! - *on-CPU*: switch-in to switch-out. *off-CPU*: switch-out to switch-in.
+//! - *run-queue latency*: from the waking (or from a preempted switch-out) to
+//!   the switch-in.
+//! - *preempted*: switched out while it could have gone on.
+//! - *prev_state*: the kernel's task state bits of the task that is switched
+//!   out; 0 is "running".
+//! - *comm*: the kernel's 15-byte task name. *argv*: the argument vector.
+//! - *rusage*: the kernel's own accounting of a task.
+//! - *stream*: the events of one ring, in the order in which they were written.
+
+use serde::{Deserialize, Serialize};
+
+/// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Ktime(pub u64);
+
+impl Ktime {
+    /// Nanoseconds from `earlier` to `self`; 0 when `earlier` is later.
+    pub fn since(self, earlier: Ktime) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+/// A task (thread) id as seen from the host's first pid namespace. 0 is the
+/// idle task, of which there is one for every CPU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tid(pub u32);
+
+impl Tid {
+    /// The idle task (`swapper`), one on every CPU.
+    pub const IDLE: Tid = Tid(0);
+}
+
+/// A process (thread group) id as seen from the host's first pid namespace.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Tgid(pub u32);
+
+/// A logical CPU's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CpuId(pub u16);
+
+/// A cgroup v2 id: the inode number of its directory in cgroupfs. 0 is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CgroupId(pub u64);
+
+/// The kernel's task name: up to 15 bytes, NUL padded, any bytes.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Comm(pub [u8; 16]);
+
+impl Comm {
+    /// From bytes; what does not fit in 15 bytes is cut.
+    pub fn new(name: &[u8]) -> Comm {
+        let mut comm = [0; 16];
+        for (to, from) in comm.iter_mut().take(15).zip(name.iter().take_while(|b| **b != 0)) {
+            *to = *from;
+        }
+        Comm(comm)
+    }
+
+    /// The name without its padding.
+    pub fn bytes(&self) -> &[u8] {
+        let end = self.0.iter().position(|b| *b == 0).unwrap_or(self.0.len());
+        self.0.get(..end).unwrap_or_default()
+    }
+}
+
+impl std::fmt::Debug for Comm {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Comm({:?})", String::from_utf8_lossy(self.bytes()))
+    }
+}
+
+/// Which ring an event came from. Events of one stream are stored in the order
+/// in which they were written, which is nearly but not always that of their
+/// times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Stream {
+    /// The scheduling events of one CPU ([`SchedEvent`]).
+    Cpu(CpuId),
+    /// Forks, execs, exits and the like, of all CPUs ([`LifeEvent`]).
+    Lifecycle,
+    /// What the recorder itself has to say ([`LifeEvent`]): clocks, losses,
+    /// progress, marks, tasks that were alive at the start.
+    Recorder,
+}
+
+/// One high-rate event of one CPU's stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SchedEvent {
+    /// When.
+    pub time: Ktime,
+    /// What.
+    pub kind: SchedKind,
+}
+
+/// The two shapes of high-rate events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SchedKind {
+    /// `sched_switch`: the CPU goes from `prev` to `next`.
+    Switch {
+        /// The task switched out.
+        prev: Tid,
+        /// The task switched in.
+        next: Tid,
+        /// `prev`'s raw state bits; see [`crate::meta::StateName`]. Preemption
+        /// is not folded in.
+        prev_state: u16,
+        /// `prev` was preempted: it could have gone on, whatever its state says.
+        preempt: bool,
+        /// `prev` has `in_iowait` set: an uninterruptible sleep is block I/O.
+        iowait: bool,
+    },
+    /// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`,
+    /// running on this CPU, makes `wakee` runnable.
+    ///
+    /// The CPU that the wakee will run on is not stored: at `sched_waking` the
+    /// kernel has not chosen it yet, and the next switch-in tells.
+    Waking {
+        /// The task that was running when the wake-up happened. With `irq` set
+        /// it is only the bystander that was interrupted.
+        waker: Tid,
+        /// The task that is woken.
+        wakee: Tid,
+        /// The wake-up came from an interrupt (timer, disk, network, IPI).
+        irq: bool,
+        /// The first wake-up of a new task.
+        new: bool,
+        /// With `new`: the parent will wait for this child's exec or exit (vfork).
+        vfork: bool,
+    },
+}
+
+/// One low-rate event: something happened to a task or to the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LifeEvent {
+    /// When.
+    pub time: Ktime,
+    /// On which CPU; `None` for what the recorder says by itself.
+    pub cpu: Option<CpuId>,
+    /// What.
+    pub kind: LifeKind,
+}
+
+/// The kinds of low-rate events.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LifeKind {
+    /// A new task.
+    Fork(Fork),
+    /// A successful exec.
+    Exec(Exec),
+    /// A task begins to exit. It runs on until its last switch-out.
+    Exit(Exit),
+    /// A task's last switch-out: the kernel's final figures for it.
+    Final(Final),
+    /// A task got another comm, other than by exec.
+    Rename(Rename),
+    /// A cgroup's path.
+    CgroupPath(CgroupPath),
+    /// A task was moved to another cgroup.
+    CgroupMove(CgroupMove),
+    /// A task that was alive when the recording began.
+    Snapshot(Snapshot),
+    /// Events of one stream that could not be recorded.
+    Lost(Lost),
+    /// The clocks, read together.
+    Clock(Clock),
+    /// Every ring was drained after this event's time: every event stamped and
+    /// committed before it stands in frames before this one.
+    Progress,
+    /// A point named by the user.
+    Mark(Mark),
+}
+
+/// `sched_process_fork`: a new task; a thread when `tgid` is the parent's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fork {
+    /// The task that called fork, vfork or clone.
+    pub parent_tid: Tid,
+    /// Its process.
+    pub parent_tgid: Tgid,
+    /// The new task.
+    pub tid: Tid,
+    /// Its process: itself, or for a thread the parent's.
+    pub tgid: Tgid,
+    /// The new task's `start_time` (`CLOCK_MONOTONIC`).
+    pub start_time: Ktime,
+    /// The new task's id in its own (innermost) pid namespace.
+    pub ns_tid: Tid,
+    /// Its cgroup.
+    pub cgroup: CgroupId,
+    /// Its name, inherited.
+    pub comm: Comm,
+}
+
+/// `sched_process_exec`: a program was replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exec {
+    /// The task, with its tid after the exec (the process's leader).
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// Its tid before: differs when a thread other than the leader called exec.
+    pub old_tid: Tid,
+    /// The new name.
+    pub comm: Comm,
+    /// What was executed, as given to `execve` (or the interpreter's script).
+    pub filename: Box<[u8]>,
+    /// The argument vector.
+    pub argv: Argv,
+    /// Its cgroup.
+    pub cgroup: CgroupId,
+}
+
+/// An argument vector as it lies in the process's memory: each argument with a
+/// NUL behind it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Argv {
+    /// The recorded bytes: all of them, or the first part.
+    pub bytes: Box<[u8]>,
+    /// The true length; larger than `bytes` when it was cut. `None`: the
+    /// memory could not be read, the arguments are unknown.
+    pub full_len: Option<u32>,
+}
+
+impl Argv {
+    /// From complete arguments.
+    pub fn from_args<I: IntoIterator<Item = B>, B: AsRef<[u8]>>(args: I) -> Argv {
+        let mut bytes = Vec::new();
+        for arg in args {
+            bytes.extend_from_slice(arg.as_ref());
+            bytes.push(0);
+        }
+        let full_len = u32::try_from(bytes.len()).ok();
+        Argv { bytes: bytes.into(), full_len }
+    }
+
+    /// The arguments, one by one; the last may be cut.
+    pub fn args(&self) -> impl Iterator<Item = &[u8]> {
+        let body = self.bytes.strip_suffix(b"\0").unwrap_or(&self.bytes);
+        let empty = self.bytes.is_empty();
+        body.split(|b| *b == 0).take(if empty { 0 } else { usize::MAX })
+    }
+
+    /// Whether a part is missing.
+    pub fn truncated(&self) -> bool {
+        self.full_len.is_none_or(|full| full as usize > self.bytes.len())
+    }
+}
+
+/// `sched_process_exit`: the task begins to exit; with the kernel's accounting
+/// of it so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Exit {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// The task's own raw `wait` status: code = status >> 8, signal = low 7
+    /// bits, 0x80 = core dumped.
+    pub status: u32,
+    /// It is the last living thread of its process.
+    pub group_dead: bool,
+    /// With `group_dead`: the process's raw `wait` status.
+    pub group_status: u32,
+    /// User time in ns, as sampled by the kernel.
+    pub utime: u64,
+    /// System time in ns, as sampled by the kernel.
+    pub stime: u64,
+    /// Exact run time in ns, up to the last scheduler update.
+    pub sum_exec_runtime: u64,
+    /// Voluntary context switches.
+    pub nvcsw: u64,
+    /// Involuntary context switches.
+    pub nivcsw: u64,
+    /// Minor page faults.
+    pub min_flt: u64,
+    /// Major page faults.
+    pub maj_flt: u64,
+    /// Largest resident set of the process in bytes; with `group_dead` only,
+    /// else 0.
+    pub max_rss: u64,
+    /// Bytes read from storage; `None` where the kernel does not count it.
+    pub read_bytes: Option<u64>,
+    /// Bytes written to storage; `None` where the kernel does not count it.
+    pub write_bytes: Option<u64>,
+}
+
+/// The last switch-out of a dead task: the kernel's final, exact figures.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Final {
+    /// The task.
+    pub tid: Tid,
+    /// Exact run time in ns, last switch-out included.
+    pub sum_exec_runtime: u64,
+    /// Voluntary context switches, the last one included.
+    pub nvcsw: u64,
+    /// Involuntary context switches.
+    pub nivcsw: u64,
+}
+
+/// `task_rename` other than by exec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rename {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// The new name.
+    pub comm: Comm,
+}
+
+/// What a cgroup id stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CgroupPath {
+    /// The cgroup.
+    pub id: CgroupId,
+    /// Its path from the root of the cgroup v2 hierarchy, starting with `/`.
+    pub path: Box<[u8]>,
+}
+
+/// `cgroup_attach_task`: a task moved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CgroupMove {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// Where to.
+    pub cgroup: CgroupId,
+}
+
+/// A task that was alive when the recording began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snapshot {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// The parent process.
+    pub parent_tgid: Tgid,
+    /// When it was started.
+    pub start_time: Ktime,
+    /// Its id in its own pid namespace.
+    pub ns_tid: Tid,
+    /// Its cgroup.
+    pub cgroup: CgroupId,
+    /// Its name.
+    pub comm: Comm,
+    /// Its arguments; empty for kernel threads and for tasks not followed.
+    pub argv: Argv,
+    /// Raw state bits at this event's time.
+    pub state: u16,
+    /// It was on a CPU at this event's time (with state 0: else it was runnable).
+    pub on_cpu: bool,
+    /// It is a kernel thread.
+    pub kthread: bool,
+    /// It is one of the tasks that the recording is about; the others are
+    /// only named, so that wakers have names.
+    pub followed: bool,
+    /// Exact run time in ns before the recording.
+    pub sum_exec_runtime: u64,
+}
+
+/// Events of one stream that could not be recorded. The event's time is the
+/// time of the first of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Which stream has the gap.
+    pub stream: Stream,
+    /// How many events; `None` when the number is not known.
+    pub count: Option<u64>,
+    /// The time of the last of them.
+    pub until: Ktime,
+    /// Why.
+    pub cause: LossCause,
+}
+
+/// Why events were lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum LossCause {
+    /// The ring was full.
+    RingFull,
+    /// The kernel did not run the program because it was already running on
+    /// that CPU.
+    Recursion,
+    /// The recorder could not write (disk full, closed pipe).
+    Output,
+    /// A task id was too large for the set of followed tasks.
+    FollowSet,
+    /// A frame of the file is damaged; said by the reader, never stored.
+    Damage,
+}
+
+/// The clocks, read at one moment; the event's time is `CLOCK_MONOTONIC`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Clock {
+    /// `CLOCK_BOOTTIME` in ns: its lead over the monotonic clock grows in suspend.
+    pub boot: u64,
+    /// `CLOCK_REALTIME` in ns since 1970.
+    pub real: u64,
+}
+
+/// A point in time named by the user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// Its name.
+    pub name: Box<[u8]>,
+}
