@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The kernel's types, as far as the tracer reads them.
+ *
+ * Kept by hand instead of a generated vmlinux.h: every field is named here
+ * because a program uses it, and CO-RE relocates each one against the running
+ * kernel's BTF. Offsets and sizes in this file therefore mean nothing; names
+ * and integer types do. A suffix ___x marks another kernel version's form of
+ * the same type.
+ */
+#ifndef TR_KERNEL_H
+#define TR_KERNEL_H
+
+typedef unsigned char __u8;
+typedef signed short __s16;
+typedef unsigned short __u16;
+typedef signed int __s32;
+typedef unsigned int __u32;
+typedef signed long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+/* include/uapi/linux/bpf.h: numbers of the user-space ABI. */
+enum {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum {
+	BPF_RB_NO_WAKEUP = 1,
+	BPF_RB_FORCE_WAKEUP = 2,
+};
+enum {
+	BPF_RB_AVAIL_DATA = 0,
+};
+
+/* include/linux/sched.h */
+#define TASK_UNINTERRUPTIBLE 0x0002
+#define TASK_DEAD 0x0080
+#define PF_KTHREAD 0x00200000
+#define SIGNAL_GROUP_EXIT 0x00000004
+
+#define TASK_COMM_LEN 16
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+struct pid_namespace;
+
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+struct css_set {
+	struct cgroup *dfl_cgrp;
+};
+
+struct mm_struct {
+	unsigned long arg_start;
+	unsigned long arg_end;
+};
+
+struct signal_struct {
+	atomic_t live;
+	unsigned int flags;
+	int group_exit_code;
+	unsigned long maxrss;
+};
+
+struct task_io_accounting {
+	__u64 read_bytes;
+	__u64 write_bytes;
+};
+
+struct sched_entity {
+	__u64 sum_exec_runtime;
+};
+
+struct linux_binprm {
+	const char *filename;
+};
+
+struct task_struct {
+	unsigned int __state;
+	unsigned int flags;
+	int on_cpu;
+	struct sched_entity se;
+	struct mm_struct *mm;
+	int exit_code;
+	unsigned int in_execve : 1;
+	unsigned int in_iowait : 1;
+	int pid;
+	int tgid;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct pid *thread_pid;
+	void *vfork_done;
+	__u64 utime;
+	__u64 stime;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	__u64 start_time;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	char comm[TASK_COMM_LEN];
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+	struct task_io_accounting ioac;
+};
+
+/* Before 5.14 (2f064a59a11f "sched: Change task_struct::state"). */
+struct task_struct___v5_13 {
+	long state;
+};
+
+/* x86 from 6.2 to 6.14 keeps the preemption count in here. */
+struct pcpu_hot {
+	int preempt_count;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+#pragma clang attribute pop
+
+#endif

@@ -1,0 +1,846 @@
+// SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+/*
+ * The tracer: scheduler and process events, stamped where they happen and put
+ * into rings. Nothing is aggregated here.
+ *
+ * Every program exists twice: as tp_btf, where the verifier knows the types of
+ * the arguments and fields are plain loads, and as raw_tp, where each field is
+ * a bpf_probe_read_kernel. The loader picks one. `btf` is a constant in each,
+ * so the other half of every branch is gone after compilation.
+ *
+ * Where a program runs with interrupts off (switch, waking, wakeup_new: the
+ * run queue lock or pi_lock is held) nothing on this CPU can come between its
+ * time stamp and its record. Records are built in the ring's own memory, never
+ * in per-CPU scratch: programs can be preempted on PREEMPT_LAZY kernels.
+ */
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include "events.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* ---- Settings, fixed before loading ---- */
+
+/* Position of sched_switch's arguments; the loader reads it from BTF because
+ * 5.18 moved it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
+const volatile __u32 switch_prev_arg = 1;
+/* Position of prev_state; 0: not an argument, read the task's own field. */
+const volatile __u32 switch_state_arg = 3;
+/* sched_process_exit has group_dead as its second argument (since 6.16). */
+const volatile bool exit_has_group_dead = false;
+/* Record every task, not only the followed ones. */
+const volatile bool follow_all = false;
+/* A ring with more bytes than this waiting wakes the recorder. */
+const volatile __u64 sched_half = 0;
+const volatile __u64 life_half = 0;
+const volatile __u32 argv_limit = 16384;
+/* The cgroup whose tasks are to be followed, or 0. */
+const volatile __u64 target_cgroup = 0;
+/* Count every attempt to emit, for checking that recorded + lost = emitted. */
+const volatile bool count_emitted = false;
+
+/* ---- Shared with user space ---- */
+
+struct account sched_account[MAX_CPUS];
+struct account life_account[MAX_CPUS];
+/* Tasks that the last snapshot pass has newly followed. */
+__u64 newly_followed;
+/* Tasks whose id did not fit into `followed`. */
+__u64 follow_overflow;
+
+/* Brings the wire structs into the object's BTF, where a test looks them up. */
+union wire_types {
+	struct wire_sched sched;
+	struct wire_lost lost;
+	struct wire_head head;
+	struct wire_fork fork;
+	struct wire_exec exec;
+	struct wire_exit exit;
+	struct wire_final final;
+	struct wire_rename rename;
+	struct wire_cgroup cgroup;
+	struct wire_life_lost life_lost;
+	struct wire_snapshot snapshot;
+} *wire_types;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096); /* set by the loader */
+} life_ring SEC(".maps");
+
+struct inner_ring {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+};
+
+/* One ring for each CPU; no ring, no scheduling events of that CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__array(values, struct inner_ring);
+} sched_rings SEC(".maps");
+
+/*
+ * The followed tasks: one byte for every possible tid, in pages. An array is
+ * never full and a look-up is a few instructions; the byte is cleared when the
+ * task is switched out for the last time, before its tid can be given anew.
+ */
+struct follow_page {
+	__u8 task[4096];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* set by the loader */
+	__type(key, __u32);
+	__type(value, struct follow_page);
+} followed SEC(".maps");
+
+/* Processes to follow from the start, as the recorder's pid namespace names
+ * them. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u32);
+} targets SEC(".maps");
+
+/* ---- Reading the kernel's structures ---- */
+
+#define FIELD(btf, p, field) ((btf) ? (p)->field : BPF_CORE_READ(p, field))
+
+static __always_inline __u32 task_state(bool btf, struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return FIELD(btf, task, __state);
+	return BPF_CORE_READ((struct task_struct___v5_13 *)task, state);
+}
+
+static __always_inline __u64 cgroup_id(struct cgroup *cgroup)
+{
+	return BPF_CORE_READ(cgroup, kn, id);
+}
+
+static __always_inline __u64 task_cgroup(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
+}
+
+/* A task's id in the pid namespace at `level`; the innermost when it is not
+ * that deep. */
+static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
+{
+	struct pid *pid = BPF_CORE_READ(task, thread_pid);
+	__u32 innermost = BPF_CORE_READ(pid, level);
+	__u32 nr = 0;
+
+	if (level > innermost)
+		level = innermost;
+	bpf_probe_read_kernel(&nr, sizeof(nr),
+			      (void *)pid + bpf_core_field_offset(struct pid, numbers) +
+				      level * bpf_core_type_size(struct upid) +
+				      bpf_core_field_offset(struct upid, nr));
+	return nr;
+}
+
+/* Kernel: the per-CPU preemption count. x86 has had it in three places. */
+extern int __preempt_count __ksym __weak;
+extern struct pcpu_hot pcpu_hot __ksym __weak;
+
+/* include/linux/preempt.h: bits of the preemption count. Bit 8 says that a
+ * softirq is being served; the other softirq bits only that they are disabled. */
+#define IN_INTERRUPT 0x00ff0100
+
+static __always_inline bool in_interrupt(void)
+{
+	if (bpf_core_type_exists(struct pcpu_hot) && bpf_ksym_exists(&pcpu_hot)) {
+		struct pcpu_hot *hot = bpf_this_cpu_ptr(&pcpu_hot);
+
+		if (bpf_core_field_exists(hot->preempt_count))
+			return hot->preempt_count & IN_INTERRUPT;
+	}
+	if (bpf_ksym_exists(&__preempt_count))
+		return *(int *)bpf_this_cpu_ptr(&__preempt_count) & IN_INTERRUPT;
+	return false;
+}
+
+/* ---- The set of followed tasks ---- */
+
+static __always_inline __u8 *follow_slot(__u32 tid)
+{
+	__u32 page = tid / sizeof(struct follow_page);
+	struct follow_page *tasks = bpf_map_lookup_elem(&followed, &page);
+
+	return tasks ? &tasks->task[tid % sizeof(struct follow_page)] : NULL;
+}
+
+static __always_inline bool is_followed(__u32 tid)
+{
+	__u8 *slot;
+
+	if (follow_all)
+		return true;
+	slot = follow_slot(tid);
+	return slot && *slot;
+}
+
+static __always_inline void follow(__u32 tid)
+{
+	__u8 *slot;
+
+	if (follow_all)
+		return;
+	slot = follow_slot(tid);
+	if (slot)
+		*slot = 1;
+	else
+		__sync_fetch_and_add(&follow_overflow, 1);
+}
+
+static __always_inline void unfollow(__u32 tid)
+{
+	__u8 *slot;
+
+	if (follow_all)
+		return;
+	slot = follow_slot(tid);
+	if (slot)
+		*slot = 0;
+}
+
+/* ---- Rings ---- */
+
+static __always_inline void note_lost(struct account *account, __u64 time)
+{
+	if (!account->lost)
+		account->lost_since = time;
+	account->lost_until = time;
+	account->lost++;
+	account->lost_total++;
+}
+
+/* Puts the account of what was lost into the ring, before what comes next.
+ * False: still no room. */
+static __always_inline bool report_sched_loss(void *ring, struct account *account)
+{
+	struct wire_lost *lost = bpf_ringbuf_reserve(ring, sizeof(*lost), 0);
+
+	if (!lost)
+		return false;
+	lost->since = account->lost_since;
+	lost->until = account->lost_until;
+	lost->count = account->lost;
+	lost->pad = 0;
+	bpf_ringbuf_submit(lost, BPF_RB_NO_WAKEUP);
+	account->lost = 0;
+	return true;
+}
+
+/* How many events of a CPU pass between two looks at how full its ring is. */
+#define LOOK_EVERY 128
+
+static __always_inline void emit_sched(__u64 time, __u32 from, __u32 to, __u16 state, __u8 kind,
+				       __u8 flags)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
+	struct wire_sched *event;
+	void *ring = bpf_map_lookup_elem(&sched_rings, &cpu);
+	__u64 wake = BPF_RB_NO_WAKEUP;
+
+	if (!ring)
+		return; /* --cpu: not asked for */
+	if (count_emitted)
+		account->emitted++;
+	if (account->lost && !report_sched_loss(ring, account)) {
+		note_lost(account, time);
+		return;
+	}
+	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
+	if (!event) {
+		note_lost(account, time);
+		return;
+	}
+	event->time = time;
+	event->from = from;
+	event->to = to;
+	event->state = state;
+	event->kind = kind;
+	event->flags = flags;
+	event->pad = 0;
+	if (++account->tick % LOOK_EVERY == 0 &&
+	    bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > sched_half)
+		wake = BPF_RB_FORCE_WAKEUP;
+	bpf_ringbuf_submit(event, wake);
+}
+
+/* The account of the lifecycle events that happen on this CPU. */
+static __always_inline struct account *life_losses(__u32 cpu)
+{
+	return &life_account[cpu & (MAX_CPUS - 1)];
+}
+
+/* Reserves a record of `size` (a constant) in the lifecycle ring and fills its
+ * head; NULL and counted when there is no room. */
+static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bool count)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct account *account = life_losses(cpu);
+	struct wire_head *head;
+
+	if (account->lost) {
+		struct wire_life_lost *lost = bpf_ringbuf_reserve(&life_ring, sizeof(*lost), 0);
+
+		if (lost) {
+			lost->head.time = account->lost_since;
+			lost->head.kind = LIFE_LOST;
+			lost->head.cpu = cpu;
+			lost->until = account->lost_until;
+			lost->count = account->lost;
+			account->lost = 0;
+			bpf_ringbuf_submit(lost, BPF_RB_NO_WAKEUP);
+		}
+	}
+	head = bpf_ringbuf_reserve(&life_ring, size, 0);
+	if (!head) {
+		if (count)
+			note_lost(account, time);
+		return NULL;
+	}
+	head->time = time;
+	head->kind = kind;
+	head->cpu = cpu;
+	return head;
+}
+
+static __always_inline void submit_life(void *record)
+{
+	__u64 wake = BPF_RB_NO_WAKEUP;
+
+	if (bpf_ringbuf_query(&life_ring, BPF_RB_AVAIL_DATA) > life_half)
+		wake = BPF_RB_FORCE_WAKEUP;
+	bpf_ringbuf_submit(record, wake);
+}
+
+static __always_inline void count_life(void)
+{
+	if (count_emitted)
+		life_losses(bpf_get_smp_processor_id())->emitted++;
+}
+
+/* ---- Scheduling ---- */
+
+/* The last switch-out of a dead task. The scheduler has already closed its
+ * accounts (dequeue and switch count come before the tracepoint), so these are
+ * the kernel's final figures. */
+static __always_inline void on_final(struct task_struct *task, __u64 time)
+{
+	struct wire_final *final;
+
+	count_life();
+	final = reserve_life(time, LIFE_FINAL, sizeof(*final), true);
+	if (final) {
+		final->tid = BPF_CORE_READ(task, pid);
+		final->pad = 0;
+		final->sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
+		final->nvcsw = BPF_CORE_READ(task, nvcsw);
+		final->nivcsw = BPF_CORE_READ(task, nivcsw);
+		submit_life(final);
+	}
+}
+
+static __always_inline void forget(struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	bool group_dead = BPF_CORE_READ(task, signal, live.counter) == 0;
+
+	/* While other threads live, one of them may take over the leader's tid by
+	 * an exec (de_thread); it must be followed from its first moment. */
+	if (tid != tgid || group_dead)
+		unfollow(tid);
+	if (group_dead)
+		unfollow(tgid);
+}
+
+static __always_inline int on_switch(bool btf, bool preempt, struct task_struct *prev,
+				     struct task_struct *next, __u32 state)
+{
+	__u32 from = FIELD(btf, prev, pid);
+	__u32 to = FIELD(btf, next, pid);
+	bool mine = is_followed(from);
+	__u8 flags = preempt ? SCHED_PREEMPT : 0;
+	__u64 time;
+
+	if (!mine && !is_followed(to))
+		return 0;
+	time = bpf_ktime_get_ns();
+	if (state & TASK_UNINTERRUPTIBLE) {
+		if (btf ? BPF_CORE_READ_BITFIELD(prev, in_iowait) :
+			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait))
+			flags |= SCHED_IOWAIT;
+	}
+	emit_sched(time, from, to, state, SCHED_SWITCH, flags);
+	if ((state & TASK_DEAD) && mine && from) {
+		on_final(prev, time);
+		forget(prev);
+	}
+	return 0;
+}
+
+/* `preempt` stays the first argument in all layouts. */
+#define SWITCH(btf, ctx)                                                                        \
+	({                                                                                      \
+		struct task_struct *prev, *next;                                                \
+		__u32 state;                                                                    \
+		if (switch_prev_arg == 2) {                                                     \
+			prev = (struct task_struct *)(ctx)[2];                                  \
+			next = (struct task_struct *)(ctx)[3];                                  \
+		} else {                                                                        \
+			prev = (struct task_struct *)(ctx)[1];                                  \
+			next = (struct task_struct *)(ctx)[2];                                  \
+		}                                                                               \
+		if (switch_state_arg == 3)                                                      \
+			state = (ctx)[3];                                                       \
+		else if (switch_state_arg == 1)                                                 \
+			state = (ctx)[1];                                                       \
+		else                                                                            \
+			state = task_state(btf, prev);                                          \
+		on_switch(btf, (ctx)[0], prev, next, state);                                    \
+	})
+
+SEC("tp_btf/sched_switch")
+int switch_btf(__u64 *ctx)
+{
+	return SWITCH(true, ctx);
+}
+
+SEC("raw_tp/sched_switch")
+int switch_raw(__u64 *ctx)
+{
+	return SWITCH(false, ctx);
+}
+
+static __always_inline int on_waking(bool btf, struct task_struct *wakee)
+{
+	__u32 from = (__u32)bpf_get_current_pid_tgid();
+	__u32 to = FIELD(btf, wakee, pid);
+
+	if (!is_followed(to) && !is_followed(from))
+		return 0;
+	emit_sched(bpf_ktime_get_ns(), from, to, 0, SCHED_WAKING, in_interrupt() ? SCHED_IRQ : 0);
+	return 0;
+}
+
+SEC("tp_btf/sched_waking")
+int waking_btf(__u64 *ctx)
+{
+	return on_waking(true, (struct task_struct *)ctx[0]);
+}
+
+SEC("raw_tp/sched_waking")
+int waking_raw(__u64 *ctx)
+{
+	return on_waking(false, (struct task_struct *)ctx[0]);
+}
+
+/* By now kernel_clone has set vfork_done: a parent that will wait for this
+ * child can be told from one that sleeps in the kernel for another reason. */
+static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
+{
+	__u32 from = (__u32)bpf_get_current_pid_tgid();
+	__u32 to = FIELD(btf, wakee, pid);
+	__u8 flags = 0;
+
+	if (!is_followed(to) && !is_followed(from))
+		return 0;
+	if (FIELD(btf, wakee, vfork_done))
+		flags = SCHED_VFORK;
+	emit_sched(bpf_ktime_get_ns(), from, to, 0, SCHED_WAKEUP_NEW, flags);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup_new")
+int wakeup_new_btf(__u64 *ctx)
+{
+	return on_wakeup_new(true, (struct task_struct *)ctx[0]);
+}
+
+SEC("raw_tp/sched_wakeup_new")
+int wakeup_new_raw(__u64 *ctx)
+{
+	return on_wakeup_new(false, (struct task_struct *)ctx[0]);
+}
+
+/* ---- Processes ---- */
+
+static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
+{
+	__u32 parent_tid = BPF_CORE_READ(parent, pid);
+	__u32 tid = BPF_CORE_READ(child, pid);
+	struct wire_fork *fork;
+	__u64 time;
+
+	if (!is_followed(parent_tid))
+		return 0;
+	time = bpf_ktime_get_ns();
+	follow(tid);
+	count_life();
+	fork = reserve_life(time, LIFE_FORK, sizeof(*fork), true);
+	if (!fork)
+		return 0;
+	fork->parent_tid = parent_tid;
+	fork->parent_tgid = BPF_CORE_READ(parent, tgid);
+	fork->tid = tid;
+	fork->tgid = BPF_CORE_READ(child, tgid);
+	fork->start_time = BPF_CORE_READ(child, start_time);
+	fork->cgroup = task_cgroup(child);
+	fork->ns_tid = ns_tid(child, ~0U);
+	fork->pad = 0;
+	BPF_CORE_READ_INTO(&fork->comm, child, comm);
+	submit_life(fork);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int fork_btf(__u64 *ctx)
+{
+	return on_fork((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
+}
+
+SEC("raw_tp/sched_process_fork")
+int fork_raw(__u64 *ctx)
+{
+	return on_fork((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
+}
+
+/*
+ * A record with room for `filename_area` + `argv_area` bytes at its tail.
+ * The areas are constants (the ring only gives constant sizes), so there is
+ * one call for each size. False: no room, a smaller one may be tried.
+ *
+ * argv is one copy from mm->arg_start..arg_end: the kernel has just written
+ * these pages, so they are resident.
+ */
+static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32 old_tid,
+				     const char *filename, unsigned long arg_start,
+				     __u64 full_len, const __u32 filename_area,
+				     const __u32 argv_area, bool last)
+{
+	struct wire_exec *exec = reserve_life(time, LIFE_EXEC,
+					      sizeof(*exec) + filename_area + argv_area, last);
+	__u64 len = full_len < argv_limit ? full_len : argv_limit;
+	long name_len;
+
+	if (!exec)
+		return false;
+	name_len = bpf_probe_read_kernel_str(exec->tail, filename_area, filename);
+	exec->filename_len = name_len > 0 ? name_len : 0;
+	exec->filename_area = filename_area;
+	exec->tid = BPF_CORE_READ(task, pid);
+	exec->tgid = BPF_CORE_READ(task, tgid);
+	exec->old_tid = old_tid;
+	exec->argv_full_len = full_len;
+	exec->cgroup = task_cgroup(task);
+	exec->pad = 0;
+	BPF_CORE_READ_INTO(&exec->comm, task, comm);
+	if (len > argv_area)
+		len = argv_area;
+	exec->argv_len = len;
+	exec->argv_unknown = 0;
+	if (len && bpf_probe_read_user(exec->tail + filename_area, len, (void *)arg_start)) {
+		exec->argv_len = 0;
+		exec->argv_unknown = 1;
+	}
+	submit_life(exec);
+	return true;
+}
+
+static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
+				   struct linux_binprm *bprm)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	const char *filename = BPF_CORE_READ(bprm, filename);
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	unsigned long start = BPF_CORE_READ(mm, arg_start);
+	unsigned long end = BPF_CORE_READ(mm, arg_end);
+	__u64 len = end > start ? end - start : 0;
+	__u64 want = len < argv_limit ? len : argv_limit;
+	__u64 time;
+
+	if (!is_followed(tid) && !is_followed(old_tid))
+		return 0;
+	time = bpf_ktime_get_ns();
+	follow(tid);
+	if (old_tid != tid)
+		unfollow(old_tid);
+	count_life();
+#define TRY(filename_area, argv_area, last)                                                     \
+	if (want <= (argv_area) || (last)) {                                                    \
+		if (put_exec(time, task, old_tid, filename, start, len, filename_area,          \
+			     argv_area, last))                                                  \
+			return 0;                                                               \
+	}
+	/* Is there room for the name in the short area? */
+	{
+		char name[FILENAME_SHORT];
+
+		if (bpf_probe_read_kernel_str(name, sizeof(name), filename) == sizeof(name)) {
+			TRY(FILENAME_LONG, 16384, false);
+			TRY(FILENAME_LONG, 2097152, false);
+		}
+	}
+	TRY(FILENAME_SHORT, 256, false);
+	TRY(FILENAME_SHORT, 1024, false);
+	TRY(FILENAME_SHORT, 4096, false);
+	TRY(FILENAME_SHORT, 16384, false);
+	TRY(FILENAME_SHORT, 131072, false);
+	TRY(FILENAME_SHORT, 2097152, false);
+	/* No room for the whole: a cut argv is better than a lost exec. */
+	TRY(FILENAME_SHORT, 256, true);
+#undef TRY
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int exec_btf(__u64 *ctx)
+{
+	return on_exec((struct task_struct *)ctx[0], ctx[1], (struct linux_binprm *)ctx[2]);
+}
+
+SEC("raw_tp/sched_process_exec")
+int exec_raw(__u64 *ctx)
+{
+	return on_exec((struct task_struct *)ctx[0], ctx[1], (struct linux_binprm *)ctx[2]);
+}
+
+static __always_inline int on_exit(struct task_struct *task, bool group_dead)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+	struct wire_exit *exit;
+	__u64 time;
+
+	if (!is_followed(tid))
+		return 0;
+	time = bpf_ktime_get_ns();
+	count_life();
+	exit = reserve_life(time, LIFE_EXIT, sizeof(*exit), true);
+	if (!exit)
+		return 0;
+	exit->tid = tid;
+	exit->tgid = BPF_CORE_READ(task, tgid);
+	exit->status = BPF_CORE_READ(task, exit_code);
+	exit->group_dead = group_dead;
+	/* As wait_task_zombie: the group's code, else the leader's. */
+	if (BPF_CORE_READ(signal, flags) & SIGNAL_GROUP_EXIT)
+		exit->group_status = BPF_CORE_READ(signal, group_exit_code);
+	else
+		exit->group_status = BPF_CORE_READ(task, group_leader, exit_code);
+	exit->utime = BPF_CORE_READ(task, utime);
+	exit->stime = BPF_CORE_READ(task, stime);
+	exit->sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
+	exit->nvcsw = BPF_CORE_READ(task, nvcsw);
+	exit->nivcsw = BPF_CORE_READ(task, nivcsw);
+	exit->min_flt = BPF_CORE_READ(task, min_flt);
+	exit->maj_flt = BPF_CORE_READ(task, maj_flt);
+	/* do_exit has brought it up to date when the last thread exits. */
+	exit->max_rss_pages = group_dead ? BPF_CORE_READ(signal, maxrss) : 0;
+	exit->io_known = 0;
+	exit->read_bytes = 0;
+	exit->write_bytes = 0;
+	if (bpf_core_field_exists(task->ioac.read_bytes)) {
+		exit->io_known = 1;
+		exit->read_bytes = BPF_CORE_READ(task, ioac.read_bytes);
+		exit->write_bytes = BPF_CORE_READ(task, ioac.write_bytes);
+	}
+	submit_life(exit);
+	return 0;
+}
+
+/* Without the argument: signal->live has been counted down already. Two
+ * threads that exit at the same time can then both look like the last. */
+#define EXIT(ctx)                                                                               \
+	({                                                                                      \
+		struct task_struct *task = (struct task_struct *)(ctx)[0];                      \
+		on_exit(task, exit_has_group_dead ?                                             \
+				      (ctx)[1] & 1 :                                            \
+				      BPF_CORE_READ(task, signal, live.counter) == 0);          \
+	})
+
+SEC("tp_btf/sched_process_exit")
+int exit_btf(__u64 *ctx)
+{
+	return EXIT(ctx);
+}
+
+SEC("raw_tp/sched_process_exit")
+int exit_raw(__u64 *ctx)
+{
+	return EXIT(ctx);
+}
+
+static __always_inline int on_rename(struct task_struct *task, const char *comm)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+	struct wire_rename *rename;
+
+	if (!is_followed(tid))
+		return 0;
+	/* An exec's own renaming comes with the exec. */
+	if (bpf_core_field_exists(task->in_execve) &&
+	    BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
+		return 0;
+	count_life();
+	rename = reserve_life(bpf_ktime_get_ns(), LIFE_RENAME, sizeof(*rename), true);
+	if (!rename)
+		return 0;
+	rename->tid = tid;
+	rename->tgid = BPF_CORE_READ(task, tgid);
+	/* The new name is the argument; the task still has its old one. */
+	__builtin_memset(rename->comm, 0, sizeof(rename->comm));
+	bpf_probe_read_kernel_str(rename->comm, sizeof(rename->comm), comm);
+	submit_life(rename);
+	return 0;
+}
+
+SEC("tp_btf/task_rename")
+int rename_btf(__u64 *ctx)
+{
+	return on_rename((struct task_struct *)ctx[0], (const char *)ctx[1]);
+}
+
+SEC("raw_tp/task_rename")
+int rename_raw(__u64 *ctx)
+{
+	return on_rename((struct task_struct *)ctx[0], (const char *)ctx[1]);
+}
+
+/* ---- cgroups ---- */
+
+/* Levels of cgroups that are searched for the target. */
+#define CGROUP_DEPTH 16
+
+/* `self` is the first member of struct cgroup, so a css of the default
+ * hierarchy and its cgroup have the same address (cgroup_parent). */
+static __always_inline bool in_target_cgroup(struct cgroup *cgroup)
+{
+	if (!target_cgroup)
+		return false;
+	for (int level = 0; level < CGROUP_DEPTH && cgroup; level++) {
+		if (cgroup_id(cgroup) == target_cgroup)
+			return true;
+		cgroup = (struct cgroup *)BPF_CORE_READ(cgroup, self.parent);
+	}
+	return false;
+}
+
+static __always_inline int on_cgroup(__u32 kind, struct cgroup *cgroup, const char *path,
+				     __u32 tid, __u32 tgid)
+{
+	struct wire_cgroup *record;
+	long len;
+
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), kind, sizeof(*record), true);
+	if (!record)
+		return 0;
+	record->tid = tid;
+	record->tgid = tgid;
+	record->id = cgroup_id(cgroup);
+	len = bpf_probe_read_kernel_str(record->path, sizeof(record->path), path);
+	record->path_len = len > 0 ? len : 0;
+	record->pad = 0;
+	submit_life(record);
+	return 0;
+}
+
+static __always_inline int on_attach(struct cgroup *cgroup, const char *path,
+				     struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid);
+
+	if (in_target_cgroup(cgroup))
+		follow(tid);
+	if (!is_followed(tid))
+		return 0;
+	return on_cgroup(LIFE_CGROUP_MOVE, cgroup, path, tid, BPF_CORE_READ(task, tgid));
+}
+
+SEC("tp_btf/cgroup_attach_task")
+int attach_btf(__u64 *ctx)
+{
+	return on_attach((struct cgroup *)ctx[0], (const char *)ctx[1],
+			 (struct task_struct *)ctx[2]);
+}
+
+SEC("raw_tp/cgroup_attach_task")
+int attach_raw(__u64 *ctx)
+{
+	return on_attach((struct cgroup *)ctx[0], (const char *)ctx[1],
+			 (struct task_struct *)ctx[2]);
+}
+
+/* A new cgroup's path, which nothing can tell once the cgroup is gone. */
+SEC("tp_btf/cgroup_mkdir")
+int mkdir_btf(__u64 *ctx)
+{
+	return on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0);
+}
+
+SEC("raw_tp/cgroup_mkdir")
+int mkdir_raw(__u64 *ctx)
+{
+	return on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0);
+}
+
+/* ---- Tasks that are alive already ---- */
+
+/*
+ * Writes a record for every living task and follows the targets and their
+ * descendants. A descendant can come before its ancestor, so user space reads
+ * again until newly_followed stays 0; forks are followed by on_fork meanwhile.
+ */
+SEC("iter/task")
+int snapshot(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct wire_snapshot record = {};
+	struct task_struct *self, *parent;
+	__u32 seen_tgid;
+
+	if (!task)
+		return 0;
+	self = (struct task_struct *)bpf_get_current_task();
+	record.seen_tid = ns_tid(task, BPF_CORE_READ(self, thread_pid, level));
+	record.tid = task->pid;
+	record.tgid = task->tgid;
+	parent = BPF_CORE_READ(task, real_parent);
+	record.parent_tgid = BPF_CORE_READ(parent, tgid);
+	/* The reader of the iterator is the recorder: no part of what it records. */
+	if (!is_followed(record.tid) && record.tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
+		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+		seen_tgid = ns_tid(leader, BPF_CORE_READ(self, thread_pid, level));
+		if (bpf_map_lookup_elem(&targets, &seen_tgid) || is_followed(record.tgid) ||
+		    is_followed(record.parent_tgid) ||
+		    (target_cgroup && in_target_cgroup(BPF_CORE_READ(task, cgroups, dfl_cgrp)))) {
+			follow(record.tid);
+			newly_followed++;
+		}
+	}
+	record.followed = is_followed(record.tid);
+	record.start_time = task->start_time;
+	record.cgroup = task_cgroup(task);
+	record.ns_tid = ns_tid(task, ~0U);
+	record.sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
+	record.kthread = !!(task->flags & PF_KTHREAD);
+	BPF_CORE_READ_INTO(&record.comm, task, comm);
+	record.time = bpf_ktime_get_ns();
+	record.state = task_state(true, task);
+	record.on_cpu = BPF_CORE_READ(task, on_cpu) != 0;
+	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
+	return 0;
+}

@@ -1,0 +1,110 @@
+//! What the running kernel offers, read from its BTF: never from its version,
+//! because distributions move features between versions.
+
+use libbpf_rs::btf::types::{FuncProto, Ptr, Struct, Typedef, Var};
+use libbpf_rs::btf::{Btf, BtfKind, BtfType, ReferencesType};
+
+use crate::Error;
+
+/// How the tracepoints of this kernel pass what the programs need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kernel {
+    /// Index of `prev` among the arguments of `sched_switch`.
+    pub switch_prev: u32,
+    /// Index of `prev_state`; `None` before 5.18.
+    pub switch_state: Option<u32>,
+    /// `sched_process_exit` says whether it is the group's last thread (6.16).
+    pub exit_group_dead: bool,
+    /// The per-CPU preemption count can be read: wake-ups from interrupts are
+    /// told from those by the running task.
+    pub irq: bool,
+}
+
+/// The tracepoints that the recorder cannot do without.
+const NEEDED: [&str; 8] = [
+    "sched_switch",
+    "sched_waking",
+    "sched_wakeup_new",
+    "sched_process_fork",
+    "sched_process_exec",
+    "sched_process_exit",
+    "task_rename",
+    "cgroup_attach_task",
+];
+
+impl Kernel {
+    /// Reads the kernel's BTF.
+    ///
+    /// # Errors
+    /// [`Error::NoBtf`] when there is none, [`Error::Missing`] naming what a
+    /// kernel before 5.8 (or one built without it) lacks.
+    pub fn detect() -> Result<Kernel, Error> {
+        if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return Err(Error::NoBtf);
+        }
+        let btf = Btf::from_vmlinux().map_err(|_| Error::NoBtf)?;
+        for (name, since) in [("bpf_ringbuf", "5.8"), ("bpf_iter__task", "5.8")] {
+            if btf.type_by_name::<Struct<'_>>(name).is_none() {
+                let what = if name == "bpf_ringbuf" { "BPF ring buffers" } else { "BPF task iterators" };
+                return Err(Error::Missing { what: what.into(), since });
+            }
+        }
+        for name in NEEDED {
+            if arguments(&btf, name).is_none() {
+                return Err(Error::Missing { what: format!("the tracepoint {name}"), since: "5.8" });
+            }
+        }
+        let switch = arguments(&btf, "sched_switch").unwrap_or_default();
+        let exit = arguments(&btf, "sched_process_exit").unwrap_or_default();
+        let (switch_prev, switch_state) = switch_layout(&switch)
+            .ok_or_else(|| Error::Missing { what: "a known form of sched_switch".into(), since: "5.8" })?;
+        Ok(Kernel {
+            switch_prev,
+            switch_state,
+            exit_group_dead: exit.len() > 1,
+            irq: cfg!(target_arch = "x86_64")
+                && ["__preempt_count", "pcpu_hot"]
+                    .iter()
+                    .any(|name| btf.type_by_name::<Var<'_>>(name).is_some()),
+        })
+    }
+}
+
+/// Where `prev` and `prev_state` are, from the arguments' kinds.
+///
+/// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev,
+/// next`; since then it is `preempt, prev, next, prev_state`.
+fn switch_layout(arguments: &[BtfKind]) -> Option<(u32, Option<u32>)> {
+    use BtfKind::{Int, Ptr};
+    match arguments {
+        [Int, Ptr, Ptr] => Some((1, None)),
+        [Int, Ptr, Ptr, Int] => Some((1, Some(3))),
+        [Int, Int, Ptr, Ptr] => Some((2, Some(1))),
+        _ => None,
+    }
+}
+
+/// The kinds of a tracepoint's arguments, without the leading `void *__data`.
+fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<BtfKind>> {
+    let typedef: Typedef<'_> = btf.type_by_name(&format!("btf_trace_{tracepoint}"))?;
+    let pointer = Ptr::try_from(typedef.referenced_type()).ok()?;
+    let function = FuncProto::try_from(pointer.referenced_type()).ok()?;
+    let kinds = function.iter().skip(1).map(|parameter| {
+        btf.type_by_id::<BtfType<'_>>(parameter.ty).map(|t| t.skip_mods_and_typedefs().kind())
+    });
+    kinds.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_published_form_of_sched_switch_is_known() {
+        use BtfKind::{Int, Ptr};
+        assert_eq!(switch_layout(&[Int, Ptr, Ptr]), Some((1, None)));
+        assert_eq!(switch_layout(&[Int, Ptr, Ptr, Int]), Some((1, Some(3))));
+        assert_eq!(switch_layout(&[Int, Int, Ptr, Ptr]), Some((2, Some(1))));
+        assert_eq!(switch_layout(&[Ptr, Ptr]), None);
+    }
+}

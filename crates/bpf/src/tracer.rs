@@ -1,0 +1,394 @@
+//! Loads the programs, attaches them, and hands out their rings.
+
+use std::io::Read;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+use std::ptr;
+use std::sync::Mutex;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{
+    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel, ProgramMut,
+    RingBufferBuilder,
+};
+use zerocopy::FromBytes;
+
+use crate::{wire, Error, Kernel};
+
+pub use libbpf_rs::RingBuffer;
+
+#[allow(missing_docs, unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
+mod skel {
+    include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
+}
+
+use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
+
+/// Bytes of the followed-tasks map that stand in one of its entries.
+const FOLLOW_PAGE: u32 = 4096;
+
+/// What is to be traced, and into how much memory.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Every task instead of only the followed ones.
+    pub all: bool,
+    /// The CPUs whose scheduling events are wanted.
+    pub cpus: Vec<u16>,
+    /// How many CPU numbers the kernel may use.
+    pub possible_cpus: usize,
+    /// Bytes of each CPU's ring: a power of two, at least a page.
+    pub sched_ring: u32,
+    /// Bytes of the lifecycle ring: a power of two, at least a page.
+    pub life_ring: u32,
+    /// Longest argv that is copied, in bytes.
+    pub argv_limit: u32,
+    /// The largest task id that the kernel gives, plus one.
+    pub pid_max: u32,
+    /// Processes to follow from the start, as this process's pid namespace
+    /// names them.
+    pub targets: Vec<u32>,
+    /// The cgroup (v2) to follow from the start.
+    pub target_cgroup: Option<u64>,
+    /// Count each attempt to emit an event; costs a little time.
+    pub count_emitted: bool,
+}
+
+/// Which ring a record came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ring {
+    /// Scheduling events of this CPU: [`wire::Sched`] and [`wire::Lost`].
+    Cpu(u16),
+    /// Lifecycle events: records that begin with a [`wire::Head`].
+    Lifecycle,
+}
+
+/// What a CPU could not put into a ring.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuAccount {
+    /// Lost and not yet reported in the ring: count, time of the first and of
+    /// the last.
+    pub pending: Option<(u64, u64, u64)>,
+    /// Lost in all.
+    pub lost: u64,
+    /// Attempts, when they are counted.
+    pub emitted: u64,
+}
+
+/// What the kernel says about the programs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Time in the programs in ns; `None` unless `kernel.bpf_stats_enabled`.
+    pub run_time_ns: Option<u64>,
+    /// Runs that the kernel left out because the program was already running
+    /// on that CPU.
+    pub recursion_misses: u64,
+}
+
+/// Room for the loaded object; a [`Tracer`] borrows it.
+pub struct Storage([MaybeUninit<OpenObject>; 2]);
+
+impl Storage {
+    /// Empty.
+    pub const fn new() -> Storage {
+        Storage([MaybeUninit::uninit(), MaybeUninit::uninit()])
+    }
+}
+
+impl Default for Storage {
+    fn default() -> Storage {
+        Storage::new()
+    }
+}
+
+/// The loaded programs and their maps. Dropping it detaches and unloads
+/// everything; so does the kernel when the process ends in any way.
+pub struct Tracer<'a> {
+    skel: TracerSkel<'a>,
+    sched_rings: Vec<(u16, MapHandle)>,
+    links: Vec<Link>,
+    raw: bool,
+}
+
+/// What libbpf and the verifier say is kept for the error message.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+fn keep_log(_level: PrintLevel, text: String) {
+    if let Ok(mut log) = LOG.lock() {
+        log.push_str(&text);
+        // The end of a verifier log is the part that says why.
+        if log.len() > 8192 {
+            let cut = log.len() - 4096;
+            let at = log.char_indices().map(|(i, _)| i).find(|i| *i >= cut).unwrap_or(0);
+            log.drain(..at);
+        }
+    }
+}
+
+fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
+    move |source| match source.kind() {
+        ErrorKind::PermissionDenied => Error::Permission { action },
+        _ => {
+            let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+            Error::Bpf { action, source, log }
+        }
+    }
+}
+
+impl<'a> Tracer<'a> {
+    /// Opens, sizes and loads the programs: as `tp_btf`, or as `raw_tp` where
+    /// that is refused. Nothing is recorded before [`Tracer::attach`].
+    ///
+    /// # Errors
+    /// [`Error::Permission`], [`Error::TooManyCpus`], [`Error::Bpf`].
+    pub fn load(storage: &'a mut Storage, kernel: &Kernel, settings: &Settings) -> Result<Tracer<'a>, Error> {
+        if settings.possible_cpus > wire::MAX_CPUS {
+            return Err(Error::TooManyCpus { found: settings.possible_cpus });
+        }
+        libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+        let mut sched_rings = Vec::new();
+        for cpu in &settings.cpus {
+            let opts = libbpf_rs::libbpf_sys::bpf_map_create_opts {
+                sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
+                ..Default::default()
+            };
+            let ring = MapHandle::create(MapType::RingBuf, Some("tr_sched"), 0, 0, settings.sched_ring, &opts)
+                .map_err(failed("create a BPF ring"))?;
+            sched_rings.push((*cpu, ring));
+        }
+        let Storage([first, second]) = storage;
+        let (skel, raw) = match open(first, kernel, settings, &sched_rings, false)?.load() {
+            Ok(skel) => (skel, false),
+            Err(refused) => match open(second, kernel, settings, &sched_rings, true)?.load() {
+                Ok(skel) => (skel, true),
+                // The first refusal is the one that matters.
+                Err(_) => return Err(failed("load the BPF programs")(refused)),
+            },
+        };
+        let tracer = Tracer { skel, sched_rings, links: Vec::new(), raw };
+        tracer.insert_rings().map_err(failed("set up the BPF rings"))?;
+        for target in &settings.targets {
+            tracer
+                .skel
+                .maps
+                .targets
+                .update(&target.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
+                .map_err(failed("set the processes to follow"))?;
+        }
+        Ok(tracer)
+    }
+
+    /// Puts the CPUs' rings into their map, all at once where the kernel can:
+    /// each single update waits for an RCU grace period, which takes seconds
+    /// on a machine with many CPUs.
+    fn insert_rings(&self) -> libbpf_rs::Result<()> {
+        let outer = &self.skel.maps.sched_rings;
+        let keys: Vec<u8> = self.sched_rings.iter().flat_map(|(cpu, _)| u32::from(*cpu).to_ne_bytes()).collect();
+        let values: Vec<u8> =
+            self.sched_rings.iter().flat_map(|(_, ring)| ring.as_fd().as_raw_fd().to_ne_bytes()).collect();
+        let count = u32::try_from(self.sched_rings.len()).unwrap_or(u32::MAX);
+        if outer.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY).is_ok() {
+            return Ok(());
+        }
+        for (cpu, ring) in &self.sched_rings {
+            let fd = ring.as_fd().as_raw_fd();
+            outer.update(&u32::from(*cpu).to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY)?;
+        }
+        Ok(())
+    }
+
+    /// Attaches every program; recording begins. Lifecycle programs come
+    /// first, so that no task is scheduled whose fork was missed.
+    ///
+    /// # Errors
+    /// [`Error::Permission`], [`Error::Bpf`].
+    pub fn attach(&mut self) -> Result<(), Error> {
+        let mut links = Vec::new();
+        for program in self.programs() {
+            links.push(program.attach().map_err(failed("attach the BPF programs"))?);
+        }
+        self.links = links;
+        Ok(())
+    }
+
+    /// The programs that are loaded, in the order in which they are attached.
+    fn programs(&self) -> [&ProgramMut<'a>; 9] {
+        let progs = &self.skel.progs;
+        let pairs = [
+            (&progs.fork_btf, &progs.fork_raw),
+            (&progs.exec_btf, &progs.exec_raw),
+            (&progs.exit_btf, &progs.exit_raw),
+            (&progs.rename_btf, &progs.rename_raw),
+            (&progs.attach_btf, &progs.attach_raw),
+            (&progs.mkdir_btf, &progs.mkdir_raw),
+            (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
+            (&progs.waking_btf, &progs.waking_raw),
+            (&progs.switch_btf, &progs.switch_raw),
+        ];
+        pairs.map(|(btf, raw)| if self.raw { raw } else { btf })
+    }
+
+    /// Detaches every program; what is in the rings stays there.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// All living tasks. Targets, their threads and descendants are followed
+    /// from here on; it reads until no new one is found.
+    ///
+    /// # Errors
+    /// [`Error::Bpf`].
+    pub fn snapshot(&mut self) -> Result<Vec<wire::Snapshot>, Error> {
+        let action = "list the living tasks";
+        let link =
+            self.skel.progs.snapshot.attach_iter_with_opts(IterOpts::None).map_err(failed(action))?;
+        let mut bytes = Vec::new();
+        loop {
+            self.write_bss(|bss| bss.newly_followed = 0);
+            bytes.clear();
+            let mut iter = Iter::new(&link).map_err(failed(action))?;
+            iter.read_to_end(&mut bytes).map_err(|e| failed(action)(e.into()))?;
+            if self.read_bss(|bss| &bss.newly_followed) == 0 {
+                break;
+            }
+        }
+        let size = size_of::<wire::Snapshot>();
+        Ok(bytes.chunks_exact(size).filter_map(|b| wire::Snapshot::read_from_bytes(b).ok()).collect())
+    }
+
+    /// Sets up the reading side of all rings; `sample` gets every record.
+    ///
+    /// # Errors
+    /// [`Error::Bpf`].
+    pub fn rings<'cb>(
+        &self,
+        sample: impl Fn(Ring, &[u8]) + Clone + 'cb,
+    ) -> Result<RingBuffer<'cb>, Error> {
+        let action = "map the BPF rings";
+        let mut builder = RingBufferBuilder::new();
+        // The lifecycle ring first: its events explain the others.
+        let life = sample.clone();
+        builder
+            .add(&self.skel.maps.life_ring, move |record| {
+                life(Ring::Lifecycle, record);
+                0
+            })
+            .map_err(failed(action))?;
+        for (cpu, ring) in &self.sched_rings {
+            let (cpu, sample) = (*cpu, sample.clone());
+            builder
+                .add(ring, move |record| {
+                    sample(Ring::Cpu(cpu), record);
+                    0
+                })
+                .map_err(failed(action))?;
+        }
+        builder.build().map_err(failed(action))
+    }
+
+    /// The accounts of all CPUs: scheduling events, lifecycle events. Exact
+    /// once the programs are detached.
+    pub fn accounts(&self) -> (Vec<(u16, CpuAccount)>, Vec<(u16, CpuAccount)>) {
+        let read = |life: bool| {
+            (0..wire::MAX_CPUS)
+                .filter_map(|cpu| {
+                    let account = *self.skel.maps.bss_data.as_ref().and_then(|bss| {
+                        let accounts = if life { &bss.life_account } else { &bss.sched_account };
+                        accounts.get(cpu)
+                    })?;
+                    let pending =
+                        (account.lost > 0).then_some((account.lost, account.lost_since, account.lost_until));
+                    let account =
+                        CpuAccount { pending, lost: account.lost_total, emitted: account.emitted };
+                    (account != CpuAccount::default()).then(|| (cpu as u16, account))
+                })
+                .collect()
+        };
+        (read(false), read(true))
+    }
+
+    /// Tasks whose id did not fit into the set of followed tasks.
+    pub fn follow_overflow(&self) -> u64 {
+        self.read_bss(|bss| &bss.follow_overflow)
+    }
+
+    /// What the kernel has counted for the programs so far.
+    pub fn usage(&self) -> Usage {
+        let mut usage = Usage::default();
+        for program in self.programs() {
+            let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
+            let mut len = size_of_val(&info) as u32;
+            let fd = program.as_fd().as_raw_fd();
+            // SAFETY: `info` is a plain struct of `len` bytes that the call fills;
+            // all its pointer members are 0 with lengths of 0.
+            let done = unsafe { libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
+            if done == 0 {
+                usage.recursion_misses += info.recursion_misses;
+                if info.run_cnt > 0 {
+                    *usage.run_time_ns.get_or_insert(0) += info.run_time_ns;
+                }
+            }
+        }
+        usage
+    }
+
+    /// The programs were refused as `tp_btf` and run as `raw_tp`.
+    pub fn is_raw(&self) -> bool {
+        self.raw
+    }
+
+    /// Reads a field of the memory shared with the programs.
+    fn read_bss<T: Copy + Default>(&self, field: impl FnOnce(&skel::types::bss) -> &T) -> T {
+        match &self.skel.maps.bss_data {
+            // SAFETY: the reference comes from a live mapping of the whole struct.
+            // The kernel may write to it at any time, hence volatile; the fields
+            // are plain integers, for which every bit pattern is valid.
+            Some(bss) => unsafe { ptr::read_volatile(field(bss)) },
+            None => T::default(),
+        }
+    }
+
+    fn write_bss(&mut self, set: impl FnOnce(&mut skel::types::bss)) {
+        if let Some(bss) = &mut self.skel.maps.bss_data {
+            set(bss);
+        }
+    }
+}
+
+/// Opens the object and fixes everything that must be known before loading.
+fn open<'a>(
+    storage: &'a mut MaybeUninit<OpenObject>,
+    kernel: &Kernel,
+    settings: &Settings,
+    rings: &[(u16, MapHandle)],
+    raw: bool,
+) -> Result<OpenTracerSkel<'a>, Error> {
+    let action = "open the BPF programs";
+    let mut skel = TracerSkelBuilder::default().open(storage).map_err(failed(action))?;
+    for mut program in skel.open_object_mut().progs_mut() {
+        let section = program.section().to_string_lossy().into_owned();
+        let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
+        program.set_autoload(wanted);
+    }
+    let pages = settings.pid_max.div_ceil(FOLLOW_PAGE).max(1);
+    if let Some(rodata) = &mut skel.maps.rodata_data {
+        rodata.switch_prev_arg = kernel.switch_prev;
+        rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
+        rodata.exit_has_group_dead = kernel.exit_group_dead;
+        rodata.follow_all = settings.all;
+        rodata.sched_half = u64::from(settings.sched_ring / 2);
+        rodata.life_half = u64::from(settings.life_ring / 2);
+        rodata.argv_limit = settings.argv_limit;
+        rodata.target_cgroup = settings.target_cgroup.unwrap_or(0);
+        rodata.count_emitted = settings.count_emitted;
+    }
+    let maps = &mut skel.maps;
+    maps.life_ring.set_max_entries(settings.life_ring).map_err(failed(action))?;
+    maps.followed.set_max_entries(pages).map_err(failed(action))?;
+    let cpus = u32::try_from(settings.possible_cpus).unwrap_or(u32::MAX);
+    maps.sched_rings.set_max_entries(cpus).map_err(failed(action))?;
+    if let Some((_, ring)) = rings.first() {
+        // Before 5.10 all inner maps must have the template's size.
+        maps.sched_rings.set_inner_map_fd(ring.as_fd()).map_err(failed(action))?;
+    }
+    Ok(skel)
+}

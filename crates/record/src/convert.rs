@@ -1,0 +1,314 @@
+//! Wire events (as the kernel sent them) to stored events (as the trace keeps
+//! them). One function a kind; nothing else knows both forms.
+
+use tr_bpf::wire;
+use tr_format::event::{
+    Argv, CgroupId, CgroupMove, CgroupPath, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
+    LossCause, Lost, Rename, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+};
+use zerocopy::FromBytes;
+
+/// A scheduling event; `None` for a kind that this version does not know.
+pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
+    let flag = |flag: u8| event.flags & flag != 0;
+    let (from, to) = (Tid(event.from), Tid(event.to));
+    let kind = match event.kind {
+        wire::SCHED_SWITCH => SchedKind::Switch {
+            prev: from,
+            next: to,
+            prev_state: event.state,
+            preempt: flag(wire::SCHED_PREEMPT),
+            iowait: flag(wire::SCHED_IOWAIT),
+        },
+        wire::SCHED_WAKING | wire::SCHED_WAKEUP_NEW => SchedKind::Waking {
+            waker: from,
+            wakee: to,
+            irq: flag(wire::SCHED_IRQ),
+            new: event.kind == wire::SCHED_WAKEUP_NEW,
+            vfork: flag(wire::SCHED_VFORK),
+        },
+        _ => return None,
+    };
+    Some(SchedEvent { time: Ktime(event.time), kind })
+}
+
+/// A loss that a CPU's ring reports.
+pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
+    loss(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
+}
+
+/// A loss of `count` events of a stream for want of room in its ring.
+pub fn loss(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
+    let lost = Lost { stream, count: Some(count), until: Ktime(until), cause: LossCause::RingFull };
+    LifeEvent { time: Ktime(since), cpu: None, kind: LifeKind::Lost(lost) }
+}
+
+/// The lifecycle events that one record stands for: none for a kind that this
+/// version does not know, two for a move to a cgroup (its path, the move).
+/// `page` is the size of a page in bytes.
+pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
+    let Ok((head, _)) = wire::Head::read_from_prefix(record) else { return Vec::new() };
+    let kinds = match head.kind {
+        wire::LIFE_FORK => parse(record).map(fork),
+        wire::LIFE_EXEC => exec(record),
+        wire::LIFE_EXIT => parse(record).map(|event| exit(event, page)),
+        wire::LIFE_FINAL => parse(record).map(last),
+        wire::LIFE_RENAME => parse(record).map(rename),
+        wire::LIFE_CGROUP_MKDIR => parse(record).map(|event: wire::Cgroup| cgroup_path(&event)),
+        wire::LIFE_CGROUP_MOVE => {
+            let Some(event) = parse::<wire::Cgroup>(record) else { return Vec::new() };
+            let path = at(&head, cgroup_path(&event));
+            let moved =
+                CgroupMove { tid: Tid(event.tid), tgid: Tgid(event.tgid), cgroup: CgroupId(event.id) };
+            return vec![path, at(&head, LifeKind::CgroupMove(moved))];
+        }
+        wire::LIFE_LOST => {
+            let Some(event) = parse::<wire::LifeLost>(record) else { return Vec::new() };
+            return vec![loss(Stream::Lifecycle, head.time, event.until, event.count)];
+        }
+        _ => None,
+    };
+    kinds.map(|kind| at(&head, kind)).into_iter().collect()
+}
+
+fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
+    T::read_from_prefix(record).ok().map(|(event, _)| event)
+}
+
+fn at(head: &wire::Head, kind: LifeKind) -> LifeEvent {
+    LifeEvent { time: Ktime(head.time), cpu: u16::try_from(head.cpu).ok().map(CpuId), kind }
+}
+
+fn fork(event: wire::Fork) -> LifeKind {
+    LifeKind::Fork(Fork {
+        parent_tid: Tid(event.parent_tid),
+        parent_tgid: Tgid(event.parent_tgid),
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        start_time: Ktime(event.start_time),
+        ns_tid: Tid(event.ns_tid),
+        cgroup: CgroupId(event.cgroup),
+        comm: Comm::new(&event.comm),
+    })
+}
+
+fn exec(record: &[u8]) -> Option<LifeKind> {
+    let (event, tail) = wire::Exec::read_from_prefix(record).ok()?;
+    let filename = tail.get(..event.filename_len as usize)?;
+    let start = event.filename_area as usize;
+    let argv = tail.get(start..start.checked_add(event.argv_len as usize)?)?;
+    Some(LifeKind::Exec(Exec {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        old_tid: Tid(event.old_tid),
+        comm: Comm::new(&event.comm),
+        filename: filename.strip_suffix(b"\0").unwrap_or(filename).into(),
+        argv: Argv {
+            bytes: argv.into(),
+            full_len: (event.argv_unknown == 0).then_some(u32::try_from(event.argv_full_len).unwrap_or(u32::MAX)),
+        },
+        cgroup: CgroupId(event.cgroup),
+    }))
+}
+
+fn exit(event: wire::Exit, page: u64) -> LifeKind {
+    let io = |bytes| (event.io_known != 0).then_some(bytes);
+    LifeKind::Exit(Exit {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        status: event.status,
+        group_dead: event.group_dead != 0,
+        group_status: event.group_status,
+        utime: event.utime,
+        stime: event.stime,
+        sum_exec_runtime: event.sum_exec_runtime,
+        nvcsw: event.nvcsw,
+        nivcsw: event.nivcsw,
+        min_flt: event.min_flt,
+        maj_flt: event.maj_flt,
+        max_rss: event.max_rss_pages.saturating_mul(page),
+        read_bytes: io(event.read_bytes),
+        write_bytes: io(event.write_bytes),
+    })
+}
+
+fn last(event: wire::Final) -> LifeKind {
+    LifeKind::Final(Final {
+        tid: Tid(event.tid),
+        sum_exec_runtime: event.sum_exec_runtime,
+        nvcsw: event.nvcsw,
+        nivcsw: event.nivcsw,
+    })
+}
+
+fn rename(event: wire::Rename) -> LifeKind {
+    LifeKind::Rename(Rename { tid: Tid(event.tid), tgid: Tgid(event.tgid), comm: Comm::new(&event.comm) })
+}
+
+fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
+    let path = event.path.get(..event.path_len as usize).unwrap_or(&event.path);
+    let path = path.strip_suffix(b"\0").unwrap_or(path).into();
+    LifeKind::CgroupPath(CgroupPath { id: CgroupId(event.id), path })
+}
+
+/// A living task; `argv` is for those that are followed.
+pub fn snapshot(task: &wire::Snapshot, argv: Argv) -> LifeEvent {
+    let snapshot = Snapshot {
+        tid: Tid(task.tid),
+        tgid: Tgid(task.tgid),
+        parent_tgid: Tgid(task.parent_tgid),
+        start_time: Ktime(task.start_time),
+        ns_tid: Tid(task.ns_tid),
+        cgroup: CgroupId(task.cgroup),
+        comm: Comm::new(&task.comm),
+        argv,
+        state: task.state,
+        on_cpu: task.on_cpu != 0,
+        kthread: task.kthread != 0,
+        followed: task.followed != 0,
+        sum_exec_runtime: task.sum_exec_runtime,
+    };
+    LifeEvent { time: Ktime(task.time), cpu: None, kind: LifeKind::Snapshot(snapshot) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bytes(words: &[u32]) -> Vec<u8> {
+        words.iter().flat_map(|w| w.to_ne_bytes()).collect()
+    }
+
+    fn head(kind: u32) -> Vec<u32> {
+        // time = 7 (two words), kind, cpu = 3
+        vec![7, 0, kind, 3]
+    }
+
+    fn one(record: &[u8]) -> LifeKind {
+        let mut events = life(record, 4096);
+        assert_eq!(events.len(), 1);
+        let event = events.pop().unwrap();
+        assert_eq!((event.time, event.cpu), (Ktime(7), Some(CpuId(3))));
+        event.kind
+    }
+
+    fn event(kind: u8, flags: u8) -> wire::Sched {
+        wire::Sched { time: 5, from: 10, to: 20, state: 2, kind, flags, pad: 0 }
+    }
+
+    #[test]
+    fn a_switch_keeps_state_and_flags() {
+        let stored = sched(&event(wire::SCHED_SWITCH, wire::SCHED_PREEMPT)).unwrap();
+        let kind =
+            SchedKind::Switch { prev: Tid(10), next: Tid(20), prev_state: 2, preempt: true, iowait: false };
+        assert_eq!(stored, SchedEvent { time: Ktime(5), kind });
+        let stored = sched(&event(wire::SCHED_SWITCH, wire::SCHED_IOWAIT)).unwrap();
+        assert!(matches!(stored.kind, SchedKind::Switch { preempt: false, iowait: true, .. }));
+    }
+
+    #[test]
+    fn wakings_differ_by_kind_and_flags() {
+        let waking = sched(&event(wire::SCHED_WAKING, wire::SCHED_IRQ)).unwrap().kind;
+        let want = |irq, new, vfork| SchedKind::Waking { waker: Tid(10), wakee: Tid(20), irq, new, vfork };
+        assert_eq!(waking, want(true, false, false));
+        let new = sched(&event(wire::SCHED_WAKEUP_NEW, wire::SCHED_VFORK)).unwrap().kind;
+        assert_eq!(new, want(false, true, true));
+        assert_eq!(sched(&event(99, 0)), None);
+    }
+
+    #[test]
+    fn a_fork_keeps_who_is_who() {
+        let mut words = head(wire::LIFE_FORK);
+        words.extend([1, 2, 3, 4, 50, 0, 60, 0, 7, 0]);
+        let mut record = bytes(&words);
+        record.extend(*b"sh\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        let want = Fork {
+            parent_tid: Tid(1),
+            parent_tgid: Tgid(2),
+            tid: Tid(3),
+            tgid: Tgid(4),
+            start_time: Ktime(50),
+            ns_tid: Tid(7),
+            cgroup: CgroupId(60),
+            comm: Comm::new(b"sh"),
+        };
+        assert_eq!(one(&record), LifeKind::Fork(want));
+        assert!(life(&record[..record.len() - 1], 4096).is_empty(), "a short record is no event");
+    }
+
+    fn exec_record(argv_len: u32, unknown: u32) -> Vec<u8> {
+        let mut words = head(wire::LIFE_EXEC);
+        words.extend([9, 9, 8, 5, 8, argv_len, 6, 0, 60, 0, unknown, 0]);
+        let mut record = bytes(&words);
+        record.extend(*b"cc\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+        record.extend(*b"/bin\0___cc\0-c\0___");
+        record
+    }
+
+    #[test]
+    fn an_exec_keeps_file_name_and_arguments() {
+        let LifeKind::Exec(exec) = one(&exec_record(6, 0)) else { panic!() };
+        assert_eq!(&*exec.filename, b"/bin");
+        assert_eq!(exec.argv.args().collect::<Vec<_>>(), [&b"cc"[..], b"-c"]);
+        assert!(!exec.argv.truncated());
+        assert_eq!((exec.tid, exec.old_tid), (Tid(9), Tid(8)));
+        let LifeKind::Exec(cut) = one(&exec_record(4, 0)) else { panic!() };
+        assert!(cut.argv.truncated());
+        let LifeKind::Exec(unknown) = one(&exec_record(0, 1)) else { panic!() };
+        assert_eq!(unknown.argv.full_len, None);
+    }
+
+    #[test]
+    fn an_exec_that_claims_more_than_it_holds_is_no_event() {
+        assert!(life(&exec_record(100, 0), 4096).is_empty());
+    }
+
+    #[test]
+    fn an_exit_counts_memory_in_bytes() {
+        let mut words = head(wire::LIFE_EXIT);
+        words.extend([9, 9, 0x100, 0x200]);
+        for value in 1..=10u32 {
+            words.extend([value, 0]);
+        }
+        words.extend([1, 0]);
+        let LifeKind::Exit(exit) = one(&bytes(&words)) else { panic!() };
+        assert_eq!((exit.status, exit.group_status, exit.group_dead), (0x100, 0x200, true));
+        assert_eq!((exit.utime, exit.stime, exit.sum_exec_runtime, exit.nvcsw, exit.nivcsw), (1, 2, 3, 4, 5));
+        assert_eq!((exit.min_flt, exit.maj_flt, exit.max_rss), (6, 7, 8 * 4096));
+        assert_eq!((exit.read_bytes, exit.write_bytes), (None, None), "not counted is not 0");
+    }
+
+    #[test]
+    fn final_rename_and_loss() {
+        let mut words = head(wire::LIFE_FINAL);
+        words.extend([9, 0, 1, 0, 2, 0, 3, 0]);
+        let want = Final { tid: Tid(9), sum_exec_runtime: 1, nvcsw: 2, nivcsw: 3 };
+        assert_eq!(one(&bytes(&words)), LifeKind::Final(want));
+
+        let mut words = head(wire::LIFE_RENAME);
+        words.extend([9, 8]);
+        let mut record = bytes(&words);
+        record.extend(*b"worker\0\0\0\0\0\0\0\0\0\0");
+        let want = Rename { tid: Tid(9), tgid: Tgid(8), comm: Comm::new(b"worker") };
+        assert_eq!(one(&record), LifeKind::Rename(want));
+
+        let mut words = head(wire::LIFE_LOST);
+        words.extend([70, 0, 4, 0]);
+        assert_eq!(life(&bytes(&words), 4096), vec![loss(Stream::Lifecycle, 7, 70, 4)]);
+    }
+
+    #[test]
+    fn a_move_tells_the_path_first() {
+        let mut words = head(wire::LIFE_CGROUP_MOVE);
+        words.extend([9, 8, 77, 0, 3, 0]);
+        let mut record = bytes(&words);
+        let mut path = [0u8; 1024];
+        path[..3].copy_from_slice(b"/a\0");
+        record.extend(path);
+        let events = life(&record, 4096);
+        let kinds: Vec<_> = events.into_iter().map(|e| e.kind).collect();
+        let path = CgroupPath { id: CgroupId(77), path: (*b"/a").into() };
+        let moved = CgroupMove { tid: Tid(9), tgid: Tgid(8), cgroup: CgroupId(77) };
+        assert_eq!(kinds, [LifeKind::CgroupPath(path), LifeKind::CgroupMove(moved)]);
+    }
+}

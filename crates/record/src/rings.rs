@@ -1,0 +1,185 @@
+//! Drains the rings into batches; what the recorder's main thread does while
+//! COMMAND runs. Nothing is decoded here.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use tr_bpf::{wire, Ring};
+use tr_format::event::{CpuId, Ktime};
+use zerocopy::FromBytes;
+
+/// What was drained and not yet handed to the writer.
+#[derive(Debug, Default)]
+pub struct Batch {
+    /// Scheduling events of each CPU, in the ring's order; the index is the
+    /// CPU's number.
+    pub sched: Vec<Vec<wire::Sched>>,
+    /// Losses that the CPUs' rings reported.
+    pub lost: Vec<(CpuId, wire::Lost)>,
+    /// Lifecycle records, each behind its length (u32).
+    pub life: Vec<u8>,
+    /// All rings were drained after this time.
+    pub drained_until: Ktime,
+    /// The writer is to close its blocks after this batch.
+    pub flush: bool,
+    bytes: usize,
+}
+
+impl Batch {
+    /// Memory that the batch's events take, in bytes.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Adds one record of a ring.
+    pub fn push(&mut self, ring: Ring, record: &[u8]) {
+        match ring {
+            Ring::Cpu(cpu) => self.push_sched(cpu, record),
+            Ring::Lifecycle => {
+                let record = used_part(record);
+                let Ok(len) = u32::try_from(record.len()) else { return };
+                self.life.extend_from_slice(&len.to_ne_bytes());
+                self.life.extend_from_slice(record);
+                self.bytes += record.len() + 4;
+            }
+        }
+    }
+
+    /// The sizes tell the two kinds of records apart.
+    fn push_sched(&mut self, cpu: u16, record: &[u8]) {
+        let at = usize::from(cpu);
+        if let Ok(event) = wire::Sched::read_from_bytes(record) {
+            if self.sched.len() <= at {
+                self.sched.resize_with(at + 1, Vec::new);
+            }
+            if let Some(events) = self.sched.get_mut(at) {
+                events.push(event);
+                self.bytes += record.len();
+            }
+        } else if let Ok(lost) = wire::Lost::read_from_bytes(record) {
+            self.lost.push((CpuId(cpu), lost));
+        }
+    }
+
+    /// The lifecycle records, one by one.
+    pub fn life_records(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.life.as_slice();
+        std::iter::from_fn(move || {
+            let (len, tail) = rest.split_first_chunk::<4>()?;
+            let (record, tail) = tail.split_at_checked(u32::from_ne_bytes(*len) as usize)?;
+            rest = tail;
+            Some(record)
+        })
+    }
+}
+
+/// An exec's record has room for the longest argv of its class; only the used
+/// part is kept.
+fn used_part(record: &[u8]) -> &[u8] {
+    let Ok((exec, tail)) = wire::Exec::read_from_prefix(record) else { return record };
+    if exec.head.kind != wire::LIFE_EXEC {
+        return record;
+    }
+    let used = (exec.filename_area as usize).saturating_add(exec.argv_len as usize).min(tail.len());
+    record.get(..record.len() - tail.len() + used).unwrap_or(record)
+}
+
+/// Watches for the end of COMMAND's process: the last switch-out of each of
+/// its threads.
+#[derive(Debug, Default)]
+pub struct RootWatch {
+    tgid: u32,
+    exiting: HashSet<u32>,
+    group_dead: bool,
+}
+
+impl RootWatch {
+    /// For the process `tgid`, as seen from the host.
+    pub fn new(tgid: u32) -> RootWatch {
+        RootWatch { tgid, ..RootWatch::default() }
+    }
+
+    /// Every thread that began to exit has been switched out for good.
+    pub fn done(&self) -> bool {
+        self.group_dead && self.exiting.is_empty()
+    }
+
+    fn see(&mut self, record: &[u8]) {
+        let Ok((head, _)) = wire::Head::read_from_prefix(record) else { return };
+        if head.kind == wire::LIFE_EXIT {
+            if let Ok((exit, _)) = wire::Exit::read_from_prefix(record) {
+                if exit.tgid == self.tgid {
+                    self.exiting.insert(exit.tid);
+                    self.group_dead |= exit.group_dead != 0;
+                }
+            }
+        } else if head.kind == wire::LIFE_FINAL && !self.exiting.is_empty() {
+            if let Ok((last, _)) = wire::Final::read_from_prefix(record) {
+                self.exiting.remove(&last.tid);
+            }
+        }
+    }
+}
+
+/// Where the rings' records go; the rings' callbacks and the session share it.
+#[derive(Clone, Debug, Default)]
+pub struct Sink(Rc<RefCell<(Batch, RootWatch)>>);
+
+impl Sink {
+    /// Takes one record.
+    pub fn push(&self, ring: Ring, record: &[u8]) {
+        let (batch, root) = &mut *self.0.borrow_mut();
+        if ring == Ring::Lifecycle {
+            root.see(record);
+        }
+        batch.push(ring, record);
+    }
+
+    /// Watches this process from now on.
+    pub fn watch(&self, root: RootWatch) {
+        self.0.borrow_mut().1 = root;
+    }
+
+    /// COMMAND's process is completely in the batches.
+    pub fn root_done(&self) -> bool {
+        self.0.borrow().1.done()
+    }
+
+    /// Bytes that wait.
+    pub fn bytes(&self) -> usize {
+        self.0.borrow().0.bytes()
+    }
+
+    /// Takes what has come together.
+    pub fn take(&self) -> Batch {
+        std::mem::take(&mut self.0.borrow_mut().0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_a_cpu_are_told_apart_by_their_size() {
+        let mut batch = Batch::default();
+        batch.push(Ring::Cpu(2), &[1; 24]);
+        batch.push(Ring::Cpu(2), &[2; 32]);
+        batch.push(Ring::Cpu(2), &[3; 7]);
+        assert_eq!(batch.sched.len(), 3);
+        assert_eq!(batch.sched[2].len(), 1);
+        assert_eq!(batch.lost.len(), 1);
+        assert_eq!(batch.lost[0].0, CpuId(2));
+    }
+
+    #[test]
+    fn lifecycle_records_come_back_as_they_went_in() {
+        let mut batch = Batch::default();
+        batch.push(Ring::Lifecycle, b"first");
+        batch.push(Ring::Lifecycle, b"");
+        batch.push(Ring::Lifecycle, b"third");
+        let records: Vec<_> = batch.life_records().collect();
+        assert_eq!(records, [&b"first"[..], b"", b"third"]);
+    }
+}
