@@ -1,7 +1,7 @@
 //! What the running kernel offers, read from its BTF: never from its version,
 //! because distributions move features between versions.
 
-use libbpf_rs::btf::types::{FuncProto, Ptr, Struct, Typedef, Var};
+use libbpf_rs::btf::types::{Composite, DataSec, FuncProto, MemberAttr, Ptr, Struct, Typedef, Var};
 use libbpf_rs::btf::{Btf, BtfKind, BtfType, ReferencesType};
 
 use crate::Error;
@@ -15,9 +15,9 @@ pub struct Kernel {
     pub switch_state: Option<u32>,
     /// `sched_process_exit` says whether it is the group's last thread (6.16).
     pub exit_group_dead: bool,
-    /// The per-CPU preemption count can be read: wake-ups from interrupts are
-    /// told from those by the running task.
-    pub irq: bool,
+    /// Bytes from a CPU's run queue to its preemption count: with it wake-ups
+    /// from interrupts are told from those by the running task.
+    pub preempt_count: Option<i64>,
 }
 
 /// The tracepoints that the recorder cannot do without.
@@ -45,27 +45,36 @@ impl Kernel {
         let btf = Btf::from_vmlinux().map_err(|_| Error::NoBtf)?;
         for (name, since) in [("bpf_ringbuf", "5.8"), ("bpf_iter__task", "5.8")] {
             if btf.type_by_name::<Struct<'_>>(name).is_none() {
-                let what = if name == "bpf_ringbuf" { "BPF ring buffers" } else { "BPF task iterators" };
-                return Err(Error::Missing { what: what.into(), since });
+                let what = if name == "bpf_ringbuf" {
+                    "BPF ring buffers"
+                } else {
+                    "BPF task iterators"
+                };
+                return Err(Error::Missing {
+                    what: what.into(),
+                    since,
+                });
             }
         }
         for name in NEEDED {
             if arguments(&btf, name).is_none() {
-                return Err(Error::Missing { what: format!("the tracepoint {name}"), since: "5.8" });
+                return Err(Error::Missing {
+                    what: format!("the tracepoint {name}"),
+                    since: "5.8",
+                });
             }
         }
         let switch = arguments(&btf, "sched_switch").unwrap_or_default();
         let exit = arguments(&btf, "sched_process_exit").unwrap_or_default();
-        let (switch_prev, switch_state) = switch_layout(&switch)
-            .ok_or_else(|| Error::Missing { what: "a known form of sched_switch".into(), since: "5.8" })?;
+        let (switch_prev, switch_state) = switch_layout(&switch).ok_or_else(|| Error::Missing {
+            what: "a known form of sched_switch".into(),
+            since: "5.8",
+        })?;
         Ok(Kernel {
             switch_prev,
             switch_state,
             exit_group_dead: exit.len() > 1,
-            irq: cfg!(target_arch = "x86_64")
-                && ["__preempt_count", "pcpu_hot"]
-                    .iter()
-                    .any(|name| btf.type_by_name::<Var<'_>>(name).is_some()),
+            preempt_count: preempt_count_distance(&btf),
         })
     }
 }
@@ -84,13 +93,63 @@ fn switch_layout(arguments: &[BtfKind]) -> Option<(u32, Option<u32>)> {
     }
 }
 
+/// From `runqueues` to the preemption count in the per-CPU section. x86 only:
+/// other machines keep the count in the task. It has been a variable of its
+/// own but for 6.2 to 6.14, when it was a member of `pcpu_hot`.
+fn preempt_count_distance(btf: &Btf<'_>) -> Option<i64> {
+    if !cfg!(target_arch = "x86_64") {
+        return None;
+    }
+    // CONFIG_FAIR_GROUP_SCHED: the way from a task to its CPU's run queue.
+    member_offset(btf, "cfs_rq", "rq")?;
+    member_offset(btf, "sched_entity", "cfs_rq")?;
+    let section: DataSec<'_> = btf.type_by_name(".data..percpu")?;
+    let offset_of = |name: &str| {
+        section
+            .iter()
+            .find(|var| {
+                btf.type_by_id::<Var<'_>>(var.ty)
+                    .is_some_and(|v| v.name() == Some(name.as_ref()))
+            })
+            .map(|var| i64::from(var.offset))
+    };
+    let count = offset_of("__preempt_count").or_else(|| {
+        Some(offset_of("pcpu_hot")? + member_offset(btf, "pcpu_hot", "preempt_count")?)
+    })?;
+    Some(count - offset_of("runqueues")?)
+}
+
+/// Where a member is in a struct, anonymous structs and unions included, in bytes.
+fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
+    fn find(btf: &Btf<'_>, composite: &Composite<'_>, member: &str) -> Option<i64> {
+        composite.iter().find_map(|m| {
+            let MemberAttr::Normal { offset } = m.attr else {
+                return None;
+            };
+            let offset = i64::from(offset / 8);
+            match m.name {
+                Some(name) => (name == member).then_some(offset),
+                None => {
+                    let inner = btf
+                        .type_by_id::<BtfType<'_>>(m.ty)?
+                        .skip_mods_and_typedefs();
+                    Some(offset + find(btf, &Composite::try_from(inner).ok()?, member)?)
+                }
+            }
+        })
+    }
+    let structure: Struct<'_> = btf.type_by_name(name)?;
+    find(btf, &Composite::from(structure), member)
+}
+
 /// The kinds of a tracepoint's arguments, without the leading `void *__data`.
 fn arguments(btf: &Btf<'_>, tracepoint: &str) -> Option<Vec<BtfKind>> {
     let typedef: Typedef<'_> = btf.type_by_name(&format!("btf_trace_{tracepoint}"))?;
     let pointer = Ptr::try_from(typedef.referenced_type()).ok()?;
     let function = FuncProto::try_from(pointer.referenced_type()).ok()?;
     let kinds = function.iter().skip(1).map(|parameter| {
-        btf.type_by_id::<BtfType<'_>>(parameter.ty).map(|t| t.skip_mods_and_typedefs().kind())
+        btf.type_by_id::<BtfType<'_>>(parameter.ty)
+            .map(|t| t.skip_mods_and_typedefs().kind())
     });
     kinds.collect()
 }

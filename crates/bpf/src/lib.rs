@@ -32,7 +32,10 @@ pub enum Error {
         action: &'static str,
     },
     /// More CPUs than the programs have accounts for.
-    #[error("this machine has {found} CPUs, more than the {} that this version can record", wire::MAX_CPUS)]
+    #[error(
+        "this machine has {found} CPUs, more than the {} that this version can record",
+        wire::MAX_CPUS
+    )]
     TooManyCpus {
         /// The kernel's number of possible CPUs.
         found: usize,

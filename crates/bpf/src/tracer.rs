@@ -8,8 +8,8 @@ use std::sync::Mutex;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{
-    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel, ProgramMut,
-    RingBufferBuilder,
+    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel,
+    ProgramMut, RingBufferBuilder,
 };
 use zerocopy::FromBytes;
 
@@ -17,7 +17,13 @@ use crate::{wire, Error, Kernel};
 
 pub use libbpf_rs::RingBuffer;
 
-#[allow(missing_docs, unused_imports, clippy::all, clippy::pedantic, clippy::restriction)]
+#[allow(
+    missing_docs,
+    unused_imports,
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction
+)]
 mod skel {
     include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
 }
@@ -118,18 +124,27 @@ fn keep_log(_level: PrintLevel, text: String) {
         // The end of a verifier log is the part that says why.
         if log.len() > 8192 {
             let cut = log.len() - 4096;
-            let at = log.char_indices().map(|(i, _)| i).find(|i| *i >= cut).unwrap_or(0);
+            let at = log
+                .char_indices()
+                .map(|(i, _)| i)
+                .find(|i| *i >= cut)
+                .unwrap_or(0);
             log.drain(..at);
         }
     }
 }
 
 fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
-    move |source| match source.kind() {
-        ErrorKind::PermissionDenied => Error::Permission { action },
-        _ => {
-            let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-            Error::Bpf { action, source, log }
+    move |source| {
+        let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
+        // The verifier refuses with the same error, but says why.
+        if source.kind() == ErrorKind::PermissionDenied && !log.contains("PROG LOAD LOG") {
+            return Error::Permission { action };
+        }
+        Error::Bpf {
+            action,
+            source,
+            log,
         }
     }
 }
@@ -140,9 +155,15 @@ impl<'a> Tracer<'a> {
     ///
     /// # Errors
     /// [`Error::Permission`], [`Error::TooManyCpus`], [`Error::Bpf`].
-    pub fn load(storage: &'a mut Storage, kernel: &Kernel, settings: &Settings) -> Result<Tracer<'a>, Error> {
+    pub fn load(
+        storage: &'a mut Storage,
+        kernel: &Kernel,
+        settings: &Settings,
+    ) -> Result<Tracer<'a>, Error> {
         if settings.possible_cpus > wire::MAX_CPUS {
-            return Err(Error::TooManyCpus { found: settings.possible_cpus });
+            return Err(Error::TooManyCpus {
+                found: settings.possible_cpus,
+            });
         }
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
         let mut sched_rings = Vec::new();
@@ -151,8 +172,15 @@ impl<'a> Tracer<'a> {
                 sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
                 ..Default::default()
             };
-            let ring = MapHandle::create(MapType::RingBuf, Some("tr_sched"), 0, 0, settings.sched_ring, &opts)
-                .map_err(failed("create a BPF ring"))?;
+            let ring = MapHandle::create(
+                MapType::RingBuf,
+                Some("tr_sched"),
+                0,
+                0,
+                settings.sched_ring,
+                &opts,
+            )
+            .map_err(failed("create a BPF ring"))?;
             sched_rings.push((*cpu, ring));
         }
         let Storage([first, second]) = storage;
@@ -164,8 +192,15 @@ impl<'a> Tracer<'a> {
                 Err(_) => return Err(failed("load the BPF programs")(refused)),
             },
         };
-        let tracer = Tracer { skel, sched_rings, links: Vec::new(), raw };
-        tracer.insert_rings().map_err(failed("set up the BPF rings"))?;
+        let tracer = Tracer {
+            skel,
+            sched_rings,
+            links: Vec::new(),
+            raw,
+        };
+        tracer
+            .insert_rings()
+            .map_err(failed("set up the BPF rings"))?;
         for target in &settings.targets {
             tracer
                 .skel
@@ -182,16 +217,30 @@ impl<'a> Tracer<'a> {
     /// on a machine with many CPUs.
     fn insert_rings(&self) -> libbpf_rs::Result<()> {
         let outer = &self.skel.maps.sched_rings;
-        let keys: Vec<u8> = self.sched_rings.iter().flat_map(|(cpu, _)| u32::from(*cpu).to_ne_bytes()).collect();
-        let values: Vec<u8> =
-            self.sched_rings.iter().flat_map(|(_, ring)| ring.as_fd().as_raw_fd().to_ne_bytes()).collect();
+        let keys: Vec<u8> = self
+            .sched_rings
+            .iter()
+            .flat_map(|(cpu, _)| u32::from(*cpu).to_ne_bytes())
+            .collect();
+        let values: Vec<u8> = self
+            .sched_rings
+            .iter()
+            .flat_map(|(_, ring)| ring.as_fd().as_raw_fd().to_ne_bytes())
+            .collect();
         let count = u32::try_from(self.sched_rings.len()).unwrap_or(u32::MAX);
-        if outer.update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY).is_ok() {
+        if outer
+            .update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY)
+            .is_ok()
+        {
             return Ok(());
         }
         for (cpu, ring) in &self.sched_rings {
             let fd = ring.as_fd().as_raw_fd();
-            outer.update(&u32::from(*cpu).to_ne_bytes(), &fd.to_ne_bytes(), MapFlags::ANY)?;
+            outer.update(
+                &u32::from(*cpu).to_ne_bytes(),
+                &fd.to_ne_bytes(),
+                MapFlags::ANY,
+            )?;
         }
         Ok(())
     }
@@ -204,7 +253,11 @@ impl<'a> Tracer<'a> {
     pub fn attach(&mut self) -> Result<(), Error> {
         let mut links = Vec::new();
         for program in self.programs() {
-            links.push(program.attach().map_err(failed("attach the BPF programs"))?);
+            links.push(
+                program
+                    .attach()
+                    .map_err(failed("attach the BPF programs"))?,
+            );
         }
         self.links = links;
         Ok(())
@@ -239,20 +292,28 @@ impl<'a> Tracer<'a> {
     /// [`Error::Bpf`].
     pub fn snapshot(&mut self) -> Result<Vec<wire::Snapshot>, Error> {
         let action = "list the living tasks";
-        let link =
-            self.skel.progs.snapshot.attach_iter_with_opts(IterOpts::None).map_err(failed(action))?;
+        let link = self
+            .skel
+            .progs
+            .snapshot
+            .attach_iter_with_opts(IterOpts::None)
+            .map_err(failed(action))?;
         let mut bytes = Vec::new();
         loop {
             self.write_bss(|bss| bss.newly_followed = 0);
             bytes.clear();
             let mut iter = Iter::new(&link).map_err(failed(action))?;
-            iter.read_to_end(&mut bytes).map_err(|e| failed(action)(e.into()))?;
+            iter.read_to_end(&mut bytes)
+                .map_err(|e| failed(action)(e.into()))?;
             if self.read_bss(|bss| &bss.newly_followed) == 0 {
                 break;
             }
         }
         let size = size_of::<wire::Snapshot>();
-        Ok(bytes.chunks_exact(size).filter_map(|b| wire::Snapshot::read_from_bytes(b).ok()).collect())
+        Ok(bytes
+            .chunks_exact(size)
+            .filter_map(|b| wire::Snapshot::read_from_bytes(b).ok())
+            .collect())
     }
 
     /// Sets up the reading side of all rings; `sample` gets every record.
@@ -292,13 +353,23 @@ impl<'a> Tracer<'a> {
             (0..wire::MAX_CPUS)
                 .filter_map(|cpu| {
                     let account = *self.skel.maps.bss_data.as_ref().and_then(|bss| {
-                        let accounts = if life { &bss.life_account } else { &bss.sched_account };
+                        let accounts = if life {
+                            &bss.life_account
+                        } else {
+                            &bss.sched_account
+                        };
                         accounts.get(cpu)
                     })?;
-                    let pending =
-                        (account.lost > 0).then_some((account.lost, account.lost_since, account.lost_until));
-                    let account =
-                        CpuAccount { pending, lost: account.lost_total, emitted: account.emitted };
+                    let pending = (account.lost > 0).then_some((
+                        account.lost,
+                        account.lost_since,
+                        account.lost_until,
+                    ));
+                    let account = CpuAccount {
+                        pending,
+                        lost: account.lost_total,
+                        emitted: account.emitted,
+                    };
                     (account != CpuAccount::default()).then(|| (cpu as u16, account))
                 })
                 .collect()
@@ -320,7 +391,8 @@ impl<'a> Tracer<'a> {
             let fd = program.as_fd().as_raw_fd();
             // SAFETY: `info` is a plain struct of `len` bytes that the call fills;
             // all its pointer members are 0 with lengths of 0.
-            let done = unsafe { libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
+            let done =
+                unsafe { libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
             if done == 0 {
                 usage.recursion_misses += info.recursion_misses;
                 if info.run_cnt > 0 {
@@ -363,7 +435,9 @@ fn open<'a>(
     raw: bool,
 ) -> Result<OpenTracerSkel<'a>, Error> {
     let action = "open the BPF programs";
-    let mut skel = TracerSkelBuilder::default().open(storage).map_err(failed(action))?;
+    let mut skel = TracerSkelBuilder::default()
+        .open(storage)
+        .map_err(failed(action))?;
     for mut program in skel.open_object_mut().progs_mut() {
         let section = program.section().to_string_lossy().into_owned();
         let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
@@ -374,6 +448,7 @@ fn open<'a>(
         rodata.switch_prev_arg = kernel.switch_prev;
         rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
         rodata.exit_has_group_dead = kernel.exit_group_dead;
+        rodata.preempt_count_distance = kernel.preempt_count.unwrap_or(0);
         rodata.follow_all = settings.all;
         rodata.sched_half = u64::from(settings.sched_ring / 2);
         rodata.life_half = u64::from(settings.life_ring / 2);
@@ -382,13 +457,21 @@ fn open<'a>(
         rodata.count_emitted = settings.count_emitted;
     }
     let maps = &mut skel.maps;
-    maps.life_ring.set_max_entries(settings.life_ring).map_err(failed(action))?;
-    maps.followed.set_max_entries(pages).map_err(failed(action))?;
+    maps.life_ring
+        .set_max_entries(settings.life_ring)
+        .map_err(failed(action))?;
+    maps.followed
+        .set_max_entries(pages)
+        .map_err(failed(action))?;
     let cpus = u32::try_from(settings.possible_cpus).unwrap_or(u32::MAX);
-    maps.sched_rings.set_max_entries(cpus).map_err(failed(action))?;
+    maps.sched_rings
+        .set_max_entries(cpus)
+        .map_err(failed(action))?;
     if let Some((_, ring)) = rings.first() {
         // Before 5.10 all inner maps must have the template's size.
-        maps.sched_rings.set_inner_map_fd(ring.as_fd()).map_err(failed(action))?;
+        maps.sched_rings
+            .set_inner_map_fd(ring.as_fd())
+            .map_err(failed(action))?;
     }
     Ok(skel)
 }

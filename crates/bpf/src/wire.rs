@@ -114,9 +114,13 @@ mod tests {
     #[test]
     fn mirrors_have_the_layout_of_the_c_structs() {
         let object = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.bpf.o"));
-        let btf = Btf::from_raw("tracer", object).unwrap().expect("the object has BTF");
+        let btf = Btf::from_raw("tracer", object)
+            .unwrap()
+            .expect("the object has BTF");
         for (name, size, fields) in layouts() {
-            let c: Struct<'_> = btf.type_by_name(name).unwrap_or_else(|| panic!("no {name} in BTF"));
+            let c: Struct<'_> = btf
+                .type_by_name(name)
+                .unwrap_or_else(|| panic!("no {name} in BTF"));
             assert_eq!(c.size(), size, "size of {name}");
             for (field, offset) in fields {
                 let member = c

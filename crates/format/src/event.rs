@@ -20,7 +20,9 @@
 use serde::{Deserialize, Serialize};
 
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Ktime(pub u64);
 
 impl Ktime {
@@ -32,7 +34,9 @@ impl Ktime {
 
 /// A task (thread) id as seen from the host's first pid namespace. 0 is the
 /// idle task, of which there is one for every CPU.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Tid(pub u32);
 
 impl Tid {
@@ -41,15 +45,21 @@ impl Tid {
 }
 
 /// A process (thread group) id as seen from the host's first pid namespace.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Tgid(pub u32);
 
 /// A logical CPU's number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct CpuId(pub u16);
 
 /// A cgroup v2 id: the inode number of its directory in cgroupfs. 0 is unknown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct CgroupId(pub u64);
 
 /// The kernel's task name: up to 15 bytes, NUL padded, any bytes.
@@ -60,7 +70,11 @@ impl Comm {
     /// From bytes; what does not fit in 15 bytes is cut.
     pub fn new(name: &[u8]) -> Comm {
         let mut comm = [0; 16];
-        for (to, from) in comm.iter_mut().take(15).zip(name.iter().take_while(|b| **b != 0)) {
+        for (to, from) in comm
+            .iter_mut()
+            .take(15)
+            .zip(name.iter().take_while(|b| **b != 0))
+        {
             *to = *from;
         }
         Comm(comm)
@@ -240,19 +254,24 @@ impl Argv {
             bytes.push(0);
         }
         let full_len = u32::try_from(bytes.len()).ok();
-        Argv { bytes: bytes.into(), full_len }
+        Argv {
+            bytes: bytes.into(),
+            full_len,
+        }
     }
 
     /// The arguments, one by one; the last may be cut.
     pub fn args(&self) -> impl Iterator<Item = &[u8]> {
         let body = self.bytes.strip_suffix(b"\0").unwrap_or(&self.bytes);
         let empty = self.bytes.is_empty();
-        body.split(|b| *b == 0).take(if empty { 0 } else { usize::MAX })
+        body.split(|b| *b == 0)
+            .take(if empty { 0 } else { usize::MAX })
     }
 
     /// Whether a part is missing.
     pub fn truncated(&self) -> bool {
-        self.full_len.is_none_or(|full| full as usize > self.bytes.len())
+        self.full_len
+            .is_none_or(|full| full as usize > self.bytes.len())
     }
 }
 

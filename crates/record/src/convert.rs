@@ -3,8 +3,8 @@
 
 use tr_bpf::wire;
 use tr_format::event::{
-    Argv, CgroupId, CgroupMove, CgroupPath, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
-    LossCause, Lost, Rename, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+    Argv, CgroupId, CgroupMove, CgroupPath, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent,
+    LifeKind, LossCause, Lost, Rename, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use zerocopy::FromBytes;
 
@@ -29,7 +29,10 @@ pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
         },
         _ => return None,
     };
-    Some(SchedEvent { time: Ktime(event.time), kind })
+    Some(SchedEvent {
+        time: Ktime(event.time),
+        kind,
+    })
 }
 
 /// A loss that a CPU's ring reports.
@@ -39,15 +42,26 @@ pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
 
 /// A loss of `count` events of a stream for want of room in its ring.
 pub fn loss(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
-    let lost = Lost { stream, count: Some(count), until: Ktime(until), cause: LossCause::RingFull };
-    LifeEvent { time: Ktime(since), cpu: None, kind: LifeKind::Lost(lost) }
+    let lost = Lost {
+        stream,
+        count: Some(count),
+        until: Ktime(until),
+        cause: LossCause::RingFull,
+    };
+    LifeEvent {
+        time: Ktime(since),
+        cpu: None,
+        kind: LifeKind::Lost(lost),
+    }
 }
 
 /// The lifecycle events that one record stands for: none for a kind that this
 /// version does not know, two for a move to a cgroup (its path, the move).
 /// `page` is the size of a page in bytes.
 pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
-    let Ok((head, _)) = wire::Head::read_from_prefix(record) else { return Vec::new() };
+    let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
+        return Vec::new();
+    };
     let kinds = match head.kind {
         wire::LIFE_FORK => parse(record).map(fork),
         wire::LIFE_EXEC => exec(record),
@@ -56,14 +70,21 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_RENAME => parse(record).map(rename),
         wire::LIFE_CGROUP_MKDIR => parse(record).map(|event: wire::Cgroup| cgroup_path(&event)),
         wire::LIFE_CGROUP_MOVE => {
-            let Some(event) = parse::<wire::Cgroup>(record) else { return Vec::new() };
+            let Some(event) = parse::<wire::Cgroup>(record) else {
+                return Vec::new();
+            };
             let path = at(&head, cgroup_path(&event));
-            let moved =
-                CgroupMove { tid: Tid(event.tid), tgid: Tgid(event.tgid), cgroup: CgroupId(event.id) };
+            let moved = CgroupMove {
+                tid: Tid(event.tid),
+                tgid: Tgid(event.tgid),
+                cgroup: CgroupId(event.id),
+            };
             return vec![path, at(&head, LifeKind::CgroupMove(moved))];
         }
         wire::LIFE_LOST => {
-            let Some(event) = parse::<wire::LifeLost>(record) else { return Vec::new() };
+            let Some(event) = parse::<wire::LifeLost>(record) else {
+                return Vec::new();
+            };
             return vec![loss(Stream::Lifecycle, head.time, event.until, event.count)];
         }
         _ => None,
@@ -76,7 +97,11 @@ fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {
 }
 
 fn at(head: &wire::Head, kind: LifeKind) -> LifeEvent {
-    LifeEvent { time: Ktime(head.time), cpu: u16::try_from(head.cpu).ok().map(CpuId), kind }
+    LifeEvent {
+        time: Ktime(head.time),
+        cpu: u16::try_from(head.cpu).ok().map(CpuId),
+        kind,
+    }
 }
 
 fn fork(event: wire::Fork) -> LifeKind {
@@ -105,7 +130,8 @@ fn exec(record: &[u8]) -> Option<LifeKind> {
         filename: filename.strip_suffix(b"\0").unwrap_or(filename).into(),
         argv: Argv {
             bytes: argv.into(),
-            full_len: (event.argv_unknown == 0).then_some(u32::try_from(event.argv_full_len).unwrap_or(u32::MAX)),
+            full_len: (event.argv_unknown == 0)
+                .then_some(u32::try_from(event.argv_full_len).unwrap_or(u32::MAX)),
         },
         cgroup: CgroupId(event.cgroup),
     }))
@@ -142,13 +168,23 @@ fn last(event: wire::Final) -> LifeKind {
 }
 
 fn rename(event: wire::Rename) -> LifeKind {
-    LifeKind::Rename(Rename { tid: Tid(event.tid), tgid: Tgid(event.tgid), comm: Comm::new(&event.comm) })
+    LifeKind::Rename(Rename {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        comm: Comm::new(&event.comm),
+    })
 }
 
 fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
-    let path = event.path.get(..event.path_len as usize).unwrap_or(&event.path);
+    let path = event
+        .path
+        .get(..event.path_len as usize)
+        .unwrap_or(&event.path);
     let path = path.strip_suffix(b"\0").unwrap_or(path).into();
-    LifeKind::CgroupPath(CgroupPath { id: CgroupId(event.id), path })
+    LifeKind::CgroupPath(CgroupPath {
+        id: CgroupId(event.id),
+        path,
+    })
 }
 
 /// A living task; `argv` is for those that are followed.
@@ -168,7 +204,11 @@ pub fn snapshot(task: &wire::Snapshot, argv: Argv) -> LifeEvent {
         followed: task.followed != 0,
         sum_exec_runtime: task.sum_exec_runtime,
     };
-    LifeEvent { time: Ktime(task.time), cpu: None, kind: LifeKind::Snapshot(snapshot) }
+    LifeEvent {
+        time: Ktime(task.time),
+        cpu: None,
+        kind: LifeKind::Snapshot(snapshot),
+    }
 }
 
 #[cfg(test)]
@@ -193,25 +233,61 @@ mod tests {
     }
 
     fn event(kind: u8, flags: u8) -> wire::Sched {
-        wire::Sched { time: 5, from: 10, to: 20, state: 2, kind, flags, pad: 0 }
+        wire::Sched {
+            time: 5,
+            from: 10,
+            to: 20,
+            state: 2,
+            kind,
+            flags,
+            pad: 0,
+        }
     }
 
     #[test]
     fn a_switch_keeps_state_and_flags() {
         let stored = sched(&event(wire::SCHED_SWITCH, wire::SCHED_PREEMPT)).unwrap();
-        let kind =
-            SchedKind::Switch { prev: Tid(10), next: Tid(20), prev_state: 2, preempt: true, iowait: false };
-        assert_eq!(stored, SchedEvent { time: Ktime(5), kind });
+        let kind = SchedKind::Switch {
+            prev: Tid(10),
+            next: Tid(20),
+            prev_state: 2,
+            preempt: true,
+            iowait: false,
+        };
+        assert_eq!(
+            stored,
+            SchedEvent {
+                time: Ktime(5),
+                kind
+            }
+        );
         let stored = sched(&event(wire::SCHED_SWITCH, wire::SCHED_IOWAIT)).unwrap();
-        assert!(matches!(stored.kind, SchedKind::Switch { preempt: false, iowait: true, .. }));
+        assert!(matches!(
+            stored.kind,
+            SchedKind::Switch {
+                preempt: false,
+                iowait: true,
+                ..
+            }
+        ));
     }
 
     #[test]
     fn wakings_differ_by_kind_and_flags() {
-        let waking = sched(&event(wire::SCHED_WAKING, wire::SCHED_IRQ)).unwrap().kind;
-        let want = |irq, new, vfork| SchedKind::Waking { waker: Tid(10), wakee: Tid(20), irq, new, vfork };
+        let waking = sched(&event(wire::SCHED_WAKING, wire::SCHED_IRQ))
+            .unwrap()
+            .kind;
+        let want = |irq, new, vfork| SchedKind::Waking {
+            waker: Tid(10),
+            wakee: Tid(20),
+            irq,
+            new,
+            vfork,
+        };
         assert_eq!(waking, want(true, false, false));
-        let new = sched(&event(wire::SCHED_WAKEUP_NEW, wire::SCHED_VFORK)).unwrap().kind;
+        let new = sched(&event(wire::SCHED_WAKEUP_NEW, wire::SCHED_VFORK))
+            .unwrap()
+            .kind;
         assert_eq!(new, want(false, true, true));
         assert_eq!(sched(&event(99, 0)), None);
     }
@@ -233,7 +309,10 @@ mod tests {
             comm: Comm::new(b"sh"),
         };
         assert_eq!(one(&record), LifeKind::Fork(want));
-        assert!(life(&record[..record.len() - 1], 4096).is_empty(), "a short record is no event");
+        assert!(
+            life(&record[..record.len() - 1], 4096).is_empty(),
+            "a short record is no event"
+        );
     }
 
     fn exec_record(argv_len: u32, unknown: u32) -> Vec<u8> {
@@ -247,14 +326,20 @@ mod tests {
 
     #[test]
     fn an_exec_keeps_file_name_and_arguments() {
-        let LifeKind::Exec(exec) = one(&exec_record(6, 0)) else { panic!() };
+        let LifeKind::Exec(exec) = one(&exec_record(6, 0)) else {
+            panic!()
+        };
         assert_eq!(&*exec.filename, b"/bin");
         assert_eq!(exec.argv.args().collect::<Vec<_>>(), [&b"cc"[..], b"-c"]);
         assert!(!exec.argv.truncated());
         assert_eq!((exec.tid, exec.old_tid), (Tid(9), Tid(8)));
-        let LifeKind::Exec(cut) = one(&exec_record(4, 0)) else { panic!() };
+        let LifeKind::Exec(cut) = one(&exec_record(4, 0)) else {
+            panic!()
+        };
         assert!(cut.argv.truncated());
-        let LifeKind::Exec(unknown) = one(&exec_record(0, 1)) else { panic!() };
+        let LifeKind::Exec(unknown) = one(&exec_record(0, 1)) else {
+            panic!()
+        };
         assert_eq!(unknown.argv.full_len, None);
     }
 
@@ -271,30 +356,60 @@ mod tests {
             words.extend([value, 0]);
         }
         words.extend([1, 0]);
-        let LifeKind::Exit(exit) = one(&bytes(&words)) else { panic!() };
-        assert_eq!((exit.status, exit.group_status, exit.group_dead), (0x100, 0x200, true));
-        assert_eq!((exit.utime, exit.stime, exit.sum_exec_runtime, exit.nvcsw, exit.nivcsw), (1, 2, 3, 4, 5));
+        let LifeKind::Exit(exit) = one(&bytes(&words)) else {
+            panic!()
+        };
+        assert_eq!(
+            (exit.status, exit.group_status, exit.group_dead),
+            (0x100, 0x200, true)
+        );
+        assert_eq!(
+            (
+                exit.utime,
+                exit.stime,
+                exit.sum_exec_runtime,
+                exit.nvcsw,
+                exit.nivcsw
+            ),
+            (1, 2, 3, 4, 5)
+        );
         assert_eq!((exit.min_flt, exit.maj_flt, exit.max_rss), (6, 7, 8 * 4096));
-        assert_eq!((exit.read_bytes, exit.write_bytes), (None, None), "not counted is not 0");
+        assert_eq!(
+            (exit.read_bytes, exit.write_bytes),
+            (None, None),
+            "not counted is not 0"
+        );
     }
 
     #[test]
     fn final_rename_and_loss() {
         let mut words = head(wire::LIFE_FINAL);
         words.extend([9, 0, 1, 0, 2, 0, 3, 0]);
-        let want = Final { tid: Tid(9), sum_exec_runtime: 1, nvcsw: 2, nivcsw: 3 };
+        let want = Final {
+            tid: Tid(9),
+            sum_exec_runtime: 1,
+            nvcsw: 2,
+            nivcsw: 3,
+        };
         assert_eq!(one(&bytes(&words)), LifeKind::Final(want));
 
         let mut words = head(wire::LIFE_RENAME);
         words.extend([9, 8]);
         let mut record = bytes(&words);
         record.extend(*b"worker\0\0\0\0\0\0\0\0\0\0");
-        let want = Rename { tid: Tid(9), tgid: Tgid(8), comm: Comm::new(b"worker") };
+        let want = Rename {
+            tid: Tid(9),
+            tgid: Tgid(8),
+            comm: Comm::new(b"worker"),
+        };
         assert_eq!(one(&record), LifeKind::Rename(want));
 
         let mut words = head(wire::LIFE_LOST);
         words.extend([70, 0, 4, 0]);
-        assert_eq!(life(&bytes(&words), 4096), vec![loss(Stream::Lifecycle, 7, 70, 4)]);
+        assert_eq!(
+            life(&bytes(&words), 4096),
+            vec![loss(Stream::Lifecycle, 7, 70, 4)]
+        );
     }
 
     #[test]
@@ -307,8 +422,18 @@ mod tests {
         record.extend(path);
         let events = life(&record, 4096);
         let kinds: Vec<_> = events.into_iter().map(|e| e.kind).collect();
-        let path = CgroupPath { id: CgroupId(77), path: (*b"/a").into() };
-        let moved = CgroupMove { tid: Tid(9), tgid: Tgid(8), cgroup: CgroupId(77) };
-        assert_eq!(kinds, [LifeKind::CgroupPath(path), LifeKind::CgroupMove(moved)]);
+        let path = CgroupPath {
+            id: CgroupId(77),
+            path: (*b"/a").into(),
+        };
+        let moved = CgroupMove {
+            tid: Tid(9),
+            tgid: Tgid(8),
+            cgroup: CgroupId(77),
+        };
+        assert_eq!(
+            kinds,
+            [LifeKind::CgroupPath(path), LifeKind::CgroupMove(moved)]
+        );
     }
 }

@@ -1,1 +1,43 @@
-//! To be filled.
+//! A recording session: COMMAND is started stopped, the BPF programs are
+//! attached, COMMAND is released, the rings are drained, the trace is written.
+//!
+//! This crate knows nothing of how a trace is analyzed.
+
+mod command;
+mod convert;
+mod host;
+mod output;
+mod rings;
+mod session;
+
+pub use output::{Tally, Target};
+pub use session::{record, ring_sizes, run_untraced, Config, Follow, Report};
+
+/// Why a recording could not start; COMMAND has not run.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The output cannot be created.
+    #[error("cannot write the trace: {0}")]
+    Output(std::io::Error),
+    /// The header cannot be written.
+    #[error("cannot write the trace: {0}")]
+    Format(tr_format::Error),
+    /// Tracing cannot start.
+    #[error(transparent)]
+    Tracing(#[from] tr_bpf::Error),
+    /// COMMAND cannot be started.
+    #[error("cannot start the command: {0}")]
+    Command(std::io::Error),
+    /// `--cpu` names a CPU that is not online.
+    #[error("there is no CPU {0} online")]
+    NoSuchCpu(u16),
+    /// `--pid` names no living process.
+    #[error("there is no process {0}")]
+    NoSuchProcess(u32),
+    /// `--cgroup` names no cgroup.
+    #[error("{} is no cgroup v2 directory: {1}", .0.display())]
+    Cgroup(std::path::PathBuf, std::io::Error),
+    /// A basic system call failed.
+    #[error("cannot set up the recording: {0}")]
+    System(std::io::Error),
+}

@@ -38,7 +38,9 @@ impl Batch {
             Ring::Cpu(cpu) => self.push_sched(cpu, record),
             Ring::Lifecycle => {
                 let record = used_part(record);
-                let Ok(len) = u32::try_from(record.len()) else { return };
+                let Ok(len) = u32::try_from(record.len()) else {
+                    return;
+                };
                 self.life.extend_from_slice(&len.to_ne_bytes());
                 self.life.extend_from_slice(record);
                 self.bytes += record.len() + 4;
@@ -77,12 +79,18 @@ impl Batch {
 /// An exec's record has room for the longest argv of its class; only the used
 /// part is kept.
 fn used_part(record: &[u8]) -> &[u8] {
-    let Ok((exec, tail)) = wire::Exec::read_from_prefix(record) else { return record };
+    let Ok((exec, tail)) = wire::Exec::read_from_prefix(record) else {
+        return record;
+    };
     if exec.head.kind != wire::LIFE_EXEC {
         return record;
     }
-    let used = (exec.filename_area as usize).saturating_add(exec.argv_len as usize).min(tail.len());
-    record.get(..record.len() - tail.len() + used).unwrap_or(record)
+    let used = (exec.filename_area as usize)
+        .saturating_add(exec.argv_len as usize)
+        .min(tail.len());
+    record
+        .get(..record.len() - tail.len() + used)
+        .unwrap_or(record)
 }
 
 /// Watches for the end of COMMAND's process: the last switch-out of each of
@@ -97,7 +105,10 @@ pub struct RootWatch {
 impl RootWatch {
     /// For the process `tgid`, as seen from the host.
     pub fn new(tgid: u32) -> RootWatch {
-        RootWatch { tgid, ..RootWatch::default() }
+        RootWatch {
+            tgid,
+            ..RootWatch::default()
+        }
     }
 
     /// Every thread that began to exit has been switched out for good.
@@ -106,7 +117,9 @@ impl RootWatch {
     }
 
     fn see(&mut self, record: &[u8]) {
-        let Ok((head, _)) = wire::Head::read_from_prefix(record) else { return };
+        let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
+            return;
+        };
         if head.kind == wire::LIFE_EXIT {
             if let Ok((exit, _)) = wire::Exit::read_from_prefix(record) {
                 if exit.tgid == self.tgid {
@@ -149,6 +162,13 @@ impl Sink {
     /// Bytes that wait.
     pub fn bytes(&self) -> usize {
         self.0.borrow().0.bytes()
+    }
+
+    /// Puts back a batch that could not be handed over; nothing has been
+    /// drained since it was taken.
+    pub fn put_back(&self, mut batch: Batch) {
+        batch.flush = false;
+        self.0.borrow_mut().0 = batch;
     }
 
     /// Takes what has come together.

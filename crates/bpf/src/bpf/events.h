@@ -176,7 +176,8 @@ struct account {
 	__u64 lost_total;
 	__u64 emitted; /* attempts, when count_emitted is set */
 	__u64 tick;    /* events since the last look at how full the ring is */
-	__u64 pad[2];  /* a cache line for each CPU */
+	__u64 preempt_count; /* where this CPU's preemption count is; 0: not looked up yet */
+	__u64 pad;           /* a cache line for each CPU */
 };
 
 #endif

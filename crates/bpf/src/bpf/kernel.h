@@ -100,7 +100,15 @@ struct task_io_accounting {
 	__u64 write_bytes;
 };
 
+struct rq;
+
+/* Both fields need CONFIG_FAIR_GROUP_SCHED. */
+struct cfs_rq {
+	struct rq *rq;
+};
+
 struct sched_entity {
+	struct cfs_rq *cfs_rq;
 	__u64 sum_exec_runtime;
 };
 
@@ -139,11 +147,6 @@ struct task_struct {
 /* Before 5.14 (2f064a59a11f "sched: Change task_struct::state"). */
 struct task_struct___v5_13 {
 	long state;
-};
-
-/* x86 from 6.2 to 6.14 keeps the preemption count in here. */
-struct pcpu_hot {
-	int preempt_count;
 };
 
 struct seq_file;

@@ -37,6 +37,8 @@ const volatile __u64 life_half = 0;
 const volatile __u32 argv_limit = 16384;
 /* The cgroup whose tasks are to be followed, or 0. */
 const volatile __u64 target_cgroup = 0;
+/* From this CPU's run queue to its preemption count, in bytes; 0: not known. */
+const volatile __s64 preempt_count_distance = 0;
 /* Count every attempt to emit, for checking that recorded + lost = emitted. */
 const volatile bool count_emitted = false;
 
@@ -145,25 +147,32 @@ static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 	return nr;
 }
 
-/* Kernel: the per-CPU preemption count. x86 has had it in three places. */
-extern int __preempt_count __ksym __weak;
-extern struct pcpu_hot pcpu_hot __ksym __weak;
-
 /* include/linux/preempt.h: bits of the preemption count. Bit 8 says that a
  * softirq is being served; the other softirq bits only that they are disabled. */
 #define IN_INTERRUPT 0x00ff0100
 
-static __always_inline bool in_interrupt(void)
+/*
+ * Whether an interrupt is being served on this CPU. x86 keeps the preemption
+ * count in a per-CPU variable; its address is not always exported. But the
+ * running task points to this CPU's run queue, which is a per-CPU variable too,
+ * and BTF tells how far apart the two are.
+ */
+static __always_inline bool in_interrupt(struct account *account)
 {
-	if (bpf_core_type_exists(struct pcpu_hot) && bpf_ksym_exists(&pcpu_hot)) {
-		struct pcpu_hot *hot = bpf_this_cpu_ptr(&pcpu_hot);
+	int count = 0;
 
-		if (bpf_core_field_exists(hot->preempt_count))
-			return hot->preempt_count & IN_INTERRUPT;
+	if (!preempt_count_distance)
+		return false;
+	if (!account->preempt_count) {
+		struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+		__u64 rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+
+		if (!rq)
+			return false;
+		account->preempt_count = rq + preempt_count_distance;
 	}
-	if (bpf_ksym_exists(&__preempt_count))
-		return *(int *)bpf_this_cpu_ptr(&__preempt_count) & IN_INTERRUPT;
-	return false;
+	bpf_probe_read_kernel(&count, sizeof(count), (void *)account->preempt_count);
+	return count & IN_INTERRUPT;
 }
 
 /* ---- The set of followed tasks ---- */
@@ -390,25 +399,34 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	return 0;
 }
 
+/* Argument n of the tracepoint. In assembly, because the verifier wants constant
+ * offsets into ctx and clang would otherwise merge branches into a variable one. */
+#define ARG(ctx, n)                                                                             \
+	({                                                                                      \
+		__u64 value;                                                                    \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(value) : "r"(ctx), "i"((n) * 8));  \
+		value;                                                                          \
+	})
+
 /* `preempt` stays the first argument in all layouts. */
 #define SWITCH(btf, ctx)                                                                        \
 	({                                                                                      \
 		struct task_struct *prev, *next;                                                \
 		__u32 state;                                                                    \
 		if (switch_prev_arg == 2) {                                                     \
-			prev = (struct task_struct *)(ctx)[2];                                  \
-			next = (struct task_struct *)(ctx)[3];                                  \
+			prev = (struct task_struct *)ARG(ctx, 2);                                  \
+			next = (struct task_struct *)ARG(ctx, 3);                                  \
 		} else {                                                                        \
-			prev = (struct task_struct *)(ctx)[1];                                  \
-			next = (struct task_struct *)(ctx)[2];                                  \
+			prev = (struct task_struct *)ARG(ctx, 1);                                  \
+			next = (struct task_struct *)ARG(ctx, 2);                                  \
 		}                                                                               \
 		if (switch_state_arg == 3)                                                      \
-			state = (ctx)[3];                                                       \
+			state = ARG(ctx, 3);                                                       \
 		else if (switch_state_arg == 1)                                                 \
-			state = (ctx)[1];                                                       \
+			state = ARG(ctx, 1);                                                       \
 		else                                                                            \
 			state = task_state(btf, prev);                                          \
-		on_switch(btf, (ctx)[0], prev, next, state);                                    \
+		on_switch(btf, ARG(ctx, 0), prev, next, state);                                    \
 	})
 
 SEC("tp_btf/sched_switch")
@@ -427,10 +445,13 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 {
 	__u32 from = (__u32)bpf_get_current_pid_tgid();
 	__u32 to = FIELD(btf, wakee, pid);
+	struct account *account;
 
 	if (!is_followed(to) && !is_followed(from))
 		return 0;
-	emit_sched(bpf_ktime_get_ns(), from, to, 0, SCHED_WAKING, in_interrupt() ? SCHED_IRQ : 0);
+	account = &sched_account[bpf_get_smp_processor_id() & (MAX_CPUS - 1)];
+	emit_sched(bpf_ktime_get_ns(), from, to, 0, SCHED_WAKING,
+		   in_interrupt(account) ? SCHED_IRQ : 0);
 	return 0;
 }
 
@@ -664,9 +685,9 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
  * threads that exit at the same time can then both look like the last. */
 #define EXIT(ctx)                                                                               \
 	({                                                                                      \
-		struct task_struct *task = (struct task_struct *)(ctx)[0];                      \
+		struct task_struct *task = (struct task_struct *)ARG(ctx, 0);                      \
 		on_exit(task, exit_has_group_dead ?                                             \
-				      (ctx)[1] & 1 :                                            \
+				      ARG(ctx, 1) & 1 :                                            \
 				      BPF_CORE_READ(task, signal, live.counter) == 0);          \
 	})
 

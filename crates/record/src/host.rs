@@ -1,0 +1,254 @@
+//! What the trace has to say about the machine it was recorded on.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::time::{clock_gettime, ClockId};
+use tr_format::event::{Clock, CpuId, Ktime};
+use tr_format::meta::StateName;
+
+/// `CLOCK_MONOTONIC`, the clock of all events.
+pub fn now() -> Ktime {
+    Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC))
+}
+
+/// The other clocks.
+pub fn clock() -> Clock {
+    Clock {
+        boot: nanoseconds(ClockId::CLOCK_BOOTTIME),
+        real: nanoseconds(ClockId::CLOCK_REALTIME),
+    }
+}
+
+fn nanoseconds(id: ClockId) -> u64 {
+    // The kernel has all three clocks since 2.6.39.
+    clock_gettime(id).map_or(0, |t| {
+        let part = |n: i64| u64::try_from(n).unwrap_or(0);
+        part(t.tv_sec()) * 1_000_000_000 + part(t.tv_nsec())
+    })
+}
+
+/// CPU time of this process so far, user and system, in ns.
+pub fn own_cpu() -> u64 {
+    cpu_of(nix::sys::resource::UsageWho::RUSAGE_SELF)
+}
+
+/// CPU time of all children that were waited for, in ns.
+pub fn children_cpu() -> u64 {
+    cpu_of(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)
+}
+
+fn cpu_of(who: nix::sys::resource::UsageWho) -> u64 {
+    use nix::sys::time::TimeValLike;
+    nix::sys::resource::getrusage(who).map_or(0, |usage| {
+        let us = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+        u64::try_from(us).unwrap_or(0) * 1000
+    })
+}
+
+/// The numbers in a list such as `0-3,8`.
+fn cpu_list(text: &str) -> Vec<u16> {
+    let mut cpus = Vec::new();
+    for part in text.trim().split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        if let (Ok(first), Ok(last)) = (first.parse::<u16>(), last.parse::<u16>()) {
+            cpus.extend(first..=last);
+        }
+    }
+    cpus
+}
+
+fn read_trimmed(path: &str) -> Option<String> {
+    fs::read_to_string(path)
+        .ok()
+        .map(|text| text.trim().to_owned())
+}
+
+/// The CPUs that are online.
+pub fn online_cpus() -> Vec<CpuId> {
+    let cpus = read_trimmed("/sys/devices/system/cpu/online")
+        .map(|list| cpu_list(&list))
+        .unwrap_or_default();
+    if cpus.is_empty() {
+        let count = std::thread::available_parallelism().map_or(1, |n| n.get());
+        return (0..count)
+            .filter_map(|cpu| u16::try_from(cpu).ok())
+            .map(CpuId)
+            .collect();
+    }
+    cpus.into_iter().map(CpuId).collect()
+}
+
+/// How many CPU numbers the kernel may come to use.
+pub fn possible_cpus() -> usize {
+    let last = read_trimmed("/sys/devices/system/cpu/possible")
+        .and_then(|list| cpu_list(&list).into_iter().max());
+    last.or_else(|| online_cpus().iter().map(|cpu| cpu.0).max())
+        .map_or(1, |cpu| usize::from(cpu) + 1)
+}
+
+/// The largest task id plus one (`kernel.pid_max`), at most 2^22.
+pub fn pid_max() -> u32 {
+    read_trimmed("/proc/sys/kernel/pid_max")
+        .and_then(|n| n.parse().ok())
+        .unwrap_or(1 << 22)
+        .min(1 << 22)
+}
+
+/// Bytes of a page.
+pub fn page_size() -> u32 {
+    let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
+        .ok()
+        .flatten();
+    size.and_then(|size| u32::try_from(size).ok())
+        .unwrap_or(4096)
+}
+
+/// Kernel (`uname -s -r -v`), machine and host name.
+pub fn uname() -> (String, String, String) {
+    let Ok(name) = nix::sys::utsname::uname() else {
+        return Default::default();
+    };
+    let text = |s: &std::ffi::OsStr| s.to_string_lossy().into_owned();
+    let kernel = format!(
+        "{} {} {}",
+        text(name.sysname()),
+        text(name.release()),
+        text(name.version())
+    );
+    (kernel, text(name.machine()), text(name.nodename()))
+}
+
+/// The kernel's task states since 4.14 (include/linux/sched.h; RTLOCK_WAIT came
+/// with 5.15, FREEZABLE and FROZEN with 6.1). A bit that is not here reads as
+/// unknown.
+pub fn states() -> Vec<StateName> {
+    [
+        (0x0001, 'S', "TASK_INTERRUPTIBLE"),
+        (0x0002, 'D', "TASK_UNINTERRUPTIBLE"),
+        (0x0004, 'T', "__TASK_STOPPED"),
+        (0x0008, 't', "__TASK_TRACED"),
+        (0x0010, 'X', "EXIT_DEAD"),
+        (0x0020, 'Z', "EXIT_ZOMBIE"),
+        (0x0040, 'P', "TASK_PARKED"),
+        (0x0080, 'x', "TASK_DEAD"),
+        (0x0100, 'K', "TASK_WAKEKILL"),
+        (0x0200, 'W', "TASK_WAKING"),
+        (0x0400, 'I', "TASK_NOLOAD"),
+        (0x0800, 'N', "TASK_NEW"),
+        (0x1000, 'L', "TASK_RTLOCK_WAIT"),
+        (0x2000, 'f', "TASK_FREEZABLE"),
+        (0x8000, 'F', "TASK_FROZEN"),
+    ]
+    .into_iter()
+    .map(|(bit, letter, name)| StateName {
+        bit,
+        letter,
+        name: name.to_owned(),
+    })
+    .collect()
+}
+
+/// Identifiers of a CI run; no other variable of the environment is stored.
+const CI_VARIABLES: [&str; 12] = [
+    "GITHUB_RUN_ID",
+    "GITHUB_JOB",
+    "GITHUB_SHA",
+    "GITHUB_REF",
+    "GITHUB_REPOSITORY",
+    "CI_PIPELINE_ID",
+    "CI_JOB_ID",
+    "CI_JOB_NAME",
+    "CI_COMMIT_SHA",
+    "CI_COMMIT_REF_NAME",
+    "BUILD_ID",
+    "BUILDKITE_BUILD_ID",
+];
+
+/// The CI run's identifiers, as far as they are set.
+pub fn ci() -> Vec<(String, String)> {
+    CI_VARIABLES
+        .iter()
+        .filter_map(|name| {
+            std::env::var(name)
+                .ok()
+                .map(|value| ((*name).to_owned(), value))
+        })
+        .collect()
+}
+
+/// Where the cgroup v2 hierarchy is mounted.
+pub fn cgroup2_mount() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
+    mounts.lines().find_map(|line| {
+        let (left, right) = line.split_once(" - ")?;
+        let kind = right.split(' ').next()?;
+        (kind == "cgroup2")
+            .then(|| left.split(' ').nth(4).map(PathBuf::from))
+            .flatten()
+    })
+}
+
+/// The id of a cgroup v2 directory: its inode number.
+///
+/// # Errors
+/// When the path is no directory.
+pub fn cgroup_id(path: &Path) -> std::io::Result<u64> {
+    use std::os::unix::fs::MetadataExt;
+    let meta = fs::metadata(path)?;
+    if !meta.is_dir() {
+        return Err(std::io::ErrorKind::NotADirectory.into());
+    }
+    Ok(meta.ino())
+}
+
+/// The paths of all cgroups by id, from the root of the mounted hierarchy.
+pub fn cgroup_paths() -> Vec<(u64, Vec<u8>)> {
+    use std::os::unix::ffi::OsStrExt;
+    let Some(mount) = cgroup2_mount() else {
+        return Vec::new();
+    };
+    let mut paths = Vec::new();
+    let mut open = vec![mount.clone()];
+    while let Some(directory) = open.pop() {
+        if let Ok(id) = cgroup_id(&directory) {
+            let below = directory.strip_prefix(&mount).unwrap_or(&directory);
+            paths.push((id, [b"/", below.as_os_str().as_bytes()].concat()));
+        }
+        let Ok(entries) = fs::read_dir(&directory) else {
+            continue;
+        };
+        open.extend(
+            entries
+                .flatten()
+                .filter(|e| e.file_type().is_ok_and(|t| t.is_dir()))
+                .map(|e| e.path()),
+        );
+    }
+    paths
+}
+
+/// The arguments of a living process, each with a NUL behind it.
+pub fn cmdline(pid: u32) -> Vec<u8> {
+    fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_lists_are_read_as_the_kernel_writes_them() {
+        assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
+        assert_eq!(cpu_list("0"), [0]);
+        assert_eq!(cpu_list(""), [0u16; 0]);
+    }
+
+    #[test]
+    fn no_state_has_two_names() {
+        let mut bits: Vec<_> = states().iter().map(|s| s.bit).collect();
+        bits.dedup();
+        assert_eq!(bits.len(), states().len());
+        assert!(bits.iter().all(|bit| bit.count_ones() == 1));
+    }
+}

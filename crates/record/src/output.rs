@@ -1,0 +1,341 @@
+//! The writing side: a thread of its own, so that a slow disk does not keep
+//! the rings from being drained.
+
+use std::collections::{HashMap, HashSet};
+use std::fs::File;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::thread::JoinHandle;
+
+use tr_format::event::{CgroupId, CgroupPath, CpuId, LifeEvent, LifeKind, Stream};
+use tr_format::meta::{Metadata, Summary};
+use tr_format::writer::{Writer, Written};
+
+use crate::rings::Batch;
+use crate::{convert, host};
+
+/// Where the trace goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A file.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+/// What the thread is given.
+enum Message {
+    Batch(Box<Batch>),
+    Life(Stream, Vec<LifeEvent>),
+    Finish(Box<Summary>),
+}
+
+/// What was counted while writing, for the closing words.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    /// Bytes and events.
+    pub written: Written,
+    /// Processes that were recorded.
+    pub processes: u64,
+    /// Losses: stream, count, first and last time.
+    pub lost: Vec<LifeEvent>,
+    /// Execs whose argv was cut or could not be read.
+    pub argv_cut: u64,
+}
+
+/// The writer thread's handle.
+#[derive(Debug)]
+pub struct Output {
+    sender: SyncSender<Message>,
+    thread: JoinHandle<(Tally, Result<(), tr_format::Error>)>,
+}
+
+/// A file that takes its name only when its header is complete, so that a
+/// reader never meets half a header and two recordings never mix.
+#[derive(Debug)]
+struct Unnamed {
+    temporary: PathBuf,
+    path: PathBuf,
+    published: bool,
+}
+
+impl Unnamed {
+    fn publish(mut self) -> io::Result<()> {
+        std::fs::rename(&self.temporary, &self.path)?;
+        self.published = true;
+        Ok(())
+    }
+}
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        if !self.published {
+            let _ = std::fs::remove_file(&self.temporary);
+        }
+    }
+}
+
+/// What is no regular file (a fifo, /dev/null) is opened as it is.
+fn create(path: &Path) -> io::Result<(File, Option<Unnamed>)> {
+    use std::os::unix::fs::OpenOptionsExt;
+    if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        return Ok((std::fs::OpenOptions::new().write(true).open(path)?, None));
+    }
+    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(hidden);
+    // Left behind by a recorder that was killed and had our pid.
+    let _ = std::fs::remove_file(&temporary);
+    // create_new does not follow a link that somebody has put there.
+    let file = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(&temporary)?;
+    Ok((
+        file,
+        Some(Unnamed {
+            temporary,
+            path: path.to_owned(),
+            published: false,
+        }),
+    ))
+}
+
+/// A place for the trace that has been found to be writable.
+#[derive(Debug)]
+pub struct Prepared {
+    sink: Box<dyn SinkWrite>,
+    name: Option<Unnamed>,
+}
+
+/// What the thread writes to.
+trait SinkWrite: Write + Send + std::fmt::Debug {}
+impl<T: Write + Send + std::fmt::Debug> SinkWrite for T {}
+
+/// Opens the output, before COMMAND runs.
+///
+/// # Errors
+/// When it cannot be created or written.
+pub fn prepare(target: &Target) -> io::Result<Prepared> {
+    Ok(match target {
+        Target::File(path) => {
+            let (file, name) = create(path)?;
+            Prepared {
+                sink: Box::new(file),
+                name,
+            }
+        }
+        Target::Stdout => Prepared {
+            sink: Box::new(io::stdout()),
+            name: None,
+        },
+    })
+}
+
+impl Output {
+    /// Writes the header and starts the thread. `first` are the events that
+    /// stand at the start: the clocks, the living tasks.
+    ///
+    /// # Errors
+    /// When the header cannot be written.
+    pub fn start(prepared: Prepared, meta: &Metadata) -> Result<Output, tr_format::Error> {
+        let Prepared { sink, name } = prepared;
+        let mut writer = Writer::new(sink, meta)?;
+        writer.flush()?;
+        if let Some(name) = name {
+            name.publish().map_err(tr_format::Error::from)?;
+        }
+        // Few: each holds up to a drain's events; the session bounds the rest.
+        let (sender, receiver) = sync_channel(4);
+        let page = u64::from(meta.page_size);
+        let thread = std::thread::Builder::new()
+            .name("tr-writer".into())
+            .spawn(move || {
+                State {
+                    writer,
+                    page,
+                    tally: Tally::default(),
+                    cgroups: Cgroups::default(),
+                }
+                .run(&receiver)
+            })
+            .map_err(tr_format::Error::from)?;
+        Ok(Output { sender, thread })
+    }
+
+    /// Hands a batch over; gives it back when the thread has too much to do.
+    /// `Ok(None)` when the thread has ended (see [`Output::finish`]).
+    pub fn offer(&self, batch: Batch) -> Result<(), Option<Batch>> {
+        match self.sender.try_send(Message::Batch(Box::new(batch))) {
+            Ok(()) => Ok(()),
+            Err(TrySendError::Full(Message::Batch(batch))) => Err(Some(*batch)),
+            Err(_) => Err(None),
+        }
+    }
+
+    /// Hands a batch over, waiting for the thread if need be.
+    pub fn give(&self, batch: Batch) {
+        let _ = self.sender.send(Message::Batch(Box::new(batch)));
+    }
+
+    /// Hands over events that do not come from a ring.
+    pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
+        let _ = self.sender.send(Message::Life(stream, events));
+    }
+
+    /// The thread has ended before its time: writing failed.
+    pub fn failed(&self) -> bool {
+        self.thread.is_finished()
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// The first error that writing met, with what had been written by then.
+    pub fn finish(self, summary: Summary) -> (Tally, Result<(), tr_format::Error>) {
+        let _ = self.sender.send(Message::Finish(Box::new(summary)));
+        drop(self.sender);
+        self.thread.join().unwrap_or_else(|_| {
+            (
+                Tally::default(),
+                Err(io::Error::other("the writing thread has failed").into()),
+            )
+        })
+    }
+}
+
+struct State {
+    writer: Writer<Box<dyn SinkWrite>>,
+    page: u64,
+    tally: Tally,
+    cgroups: Cgroups,
+}
+
+impl State {
+    fn run(mut self, messages: &Receiver<Message>) -> (Tally, Result<(), tr_format::Error>) {
+        let summary = self.write_all(messages);
+        self.tally.written = self.writer.written().clone();
+        let result = match summary {
+            // The session has gone without an end to write down.
+            Ok(None) => self.writer.flush(),
+            Ok(Some(summary)) => self
+                .writer
+                .finish(&summary)
+                .map(|(_, written)| self.tally.written = written),
+            Err(error) => Err(error),
+        };
+        (self.tally, result)
+    }
+
+    fn write_all(
+        &mut self,
+        messages: &Receiver<Message>,
+    ) -> Result<Option<Box<Summary>>, tr_format::Error> {
+        for message in messages {
+            match message {
+                Message::Batch(batch) => self.batch(&batch)?,
+                Message::Life(stream, events) => {
+                    for event in events {
+                        self.life(stream, event)?;
+                    }
+                }
+                Message::Finish(summary) => return Ok(Some(summary)),
+            }
+        }
+        Ok(None)
+    }
+
+    fn batch(&mut self, batch: &Batch) -> Result<(), tr_format::Error> {
+        for (cpu, events) in batch.sched.iter().enumerate() {
+            let Ok(cpu) = u16::try_from(cpu) else { break };
+            for event in events.iter().filter_map(convert::sched) {
+                self.writer.sched(CpuId(cpu), event)?;
+            }
+        }
+        for record in batch.life_records() {
+            for event in convert::life(record, self.page) {
+                // Losses are the recorder's to say, whichever ring they come from.
+                let stream = match event.kind {
+                    LifeKind::Lost(_) => Stream::Recorder,
+                    _ => Stream::Lifecycle,
+                };
+                self.life(stream, event)?;
+            }
+        }
+        for (cpu, lost) in &batch.lost {
+            self.life(Stream::Recorder, convert::lost(*cpu, lost))?;
+        }
+        if batch.flush {
+            let progress = LifeEvent {
+                time: batch.drained_until,
+                cpu: None,
+                kind: LifeKind::Progress,
+            };
+            self.writer.life(Stream::Recorder, progress)?;
+            self.writer.flush()?;
+        }
+        Ok(())
+    }
+
+    fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
+        match &event.kind {
+            LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,
+            LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
+                self.tally.processes += 1
+            }
+            LifeKind::Exec(exec) if exec.argv.truncated() => self.tally.argv_cut += 1,
+            LifeKind::Lost(_) => self.tally.lost.push(event.clone()),
+            _ => {}
+        }
+        if let Some(path) = self.cgroups.first_seen(&event) {
+            let kind = LifeKind::CgroupPath(path);
+            self.writer.life(
+                Stream::Recorder,
+                LifeEvent {
+                    time: event.time,
+                    cpu: None,
+                    kind,
+                },
+            )?;
+        }
+        self.writer.life(stream, event)
+    }
+}
+
+/// Gives every cgroup that an event names its path, once. Cgroups made during
+/// the recording tell theirs themselves; the others are looked up.
+#[derive(Debug, Default)]
+struct Cgroups {
+    told: HashSet<u64>,
+    found: Option<HashMap<u64, Vec<u8>>>,
+}
+
+impl Cgroups {
+    fn first_seen(&mut self, event: &LifeEvent) -> Option<CgroupPath> {
+        let id = match &event.kind {
+            LifeKind::Fork(fork) => fork.cgroup,
+            LifeKind::Exec(exec) => exec.cgroup,
+            LifeKind::Snapshot(task) if task.followed => task.cgroup,
+            LifeKind::CgroupPath(path) => {
+                self.told.insert(path.id.0);
+                return None;
+            }
+            _ => return None,
+        };
+        if id == CgroupId(0) || !self.told.insert(id.0) {
+            return None;
+        }
+        let path = self
+            .found
+            .get_or_insert_with(|| host::cgroup_paths().into_iter().collect())
+            .get(&id.0)?;
+        Some(CgroupPath {
+            id,
+            path: path.clone().into(),
+        })
+    }
+}

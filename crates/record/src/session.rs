@@ -1,0 +1,639 @@
+//! One recording, from the first look at the kernel to the file's trailer.
+
+use std::ffi::OsString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use nix::poll::{PollFd, PollFlags, PollTimeout};
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use tr_bpf::{Kernel, Ring, RingBuffer, Settings, Storage, Tracer};
+use tr_format::event::{Argv, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
+use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
+
+use crate::command::{self, Inherited, Running, Stopped};
+use crate::output::{self, Output, Tally, Target};
+use crate::rings::{RootWatch, Sink};
+use crate::{convert, host, Error};
+
+/// How often the rings are drained when nothing else calls for it.
+const DRAIN_EVERY: Duration = Duration::from_millis(100);
+/// How often the file's blocks are closed; with a drain's age this bounds what
+/// a kill can cost to less than a second.
+const FLUSH_EVERY: Duration = Duration::from_millis(700);
+/// How often the clocks are read together.
+const CLOCK_EVERY: Duration = Duration::from_secs(10);
+/// Drained events that may wait for the writer. Beyond it they stay in the
+/// rings, which count what no longer fits.
+const MOST_WAITING: usize = 24 << 20;
+/// A batch of this size goes to the writer without waiting for more.
+const BATCH: usize = 1 << 20;
+/// How long COMMAND's last switch-out is waited for after its end.
+const LAST_SWITCH: Duration = Duration::from_millis(20);
+
+/// What to record, and how.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Where the trace goes.
+    pub output: Target,
+    /// What is followed.
+    pub follow: Follow,
+    /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
+    pub command: Vec<OsString>,
+    /// Only these CPUs; `None` = all.
+    pub cpus: Option<Vec<u16>>,
+    /// Stop recording after this long.
+    pub duration: Option<Duration>,
+    /// Ring memory in all, in bytes; `None` = by the number of CPUs.
+    pub buffer: Option<u64>,
+    /// Longest argv to keep, in bytes.
+    pub argv_limit: u32,
+    /// SIGPIPE was ignored when `tr` was started.
+    pub sigpipe_ignored: bool,
+    /// When `tr` was started.
+    pub started: Instant,
+    /// The version of `tr`.
+    pub version: String,
+}
+
+/// What is followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Follow {
+    /// COMMAND and its descendants.
+    Command,
+    /// Every task of the machine.
+    All,
+    /// These processes and their descendants.
+    Pids(Vec<u32>),
+    /// The tasks of this cgroup (a directory of the cgroup v2 file system) and
+    /// their descendants.
+    Cgroup(std::path::PathBuf),
+}
+
+/// How a recording went.
+#[derive(Debug)]
+pub struct Report {
+    /// COMMAND's raw `wait` status.
+    pub status: Option<u32>,
+    /// COMMAND could not be executed.
+    pub not_executed: Option<nix::errno::Errno>,
+    /// What is in the file.
+    pub tally: Tally,
+    /// Why the file ends before the recording does.
+    pub output_error: Option<tr_format::Error>,
+    /// The recorded time in ns.
+    pub duration: u64,
+    /// What tracing cost.
+    pub cost: Cost,
+    /// CPU time of COMMAND and its waited-for descendants, in ns.
+    pub command_cpu: u64,
+    /// The start of the recording.
+    pub start: Ktime,
+}
+
+/// Ring sizes in bytes: of each CPU, of the lifecycle events.
+///
+/// By default 32 MiB are shared by the CPUs, at least 256 KiB and at most
+/// 4 MiB each, and 4 MiB are for lifecycle events. Of a given budget a quarter
+/// is for lifecycle events. Sizes are powers of two, as the kernel wants them.
+pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
+    const KIB: u64 = 1 << 10;
+    const MIB: u64 = 1 << 20;
+    let cpus = cpus.max(1) as u64;
+    let (each, life) = match budget {
+        None => ((32 * MIB / cpus).clamp(256 * KIB, 4 * MIB), 4 * MIB),
+        Some(budget) => (budget / 4 * 3 / cpus, budget / 4),
+    };
+    let power = |bytes: u64| {
+        let bytes = bytes.clamp(u64::from(page), 1 << 30);
+        1u32 << bytes.ilog2()
+    };
+    (power(each), power(life))
+}
+
+/// Signals that are COMMAND's, or that end a recording without one.
+const SIGNALS: [Signal; 4] = [
+    Signal::SIGINT,
+    Signal::SIGTERM,
+    Signal::SIGHUP,
+    Signal::SIGQUIT,
+];
+
+/// Runs a whole recording.
+///
+/// # Errors
+/// What stands in the way before COMMAND could run: [`Error`]. Whatever
+/// happens afterwards stands in the [`Report`].
+pub fn record(config: &Config) -> Result<Report, Error> {
+    let prepared = output::prepare(&config.output).map_err(Error::Output)?;
+    let (inherited, signals) = take_signals(config)?;
+    let child = match config.command.is_empty() {
+        true => None,
+        false => Some(command::start(&config.command, &inherited).map_err(Error::Command)?),
+    };
+    let mut storage = Storage::new();
+    let started = Session::start(
+        config,
+        &mut storage,
+        prepared,
+        child.as_ref().map(Stopped::pid),
+    );
+    let (session, child) = match (started, child) {
+        (Ok(session), child) => (session, child),
+        (Err(error), child) => {
+            if let Some(child) = child {
+                child.abandon();
+            }
+            let _ = inherited.mask.thread_set_mask();
+            return Err(error);
+        }
+    };
+    // A full disk or file size limit is an error of writing, not the end of us.
+    // SAFETY: ignoring a signal installs no handler.
+    let _ =
+        unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, nix::sys::signal::SigHandler::SigIgn) };
+    let command = match child {
+        None => None,
+        Some(child) => Some(child.release().map_err(Error::Command)?),
+    };
+    Ok(session.run(config, command, &signals))
+}
+
+/// Runs COMMAND without tracing; for `--best-effort`.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn run_untraced(config: &Config) -> Result<(u32, Option<nix::errno::Errno>), Error> {
+    let (inherited, signals) = take_signals(config)?;
+    let child = command::start(&config.command, &inherited).map_err(Error::Command)?;
+    let command = child.release().map_err(Error::Command)?;
+    outlive(command, &signals).map_err(Error::Command)
+}
+
+/// From here on the signals come as readable events. Returns what COMMAND is
+/// to inherit instead.
+fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
+    let mut taken = SigSet::empty();
+    SIGNALS.iter().for_each(|signal| taken.add(*signal));
+    let mask = taken
+        .thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)
+        .map_err(system)?;
+    let signals = SignalFd::with_flags(&taken, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
+        .map_err(system)?;
+    Ok((
+        Inherited {
+            mask,
+            sigpipe_ignored: config.sigpipe_ignored,
+        },
+        signals,
+    ))
+}
+
+fn system(errno: nix::errno::Errno) -> Error {
+    Error::System(errno.into())
+}
+
+fn is_ready(fds: &[PollFd<'_>], at: usize) -> bool {
+    fds.get(at).and_then(PollFd::any).unwrap_or(false)
+}
+
+/// Sends on what was sent to `tr` alone. A signal from the terminal (SI_KERNEL)
+/// has gone to the whole foreground process group, COMMAND included, already.
+/// True when any signal came.
+fn forward_signals(signals: &SignalFd, command: Option<&Running>) -> bool {
+    let mut any = false;
+    while let Ok(Some(info)) = signals.read_signal() {
+        any = true;
+        if let Some(command) = command {
+            if info.ssi_code != libc::SI_KERNEL {
+                command.forward(info.ssi_signo.cast_signed());
+            }
+        }
+    }
+    any
+}
+
+/// A recording under way.
+struct Session<'a> {
+    tracer: Tracer<'a>,
+    rings: RingBuffer<'static>,
+    sink: Sink,
+    output: Output,
+    start: Ktime,
+    setup_ns: u64,
+    cpu_before: u64,
+    next_flush: Instant,
+    next_clock: Instant,
+}
+
+impl<'a> Session<'a> {
+    /// Everything up to the moment before COMMAND is released.
+    fn start(
+        config: &Config,
+        storage: &'a mut Storage,
+        prepared: output::Prepared,
+        child: Option<u32>,
+    ) -> Result<Session<'a>, Error> {
+        let kernel = Kernel::detect()?;
+        let page = host::page_size();
+        let online = host::online_cpus();
+        let cpus: Vec<u16> = match &config.cpus {
+            None => online.iter().map(|cpu| cpu.0).collect(),
+            Some(wanted) => {
+                if let Some(cpu) = wanted
+                    .iter()
+                    .find(|cpu| online.iter().all(|o| o.0 != **cpu))
+                {
+                    return Err(Error::NoSuchCpu(*cpu));
+                }
+                wanted.clone()
+            }
+        };
+        let (sched_ring, life_ring) = ring_sizes(cpus.len(), config.buffer, page);
+        let (targets, target_cgroup, scope) = match &config.follow {
+            Follow::Command => (child.into_iter().collect(), None, Scope::Command),
+            Follow::All => (Vec::new(), None, Scope::All),
+            Follow::Pids(pids) => {
+                let scope = Scope::Pids(pids.iter().map(|pid| Tgid(*pid)).collect());
+                (pids.iter().copied().chain(child).collect(), None, scope)
+            }
+            Follow::Cgroup(path) => {
+                use std::os::unix::ffi::OsStrExt;
+                let id = host::cgroup_id(path).map_err(|e| Error::Cgroup(path.clone(), e))?;
+                (
+                    child.into_iter().collect(),
+                    Some(id),
+                    Scope::Cgroup(path.as_os_str().as_bytes().to_vec()),
+                )
+            }
+        };
+        if let Follow::Pids(pids) = &config.follow {
+            if let Some(pid) = pids
+                .iter()
+                .find(|pid| !std::path::Path::new(&format!("/proc/{pid}")).exists())
+            {
+                return Err(Error::NoSuchProcess(*pid));
+            }
+        }
+        let settings = Settings {
+            all: config.follow == Follow::All,
+            cpus: cpus.clone(),
+            possible_cpus: host::possible_cpus(),
+            sched_ring,
+            life_ring,
+            argv_limit: config.argv_limit,
+            pid_max: host::pid_max(),
+            targets,
+            target_cgroup,
+            count_emitted: false,
+        };
+        let mut tracer = Tracer::load(storage, &kernel, &settings)?;
+        let sink = Sink::default();
+        let callback = sink.clone();
+        let rings = tracer.rings(move |ring: Ring, record: &[u8]| callback.push(ring, record))?;
+        tracer.attach()?;
+        let tasks = tracer.snapshot()?;
+        let root = child
+            .and_then(|pid| tasks.iter().find(|task| task.seen_tid == pid))
+            .map(|task| task.tgid);
+        if let Some(root) = root {
+            sink.watch(RootWatch::new(root));
+        }
+        let start = host::now();
+        let start_clock = host::clock();
+        let (name, machine, host_name) = host::uname();
+        let buffer = u64::from(sched_ring) * cpus.len() as u64 + u64::from(life_ring);
+        let meta = Metadata {
+            tool_version: config.version.clone(),
+            host: host_name,
+            kernel: name,
+            machine,
+            cpus: online,
+            page_size: page,
+            start,
+            start_clock,
+            scope,
+            command: config.command.iter().map(|arg| os_bytes(arg)).collect(),
+            root: root.map(Tgid),
+            cwd: std::env::current_dir()
+                .map(|dir| os_bytes(dir.as_os_str()))
+                .unwrap_or_default(),
+            states: host::states(),
+            options: Options {
+                argv_limit: config.argv_limit,
+                cpus: config
+                    .cpus
+                    .iter()
+                    .flatten()
+                    .map(|cpu| tr_format::event::CpuId(*cpu))
+                    .collect(),
+                buffer,
+                irq_known: kernel.preempt_count.is_some(),
+            },
+            missing: missing(&kernel, &tracer),
+            ci: host::ci(),
+        };
+        let output = Output::start(prepared, &meta).map_err(Error::Format)?;
+        let clock = LifeEvent {
+            time: start,
+            cpu: None,
+            kind: LifeKind::Clock(start_clock),
+        };
+        let living = tasks.iter().map(|task| {
+            let bytes = match task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
+                true => host::cmdline(task.seen_tid),
+                false => Vec::new(),
+            };
+            let kept = bytes.len().min(config.argv_limit as usize);
+            let full_len = u32::try_from(bytes.len()).ok();
+            let argv = Argv {
+                bytes: bytes.get(..kept).unwrap_or_default().into(),
+                full_len,
+            };
+            convert::snapshot(task, argv)
+        });
+        output.life(
+            Stream::Recorder,
+            std::iter::once(clock).chain(living).collect(),
+        );
+        let now = Instant::now();
+        Ok(Session {
+            tracer,
+            rings,
+            sink,
+            output,
+            start,
+            setup_ns: nanoseconds(config.started.elapsed()),
+            cpu_before: host::own_cpu(),
+            next_flush: now + FLUSH_EVERY,
+            next_clock: now + CLOCK_EVERY,
+        })
+    }
+
+    /// Records until the end, whichever comes.
+    fn run(mut self, config: &Config, command: Option<Running>, signals: &SignalFd) -> Report {
+        let deadline = config.duration.map(|duration| Instant::now() + duration);
+        let watched: Vec<OwnedFd> = match (&config.follow, &command) {
+            (Follow::Pids(pids), None) => pids
+                .iter()
+                .filter_map(|pid| {
+                    command::pidfd_open(nix::unistd::Pid::from_raw(pid.cast_signed())).ok()
+                })
+                .collect(),
+            _ => Vec::new(),
+        };
+        let mut alive: Vec<&OwnedFd> = watched.iter().collect();
+        let reason = loop {
+            let mut until = Instant::now() + DRAIN_EVERY;
+            if let Some(deadline) = deadline {
+                until = until.min(deadline);
+            }
+            let ready = {
+                // SAFETY: the epoll descriptor belongs to `self.rings` and lives as long.
+                let epoll = unsafe { BorrowedFd::borrow_raw(self.rings.epoll_fd()) };
+                let mut fds = vec![
+                    PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+                    PollFd::new(epoll, PollFlags::POLLIN),
+                ];
+                fds.extend(
+                    command
+                        .iter()
+                        .map(|c| PollFd::new(c.ended(), PollFlags::POLLIN)),
+                );
+                fds.extend(
+                    alive
+                        .iter()
+                        .map(|fd| PollFd::new(fd.as_fd(), PollFlags::POLLIN)),
+                );
+                let wait = until.saturating_duration_since(Instant::now());
+                let wait = PollTimeout::try_from(wait + Duration::from_micros(999))
+                    .unwrap_or(PollTimeout::ZERO);
+                // An interrupted poll is a reason to look, like any other.
+                let _ = nix::poll::poll(&mut fds, wait);
+                (0..fds.len())
+                    .map(|at| is_ready(&fds, at))
+                    .collect::<Vec<_>>()
+            };
+            self.drain();
+            let is = |at: usize| ready.get(at).copied().unwrap_or(false);
+            if is(0) && forward_signals(signals, command.as_ref()) && command.is_none() {
+                break EndReason::Signal;
+            }
+            if command.is_some() {
+                if is(2) {
+                    break EndReason::CommandEnded;
+                }
+            } else if !alive.is_empty() {
+                let ended: Vec<bool> = (2..2 + alive.len()).map(is).collect();
+                let mut ended = ended.into_iter();
+                alive.retain(|_| !ended.next().unwrap_or(false));
+                if alive.is_empty() {
+                    break EndReason::TargetsEnded;
+                }
+            }
+            if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+                break EndReason::Duration;
+            }
+            if self.output.failed() {
+                break EndReason::Duration;
+            }
+        };
+        self.end(command, reason, signals)
+    }
+
+    /// Empties the rings and passes the events on.
+    fn drain(&mut self) {
+        let drained_until = host::now();
+        if self.sink.bytes() < MOST_WAITING {
+            // An error here would be one of our own callback, which has none.
+            let _ = self.rings.consume();
+        }
+        let now = Instant::now();
+        let flush = now >= self.next_flush;
+        if now >= self.next_clock {
+            self.next_clock = now + CLOCK_EVERY;
+            let clock = LifeKind::Clock(host::clock());
+            self.output.life(
+                Stream::Recorder,
+                vec![LifeEvent {
+                    time: host::now(),
+                    cpu: None,
+                    kind: clock,
+                }],
+            );
+        }
+        if flush || self.sink.bytes() >= BATCH {
+            let mut batch = self.sink.take();
+            batch.drained_until = drained_until;
+            batch.flush = flush;
+            match self.output.offer(batch) {
+                Ok(()) if flush => self.next_flush = now + FLUSH_EVERY,
+                Ok(()) | Err(None) => {}
+                // The writer is busy: go on collecting, up to MOST_WAITING.
+                Err(Some(batch)) => self.sink.put_back(batch),
+            }
+        }
+    }
+
+    /// Takes COMMAND's last events, detaches, and completes the file.
+    fn end(mut self, command: Option<Running>, reason: EndReason, signals: &SignalFd) -> Report {
+        if reason == EndReason::CommandEnded {
+            let latest = Instant::now() + LAST_SWITCH;
+            loop {
+                let _ = self.rings.consume();
+                if self.sink.root_done() || Instant::now() >= latest {
+                    break;
+                }
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+        let end = host::now();
+        let end_clock = host::clock();
+        self.tracer.detach();
+        let _ = self.rings.consume();
+        let batch = self.sink.take();
+        self.output.give(batch);
+        let usage = self.tracer.usage();
+        let mut last = self.last_losses(usage.recursion_misses, end);
+        last.push(LifeEvent {
+            time: end,
+            cpu: None,
+            kind: LifeKind::Clock(end_clock),
+        });
+        self.output.life(Stream::Recorder, last);
+
+        let (mut status, mut not_executed) = (None, None);
+        let mut running = command;
+        if reason == EndReason::CommandEnded {
+            if let Some(Ok((raw, errno))) = running.take().map(Running::wait) {
+                (status, not_executed) = (Some(raw), errno);
+            }
+        }
+        let cost = Cost {
+            recorder_ns: host::own_cpu().saturating_sub(self.cpu_before),
+            bpf_ns: usage.run_time_ns,
+            setup_ns: self.setup_ns,
+        };
+        let summary = Summary {
+            end,
+            end_clock,
+            status,
+            reason,
+            cost,
+        };
+        let (tally, written) = self.output.finish(summary);
+        // The recording is over; COMMAND may not be.
+        if let Some(command) = running {
+            if let Ok((raw, errno)) = outlive(command, signals) {
+                (status, not_executed) = (Some(raw), errno);
+            }
+        }
+        Report {
+            status,
+            not_executed,
+            tally,
+            output_error: written.err(),
+            duration: end.since(self.start),
+            cost,
+            command_cpu: host::children_cpu(),
+            start: self.start,
+        }
+    }
+
+    /// Losses that no ring has reported, and those that no ring knows of.
+    fn last_losses(&self, recursion_misses: u64, end: Ktime) -> Vec<LifeEvent> {
+        let (sched, life) = self.tracer.accounts();
+        let mut events = Vec::new();
+        for (cpu, account) in sched {
+            if let Some((count, since, until)) = account.pending {
+                let stream = Stream::Cpu(tr_format::event::CpuId(cpu));
+                events.push(convert::loss(stream, since, until, count));
+            }
+        }
+        for (_, account) in life {
+            if let Some((count, since, until)) = account.pending {
+                events.push(convert::loss(Stream::Lifecycle, since, until, count));
+            }
+        }
+        let mut whole = |count: u64, cause: LossCause| {
+            if count > 0 {
+                // When it happened is not known: anywhere in the recording.
+                let lost = Lost {
+                    stream: Stream::Lifecycle,
+                    count: Some(count),
+                    until: end,
+                    cause,
+                };
+                events.push(LifeEvent {
+                    time: self.start,
+                    cpu: None,
+                    kind: LifeKind::Lost(lost),
+                });
+            }
+        };
+        whole(recursion_misses, LossCause::Recursion);
+        whole(self.tracer.follow_overflow(), LossCause::FollowSet);
+        events
+    }
+}
+
+/// Waits for a COMMAND that goes on after the recording.
+fn outlive(
+    command: Running,
+    signals: &SignalFd,
+) -> std::io::Result<(u32, Option<nix::errno::Errno>)> {
+    loop {
+        let mut fds = [
+            PollFd::new(command.ended(), PollFlags::POLLIN),
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+        ];
+        let _ = nix::poll::poll(&mut fds, PollTimeout::NONE);
+        forward_signals(signals, Some(&command));
+        if is_ready(&fds, 0) {
+            return command.wait();
+        }
+    }
+}
+
+/// What this kernel cannot tell, for people.
+fn missing(kernel: &Kernel, tracer: &Tracer<'_>) -> Vec<String> {
+    let mut missing = Vec::new();
+    if kernel.preempt_count.is_none() {
+        missing
+            .push("wake-ups by interrupts are not told from those by the running task".to_owned());
+    }
+    if tracer.is_raw() {
+        missing.push(
+            "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)"
+                .to_owned(),
+        );
+    }
+    if host::cgroup2_mount().is_none() {
+        missing.push("no cgroup v2 hierarchy is mounted: cgroup paths are unknown".to_owned());
+    }
+    missing
+}
+
+fn os_bytes(text: &std::ffi::OsStr) -> Vec<u8> {
+    use std::os::unix::ffi::OsStrExt;
+    text.as_bytes().to_vec()
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ring_sizes;
+
+    #[test]
+    fn rings_share_one_budget() {
+        const MIB: u32 = 1 << 20;
+        assert_eq!(ring_sizes(2, None, 4096), (4 * MIB, 4 * MIB));
+        assert_eq!(ring_sizes(64, None, 4096), (MIB / 2, 4 * MIB));
+        assert_eq!(ring_sizes(512, None, 4096), (MIB / 4, 4 * MIB));
+        assert_eq!(ring_sizes(2, Some(16 << 20), 4096), (4 * MIB, 4 * MIB));
+        assert_eq!(ring_sizes(2, Some(0), 4096), (4096, 4096));
+    }
+}
