@@ -1,0 +1,36 @@
+# The chores of the project; `make help` lists them.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+CARGO ?= cargo
+DEMO ?= $(or $(TMPDIR),/tmp)/tr-demo
+
+help: ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+setup: ## install what is missing (Debian, Ubuntu)
+	@scripts/setup.sh
+
+demo: setup ## build tr, record a real build, show where its time went
+	$(CARGO) build --release
+	@scripts/demo.sh "$(DEMO)"
+
+test: setup ## every test; those that need BPF run for real as root
+	@scripts/test.sh
+
+check: setup ## formatting, clippy, docs, layers
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	scripts/layers.sh
+
+fmt: ## format the code
+	$(CARGO) fmt --all
+
+bench: setup ## the benchmarks
+	$(CARGO) bench --workspace
+
+fixtures: setup ## record the fixtures again (as root)
+	$(CARGO) build --release
+	fixtures/record.sh
+
+.PHONY: help setup demo test check fmt bench fixtures

@@ -1,0 +1,38 @@
+#!/usr/bin/env bash
+# The arrows between the crates point one way; fails when one is turned round.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bad=0
+allow() { # allow CRATE OURS...: the only crates of ours that CRATE may name
+	local crate=$1
+	shift
+	local found
+	found=$(cargo tree -p "$crate" -e normal --prefix none --format '{p}' | awk '{ print $1 }' |
+		grep -E '^tr-' | grep -vx "$crate" | sort -u || true)
+	for name in $found; do
+		if ! printf '%s\n' "$@" | grep -qx "$name"; then
+			echo "layers: $crate must not depend on $name" >&2
+			bad=1
+		fi
+	done
+}
+forbid() { # forbid CRATE PATTERN: a foreign crate that CRATE must not name
+	if cargo tree -p "$1" -e normal --prefix none --format '{p}' | grep -Eq "$2"; then
+		echo "layers: $1 must not depend on $2" >&2
+		bad=1
+	fi
+}
+allow tr-format
+allow tr-bpf
+allow tr-record tr-bpf tr-format
+allow tr-analyze tr-format
+allow tr-report tr-analyze tr-format
+for crate in format analyze report; do
+	forbid "tr-$crate" '^libbpf'
+	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
+		echo "layers: crates/$crate must forbid unsafe code" >&2
+		bad=1
+	}
+done
+[ "$bad" -eq 0 ] && echo "layers: every arrow points the right way"
+exit "$bad"

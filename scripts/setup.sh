@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Installs what building and testing need and the machine lacks. Debian 12 and
+# Ubuntu 24.04, by apt-get, through sudo when not root. Does nothing, fast, when
+# nothing is missing.
+set -euo pipefail
+
+if ! command -v cargo >/dev/null; then
+	echo "setup: no Rust toolchain: install cargo and rustc 1.85 or newer (rustup)" >&2
+	exit 1
+fi
+
+missing=()
+want() { # want PACKAGE COMMAND...: the package unless the command succeeds
+	local package=$1
+	shift
+	"$@" >/dev/null 2>&1 || missing+=("$package")
+}
+want clang command -v clang
+want gcc command -v gcc
+want libc6-dev test -e /usr/include/stdio.h
+want make command -v make
+want pkg-config command -v pkg-config
+want libelf-dev test -e /usr/include/libelf.h
+want zlib1g-dev test -e /usr/include/zlib.h
+want strace command -v strace
+want python3 command -v python3
+
+if [ ${#missing[@]} -eq 0 ]; then
+	exit 0
+fi
+if ! command -v apt-get >/dev/null; then
+	echo "setup: missing here (as Debian names it): ${missing[*]}; install them and try again" >&2
+	exit 1
+fi
+sudo=()
+if [ "$(id -u)" -ne 0 ]; then
+	sudo=(sudo)
+	command -v sudo >/dev/null || {
+		echo "setup: missing: ${missing[*]}; install them as root and try again" >&2
+		exit 1
+	}
+fi
+echo "setup: installing ${missing[*]}"
+"${sudo[@]}" apt-get update -qq
+"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
