@@ -3,6 +3,7 @@
 
 mod args;
 mod cmd;
+mod open;
 mod passthrough;
 mod sigpipe;
 
@@ -26,6 +27,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Record(cmd::record::Args),
+    Analyze(cmd::analyze::Args),
 }
 
 fn main() -> ExitCode {
@@ -35,5 +37,6 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Command::Record(args) => cmd::record::run(args, started),
+        Command::Analyze(args) => cmd::analyze::run(&args),
     }
 }

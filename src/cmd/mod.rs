@@ -1,3 +1,4 @@
 //! The subcommands, a file each.
 
+pub mod analyze;
 pub mod record;
