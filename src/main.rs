@@ -28,6 +28,10 @@ struct Cli {
 enum Command {
     Record(cmd::record::Args),
     Analyze(cmd::analyze::Args),
+    Info(cmd::info::Args),
+    Dump(cmd::dump::Args),
+    Verify(cmd::verify::Args),
+    Recover(cmd::recover::Args),
 }
 
 fn main() -> ExitCode {
@@ -38,5 +42,9 @@ fn main() -> ExitCode {
     match Cli::parse().command {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Info(args) => cmd::info::run(&args),
+        Command::Dump(args) => cmd::dump::run(&args),
+        Command::Verify(args) => cmd::verify::run(&args),
+        Command::Recover(args) => cmd::recover::run(&args),
     }
 }

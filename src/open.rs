@@ -32,7 +32,10 @@ pub fn trace(path: &Path) -> Result<Trace, Error> {
 
 /// Says why FILE cannot be read.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
-    eprintln!("tr: {}: {error}", tr_report::escape::text(path.as_os_str().as_encoded_bytes()));
+    eprintln!(
+        "tr: {}: {error}",
+        tr_report::escape::text(path.as_os_str().as_encoded_bytes())
+    );
     ExitCode::from(UNREADABLE)
 }
 

@@ -150,7 +150,13 @@ pub fn run(args: &Args) -> ExitCode {
     let (sort, by) = (sort(args.sort), by(args.by));
     match args.format {
         FormatArg::Text => {
-            let style = text::Style { width: width(args.width), color: color(), top: args.top, sort, by };
+            let style = text::Style {
+                width: width(args.width),
+                color: color(),
+                top: args.top,
+                sort,
+                by,
+            };
             open::print(text::render(&analysis, &chosen, &name, &style).as_bytes())
         }
         FormatArg::Json => match json::render(&analysis, &chosen) {
@@ -197,7 +203,10 @@ fn by(arg: ByArg) -> By {
 }
 
 fn width(asked: Option<usize>) -> usize {
-    asked.or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0))).unwrap_or(100).max(40)
+    asked
+        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
+        .unwrap_or(100)
+        .max(40)
 }
 
 /// On a terminal, unless NO_COLOR or CLICOLOR=0 say otherwise; CLICOLOR_FORCE

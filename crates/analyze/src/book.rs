@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{
-    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, SchedEvent,
-    SchedKind, Snapshot, Tgid, Tid,
+    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
+    SchedEvent, SchedKind, Snapshot, Tgid, Tid,
 };
 use tr_format::meta::{Metadata, Scope};
 
@@ -164,7 +164,9 @@ impl Book {
 
     /// Closes a task's state at `now`, and enters a new one.
     fn enter(&mut self, ix: TaskIx, now: Ktime, state: State, ended: Ended) {
-        let Some(task) = self.tasks.get(ix.0) else { return };
+        let Some(task) = self.tasks.get(ix.0) else {
+            return;
+        };
         let (from, old) = (task.since, task.state);
         if old == State::Dead {
             return;
@@ -177,7 +179,9 @@ impl Book {
         };
         // A gap makes everything unknown from its first lost event on, until
         // the next event that says something: this one.
-        let known = spans.and_then(|spans| spans.first_in(from, now)).unwrap_or(now);
+        let known = spans
+            .and_then(|spans| spans.first_in(from, now))
+            .unwrap_or(now);
         // Without an unbroken record a switch-in proves nothing about before.
         let broken = known < now || (self.partial && ended == Ended::SwitchedIn);
         let bucket = match old {
@@ -220,14 +224,20 @@ impl Book {
             *slot += to.since(self.running_since).saturating_sub(missing);
         }
         self.running_since = to;
-        self.running = if more { self.running + 1 } else { self.running.saturating_sub(1) };
+        self.running = if more {
+            self.running + 1
+        } else {
+            self.running.saturating_sub(1)
+        };
     }
 
     /// Adds the part of `from..to` inside the span to a bucket of the task, of
     /// its process's program.
     fn account(&mut self, ix: TaskIx, from: Ktime, to: Ktime, bucket: Bucket) {
         let ns = to.min(self.end).since(from.max(self.start));
-        let Some(task) = self.tasks.get_mut(ix.0).filter(|_| ns > 0) else { return };
+        let Some(task) = self.tasks.get_mut(ix.0).filter(|_| ns > 0) else {
+            return;
+        };
         let (mut times, mut causes) = (Times::default(), Causes::default());
         match bucket {
             Bucket::OnCpu(cpu) if self.only.is_none_or(|only| only == cpu) => times.on_cpu = ns,
@@ -245,7 +255,11 @@ impl Book {
         }
         task.times.add(&times);
         task.causes.add(&causes);
-        if let Some(exec) = self.processes.get_mut(task.process).and_then(|p| p.execs.last_mut()) {
+        if let Some(exec) = self
+            .processes
+            .get_mut(task.process)
+            .and_then(|p| p.execs.last_mut())
+        {
             exec.times.add(&times);
         }
     }
@@ -275,7 +289,11 @@ impl Book {
         let process = self.tasks.get(ix.0)?.process;
         let entry = self.processes.get(process)?;
         if entry.live > 0 && entry.pid.0 == tid.0 {
-            let heir = entry.threads.iter().copied().find(|t| self.state(*t) != State::Dead)?;
+            let heir = entry
+                .threads
+                .iter()
+                .copied()
+                .find(|t| self.state(*t) != State::Dead)?;
             self.by_tid.insert(tid, heir);
             return Some(heir);
         }
@@ -286,13 +304,27 @@ impl Book {
     /// or was lost.
     fn appear(&mut self, tid: Tid, time: Ktime) -> TaskIx {
         let comm = self.names.get(&tid).copied().unwrap_or_default();
-        let process = self.process_of(Tgid(tid.0), None, None, Argv { full_len: None, ..Argv::default() });
+        let process = self.process_of(
+            Tgid(tid.0),
+            None,
+            None,
+            Argv {
+                full_len: None,
+                ..Argv::default()
+            },
+        );
         let lost = time > self.start && self.by_tid.contains_key(&tid);
         let start = if lost { time } else { self.start };
         self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None)
     }
 
-    fn process_of(&mut self, pid: Tgid, ppid: Option<Tgid>, parent: Option<usize>, argv: Argv) -> usize {
+    fn process_of(
+        &mut self,
+        pid: Tgid,
+        ppid: Option<Tgid>,
+        parent: Option<usize>,
+        argv: Argv,
+    ) -> usize {
         if let Some(process) = self.by_tgid.get(&pid) {
             if self.processes.get(*process).is_some_and(|p| p.live > 0) {
                 return *process;
@@ -317,8 +349,15 @@ impl Book {
 
     #[allow(clippy::too_many_arguments)] // one call for each way in which tasks come to be
     fn add_task(
-        &mut self, tid: Tid, ns_tid: Tid, process: usize, comm: Comm, start: Ktime, started_before: bool,
-        state: State, parent: Option<TaskIx>,
+        &mut self,
+        tid: Tid,
+        ns_tid: Tid,
+        process: usize,
+        comm: Comm,
+        start: Ktime,
+        started_before: bool,
+        state: State,
+        parent: Option<TaskIx>,
     ) -> TaskIx {
         let ix = TaskIx(self.tasks.len());
         self.tasks.push(Task {
@@ -360,12 +399,16 @@ impl Book {
             return;
         }
         self.enter(ix, time, State::Dead, Ended::Otherwise);
-        let Some(task) = self.tasks.get(ix.0) else { return };
+        let Some(task) = self.tasks.get(ix.0) else {
+            return;
+        };
         let process = task.process;
         if let Some(parent) = task.parent {
             self.end_vfork(parent, ix);
         }
-        let Some(process) = self.processes.get_mut(process) else { return };
+        let Some(process) = self.processes.get_mut(process) else {
+            return;
+        };
         process.live = process.live.saturating_sub(1);
         if process.live == 0 {
             let end = time.clamp(self.start, self.end);
@@ -375,7 +418,9 @@ impl Book {
             }
             if process.status.is_none() {
                 let leader = process.threads.first();
-                let status = leader.and_then(|l| self.tasks.get(l.0)).and_then(|l| l.exit.as_ref());
+                let status = leader
+                    .and_then(|l| self.tasks.get(l.0))
+                    .and_then(|l| l.exit.as_ref());
                 process.status = status.map(|exit| exit.status);
             }
         }
@@ -395,17 +440,37 @@ impl Book {
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
         match event.kind {
-            SchedKind::Switch { prev, next, prev_state, preempt, iowait } => {
+            SchedKind::Switch {
+                prev,
+                next,
+                prev_state,
+                preempt,
+                iowait,
+            } => {
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait);
                 self.switch_in(cpu, event.time, next);
             }
-            SchedKind::Waking { waker, wakee, irq, new, vfork } => {
+            SchedKind::Waking {
+                waker,
+                wakee,
+                irq,
+                new,
+                vfork,
+            } => {
                 self.waking(event.time, waker, wakee, irq, new && vfork);
             }
         }
     }
 
-    fn switch_out(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16, preempt: bool, iowait: bool) {
+    fn switch_out(
+        &mut self,
+        cpu: CpuId,
+        time: Ktime,
+        prev: Tid,
+        state: u16,
+        preempt: bool,
+        iowait: bool,
+    ) {
         let running = self.current.remove(&cpu);
         if prev == Tid::IDLE {
             return;
@@ -418,7 +483,9 @@ impl Book {
         // de_thread may have swapped tids while the task was running: who runs
         // here is certain, its name is not.
         let ix = match (named, running) {
-            (Some(named), Some(running)) if named != running && !here(self, named) && here(self, running) => {
+            (Some(named), Some(running))
+                if named != running && !here(self, named) && here(self, running) =>
+            {
                 let process = |book: &Book, ix: TaskIx| book.tasks.get(ix.0).map(|t| t.process);
                 if process(self, named) == process(self, running) {
                     if !self.states.is_dead(state) {
@@ -454,7 +521,9 @@ impl Book {
             self.end_task(ix, time);
             return;
         }
-        let Some(task) = self.tasks.get_mut(ix.0) else { return };
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
         // As the kernel counts: __schedule's switch_count.
         if preempt || state == 0 && !task.woken {
             task.switches.involuntary += 1;
@@ -464,7 +533,9 @@ impl Book {
         let new = match state {
             _ if preempt => State::Runnable { preempted: true },
             // Woken before its switch-out was complete: a sleep of no length.
-            0 => State::Runnable { preempted: !task.woken },
+            0 => State::Runnable {
+                preempted: !task.woken,
+            },
             state => State::Waiting(self.states.wait(state, iowait, task.vfork_child.is_some())),
         };
         task.off_since = Some(time);
@@ -475,7 +546,9 @@ impl Book {
     /// The state so far has proved wrong or was never known: its time is
     /// unknown.
     fn forget(&mut self, ix: TaskIx, time: Ktime) {
-        let Some(task) = self.tasks.get_mut(ix.0) else { return };
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
         task.state = State::Unknown;
         task.off_since = None;
         let from = task.since;
@@ -491,17 +564,23 @@ impl Book {
 
     /// A gap lies between the task's last event and now.
     fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
-        self.tasks.get(ix.0).is_some_and(|task| self.gaps.any().first_in(task.since, time).is_some())
+        self.tasks
+            .get(ix.0)
+            .is_some_and(|task| self.gaps.any().first_in(task.since, time).is_some())
     }
 
     fn switch_in(&mut self, cpu: CpuId, time: Ktime, next: Tid) {
         if next == Tid::IDLE {
             return;
         }
-        let Some(ix) = self.task_to_run(next, time) else { return };
+        let Some(ix) = self.task_to_run(next, time) else {
+            return;
+        };
         if let State::On(other) = self.state(ix) {
             let lost = self.gaps.of(other).is_some_and(|spans| {
-                self.tasks.get(ix.0).is_some_and(|task| spans.first_in(task.since, time).is_some())
+                self.tasks
+                    .get(ix.0)
+                    .is_some_and(|task| spans.first_in(task.since, time).is_some())
             });
             if !lost {
                 self.violation("on two CPUs at once");
@@ -522,23 +601,43 @@ impl Book {
     /// Ends an off-CPU stretch and keeps it when it is the longest.
     fn close_off_cpu(&mut self, ix: TaskIx, time: Ktime, at_end: bool) {
         let (start, end) = (self.start, self.end);
-        let Some(task) = self.tasks.get(ix.0) else { return };
+        let Some(task) = self.tasks.get(ix.0) else {
+            return;
+        };
         let Some(since) = task.off_since else { return };
         let from = since.max(start);
         let length = time.min(end).since(from);
-        let censored = at_end || since < start || time > end || task.started_before && !task.seen
+        let censored = at_end
+            || since < start
+            || time > end
+            || task.started_before && !task.seen
             || self.gaps.any().first_in(from, time).is_some();
         let waker = task.waker;
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.off_since = None;
-            if length > task.max_off_cpu.as_ref().map_or(0, |(longest, _)| longest.length) {
-                task.max_off_cpu = Some((OffCpu { length, since: from, waker: None, censored }, waker));
+            if length
+                > task
+                    .max_off_cpu
+                    .as_ref()
+                    .map_or(0, |(longest, _)| longest.length)
+            {
+                task.max_off_cpu = Some((
+                    OffCpu {
+                        length,
+                        since: from,
+                        waker: None,
+                        censored,
+                    },
+                    waker,
+                ));
             }
         }
     }
 
     fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, vfork: bool) {
-        let Some(ix) = self.task_to_run(wakee, time) else { return };
+        let Some(ix) = self.task_to_run(wakee, time) else {
+            return;
+        };
         let waker = if irq { None } else { self.task(waker) };
         if vfork {
             let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
@@ -587,7 +686,10 @@ impl Book {
                 self.cgroups.insert(path.id, path.path.clone());
             }
             LifeKind::CgroupMove(moved) => {
-                let process = self.task(moved.tid).and_then(|ix| self.tasks.get(ix.0)).map(|task| task.process);
+                let process = self
+                    .task(moved.tid)
+                    .and_then(|ix| self.tasks.get(ix.0))
+                    .map(|task| task.process);
                 if let Some(process) = process.and_then(|p| self.processes.get_mut(p)) {
                     process.cgroup = moved.cgroup;
                 }
@@ -603,13 +705,20 @@ impl Book {
             self.end_task(old, time);
         }
         let parent = self.task(fork.parent_tid);
-        let parent_process = parent.and_then(|p| self.tasks.get(p.0)).map(|task| task.process);
+        let parent_process = parent
+            .and_then(|p| self.tasks.get(p.0))
+            .map(|task| task.process);
         let is_thread = fork.tid.0 != fork.tgid.0;
         let process = match self.by_tgid.get(&fork.tgid).copied() {
             Some(process) if is_thread => process,
             _ => {
-                let argv = parent_process.and_then(|p| self.processes.get(p)).map(|p| p.argv.clone());
-                let argv = argv.unwrap_or(Argv { full_len: None, ..Argv::default() });
+                let argv = parent_process
+                    .and_then(|p| self.processes.get(p))
+                    .map(|p| p.argv.clone());
+                let argv = argv.unwrap_or(Argv {
+                    full_len: None,
+                    ..Argv::default()
+                });
                 self.process_of(fork.tgid, Some(fork.parent_tgid), parent_process, argv)
             }
         };
@@ -620,23 +729,45 @@ impl Book {
         // It cannot run before its first waking: it waits for a CPU from here.
         let state = State::Runnable { preempted: false };
         let start = time.max(self.start);
-        let ix = self.add_task(fork.tid, fork.ns_tid, process, fork.comm, start, time < self.start, state, parent);
+        let ix = self.add_task(
+            fork.tid,
+            fork.ns_tid,
+            process,
+            fork.comm,
+            start,
+            time < self.start,
+            state,
+            parent,
+        );
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.seen = true;
         }
     }
 
     fn exec(&mut self, time: Ktime, exec: &Exec) {
-        let caller = self.task(exec.old_tid).filter(|ix| self.state(*ix) != State::Dead);
-        let Some(ix) = caller.or_else(|| self.task(exec.tid)) else { return };
-        let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else { return };
+        let caller = self
+            .task(exec.old_tid)
+            .filter(|ix| self.state(*ix) != State::Dead);
+        let Some(ix) = caller.or_else(|| self.task(exec.tid)) else {
+            return;
+        };
+        let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
+            return;
+        };
         if exec.old_tid != exec.tid {
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.
-            let siblings = self.processes.get(process).map(|p| p.threads.clone()).unwrap_or_default();
+            let siblings = self
+                .processes
+                .get(process)
+                .map(|p| p.threads.clone())
+                .unwrap_or_default();
             for sibling in siblings.into_iter().filter(|sibling| *sibling != ix) {
-                let leaving = self.tasks.get(sibling.0).is_some_and(|t| t.exit.is_some() && t.end.is_none());
+                let leaving = self
+                    .tasks
+                    .get(sibling.0)
+                    .is_some_and(|t| t.exit.is_some() && t.end.is_none());
                 if leaving {
                     self.by_tid.insert(exec.old_tid, sibling);
                 } else {
@@ -671,7 +802,9 @@ impl Book {
             times: Times::default(),
         };
         let (after, inside) = (time > self.end, time <= self.end);
-        let Some(process) = self.processes.get_mut(process) else { return };
+        let Some(process) = self.processes.get_mut(process) else {
+            return;
+        };
         if after {
             return;
         }
@@ -684,8 +817,15 @@ impl Book {
     }
 
     fn exit(&mut self, time: Ktime, exit: &Exit) {
-        let Some(ix) = self.task(exit.tid).filter(|ix| self.state(*ix) != State::Dead) else { return };
-        let Some(task) = self.tasks.get_mut(ix.0) else { return };
+        let Some(ix) = self
+            .task(exit.tid)
+            .filter(|ix| self.state(*ix) != State::Dead)
+        else {
+            return;
+        };
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
         task.exit = Some(exit.clone());
         task.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
@@ -699,16 +839,26 @@ impl Book {
         if time > self.end {
             return;
         }
-        let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else { return };
+        let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
+            return;
+        };
         process.status = Some(exit.group_status);
-        process.max_rss = process.max_rss.max(Some(exit.max_rss).filter(|rss| *rss > 0));
+        process.max_rss = process
+            .max_rss
+            .max(Some(exit.max_rss).filter(|rss| *rss > 0));
     }
 
     /// The kernel's last figures come right after the last switch-out; the tid
     /// may have been swapped by an exec, so the exit decides whose they are.
     fn last(&mut self, last: &Final) {
-        let Some(task) = self.task(last.tid).and_then(|ix| self.tasks.get_mut(ix.0)) else { return };
-        if let Some(kernel) = task.kernel.as_mut().filter(|kernel| last.sum_exec_runtime >= kernel.sum_exec_runtime) {
+        let Some(task) = self.task(last.tid).and_then(|ix| self.tasks.get_mut(ix.0)) else {
+            return;
+        };
+        if let Some(kernel) = task
+            .kernel
+            .as_mut()
+            .filter(|kernel| last.sum_exec_runtime >= kernel.sum_exec_runtime)
+        {
             kernel.sum_exec_runtime = last.sum_exec_runtime;
             kernel.nvcsw = last.nvcsw;
             kernel.nivcsw = last.nivcsw;
@@ -717,7 +867,10 @@ impl Book {
     }
 
     fn rename(&mut self, rename: &Rename) {
-        match self.task(rename.tid).and_then(|ix| self.tasks.get_mut(ix.0)) {
+        match self
+            .task(rename.tid)
+            .and_then(|ix| self.tasks.get_mut(ix.0))
+        {
             Some(task) => task.comm = rename.comm,
             None => {
                 self.names.insert(rename.tid, rename.comm);
@@ -730,19 +883,36 @@ impl Book {
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
             return;
         }
-        let known = self.task(snapshot.tid).filter(|ix| self.state(*ix) != State::Dead);
+        let known = self
+            .task(snapshot.tid)
+            .filter(|ix| self.state(*ix) != State::Dead);
         let ix = match known {
             Some(ix) => ix,
             None => {
                 let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
-                let process =
-                    self.process_of(snapshot.tgid, Some(snapshot.parent_tgid), parent, snapshot.argv.clone());
+                let process = self.process_of(
+                    snapshot.tgid,
+                    Some(snapshot.parent_tgid),
+                    parent,
+                    snapshot.argv.clone(),
+                );
                 let (tid, ns) = (snapshot.tid, snapshot.ns_tid);
                 let start = self.start;
-                self.add_task(tid, ns, process, snapshot.comm, start, true, State::Unknown, None)
+                self.add_task(
+                    tid,
+                    ns,
+                    process,
+                    snapshot.comm,
+                    start,
+                    true,
+                    State::Unknown,
+                    None,
+                )
             }
         };
-        let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else { return };
+        let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
+            return;
+        };
         let (start, end) = (self.start, self.end);
         if let Some(entry) = self.processes.get_mut(process) {
             entry.ppid = Some(snapshot.parent_tgid);
@@ -765,7 +935,9 @@ impl Book {
                 });
             }
         }
-        let Some(task) = self.tasks.get_mut(ix.0) else { return };
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
         if task.seen {
@@ -800,6 +972,8 @@ impl Book {
 
     /// Time of the span in which the number of running tasks was not known.
     pub fn concurrency_unknown(&self) -> u64 {
-        self.end.since(self.start).saturating_sub(self.concurrency.iter().sum())
+        self.end
+            .since(self.start)
+            .saturating_sub(self.concurrency.iter().sum())
     }
 }

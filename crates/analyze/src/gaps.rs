@@ -24,20 +24,32 @@ impl Spans {
     /// begins before `to`; `from` when it has begun already.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end <= from);
-        self.0.get(at).filter(|(start, _)| *start < to).map(|(start, _)| (*start).max(from))
+        self.0
+            .get(at)
+            .filter(|(start, _)| *start < to)
+            .map(|(start, _)| (*start).max(from))
     }
 
     /// The end of the span that holds `time`.
     pub fn end_at(&self, time: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end < time);
-        self.0.get(at).filter(|(start, _)| *start <= time).map(|(_, end)| *end)
+        self.0
+            .get(at)
+            .filter(|(start, _)| *start <= time)
+            .map(|(_, end)| *end)
     }
 
     /// How much of `from..to` the spans cover, in ns.
     pub fn covered(&self, from: Ktime, to: Ktime) -> u64 {
         let first = self.0.partition_point(|(_, end)| *end <= from);
-        let spans = self.0.iter().skip(first).take_while(|(start, _)| *start < to);
-        spans.map(|(start, end)| (*end).min(to).since((*start).max(from))).sum()
+        let spans = self
+            .0
+            .iter()
+            .skip(first)
+            .take_while(|(start, _)| *start < to);
+        spans
+            .map(|(start, end)| (*end).min(to).since((*start).max(from)))
+            .sum()
     }
 }
 
@@ -76,7 +88,8 @@ mod tests {
 
     fn spans(list: &[(u64, u64)]) -> Spans {
         let mut spans = Spans::default();
-        list.iter().for_each(|(a, b)| spans.insert(Ktime(*a), Ktime(*b)));
+        list.iter()
+            .for_each(|(a, b)| spans.insert(Ktime(*a), Ktime(*b)));
         spans
     }
 

@@ -43,15 +43,28 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         known.add(event);
     }
     let mut events = Vec::new();
-    for frame in trace.frames().iter().filter(|frame| frame.stream == Stream::Recorder) {
+    for frame in trace
+        .frames()
+        .iter()
+        .filter(|frame| frame.stream == Stream::Recorder)
+    {
         // What cannot be read is met again, and told, in the merge.
         let _ = trace.read_life(frame, &mut events);
         events.drain(..).for_each(|event| known.add(&event));
     }
     let last = || trace.frames().iter().map(|frame| frame.max).max();
-    let whole = trace.summary().map(|summary| summary.end).or(known.progress).or_else(last).unwrap_or(meta.start);
+    let whole = trace
+        .summary()
+        .map(|summary| summary.end)
+        .or(known.progress)
+        .or_else(last)
+        .unwrap_or(meta.start);
     let at = |offset: u64| Ktime(meta.start.0.saturating_add(offset));
-    let start = options.from.map_or(meta.start, at).min(whole).max(meta.start);
+    let start = options
+        .from
+        .map_or(meta.start, at)
+        .min(whole)
+        .max(meta.start);
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
     let mut book = Book::new(meta, known.gaps, start, end, options.cpu);
@@ -93,12 +106,17 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         start,
         end,
         quality: Quality {
-            lost_events: lost.iter().filter_map(|span| span.count).fold(0, u64::saturating_add),
+            lost_events: lost
+                .iter()
+                .filter_map(|span| span.count)
+                .fold(0, u64::saturating_add),
             lost_unknown: lost.iter().any(|span| span.count.is_none()),
             lost,
             truncated: match trace.end() {
                 End::Complete => None,
-                End::Truncated { frame, offset, why } => Some(format!("ends at frame {frame}, byte {offset}: {why}")),
+                End::Truncated { frame, offset, why } => {
+                    Some(format!("ends at frame {frame}, byte {offset}: {why}"))
+                }
             },
             largest_inversion: merge.largest_inversion(),
             violations: Vec::new(),
@@ -124,7 +142,13 @@ impl Known {
             LifeKind::Lost(lost) => {
                 self.gaps.insert(lost.stream, event.time, lost.until);
                 let (stream, count, cause) = (lost.stream, lost.count, lost.cause);
-                self.lost.insert(LostSpan { stream, since: event.time, until: lost.until, count, cause });
+                self.lost.insert(LostSpan {
+                    stream,
+                    since: event.time,
+                    until: lost.until,
+                    count,
+                    cause,
+                });
             }
             LifeKind::Progress => self.progress = self.progress.max(Some(event.time)),
             _ => {}
@@ -138,7 +162,17 @@ struct Counts([u64; 11]);
 
 impl Counts {
     const NAMES: [&'static str; 11] = [
-        "switch", "waking", "wakeup_new", "fork", "exec", "exit", "final", "rename", "cgroup", "snapshot", "recorder",
+        "switch",
+        "waking",
+        "wakeup_new",
+        "fork",
+        "exec",
+        "exit",
+        "final",
+        "rename",
+        "cgroup",
+        "snapshot",
+        "recorder",
     ];
 
     fn add(&mut self, event: &Event) {
@@ -156,7 +190,9 @@ impl Counts {
                 LifeKind::Rename(_) => 7,
                 LifeKind::CgroupPath(_) | LifeKind::CgroupMove(_) => 8,
                 LifeKind::Snapshot(_) => 9,
-                LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => 10,
+                LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {
+                    10
+                }
             },
         };
         if let Some(count) = self.0.get_mut(at) {

@@ -10,7 +10,7 @@
 //! written. Between streams the order at equal times is causal: see [`rank`].
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, BTreeMap};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
 use tr_format::reader::{FrameInfo, Trace};
@@ -49,8 +49,20 @@ fn rank(event: &Event) -> u8 {
             LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => 7,
             _ => 3,
         },
-        Event::Sched(_, SchedEvent { kind: SchedKind::Waking { .. }, .. }) => 4,
-        Event::Sched(_, SchedEvent { kind: SchedKind::Switch { .. }, .. }) => 5,
+        Event::Sched(
+            _,
+            SchedEvent {
+                kind: SchedKind::Waking { .. },
+                ..
+            },
+        ) => 4,
+        Event::Sched(
+            _,
+            SchedEvent {
+                kind: SchedKind::Switch { .. },
+                ..
+            },
+        ) => 5,
     }
 }
 
@@ -105,11 +117,19 @@ impl<B: Blocks> Merge<B> {
                     })
                     .collect();
                 blocks.reverse();
-                Chain { blocks: blocks.into_iter(), ready: Vec::new() }
+                Chain {
+                    blocks: blocks.into_iter(),
+                    ready: Vec::new(),
+                }
             })
             .collect::<Vec<_>>();
         let count = chains.len();
-        let mut merge = Merge { source, chains, heads: BinaryHeap::new(), largest_inversion: 0 };
+        let mut merge = Merge {
+            source,
+            chains,
+            heads: BinaryHeap::new(),
+            largest_inversion: 0,
+        };
         (0..count).for_each(|at| merge.renew(at));
         merge
     }
@@ -134,7 +154,9 @@ impl<B: Blocks> Merge<B> {
 
     /// Reads blocks of a stream until its next event is certain, and enters it.
     fn renew(&mut self, at: usize) {
-        let Some(chain) = self.chains.get_mut(at) else { return };
+        let Some(chain) = self.chains.get_mut(at) else {
+            return;
+        };
         loop {
             let least = chain.blocks.as_slice().first().map(|(_, least)| *least);
             match (chain.ready.last(), least) {
@@ -144,7 +166,9 @@ impl<B: Blocks> Merge<B> {
                 (None, None) => return,
                 _ => {}
             }
-            let Some((block, _)) = chain.blocks.next() else { return };
+            let Some((block, _)) = chain.blocks.next() else {
+                return;
+            };
             let mut events = Vec::new();
             self.source.read(block.key, &mut events);
             let mut latest = Ktime(0);
@@ -199,9 +223,16 @@ impl Blocks for TraceBlocks<'_> {
 pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
-        streams.entry(frame.stream).or_default().push(Block { min: frame.min, key: *frame });
+        streams.entry(frame.stream).or_default().push(Block {
+            min: frame.min,
+            key: *frame,
+        });
     }
-    let source = TraceBlocks { trace, block: SchedBlock::default(), unreadable: Vec::new() };
+    let source = TraceBlocks {
+        trace,
+        block: SchedBlock::default(),
+        unreadable: Vec::new(),
+    };
     Merge::new(source, streams.into_values().collect())
 }
 
@@ -224,8 +255,20 @@ mod tests {
     }
 
     fn waking(cpu: u16, time: u64, id: u32) -> Event {
-        let kind = SchedKind::Waking { waker: Tid(0), wakee: Tid(id), irq: false, new: false, vfork: false };
-        Event::Sched(CpuId(cpu), SchedEvent { time: Ktime(time), kind })
+        let kind = SchedKind::Waking {
+            waker: Tid(0),
+            wakee: Tid(id),
+            irq: false,
+            new: false,
+            vfork: false,
+        };
+        Event::Sched(
+            CpuId(cpu),
+            SchedEvent {
+                time: Ktime(time),
+                kind,
+            },
+        )
     }
 
     proptest! {
@@ -259,12 +302,22 @@ mod tests {
     #[test]
     fn blocks_are_read_no_sooner_than_needed() {
         let blocks: Vec<Vec<Event>> = (0..100).map(|n| vec![waking(0, n, n as u32)]).collect();
-        let chain = (0..100).map(|n| Block { min: Ktime(n), key: n as usize }).collect();
+        let chain = (0..100)
+            .map(|n| Block {
+                min: Ktime(n),
+                key: n as usize,
+            })
+            .collect();
         let mut merge = Merge::new(Memory(blocks), vec![chain]);
         for _ in 0..50 {
             merge.next_event();
         }
-        let unread = merge.source().0.iter().filter(|block| !block.is_empty()).count();
+        let unread = merge
+            .source()
+            .0
+            .iter()
+            .filter(|block| !block.is_empty())
+            .count();
         assert!(unread >= 48, "{unread}");
     }
 }

@@ -61,7 +61,10 @@ impl States {
     /// them before.
     pub fn new(table: &[StateName]) -> States {
         let of = |names: &[&str]| {
-            table.iter().filter(|s| names.contains(&s.name.as_str())).fold(0, |bits, s| bits | s.bit)
+            table
+                .iter()
+                .filter(|s| names.contains(&s.name.as_str()))
+                .fold(0, |bits, s| bits | s.bit)
         };
         States {
             interruptible: of(&["TASK_INTERRUPTIBLE"]),
@@ -138,7 +141,9 @@ impl State {
             State::Runnable { preempted } => Bucket::RunQueue { preempted },
             // Nobody woke it, so it was runnable all the time: its switch-out
             // came between its state being set and a signal or waking.
-            State::Waiting(_) if ended == Ended::SwitchedIn => Bucket::RunQueue { preempted: false },
+            State::Waiting(_) if ended == Ended::SwitchedIn => {
+                Bucket::RunQueue { preempted: false }
+            }
             State::Waiting(wait) => Bucket::Wait(wait),
             State::Unknown | State::Dead => Bucket::Unknown,
         }
@@ -160,7 +165,11 @@ mod tests {
             (0x400, "TASK_NOLOAD"),
             (0x2000, "TASK_FREEZABLE"),
         ];
-        let named = |(bit, name): (u16, &str)| StateName { bit, letter: '?', name: name.into() };
+        let named = |(bit, name): (u16, &str)| StateName {
+            bit,
+            letter: '?',
+            name: name.into(),
+        };
         States::new(&table.map(named))
     }
 
@@ -168,13 +177,29 @@ mod tests {
     fn bits_mean_what_the_trace_says() {
         let states = states();
         assert_eq!(states.wait(0x1, false, false), Wait::Sleep);
-        assert_eq!(states.wait(0x2001, false, true), Wait::Sleep, "freezable sleep");
+        assert_eq!(
+            states.wait(0x2001, false, true),
+            Wait::Sleep,
+            "freezable sleep"
+        );
         assert_eq!(states.wait(0x2, true, false), Wait::Io);
-        assert_eq!(states.wait(0x102, false, true), Wait::Vfork, "killable, as vfork waits");
+        assert_eq!(
+            states.wait(0x102, false, true),
+            Wait::Vfork,
+            "killable, as vfork waits"
+        );
         assert_eq!(states.wait(0x2, false, false), Wait::Blocked);
-        assert_eq!(states.wait(0x402, false, false), Wait::Sleep, "an idle kernel thread");
+        assert_eq!(
+            states.wait(0x402, false, false),
+            Wait::Sleep,
+            "an idle kernel thread"
+        );
         assert_eq!(states.wait(0x104, false, false), Wait::Stopped);
-        assert_eq!(states.wait(0x4001, false, false), Wait::Unknown, "a bit that nobody names");
+        assert_eq!(
+            states.wait(0x4001, false, false),
+            Wait::Unknown,
+            "a bit that nobody names"
+        );
         assert!(states.is_dead(0x80) && !states.is_dead(0x2));
     }
 }

@@ -120,7 +120,9 @@ impl Header {
         let found = crc32fast::hash(body);
         let expected = u32(crc, 0);
         if found != expected {
-            return Err(format!("header checksum {found:#010x}, expected {expected:#010x}"));
+            return Err(format!(
+                "header checksum {found:#010x}, expected {expected:#010x}"
+            ));
         }
         let header = Header {
             kind: body.get(4).copied().unwrap_or(0),
@@ -155,12 +157,18 @@ impl Header {
 /// Little-endian integers; the callers' slices are long enough, what is beyond
 /// reads as 0.
 pub(crate) fn u32(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u32::from_le_bytes(*b))
+    bytes
+        .get(at..)
+        .and_then(|b| b.first_chunk())
+        .map_or(0, |b| u32::from_le_bytes(*b))
 }
 
 /// As [`u32`].
 pub(crate) fn u64(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..).and_then(|b| b.first_chunk()).map_or(0, |b| u64::from_le_bytes(*b))
+    bytes
+        .get(at..)
+        .and_then(|b| b.first_chunk())
+        .map_or(0, |b| u64::from_le_bytes(*b))
 }
 
 #[cfg(test)]
@@ -193,11 +201,26 @@ mod tests {
     #[test]
     fn absurd_sizes_are_refused() {
         for absurd in [
-            Header { events: MOST_EVENTS + 1, ..Header::default() },
-            Header { payload: MOST_PAYLOAD + 1, ..Header::default() },
-            Header { raw: MOST_RAW + 1, ..Header::default() },
-            Header { packed: 1, ..Header::default() },
-            Header { min: Ktime(1), ..Header::default() },
+            Header {
+                events: MOST_EVENTS + 1,
+                ..Header::default()
+            },
+            Header {
+                payload: MOST_PAYLOAD + 1,
+                ..Header::default()
+            },
+            Header {
+                raw: MOST_RAW + 1,
+                ..Header::default()
+            },
+            Header {
+                packed: 1,
+                ..Header::default()
+            },
+            Header {
+                min: Ktime(1),
+                ..Header::default()
+            },
         ] {
             assert!(Header::decode(&absurd.encode()).is_err());
         }

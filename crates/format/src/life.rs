@@ -3,8 +3,8 @@
 
 use crate::error::Corrupt;
 use crate::event::{
-    Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent,
-    LifeKind, LossCause, Lost, Mark, Rename, Snapshot, Tgid, Tid,
+    Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Exec, Exit, Final, Fork, Ktime,
+    LifeEvent, LifeKind, LossCause, Lost, Mark, Rename, Snapshot, Tgid, Tid,
 };
 use crate::frame::{stream_number, stream_of};
 use crate::varint::{put, unzigzag, zigzag, Input};
@@ -80,7 +80,9 @@ impl Fields<'_> {
                 self.int(e.tid.0);
                 self.int(e.tgid.0);
                 // The kernel takes the start time shortly before the event.
-                self.int(zigzag(event.time.0.wrapping_sub(e.start_time.0).cast_signed()));
+                self.int(zigzag(
+                    event.time.0.wrapping_sub(e.start_time.0).cast_signed(),
+                ));
                 self.int(zigzag(i64::from(e.tid.0) - i64::from(e.ns_tid.0)));
                 self.int(e.cgroup.0);
                 self.bytes(e.comm.bytes());
@@ -101,8 +103,16 @@ impl Fields<'_> {
                 self.int(u64::from(e.group_dead));
                 self.int(e.group_status);
                 for value in [
-                    e.utime, e.stime, e.sum_exec_runtime, e.nvcsw, e.nivcsw, e.min_flt, e.maj_flt, e.max_rss,
-                    some(e.read_bytes), some(e.write_bytes),
+                    e.utime,
+                    e.stime,
+                    e.sum_exec_runtime,
+                    e.nvcsw,
+                    e.nivcsw,
+                    e.min_flt,
+                    e.maj_flt,
+                    e.max_rss,
+                    some(e.read_bytes),
+                    some(e.write_bytes),
                 ] {
                     self.int(value);
                 }
@@ -137,7 +147,8 @@ impl Fields<'_> {
                 self.bytes(e.comm.bytes());
                 self.argv(&e.argv);
                 self.int(e.state);
-                let flags = u64::from(e.on_cpu) | u64::from(e.kthread) << 1 | u64::from(e.followed) << 2;
+                let flags =
+                    u64::from(e.on_cpu) | u64::from(e.kthread) << 1 | u64::from(e.followed) << 2;
                 self.int(flags);
                 self.int(e.sum_exec_runtime);
             }
@@ -176,10 +187,16 @@ pub(crate) fn decode(block: &[u8], events: u32, into: &mut Vec<LifeEvent>) -> Re
         time = time.wrapping_add(unzigzag(input.u64()?).cast_unsigned());
         let cpu = match input.u64()? {
             0 => None,
-            cpu => Some(CpuId(u16::try_from(cpu - 1).map_err(|_| Corrupt("a CPU's number is too large"))?)),
+            cpu => Some(CpuId(
+                u16::try_from(cpu - 1).map_err(|_| Corrupt("a CPU's number is too large"))?,
+            )),
         };
         let kind = kind(&mut input, number, time)?;
-        into.push(LifeEvent { time: Ktime(time), cpu, kind });
+        into.push(LifeEvent {
+            time: Ktime(time),
+            cpu,
+            kind,
+        });
     }
     Ok(())
 }
@@ -192,12 +209,17 @@ fn argv(input: &mut Input<'_>) -> Result<Argv, Corrupt> {
     let full_len = optional(input)?
         .map(|len| u32::try_from(len).map_err(|_| Corrupt("an argv's length is too large")))
         .transpose()?;
-    Ok(Argv { bytes: input.counted()?.into(), full_len })
+    Ok(Argv {
+        bytes: input.counted()?.into(),
+        full_len,
+    })
 }
 
 fn near(input: &mut Input<'_>, tid: Tid) -> Result<Tid, Corrupt> {
     let near = i64::from(tid.0).wrapping_sub(unzigzag(input.u64()?));
-    Ok(Tid(u32::try_from(near).map_err(|_| Corrupt("a task id is too large"))?))
+    Ok(Tid(
+        u32::try_from(near).map_err(|_| Corrupt("a task id is too large"))?
+    ))
 }
 
 fn comm(input: &mut Input<'_>) -> Result<Comm, Corrupt> {
@@ -213,7 +235,16 @@ fn kind(input: &mut Input<'_>, number: u8, time: u64) -> Result<LifeKind, Corrup
             let ns_tid = near(input, tid)?;
             let cgroup = CgroupId(input.u64()?);
             let comm = comm(input)?;
-            LifeKind::Fork(Fork { parent_tid, parent_tgid, tid, tgid, start_time, ns_tid, cgroup, comm })
+            LifeKind::Fork(Fork {
+                parent_tid,
+                parent_tgid,
+                tid,
+                tgid,
+                start_time,
+                ns_tid,
+                cgroup,
+                comm,
+            })
         }
         2 => LifeKind::Exec(Exec {
             tid: Tid(input.u32()?),
@@ -247,8 +278,15 @@ fn kind(input: &mut Input<'_>, number: u8, time: u64) -> Result<LifeKind, Corrup
             nvcsw: input.u64()?,
             nivcsw: input.u64()?,
         }),
-        5 => LifeKind::Rename(Rename { tid: Tid(input.u32()?), tgid: Tgid(input.u32()?), comm: comm(input)? }),
-        6 => LifeKind::CgroupPath(CgroupPath { id: CgroupId(input.u64()?), path: input.counted()?.into() }),
+        5 => LifeKind::Rename(Rename {
+            tid: Tid(input.u32()?),
+            tgid: Tgid(input.u32()?),
+            comm: comm(input)?,
+        }),
+        6 => LifeKind::CgroupPath(CgroupPath {
+            id: CgroupId(input.u64()?),
+            path: input.counted()?.into(),
+        }),
         7 => LifeKind::CgroupMove(CgroupMove {
             tid: Tid(input.u32()?),
             tgid: Tgid(input.u32()?),
@@ -265,7 +303,18 @@ fn kind(input: &mut Input<'_>, number: u8, time: u64) -> Result<LifeKind, Corrup
             let sum_exec_runtime = input.u64()?;
             let [on_cpu, kthread, followed] = [1, 2, 4].map(|bit| flags & bit != 0);
             LifeKind::Snapshot(Snapshot {
-                tid, tgid, parent_tgid, start_time, ns_tid, cgroup, comm, argv, state, on_cpu, kthread, followed,
+                tid,
+                tgid,
+                parent_tgid,
+                start_time,
+                ns_tid,
+                cgroup,
+                comm,
+                argv,
+                state,
+                on_cpu,
+                kthread,
+                followed,
                 sum_exec_runtime,
             })
         }
@@ -282,9 +331,14 @@ fn kind(input: &mut Input<'_>, number: u8, time: u64) -> Result<LifeKind, Corrup
                 _ => return Err(Corrupt("a loss has an unknown cause")),
             },
         }),
-        10 => LifeKind::Clock(Clock { boot: input.u64()?, real: input.u64()? }),
+        10 => LifeKind::Clock(Clock {
+            boot: input.u64()?,
+            real: input.u64()?,
+        }),
         11 => LifeKind::Progress,
-        12 => LifeKind::Mark(Mark { name: input.counted()?.into() }),
+        12 => LifeKind::Mark(Mark {
+            name: input.counted()?.into(),
+        }),
         _ => return Err(Corrupt("an event is of an unknown kind")),
     })
 }

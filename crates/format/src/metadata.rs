@@ -19,5 +19,7 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> std::io::Result<Vec<u8>> {
 
 /// A value from its bytes; what follows it belongs to a later minor version.
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
-    bincode::serde::decode_from_slice(bytes, config()).map(|(value, _)| value).map_err(|e| e.to_string())
+    bincode::serde::decode_from_slice(bytes, config())
+        .map(|(value, _)| value)
+        .map_err(|e| e.to_string())
 }

@@ -36,8 +36,24 @@ pub struct FrameInfo {
 impl FrameInfo {
     fn new(number: u64, stream: Stream, offset: u64, header: Header) -> FrameInfo {
         let bytes = FRAME_HEADER as u64 + u64::from(header.payload);
-        let Header { seq, events, min, max, .. } = header;
-        FrameInfo { number, stream, seq, offset, bytes, events, min, max, header }
+        let Header {
+            seq,
+            events,
+            min,
+            max,
+            ..
+        } = header;
+        FrameInfo {
+            number,
+            stream,
+            seq,
+            offset,
+            bytes,
+            events,
+            min,
+            max,
+            header,
+        }
     }
 }
 
@@ -103,13 +119,21 @@ impl Trace {
         }
         let major = u16::try_from(frame::u32(&header, 8) & 0xffff).unwrap_or(0);
         if crc32fast::hash(header.get(..12).unwrap_or_default()) != frame::u32(&header, 12) {
-            return Err(Error::Frame { frame: 0, offset: 0, what: "the file's header is damaged".into() });
+            return Err(Error::Frame {
+                frame: 0,
+                offset: 0,
+                what: "the file's header is damaged".into(),
+            });
         }
         if major != frame::MAJOR {
             return Err(Error::Version { major });
         }
         let found = match by_index(&source)? {
-            Some(frames) => Found { frames, end: End::Complete, damage: Vec::new() },
+            Some(frames) => Found {
+                frames,
+                end: End::Complete,
+                damage: Vec::new(),
+            },
             None => scan(&source)?,
         };
         let mut trace = Trace {
@@ -131,10 +155,16 @@ impl Trace {
             } else if header.kind == FrameType::Summary as u8 {
                 match trace.value(number, offset, &header) {
                     Ok(summary) => trace.summary = Some(summary),
-                    Err(error) => trace.damage.push(Damage { frame: number, offset, what: error.to_string() }),
+                    Err(error) => trace.damage.push(Damage {
+                        frame: number,
+                        offset,
+                        what: error.to_string(),
+                    }),
                 }
             } else if let (2 | 3, Some(stream)) = (header.kind, stream) {
-                trace.frames.push(FrameInfo::new(number, stream, offset, header));
+                trace
+                    .frames
+                    .push(FrameInfo::new(number, stream, offset, header));
             } else if header.kind != FrameType::Index as u8 {
                 trace.skipped += 1;
             }
@@ -194,12 +224,16 @@ impl Trace {
     /// [`Error::Frame`] when it is damaged; [`Error::Io`].
     pub fn read_sched(&self, frame: &FrameInfo, into: &mut SchedBlock) -> Result<(), Error> {
         let (raw, bits) = payload(&self.source, frame.number, frame.offset, &frame.header)?;
-        into.decode(&raw, &bits, frame.events as usize).map_err(|e| damaged(frame, e.0))?;
+        into.decode(&raw, &bits, frame.events as usize)
+            .map_err(|e| damaged(frame, e.0))?;
         match into.span() {
             Some((min, max)) if (min, max) == (frame.min, frame.max) => Ok(()),
             _ => {
                 into.clear();
-                Err(damaged(frame, "its times are not those that its header gives"))
+                Err(damaged(
+                    frame,
+                    "its times are not those that its header gives",
+                ))
             }
         }
     }
@@ -219,39 +253,82 @@ impl Trace {
 
     /// The loss that stands for a frame that could not be read.
     pub fn gap_of(&self, frame: &FrameInfo) -> LifeEvent {
-        gap(frame.stream, frame.min, frame.max, Some(u64::from(frame.events)))
+        gap(
+            frame.stream,
+            frame.min,
+            frame.max,
+            Some(u64::from(frame.events)),
+        )
     }
 
-    fn value<T: serde::de::DeserializeOwned>(&self, number: u64, offset: u64, header: &Header) -> Result<T, Error> {
+    fn value<T: serde::de::DeserializeOwned>(
+        &self,
+        number: u64,
+        offset: u64,
+        header: &Header,
+    ) -> Result<T, Error> {
         let (raw, _) = payload(&self.source, number, offset, header)?;
-        metadata::decode(&raw).map_err(|what| Error::Frame { frame: number, offset, what })
+        metadata::decode(&raw).map_err(|what| Error::Frame {
+            frame: number,
+            offset,
+            what,
+        })
     }
 
     /// A number left out of a stream's sequence is a frame that is gone.
     fn find_gaps(&mut self) {
         let mut next: BTreeMap<u16, (u32, Ktime)> = BTreeMap::new();
         for frame in &self.frames {
-            let (expected, since) = next.get(&frame.header.stream).copied().unwrap_or((0, self.meta.start));
+            let (expected, since) = next
+                .get(&frame.header.stream)
+                .copied()
+                .unwrap_or((0, self.meta.start));
             if frame.seq != expected {
-                self.gaps.push(gap(frame.stream, since.min(frame.min), frame.min, None));
+                self.gaps
+                    .push(gap(frame.stream, since.min(frame.min), frame.min, None));
             }
-            next.insert(frame.header.stream, (frame.seq.wrapping_add(1), frame.max.max(since)));
+            next.insert(
+                frame.header.stream,
+                (frame.seq.wrapping_add(1), frame.max.max(since)),
+            );
         }
     }
 }
 
 fn gap(stream: Stream, since: Ktime, until: Ktime, count: Option<u64>) -> LifeEvent {
-    let lost = Lost { stream, count, until, cause: LossCause::Damage };
-    LifeEvent { time: since, cpu: None, kind: LifeKind::Lost(lost) }
+    let lost = Lost {
+        stream,
+        count,
+        until,
+        cause: LossCause::Damage,
+    };
+    LifeEvent {
+        time: since,
+        cpu: None,
+        kind: LifeKind::Lost(lost),
+    }
 }
 
 fn damaged(frame: &FrameInfo, what: &str) -> Error {
-    Error::Frame { frame: frame.number, offset: frame.offset, what: what.into() }
+    Error::Frame {
+        frame: frame.number,
+        offset: frame.offset,
+        what: what.into(),
+    }
 }
 
 /// A frame's payload: the expanded part, and the part that is not compressed.
-fn payload(source: &Source, number: u64, offset: u64, header: &Header) -> Result<(Vec<u8>, Vec<u8>), Error> {
-    let wrong = |what: String| Error::Frame { frame: number, offset, what };
+fn payload(
+    source: &Source,
+    number: u64,
+    offset: u64,
+    header: &Header,
+) -> Result<(Vec<u8>, Vec<u8>), Error> {
+    let wrong = |what: String| Error::Frame {
+        frame: number,
+        offset,
+        what,
+    };
     // The header in the file may have changed since, or differ from the index.
     match header_at(source, offset)? {
         Ok(found) if found == *header => {}
@@ -264,12 +341,20 @@ fn payload(source: &Source, number: u64, offset: u64, header: &Header) -> Result
     }
     let crc = crc32fast::hash(&packed);
     if crc != header.crc {
-        return Err(wrong(format!("checksum {crc:#010x}, expected {:#010x}", header.crc)));
+        return Err(wrong(format!(
+            "checksum {crc:#010x}, expected {:#010x}",
+            header.crc
+        )));
     }
     let bits = packed.split_off(header.packed as usize);
-    let raw = zstd::bulk::decompress(&packed, header.raw as usize).map_err(|e| wrong(format!("zstd: {e}")))?;
+    let raw = zstd::bulk::decompress(&packed, header.raw as usize)
+        .map_err(|e| wrong(format!("zstd: {e}")))?;
     if raw.len() != header.raw as usize {
-        return Err(wrong(format!("{} bytes, expected {}", raw.len(), header.raw)));
+        return Err(wrong(format!(
+            "{} bytes, expected {}",
+            raw.len(),
+            header.raw
+        )));
     }
     Ok((raw, bits))
 }
@@ -286,7 +371,9 @@ fn header_at(source: &Source, offset: u64) -> Result<Result<Header, String>, Err
 fn by_index(source: &Source) -> Result<Option<Vec<(u64, Header)>>, Error> {
     let mut trailer = [0; frame::TRAILER];
     let len = source.len();
-    let Some(at) = len.checked_sub(frame::TRAILER as u64) else { return Ok(None) };
+    let Some(at) = len.checked_sub(frame::TRAILER as u64) else {
+        return Ok(None);
+    };
     source.read_at(at, &mut trailer)?;
     let offset = frame::u64(&trailer, 0);
     let intact = trailer.ends_with(&frame::END_MAGIC)
@@ -294,15 +381,21 @@ fn by_index(source: &Source) -> Result<Option<Vec<(u64, Header)>>, Error> {
     if !intact {
         return Ok(None);
     }
-    let Ok(header) = header_at(source, offset)? else { return Ok(None) };
+    let Ok(header) = header_at(source, offset)? else {
+        return Ok(None);
+    };
     if header.kind != FrameType::Index as u8 {
         return Ok(None);
     }
-    let Ok((raw, _)) = payload(source, 0, offset, &header) else { return Ok(None) };
-    Ok(index(&raw, len).filter(|frames| frames.last().is_some_and(|(at, header)| {
-        // The index must reach to its own frame, or something was put between.
-        at.saturating_add(FRAME_HEADER as u64 + u64::from(header.payload)) == offset
-    })))
+    let Ok((raw, _)) = payload(source, 0, offset, &header) else {
+        return Ok(None);
+    };
+    Ok(index(&raw, len).filter(|frames| {
+        frames.last().is_some_and(|(at, header)| {
+            // The index must reach to its own frame, or something was put between.
+            at.saturating_add(FRAME_HEADER as u64 + u64::from(header.payload)) == offset
+        })
+    }))
 }
 
 fn index(raw: &[u8], len: u64) -> Option<Vec<(u64, Header)>> {
@@ -310,7 +403,9 @@ fn index(raw: &[u8], len: u64) -> Option<Vec<(u64, Header)>> {
     let mut frames = Vec::new();
     let mut offset = 0u64;
     while !input.0.is_empty() {
-        offset = offset.checked_add(input.u64().ok()?).filter(|offset| *offset < len)?;
+        offset = offset
+            .checked_add(input.u64().ok()?)
+            .filter(|offset| *offset < len)?;
         let kind = input.u8().ok()?;
         let mut int = || input.u32().ok();
         let stream = u16::try_from(int()?).ok()?;
@@ -319,7 +414,21 @@ fn index(raw: &[u8], len: u64) -> Option<Vec<(u64, Header)>> {
         let max = min.checked_add(input.u64().ok()?)?;
         let crc = frame::u32(input.bytes(4).ok()?, 0);
         let (min, max) = (Ktime(min), Ktime(max));
-        frames.push((offset, Header { kind, stream, seq, payload, packed, raw, events, min, max, crc }));
+        frames.push((
+            offset,
+            Header {
+                kind,
+                stream,
+                seq,
+                payload,
+                packed,
+                raw,
+                events,
+                min,
+                max,
+                crc,
+            },
+        ));
     }
     Some(frames)
 }
@@ -329,15 +438,27 @@ const WINDOW: usize = 1 << 16;
 
 /// Looks for frames from the start of the file, each checked as a whole.
 fn scan(source: &Source) -> Result<Found, Error> {
-    let mut found = Found { frames: Vec::new(), end: End::Complete, damage: Vec::new() };
+    let mut found = Found {
+        frames: Vec::new(),
+        end: End::Complete,
+        damage: Vec::new(),
+    };
     let len = source.len();
     let mut at = FILE_HEADER as u64;
     let mut summary = false;
     loop {
         let number = found.frames.len() as u64;
-        let truncated = |why: &str| End::Truncated { frame: number, offset: at, why: why.into() };
+        let truncated = |why: &str| End::Truncated {
+            frame: number,
+            offset: at,
+            why: why.into(),
+        };
         if at >= len {
-            found.end = if summary { End::Complete } else { truncated("the recording has no end") };
+            found.end = if summary {
+                End::Complete
+            } else {
+                truncated("the recording has no end")
+            };
             return Ok(found);
         }
         let what = match header_at(source, at)? {
@@ -355,16 +476,28 @@ fn scan(source: &Source) -> Result<Found, Error> {
         };
         match next_frame(source, at + 1)? {
             Some(next) => {
-                found.damage.push(Damage { frame: number, offset: at, what });
+                found.damage.push(Damage {
+                    frame: number,
+                    offset: at,
+                    what,
+                });
                 at = next;
             }
             None => {
                 // After the summary only index and trailer are lost: no events.
                 if summary {
                     if len - at != frame::TRAILER as u64 {
-                        found.damage.push(Damage { frame: number, offset: at, what });
+                        found.damage.push(Damage {
+                            frame: number,
+                            offset: at,
+                            what,
+                        });
                     } else {
-                        found.damage.push(Damage { frame: number, offset: at, what: "the index is damaged".into() });
+                        found.damage.push(Damage {
+                            frame: number,
+                            offset: at,
+                            what: "the index is damaged".into(),
+                        });
                     }
                 } else {
                     found.end = truncated(&what);

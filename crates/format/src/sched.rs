@@ -62,10 +62,25 @@ impl SchedBlock {
     pub fn push(&mut self, event: SchedEvent) {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         let (from, to, state, flags) = match event.kind {
-            SchedKind::Switch { prev, next, prev_state, preempt, iowait } => {
-                (prev, next, prev_state, bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT))
-            }
-            SchedKind::Waking { waker, wakee, irq, new, vfork } => {
+            SchedKind::Switch {
+                prev,
+                next,
+                prev_state,
+                preempt,
+                iowait,
+            } => (
+                prev,
+                next,
+                prev_state,
+                bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT),
+            ),
+            SchedKind::Waking {
+                waker,
+                wakee,
+                irq,
+                new,
+                vfork,
+            } => {
                 let flags = bit(irq, flag::IRQ) | bit(new, flag::NEW) | bit(vfork, flag::VFORK);
                 (waker, wakee, 0, flag::WAKING | flags)
             }
@@ -83,7 +98,13 @@ impl SchedBlock {
         let (from, to) = (Tid(*self.from.get(at)?), Tid(*self.to.get(at)?));
         let is = |bit: u8| flags & bit != 0;
         let kind = if is(flag::WAKING) {
-            SchedKind::Waking { waker: from, wakee: to, irq: is(flag::IRQ), new: is(flag::NEW), vfork: is(flag::VFORK) }
+            SchedKind::Waking {
+                waker: from,
+                wakee: to,
+                irq: is(flag::IRQ),
+                new: is(flag::NEW),
+                vfork: is(flag::VFORK),
+            }
         } else {
             SchedKind::Switch {
                 prev: from,
@@ -93,7 +114,10 @@ impl SchedBlock {
                 iowait: is(flag::IOWAIT),
             }
         };
-        Some(SchedEvent { time: Ktime(*self.time.get(at)?), kind })
+        Some(SchedEvent {
+            time: Ktime(*self.time.get(at)?),
+            kind,
+        })
     }
 
     /// The events in their order.
@@ -104,7 +128,10 @@ impl SchedBlock {
     /// Smallest and largest time.
     pub fn span(&self) -> Option<(Ktime, Ktime)> {
         let first = *self.time.first()?;
-        let (min, max) = self.time.iter().fold((first, first), |(min, max), t| (min.min(*t), max.max(*t)));
+        let (min, max) = self
+            .time
+            .iter()
+            .fold((first, first), |(min, max), t| (min.min(*t), max.max(*t)));
         Some((Ktime(min), Ktime(max)))
     }
 
@@ -125,11 +152,28 @@ impl SchedBlock {
             low.put(difference, length.saturating_sub(1));
 
             let (mut byte, from, to) = match event.kind {
-                SchedKind::Switch { prev, next, prev_state, preempt, iowait } => {
+                SchedKind::Switch {
+                    prev,
+                    next,
+                    prev_state,
+                    preempt,
+                    iowait,
+                } => {
                     put(states, u64::from(prev_state));
-                    (if preempt { flag::PREEMPT } else { 0 } | if iowait { flag::IOWAIT } else { 0 }, prev, next)
+                    (
+                        if preempt { flag::PREEMPT } else { 0 }
+                            | if iowait { flag::IOWAIT } else { 0 },
+                        prev,
+                        next,
+                    )
                 }
-                SchedKind::Waking { waker, wakee, irq, new, vfork } => {
+                SchedKind::Waking {
+                    waker,
+                    wakee,
+                    irq,
+                    new,
+                    vfork,
+                } => {
                     let bit = |set: bool, bit: u8| if set { bit } else { 0 };
                     let flags = bit(irq, flag::IRQ) | bit(new, flag::NEW) | bit(vfork, flag::VFORK);
                     (flag::WAKING | flags, waker, wakee)
@@ -139,7 +183,11 @@ impl SchedBlock {
                 byte |= flag::SURPRISE;
                 put(surprises, u64::from(from.0));
             }
-            running = Some(if byte & flag::WAKING == 0 { to.0 } else { from.0 });
+            running = Some(if byte & flag::WAKING == 0 {
+                to.0
+            } else {
+                from.0
+            });
             flags.push(byte);
             match recent.place(to.0) {
                 Some(place) => tasks.push(place),
@@ -157,7 +205,12 @@ impl SchedBlock {
     }
 
     /// The reverse of [`SchedBlock::encode`], for `events` events.
-    pub(crate) fn decode(&mut self, packed: &[u8], bits: &[u8], events: usize) -> Result<(), Corrupt> {
+    pub(crate) fn decode(
+        &mut self,
+        packed: &[u8],
+        bits: &[u8],
+        events: usize,
+    ) -> Result<(), Corrupt> {
         self.clear();
         let mut input = Input(packed);
         let mut column = || input.counted();
@@ -167,7 +220,9 @@ impl SchedBlock {
         let (mut literals, mut states, mut surprises) =
             (Input(column()?), Input(column()?), Input(column()?));
         if flags.len() != events || lengths.len() != events || tasks.len() != events {
-            return Err(Corrupt("a column has not as many values as there are events"));
+            return Err(Corrupt(
+                "a column has not as many values as there are events",
+            ));
         }
         let mut low = BitReader::new(bits);
         let mut recent = Recent::default();
@@ -183,7 +238,11 @@ impl SchedBlock {
                 Some(from) if byte & flag::SURPRISE == 0 => from,
                 _ => surprises.u32()?,
             };
-            let to = if *place == NOT_RECENT { recent.add(literals.u32()?) } else { recent.take(*place)? };
+            let to = if *place == NOT_RECENT {
+                recent.add(literals.u32()?)
+            } else {
+                recent.take(*place)?
+            };
             let waking = byte & flag::WAKING != 0;
             running = Some(if waking { from } else { to });
             self.time.push(time);
@@ -225,7 +284,10 @@ impl Recent {
     }
 
     fn take(&mut self, place: u8) -> Result<u32, Corrupt> {
-        let task = *self.0.get(usize::from(place)).ok_or(Corrupt("a task's place is beyond the list"))?;
+        let task = *self
+            .0
+            .get(usize::from(place))
+            .ok_or(Corrupt("a task's place is beyond the list"))?;
         self.to_front(usize::from(place));
         Ok(task)
     }
@@ -246,7 +308,11 @@ struct BitWriter<'a> {
 
 impl BitWriter<'_> {
     fn new(out: &mut Vec<u8>) -> BitWriter<'_> {
-        BitWriter { out, held: 0, count: 0 }
+        BitWriter {
+            out,
+            held: 0,
+            count: 0,
+        }
     }
 
     fn put(&mut self, value: u64, bits: u32) {
@@ -275,7 +341,11 @@ struct BitReader<'a> {
 
 impl BitReader<'_> {
     fn new(bytes: &[u8]) -> BitReader<'_> {
-        BitReader { rest: bytes, held: 0, count: 0 }
+        BitReader {
+            rest: bytes,
+            held: 0,
+            count: 0,
+        }
     }
 
     fn take(&mut self, bits: u32) -> Result<u64, Corrupt> {
@@ -283,8 +353,10 @@ impl BitReader<'_> {
             let (bytes, rest) = match self.rest.split_first_chunk::<8>() {
                 Some((eight, rest)) => ((u64::from_le_bytes(*eight), 64), rest),
                 None => {
-                    let (one, rest) =
-                        self.rest.split_first().ok_or(Corrupt("the time differences are cut off"))?;
+                    let (one, rest) = self
+                        .rest
+                        .split_first()
+                        .ok_or(Corrupt("the time differences are cut off"))?;
                     ((u64::from(*one), 8), rest)
                 }
             };
@@ -308,15 +380,32 @@ mod tests {
     fn event() -> impl Strategy<Value = SchedEvent> {
         let tid = prop_oneof![0u32..6, any::<u32>()];
         let time = prop_oneof![1_000u64..1_000_000, any::<u64>()];
-        (time, tid.clone(), tid, any::<u16>(), any::<[bool; 4]>()).prop_map(|(time, a, b, state, [w, x, y, z])| {
-            let (a, b) = (Tid(a), Tid(b));
-            let kind = if w {
-                SchedKind::Waking { waker: a, wakee: b, irq: x, new: y, vfork: z }
-            } else {
-                SchedKind::Switch { prev: a, next: b, prev_state: state, preempt: x, iowait: y }
-            };
-            SchedEvent { time: Ktime(time), kind }
-        })
+        (time, tid.clone(), tid, any::<u16>(), any::<[bool; 4]>()).prop_map(
+            |(time, a, b, state, [w, x, y, z])| {
+                let (a, b) = (Tid(a), Tid(b));
+                let kind = if w {
+                    SchedKind::Waking {
+                        waker: a,
+                        wakee: b,
+                        irq: x,
+                        new: y,
+                        vfork: z,
+                    }
+                } else {
+                    SchedKind::Switch {
+                        prev: a,
+                        next: b,
+                        prev_state: state,
+                        preempt: x,
+                        iowait: y,
+                    }
+                };
+                SchedEvent {
+                    time: Ktime(time),
+                    kind,
+                }
+            },
+        )
     }
 
     proptest! {

@@ -31,7 +31,10 @@ impl<'a> Input<'a> {
     }
 
     pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], Corrupt> {
-        let (bytes, rest) = self.0.split_at_checked(len).ok_or(Corrupt("a length goes beyond the block"))?;
+        let (bytes, rest) = self
+            .0
+            .split_at_checked(len)
+            .ok_or(Corrupt("a length goes beyond the block"))?;
         self.0 = rest;
         Ok(bytes)
     }
@@ -61,7 +64,8 @@ impl<'a> Input<'a> {
 
     /// A length, then that many bytes.
     pub fn counted(&mut self) -> Result<&'a [u8], Corrupt> {
-        let len = usize::try_from(self.u64()?).map_err(|_| Corrupt("a length goes beyond the block"))?;
+        let len =
+            usize::try_from(self.u64()?).map_err(|_| Corrupt("a length goes beyond the block"))?;
         self.bytes(len)
     }
 }
@@ -72,7 +76,16 @@ mod tests {
 
     #[test]
     fn integers_come_back() {
-        for value in [0, 1, 127, 128, 300, u64::from(u32::MAX), u64::MAX - 1, u64::MAX] {
+        for value in [
+            0,
+            1,
+            127,
+            128,
+            300,
+            u64::from(u32::MAX),
+            u64::MAX - 1,
+            u64::MAX,
+        ] {
             let mut out = Vec::new();
             put(&mut out, value);
             let mut input = Input(&out);
@@ -87,7 +100,11 @@ mod tests {
     #[test]
     fn an_integer_of_more_than_64_bits_is_refused() {
         assert!(Input(&[0xff; 11]).u64().is_err());
-        assert!(Input(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2]).u64().is_err());
+        assert!(
+            Input(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2])
+                .u64()
+                .is_err()
+        );
         assert!(Input(&[0x80]).u64().is_err());
     }
 }

@@ -79,7 +79,12 @@ impl<W: Write> Writer<W> {
         let crc = crc32fast::hash(&header);
         header.extend(crc.to_le_bytes());
         writer.write(&header)?;
-        let header = Header { kind: FrameType::Meta as u8, min: meta.start, max: meta.start, ..Header::default() };
+        let header = Header {
+            kind: FrameType::Meta as u8,
+            min: meta.start,
+            max: meta.start,
+            ..Header::default()
+        };
         writer.frame(header, &metadata::encode(meta)?, &[])?;
         Ok(writer)
     }
@@ -117,7 +122,11 @@ impl<W: Write> Writer<W> {
             _ => &mut self.written.others,
         };
         *count += 1;
-        let block = if stream == Stream::Recorder { &mut self.recorder } else { &mut self.lifecycle };
+        let block = if stream == Stream::Recorder {
+            &mut self.recorder
+        } else {
+            &mut self.lifecycle
+        };
         block.push(&event);
         if block.out.len() >= BLOCK_BYTES {
             let full = std::mem::take(block);
@@ -157,8 +166,12 @@ impl<W: Write> Writer<W> {
     /// When writing fails.
     pub fn finish(mut self, summary: &Summary) -> Result<(W, Written), Error> {
         self.flush()?;
-        let header =
-            Header { kind: FrameType::Summary as u8, min: summary.end, max: summary.end, ..Header::default() };
+        let header = Header {
+            kind: FrameType::Summary as u8,
+            min: summary.end,
+            max: summary.end,
+            ..Header::default()
+        };
         self.frame(header, &metadata::encode(summary)?, &[])?;
         let mut index = Vec::new();
         let mut end = 0;
@@ -166,7 +179,14 @@ impl<W: Write> Writer<W> {
             put(&mut index, offset - end);
             end = *offset;
             index.push(header.kind);
-            for field in [u32::from(header.stream), header.seq, header.payload, header.packed, header.raw, header.events] {
+            for field in [
+                u32::from(header.stream),
+                header.seq,
+                header.payload,
+                header.packed,
+                header.raw,
+                header.events,
+            ] {
                 put(&mut index, u64::from(field));
             }
             put(&mut index, header.min.0);
@@ -174,7 +194,14 @@ impl<W: Write> Writer<W> {
             index.extend(header.crc.to_le_bytes());
         }
         let at = self.written.bytes;
-        self.frame(Header { kind: FrameType::Index as u8, ..Header::default() }, &index, &[])?;
+        self.frame(
+            Header {
+                kind: FrameType::Index as u8,
+                ..Header::default()
+            },
+            &index,
+            &[],
+        )?;
         let mut trailer = at.to_le_bytes().to_vec();
         let crc = crc32fast::hash(&trailer);
         trailer.extend(crc.to_le_bytes());
@@ -185,12 +212,25 @@ impl<W: Write> Writer<W> {
     }
 
     fn sched_frame(&mut self, cpu: CpuId, block: &SchedBlock) -> Result<(), Error> {
-        let Some((min, max)) = block.span() else { return Ok(()) };
+        let Some((min, max)) = block.span() else {
+            return Ok(());
+        };
         let (mut columns, mut bits) = (Vec::new(), Vec::new());
         block.encode(&mut columns, &mut bits);
         let stream = stream_number(Stream::Cpu(cpu));
         let events = u32::try_from(block.len()).unwrap_or(u32::MAX);
-        self.frame(Header { kind: FrameType::Sched as u8, stream, events, min, max, ..Header::default() }, &columns, &bits)
+        self.frame(
+            Header {
+                kind: FrameType::Sched as u8,
+                stream,
+                events,
+                min,
+                max,
+                ..Header::default()
+            },
+            &columns,
+            &bits,
+        )
     }
 
     fn life_frame(&mut self, stream: Stream, block: LifeEncoder) -> Result<(), Error> {
@@ -199,7 +239,18 @@ impl<W: Write> Writer<W> {
             None => return Ok(()),
         };
         let (stream, events) = (stream_number(stream), block.events);
-        self.frame(Header { kind: FrameType::Life as u8, stream, events, min, max, ..Header::default() }, &block.out, &[])
+        self.frame(
+            Header {
+                kind: FrameType::Life as u8,
+                stream,
+                events,
+                min,
+                max,
+                ..Header::default()
+            },
+            &block.out,
+            &[],
+        )
     }
 
     /// Writes a frame: `raw` compressed, `bits` as they are.
@@ -228,4 +279,3 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 }
-

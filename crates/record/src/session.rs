@@ -259,7 +259,10 @@ impl<'a> Session<'a> {
             }
             Follow::Cgroup(path) => {
                 use std::os::unix::ffi::OsStrExt;
-                let id = host::cgroup_id(path).map_err(|source| Error::Cgroup { path: path.clone(), source })?;
+                let id = host::cgroup_id(path).map_err(|source| Error::Cgroup {
+                    path: path.clone(),
+                    source,
+                })?;
                 (
                     child.into_iter().collect(),
                     Some(id),

@@ -31,10 +31,12 @@ fn is_bidi(c: char) -> bool {
 /// A command line: arguments with anything but plain characters in quotes.
 pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_./=+:,@%^".contains(b) || *b >= 0x80;
-    let quoted = args.into_iter().map(|arg| match !arg.is_empty() && arg.iter().all(plain) {
-        true => text(arg),
-        false => format!("'{}'", text(arg).replace('\'', "'\\''")),
-    });
+    let quoted = args
+        .into_iter()
+        .map(|arg| match !arg.is_empty() && arg.iter().all(plain) {
+            true => text(arg),
+            false => format!("'{}'", text(arg).replace('\'', "'\\''")),
+        });
     quoted.collect::<Vec<_>>().join(" ")
 }
 

@@ -133,8 +133,14 @@ fn argv(argv: &Argv) -> Option<Vec<String>> {
 
 fn exit(status: u32) -> Exit {
     match status & 0x7f {
-        0 => Exit { code: Some(status >> 8 & 0xff), signal: None },
-        signal => Exit { code: None, signal: Some(signal) },
+        0 => Exit {
+            code: Some(status >> 8 & 0xff),
+            signal: None,
+        },
+        signal => Exit {
+            code: None,
+            signal: Some(signal),
+        },
     }
 }
 
@@ -156,7 +162,12 @@ pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<Strin
     let zero = analysis.meta.start;
     let since = |t: Ktime| t.since(zero);
     let process = |process: &model::Process| {
-        let threads = || process.threads.iter().filter_map(|ix| analysis.threads.get(ix.0 as usize));
+        let threads = || {
+            process
+                .threads
+                .iter()
+                .filter_map(|ix| analysis.threads.get(ix.0 as usize))
+        };
         Process {
             pid: process.pid.0,
             ppid: process.ppid.map(|p| p.0),
@@ -180,7 +191,10 @@ pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<Strin
             migrations: threads().map(|t| t.migrations).sum(),
             max_off_cpu_ns: process.max_off_cpu.map(|stretch| stretch.length),
             max_rss_bytes: process.max_rss,
-            tree: Tree { processes: process.tree.processes, on_cpu_ns: process.tree.times.on_cpu },
+            tree: Tree {
+                processes: process.tree.processes,
+                on_cpu_ns: process.tree.times.on_cpu,
+            },
             execs: process
                 .execs
                 .iter()
@@ -237,7 +251,11 @@ pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<Strin
             exits: analysis.totals.exits,
             times: times(&analysis.totals.times),
         },
-        processes: chosen.iter().filter_map(|at| analysis.processes.get(*at)).map(process).collect(),
+        processes: chosen
+            .iter()
+            .filter_map(|at| analysis.processes.get(*at))
+            .map(process)
+            .collect(),
     };
     serde_json::to_string_pretty(&document).map(|json| json + "\n")
 }

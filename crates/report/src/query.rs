@@ -83,7 +83,9 @@ impl Filter {
             let Some(pid) = self.pid else { return true };
             let mut at = Some(at);
             for _ in 0..analysis.processes.len() {
-                let Some(process) = at.and_then(|at| analysis.processes.get(at)) else { return false };
+                let Some(process) = at.and_then(|at| analysis.processes.get(at)) else {
+                    return false;
+                };
                 if process.pid == pid {
                     return true;
                 }
@@ -93,19 +95,30 @@ impl Filter {
         };
         let matches = |process: &Process| {
             let argv = || process.argv.args().collect::<Vec<_>>().join(&b' ');
-            let cgroup = || cgroup_path(analysis, process).map(<[u8]>::to_vec).unwrap_or_default();
-            self.comm.as_ref().is_none_or(|re| re.is_match(process.comm.bytes()))
+            let cgroup = || {
+                cgroup_path(analysis, process)
+                    .map(<[u8]>::to_vec)
+                    .unwrap_or_default()
+            };
+            self.comm
+                .as_ref()
+                .is_none_or(|re| re.is_match(process.comm.bytes()))
                 && self.argv.as_ref().is_none_or(|re| re.is_match(&argv()))
                 && self.cgroup.as_ref().is_none_or(|re| re.is_match(&cgroup()))
         };
         let all = analysis.processes.iter().enumerate();
-        all.filter(|(at, process)| matches(process) && below(*at)).map(|(at, _)| at).collect()
+        all.filter(|(at, process)| matches(process) && below(*at))
+            .map(|(at, _)| at)
+            .collect()
     }
 }
 
 /// The path of a process's cgroup, when it is known.
 pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a [u8]> {
-    let at = analysis.cgroups.binary_search_by_key(&process.cgroup, |(id, _)| *id).ok()?;
+    let at = analysis
+        .cgroups
+        .binary_search_by_key(&process.cgroup, |(id, _)| *id)
+        .ok()?;
     analysis.cgroups.get(at).map(|(_, path)| &**path)
 }
 
@@ -124,17 +137,25 @@ fn depth(analysis: &Analysis, process: &Process) -> usize {
 
 /// The rows of a table over `processes`, sorted.
 pub fn rows(analysis: &Analysis, processes: &[usize], by: By, sort: Sort) -> Vec<Row> {
-    let chosen = processes.iter().filter_map(|at| analysis.processes.get(*at));
+    let chosen = processes
+        .iter()
+        .filter_map(|at| analysis.processes.get(*at));
     let mut rows: Vec<Row> = match by {
-        By::Process => chosen.map(|process| of_process(analysis, process, label::label(process))).collect(),
-        By::Thread => chosen.flat_map(|process| of_threads(analysis, process)).collect(),
+        By::Process => chosen
+            .map(|process| of_process(analysis, process, label::label(process)))
+            .collect(),
+        By::Thread => chosen
+            .flat_map(|process| of_threads(analysis, process))
+            .collect(),
         _ => {
             let mut groups = std::collections::BTreeMap::<String, Row>::new();
             for process in chosen {
                 let name = match by {
                     By::Program => label::program(process),
                     By::Comm => escape::text(process.comm.bytes()),
-                    By::Cgroup => cgroup_path(analysis, process).map_or("unknown".into(), escape::text),
+                    By::Cgroup => {
+                        cgroup_path(analysis, process).map_or("unknown".into(), escape::text)
+                    }
                     _ => format!("depth {}", depth(analysis, process)),
                 };
                 let row = of_process(analysis, process, name.clone());
@@ -173,8 +194,17 @@ pub fn rows(analysis: &Analysis, processes: &[usize], by: By, sort: Sort) -> Vec
     rows.sort_by(|a, b| {
         let first = key(b).cmp(&key(a));
         let pids = || a.pid.cmp(&b.pid);
-        let rest = || a.start.cmp(&b.start).then_with(pids).then_with(|| a.name.cmp(&b.name));
-        if sort == Sort::Pid { pids().then_with(rest) } else { first.then_with(rest) }
+        let rest = || {
+            a.start
+                .cmp(&b.start)
+                .then_with(pids)
+                .then_with(|| a.name.cmp(&b.name))
+        };
+        if sort == Sort::Pid {
+            pids().then_with(rest)
+        } else {
+            first.then_with(rest)
+        }
     });
     rows
 }
@@ -195,9 +225,16 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> Row {
 }
 
 fn of_threads(analysis: &Analysis, process: &Process) -> Vec<Row> {
-    let threads = process.threads.iter().filter_map(|ix| analysis.threads.get(ix.0 as usize));
+    let threads = process
+        .threads
+        .iter()
+        .filter_map(|ix| analysis.threads.get(ix.0 as usize));
     let row = |thread: &tr_analyze::model::Thread| Row {
-        name: format!("{} · {}", escape::text(thread.comm.bytes()), label::label(process)),
+        name: format!(
+            "{} · {}",
+            escape::text(thread.comm.bytes()),
+            label::label(process)
+        ),
         count: 1,
         pid: Some(thread.tid.0),
         times: thread.times,

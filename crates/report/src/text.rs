@@ -52,8 +52,8 @@ impl Style {
 /// `exit 0`, `killed by SIGKILL`.
 pub fn status(raw: u32) -> String {
     const NAMES: [&str; 16] = [
-        "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV", "USR2", "PIPE",
-        "ALRM", "TERM",
+        "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV",
+        "USR2", "PIPE", "ALRM", "TERM",
     ];
     let signal = raw & 0x7f;
     if signal == 0 {
@@ -63,7 +63,11 @@ pub fn status(raw: u32) -> String {
         Some(name) => format!("SIG{name}"),
         None => format!("signal {signal}"),
     };
-    let core = if raw & 0x80 != 0 { " (core dumped)" } else { "" };
+    let core = if raw & 0x80 != 0 {
+        " (core dumped)"
+    } else {
+        ""
+    };
     format!("killed by {name}{core}")
 }
 
@@ -93,11 +97,17 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     let meta = &analysis.meta;
     let wall = analysis.end.since(analysis.start);
     let cpu = analysis.totals.times.on_cpu;
-    let busy = if wall > 0 { cpu as f64 / wall as f64 } else { 0.0 };
+    let busy = if wall > 0 {
+        cpu as f64 / wall as f64
+    } else {
+        0.0
+    };
     let what = match meta.command.is_empty() {
         false => escape::command(meta.command.iter().map(Vec::as_slice)),
         true => match &meta.scope {
-            tr_format::meta::Scope::All => format!("the whole machine {}", escape::text(meta.host.as_bytes())),
+            tr_format::meta::Scope::All => {
+                format!("the whole machine {}", escape::text(meta.host.as_bytes()))
+            }
             tr_format::meta::Scope::Pids(_) => "the processes asked for".into(),
             _ => "the cgroup asked for".into(),
         },
@@ -108,7 +118,11 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
         Some(None) => {}
         None => facts.push("no end".into()),
     }
-    let of = if analysis.meta.cpus.len() == 1 { "CPU" } else { "CPUs" };
+    let of = if analysis.meta.cpus.len() == 1 {
+        "CPU"
+    } else {
+        "CPUs"
+    };
     facts.push(units::time(wall));
     facts.push(format!("{} of CPU", units::time(cpu)));
     facts.push(format!("{busy:.2} of {} {of} busy", meta.cpus.len()));
@@ -119,11 +133,18 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
         let space = " ".repeat(style.width - units::width(&what) - units::width(&facts));
         let _ = writeln!(out, "{}{space}{facts}", style.paint(Paint::Bold, &what));
     } else {
-        let _ = writeln!(out, "{}", style.paint(Paint::Bold, &units::shorten(&what, style.width)));
+        let _ = writeln!(
+            out,
+            "{}",
+            style.paint(Paint::Bold, &units::shorten(&what, style.width))
+        );
         line(out, &facts, style);
     }
     let events = analysis.events.iter().map(|(_, n)| n).sum();
-    let lost = match (analysis.quality.lost.is_empty(), analysis.quality.lost_unknown) {
+    let lost = match (
+        analysis.quality.lost.is_empty(),
+        analysis.quality.lost_unknown,
+    ) {
         (true, _) => "none lost".into(),
         (false, false) => format!("{} lost", units::count(analysis.quality.lost_events)),
         (false, true) => "some lost".into(),
@@ -145,7 +166,8 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
 fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
     let mut said = Vec::new();
     let quality = &analysis.quality;
-    let at = |t: tr_format::event::Ktime| format!("{:.3} s", t.since(analysis.meta.start) as f64 / 1e9);
+    let at =
+        |t: tr_format::event::Ktime| format!("{:.3} s", t.since(analysis.meta.start) as f64 / 1e9);
     if let Some(truncated) = &quality.truncated {
         said.push(format!(
             "the trace has no proper end ({truncated}); everything up to {} is shown",
@@ -159,10 +181,17 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
             Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
             _ => "forks, execs or exits".into(),
         };
-        said.push(format!("{count} {stream} are missing between {} and {}", at(span.since), at(span.until)));
+        said.push(format!(
+            "{count} {stream} are missing between {} and {}",
+            at(span.since),
+            at(span.until)
+        ));
     }
     if quality.lost.len() > MOST {
-        said.push(format!("and {} more spans with missing events", quality.lost.len() - MOST));
+        said.push(format!(
+            "and {} more spans with missing events",
+            quality.lost.len() - MOST
+        ));
     }
     let times = &analysis.totals.times;
     if times.unknown > 0 {
@@ -173,7 +202,10 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
         ));
     }
     for (what, count) in &quality.violations {
-        said.push(format!("{} × {what}: contradictions in the trace", units::count(*count)));
+        said.push(format!(
+            "{} × {what}: contradictions in the trace",
+            units::count(*count)
+        ));
     }
     for text in &said {
         let text = units::shorten(&format!("! {text}"), style.width);
@@ -187,7 +219,11 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
 /// A bar of eighths.
 fn bar(part: u64, whole: u64, columns: usize) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = if whole == 0 { 0 } else { (part as u128 * columns as u128 * 8 / whole as u128) as usize };
+    let eighths = if whole == 0 {
+        0
+    } else {
+        (part as u128 * columns as u128 * 8 / whole as u128) as usize
+    };
     let mut bar = "█".repeat(eighths / 8);
     bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
     if bar.is_empty() && part > 0 {
@@ -203,10 +239,22 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
     if whole == 0 {
         return;
     }
-    let _ = writeln!(out, "{}", style.paint(Paint::Bold, "Where the CPU time went"));
-    let shown: Vec<&Row> =
-        programs.iter().take(6).filter(|row| row.times.on_cpu.saturating_mul(200) >= whole).collect();
-    let names = shown.iter().map(|row| units::width(&row.name)).max().unwrap_or(0).min(24);
+    let _ = writeln!(
+        out,
+        "{}",
+        style.paint(Paint::Bold, "Where the CPU time went")
+    );
+    let shown: Vec<&Row> = programs
+        .iter()
+        .take(6)
+        .filter(|row| row.times.on_cpu.saturating_mul(200) >= whole)
+        .collect();
+    let names = shown
+        .iter()
+        .map(|row| units::width(&row.name))
+        .max()
+        .unwrap_or(0)
+        .min(24);
     let columns = style.width.saturating_sub(names + 34).clamp(8, 40);
     let largest = shown.first().map_or(1, |row| row.times.on_cpu);
     for row in shown {
@@ -232,7 +280,11 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
             parts.push(format!("{what} {}", units::time(ns)));
         }
     }
-    line(out, &format!("All processes together: {}", parts.join(", ")), style);
+    line(
+        out,
+        &format!("All processes together: {}", parts.join(", ")),
+        style,
+    );
 }
 
 /// How many CPUs this build kept busy, and for how long.
@@ -251,7 +303,11 @@ fn busy(out: &mut String, analysis: &Analysis) {
     // On a large machine only the shape matters.
     let shown = match parts.len() {
         0..=9 => parts.join("   "),
-        n => format!("{}   …   {}", parts.get(..4).unwrap_or_default().join("   "), parts.get(n - 4..).unwrap_or_default().join("   ")),
+        n => format!(
+            "{}   …   {}",
+            parts.get(..4).unwrap_or_default().join("   "),
+            parts.get(n - 4..).unwrap_or_default().join("   ")
+        ),
     };
     let _ = writeln!(out, "CPUs busy with it, share of the time:   {shown}\n");
 }
@@ -291,7 +347,11 @@ fn table(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style)
     if style.sort == Sort::TreeCpu {
         titles.push("CPU tree");
     }
-    titles.extend(if single { ["exit", "pid"] } else { ["", "count"] });
+    titles.extend(if single {
+        ["exit", "pid"]
+    } else {
+        ["", "count"]
+    });
     let cells = |row: &Row| {
         let mut cells = vec![
             units::time(row.times.on_cpu),
@@ -323,28 +383,59 @@ fn table(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style)
         }
         cells
     };
-    let shown: Vec<(Vec<String>, &Row)> = rows.iter().take(style.top).map(|row| (cells(row), row)).collect();
+    let shown: Vec<(Vec<String>, &Row)> = rows
+        .iter()
+        .take(style.top)
+        .map(|row| (cells(row), row))
+        .collect();
     let widths: Vec<usize> = titles
         .iter()
         .enumerate()
         .map(|(at, title)| {
-            let cell = shown.iter().filter_map(|(cells, _)| cells.get(at)).map(|cell| units::width(cell)).max();
+            let cell = shown
+                .iter()
+                .filter_map(|(cells, _)| cells.get(at))
+                .map(|cell| units::width(cell))
+                .max();
             cell.unwrap_or(0).max(units::width(title))
         })
         .collect();
     let join = |cells: &[String]| {
-        let padded = cells.iter().zip(&widths).filter(|(_, w)| **w > 0).map(|(cell, w)| units::pad(cell, *w, true));
+        let padded = cells
+            .iter()
+            .zip(&widths)
+            .filter(|(_, w)| **w > 0)
+            .map(|(cell, w)| units::pad(cell, *w, true));
         padded.collect::<Vec<_>>().join("  ")
     };
     let heads = join(&titles.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
     let room = style.width.saturating_sub(units::width(&heads) + 2);
-    let title = format!("{what} (top {} of {} by {sorted})", shown.len(), units::count(rows.len() as u64));
-    let _ = writeln!(out, "{}", style.paint(Paint::Bold, &format!("{heads}  {}", units::shorten(&title, room))));
+    let title = format!(
+        "{what} (top {} of {} by {sorted})",
+        shown.len(),
+        units::count(rows.len() as u64)
+    );
+    let _ = writeln!(
+        out,
+        "{}",
+        style.paint(
+            Paint::Bold,
+            &format!("{heads}  {}", units::shorten(&title, room))
+        )
+    );
     for (cells, row) in shown {
         let bad = single && row.status.is_some_and(|raw| raw != 0);
         let name = units::shorten(&row.name, room);
         let text = format!("{}  {name}", join(&cells));
-        let _ = writeln!(out, "{}", if bad { style.paint(Paint::Bad, &text) } else { text });
+        let _ = writeln!(
+            out,
+            "{}",
+            if bad {
+                style.paint(Paint::Bad, &text)
+            } else {
+                text
+            }
+        );
     }
 }
 
@@ -352,7 +443,14 @@ fn by_program(out: &mut String, programs: &[Row], style: &Style) {
     let parts: Vec<String> = programs
         .iter()
         .take(8)
-        .map(|row| format!("{} {} × {}", row.name, units::count(row.count), units::time(row.times.on_cpu)))
+        .map(|row| {
+            format!(
+                "{} {} × {}",
+                row.name,
+                units::count(row.count),
+                units::time(row.times.on_cpu)
+            )
+        })
         .collect();
     if !parts.is_empty() {
         line(out, &format!("by program   {}", parts.join(" · ")), style);
@@ -372,22 +470,46 @@ fn failed(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style
     out.push('\n');
     for process in processes.iter().take(MOST) {
         let after = units::time(process.end.since(process.start));
-        let fact = format!("{} after {after} (pid {})", status(process.status.unwrap_or(0)), process.pid.0);
+        let fact = format!(
+            "{} after {after} (pid {})",
+            status(process.status.unwrap_or(0)),
+            process.pid.0
+        );
         let room = style.width.saturating_sub(units::width(&fact) + 11);
         let what = units::shorten(&label::label(process), room);
-        let _ = writeln!(out, "{}   {what}   {fact}", style.paint(Paint::Bad, "Failed"));
+        let _ = writeln!(
+            out,
+            "{}   {what}   {fact}",
+            style.paint(Paint::Bad, "Failed")
+        );
     }
     if processes.len() > MOST {
-        let _ = writeln!(out, "         and {} more", units::count((processes.len() - MOST) as u64));
+        let _ = writeln!(
+            out,
+            "         and {} more",
+            units::count((processes.len() - MOST) as u64)
+        );
     }
 }
 
 fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) {
     let processes = chosen.iter().filter_map(|at| analysis.processes.get(*at));
-    let largest = processes.filter_map(|process| Some((process.max_rss?, process))).max_by(|(a, x), (b, y)| {
-        a.cmp(b).then_with(|| y.start.cmp(&x.start)).then_with(|| y.pid.cmp(&x.pid))
-    });
+    let largest = processes
+        .filter_map(|process| Some((process.max_rss?, process)))
+        .max_by(|(a, x), (b, y)| {
+            a.cmp(b)
+                .then_with(|| y.start.cmp(&x.start))
+                .then_with(|| y.pid.cmp(&x.pid))
+        });
     if let Some((rss, process)) = largest {
-        line(out, &format!("Peak memory   {} in {}", units::bytes(rss), label::label(process)), style);
+        line(
+            out,
+            &format!(
+                "Peak memory   {} in {}",
+                units::bytes(rss),
+                label::label(process)
+            ),
+            style,
+        );
     }
 }

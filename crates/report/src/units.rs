@@ -4,7 +4,12 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// A time: three digits and the unit that fits; `–` for none.
 pub fn time(ns: u64) -> String {
-    const UNITS: [(u64, &str); 4] = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs"), (1, "ns")];
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "µs"),
+        (1, "ns"),
+    ];
     match ns {
         0 => "–".into(),
         60_000_000_000.. => {
@@ -16,7 +21,10 @@ pub fn time(ns: u64) -> String {
             }
         }
         _ => {
-            let (unit, name) = UNITS.into_iter().find(|(unit, _)| ns >= *unit).unwrap_or((1, "ns"));
+            let (unit, name) = UNITS
+                .into_iter()
+                .find(|(unit, _)| ns >= *unit)
+                .unwrap_or((1, "ns"));
             let value = ns as f64 / unit as f64;
             let digits = match name {
                 "s" => 2,
@@ -74,7 +82,11 @@ pub fn date(unix_ns: u64) -> String {
     let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted = (5 * of_year + 2) / 153;
     let day = of_year - (153 * shifted + 2) / 5 + 1;
-    let month = if shifted < 10 { shifted + 3 } else { shifted - 9 };
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
@@ -114,7 +126,10 @@ pub fn shorten(text: &str, columns: usize) -> String {
         out
     };
     let head = take(&mut text.chars(), room.div_ceil(2));
-    let tail: String = take(&mut text.chars().rev(), room / 2).chars().rev().collect();
+    let tail: String = take(&mut text.chars().rev(), room / 2)
+        .chars()
+        .rev()
+        .collect();
     format!("{head}…{tail}")
 }
 
@@ -125,8 +140,14 @@ mod tests {
     #[test]
     fn times_have_the_unit_that_fits() {
         let cases = [
-            (0, "–"), (7, "7 ns"), (1_500, "1.5 µs"), (31_000_000, "31 ms"), (980_000_000, "980 ms"),
-            (11_380_000_000, "11.38 s"), (61_000_000_000, "1:01 min"), (7_260_000_000_000, "2:01 h"),
+            (0, "–"),
+            (7, "7 ns"),
+            (1_500, "1.5 µs"),
+            (31_000_000, "31 ms"),
+            (980_000_000, "980 ms"),
+            (11_380_000_000, "11.38 s"),
+            (61_000_000_000, "1:01 min"),
+            (7_260_000_000_000, "2:01 h"),
         ];
         for (ns, shown) in cases {
             assert_eq!(time(ns), shown);
@@ -147,6 +168,9 @@ mod tests {
         assert_eq!(width(&shorten("日本語日本語", 7)), 7);
         assert_eq!(pad("ab", 4, true), "  ab");
         assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!((share(1, 3), share(1, 1000), share(0, 0)), ("33 %".into(), "<1 %".into(), "–".into()));
+        assert_eq!(
+            (share(1, 3), share(1, 1000), share(0, 0)),
+            ("33 %".into(), "<1 %".into(), "–".into())
+        );
     }
 }
