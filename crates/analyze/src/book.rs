@@ -120,6 +120,8 @@ pub struct Book {
     by_tid: HashMap<Tid, TaskIx>,
     by_tgid: HashMap<Tgid, usize>,
     current: BTreeMap<CpuId, TaskIx>,
+    /// When each CPU last switched.
+    last_switch: BTreeMap<CpuId, Ktime>,
     running: usize,
     running_since: Ktime,
 }
@@ -146,6 +148,7 @@ impl Book {
             by_tid: HashMap::new(),
             by_tgid: HashMap::new(),
             current: BTreeMap::new(),
+            last_switch: BTreeMap::new(),
             running: 0,
             running_since: start,
         }
@@ -449,6 +452,7 @@ impl Book {
             } => {
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait);
                 self.switch_in(cpu, event.time, next);
+                self.last_switch.insert(cpu, event.time);
             }
             SchedKind::Waking {
                 waker,
@@ -508,11 +512,11 @@ impl Book {
             }
             State::Unknown => {}
             _ if self.in_gap(ix, time) || !self.seen(ix) => {}
-            _ => self.violation("switched out without having been switched in"),
+            _ => self.violation("switched out, but its switch-in is missing"),
         }
         // What it was before is not known when it was not seen coming.
         if !matches!(self.state(ix), State::On(_)) {
-            self.forget(ix, time);
+            self.forget(ix, cpu, time);
         }
         if self.states.is_dead(state) {
             if let Some(task) = self.tasks.get_mut(ix.0) {
@@ -543,18 +547,23 @@ impl Book {
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
-    /// The state so far has proved wrong or was never known: its time is
-    /// unknown.
-    fn forget(&mut self, ix: TaskIx, time: Ktime) {
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return;
+    /// The task was on `cpu` without having been seen to get there, since at
+    /// the earliest that CPU's last switch: what it did from then on is not
+    /// known. Before, a runnable task was still waiting.
+    fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let Some(task) = self.tasks.get(ix.0) else { return };
+        let since = task.since;
+        let known = match task.state {
+            State::Runnable { .. } => self.last_switch.get(&cpu).copied().unwrap_or(since).clamp(since, time.max(since)),
+            _ => since,
         };
-        task.state = State::Unknown;
-        task.off_since = None;
-        let from = task.since;
-        self.account(ix, from, time, Bucket::Unknown);
+        let state = task.state;
+        self.enter(ix, known, state, Ended::Otherwise);
+        self.account(ix, known, time, Bucket::Unknown);
         if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.state = State::Unknown;
             task.since = task.since.max(time);
+            task.off_since = None;
         }
     }
 
