@@ -1,5 +1,7 @@
 //! Stored events and the file that holds them: the writer, the reader, and
 //! what it does with damage. Knows nothing of BPF, the machine or reports.
+#![doc = ""]
+#![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
 mod error;
