@@ -518,9 +518,10 @@ impl Book {
         if !matches!(self.state(ix), State::On(_)) {
             self.forget(ix, cpu, time);
         }
+        let counted = u64::from(time >= self.start && time <= self.end);
         if self.states.is_dead(state) {
             if let Some(task) = self.tasks.get_mut(ix.0) {
-                task.switches.voluntary += 1;
+                task.switches.voluntary += counted;
             }
             self.end_task(ix, time);
             return;
@@ -530,9 +531,9 @@ impl Book {
         };
         // As the kernel counts: __schedule's switch_count.
         if preempt || state == 0 && !task.woken {
-            task.switches.involuntary += 1;
+            task.switches.involuntary += counted;
         } else {
-            task.switches.voluntary += 1;
+            task.switches.voluntary += counted;
         }
         let new = match state {
             _ if preempt => State::Runnable { preempted: true },
@@ -551,10 +552,17 @@ impl Book {
     /// the earliest that CPU's last switch: what it did from then on is not
     /// known. Before, a runnable task was still waiting.
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
-        let Some(task) = self.tasks.get(ix.0) else { return };
+        let Some(task) = self.tasks.get(ix.0) else {
+            return;
+        };
         let since = task.since;
         let known = match task.state {
-            State::Runnable { .. } => self.last_switch.get(&cpu).copied().unwrap_or(since).clamp(since, time.max(since)),
+            State::Runnable { .. } => self
+                .last_switch
+                .get(&cpu)
+                .copied()
+                .unwrap_or(since)
+                .clamp(since, time.max(since)),
             _ => since,
         };
         let state = task.state;
@@ -595,12 +603,13 @@ impl Book {
                 self.violation("on two CPUs at once");
             }
         }
+        let counted = u64::from(time >= self.start && time <= self.end);
         self.close_off_cpu(ix, time, false);
         self.enter(ix, time, State::On(cpu), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.woken = false;
             if task.last_cpu.is_some_and(|last| last != cpu) {
-                task.migrations += 1;
+                task.migrations += counted;
             }
             task.last_cpu = Some(cpu);
         }

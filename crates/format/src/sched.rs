@@ -267,7 +267,7 @@ impl Recent {
     fn place(&mut self, task: u32) -> Option<u8> {
         match self.0.iter().position(|t| *t == task) {
             Some(place) => {
-                self.to_front(place);
+                self.move_up(place);
                 u8::try_from(place).ok()
             }
             None => {
@@ -288,11 +288,11 @@ impl Recent {
             .0
             .get(usize::from(place))
             .ok_or(Corrupt("a task's place is beyond the list"))?;
-        self.to_front(usize::from(place));
+        self.move_up(usize::from(place));
         Ok(task)
     }
 
-    fn to_front(&mut self, place: usize) {
+    fn move_up(&mut self, place: usize) {
         if let Some(front) = self.0.get_mut(..=place) {
             front.rotate_right(1);
         }

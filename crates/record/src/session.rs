@@ -545,7 +545,7 @@ impl<'a> Session<'a> {
 
     /// Losses that no ring has reported, and those that no ring knows of.
     fn last_losses(&self, recursion_misses: u64, end: Ktime) -> Vec<LifeEvent> {
-        let (sched, life) = self.tracer.accounts();
+        let [sched, life] = self.tracer.accounts();
         let mut events = Vec::new();
         for (cpu, account) in sched {
             if let Some((count, since, until)) = account.pending {
