@@ -18,7 +18,7 @@
 //! [`recording::Recording`] keeps the events per ring; the injectors in
 //! [`inject`] change it (late writes, clocks that are off, lost spans, …) and
 //! say what they did; [`recording::Recording::blocks`] cuts it into blocks in
-//! file order; [`file`] writes it as a trace file. [`timeline`] draws it.
+//! file order; [`mod@file`] writes it as a trace file. [`timeline`] draws it.
 // Indices into the machine's own tables are made by the machine itself, in its
 // hot loop; nothing here is read from a file or a user.
 #![allow(clippy::indexing_slicing)]
