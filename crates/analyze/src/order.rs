@@ -7,7 +7,7 @@
 //! read says which events nothing can come before any more.
 //!
 //! Events of one stream with equal times keep the order in which they were
-//! written. Between streams the order at equal times is causal: see [`rank`].
+//! written. Between streams the order at equal times is causal: see `rank`.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
