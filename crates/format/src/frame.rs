@@ -163,7 +163,7 @@ pub(crate) fn u32(bytes: &[u8], at: usize) -> u32 {
         .map_or(0, |b| u32::from_le_bytes(*b))
 }
 
-/// As [`u32`].
+/// As `u32` above.
 pub(crate) fn u64(bytes: &[u8], at: usize) -> u64 {
     bytes
         .get(at..)
