@@ -10,6 +10,7 @@ use tr_format::event::{
 use tr_format::meta::{Metadata, Scope};
 
 use crate::gaps::Gaps;
+use crate::order::Event;
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
 use crate::tasks::{Bucket, Ended, State, States, Wait};
 
@@ -88,13 +89,19 @@ pub struct ProcessEntry {
     pub status: Option<u32>,
     /// Largest resident set.
     pub max_rss: Option<u64>,
+    /// Its fork was seen.
+    pub forked: bool,
+    /// An exit told that no thread is left.
+    pub group_dead: bool,
+    /// Its only thread turned out to belong to this other process.
+    pub moved: Option<usize>,
 }
 
 /// The book.
 pub struct Book {
     /// Every task met, in the order in which they were met.
     pub tasks: Vec<Task>,
-    /// Every process met; a parent always before its children.
+    /// Every process met.
     pub processes: Vec<ProcessEntry>,
     /// Paths of cgroups.
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
@@ -111,8 +118,15 @@ pub struct Book {
     start: Ktime,
     end: Ktime,
     only: Option<CpuId>,
-    /// New tasks may appear without a fork: the whole machine is recorded.
+    /// New tasks may appear without a fork: the whole machine is recorded, or
+    /// the tasks that were there before the recording are still being listed.
     open: bool,
+    /// The recording has begun: every task that was there before is listed.
+    begun: bool,
+    /// When it began, which the span need not.
+    recorded_from: Ktime,
+    /// The whole machine is recorded.
+    everybody: bool,
     /// Wakings on other CPUs are not recorded.
     partial: bool,
     /// COMMAND's process.
@@ -142,7 +156,10 @@ impl Book {
             start,
             end: end.max(start),
             only,
-            open: meta.scope == Scope::All,
+            open: true,
+            begun: false,
+            recorded_from: meta.start,
+            everybody: meta.scope == Scope::All,
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
             by_tid: HashMap::new(),
@@ -157,6 +174,11 @@ impl Book {
     /// The gaps, for one more that was found on the way.
     pub fn gaps(&mut self) -> &mut Gaps {
         &mut self.gaps
+    }
+
+    /// The span has its first nanosecond and not its last.
+    fn inside(&self, time: Ktime) -> bool {
+        (self.start..self.end).contains(&time)
     }
 
     fn violation(&mut self, what: &'static str) {
@@ -177,7 +199,7 @@ impl Book {
         // Events are in order; only a damaged or skewed trace steps back.
         let now = now.max(from);
         let spans = match old {
-            State::On(cpu) => self.gaps.of(cpu),
+            State::On(Some(cpu)) => self.gaps.of(cpu),
             _ => Some(self.gaps.any()),
         };
         // A gap makes everything unknown from its first lost event on, until
@@ -243,7 +265,9 @@ impl Book {
         };
         let (mut times, mut causes) = (Times::default(), Causes::default());
         match bucket {
-            Bucket::OnCpu(cpu) if self.only.is_none_or(|only| only == cpu) => times.on_cpu = ns,
+            Bucket::OnCpu(cpu) if self.only.is_none_or(|only| cpu == Some(only)) => {
+                times.on_cpu = ns;
+            }
             // With --cpu: what happens elsewhere is not known from that CPU.
             Bucket::OnCpu(_) | Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown = ns,
             Bucket::RunQueue { preempted } => {
@@ -283,7 +307,7 @@ impl Book {
     fn task_to_run(&mut self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = match self.task(tid) {
             Some(ix) => ix,
-            None if self.open => self.appear(tid, time),
+            None if self.open => self.appear(tid, Tgid(tid.0), time),
             None => return None,
         };
         if self.state(ix) != State::Dead {
@@ -300,15 +324,15 @@ impl Book {
             self.by_tid.insert(tid, heir);
             return Some(heir);
         }
-        self.open.then(|| self.appear(tid, time))
+        self.open.then(|| self.appear(tid, Tgid(tid.0), time))
     }
 
     /// A task that nothing has announced: its fork came before the recording,
     /// or was lost.
-    fn appear(&mut self, tid: Tid, time: Ktime) -> TaskIx {
+    fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let comm = self.names.get(&tid).copied().unwrap_or_default();
         let process = self.process_of(
-            Tgid(tid.0),
+            tgid,
             None,
             None,
             Argv {
@@ -328,9 +352,20 @@ impl Book {
         parent: Option<usize>,
         argv: Argv,
     ) -> usize {
-        if let Some(process) = self.by_tgid.get(&pid) {
-            if self.processes.get(*process).is_some_and(|p| p.live > 0) {
-                return *process;
+        if let Some(at) = self.by_tgid.get(&pid).copied() {
+            let (begun, end) = (self.begun, self.end);
+            if let Some(process) = self.processes.get_mut(at) {
+                if process.live > 0 {
+                    return at;
+                }
+                // Its other threads are not listed yet.
+                if !begun && !process.group_dead {
+                    process.status = None;
+                    if let Some(exec) = process.execs.last_mut() {
+                        (exec.end, exec.ended) = (end, false);
+                    }
+                    return at;
+                }
             }
         }
         self.processes.push(ProcessEntry {
@@ -345,6 +380,9 @@ impl Book {
             execs: Vec::new(),
             status: None,
             max_rss: None,
+            forked: false,
+            group_dead: false,
+            moved: None,
         });
         self.by_tgid.insert(pid, self.processes.len() - 1);
         self.processes.len() - 1
@@ -429,7 +467,8 @@ impl Book {
         }
     }
 
-    /// The child has left its parent's memory.
+    /// The child has left its parent's memory, or is about to: who is not
+    /// waiting by now will hardly wait for that.
     fn end_vfork(&mut self, parent: TaskIx, child: TaskIx) {
         if let Some(parent) = self.tasks.get_mut(parent.0) {
             if parent.vfork_child == Some(child) {
@@ -440,8 +479,89 @@ impl Book {
 
     // ---- Events ----
 
+    /// How badly an event fits what the tasks are doing: 0 well, 1 possible, 2
+    /// only when something is missing. Decides between events of several
+    /// streams with equal times.
+    pub fn misfit(&self, event: &Event) -> u8 {
+        let state = |tid: Tid| self.task(tid).map(|ix| self.state(ix));
+        match event {
+            Event::Sched(cpu, event) => match event.kind {
+                SchedKind::Switch { prev, next, .. } => {
+                    let leaves = match state(prev).filter(|_| prev != Tid::IDLE) {
+                        Some(State::On(on)) if on.is_some_and(|on| on != *cpu) => 2,
+                        None | Some(State::On(_) | State::Unknown) => 0,
+                        Some(_) => 2,
+                    };
+                    let enters = match state(next).filter(|_| next != Tid::IDLE) {
+                        Some(State::On(_) | State::Dead) => 2,
+                        Some(State::Waiting(_)) => 1,
+                        None | Some(State::Runnable { .. } | State::Unknown) => 0,
+                    };
+                    leaves.max(enters)
+                }
+                SchedKind::Waking { wakee, .. } => match state(wakee) {
+                    None | Some(State::Dead) => 2,
+                    _ => 0,
+                },
+            },
+            Event::Life(event) => match &event.kind {
+                LifeKind::Fork(fork) => match state(fork.tid) {
+                    Some(State::Dead) | None => 0,
+                    Some(_) => 2,
+                },
+                LifeKind::Exec(Exec { old_tid: tid, .. }) | LifeKind::Exit(Exit { tid, .. }) => {
+                    match state(*tid) {
+                        Some(State::On(_)) => 0,
+                        Some(State::Dead) | None => 2,
+                        Some(_) => 1,
+                    }
+                }
+                LifeKind::Final(last) => match state(last.tid) {
+                    Some(State::Dead) | None => 0,
+                    Some(_) => 2,
+                },
+                _ => 0,
+            },
+        }
+    }
+
+    /// The recording begins. Events before it may name tasks whose listing
+    /// comes after them; who is not listed now is not followed.
+    fn begin(&mut self, time: Ktime) {
+        if self.begun || time < self.recorded_from {
+            return;
+        }
+        self.begun = true;
+        self.open = self.everybody;
+        // A parent may have been listed after its child.
+        for at in 0..self.processes.len() {
+            let ppid = self.processes.get(at).and_then(|p| p.ppid);
+            let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
+            // One that was forked since has a used pid.
+            let parent = parent.filter(|at| self.processes.get(*at).is_some_and(|p| !p.forked));
+            if let Some(process) = self.processes.get_mut(at) {
+                process.parent = process.parent.or(parent.filter(|parent| *parent != at));
+            }
+        }
+        if self.open {
+            return;
+        }
+        for at in 0..self.tasks.len() {
+            let listed = |t: &Task| self.processes.get(t.process).is_some_and(|p| p.ppid.is_some());
+            if self.tasks.get(at).is_some_and(|task| !listed(task)) {
+                let start = self.start;
+                self.enter(TaskIx(at), start, State::Dead, Ended::Otherwise);
+            }
+        }
+        let tasks = &self.tasks;
+        let alive = |ix: &TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
+        self.by_tid.retain(|_, ix| alive(ix));
+        self.current.retain(|_, ix| alive(ix));
+    }
+
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
+        self.begin(event.time);
         match event.kind {
             SchedKind::Switch {
                 prev,
@@ -480,10 +600,10 @@ impl Book {
             return;
         }
         let named = match self.task(prev) {
-            None if self.open => Some(self.appear(prev, time)),
+            None if self.open => Some(self.appear(prev, Tgid(prev.0), time)),
             named => named,
         };
-        let here = |book: &Book, ix: TaskIx| book.state(ix) == State::On(cpu);
+        let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
         // de_thread may have swapped tids while the task was running: who runs
         // here is certain, its name is not.
         let ix = match (named, running) {
@@ -504,7 +624,13 @@ impl Book {
             (None, _) => return,
         };
         match self.state(ix) {
-            State::On(on) if on == cpu => {}
+            // Now it is known where it has been running since the start.
+            State::On(None) => {
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.state = State::On(Some(cpu));
+                }
+            }
+            State::On(Some(on)) if on == cpu => {}
             State::On(_) => self.violation("switched out on another CPU than it ran on"),
             State::Dead => {
                 self.violation("ran after its end");
@@ -518,7 +644,7 @@ impl Book {
         if !matches!(self.state(ix), State::On(_)) {
             self.forget(ix, cpu, time);
         }
-        let counted = u64::from(time >= self.start && time <= self.end);
+        let counted = u64::from(self.inside(time));
         if self.states.is_dead(state) {
             if let Some(task) = self.tasks.get_mut(ix.0) {
                 task.switches.voluntary += counted;
@@ -530,7 +656,7 @@ impl Book {
             return;
         };
         // As the kernel counts: __schedule's switch_count.
-        if preempt || state == 0 && !task.woken {
+        if preempt || state == 0 {
             task.switches.involuntary += counted;
         } else {
             task.switches.voluntary += counted;
@@ -545,6 +671,7 @@ impl Book {
         };
         task.off_since = Some(time);
         task.waker = None;
+        task.last_cpu = Some(cpu);
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
@@ -594,18 +721,21 @@ impl Book {
             return;
         };
         if let State::On(other) = self.state(ix) {
-            let lost = self.gaps.of(other).is_some_and(|spans| {
-                self.tasks
-                    .get(ix.0)
-                    .is_some_and(|task| spans.first_in(task.since, time).is_some())
-            });
+            let spans = match other {
+                Some(cpu) => self.gaps.of(cpu),
+                None => Some(self.gaps.any()),
+            };
+            let since = self.tasks.get(ix.0).map(|task| task.since);
+            let lost = spans
+                .zip(since)
+                .is_some_and(|(spans, since)| spans.first_in(since, time).is_some());
             if !lost {
                 self.violation("on two CPUs at once");
             }
         }
-        let counted = u64::from(time >= self.start && time <= self.end);
+        let counted = u64::from(self.inside(time));
         self.close_off_cpu(ix, time, false);
-        self.enter(ix, time, State::On(cpu), Ended::SwitchedIn);
+        self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.woken = false;
             if task.last_cpu.is_some_and(|last| last != cpu) {
@@ -657,11 +787,20 @@ impl Book {
             return;
         };
         let waker = if irq { None } else { self.task(waker) };
+        // After a vfork the parent does nothing before its wait is over; when
+        // the child was faster there was no wait.
+        if let Some(waker) = waker.and_then(|waker| self.tasks.get_mut(waker.0)) {
+            waker.vfork_child = None;
+        }
         if vfork {
             let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
             if let Some(parent) = parent.and_then(|parent| self.tasks.get_mut(parent.0)) {
                 parent.vfork_child = Some(ix);
             }
+        }
+        // Its vfork child has let it go; the child's exec is reported later.
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.vfork_child = None;
         }
         match self.state(ix) {
             // It had set its state but not yet left the CPU, or was woken for
@@ -684,7 +823,8 @@ impl Book {
     /// Takes a lifecycle event, or one of the recorder's.
     pub fn life(&mut self, event: &LifeEvent) {
         let time = event.time;
-        let counted = time >= self.start && time <= self.end;
+        self.begin(time);
+        let counted = self.inside(time);
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += u64::from(counted);
@@ -699,6 +839,9 @@ impl Book {
                 self.exit(time, exit);
             }
             LifeKind::Final(last) => self.last(last),
+            // What comes after the span may still tell what a task was doing
+            // at its end, but not its name.
+            LifeKind::Rename(_) | LifeKind::CgroupMove(_) if time >= self.end => {}
             LifeKind::Rename(rename) => self.rename(rename),
             LifeKind::CgroupPath(path) => {
                 self.cgroups.insert(path.id, path.path.clone());
@@ -712,7 +855,7 @@ impl Book {
                     process.cgroup = moved.cgroup;
                 }
             }
-            LifeKind::Snapshot(snapshot) => self.snapshot(snapshot),
+            LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
             LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {}
         }
     }
@@ -722,7 +865,15 @@ impl Book {
         if let Some(old) = self.task(fork.tid) {
             self.end_task(old, time);
         }
-        let parent = self.task(fork.parent_tid);
+        let parent = match self.task(fork.parent_tid) {
+            None if self.open && fork.parent_tid != Tid::IDLE => {
+                Some(self.appear(fork.parent_tid, fork.parent_tgid, time))
+            }
+            known => known,
+        };
+        if let Some(parent) = parent {
+            self.settle(parent, fork.parent_tgid, None, Argv::default());
+        }
         let parent_process = parent
             .and_then(|p| self.tasks.get(p.0))
             .map(|task| task.process);
@@ -737,11 +888,19 @@ impl Book {
                     full_len: None,
                     ..Argv::default()
                 });
-                self.process_of(fork.tgid, Some(fork.parent_tgid), parent_process, argv)
+                let parent = parent_process.or(self.by_tgid.get(&fork.parent_tgid).copied());
+                // A new thread of a process that is not listed yet: whose
+                // child that is, its listing tells.
+                let (ppid, parent) = match is_thread {
+                    true => (None, None),
+                    false => (Some(fork.parent_tgid), parent),
+                };
+                self.process_of(fork.tgid, ppid, parent, argv)
             }
         };
         if let Some(process) = self.processes.get_mut(process) {
             process.cgroup = fork.cgroup;
+            process.forked |= !is_thread;
         }
         let parent = if is_thread { None } else { parent };
         // It cannot run before its first waking: it waits for a CPU from here.
@@ -766,13 +925,17 @@ impl Book {
         let caller = self
             .task(exec.old_tid)
             .filter(|ix| self.state(*ix) != State::Dead);
-        let Some(ix) = caller.or_else(|| self.task(exec.tid)) else {
-            return;
+        let ix = match caller.or_else(|| self.task(exec.tid)) {
+            Some(ix) => ix,
+            None if self.open => self.appear(exec.tid, exec.tgid, time),
+            None => return,
         };
+        self.settle(ix, exec.tgid, None, Argv::default());
         let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
             return;
         };
         if exec.old_tid != exec.tid {
+            self.by_tid.remove(&exec.old_tid);
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.
@@ -802,7 +965,9 @@ impl Book {
         let seen = self.seen(ix);
         self.enter(ix, time, state, Ended::Otherwise);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.comm = exec.comm;
+            if time < self.end {
+                task.comm = exec.comm;
+            }
             task.seen = seen;
             if let Some(parent) = task.parent {
                 self.end_vfork(parent, ix);
@@ -819,15 +984,18 @@ impl Book {
             comm: exec.comm,
             times: Times::default(),
         };
-        let (after, inside) = (time > self.end, time <= self.end);
+        let after = time >= self.end;
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
         if after {
             return;
         }
+        if time < self.start {
+            process.execs.clear(); // over before the span
+        }
         if let Some(last) = process.execs.last_mut() {
-            (last.end, last.ended) = (at, inside);
+            (last.end, last.ended) = (at, true);
         }
         process.execs.push(span);
         process.argv = exec.argv.clone();
@@ -835,12 +1003,13 @@ impl Book {
     }
 
     fn exit(&mut self, time: Ktime, exit: &Exit) {
-        let Some(ix) = self
-            .task(exit.tid)
-            .filter(|ix| self.state(*ix) != State::Dead)
-        else {
-            return;
+        let ix = match self.task(exit.tid) {
+            _ if time >= self.end => return,
+            Some(ix) if self.state(ix) != State::Dead => ix,
+            None if self.open => self.appear(exit.tid, exit.tgid, time),
+            _ => return,
         };
+        self.settle(ix, exit.tgid, None, Argv::default());
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
@@ -853,13 +1022,14 @@ impl Book {
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
         });
-        let process = task.process;
-        if time > self.end {
-            return;
+        let (process, parent) = (task.process, task.parent);
+        if let Some(parent) = parent {
+            self.end_vfork(parent, ix);
         }
         let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
             return;
         };
+        process.group_dead = true;
         process.status = Some(exit.group_status);
         process.max_rss = process
             .max_rss
@@ -896,7 +1066,32 @@ impl Book {
         }
     }
 
-    fn snapshot(&mut self, snapshot: &Snapshot) {
+    /// A task that ran before its process was named had one of its own until now.
+    fn settle(&mut self, ix: TaskIx, tgid: Tgid, ppid: Option<Tgid>, argv: Argv) {
+        let Some(old) = self.tasks.get(ix.0).map(|task| task.process) else {
+            return;
+        };
+        let own = |p: &ProcessEntry| p.pid != tgid && p.ppid.is_none();
+        if !self.processes.get(old).is_some_and(own) {
+            return;
+        }
+        let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
+        let new = self.process_of(tgid, ppid, parent, argv);
+        if let Some(process) = self.processes.get_mut(old) {
+            process.threads.clear();
+            process.live = 0;
+            process.moved = Some(new);
+        }
+        if let Some(process) = self.processes.get_mut(new) {
+            process.threads.push(ix);
+            process.live += 1;
+        }
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.process = new;
+        }
+    }
+
+    fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
             return;
@@ -905,7 +1100,11 @@ impl Book {
             .task(snapshot.tid)
             .filter(|ix| self.state(*ix) != State::Dead);
         let ix = match known {
-            Some(ix) => ix,
+            Some(ix) => {
+                let argv = snapshot.argv.clone();
+                self.settle(ix, snapshot.tgid, Some(snapshot.parent_tgid), argv);
+                ix
+            }
             None => {
                 let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
                 let process = self.process_of(
@@ -962,13 +1161,18 @@ impl Book {
             return; // its own events are the better witness
         }
         let state = match snapshot.state {
-            0 if snapshot.on_cpu => return, // which CPU it is on, its switch-out tells
-            0 => State::Runnable { preempted: true },
-            _ if snapshot.on_cpu => return,
+            _ if snapshot.on_cpu => State::On(None),
+            // Preempted or woken: nobody knows.
+            0 => State::Runnable { preempted: false },
             state => State::Waiting(self.states.wait(state, false, false)),
         };
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.state = state;
+        let was_on = matches!(task.state, State::On(_));
+        task.state = state;
+        if snapshot.on_cpu {
+            task.off_since = None;
+        }
+        if snapshot.on_cpu && !was_on {
+            self.count_running(time, true);
         }
     }
 
@@ -981,6 +1185,12 @@ impl Book {
             }
             self.close_off_cpu(ix, self.end, true);
             let state = self.state(ix);
+            // Woken while it was on its way to sleep: whether that waking ended
+            // this sleep or an earlier one, its next switch-in would tell.
+            let undecided = |task: &Task| task.woken && matches!(state, State::Waiting(_));
+            if let Some(task) = self.tasks.get_mut(ix.0).filter(|task| undecided(task)) {
+                task.state = State::Unknown;
+            }
             self.enter(ix, self.end, state, Ended::Otherwise);
         }
         let end = self.end;

@@ -55,7 +55,17 @@ pub fn build(book: Book, analysis: &mut Analysis) {
             *slot = Some(ProcessIx(u32::try_from(new).unwrap_or(u32::MAX)));
         }
     }
-    let process_ix = |old: usize| place.get(old).copied().flatten();
+    let process_ix = |mut old: usize| {
+        // A process is moved once, or twice when its events come before it is
+        // listed.
+        for _ in 0..4 {
+            match book.processes.get(old).and_then(|p| p.moved) {
+                Some(new) => old = new,
+                None => break,
+            }
+        }
+        place.get(old).copied().flatten()
+    };
 
     let mut thread_order = Vec::new();
     for old in &order {

@@ -70,7 +70,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     let mut book = Book::new(meta, known.gaps, start, end, options.cpu);
     let mut merge = order::merge(trace);
     let mut counts = Counts::default();
-    while let Some(event) = merge.next_event() {
+    while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {
         // Those of a frame that turned out to be damaged.
         if let Event::Life(life) = &event {
             if let LifeKind::Lost(lost) = &life.kind {
