@@ -182,6 +182,10 @@ impl Book {
     }
 
     fn violation(&mut self, what: &'static str) {
+        // Who is not followed, and not yet known as such, comes and goes unseen.
+        if !self.begun && !self.everybody {
+            return;
+        }
         *self.violations.entry(what).or_default() += 1;
     }
 
@@ -495,12 +499,14 @@ impl Book {
                     let enters = match state(next).filter(|_| next != Tid::IDLE) {
                         Some(State::On(_) | State::Dead) => 2,
                         Some(State::Waiting(_)) => 1,
+                        None if next != Tid::IDLE => 1,
                         None | Some(State::Runnable { .. } | State::Unknown) => 0,
                     };
                     leaves.max(enters)
                 }
                 SchedKind::Waking { wakee, .. } => match state(wakee) {
-                    None | Some(State::Dead) => 2,
+                    Some(State::Dead) => 2,
+                    None => 1,
                     _ => 0,
                 },
             },
@@ -549,8 +555,11 @@ impl Book {
         for at in 0..self.tasks.len() {
             let listed = |t: &Task| self.processes.get(t.process).is_some_and(|p| p.ppid.is_some());
             if self.tasks.get(at).is_some_and(|task| !listed(task)) {
-                let start = self.start;
+                let (start, end) = (self.start, self.end);
                 self.enter(TaskIx(at), start, State::Dead, Ended::Otherwise);
+                if let Some(task) = self.tasks.get_mut(at) {
+                    task.start = end; // no part of the span
+                }
             }
         }
         let tasks = &self.tasks;
@@ -839,8 +848,6 @@ impl Book {
                 self.exit(time, exit);
             }
             LifeKind::Final(last) => self.last(last),
-            // What comes after the span may still tell what a task was doing
-            // at its end, but not its name.
             LifeKind::Rename(_) | LifeKind::CgroupMove(_) if time >= self.end => {}
             LifeKind::Rename(rename) => self.rename(rename),
             LifeKind::CgroupPath(path) => {
@@ -851,6 +858,9 @@ impl Book {
                     .task(moved.tid)
                     .and_then(|ix| self.tasks.get(ix.0))
                     .map(|task| task.process);
+                // A leader that was dead before the recording leaves its name
+                // to the process.
+                let process = process.or(self.by_tgid.get(&Tgid(moved.tid.0)).copied());
                 if let Some(process) = process.and_then(|p| self.processes.get_mut(p)) {
                     process.cgroup = moved.cgroup;
                 }

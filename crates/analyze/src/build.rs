@@ -21,7 +21,7 @@ pub fn build(book: Book, analysis: &mut Analysis) {
     let [forks, execs, exits] = book.counts;
 
     // Tasks that lived only outside the span are not part of it.
-    let inside = |task: &Task| task.start < end && task.end.is_none_or(|at| at > start);
+    let inside = |task: &Task| task.start < end && task.end.is_none_or(|at| at >= start);
     let present: Vec<bool> = book
         .processes
         .iter()

@@ -88,8 +88,11 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
             }
         }
         counts.add(&event);
-        // Nothing after the end changes what was before it.
-        if event.time() > end && !matches!(event, Event::Life(_)) {
+        // Nothing after the end changes what was before it, but names.
+        let names = |life: &LifeEvent| {
+            matches!(life.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_))
+        };
+        if event.time() > end && !matches!(&event, Event::Life(life) if names(life)) {
             continue;
         }
         match &event {
