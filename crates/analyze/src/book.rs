@@ -201,7 +201,7 @@ impl Book {
             return;
         }
         // Events are in order; only a damaged or skewed trace steps back.
-        let now = now.max(from);
+        let (told, now) = (now, now.max(from));
         let spans = match old {
             State::On(Some(cpu)) => self.gaps.of(cpu),
             _ => Some(self.gaps.any()),
@@ -238,7 +238,8 @@ impl Book {
             task.since = now;
             task.seen = true;
             if state == State::Dead {
-                task.end = Some(now);
+                // One that died before the span is no part of it.
+                task.end = Some(if task.started_before { told } else { now });
             }
         }
     }
