@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{
     Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
-    SchedEvent, SchedKind, Snapshot, Tgid, Tid,
+    SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::meta::{Metadata, Scope};
 
+use crate::concurrency::{Concurrency, Epoch};
 use crate::gaps::Gaps;
-use crate::order::Event;
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
+use crate::order::Event;
 use crate::tasks::{Bucket, Ended, State, States, Wait};
 
 /// A task, by its place in the book.
@@ -50,6 +51,8 @@ pub struct Task {
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
     state: State,
+    /// Of its state, for the concurrency.
+    epoch: Epoch,
     since: Ktime,
     /// It was woken since its last switch-in.
     woken: bool,
@@ -108,7 +111,7 @@ pub struct Book {
     /// Contradictions, by kind.
     pub violations: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
-    pub concurrency: Vec<u64>,
+    pub concurrency: Concurrency,
     /// Names of tasks that are not recorded.
     pub names: HashMap<Tid, Comm>,
     /// Forks, execs and exits counted.
@@ -136,25 +139,28 @@ pub struct Book {
     current: BTreeMap<CpuId, TaskIx>,
     /// When each CPU last switched.
     last_switch: BTreeMap<CpuId, Ktime>,
-    running: usize,
-    running_since: Ktime,
+    /// The gaps that have not begun yet, the next one last.
+    coming: Vec<(Ktime, CpuId)>,
 }
 
 impl Book {
     /// An empty book for the span `start..end`.
     pub fn new(meta: &Metadata, gaps: Gaps, start: Ktime, end: Ktime, only: Option<CpuId>) -> Book {
+        let mut coming = gaps.starts();
+        coming.sort_unstable_by(|a, b| b.cmp(a));
+        let end = end.max(start);
         Book {
             tasks: Vec::new(),
             processes: Vec::new(),
             cgroups: BTreeMap::new(),
             violations: BTreeMap::new(),
-            concurrency: Vec::new(),
+            concurrency: Concurrency::new(start, end),
             names: HashMap::new(),
             counts: [0; 3],
             gaps,
             states: States::new(&meta.states),
             start,
-            end: end.max(start),
+            end,
             only,
             open: true,
             begun: false,
@@ -166,14 +172,8 @@ impl Book {
             by_tgid: HashMap::new(),
             current: BTreeMap::new(),
             last_switch: BTreeMap::new(),
-            running: 0,
-            running_since: start,
+            coming,
         }
-    }
-
-    /// The gaps, for one more that was found on the way.
-    pub fn gaps(&mut self) -> &mut Gaps {
-        &mut self.gaps
     }
 
     /// The span has its first nanosecond and not its last.
@@ -228,12 +228,8 @@ impl Book {
             _ if self.gaps.any().end_at(now).is_some_and(|end| end > now) => State::Unknown,
             _ => state,
         };
-        let was_on = matches!(old, State::On(_));
-        let is_on = matches!(state, State::On(_));
-        if was_on != is_on {
-            self.count_running(now, is_on);
-        }
         if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.epoch = self.concurrency.change(now, task.epoch, old, state);
             task.state = state;
             task.since = now;
             task.seen = true;
@@ -244,21 +240,32 @@ impl Book {
         }
     }
 
-    fn count_running(&mut self, now: Ktime, more: bool) {
-        let to = now.clamp(self.start, self.end);
-        if self.concurrency.len() <= self.running {
-            self.concurrency.resize(self.running + 1, 0);
+    /// A CPU's events are missing from `since` on.
+    fn lose(&mut self, cpu: CpuId, since: Ktime) {
+        self.concurrency.lose(since);
+        for (on, ix) in &self.current {
+            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| *on != cpu) else {
+                continue;
+            };
+            if task.state == State::On(Some(*on)) {
+                task.epoch = self.concurrency.vouch(task.epoch);
+            }
         }
-        let missing = self.gaps.any().covered(self.running_since, to);
-        if let Some(slot) = self.concurrency.get_mut(self.running) {
-            *slot += to.since(self.running_since).saturating_sub(missing);
+    }
+
+    /// Passes the gaps that have begun by `now`.
+    fn pass_gaps(&mut self, now: Ktime) {
+        while let Some((since, cpu)) = self.coming.pop_if(|(since, _)| *since <= now) {
+            self.lose(cpu, since);
         }
-        self.running_since = to;
-        self.running = if more {
-            self.running + 1
-        } else {
-            self.running.saturating_sub(1)
-        };
+    }
+
+    /// One more gap, found on the way; it has begun just now.
+    pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
+        self.gaps.insert(stream, since, until);
+        if let Stream::Cpu(cpu) = stream {
+            self.lose(cpu, since);
+        }
     }
 
     /// Adds the part of `from..to` inside the span to a bucket of the task, of
@@ -406,6 +413,7 @@ impl Book {
         parent: Option<TaskIx>,
     ) -> TaskIx {
         let ix = TaskIx(self.tasks.len());
+        let epoch = self.concurrency.meet(start, state);
         self.tasks.push(Task {
             tid,
             ns_tid,
@@ -422,6 +430,7 @@ impl Book {
             exit: None,
             kernel: None,
             state,
+            epoch,
             since: start,
             woken: false,
             off_since: Some(start),
@@ -554,7 +563,11 @@ impl Book {
             return;
         }
         for at in 0..self.tasks.len() {
-            let listed = |t: &Task| self.processes.get(t.process).is_some_and(|p| p.ppid.is_some());
+            let listed = |t: &Task| {
+                self.processes
+                    .get(t.process)
+                    .is_some_and(|p| p.ppid.is_some())
+            };
             if self.tasks.get(at).is_some_and(|task| !listed(task)) {
                 let (start, end) = (self.start, self.end);
                 self.enter(TaskIx(at), start, State::Dead, Ended::Otherwise);
@@ -571,6 +584,7 @@ impl Book {
 
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
+        self.pass_gaps(event.time);
         self.begin(event.time);
         match event.kind {
             SchedKind::Switch {
@@ -833,6 +847,7 @@ impl Book {
     /// Takes a lifecycle event, or one of the recorder's.
     pub fn life(&mut self, event: &LifeEvent) {
         let time = event.time;
+        self.pass_gaps(time);
         self.begin(time);
         let counted = self.inside(time);
         match &event.kind {
@@ -1177,18 +1192,16 @@ impl Book {
             0 => State::Runnable { preempted: false },
             state => State::Waiting(self.states.wait(state, false, false)),
         };
-        let was_on = matches!(task.state, State::On(_));
+        task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
         task.state = state;
         if snapshot.on_cpu {
             task.off_since = None;
-        }
-        if snapshot.on_cpu && !was_on {
-            self.count_running(time, true);
         }
     }
 
     /// The span is over: closes every task's last state.
     pub fn finish(&mut self) {
+        self.pass_gaps(self.end);
         for at in 0..self.tasks.len() {
             let ix = TaskIx(at);
             if self.state(ix) == State::Dead {
@@ -1204,15 +1217,5 @@ impl Book {
             }
             self.enter(ix, self.end, state, Ended::Otherwise);
         }
-        let end = self.end;
-        self.count_running(end, false);
-        self.concurrency.resize(self.concurrency.len().max(1), 0);
-    }
-
-    /// Time of the span in which the number of running tasks was not known.
-    pub fn concurrency_unknown(&self) -> u64 {
-        self.end
-            .since(self.start)
-            .saturating_sub(self.concurrency.iter().sum())
     }
 }

@@ -11,12 +11,9 @@ use crate::model::{
 /// Fills in everything that comes from the book.
 pub fn build(book: Book, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
-    analysis.concurrency_unknown = book.concurrency_unknown();
-    let mut concurrency = book.concurrency;
-    while concurrency.len() > 1 && concurrency.last() == Some(&0) {
-        concurrency.pop();
-    }
-    analysis.concurrency = concurrency;
+    analysis.concurrency = book.concurrency.finish();
+    let known: u64 = analysis.concurrency.iter().sum();
+    analysis.concurrency_unknown = end.since(start).saturating_sub(known);
     analysis.quality.violations = book.violations.into_iter().collect();
     let [forks, execs, exits] = book.counts;
 

@@ -7,6 +7,7 @@
 
 mod book;
 mod build;
+mod concurrency;
 mod gaps;
 pub mod model;
 pub mod order;
@@ -82,16 +83,15 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
                     cause: lost.cause,
                 };
                 if !known.lost.contains(&span) {
-                    book.gaps().insert(span.stream, span.since, span.until);
+                    book.lost(span.stream, span.since, span.until);
                     known.lost.insert(span);
                 }
             }
         }
         counts.add(&event);
         // Nothing after the end changes what was before it, but names.
-        let names = |life: &LifeEvent| {
-            matches!(life.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_))
-        };
+        let names =
+            |life: &LifeEvent| matches!(life.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
         if event.time() > end && !matches!(&event, Event::Life(life) if names(life)) {
             continue;
         }

@@ -156,10 +156,14 @@ impl<B: Blocks> Merge<B> {
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<Event> {
         let Reverse(mut first) = self.heads.pop()?;
         let time = first.0;
-        let tied = |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0 == time);
+        let tied =
+            |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0 == time);
         if tied(self) {
             let worth = |merge: &Merge<B>, head: (Ktime, u8, usize)| {
-                let event = merge.chains.get(head.2).and_then(|chain| chain.ready.last());
+                let event = merge
+                    .chains
+                    .get(head.2)
+                    .and_then(|chain| chain.ready.last());
                 event.map_or(u8::MAX, &misfit)
             };
             let mut best = worth(self, first);
