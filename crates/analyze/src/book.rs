@@ -141,11 +141,14 @@ pub struct Book {
     last_switch: BTreeMap<CpuId, Ktime>,
     /// The gaps that have not begun yet, the next one last.
     coming: Vec<(Ktime, CpuId)>,
+    /// The first loss of lifecycle events, if it has not come yet.
+    lives_lost: Option<Ktime>,
 }
 
 impl Book {
     /// An empty book for the span `start..end`.
     pub fn new(meta: &Metadata, gaps: Gaps, start: Ktime, end: Ktime, only: Option<CpuId>) -> Book {
+        let lives_lost = gaps.first_of_lives();
         let mut coming = gaps.starts();
         coming.sort_unstable_by(|a, b| b.cmp(a));
         let end = end.max(start);
@@ -173,6 +176,7 @@ impl Book {
             current: BTreeMap::new(),
             last_switch: BTreeMap::new(),
             coming,
+            lives_lost,
         }
     }
 
@@ -224,6 +228,10 @@ impl Book {
         self.account(ix, known, now, Bucket::Unknown);
         // Inside a gap only a task on an intact CPU is known.
         let state = match state {
+            State::On(Some(cpu)) => match self.gaps.of(cpu).and_then(|spans| spans.end_at(now)) {
+                Some(end) if end > now => State::Unknown,
+                _ => state,
+            },
             State::On(_) | State::Dead => state,
             _ if self.gaps.any().end_at(now).is_some_and(|end| end > now) => State::Unknown,
             _ => state,
@@ -253,8 +261,19 @@ impl Book {
         }
     }
 
+    /// Forks may be missing from `since` on: tasks that are not known as
+    /// recorded ones may be running from then on, unless everybody is recorded.
+    fn lose_lives(&mut self, since: Ktime) {
+        if !self.everybody {
+            self.concurrency.meet(since, State::Unknown);
+        }
+    }
+
     /// Passes the gaps that have begun by `now`.
     fn pass_gaps(&mut self, now: Ktime) {
+        if let Some(since) = self.lives_lost.take_if(|since| *since <= now) {
+            self.lose_lives(since);
+        }
         while let Some((since, cpu)) = self.coming.pop_if(|(since, _)| *since <= now) {
             self.lose(cpu, since);
         }
@@ -263,8 +282,9 @@ impl Book {
     /// One more gap, found on the way; it has begun just now.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         self.gaps.insert(stream, since, until);
-        if let Stream::Cpu(cpu) = stream {
-            self.lose(cpu, since);
+        match stream {
+            Stream::Cpu(cpu) => self.lose(cpu, since),
+            _ => self.lose_lives(since),
         }
     }
 
@@ -355,6 +375,23 @@ impl Book {
         let lost = time > self.start && self.by_tid.contains_key(&tid);
         let start = if lost { time } else { self.start };
         self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None)
+    }
+
+    /// A task whose fork is missing, but not its first waking, by its parent.
+    fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
+        let ix = self.appear(tid, Tgid(tid.0), time);
+        let parent_process = self.tasks.get(parent.0).map(|task| task.process);
+        // It was forked while events were being lost.
+        let born = self.gaps.lives_before(time).unwrap_or(time);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            (task.start, task.since) = (born.max(self.start), born.max(self.start));
+            (task.started_before, task.parent) = (born < self.start, Some(parent));
+            let process = self.processes.get_mut(task.process);
+            if let Some(process) = process.filter(|p| p.parent.is_none()) {
+                process.parent = parent_process.filter(|parent| *parent != task.process);
+            }
+        }
+        ix
     }
 
     fn process_of(
@@ -605,7 +642,7 @@ impl Book {
                 new,
                 vfork,
             } => {
-                self.waking(event.time, waker, wakee, irq, new && vfork);
+                self.waking(event.time, waker, wakee, irq, new, new && vfork);
             }
         }
     }
@@ -806,9 +843,17 @@ impl Book {
         }
     }
 
-    fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, vfork: bool) {
-        let Some(ix) = self.task_to_run(wakee, time) else {
-            return;
+    #[allow(clippy::too_many_arguments)] // the event's own fields
+    fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, new: bool, vfork: bool) {
+        let ix = match self.task_to_run(wakee, time) {
+            Some(ix) => ix,
+            // A recorded task's child, whose fork is missing; whether it is a
+            // process or a thread, its exit will tell.
+            None if new && !irq => match self.task(waker) {
+                Some(waker) => self.appear_child(wakee, waker, time),
+                None => return,
+            },
+            None => return,
         };
         let waker = if irq { None } else { self.task(waker) };
         // After a vfork the parent does nothing before its wait is over; when

@@ -45,18 +45,34 @@ impl Spans {
 pub struct Gaps {
     any: Spans,
     cpus: BTreeMap<CpuId, Spans>,
+    lives: Spans,
 }
 
 impl Gaps {
     /// Adds a gap of a stream. What the lifecycle stream lacks leaves the
     /// scheduling events as they are.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
+        if stream == Stream::Lifecycle {
+            self.lives.insert(since, until);
+        }
         if let Stream::Cpu(cpu) = stream {
             // Another stream's event with the last one's time may come before it.
             let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);
         }
+    }
+
+    /// When the first loss of lifecycle events begins.
+    pub fn first_of_lives(&self) -> Option<Ktime> {
+        self.lives.0.first().map(|(since, _)| *since)
+    }
+
+    /// When the last loss of lifecycle events before `time` began.
+    pub fn lives_before(&self, time: Ktime) -> Option<Ktime> {
+        let at = self.lives.0.partition_point(|(since, _)| *since <= time);
+        let last = self.lives.0.get(at.checked_sub(1)?)?;
+        Some(last.0)
     }
 
     /// When each gap of each CPU begins.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 use tr_analyze::model::{self, Analysis};
 use tr_analyze::{analyze, Options};
+use tr_format::event::Stream;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_sim::inject::{provable, Injected, Provable};
@@ -284,7 +285,24 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
     for process in &truth.processes {
         *count.entry(process.pid).or_default() += 1;
     }
-    for is in &analysis.processes {
+    let mut sums = (model::Times::default(), Times::default());
+    analysis
+        .processes
+        .iter()
+        .for_each(|is| sums.0.add(&is.times));
+    truth
+        .processes
+        .iter()
+        .for_each(|was| sums.1.add(&was.times));
+    let undecided: u64 = truth.tasks.iter().map(|task| task.undecided).sum();
+    bounds(&sums.0, &sums.1, undecided, "all")?;
+    // Without its fork it is not known whose thread a task is.
+    let lives = analysis
+        .quality
+        .lost
+        .iter()
+        .any(|lost| lost.stream == Stream::Lifecycle);
+    for is in analysis.processes.iter().filter(|_| !lives) {
         let Some(was) = truth
             .processes
             .iter()
