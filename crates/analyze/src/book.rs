@@ -10,7 +10,7 @@ use tr_format::event::{
 use tr_format::meta::{Metadata, Scope};
 
 use crate::concurrency::{Concurrency, Epoch};
-use crate::gaps::Gaps;
+use crate::gaps::{Gaps, Spans};
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
 use crate::order::Event;
 use crate::tasks::{Bucket, Ended, State, States, Wait};
@@ -216,12 +216,20 @@ impl Book {
             .and_then(|spans| spans.first_in(from, now))
             .unwrap_or(now);
         // Without an unbroken record a switch-in proves nothing about before.
-        let broken = known < now || (self.partial && ended == Ended::SwitchedIn);
+        let lost = |spans: &Spans| {
+            spans
+                .first_in(from, Ktime(now.0.saturating_add(1)))
+                .is_some()
+        };
+        let broken = self.partial || spans.is_some_and(lost);
         let bucket = match old {
-            State::Waiting(wait) if broken && ended == Ended::SwitchedIn => match self.partial {
-                true => Bucket::Unknown,
-                false => Bucket::Wait(wait),
-            },
+            State::Waiting(_) if self.partial && ended == Ended::SwitchedIn => Bucket::Unknown,
+            // A waking that was stamped before its switch-out may have ended
+            // this wait as it began; only an unbroken record tells.
+            State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
+                Bucket::Unknown
+            }
+            State::Waiting(wait) if broken => Bucket::Wait(wait),
             old => old.bucket(ended),
         };
         self.account(ix, from, known, bucket);
@@ -647,6 +655,48 @@ impl Book {
         }
     }
 
+    /// The task that leaves the CPU, named `prev` by the event.
+    fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
+        let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
+        let running = self.current.remove(&cpu).filter(|ix| here(self, *ix));
+        let named = match self.task(prev) {
+            _ if prev == Tid::IDLE => None,
+            None if self.open => Some(self.appear(prev, Tgid(prev.0), time)),
+            named => named,
+        };
+        let Some(running) = running.filter(|running| named != Some(*running)) else {
+            return named;
+        };
+        // Who runs here is certain, its name is not: de_thread may have given it
+        // another tid, of its own process.
+        let process = |ix: TaskIx| self.tasks.get(ix.0).map(|task| task.process);
+        let renamed = match named {
+            None => prev != Tid::IDLE && self.gaps.lives_before(time).is_some(),
+            Some(named) => {
+                !here(self, named)
+                    && (process(named) == process(running) || self.state(named) == State::Dead)
+            }
+        };
+        if renamed {
+            if !self.states.is_dead(state) {
+                self.by_tid.insert(prev, running);
+            }
+            return Some(running);
+        }
+        // It has gone without a word.
+        if !self.in_gap(running, time) {
+            self.violation("another task left the CPU than had come to it");
+        }
+        if let Some(task) = self.tasks.get_mut(running.0) {
+            task.epoch = self
+                .concurrency
+                .change(time, task.epoch, task.state, State::Unknown);
+            task.state = State::Unknown;
+            task.off_since = None;
+        }
+        named
+    }
+
     fn switch_out(
         &mut self,
         cpu: CpuId,
@@ -656,33 +706,8 @@ impl Book {
         preempt: bool,
         iowait: bool,
     ) {
-        let running = self.current.remove(&cpu);
-        if prev == Tid::IDLE {
+        let Some(ix) = self.leaving(cpu, time, prev, state) else {
             return;
-        }
-        let named = match self.task(prev) {
-            None if self.open => Some(self.appear(prev, Tgid(prev.0), time)),
-            named => named,
-        };
-        let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
-        // de_thread may have swapped tids while the task was running: who runs
-        // here is certain, its name is not.
-        let ix = match (named, running) {
-            (Some(named), Some(running))
-                if named != running && !here(self, named) && here(self, running) =>
-            {
-                let process = |book: &Book, ix: TaskIx| book.tasks.get(ix.0).map(|t| t.process);
-                if process(self, named) == process(self, running) {
-                    if !self.states.is_dead(state) {
-                        self.by_tid.insert(prev, running);
-                    }
-                    running
-                } else {
-                    named
-                }
-            }
-            (Some(named), _) => named,
-            (None, _) => return,
         };
         match self.state(ix) {
             // Now it is known where it has been running since the start.
@@ -1254,12 +1279,6 @@ impl Book {
             }
             self.close_off_cpu(ix, self.end, true);
             let state = self.state(ix);
-            // Woken while it was on its way to sleep: whether that waking ended
-            // this sleep or an earlier one, its next switch-in would tell.
-            let undecided = |task: &Task| task.woken && matches!(state, State::Waiting(_));
-            if let Some(task) = self.tasks.get_mut(ix.0).filter(|task| undecided(task)) {
-                task.state = State::Unknown;
-            }
             self.enter(ix, self.end, state, Ended::Otherwise);
         }
     }
