@@ -12,7 +12,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{analyze, ensure, int, list, TR};
+use common::{analyze, int, list, TR};
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -100,6 +100,10 @@ fn program(name: &str) -> Result<String, Failed> {
         .status()?;
     ensure(done.success(), || format!("gcc {name}"))?;
     Ok(binary.to_string_lossy().into_owned())
+}
+
+fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
+    Ok(common::ensure(good, what)?)
 }
 
 fn root(analysis: &Value) -> &Value {
@@ -348,7 +352,6 @@ fn kernel_figures() -> Result<(), Failed> {
         known <= rusage + slack && rusage <= known + unknown + slack,
         || format!("on CPU {known} ns known, {unknown} ns unknown; getrusage says {rusage} ns"),
     )
-    .map_err(Failed::from)
 }
 
 /// strace and we watch the same build at once: the same processes, every
