@@ -1,11 +1,13 @@
 //! `tr record`: runs COMMAND and writes the trace of it.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
+use tr_record::redact::Redactor;
 use tr_record::{Config, Error, Follow, Report, Target};
 
 use crate::args::{self, Cpus};
@@ -52,6 +54,12 @@ pub struct Args {
     /// Keep at most this much of each argv
     #[arg(long, value_name = "SIZE", value_parser = args::size, default_value = "16K")]
     argv_limit: u64,
+    /// Keep passwords and tokens in command lines; without it they are masked
+    #[arg(long)]
+    no_redact: bool,
+    /// Mask what matches in command lines: the first group, or the whole match
+    #[arg(long, value_name = "REGEX", value_parser = tr_record::redact::pattern)]
+    redact: Vec<regex::bytes::Regex>,
     /// If tracing cannot start, warn and run COMMAND untraced
     #[arg(long, requires = "command")]
     best_effort: bool,
@@ -86,8 +94,16 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     } else {
         Target::File(args.output.clone())
     };
+    let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
+        Ok(redactor) => redactor,
+        Err(error) => {
+            eprintln!("tr: {error}");
+            return ExitCode::from(125);
+        }
+    };
     let config = Config {
         output,
+        redactor,
         follow,
         command: args.command.clone(),
         cpus: args.cpu.clone().map(|cpus| cpus.0),
@@ -107,7 +123,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
             exit_code(report.status)
         }
         Err(error) => {
-            explain(&args, &error);
+            explain(&args, &config.redactor, &error);
             if !args.best_effort {
                 return ExitCode::from(125);
             }
@@ -150,15 +166,15 @@ fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
 }
 
 /// Why tracing cannot start, and what to do.
-fn explain(args: &Args, error: &Error) {
-    let again = args.command.join(" ".as_ref());
+fn explain(args: &Args, redactor: &Redactor, error: &Error) {
+    // What is said here may end up in a log that others read.
+    let command: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
+    let command = redactor.clone().command(&command);
+    let again = tr_report::escape::command(command.iter().map(Vec::as_slice));
     let untraced = match args.best_effort {
         true => "the command runs untraced".to_owned(),
         false if args.command.is_empty() => String::new(),
-        false => format!(
-            "to run the command without tracing: tr record --best-effort -- {}",
-            again.to_string_lossy().escape_debug()
-        ),
+        false => format!("to run the command without tracing: tr record --best-effort -- {again}"),
     };
     match error {
         Error::Output(cause) => {
@@ -217,6 +233,12 @@ fn tell(args: &Args, report: &Report) {
             "tr: the arguments of {} execs are cut at {} bytes (--argv-limit keeps more)",
             grouped(report.tally.argv_cut),
             grouped(args.argv_limit)
+        );
+    }
+    if report.tally.masked > 0 {
+        eprintln!(
+            "tr: secrets masked in command lines: {} (--no-redact keeps them)",
+            grouped(report.tally.masked)
         );
     }
     let lost = if report.tally.lost.is_empty() {

@@ -7,8 +7,10 @@ mod command;
 mod convert;
 mod host;
 mod output;
+pub mod redact;
 mod rings;
 mod session;
+mod words;
 
 pub use output::{Tally, Target};
 pub use session::{record, ring_sizes, run_untraced, Config, Follow, Report};

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 
-use tr_format::event::{CgroupId, CgroupPath, CpuId, LifeEvent, LifeKind, Stream};
+use tr_format::event::{CgroupId, CgroupPath, CpuId, Exec, LifeEvent, LifeKind, Snapshot, Stream};
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 
+use crate::redact::Redactor;
 use crate::rings::Batch;
 use crate::{convert, host};
 
@@ -42,6 +43,8 @@ pub struct Tally {
     pub lost: Vec<LifeEvent>,
     /// Execs whose argv was cut or could not be read.
     pub argv_cut: u64,
+    /// Secrets in command lines that were masked.
+    pub masked: u64,
 }
 
 /// The writer thread's handle.
@@ -137,12 +140,15 @@ pub fn prepare(target: &Target) -> io::Result<Prepared> {
 }
 
 impl Output {
-    /// Writes the header and starts the thread. `first` are the events that
-    /// stand at the start: the clocks, the living tasks.
+    /// Writes the header and starts the thread.
     ///
     /// # Errors
     /// When the header cannot be written.
-    pub fn start(prepared: Prepared, meta: &Metadata) -> Result<Output, tr_format::Error> {
+    pub fn start(
+        prepared: Prepared,
+        meta: &Metadata,
+        redactor: Redactor,
+    ) -> Result<Output, tr_format::Error> {
         let Prepared { sink, name } = prepared;
         let mut writer = Writer::new(sink, meta)?;
         writer.flush()?;
@@ -157,6 +163,7 @@ impl Output {
             .spawn(move || {
                 State {
                     writer,
+                    redactor,
                     page,
                     tally: Tally::default(),
                     cgroups: Cgroups::default(),
@@ -210,6 +217,7 @@ impl Output {
 
 struct State {
     writer: Writer<Box<dyn SinkWrite>>,
+    redactor: Redactor,
     page: u64,
     tally: Tally,
     cgroups: Cgroups,
@@ -219,6 +227,7 @@ impl State {
     fn run(mut self, messages: &Receiver<Message>) -> (Tally, Result<(), tr_format::Error>) {
         let summary = self.write_all(messages);
         self.tally.written = self.writer.written().clone();
+        self.tally.masked = self.redactor.masked();
         let result = match summary {
             // The session has gone without an end to write down.
             Ok(None) => self.writer.flush(),
@@ -281,7 +290,12 @@ impl State {
         Ok(())
     }
 
-    fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
+    fn life(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
+        if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
+            &mut event.kind
+        {
+            *argv = self.redactor.argv(std::mem::take(argv));
+        }
         match &event.kind {
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {

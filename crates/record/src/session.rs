@@ -13,6 +13,7 @@ use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
 
 use crate::command::{self, Inherited, Running, Stopped};
 use crate::output::{self, Output, Tally, Target};
+use crate::redact::Redactor;
 use crate::rings::{RootWatch, Sink};
 use crate::{convert, host, Error};
 
@@ -48,6 +49,8 @@ pub struct Config {
     pub buffer: Option<u64>,
     /// Longest argv to keep, in bytes.
     pub argv_limit: u32,
+    /// Masks secrets in command lines.
+    pub redactor: Redactor,
     /// SIGPIPE was ignored when `tr` was started.
     pub sigpipe_ignored: bool,
     /// When `tr` was started.
@@ -306,6 +309,8 @@ impl<'a> Session<'a> {
         let start_clock = host::clock();
         let (name, machine, host_name) = host::uname();
         let buffer = u64::from(sched_ring) * cpus.len() as u64 + u64::from(life_ring);
+        let mut redactor = config.redactor.clone();
+        let command: Vec<_> = config.command.iter().map(|arg| os_bytes(arg)).collect();
         let meta = Metadata {
             tool_version: config.version.clone(),
             host: host_name,
@@ -316,7 +321,7 @@ impl<'a> Session<'a> {
             start,
             start_clock,
             scope,
-            command: config.command.iter().map(|arg| os_bytes(arg)).collect(),
+            command: redactor.command(&command),
             root: root.map(Tgid),
             cwd: std::env::current_dir()
                 .map(|dir| os_bytes(dir.as_os_str()))
@@ -336,7 +341,7 @@ impl<'a> Session<'a> {
             missing: missing(&kernel, &tracer),
             ci: host::ci(),
         };
-        let output = Output::start(prepared, &meta).map_err(Error::Format)?;
+        let output = Output::start(prepared, &meta, redactor).map_err(Error::Format)?;
         let clock = LifeEvent {
             time: start,
             cpu: None,
