@@ -13,9 +13,9 @@ macro_rules! eprintln {
 
 mod args;
 mod cmd;
+mod inherited;
 mod open;
 mod passthrough;
-mod sigpipe;
 
 use std::process::ExitCode;
 
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     };
     if !matches!(command, Command::Record(_)) {
         // A reader that has had enough ends us, as it does any other tool.
-        sigpipe::restore();
+        inherited::restore_sigpipe();
     }
     match command {
         Command::Record(args) => cmd::record::run(args, started),

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use nix::errno::Errno;
 
-use crate::sigpipe;
+use crate::inherited;
 
 /// First arguments that are ours; a test holds them to the command line's own
 /// list, which is not asked here because building it takes longer than the exec.
@@ -56,7 +56,8 @@ pub fn exec() -> ExitCode {
     for candidate in candidates(&path, &tried, own) {
         tried = added(tried, &candidate);
         std::env::set_var(TRIED, &tried);
-        sigpipe::restore();
+        inherited::restore_sigpipe();
+        inherited::restore_streams();
         let errno = match nix::unistd::execv(&string(candidate.as_os_str()), &args) {
             Err(errno) => errno,
             Ok(never) => match never {},

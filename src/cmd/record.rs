@@ -11,7 +11,7 @@ use tr_record::redact::Redactor;
 use tr_record::{Config, Error, Follow, Report, Target};
 
 use crate::args::{self, Cpus};
-use crate::sigpipe;
+use crate::inherited;
 
 /// Record a command, or the whole machine
 #[derive(clap::Args, Debug)]
@@ -48,6 +48,9 @@ pub struct Args {
     /// Stop recording after this long
     #[arg(long, value_name = "DUR", value_parser = args::duration)]
     duration: Option<Duration>,
+    /// Go on until the last descendant of COMMAND has ended
+    #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
+    wait_all: bool,
     /// Ring memory in all
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     buffer: Option<u64>,
@@ -110,7 +113,9 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         duration: args.duration,
         buffer: args.buffer,
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
-        sigpipe_ignored: sigpipe::inherited_ignored(),
+        sigpipe_ignored: inherited::sigpipe_ignored(),
+        closed_streams: inherited::closed_streams(),
+        wait_all: args.wait_all,
         started,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
@@ -239,6 +244,17 @@ fn tell(args: &Args, report: &Report) {
         eprintln!(
             "tr: secrets masked in command lines: {} (--no-redact keeps them)",
             grouped(report.tally.masked)
+        );
+    }
+    if let Some(first) = report.alive.first() {
+        let more = match report.alive.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        eprintln!(
+            "tr: still running: {} ({}){more}; --wait-all goes on to the end of the last",
+            tr_report::escape::text(first.comm.bytes()),
+            first.pid,
         );
     }
     let lost = if report.tally.lost.is_empty() {

@@ -4,8 +4,10 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
+mod harm;
 mod redact;
 mod support;
+mod terminal;
 
 use libtest_mimic::{Arguments, Trial};
 
@@ -14,7 +16,7 @@ fn main() {
     // Their times would disturb each other.
     args.test_threads = Some(1);
     let reason = support::why_not();
-    let tests = [redact::TESTS];
+    let tests = [redact::TESTS, terminal::TESTS, harm::TESTS];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
         let name = match &reason {
             Some(reason) => format!("{name} (skipped: {reason})"),

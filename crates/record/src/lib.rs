@@ -13,7 +13,7 @@ mod session;
 mod words;
 
 pub use output::{Tally, Target};
-pub use session::{record, ring_sizes, run_untraced, Config, Follow, Report};
+pub use session::{record, ring_sizes, run_untraced, Alive, Config, Follow, Report};
 
 /// Why a recording could not start; COMMAND has not run.
 #[derive(Debug, thiserror::Error)]

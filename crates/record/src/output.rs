@@ -4,6 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
@@ -132,8 +133,9 @@ pub fn prepare(target: &Target) -> io::Result<Prepared> {
                 name,
             }
         }
+        // A descriptor of its own: number 1 is COMMAND's.
         Target::Stdout => Prepared {
-            sink: Box::new(io::stdout()),
+            sink: Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
             name: None,
         },
     })

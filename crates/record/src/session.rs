@@ -8,7 +8,7 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tr_bpf::{Kernel, Ring, RingBuffer, Settings, Storage, Tracer};
-use tr_format::event::{Argv, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
+use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
 
 use crate::command::{self, Inherited, Running, Stopped};
@@ -51,8 +51,12 @@ pub struct Config {
     pub argv_limit: u32,
     /// Masks secrets in command lines.
     pub redactor: Redactor,
+    /// After COMMAND's end, go on until the last of its descendants has ended.
+    pub wait_all: bool,
     /// SIGPIPE was ignored when `tr` was started.
     pub sigpipe_ignored: bool,
+    /// Standard input, output, error were closed when `tr` was started.
+    pub closed_streams: [bool; 3],
     /// When `tr` was started.
     pub started: Instant,
     /// The version of `tr`.
@@ -92,6 +96,17 @@ pub struct Report {
     pub command_cpu: u64,
     /// The start of the recording.
     pub start: Ktime,
+    /// Descendants of COMMAND that were still running at the end.
+    pub alive: Vec<Alive>,
+}
+
+/// A process that the recording has followed and that goes on after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alive {
+    /// Its process id, as `tr`'s own pid namespace has it.
+    pub pid: u32,
+    /// Its name.
+    pub comm: Comm,
 }
 
 /// Ring sizes in bytes: of each CPU, of the lifecycle events.
@@ -128,6 +143,10 @@ const SIGNALS: [Signal; 4] = [
 /// What stands in the way before COMMAND could run: [`Error`]. Whatever
 /// happens afterwards stands in the [`Report`].
 pub fn record(config: &Config) -> Result<Report, Error> {
+    if config.output == Target::Stdout && config.closed_streams[1] {
+        return Err(Error::Output(nix::errno::Errno::EBADF.into()));
+    }
+    let descriptors = command::inherited_descriptors();
     let prepared = output::prepare(&config.output).map_err(Error::Output)?;
     let (inherited, signals) = take_signals(config)?;
     let child = match config.command.is_empty() {
@@ -159,6 +178,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
         None => None,
         Some(child) => Some(child.release().map_err(Error::Command)?),
     };
+    command::leave_descriptors(&descriptors);
     Ok(session.run(config, command, &signals))
 }
 
@@ -187,6 +207,7 @@ fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
         Inherited {
             mask,
             sigpipe_ignored: config.sigpipe_ignored,
+            closed_streams: config.closed_streams,
         },
         signals,
     ))
@@ -391,6 +412,7 @@ impl<'a> Session<'a> {
             _ => Vec::new(),
         };
         let mut alive: Vec<&OwnedFd> = watched.iter().collect();
+        let mut command_ended = false;
         let reason = loop {
             let mut until = Instant::now() + DRAIN_EVERY;
             if let Some(deadline) = deadline {
@@ -406,6 +428,7 @@ impl<'a> Session<'a> {
                 fds.extend(
                     command
                         .iter()
+                        .filter(|_| !command_ended)
                         .map(|c| PollFd::new(c.ended(), PollFlags::POLLIN)),
                 );
                 fds.extend(
@@ -424,11 +447,17 @@ impl<'a> Session<'a> {
             };
             self.drain();
             let is = |at: usize| ready.get(at).copied().unwrap_or(false);
-            if is(0) && forward_signals(signals, command.as_ref()) && command.is_none() {
+            let running = command.as_ref().filter(|_| !command_ended);
+            if is(0) && forward_signals(signals, running) && running.is_none() {
                 break EndReason::Signal;
             }
-            if command.is_some() {
-                if is(2) {
+            if command_ended {
+                if self.alive(command.as_ref().map(Running::pid)).is_empty() {
+                    break EndReason::TargetsEnded;
+                }
+            } else if command.is_some() {
+                command_ended = is(2);
+                if command_ended && !config.wait_all {
                     break EndReason::CommandEnded;
                 }
             } else if !alive.is_empty() {
@@ -446,7 +475,21 @@ impl<'a> Session<'a> {
                 break EndReason::Duration;
             }
         };
-        self.end(command, reason, signals)
+        self.end(config, command, command_ended, reason, signals)
+    }
+
+    /// The followed processes that have not ended, but for COMMAND, which has. The kernel is asked: a count
+    /// of our own would be wrong after a loss.
+    fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
+        let tasks = self.tracer.snapshot().unwrap_or_default();
+        tasks
+            .iter()
+            .filter(|t| t.followed != 0 && t.tid == t.tgid && Some(t.seen_tid) != command)
+            .map(|task| Alive {
+                pid: task.seen_tid,
+                comm: Comm::new(&task.comm),
+            })
+            .collect()
     }
 
     /// Empties the rings and passes the events on.
@@ -484,8 +527,15 @@ impl<'a> Session<'a> {
     }
 
     /// Takes COMMAND's last events, detaches, and completes the file.
-    fn end(mut self, command: Option<Running>, reason: EndReason, signals: &SignalFd) -> Report {
-        if reason == EndReason::CommandEnded {
+    fn end(
+        mut self,
+        config: &Config,
+        command: Option<Running>,
+        command_ended: bool,
+        reason: EndReason,
+        signals: &SignalFd,
+    ) -> Report {
+        if command_ended {
             let latest = Instant::now() + LAST_SWITCH;
             loop {
                 let _ = self.rings.consume();
@@ -497,6 +547,10 @@ impl<'a> Session<'a> {
         }
         let end = host::now();
         let end_clock = host::clock();
+        let alive = match (&config.follow, command_ended) {
+            (Follow::Command, true) => self.alive(command.as_ref().map(Running::pid)),
+            _ => Vec::new(),
+        };
         self.tracer.detach();
         let _ = self.rings.consume();
         let batch = self.sink.take();
@@ -512,7 +566,7 @@ impl<'a> Session<'a> {
 
         let (mut status, mut not_executed) = (None, None);
         let mut running = command;
-        if reason == EndReason::CommandEnded {
+        if command_ended {
             if let Some(Ok((raw, errno))) = running.take().map(Running::wait) {
                 (status, not_executed) = (Some(raw), errno);
             }
@@ -545,6 +599,7 @@ impl<'a> Session<'a> {
             cost,
             command_cpu: host::children_cpu(),
             start: self.start,
+            alive,
         }
     }
 
