@@ -51,6 +51,9 @@ pub struct Args {
     /// Go on until the last descendant of COMMAND has ended
     #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
     wait_all: bool,
+    /// Run COMMAND as this user (tr itself as root)
+    #[arg(long, value_name = "NAME", requires = "command")]
+    user: Option<String>,
     /// Ring memory in all
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     buffer: Option<u64>,
@@ -116,6 +119,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         sigpipe_ignored: inherited::sigpipe_ignored(),
         closed_streams: inherited::closed_streams(),
         wait_all: args.wait_all,
+        user: args.user.clone(),
         started,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };

@@ -5,7 +5,9 @@
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 mod harm;
+mod options;
 mod redact;
+mod rights;
 mod support;
 mod terminal;
 
@@ -16,8 +18,19 @@ fn main() {
     // Their times would disturb each other.
     args.test_threads = Some(1);
     let reason = support::why_not();
-    let tests = [redact::TESTS, terminal::TESTS, harm::TESTS];
+    let tests = [
+        redact::TESTS,
+        terminal::TESTS,
+        harm::TESTS,
+        options::TESTS,
+        rights::TESTS,
+    ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
+        let reason = reason.clone().or_else(|| match *name {
+            "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
+            "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
+            _ => None,
+        });
         let name = match &reason {
             Some(reason) => format!("{name} (skipped: {reason})"),
             None => (*name).to_owned(),

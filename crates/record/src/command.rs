@@ -10,9 +10,13 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::{ForkResult, Pid};
 
-/// How the signal state was when `tr` was started, for COMMAND to inherit.
+use crate::identity::{self, Identity};
+
+/// How things were when `tr` was started, for COMMAND to inherit.
 #[derive(Clone, Debug)]
 pub struct Inherited {
+    /// Another user for COMMAND.
+    pub user: Option<Identity>,
     /// The signal mask.
     pub mask: SigSet,
     /// SIGPIPE was ignored (Rust's runtime ignores it for itself).
@@ -50,6 +54,7 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| std::io::Error::from(Errno::EINVAL))?;
     let program = argv.first().ok_or(Errno::EINVAL)?;
+    let environment = identity::environment(inherited.user.as_ref());
     let (go_read, go_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     // SAFETY: the recorder has no other thread yet, and the child only makes
@@ -87,13 +92,23 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
                     unsafe { libc::close(fd) };
                 }
             }
-            let errno = match nix::unistd::execvp(program, &argv) {
+            let fail = |errno: Errno, status| -> ! {
+                let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
+                // SAFETY: as above.
+                unsafe { libc::_exit(status) }
+            };
+            if let Some(Err(errno)) = inherited.user.as_ref().map(Identity::assume) {
+                fail(errno, 125);
+            }
+            let failed = match &environment {
+                None => nix::unistd::execvp(program, &argv),
+                Some(environment) => nix::unistd::execvpe(program, &argv, environment),
+            };
+            let errno = match failed {
                 Err(errno) => errno,
                 Ok(never) => match never {},
             };
-            let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
-            // SAFETY: as above.
-            unsafe { libc::_exit(if errno == Errno::ENOENT { 127 } else { 126 }) }
+            fail(errno, if errno == Errno::ENOENT { 127 } else { 126 })
         }
     }
 }

@@ -6,6 +6,7 @@
 mod command;
 mod convert;
 mod host;
+mod identity;
 mod output;
 pub mod redact;
 mod rings;
@@ -43,6 +44,14 @@ pub enum Error {
         path: std::path::PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// `--user` names nobody, or it is not for us to become another user.
+    #[error("cannot run a command as {name}: {}", .source.desc())]
+    User {
+        /// The name given.
+        name: String,
+        /// What the system said.
+        source: nix::errno::Errno,
     },
     /// A basic system call failed.
     #[error("cannot set up the recording: {0}")]

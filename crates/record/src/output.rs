@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
@@ -15,7 +15,7 @@ use tr_format::writer::{Writer, Written};
 
 use crate::redact::Redactor;
 use crate::rings::Batch;
-use crate::{convert, host};
+use crate::{convert, host, identity};
 
 /// Where the trace goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,57 +56,101 @@ pub struct Output {
 }
 
 /// A file that takes its name only when its header is complete, so that a
-/// reader never meets half a header and two recordings never mix.
+/// reader never meets half a header and two recordings never mix. Until then it
+/// has no name at all, or where the file system cannot do that a hidden one.
 #[derive(Debug)]
 struct Unnamed {
-    temporary: PathBuf,
+    file: File,
+    hidden: Option<PathBuf>,
     path: PathBuf,
-    published: bool,
+}
+
+/// A name in the directory of `path` that nobody can foresee.
+fn hidden(path: &Path) -> io::Result<PathBuf> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
+    name.push(format!(
+        ".{:016x}.tmp",
+        RandomState::new().build_hasher().finish()
+    ));
+    Ok(path.with_file_name(name))
 }
 
 impl Unnamed {
     fn publish(mut self) -> io::Result<()> {
-        std::fs::rename(&self.temporary, &self.path)?;
-        self.published = true;
-        Ok(())
+        let hidden = match self.hidden.take() {
+            Some(hidden) => hidden,
+            None => {
+                let hidden = hidden(&self.path)?;
+                nix::unistd::linkat(
+                    nix::fcntl::AT_FDCWD,
+                    format!("/proc/self/fd/{}", self.file.as_raw_fd()).as_str(),
+                    nix::fcntl::AT_FDCWD,
+                    &hidden,
+                    nix::fcntl::AtFlags::AT_SYMLINK_FOLLOW,
+                )?;
+                hidden
+            }
+        };
+        std::fs::rename(&hidden, &self.path).inspect_err(|_| {
+            let _ = std::fs::remove_file(&hidden);
+        })
     }
 }
 
 impl Drop for Unnamed {
     fn drop(&mut self) {
-        if !self.published {
-            let _ = std::fs::remove_file(&self.temporary);
+        if let Some(hidden) = &self.hidden {
+            let _ = std::fs::remove_file(hidden);
         }
     }
 }
 
-/// What is no regular file (a fifo, /dev/null) is opened as it is.
+/// What is no regular file (a fifo, /dev/null) is opened as it is. A link that
+/// somebody else has put there is not followed but replaced, as any file is.
 fn create(path: &Path) -> io::Result<(File, Option<Unnamed>)> {
-    use std::os::unix::fs::OpenOptionsExt;
-    if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return Ok((std::fs::OpenOptions::new().write(true).open(path)?, None));
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).mode(0o600);
+    let is_special = |meta: &std::fs::Metadata| !meta.is_file();
+    match std::fs::symlink_metadata(path) {
+        Ok(link) if link.is_symlink() => {
+            // /dev/stdout, /dev/fd/3 and what the user has made.
+            let trusted = [0, nix::unistd::Uid::effective().as_raw()].contains(&link.uid());
+            if trusted && std::fs::metadata(path).is_ok_and(|meta| is_special(&meta)) {
+                return Ok((options.open(path)?, None));
+            }
+        }
+        Ok(meta) if is_special(&meta) => {
+            let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+            return Ok((file, None));
+        }
+        _ => {}
     }
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(hidden);
-    // Left behind by a recorder that was killed and had our pid.
-    let _ = std::fs::remove_file(&temporary);
-    // create_new does not follow a link that somebody has put there.
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temporary)?;
-    Ok((
-        file,
-        Some(Unnamed {
-            temporary,
-            path: path.to_owned(),
-            published: false,
-        }),
-    ))
+    let hidden = hidden(path)?;
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let (file, hidden) = match options.custom_flags(libc::O_TMPFILE).open(directory) {
+        Ok(file) => (file, None),
+        // create_new does not follow a link either.
+        Err(_) => {
+            let file = options.custom_flags(0).create_new(true).open(&hidden)?;
+            (file, Some(hidden))
+        }
+    };
+    if let Some((user, group)) = identity::invoking_user() {
+        // A file system that refuses it has its own idea of owners.
+        let _ = nix::unistd::fchown(&file, Some(user), Some(group));
+    }
+    let unnamed = Unnamed {
+        file: file.try_clone()?,
+        hidden,
+        path: path.to_owned(),
+    };
+    Ok((file, Some(unnamed)))
 }
 
 /// A place for the trace that has been found to be writable.

@@ -1,6 +1,7 @@
 //! One recording, from the first look at the kernel to the file's trailer.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, 
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
 
 use crate::command::{self, Inherited, Running, Stopped};
+use crate::identity::Identity;
 use crate::output::{self, Output, Tally, Target};
 use crate::redact::Redactor;
 use crate::rings::{RootWatch, Sink};
@@ -53,6 +55,8 @@ pub struct Config {
     pub redactor: Redactor,
     /// After COMMAND's end, go on until the last of its descendants has ended.
     pub wait_all: bool,
+    /// Run COMMAND as this user.
+    pub user: Option<String>,
     /// SIGPIPE was ignored when `tr` was started.
     pub sigpipe_ignored: bool,
     /// Standard input, output, error were closed when `tr` was started.
@@ -146,6 +150,11 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     if config.output == Target::Stdout && config.closed_streams[1] {
         return Err(Error::Output(nix::errno::Errno::EBADF.into()));
     }
+    if config.output == Target::Stdout && std::io::stdout().is_terminal() {
+        return Err(Error::Output(std::io::Error::other(
+            "standard output is a terminal",
+        )));
+    }
     let descriptors = command::inherited_descriptors();
     let prepared = output::prepare(&config.output).map_err(Error::Output)?;
     let (inherited, signals) = take_signals(config)?;
@@ -196,6 +205,13 @@ pub fn run_untraced(config: &Config) -> Result<(u32, Option<nix::errno::Errno>),
 /// From here on the signals come as readable events. Returns what COMMAND is
 /// to inherit instead.
 fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
+    let user = match &config.user {
+        None => None,
+        Some(name) => Some(Identity::of(name).map_err(|source| Error::User {
+            name: name.clone(),
+            source,
+        })?),
+    };
     let mut taken = SigSet::empty();
     SIGNALS.iter().for_each(|signal| taken.add(*signal));
     let mask = taken
@@ -205,6 +221,7 @@ fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
         .map_err(system)?;
     Ok((
         Inherited {
+            user,
             mask,
             sigpipe_ignored: config.sigpipe_ignored,
             closed_streams: config.closed_streams,
