@@ -147,6 +147,9 @@ static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 	return nr;
 }
 
+/* Takes any address for a pointer to a kernel type; loads through it are checked. */
+extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
+
 /* include/linux/preempt.h: bits of the preemption count. Bit 8 says that a
  * softirq is being served; the other softirq bits only that they are disabled. */
 #define IN_INTERRUPT 0x00ff0100
@@ -171,7 +174,15 @@ static __always_inline bool in_interrupt(struct account *account)
 			return false;
 		account->preempt_count = rq + preempt_count_distance;
 	}
-	bpf_probe_read_kernel(&count, sizeof(count), (void *)account->preempt_count);
+	/* A plain load where the kernel can check it (6.2): it costs next to nothing. */
+	if (bpf_ksym_exists(bpf_rdonly_cast)) {
+		struct upid *as_int = bpf_rdonly_cast((void *)account->preempt_count,
+						      bpf_core_type_id_kernel(struct upid));
+
+		count = as_int->nr;
+	} else {
+		bpf_probe_read_kernel(&count, sizeof(count), (void *)account->preempt_count);
+	}
 	return count & IN_INTERRUPT;
 }
 
