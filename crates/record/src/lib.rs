@@ -8,9 +8,11 @@ mod convert;
 mod host;
 mod identity;
 mod output;
+mod queue;
 pub mod redact;
 mod rings;
 mod session;
+mod urgency;
 mod words;
 
 pub use output::{Tally, Target};

@@ -13,9 +13,10 @@ use tr_format::event::{CgroupId, CgroupPath, CpuId, Exec, LifeEvent, LifeKind, S
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 
+use crate::queue::Queue;
 use crate::redact::Redactor;
 use crate::rings::Batch;
-use crate::{convert, host, identity};
+use crate::{convert, host, identity, urgency};
 
 /// Where the trace goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -196,8 +197,11 @@ impl Output {
         redactor: Redactor,
     ) -> Result<Output, tr_format::Error> {
         let Prepared { sink, name } = prepared;
-        let mut writer = Writer::new(sink, meta)?;
+        let queue = Queue::new(sink)?;
+        let watch = queue.watch();
+        let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
+        watch.drained()?;
         if let Some(name) = name {
             name.publish().map_err(tr_format::Error::from)?;
         }
@@ -207,6 +211,7 @@ impl Output {
         let thread = std::thread::Builder::new()
             .name("tr-writer".into())
             .spawn(move || {
+                urgency::high();
                 State {
                     writer,
                     redactor,
@@ -262,7 +267,7 @@ impl Output {
 }
 
 struct State {
-    writer: Writer<Box<dyn SinkWrite>>,
+    writer: Writer<Queue>,
     redactor: Redactor,
     page: u64,
     tally: Tally,
@@ -280,7 +285,10 @@ impl State {
             Ok(Some(summary)) => self
                 .writer
                 .finish(&summary)
-                .map(|(_, written)| self.tally.written = written),
+                .and_then(|(mut queue, written)| {
+                    self.tally.written = written;
+                    Ok(queue.drain()?)
+                }),
             Err(error) => Err(error),
         };
         (self.tally, result)

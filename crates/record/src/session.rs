@@ -17,7 +17,7 @@ use crate::identity::Identity;
 use crate::output::{self, Output, Tally, Target};
 use crate::redact::Redactor;
 use crate::rings::{RootWatch, Sink};
-use crate::{convert, host, Error};
+use crate::{convert, host, urgency, Error};
 
 /// How often the rings are drained when nothing else calls for it.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
@@ -28,7 +28,7 @@ const FLUSH_EVERY: Duration = Duration::from_millis(700);
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// Drained events that may wait for the writer. Beyond it they stay in the
 /// rings, which count what no longer fits.
-const MOST_WAITING: usize = 24 << 20;
+const MOST_WAITING: usize = 16 << 20;
 /// A batch of this size goes to the writer without waiting for more.
 const BATCH: usize = 1 << 20;
 /// How long COMMAND's last switch-out is waited for after its end.
@@ -183,6 +183,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     // SAFETY: ignoring a signal installs no handler.
     let _ =
         unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, nix::sys::signal::SigHandler::SigIgn) };
+    urgency::first();
     let command = match child {
         None => None,
         Some(child) => Some(child.release().map_err(Error::Command)?),
@@ -630,8 +631,9 @@ impl<'a> Session<'a> {
                 events.push(convert::loss(stream, since, until, count));
             }
         }
-        for (_, account) in life {
-            if let Some((count, since, until)) = account.pending {
+        for (cpu, account) in life {
+            let count = self.sink.lost_life(u32::from(cpu), account.lost);
+            if let (1.., Some((_, since, until))) = (count, account.pending) {
                 events.push(convert::loss(Stream::Lifecycle, since, until, count));
             }
         }

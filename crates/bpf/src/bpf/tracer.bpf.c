@@ -296,10 +296,24 @@ static __always_inline void emit_sched(__u64 time, __u32 from, __u32 to, __u16 s
 	bpf_ringbuf_submit(event, wake);
 }
 
-/* The account of the lifecycle events that happen on this CPU. */
+/*
+ * The account of the lifecycle events that happen on this CPU. Unlike the
+ * scheduling events they can be preempted, by one of their own kind too (a
+ * task's last switch-out). So the total is changed by atomic additions only,
+ * `lost` is the total at the last report, and what is reported is the total:
+ * whoever reports the same twice harms nobody.
+ */
 static __always_inline struct account *life_losses(__u32 cpu)
 {
 	return &life_account[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline void note_lost_life(struct account *account, __u64 time)
+{
+	if (account->lost == account->lost_total)
+		account->lost_since = time;
+	account->lost_until = time;
+	__sync_fetch_and_add(&account->lost_total, 1);
 }
 
 /* Reserves a record of `size` (a constant) in the lifecycle ring and fills its
@@ -308,9 +322,10 @@ static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bo
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct account *account = life_losses(cpu);
+	__u64 total = account->lost_total;
 	struct wire_head *head;
 
-	if (account->lost) {
+	if (total != account->lost) {
 		struct wire_life_lost *lost = bpf_ringbuf_reserve(&life_ring, sizeof(*lost), 0);
 
 		if (lost) {
@@ -318,15 +333,15 @@ static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bo
 			lost->head.kind = LIFE_LOST;
 			lost->head.cpu = cpu;
 			lost->until = account->lost_until;
-			lost->count = account->lost;
-			account->lost = 0;
+			lost->count = total;
+			account->lost = total;
 			bpf_ringbuf_submit(lost, BPF_RB_NO_WAKEUP);
 		}
 	}
 	head = bpf_ringbuf_reserve(&life_ring, size, 0);
 	if (!head) {
 		if (count)
-			note_lost(account, time);
+			note_lost_life(account, time);
 		return NULL;
 	}
 	head->time = time;
@@ -347,7 +362,7 @@ static __always_inline void submit_life(void *record)
 static __always_inline void count_life(void)
 {
 	if (count_emitted)
-		life_losses(bpf_get_smp_processor_id())->emitted++;
+		__sync_fetch_and_add(&life_losses(bpf_get_smp_processor_id())->emitted, 1);
 }
 
 /* ---- Scheduling ---- */
