@@ -348,7 +348,10 @@ fn nothing_new(before: &BTreeSet<(u32, u32)>) -> Result<(), Failed> {
 
 fn leaks() -> Result<(), Failed> {
     let before = in_the_kernel();
-    let trace = scratch("leaks.bin");
+    let dir = scratch("leaks");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir(&dir)?;
+    let trace = dir.join("x.bin");
     for _ in 0..100 {
         let out = record(&trace, &["-q"], &["true"])?;
         ensure(out.status.success() && out.stderr.is_empty(), || {
@@ -356,12 +359,11 @@ fn leaks() -> Result<(), Failed> {
         })?;
     }
     nothing_new(&before)?;
-    let left: Vec<_> = std::fs::read_dir(scratch(""))?
+    let left = std::fs::read_dir(&dir)?
         .flatten()
-        .map(|entry| entry.file_name())
-        .filter(|name| name.to_string_lossy().ends_with(".tmp"))
-        .collect();
-    ensure(left.is_empty(), || format!("{left:?}"))
+        .map(|entry| entry.file_name());
+    let left: Vec<_> = left.collect();
+    ensure(left.len() == 1, || format!("{left:?}"))
 }
 
 fn kill_9() -> Result<(), Failed> {

@@ -8,6 +8,7 @@ mod harm;
 mod options;
 mod redact;
 mod rights;
+mod storm;
 mod support;
 mod terminal;
 
@@ -24,11 +25,13 @@ fn main() {
         harm::TESTS,
         options::TESTS,
         rights::TESTS,
+        storm::TESTS,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
         let reason = reason.clone().or_else(|| match *name {
             "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
             "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
+            "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
             _ => None,
         });
         let name = match &reason {
