@@ -439,9 +439,14 @@ impl<'a> Session<'a> {
             let ready = {
                 // SAFETY: the epoll descriptor belongs to `self.rings` and lives as long.
                 let epoll = unsafe { BorrowedFd::borrow_raw(self.rings.epoll_fd()) };
+                // Full rings are no news while there is no room to empty them into.
+                let rings = match self.sink.bytes() < MOST_WAITING {
+                    true => PollFlags::POLLIN,
+                    false => PollFlags::empty(),
+                };
                 let mut fds = vec![
                     PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-                    PollFd::new(epoll, PollFlags::POLLIN),
+                    PollFd::new(epoll, rings),
                 ];
                 fds.extend(
                     command
