@@ -54,7 +54,8 @@ pub struct Args {
     /// Run COMMAND as this user (tr itself as root)
     #[arg(long, value_name = "NAME", requires = "command")]
     user: Option<String>,
-    /// Ring memory in all
+    /// Ring memory in all [default: 4 MiB a CPU, less from 9 CPUs on (32 MiB in
+    /// all, at least 256 KiB each), and 4 MiB for forks, execs and exits]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     buffer: Option<u64>,
     /// Keep at most this much of each argv

@@ -31,6 +31,8 @@ const CLOCK_EVERY: Duration = Duration::from_secs(10);
 const MOST_WAITING: usize = 16 << 20;
 /// A batch of this size goes to the writer without waiting for more.
 const BATCH: usize = 1 << 20;
+/// How often it is looked whether a descendant is alive (`--wait-all`).
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long COMMAND's last switch-out is waited for after its end.
 const LAST_SWITCH: Duration = Duration::from_millis(20);
 
@@ -264,6 +266,8 @@ struct Session<'a> {
     start: Ktime,
     setup_ns: u64,
     cpu_before: u64,
+    /// The rings hold nothing from before this time.
+    drained_until: Ktime,
     next_flush: Instant,
     next_clock: Instant,
 }
@@ -412,6 +416,7 @@ impl<'a> Session<'a> {
             start,
             setup_ns: nanoseconds(config.started.elapsed()),
             cpu_before: host::own_cpu(),
+            drained_until: start,
             next_flush: now + FLUSH_EVERY,
             next_clock: now + CLOCK_EVERY,
         })
@@ -430,7 +435,7 @@ impl<'a> Session<'a> {
             _ => Vec::new(),
         };
         let mut alive: Vec<&OwnedFd> = watched.iter().collect();
-        let mut command_ended = false;
+        let (mut command_ended, mut next_look) = (false, Instant::now());
         let reason = loop {
             let mut until = Instant::now() + DRAIN_EVERY;
             if let Some(deadline) = deadline {
@@ -475,8 +480,11 @@ impl<'a> Session<'a> {
                 break EndReason::Signal;
             }
             if command_ended {
-                if self.alive(command.as_ref().map(Running::pid)).is_empty() {
-                    break EndReason::TargetsEnded;
+                if Instant::now() >= next_look {
+                    next_look = Instant::now() + LOOK_EVERY;
+                    if self.alive(command.as_ref().map(Running::pid)).is_empty() {
+                        break EndReason::TargetsEnded;
+                    }
                 }
             } else if command.is_some() {
                 command_ended = is(2);
@@ -517,10 +525,11 @@ impl<'a> Session<'a> {
 
     /// Empties the rings and passes the events on.
     fn drain(&mut self) {
-        let drained_until = host::now();
+        let before = host::now();
         if self.sink.bytes() < MOST_WAITING {
             // An error here would be one of our own callback, which has none.
             let _ = self.rings.consume();
+            self.drained_until = before;
         }
         let now = Instant::now();
         let flush = now >= self.next_flush;
@@ -538,7 +547,7 @@ impl<'a> Session<'a> {
         }
         if flush || self.sink.bytes() >= BATCH {
             let mut batch = self.sink.take();
-            batch.drained_until = drained_until;
+            batch.drained_until = self.drained_until;
             batch.flush = flush;
             match self.output.offer(batch) {
                 Ok(()) if flush => self.next_flush = now + FLUSH_EVERY,
