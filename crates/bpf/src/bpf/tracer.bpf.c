@@ -584,11 +584,15 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 {
 	struct wire_exec *exec = reserve_life(time, LIFE_EXEC,
 					      sizeof(*exec) + filename_area + argv_area, last);
-	__u64 len = full_len < argv_limit ? full_len : argv_limit;
+	__u64 len;
 	long name_len;
 
+	/* First of all: the compiler joins this with the check in reserve_life. The
+	 * verifiers before 6.2 would take the path of a second one, on which a
+	 * record that was reserved is NULL and so never submitted. */
 	if (!exec)
 		return false;
+	len = full_len < argv_limit ? full_len : argv_limit;
 	name_len = bpf_probe_read_kernel_str(exec->tail, filename_area, filename);
 	exec->filename_len = name_len > 0 ? name_len : 0;
 	exec->filename_area = filename_area;
