@@ -54,6 +54,8 @@ pub struct Task {
     /// Of its state, for the concurrency.
     epoch: Epoch,
     since: Ktime,
+    /// The stamp of its last event, which may lie before the span.
+    told: Ktime,
     /// It was woken since its last switch-in.
     woken: bool,
     /// The stretch off CPU that it is in: since when, and who ended its wait.
@@ -248,6 +250,7 @@ impl Book {
             task.epoch = self.concurrency.change(now, task.epoch, old, state);
             task.state = state;
             task.since = now;
+            task.told = told;
             task.seen = true;
             if state == State::Dead {
                 // One that died before the span is no part of it.
@@ -382,7 +385,11 @@ impl Book {
         );
         let lost = time > self.start && self.by_tid.contains_key(&tid);
         let start = if lost { time } else { self.start };
-        self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None)
+        let ix = self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.since = start.min(time);
+        }
+        ix
     }
 
     /// A task whose fork is missing, but not its first waking, by its parent.
@@ -477,6 +484,7 @@ impl Book {
             state,
             epoch,
             since: start,
+            told: start,
             woken: false,
             off_since: Some(start),
             waker: None,
@@ -870,15 +878,21 @@ impl Book {
 
     #[allow(clippy::too_many_arguments)] // the event's own fields
     fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, new: bool, vfork: bool) {
-        let ix = match self.task_to_run(wakee, time) {
-            Some(ix) => ix,
+        let parent = match self.task(wakee) {
+            None if new && !irq && waker != Tid::IDLE => match self.task(waker) {
+                None if self.open => Some(self.appear(waker, Tgid(waker.0), time)),
+                waker => waker,
+            },
+            _ => None,
+        };
+        let ix = match parent {
             // A recorded task's child, whose fork is missing; whether it is a
             // process or a thread, its exit will tell.
-            None if new && !irq => match self.task(waker) {
-                Some(waker) => self.appear_child(wakee, waker, time),
+            Some(parent) => self.appear_child(wakee, parent, time),
+            None => match self.task_to_run(wakee, time) {
+                Some(ix) => ix,
                 None => return,
             },
-            None => return,
         };
         let waker = if irq { None } else { self.task(waker) };
         // After a vfork the parent does nothing before its wait is over; when
@@ -1057,7 +1071,10 @@ impl Book {
             self.by_tid.insert(exec.tid, ix);
         }
         // What it did until now belongs to the program before.
-        let state = self.state(ix);
+        let state = match self.state(ix) {
+            on @ State::On(_) => on,
+            _ => State::Unknown, // it runs, though it was not seen to begin
+        };
         let seen = self.seen(ix);
         self.enter(ix, time, state, Ended::Otherwise);
         if let Some(task) = self.tasks.get_mut(ix.0) {
@@ -1227,7 +1244,11 @@ impl Book {
             return;
         };
         let (start, end) = (self.start, self.end);
+        let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
         if let Some(entry) = self.processes.get_mut(process) {
+            if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
+                entry.parent = parent; // or looked up when all are listed
+            }
             entry.ppid = Some(snapshot.parent_tgid);
             entry.kthread = snapshot.kthread;
             entry.cgroup = snapshot.cgroup;
@@ -1253,9 +1274,11 @@ impl Book {
         };
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
-        if task.seen {
-            return; // its own events are the better witness
+        // Its own events are the better witness, unless some are missing.
+        if task.seen && self.gaps.any().first_in(task.told, time).is_none() {
+            return;
         }
+        task.woken = false;
         let state = match snapshot.state {
             _ if snapshot.on_cpu => State::On(None),
             // Preempted or woken: nobody knows.
@@ -1264,9 +1287,12 @@ impl Book {
         };
         task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
         task.state = state;
+        let before = std::mem::replace(&mut task.since, time);
+        task.told = time;
         if snapshot.on_cpu {
             task.off_since = None;
         }
+        self.account(ix, before, time, Bucket::Unknown);
     }
 
     /// The span is over: closes every task's last state.
