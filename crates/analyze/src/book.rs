@@ -1204,14 +1204,17 @@ impl Book {
         }
         let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
         let new = self.process_of(tgid, ppid, parent, argv);
+        let lives = usize::from(self.state(ix) != State::Dead);
         if let Some(process) = self.processes.get_mut(old) {
-            process.threads.clear();
-            process.live = 0;
-            process.moved = Some(new);
+            process.threads.retain(|thread| *thread != ix);
+            process.live = process.live.saturating_sub(lives);
+            if process.threads.is_empty() {
+                process.moved = Some(new);
+            }
         }
         if let Some(process) = self.processes.get_mut(new) {
             process.threads.push(ix);
-            process.live += 1;
+            process.live += lives;
         }
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.process = new;
@@ -1294,6 +1297,8 @@ impl Book {
         }
         task.woken = false;
         let state = match snapshot.state {
+            // An exec that is missing may have given it this name on its way.
+            _ if snapshot.on_cpu && self.gaps.lives_before(time).is_some() => State::Unknown,
             _ if snapshot.on_cpu => State::On(None),
             // Preempted or woken: nobody knows.
             0 => State::Runnable { preempted: false },
