@@ -108,6 +108,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         summary: trace.summary().cloned(),
         start,
         end,
+        whole: whole.since(meta.start),
         quality: Quality {
             lost_events: lost
                 .iter()
