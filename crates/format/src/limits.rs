@@ -1,0 +1,42 @@
+//! What a reader accepts. A file that exceeds one of these is refused before
+//! memory is taken; a writer stays below all of them.
+
+/// Most events of one scheduling frame.
+pub const SCHED_EVENTS: u64 = 1 << 16;
+/// Most events of one lifecycle or recorder frame.
+pub const LIFE_EVENTS: u64 = 1 << 16;
+/// Most bytes of one frame's payload as it is stored.
+pub const PAYLOAD: u64 = 16 << 20;
+/// Most bytes of one frame's body after decompression.
+pub const BODY: u64 = 32 << 20;
+/// Most bytes of a scheduling frame's body: a few bytes for each event.
+pub const SCHED_BODY: u64 = 4 << 20;
+/// Most bytes of the metadata's or the summary's body.
+pub const SECTION_BODY: u64 = 8 << 20;
+/// Most fields of the metadata or the summary.
+pub const SECTION_FIELDS: u64 = 1 << 10;
+/// Longest argv of an event in bytes. A longer one is cut by the writer, which
+/// keeps its true length.
+pub const ARGV: usize = 8 << 20;
+/// Longest path or name of an event in bytes. A longer one is cut by the writer.
+pub const NAME: usize = 64 << 10;
+/// Most bytes of all strings of one lifecycle frame's events together.
+pub const STRINGS: u64 = 24 << 20;
+/// Most bytes of a frame's header behind the length byte.
+pub const HEADER: u64 = 255;
+/// Most frames of a trace.
+pub const FRAMES: u64 = 1 << 24;
+/// Most entries of one index frame; a longer index is several frames.
+pub const INDEX_ENTRIES: u64 = 1 << 16;
+/// Largest expansion of a body by decompression, plus [`EXPANSION_FREE`].
+pub const EXPANSION: u64 = 4096;
+/// Bytes that a body may have whatever its stored size.
+pub const EXPANSION_FREE: u64 = 1 << 16;
+/// Events that a writer puts into a scheduling block before it closes it.
+pub const BLOCK_EVENTS: usize = 1 << 14;
+/// Bytes of strings and events that a writer collects in a lifecycle block
+/// before it closes it.
+pub const BLOCK_BYTES: usize = 512 << 10;
+/// Bytes of a piped trace that are kept in memory; the rest goes to an unnamed
+/// temporary file.
+pub const PIPE_MEMORY: usize = 64 << 20;

@@ -1,0 +1,415 @@
+//! Opens a trace and reads its frames.
+
+use std::cell::RefCell;
+
+use crate::block::{decode, life, SchedBlock};
+use crate::event::{Ktime, LifeEvent, Stream};
+use crate::frame::{self, address, kind, FrameInfo, Header};
+use crate::index::{self, Row};
+use crate::limits;
+use crate::meta::{Metadata, Summary};
+use crate::scan::{self, header_at, payload_at};
+use crate::section;
+use crate::source::Source;
+use crate::varint::Cursor;
+use crate::zip::Unpacker;
+use crate::{Error, Fault};
+
+/// How a trace ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum End {
+    /// With its trailer: it was finished.
+    Complete,
+    /// Before its trailer: the recorder was killed, the disk was full, or the
+    /// file was cut.
+    Truncated {
+        /// The number of the frame that is not there any more.
+        frame: u64,
+        /// Where the trace ends, in bytes.
+        offset: u64,
+        /// What was found there.
+        why: String,
+    },
+}
+
+/// One damaged place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The number of the frame, as far as it is known: the one found, else the
+    /// one that should have been there.
+    pub frame: u64,
+    /// Where the damage begins, in bytes.
+    pub offset: u64,
+    /// How many bytes cannot be used for it.
+    pub bytes: u64,
+    /// What is wrong.
+    pub fault: Fault,
+    /// The stream that the frame belongs to, when its header tells.
+    pub stream: Option<Stream>,
+}
+
+impl std::fmt::Display for Damage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "frame {} at byte {}: {}",
+            self.frame, self.offset, self.fault
+        )
+    }
+}
+
+/// What a later version may have put into a trace, and this one passed over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// Frames of unknown types.
+    pub frames: u64,
+    /// Fields of metadata and summary with unknown tags.
+    pub fields: u64,
+}
+
+/// A trace that has been opened. Frames can be read by many threads at once.
+#[derive(Debug)]
+pub struct Trace {
+    source: Source,
+    id: u32,
+    minor: u16,
+    meta: Metadata,
+    summary: Option<Summary>,
+    frames: Vec<FrameInfo>,
+    end: End,
+    damage: Vec<Damage>,
+    gaps: Vec<LifeEvent>,
+    unknown: Unknown,
+}
+
+thread_local! {
+    /// zstd's working memory, which is costly to make for every frame.
+    static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
+}
+
+fn unpacking<T>(with: impl FnOnce(&mut Unpacker) -> Result<T, Fault>) -> Result<T, Fault> {
+    UNPACKER.with_borrow_mut(|unpacker| match unpacker {
+        Some(unpacker) => with(unpacker),
+        None => {
+            let new = Unpacker::new().map_err(|e| Fault::Decompress(e.to_string()))?;
+            with(unpacker.insert(new))
+        }
+    })
+}
+
+impl Trace {
+    /// Opens a trace: by its index when that is intact, else by following its
+    /// frames from the start, around whatever is damaged.
+    ///
+    /// # Errors
+    /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Frame`] when both
+    /// copies of the metadata are damaged or missing; [`Error::Io`].
+    pub fn open(source: Source) -> Result<Trace, Error> {
+        let (minor, mut damage) = file_header(&source)?;
+        let (payload, fault) = match metadata_at_start(&source) {
+            Ok(payload) => (payload, None),
+            // Neither a trace's first bytes nor its first frame.
+            Err(_) if !damage.is_empty() => return Err(not_a_trace(&source)?),
+            Err(fault) => match scan::find_metadata(&source)? {
+                Some(payload) => (payload, Some(fault)),
+                None => return Err(fault.at(0, frame::FILE_HEADER)),
+            },
+        };
+        let id = crc32fast::hash(&payload);
+        let body = |unpacker: &mut Unpacker| {
+            let mut cursor = Cursor::new(&payload);
+            let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
+            section::take_metadata(body)
+        };
+        let (meta, fields) = unpacking(body).map_err(|f| f.at(0, frame::FILE_HEADER))?;
+        let mut trace = Trace {
+            source,
+            id,
+            minor,
+            meta,
+            summary: None,
+            frames: Vec::new(),
+            end: End::Complete,
+            damage: Vec::new(),
+            gaps: Vec::new(),
+            unknown: Unknown { frames: 0, fields },
+        };
+        let rows = match (fault, trace.by_index()) {
+            (None, Some(rows)) => rows,
+            // The scan comes upon the damaged metadata by itself.
+            _ => {
+                let scan = scan::scan(&trace.source, id, &trace.meta)?;
+                damage.extend(scan.damage);
+                trace.gaps = scan.gaps;
+                trace.end = scan.end;
+                scan.rows
+            }
+        };
+        trace.damage = damage;
+        trace.take_rows(&rows)?;
+        Ok(trace)
+    }
+
+    /// The index's rows, when it is intact and agrees with the file.
+    fn by_index(&self) -> Option<Vec<Row>> {
+        let end = self.source.len().checked_sub(frame::TRAILER)?;
+        let trailer = self.source.at(end, frame::TRAILER).ok()?;
+        let start = frame::read_trailer(&trailer, self.id)?;
+        let (mut at, mut rows, mut seq) = (start, Vec::new(), 0);
+        while at < end {
+            let (header, len) = header_at(&self.source, at, self.id).ok()?;
+            if header.kind != kind::INDEX || header.seq != seq {
+                return None;
+            }
+            let payload = payload_at(&self.source, at + len, &header).ok()?;
+            unpacking(|unpacker| index::read(&payload, unpacker, &mut rows)).ok()?;
+            // Each frame takes its bytes of the file: more rows are forged.
+            let last = rows.last()?;
+            if last.offset.checked_add(last.bytes)? > start || rows.len() as u64 > limits::FRAMES {
+                return None;
+            }
+            at += len + header.payload;
+            seq += 1;
+        }
+        let last = rows.last()?;
+        let whole = last.offset.checked_add(last.bytes)? == start && at == end;
+        (whole && scan::index_fits(&rows)).then_some(rows)
+    }
+
+    /// Sorts frames by their use.
+    fn take_rows(&mut self, rows: &[Row]) -> Result<(), Error> {
+        for row in rows {
+            let header = &row.header;
+            if let Some(stream) = header.stream() {
+                self.frames.push(FrameInfo {
+                    number: header.number,
+                    stream,
+                    seq: header.seq,
+                    offset: row.offset,
+                    bytes: row.bytes,
+                    events: header.events,
+                    min: Ktime(header.min),
+                    max: Ktime(header.max),
+                });
+                continue;
+            }
+            match header.kind {
+                kind::METADATA => {}
+                kind::SUMMARY => match self.read_summary(row) {
+                    Ok((summary, fields)) => {
+                        self.summary = Some(summary);
+                        self.unknown.fields += fields;
+                    }
+                    Err(fault) => self.damage.push(Damage {
+                        frame: header.number,
+                        offset: row.offset,
+                        bytes: row.bytes,
+                        fault,
+                        stream: None,
+                    }),
+                },
+                _ => self.unknown.frames += 1,
+            }
+        }
+        Ok(())
+    }
+
+    fn read_summary(&self, row: &Row) -> Result<(Summary, u64), Fault> {
+        let (header, len) = header_at(&self.source, row.offset, self.id)?;
+        let payload = payload_at(&self.source, row.offset + len, &header)?;
+        unpacking(|unpacker| {
+            let mut cursor = Cursor::new(&payload);
+            section::take_summary(unpacker.unpack(&mut cursor, limits::SECTION_BODY)?)
+        })
+    }
+
+    /// What the trace says about itself.
+    pub fn meta(&self) -> &Metadata {
+        &self.meta
+    }
+
+    /// How the recording ended; `None` when the trace does not get that far.
+    pub fn summary(&self) -> Option<&Summary> {
+        self.summary.as_ref()
+    }
+
+    /// The frames that hold events, in file order.
+    pub fn frames(&self) -> &[FrameInfo] {
+        &self.frames
+    }
+
+    /// How the trace ends.
+    pub fn end(&self) -> &End {
+        &self.end
+    }
+
+    /// The damaged places that were found in opening. A trace with an intact
+    /// index is not looked through: damaged frames then show when they are
+    /// read.
+    pub fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    /// Losses ([`crate::event::LossCause::Damage`]) for the events that
+    /// [`Trace::damage`] has cost, by time.
+    pub fn gaps(&self) -> &[LifeEvent] {
+        &self.gaps
+    }
+
+    /// What was passed over because only a later version knows it.
+    pub fn unknown(&self) -> Unknown {
+        self.unknown
+    }
+
+    /// The minor version of the format that the trace was written in; the
+    /// major one is [`frame::VERSION`]'s.
+    pub fn minor_version(&self) -> u16 {
+        self.minor
+    }
+
+    /// Where the bytes come from.
+    pub fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Reads a frame of a CPU's stream into `into`, which is emptied first.
+    ///
+    /// # Errors
+    /// [`Error::Frame`] when the frame is damaged or not one of a CPU's stream;
+    /// [`Trace::gap_of`] then gives the loss. `into` holds no events then.
+    pub fn read_sched(&self, frame: &FrameInfo, into: &mut SchedBlock) -> Result<(), Error> {
+        into.clear();
+        let Stream::Cpu(cpu) = frame.stream else {
+            return Err(
+                Fault::Content("it holds no scheduling events").at(frame.number, frame.offset)
+            );
+        };
+        into.cpu = cpu;
+        let read = self.checked(frame, |payload, unpacker| {
+            decode::decode(payload, frame.events, frame.min.0, unpacker, into)?;
+            match into.span() == (frame.min.0, frame.max.0) {
+                true => Ok(()),
+                false => Err(Fault::Content("its times are not those its header tells")),
+            }
+        });
+        if read.is_err() {
+            into.clear();
+        }
+        read
+    }
+
+    /// Reads a frame of the lifecycle or the recorder's stream into `into`,
+    /// which is emptied first.
+    ///
+    /// # Errors
+    /// As [`Trace::read_sched`].
+    pub fn read_life(&self, frame: &FrameInfo, into: &mut Vec<LifeEvent>) -> Result<(), Error> {
+        into.clear();
+        if let Stream::Cpu(_) = frame.stream {
+            return Err(Fault::Content("it holds scheduling events").at(frame.number, frame.offset));
+        }
+        let read = self.checked(frame, |payload, unpacker| {
+            life::decode(payload, frame.events, frame.min.0, unpacker, into)?;
+            let times = into.iter().map(|event| event.time);
+            match (times.clone().min(), times.max()) == (Some(frame.min), Some(frame.max)) {
+                true => Ok(()),
+                false => Err(Fault::Content("its times are not those its header tells")),
+            }
+        });
+        if read.is_err() {
+            into.clear();
+        }
+        read
+    }
+
+    /// Reads a frame's payload, holds it to the frame's checksums, decodes it.
+    fn checked(
+        &self,
+        frame: &FrameInfo,
+        decode: impl FnOnce(&[u8], &mut Unpacker) -> Result<(), Fault>,
+    ) -> Result<(), Error> {
+        let bytes = self.source.at(frame.offset, frame.bytes)?;
+        let read = || {
+            let (header, len) = Header::decode(&bytes, self.id)?;
+            let payload = bytes.get(len..).unwrap_or_default();
+            let (kind, stream) = address(frame.stream);
+            let same = header.kind == kind
+                && header.stream == stream
+                && header.number == frame.number
+                && header.seq == frame.seq
+                && header.events == frame.events
+                && (header.min, header.max) == (frame.min.0, frame.max.0)
+                && header.payload == payload.len() as u64;
+            if !same {
+                return Err(Fault::Index);
+            }
+            header.check(payload)?;
+            unpacking(|unpacker| decode(payload, unpacker))
+        };
+        read().map_err(|fault| fault.at(frame.number, frame.offset))
+    }
+
+    /// The loss that stands for a frame that could not be read.
+    pub fn gap_of(&self, frame: &FrameInfo) -> LifeEvent {
+        scan::gap(frame.stream, frame.min.0, frame.max.0, Some(frame.events))
+    }
+}
+
+/// Checks the file header. Gives the minor version and what is damaged.
+fn file_header(source: &Source) -> Result<(u16, Vec<Damage>), Error> {
+    let head = source.at(0, frame::FILE_HEADER)?;
+    let good = frame::file_header();
+    if (head.len() as u64) < frame::FILE_HEADER {
+        if !head.is_empty() && good.starts_with(&head) {
+            let fault = Fault::Short {
+                needed: frame::FILE_HEADER,
+                left: head.len() as u64,
+            };
+            return Err(fault.at(0, 0));
+        }
+        return Err(not_a_trace(source)?);
+    }
+    let mut cursor = Cursor::new(&head);
+    let broken = |fault: Fault| fault.at(0, 0);
+    let magic = cursor.take(8).map_err(broken)?;
+    let version = cursor.word().map_err(broken)?;
+    let expected = cursor.word().map_err(broken)?;
+    let found = crc32fast::hash(head.get(..12).unwrap_or_default());
+    let (major, minor) = (version as u16, (version >> 16) as u16);
+    if magic == frame::MAGIC && found == expected {
+        return match major == frame::VERSION.0 {
+            true => Ok((minor, Vec::new())),
+            false => Err(Error::Version {
+                found: major,
+                supported: frame::VERSION.0,
+            }),
+        };
+    }
+    let damage = Damage {
+        frame: 0,
+        offset: 0,
+        bytes: frame::FILE_HEADER,
+        fault: Fault::Checksum {
+            part: "file header",
+            found,
+            expected,
+        },
+        stream: None,
+    };
+    Ok((frame::VERSION.1, vec![damage]))
+}
+
+fn not_a_trace(source: &Source) -> Result<Error, Error> {
+    Ok(Error::NotATrace {
+        found: source.at(0, 8)?.into_owned(),
+        expected: frame::MAGIC,
+    })
+}
+
+fn metadata_at_start(source: &Source) -> Result<Vec<u8>, Fault> {
+    let (header, len) = header_at(source, frame::FILE_HEADER, 0)?;
+    if header.kind != kind::METADATA {
+        return Err(Fault::Content("the first frame is not the metadata"));
+    }
+    Ok(payload_at(source, frame::FILE_HEADER + len, &header)?.into_owned())
+}

@@ -1,0 +1,394 @@
+//! Writes a trace, front to back, without seeking.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write;
+
+use crate::block::{encode, life, SchedBlock};
+use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
+use crate::frame::{self, address, kind, Header};
+use crate::index::{Index, Row};
+use crate::meta::{Metadata, Summary};
+use crate::zip::Packer;
+use crate::{error, limits, section, Error};
+
+/// zstd's level for scheduling events: they come at a high rate.
+const SCHED_LEVEL: i32 = 3;
+/// zstd's level for all the rest.
+const LIFE_LEVEL: i32 = 3;
+
+/// How much has been written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes of the file so far.
+    pub bytes: u64,
+    /// Frames so far.
+    pub frames: u64,
+    /// Events taken so far, open blocks included.
+    pub events: Events,
+}
+
+/// Numbers of events by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// `Switch`.
+    pub switches: u64,
+    /// `Waking` of a task that existed.
+    pub wakings: u64,
+    /// `Waking` of a new task.
+    pub new_tasks: u64,
+    /// `Fork`.
+    pub forks: u64,
+    /// `Exec`.
+    pub execs: u64,
+    /// `Exit`.
+    pub exits: u64,
+    /// `Final`.
+    pub finals: u64,
+    /// `Rename`.
+    pub renames: u64,
+    /// `CgroupPath`.
+    pub cgroup_paths: u64,
+    /// `CgroupMove`.
+    pub cgroup_moves: u64,
+    /// `Snapshot`.
+    pub snapshots: u64,
+    /// `Lost`: records, not lost events.
+    pub losses: u64,
+    /// `Clock`.
+    pub clocks: u64,
+    /// `Progress`.
+    pub progress: u64,
+    /// `Mark`.
+    pub marks: u64,
+}
+
+impl Events {
+    /// Each kind's name and number, in a fixed order.
+    pub fn by_kind(&self) -> [(&'static str, u64); 15] {
+        [
+            ("switch", self.switches),
+            ("waking", self.wakings),
+            ("wakeup_new", self.new_tasks),
+            ("fork", self.forks),
+            ("exec", self.execs),
+            ("exit", self.exits),
+            ("final", self.finals),
+            ("rename", self.renames),
+            ("cgroup_path", self.cgroup_paths),
+            ("cgroup_move", self.cgroup_moves),
+            ("snapshot", self.snapshots),
+            ("lost", self.losses),
+            ("clock", self.clocks),
+            ("progress", self.progress),
+            ("mark", self.marks),
+        ]
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.by_kind().iter().map(|(_, count)| count).sum()
+    }
+
+    /// Counts a scheduling event.
+    pub fn sched(&mut self, event: &SchedEvent) {
+        match event.kind {
+            SchedKind::Switch { .. } => self.switches += 1,
+            SchedKind::Waking { new: false, .. } => self.wakings += 1,
+            SchedKind::Waking { new: true, .. } => self.new_tasks += 1,
+        }
+    }
+
+    /// Counts another event.
+    pub fn life(&mut self, event: &LifeEvent) {
+        *match event.kind {
+            LifeKind::Fork(_) => &mut self.forks,
+            LifeKind::Exec(_) => &mut self.execs,
+            LifeKind::Exit(_) => &mut self.exits,
+            LifeKind::Final(_) => &mut self.finals,
+            LifeKind::Rename(_) => &mut self.renames,
+            LifeKind::CgroupPath(_) => &mut self.cgroup_paths,
+            LifeKind::CgroupMove(_) => &mut self.cgroup_moves,
+            LifeKind::Snapshot(_) => &mut self.snapshots,
+            LifeKind::Lost(_) => &mut self.losses,
+            LifeKind::Clock(_) => &mut self.clocks,
+            LifeKind::Progress => &mut self.progress,
+            LifeKind::Mark(_) => &mut self.marks,
+        } += 1;
+    }
+}
+
+/// A block of lifecycle events that is being filled.
+#[derive(Debug, Default)]
+struct OpenLife {
+    events: Vec<LifeEvent>,
+    bytes: usize,
+}
+
+/// Writes one trace to `W`.
+///
+/// Events of a stream stay in memory until their block is full or
+/// [`Writer::flush`] is called. Memory is bounded: 19 bytes for each of
+/// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
+/// for each of the two other streams, some ten bytes a frame for the index.
+/// After an error the trace ends with the last whole frame.
+#[derive(Debug)]
+pub struct Writer<W> {
+    out: Output<W>,
+    metadata: Vec<u8>,
+    cpus: BTreeMap<CpuId, SchedBlock>,
+    lifecycle: OpenLife,
+    recorder: OpenLife,
+    sched_packer: Packer,
+    packer: Packer,
+    payload: Vec<u8>,
+    written: Written,
+}
+
+/// Puts frames into the file and keeps account of them.
+#[derive(Debug)]
+struct Output<W> {
+    file: W,
+    id: u32,
+    bytes: u64,
+    frames: u64,
+    seqs: HashMap<(u8, u16), u64>,
+    index: Index,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Output<W> {
+    /// Writes one frame. Type, stream, events and times are taken from `header`.
+    fn frame(&mut self, mut header: Header, payload: &[u8]) -> Result<(), Error> {
+        let number = self.frames;
+        error::within(
+            "the payload's length",
+            payload.len() as u64,
+            limits::PAYLOAD,
+        )
+        .map_err(|fault| fault.at(number, self.bytes))?;
+        let seq = self.seqs.entry((header.kind, header.stream)).or_default();
+        header.number = number;
+        header.seq = *seq;
+        header.payload = payload.len() as u64;
+        header.crc = crc32fast::hash(payload);
+        self.buffer.clear();
+        header.encode(self.id, &mut self.buffer);
+        self.buffer.extend_from_slice(payload);
+        self.file.write_all(&self.buffer)?;
+        *seq += 1;
+        let bytes = self.buffer.len() as u64;
+        if header.kind != kind::INDEX {
+            self.index.add(&Row {
+                header,
+                offset: self.bytes,
+                bytes,
+            });
+        }
+        self.bytes += bytes;
+        self.frames += 1;
+        Ok(())
+    }
+}
+
+impl<W: Write> Writer<W> {
+    /// Starts a trace: writes the file header and the metadata.
+    ///
+    /// # Errors
+    /// When `out` cannot be written, or the metadata is too large.
+    pub fn new(out: W, meta: &Metadata) -> Result<Writer<W>, Error> {
+        let body = section::put_metadata(meta).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
+        let mut packer = Packer::new(LIFE_LEVEL)?;
+        let mut metadata = Vec::new();
+        packer.pack(&body, &mut metadata)?;
+        let mut writer = Writer {
+            out: Output {
+                file: out,
+                id: crc32fast::hash(&metadata),
+                bytes: frame::FILE_HEADER,
+                frames: 0,
+                seqs: HashMap::new(),
+                index: Index::default(),
+                buffer: Vec::new(),
+            },
+            metadata,
+            cpus: BTreeMap::new(),
+            lifecycle: OpenLife::default(),
+            recorder: OpenLife::default(),
+            sched_packer: Packer::new(SCHED_LEVEL)?,
+            packer,
+            payload: Vec::new(),
+            written: Written::default(),
+        };
+        writer.out.file.write_all(&frame::file_header())?;
+        writer.put_metadata()?;
+        Ok(writer)
+    }
+
+    fn put_metadata(&mut self) -> Result<(), Error> {
+        let header = Header {
+            kind: kind::METADATA,
+            ..Header::default()
+        };
+        self.out.frame(header, &self.metadata)?;
+        self.count();
+        Ok(())
+    }
+
+    fn count(&mut self) {
+        self.written.bytes = self.out.bytes;
+        self.written.frames = self.out.frames;
+    }
+
+    /// Takes an event of one CPU's ring. A full block is written.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error> {
+        self.written.events.sched(&event);
+        let block = self.cpus.entry(cpu).or_default();
+        block.push(&event);
+        if block.len() >= limits::BLOCK_EVENTS {
+            return self.close_sched(cpu);
+        }
+        Ok(())
+    }
+
+    /// Takes an event of the lifecycle stream or of the recorder's own.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or `stream` is a CPU's.
+    pub fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), Error> {
+        let open = match stream {
+            Stream::Lifecycle => &mut self.lifecycle,
+            Stream::Recorder => &mut self.recorder,
+            Stream::Cpu(_) => {
+                return Err(Error::Io(std::io::Error::new(
+                    std::io::ErrorKind::InvalidInput,
+                    "a CPU's stream holds scheduling events only",
+                )))
+            }
+        };
+        let weight = life::weight(&event);
+        // A long event is not put behind others: the limits hold for it alone.
+        if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
+            self.close_life(stream)?;
+        }
+        self.written.events.life(&event);
+        let open = match stream {
+            Stream::Lifecycle => &mut self.lifecycle,
+            _ => &mut self.recorder,
+        };
+        open.events.push(event);
+        open.bytes += weight;
+        Ok(())
+    }
+
+    fn close_sched(&mut self, cpu: CpuId) -> Result<(), Error> {
+        let Some(block) = self.cpus.get_mut(&cpu).filter(|block| !block.is_empty()) else {
+            return Ok(());
+        };
+        let (min, max) = block.span();
+        let (kind, stream) = address(Stream::Cpu(cpu));
+        let header = Header {
+            kind,
+            stream,
+            events: block.len() as u64,
+            min,
+            max,
+            ..Header::default()
+        };
+        self.payload.clear();
+        encode::encode(block, min, &mut self.sched_packer, &mut self.payload)?;
+        block.clear();
+        self.out.frame(header, &self.payload)?;
+        self.count();
+        Ok(())
+    }
+
+    fn close_life(&mut self, stream: Stream) -> Result<(), Error> {
+        let (kind, number) = address(stream);
+        let open = match stream {
+            Stream::Lifecycle => &mut self.lifecycle,
+            _ => &mut self.recorder,
+        };
+        if open.events.is_empty() {
+            return Ok(());
+        }
+        let times = open.events.iter().map(|event| event.time.0);
+        let min = times.clone().min().unwrap_or(0);
+        let header = Header {
+            kind,
+            stream: number,
+            events: open.events.len() as u64,
+            min,
+            max: times.max().unwrap_or(0),
+            ..Header::default()
+        };
+        self.payload.clear();
+        life::encode(&open.events, min, &mut self.packer, &mut self.payload)?;
+        open.events.clear();
+        open.bytes = 0;
+        self.out.frame(header, &self.payload)?;
+        self.count();
+        Ok(())
+    }
+
+    /// Writes all open blocks, those of the CPUs first and the recorder's last,
+    /// and flushes `out`.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        let cpus: Vec<CpuId> = self.cpus.keys().copied().collect();
+        for cpu in cpus {
+            self.close_sched(cpu)?;
+        }
+        self.close_life(Stream::Lifecycle)?;
+        self.close_life(Stream::Recorder)?;
+        self.out.file.flush()?;
+        Ok(())
+    }
+
+    /// What has been written so far.
+    pub fn written(&self) -> &Written {
+        &self.written
+    }
+
+    /// Completes the trace: open blocks, summary, index, trailer.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish(mut self, summary: &Summary) -> Result<(W, Written), Error> {
+        self.flush()?;
+        let body = section::put_summary(summary)
+            .map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
+        self.payload.clear();
+        self.packer.pack(&body, &mut self.payload)?;
+        let header = Header {
+            kind: kind::SUMMARY,
+            ..Header::default()
+        };
+        self.out.frame(header, &self.payload)?;
+        self.close()
+    }
+
+    /// Metadata once more, index, trailer.
+    fn close(mut self) -> Result<(W, Written), Error> {
+        self.put_metadata()?;
+        let offset = self.out.bytes;
+        for (rows, payload) in self.out.index.payloads(&mut self.packer)? {
+            let header = Header {
+                kind: kind::INDEX,
+                events: rows,
+                ..Header::default()
+            };
+            self.out.frame(header, &payload)?;
+        }
+        let trailer = frame::trailer(offset, self.out.id);
+        self.out.file.write_all(&trailer)?;
+        self.out.bytes += trailer.len() as u64;
+        self.out.file.flush()?;
+        self.count();
+        Ok((self.out.file, self.written))
+    }
+}

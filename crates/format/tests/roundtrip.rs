@@ -1,0 +1,181 @@
+//! What is written is read back, event for event.
+
+mod common;
+
+use std::io::Write as _;
+
+use common::*;
+use tr_format::block::SchedBlock;
+use tr_format::event::*;
+use tr_format::reader::{End, Trace};
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+
+/// The events of one stream that can be read.
+fn read(trace: &Trace, stream: Stream) -> Vec<Event> {
+    let mut all = Vec::new();
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    for frame in trace.frames().iter().filter(|frame| frame.stream == stream) {
+        if let Stream::Cpu(cpu) = stream {
+            trace.read_sched(frame, &mut block).unwrap();
+            assert_eq!(block.cpu, cpu);
+            all.extend(block.iter().map(Event::Sched));
+        } else {
+            trace.read_life(frame, &mut events).unwrap();
+            all.extend(events.iter().cloned().map(Event::Life));
+        }
+    }
+    all
+}
+
+const STREAMS: [Stream; 4] = [
+    Stream::Cpu(CpuId(0)),
+    Stream::Cpu(CpuId(1)),
+    Stream::Lifecycle,
+    Stream::Recorder,
+];
+
+fn same(items: &[Option<Item>], trace: &Trace) {
+    assert_eq!(trace.meta(), &meta());
+    for stream in STREAMS {
+        let (found, expected) = (read(trace, stream), of(items, stream));
+        assert_eq!(found.len(), expected.len(), "{stream:?}");
+        for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+            assert_eq!(found, expected, "event {at} of {stream:?}");
+        }
+    }
+}
+
+#[test]
+fn a_recording_comes_back() {
+    let items = recording(4, 500);
+    let bytes = write(&items);
+    let trace = Trace::open(Source::bytes(bytes.clone())).unwrap();
+    assert_eq!(trace.end(), &End::Complete);
+    assert_eq!((trace.damage(), trace.gaps()), (&[][..], &[][..]));
+    assert_eq!(trace.summary(), Some(&summary()));
+    same(&items, &trace);
+
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(&bytes).unwrap();
+    same(&items, &Trace::open(Source::file(file).unwrap()).unwrap());
+    same(
+        &items,
+        &Trace::open(Source::read(&bytes[..]).unwrap()).unwrap(),
+    );
+}
+
+#[test]
+fn full_blocks_are_written_without_a_flush() {
+    let mut dice = Dice(9);
+    let events = sched(1 << 40, 100_000, 1000, &mut dice);
+    let items: Vec<_> = events
+        .into_iter()
+        .map(|e| Some((Stream::Cpu(CpuId(1)), Event::Sched(e))))
+        .collect();
+    let trace = Trace::open(Source::bytes(write(&items))).unwrap();
+    assert!(trace.frames().len() > 5);
+    same(&items, &trace);
+}
+
+#[test]
+fn extreme_values_come_back() {
+    let times = [0, u64::MAX, 1, u64::MAX - 1, 1 << 63, 0, u64::MAX];
+    let items: Vec<_> = times
+        .iter()
+        .flat_map(|time| {
+            let time = Ktime(*time);
+            let event = SchedEvent {
+                time,
+                kind: SchedKind::Switch {
+                    prev: Tid(u32::MAX),
+                    next: Tid(u32::MAX - 1),
+                    prev_state: u16::MAX,
+                    preempt: true,
+                    iowait: true,
+                },
+            };
+            let lost = Lost {
+                stream: Stream::Cpu(CpuId(u16::MAX)),
+                count: Some(u64::MAX - 1),
+                until: Ktime(0),
+                cause: LossCause::Output,
+            };
+            let lost = LifeEvent {
+                time,
+                cpu: Some(CpuId(u16::MAX)),
+                kind: LifeKind::Lost(lost),
+            };
+            let exit = LifeEvent {
+                time,
+                cpu: None,
+                kind: LifeKind::Exit(Exit {
+                    tid: Tid(u32::MAX),
+                    status: u32::MAX,
+                    sum_exec_runtime: u64::MAX,
+                    max_rss: u64::MAX,
+                    read_bytes: Some(u64::MAX),
+                    nvcsw: u64::MAX,
+                    ..Exit::default()
+                }),
+            };
+            [
+                Some((Stream::Cpu(CpuId(0)), Event::Sched(event))),
+                Some((Stream::Recorder, Event::Life(lost))),
+                Some((Stream::Lifecycle, Event::Life(exit))),
+            ]
+        })
+        .collect();
+    same(&items, &Trace::open(Source::bytes(write(&items))).unwrap());
+}
+
+#[test]
+fn a_long_argv_is_kept_and_an_endless_one_is_cut() {
+    let exec = |len: usize| {
+        let bytes: Vec<u8> = (0..len).map(|i| (i % 251) as u8).collect();
+        let argv = Argv {
+            full_len: Some(len as u32),
+            bytes: bytes.into(),
+        };
+        let kind = LifeKind::Exec(Exec {
+            tid: Tid(5),
+            tgid: Tgid(5),
+            old_tid: Tid(5),
+            comm: Comm::new(b"x"),
+            filename: (*b"/x").into(),
+            argv,
+            cgroup: CgroupId(0),
+        });
+        LifeEvent {
+            time: Ktime(7),
+            cpu: None,
+            kind,
+        }
+    };
+    let mut writer = Writer::new(Vec::new(), &meta()).unwrap();
+    for len in [2 << 20, 9 << 20, 2 << 20] {
+        writer.life(Stream::Lifecycle, exec(len)).unwrap();
+    }
+    let (bytes, _) = writer.finish(&summary()).unwrap();
+    let trace = Trace::open(Source::bytes(bytes)).unwrap();
+    let events = read(&trace, Stream::Lifecycle);
+    assert_eq!(events[0], Event::Life(exec(2 << 20)));
+    assert_eq!(events[2], Event::Life(exec(2 << 20)));
+    let Event::Life(LifeEvent {
+        kind: LifeKind::Exec(cut),
+        ..
+    }) = &events[1]
+    else {
+        panic!()
+    };
+    assert_eq!(
+        (cut.argv.bytes.len(), cut.argv.full_len),
+        (8 << 20, Some(9 << 20))
+    );
+}
+
+#[test]
+fn without_events_there_is_still_a_trace() {
+    let trace = Trace::open(Source::bytes(write(&[]))).unwrap();
+    assert_eq!((trace.frames().len(), trace.end()), (0, &End::Complete));
+}
