@@ -1,7 +1,7 @@
 //! The result of an analysis. All times are in ns; points in time are
 //! [`Ktime`], to be shown relative to [`Analysis::start`].
 
-use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
+use tr_format::event::{Argv, CgroupId, Comm, Ktime, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Summary};
 
 /// Index into [`Analysis::processes`].

@@ -1,7 +1,7 @@
 //! Stored events and the file that holds them.
 #![forbid(unsafe_code)]
 
-pub mod block;
+mod block;
 pub mod error;
 pub mod event;
 pub mod frame;
@@ -10,6 +10,7 @@ pub mod limits;
 pub mod meta;
 pub mod reader;
 mod scan;
+pub mod sched;
 mod section;
 pub mod source;
 mod varint;

@@ -2,13 +2,15 @@
 
 use std::cell::RefCell;
 
-use crate::block::{decode, life, SchedBlock};
+use crate::block::{decode, life};
 use crate::event::{Ktime, LifeEvent, Stream};
-use crate::frame::{self, address, kind, FrameInfo, Header};
+pub use crate::frame::FrameInfo;
+use crate::frame::{self, address, kind, Header};
 use crate::index::{self, Row};
 use crate::limits;
 use crate::meta::{Metadata, Summary};
 use crate::scan::{self, header_at, payload_at};
+use crate::sched::SchedBlock;
 use crate::section;
 use crate::source::Source;
 use crate::varint::Cursor;
@@ -43,7 +45,7 @@ pub struct Damage {
     /// How many bytes cannot be used for it.
     pub bytes: u64,
     /// What is wrong.
-    pub fault: Fault,
+    pub what: Fault,
     /// The stream that the frame belongs to, when its header tells.
     pub stream: Option<Stream>,
 }
@@ -53,7 +55,7 @@ impl std::fmt::Display for Damage {
         write!(
             f,
             "frame {} at byte {}: {}",
-            self.frame, self.offset, self.fault
+            self.frame, self.offset, self.what
         )
     }
 }
@@ -204,7 +206,7 @@ impl Trace {
                         frame: header.number,
                         offset: row.offset,
                         bytes: row.bytes,
-                        fault,
+                        what: fault,
                         stream: None,
                     }),
                 },
@@ -287,7 +289,7 @@ impl Trace {
         into.cpu = cpu;
         let read = self.checked(frame, |payload, unpacker| {
             decode::decode(payload, frame.events, frame.min.0, unpacker, into)?;
-            match into.span() == (frame.min.0, frame.max.0) {
+            match into.span() == Some((frame.min, frame.max)) {
                 true => Ok(()),
                 false => Err(Fault::Content("its times are not those its header tells")),
             }
@@ -389,7 +391,7 @@ fn file_header(source: &Source) -> Result<(u16, Vec<Damage>), Error> {
         frame: 0,
         offset: 0,
         bytes: frame::FILE_HEADER,
-        fault: Fault::Checksum {
+        what: Fault::Checksum {
             part: "file header",
             found,
             expected,

@@ -249,7 +249,7 @@ impl Walk<'_> {
             frame: header.map_or(self.next, |header| header.number),
             offset: at,
             bytes,
-            fault,
+            what: fault,
             stream: header.and_then(Header::stream),
         });
     }

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::limits;
+use crate::{limits, Error};
 
 /// The bytes of a trace.
 ///
@@ -34,13 +34,11 @@ impl Source {
     /// # Errors
     /// When the file's length cannot be had, or it is not a regular file (use
     /// [`Source::read`]).
-    pub fn file(file: File) -> std::io::Result<Source> {
+    pub fn file(file: File) -> Result<Source, Error> {
         let meta = file.metadata()?;
         if !meta.is_file() {
-            return Err(std::io::Error::new(
-                std::io::ErrorKind::InvalidInput,
-                "not a regular file",
-            ));
+            let kind = std::io::ErrorKind::InvalidInput;
+            return Err(std::io::Error::new(kind, "not a regular file").into());
         }
         Ok(Source {
             kind: Kind::File(file),
@@ -64,7 +62,7 @@ impl Source {
     ///
     /// # Errors
     /// When reading fails, or there is no room for the temporary file.
-    pub fn read(mut from: impl Read) -> std::io::Result<Source> {
+    pub fn read(mut from: impl Read) -> Result<Source, Error> {
         let mut bytes = Vec::new();
         from.by_ref()
             .take(limits::PIPE_MEMORY as u64)

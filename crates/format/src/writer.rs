@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-use crate::block::{encode, life, SchedBlock};
+use crate::block::{encode, life};
 use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
+use crate::sched::SchedBlock;
 use crate::zip::Packer;
 use crate::{error, limits, section, Error};
 
@@ -24,7 +25,14 @@ pub struct Written {
     /// Frames so far.
     pub frames: u64,
     /// Events taken so far, open blocks included.
-    pub events: Events,
+    pub by_kind: Events,
+}
+
+impl Written {
+    /// All events.
+    pub fn events(&self) -> u64 {
+        self.by_kind.total()
+    }
 }
 
 /// Numbers of events by kind.
@@ -244,9 +252,9 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the file cannot be written.
     pub fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error> {
-        self.written.events.sched(&event);
+        self.written.by_kind.sched(&event);
         let block = self.cpus.entry(cpu).or_default();
-        block.push(&event);
+        block.push(event);
         if block.len() >= limits::BLOCK_EVENTS {
             return self.close_sched(cpu);
         }
@@ -273,7 +281,7 @@ impl<W: Write> Writer<W> {
         if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
             self.close_life(stream)?;
         }
-        self.written.events.life(&event);
+        self.written.by_kind.life(&event);
         let open = match stream {
             Stream::Lifecycle => &mut self.lifecycle,
             _ => &mut self.recorder,
@@ -287,7 +295,7 @@ impl<W: Write> Writer<W> {
         let Some(block) = self.cpus.get_mut(&cpu).filter(|block| !block.is_empty()) else {
             return Ok(());
         };
-        let (min, max) = block.span();
+        let (min, max) = block.span().map_or((0, 0), |(min, max)| (min.0, max.0));
         let (kind, stream) = address(Stream::Cpu(cpu));
         let header = Header {
             kind,

@@ -1,13 +1,19 @@
 //! What is written is read back, event for event.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
 
 mod common;
 
 use std::io::Write as _;
 
 use common::*;
-use tr_format::block::SchedBlock;
 use tr_format::event::*;
 use tr_format::reader::{End, Trace};
+use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 use tr_format::writer::Writer;
 

@@ -35,8 +35,13 @@ pub enum Error {
     #[error("there is no process {0}")]
     NoSuchProcess(u32),
     /// `--cgroup` names no cgroup.
-    #[error("{} is no cgroup v2 directory: {1}", .0.display())]
-    Cgroup(std::path::PathBuf, std::io::Error),
+    #[error("{} is no cgroup v2 directory: {source}", .path.display())]
+    Cgroup {
+        /// The path given.
+        path: std::path::PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
     /// A basic system call failed.
     #[error("cannot set up the recording: {0}")]
     System(std::io::Error),

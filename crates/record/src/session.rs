@@ -259,7 +259,7 @@ impl<'a> Session<'a> {
             }
             Follow::Cgroup(path) => {
                 use std::os::unix::ffi::OsStrExt;
-                let id = host::cgroup_id(path).map_err(|e| Error::Cgroup(path.clone(), e))?;
+                let id = host::cgroup_id(path).map_err(|source| Error::Cgroup { path: path.clone(), source })?;
                 (
                     child.into_iter().collect(),
                     Some(id),

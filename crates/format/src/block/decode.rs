@@ -2,8 +2,9 @@
 
 use super::bits::BitReader;
 use super::encode::{Recent, FROM_GIVEN, NEW_ID, OTHER_SHAPE};
-use super::{flag, ticks, SchedBlock};
+use super::ticks;
 use crate::limits;
+use crate::sched::{flag, SchedBlock};
 use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;

@@ -1,7 +1,8 @@
 //! Scheduling events to columns.
 
 use super::bits::BitWriter;
-use super::{ticks, SchedBlock};
+use super::ticks;
+use crate::sched::{flag, SchedBlock};
 use crate::varint::{fold, put};
 use crate::zip::Packer;
 
@@ -106,7 +107,7 @@ pub(crate) fn encode(
         }
         ticks::put(&mut classes, &mut low, now.wrapping_sub(time) as i64);
         time = *now;
-        current = match flags & super::flag::WAKING {
+        current = match flags & flag::WAKING {
             0 => *to,
             _ => *from,
         };

@@ -1,5 +1,5 @@
 //! A small made-up recording with every kind of event in it.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use tr_format::event::*;
 use tr_format::meta::{Metadata, Options, Scope, StateName, Summary};
@@ -402,10 +402,7 @@ pub fn write(items: &[Option<Item>]) -> Vec<u8> {
     }
     let (bytes, written) = writer.finish(&summary()).unwrap();
     assert_eq!(written.bytes, bytes.len() as u64);
-    assert_eq!(
-        written.events.total(),
-        items.iter().flatten().count() as u64
-    );
+    assert_eq!(written.events(), items.iter().flatten().count() as u64);
     bytes
 }
 

@@ -1,0 +1,150 @@
+//! Scheduling events of one CPU, by column.
+
+use crate::event::{CpuId, Ktime, SchedEvent, SchedKind, Tid};
+
+/// Bits of [`SchedBlock::flags`].
+pub mod flag {
+    /// It is a waking; without it, a switch.
+    pub const WAKING: u8 = 0x01;
+    /// A switch: `prev` was preempted.
+    pub const PREEMPT: u8 = 0x10;
+    /// A switch: `prev` waits for block I/O.
+    pub const IOWAIT: u8 = 0x20;
+    /// A waking: it came from an interrupt.
+    pub const IRQ: u8 = 0x08;
+    /// A waking: the first one of a new task.
+    pub const NEW: u8 = 0x02;
+    /// A waking of a new task: its parent waits in vfork.
+    pub const VFORK: u8 = 0x04;
+    /// All bits that have a meaning.
+    pub const ALL: u8 = 0x3f;
+}
+
+/// The scheduling events of one frame, by column: the form that analyses run
+/// over. All columns have the same length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SchedBlock {
+    /// The CPU on which all of them happened.
+    pub cpu: CpuId,
+    /// When, in ns of `CLOCK_MONOTONIC` ([`Ktime`]). In the order of the ring:
+    /// nearly, not always, ascending.
+    pub time: Vec<u64>,
+    /// The task that was running: `prev` of a switch, `waker` of a waking.
+    pub from: Vec<u32>,
+    /// The other task: `next` of a switch, `wakee` of a waking.
+    pub to: Vec<u32>,
+    /// Raw `prev_state` of a switch; 0 for a waking.
+    pub state: Vec<u16>,
+    /// What it is: [`flag`].
+    pub flags: Vec<u8>,
+}
+
+impl SchedBlock {
+    /// How many events.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.time.is_empty()
+    }
+
+    /// Removes all events; keeps the memory.
+    pub fn clear(&mut self) {
+        self.time.clear();
+        self.from.clear();
+        self.to.clear();
+        self.state.clear();
+        self.flags.clear();
+    }
+
+    /// Appends an event. Flags that an event's shape does not have are dropped.
+    pub fn push(&mut self, event: SchedEvent) {
+        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+        let (from, to, state, flags) = match event.kind {
+            SchedKind::Switch {
+                prev,
+                next,
+                prev_state,
+                preempt,
+                iowait,
+            } => (
+                prev,
+                next,
+                prev_state,
+                bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT),
+            ),
+            SchedKind::Waking {
+                waker,
+                wakee,
+                irq,
+                new,
+                vfork,
+            } => (
+                waker,
+                wakee,
+                0,
+                flag::WAKING | bit(irq, flag::IRQ) | bit(new, flag::NEW) | bit(vfork, flag::VFORK),
+            ),
+        };
+        self.time.push(event.time.0);
+        self.from.push(from.0);
+        self.to.push(to.0);
+        self.state.push(state);
+        self.flags.push(flags);
+    }
+
+    /// The event at `at`.
+    pub fn get(&self, at: usize) -> Option<SchedEvent> {
+        Some(event(
+            *self.time.get(at)?,
+            *self.from.get(at)?,
+            *self.to.get(at)?,
+            *self.state.get(at)?,
+            *self.flags.get(at)?,
+        ))
+    }
+
+    /// The events, in the order of the ring.
+    pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
+        let ids = self.from.iter().zip(&self.to);
+        let rest = self.state.iter().zip(&self.flags);
+        self.time
+            .iter()
+            .zip(ids)
+            .zip(rest)
+            .map(|((time, (from, to)), (state, flags))| event(*time, *from, *to, *state, *flags))
+    }
+
+    /// The smallest and the largest time.
+    pub fn span(&self) -> Option<(Ktime, Ktime)> {
+        let min = self.time.iter().copied().min()?;
+        let max = self.time.iter().copied().max()?;
+        Some((Ktime(min), Ktime(max)))
+    }
+}
+
+fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent {
+    let has = |bit: u8| flags & bit != 0;
+    let kind = match has(flag::WAKING) {
+        false => SchedKind::Switch {
+            prev: Tid(from),
+            next: Tid(to),
+            prev_state: state,
+            preempt: has(flag::PREEMPT),
+            iowait: has(flag::IOWAIT),
+        },
+        true => SchedKind::Waking {
+            waker: Tid(from),
+            wakee: Tid(to),
+            irq: has(flag::IRQ),
+            new: has(flag::NEW),
+            vfork: has(flag::VFORK),
+        },
+    };
+    SchedEvent {
+        time: Ktime(time),
+        kind,
+    }
+}

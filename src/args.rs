@@ -1,0 +1,85 @@
+//! Values on the command line.
+
+use std::time::Duration;
+
+/// `64M`, `16384`, `16K`: a number of bytes.
+pub fn size(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.get(digits.len()..).unwrap_or_default();
+    let shift = match unit.to_ascii_uppercase().as_str() {
+        "" | "B" => 0,
+        "K" | "KB" | "KIB" => 10,
+        "M" | "MB" | "MIB" => 20,
+        "G" | "GB" | "GIB" => 30,
+        _ => return Err(format!("unknown unit {unit:?} (K, M and G are known)")),
+    };
+    let number: u64 = digits.parse().map_err(|_| "not a number of bytes such as 64M".to_owned())?;
+    number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
+}
+
+/// `10s`, `500ms`, `2m`, `1.5`: a time, in seconds when it has no unit.
+pub fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.get(digits.len()..).unwrap_or_default();
+    let scale = match unit {
+        "ns" => 1e-9,
+        "us" => 1e-6,
+        "ms" => 1e-3,
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return Err(format!("unknown unit {unit:?} (ns, us, ms, s, m and h are known)")),
+    };
+    let number: f64 = digits.parse().map_err(|_| "not a time such as 10s or 500ms".to_owned())?;
+    Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
+}
+
+/// `0-3,8`: numbers of CPUs.
+pub fn cpus(text: &str) -> Result<Cpus, String> {
+    let number = |n: &str| n.trim().parse::<u16>().map_err(|_| format!("{n:?} is no CPU's number"));
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = match part.split_once('-') {
+            Some((first, last)) => (number(first)?, number(last)?),
+            None => (number(part)?, number(part)?),
+        };
+        if last < first {
+            return Err(format!("{part}: the second is smaller than the first"));
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Ok(Cpus(cpus))
+}
+
+/// A list of CPUs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cpus(pub Vec<u16>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("16384"), Ok(16384));
+        assert_eq!(size("64M"), Ok(64 << 20));
+        assert_eq!(size("1KiB"), Ok(1024));
+        assert!(size("12X").is_err() && size("M").is_err() && size("99999999999G").is_err() && size("-1").is_err());
+    }
+
+    #[test]
+    fn durations() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
+        assert!(duration("10 parsecs").is_err() && duration("-1s").is_err() && duration("inf").is_err());
+    }
+
+    #[test]
+    fn cpu_lists() {
+        assert_eq!(cpus("0-2,5,1"), Ok(Cpus(vec![0, 1, 2, 5])));
+        assert!(cpus("3-1").is_err() && cpus("a").is_err() && cpus("").is_err());
+    }
+}

@@ -1,0 +1,262 @@
+//! `tr record`: runs COMMAND and writes the trace of it.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use tr_format::event::{LifeKind, Stream};
+use tr_record::{Config, Error, Follow, Report, Target};
+
+use crate::args::{self, Cpus};
+use crate::sigpipe;
+
+/// Record a command, or the whole machine
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Exit status: COMMAND's own, 128+N when signal N killed it; 125 when tr failed,
+126 when COMMAND cannot be executed, 127 when it is not found.
+
+Examples:
+  tr record -- make -j8                  record a build into trace.bin
+  tr record -o test.bin -- cargo test    into another file
+  tr record -a --duration 10s            the whole machine for ten seconds")]
+pub struct Args {
+    /// Where to write the trace; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "trace.bin")]
+    output: PathBuf,
+    /// Record the whole machine, not only COMMAND and its descendants
+    #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
+    all: bool,
+    /// Follow these processes and their descendants
+    #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
+    pid: Vec<u32>,
+    /// Follow the processes of this cgroup (v2) and their descendants
+    #[arg(long, value_name = "PATH")]
+    cgroup: Option<PathBuf>,
+    /// Record only what happens on these CPUs
+    #[arg(long, value_name = "LIST", value_parser = args::cpus)]
+    cpu: Option<Cpus>,
+    /// Stop recording after this long
+    #[arg(long, value_name = "DUR", value_parser = args::duration)]
+    duration: Option<Duration>,
+    /// Ring memory in all
+    #[arg(long, value_name = "SIZE", value_parser = args::size)]
+    buffer: Option<u64>,
+    /// Keep at most this much of each argv
+    #[arg(long, value_name = "SIZE", value_parser = args::size, default_value = "16K")]
+    argv_limit: u64,
+    /// If tracing cannot start, warn and run COMMAND untraced
+    #[arg(long, requires = "command")]
+    best_effort: bool,
+    /// Say nothing
+    #[arg(short, long)]
+    quiet: bool,
+    /// What to run
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Runs it.
+pub fn run(args: Args, started: Instant) -> ExitCode {
+    let follow = if args.all {
+        Follow::All
+    } else if !args.pid.is_empty() {
+        Follow::Pids(args.pid.clone())
+    } else if let Some(path) = &args.cgroup {
+        Follow::Cgroup(path.clone())
+    } else if args.command.is_empty() {
+        eprintln!("tr: nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: tr record --help)");
+        return ExitCode::from(125);
+    } else {
+        Follow::Command
+    };
+    let output =
+        if args.output.as_os_str() == "-" { Target::Stdout } else { Target::File(args.output.clone()) };
+    let config = Config {
+        output,
+        follow,
+        command: args.command.clone(),
+        cpus: args.cpu.clone().map(|cpus| cpus.0),
+        duration: args.duration,
+        buffer: args.buffer,
+        argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
+        sigpipe_ignored: sigpipe::inherited_ignored(),
+        started,
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    };
+    match tr_record::record(&config) {
+        Ok(report) => {
+            say_not_executed(&args, report.not_executed);
+            if !args.quiet {
+                tell(&args, &report);
+            }
+            exit_code(report.status)
+        }
+        Err(error) => {
+            explain(&args, &error);
+            if !args.best_effort {
+                return ExitCode::from(125);
+            }
+            match tr_record::run_untraced(&config) {
+                Ok((status, not_executed)) => {
+                    say_not_executed(&args, not_executed);
+                    exit_code(Some(status))
+                }
+                Err(error) => {
+                    eprintln!("tr: {error}");
+                    ExitCode::from(125)
+                }
+            }
+        }
+    }
+}
+
+/// COMMAND's own exit status, as a shell gives it.
+fn exit_code(status: Option<u32>) -> ExitCode {
+    let Some(status) = status else { return ExitCode::SUCCESS };
+    let signal = status & 0x7f;
+    let code = if signal == 0 { status >> 8 & 0xff } else { 128 + signal };
+    ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
+}
+
+fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
+    if let (Some(errno), Some(command)) = (errno, args.command.first()) {
+        eprintln!("tr: cannot execute {}: {}", command.to_string_lossy().escape_debug(), errno.desc());
+    }
+}
+
+/// Why tracing cannot start, and what to do.
+fn explain(args: &Args, error: &Error) {
+    let again = args.command.join(" ".as_ref());
+    let untraced = match args.best_effort {
+        true => "the command runs untraced".to_owned(),
+        false if args.command.is_empty() => String::new(),
+        false => format!(
+            "to run the command without tracing: tr record --best-effort -- {}",
+            again.to_string_lossy().escape_debug()
+        ),
+    };
+    match error {
+        Error::Output(cause) => {
+            eprintln!("tr: cannot write {}: {cause}", args.output.display());
+        }
+        Error::Tracing(cause) => {
+            eprintln!("tr: cannot trace: {cause}");
+            match cause {
+                tr_bpf::Error::NoBtf => {
+                    eprintln!("    tr needs a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+                }
+                tr_bpf::Error::Missing { .. } => eprintln!("    tr needs Linux 5.8 or later"),
+                tr_bpf::Error::Permission { .. } => {
+                    eprintln!("    tracing needs root, or the capabilities CAP_BPF and CAP_PERFMON (in a container: of the host)");
+                }
+                _ => {}
+            }
+        }
+        error => eprintln!("tr: {error}"),
+    }
+    if !untraced.is_empty() && !matches!(error, Error::Output(_)) || args.best_effort {
+        eprintln!("    {untraced}");
+    }
+}
+
+/// The closing words: first what was not right, then what there is.
+fn tell(args: &Args, report: &Report) {
+    let file = match args.output.as_os_str() {
+        name if name == "-" => "standard output".into(),
+        name => name.to_string_lossy(),
+    };
+    if let Some(error) = &report.output_error {
+        eprintln!("tr: {file}: writing failed: {error}; the trace ends there, the command went on");
+    }
+    for event in &report.tally.lost {
+        let LifeKind::Lost(lost) = &event.kind else { continue };
+        let stream = match lost.stream {
+            Stream::Cpu(cpu) => format!("events lost on CPU {}", cpu.0),
+            _ => "forks, execs or exits lost".to_owned(),
+        };
+        let count = lost.count.map_or("an unknown number of".to_owned(), grouped);
+        let seconds = |t: tr_format::event::Ktime| t.since(report.start) as f64 / 1e9;
+        eprintln!(
+            "tr: {count} {stream} between {:.3} s and {:.3} s ({}); times there are shown as unknown",
+            seconds(event.time),
+            seconds(lost.until),
+            cause(lost.cause),
+        );
+    }
+    if report.tally.argv_cut > 0 {
+        eprintln!(
+            "tr: the arguments of {} execs are cut at {} bytes (--argv-limit keeps more)",
+            grouped(report.tally.argv_cut),
+            grouped(args.argv_limit)
+        );
+    }
+    let lost = if report.tally.lost.is_empty() { ", none lost" } else { "" };
+    let processes = report.tally.processes;
+    eprintln!(
+        "tr: {file}: {} events of {} process{} in {:.2} s, {}{lost}",
+        grouped(report.tally.written.events()),
+        grouped(processes),
+        if processes == 1 { "" } else { "es" },
+        report.duration as f64 / 1e9,
+        bytes(report.tally.written.bytes),
+    );
+    let next = match args.output.as_os_str() {
+        name if name == "-" => String::new(),
+        _ => format!(" · next: tr analyze {file}"),
+    };
+    let cost = report.cost.recorder_ns + report.cost.bpf_ns.unwrap_or(0);
+    let what = if report.cost.bpf_ns.is_some() { "" } else { ", not counting the kernel's part" };
+    if report.command_cpu > 0 {
+        let share = cost as f64 * 100.0 / report.command_cpu as f64;
+        eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
+    } else {
+        eprintln!("tr: tracing took {:.1} ms of CPU time{what}{next}", cost as f64 / 1e6);
+    }
+}
+
+fn cause(cause: tr_format::event::LossCause) -> &'static str {
+    use tr_format::event::LossCause::{FollowSet, Output, Recursion, RingFull};
+    match cause {
+        RingFull => "ring full; --buffer makes it larger",
+        Recursion => "the kernel did not run a program inside itself",
+        Output => "the output could not take them",
+        FollowSet => "task ids beyond kernel.pid_max at the start",
+        _ => "unknown cause",
+    }
+}
+
+/// 28253 as 28,253.
+fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+fn bytes(count: u64) -> String {
+    match count {
+        0..10_240 => format!("{count} bytes"),
+        10_240..10_485_760 => format!("{} KiB", count >> 10),
+        _ => format!("{} MiB", count >> 20),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        assert_eq!(grouped(0), "0");
+        assert_eq!(grouped(999), "999");
+        assert_eq!(grouped(28_253), "28,253");
+        assert_eq!(grouped(1_000_000), "1,000,000");
+    }
+}
