@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use crate::block::{decode, life};
+use crate::block::decode::Decoder;
+use crate::block::life;
 use crate::event::{Ktime, LifeEvent, Stream};
 pub use crate::frame::FrameInfo;
 use crate::frame::{self, address, kind, Header};
@@ -85,8 +86,9 @@ pub struct Trace {
 }
 
 thread_local! {
-    /// zstd's working memory, which is costly to make for every frame.
+    /// Working memory that is costly to make for every frame.
     static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
+    static DECODER: RefCell<Option<Decoder>> = const { RefCell::new(None) };
 }
 
 fn unpacking<T>(with: impl FnOnce(&mut Unpacker) -> Result<T, Fault>) -> Result<T, Fault> {
@@ -287,8 +289,11 @@ impl Trace {
             );
         };
         into.cpu = cpu;
-        let read = self.checked(frame, |payload, unpacker| {
-            decode::decode(payload, frame.events, frame.min.0, unpacker, into)?;
+        let read = self.checked(frame, |payload| {
+            DECODER.with_borrow_mut(|decoder| {
+                let decoder = decoder.get_or_insert_with(Decoder::new);
+                decoder.decode(payload, frame.events, frame.min.0, into)
+            })?;
             match into.span() == Some((frame.min, frame.max)) {
                 true => Ok(()),
                 false => Err(Fault::Content("its times are not those its header tells")),
@@ -310,8 +315,8 @@ impl Trace {
         if let Stream::Cpu(_) = frame.stream {
             return Err(Fault::Content("it holds scheduling events").at(frame.number, frame.offset));
         }
-        let read = self.checked(frame, |payload, unpacker| {
-            life::decode(payload, frame.events, frame.min.0, unpacker, into)?;
+        let read = self.checked(frame, |payload| {
+            unpacking(|unpacker| life::decode(payload, frame.events, frame.min.0, unpacker, into))?;
             let times = into.iter().map(|event| event.time);
             match (times.clone().min(), times.max()) == (Some(frame.min), Some(frame.max)) {
                 true => Ok(()),
@@ -328,7 +333,7 @@ impl Trace {
     fn checked(
         &self,
         frame: &FrameInfo,
-        decode: impl FnOnce(&[u8], &mut Unpacker) -> Result<(), Fault>,
+        decode: impl FnOnce(&[u8]) -> Result<(), Fault>,
     ) -> Result<(), Error> {
         let bytes = self.source.at(frame.offset, frame.bytes)?;
         let read = || {
@@ -346,7 +351,7 @@ impl Trace {
                 return Err(Fault::Index);
             }
             header.check(payload)?;
-            unpacking(|unpacker| decode(payload, unpacker))
+            decode(payload)
         };
         read().map_err(|fault| fault.at(frame.number, frame.offset))
     }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
 
-use crate::block::{encode, life};
+use crate::block::encode::Encoder;
+use crate::block::life;
 use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
@@ -12,10 +13,8 @@ use crate::sched::SchedBlock;
 use crate::zip::Packer;
 use crate::{error, limits, section, Error};
 
-/// zstd's level for scheduling events: they come at a high rate.
-const SCHED_LEVEL: i32 = 3;
-/// zstd's level for all the rest.
-const LIFE_LEVEL: i32 = 3;
+/// zstd's level.
+const LEVEL: i32 = 3;
 
 /// How much has been written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -146,7 +145,7 @@ pub struct Writer<W> {
     cpus: BTreeMap<CpuId, SchedBlock>,
     lifecycle: OpenLife,
     recorder: OpenLife,
-    sched_packer: Packer,
+    encoder: Encoder,
     packer: Packer,
     payload: Vec<u8>,
     written: Written,
@@ -205,7 +204,7 @@ impl<W: Write> Writer<W> {
     /// When `out` cannot be written, or the metadata is too large.
     pub fn new(out: W, meta: &Metadata) -> Result<Writer<W>, Error> {
         let body = section::put_metadata(meta).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
-        let mut packer = Packer::new(LIFE_LEVEL)?;
+        let mut packer = Packer::new(LEVEL)?;
         let mut metadata = Vec::new();
         packer.pack(&body, &mut metadata)?;
         let mut writer = Writer {
@@ -222,7 +221,7 @@ impl<W: Write> Writer<W> {
             cpus: BTreeMap::new(),
             lifecycle: OpenLife::default(),
             recorder: OpenLife::default(),
-            sched_packer: Packer::new(SCHED_LEVEL)?,
+            encoder: Encoder::new(),
             packer,
             payload: Vec::new(),
             written: Written::default(),
@@ -306,7 +305,7 @@ impl<W: Write> Writer<W> {
             ..Header::default()
         };
         self.payload.clear();
-        encode::encode(block, min, &mut self.sched_packer, &mut self.payload)?;
+        self.encoder.encode(block, min, &mut self.payload);
         block.clear();
         self.out.frame(header, &self.payload)?;
         self.count();

@@ -4,4 +4,7 @@ mod bits;
 pub mod decode;
 pub mod encode;
 pub mod life;
+mod model;
+mod rans;
+mod tick;
 mod ticks;
