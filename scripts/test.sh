@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test; with cargo-nextest where that is installed. Ends with the
+# Runs every test. Ends with the
 # count in one line.
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -13,8 +13,12 @@ pub fn size(text: &str) -> Result<u64, String> {
         "G" | "GB" | "GIB" => 30,
         _ => return Err(format!("unknown unit {unit:?} (K, M and G are known)")),
     };
-    let number: u64 = digits.parse().map_err(|_| "not a number of bytes such as 64M".to_owned())?;
-    number.checked_mul(1 << shift).ok_or_else(|| "too large".to_owned())
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| "not a number of bytes such as 64M".to_owned())?;
+    number
+        .checked_mul(1 << shift)
+        .ok_or_else(|| "too large".to_owned())
 }
 
 /// `10s`, `500ms`, `2m`, `1.5`: a time, in seconds when it has no unit.
@@ -28,15 +32,25 @@ pub fn duration(text: &str) -> Result<Duration, String> {
         "" | "s" => 1.0,
         "m" | "min" => 60.0,
         "h" => 3600.0,
-        _ => return Err(format!("unknown unit {unit:?} (ns, us, ms, s, m and h are known)")),
+        _ => {
+            return Err(format!(
+                "unknown unit {unit:?} (ns, us, ms, s, m and h are known)"
+            ))
+        }
     };
-    let number: f64 = digits.parse().map_err(|_| "not a time such as 10s or 500ms".to_owned())?;
+    let number: f64 = digits
+        .parse()
+        .map_err(|_| "not a time such as 10s or 500ms".to_owned())?;
     Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
 }
 
 /// `0-3,8`: numbers of CPUs.
 pub fn cpus(text: &str) -> Result<Cpus, String> {
-    let number = |n: &str| n.trim().parse::<u16>().map_err(|_| format!("{n:?} is no CPU's number"));
+    let number = |n: &str| {
+        n.trim()
+            .parse::<u16>()
+            .map_err(|_| format!("{n:?} is no CPU's number"))
+    };
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = match part.split_once('-') {
@@ -66,7 +80,12 @@ mod tests {
         assert_eq!(size("16384"), Ok(16384));
         assert_eq!(size("64M"), Ok(64 << 20));
         assert_eq!(size("1KiB"), Ok(1024));
-        assert!(size("12X").is_err() && size("M").is_err() && size("99999999999G").is_err() && size("-1").is_err());
+        assert!(
+            size("12X").is_err()
+                && size("M").is_err()
+                && size("99999999999G").is_err()
+                && size("-1").is_err()
+        );
     }
 
     #[test]
@@ -74,7 +93,9 @@ mod tests {
         assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("1.5"), Ok(Duration::from_millis(1500)));
-        assert!(duration("10 parsecs").is_err() && duration("-1s").is_err() && duration("inf").is_err());
+        assert!(
+            duration("10 parsecs").is_err() && duration("-1s").is_err() && duration("inf").is_err()
+        );
     }
 
     #[test]

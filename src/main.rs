@@ -3,6 +3,7 @@
 
 mod args;
 mod cmd;
+mod open;
 mod passthrough;
 mod sigpipe;
 
@@ -26,6 +27,11 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Record(cmd::record::Args),
+    Analyze(cmd::analyze::Args),
+    Info(cmd::info::Args),
+    Dump(cmd::dump::Args),
+    Verify(cmd::verify::Args),
+    Recover(cmd::recover::Args),
 }
 
 fn main() -> ExitCode {
@@ -35,5 +41,10 @@ fn main() -> ExitCode {
     }
     match Cli::parse().command {
         Command::Record(args) => cmd::record::run(args, started),
+        Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Info(args) => cmd::info::run(&args),
+        Command::Dump(args) => cmd::dump::run(&args),
+        Command::Verify(args) => cmd::verify::run(&args),
+        Command::Recover(args) => cmd::recover::run(&args),
     }
 }

@@ -12,7 +12,17 @@ use crate::sigpipe;
 
 /// First arguments that are ours.
 const OURS: [&str; 12] = [
-    "record", "analyze", "info", "dump", "verify", "recover", "help", "--help", "-h", "--version", "-V",
+    "record",
+    "analyze",
+    "info",
+    "dump",
+    "verify",
+    "recover",
+    "help",
+    "--help",
+    "-h",
+    "--version",
+    "-V",
     "completions",
 ];
 
@@ -28,18 +38,25 @@ pub fn exec() -> ExitCode {
         return ExitCode::from(127);
     };
     sigpipe::restore();
-    let error = Command::new(&program).arg0("tr").args(std::env::args_os().skip(1)).exec();
+    let error = Command::new(&program)
+        .arg0("tr")
+        .args(std::env::args_os().skip(1))
+        .exec();
     eprintln!("tr: cannot execute {}: {error}", program.display());
     ExitCode::from(126)
 }
 
 /// The first executable `tr` on PATH that is not this very file.
 fn next_tr() -> Option<PathBuf> {
-    let own = std::fs::metadata("/proc/self/exe").ok().map(|meta| (meta.dev(), meta.ino()));
+    let own = std::fs::metadata("/proc/self/exe")
+        .ok()
+        .map(|meta| (meta.dev(), meta.ino()));
     let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
     let directories = path.as_bytes().split(|b| *b == b':');
     directories
-        .map(|dir| PathBuf::from(OsStr::from_bytes(if dir.is_empty() { b"." } else { dir })).join("tr"))
+        .map(|dir| {
+            PathBuf::from(OsStr::from_bytes(if dir.is_empty() { b"." } else { dir })).join("tr")
+        })
         .find(|candidate| {
             std::fs::metadata(candidate).is_ok_and(|meta| {
                 meta.is_file() && meta.mode() & 0o111 != 0 && Some((meta.dev(), meta.ino())) != own

@@ -1,3 +1,8 @@
 //! The subcommands, a file each.
 
+pub mod analyze;
+pub mod dump;
+pub mod info;
 pub mod record;
+pub mod recover;
+pub mod verify;

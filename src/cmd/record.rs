@@ -29,7 +29,13 @@ pub struct Args {
     #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
     all: bool,
     /// Follow these processes and their descendants
-    #[arg(short, long, value_name = "PID,…", value_delimiter = ',', conflicts_with = "cgroup")]
+    #[arg(
+        short,
+        long,
+        value_name = "PID,…",
+        value_delimiter = ',',
+        conflicts_with = "cgroup"
+    )]
     pid: Vec<u32>,
     /// Follow the processes of this cgroup (v2) and their descendants
     #[arg(long, value_name = "PATH")]
@@ -53,7 +59,11 @@ pub struct Args {
     #[arg(short, long)]
     quiet: bool,
     /// What to run
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "COMMAND")]
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "COMMAND"
+    )]
     command: Vec<OsString>,
 }
 
@@ -71,8 +81,11 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     } else {
         Follow::Command
     };
-    let output =
-        if args.output.as_os_str() == "-" { Target::Stdout } else { Target::File(args.output.clone()) };
+    let output = if args.output.as_os_str() == "-" {
+        Target::Stdout
+    } else {
+        Target::File(args.output.clone())
+    };
     let config = Config {
         output,
         follow,
@@ -114,15 +127,25 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
 
 /// COMMAND's own exit status, as a shell gives it.
 fn exit_code(status: Option<u32>) -> ExitCode {
-    let Some(status) = status else { return ExitCode::SUCCESS };
+    let Some(status) = status else {
+        return ExitCode::SUCCESS;
+    };
     let signal = status & 0x7f;
-    let code = if signal == 0 { status >> 8 & 0xff } else { 128 + signal };
+    let code = if signal == 0 {
+        status >> 8 & 0xff
+    } else {
+        128 + signal
+    };
     ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX))
 }
 
 fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
     if let (Some(errno), Some(command)) = (errno, args.command.first()) {
-        eprintln!("tr: cannot execute {}: {}", command.to_string_lossy().escape_debug(), errno.desc());
+        eprintln!(
+            "tr: cannot execute {}: {}",
+            command.to_string_lossy().escape_debug(),
+            errno.desc()
+        );
     }
 }
 
@@ -171,12 +194,16 @@ fn tell(args: &Args, report: &Report) {
         eprintln!("tr: {file}: writing failed: {error}; the trace ends there, the command went on");
     }
     for event in &report.tally.lost {
-        let LifeKind::Lost(lost) = &event.kind else { continue };
+        let LifeKind::Lost(lost) = &event.kind else {
+            continue;
+        };
         let stream = match lost.stream {
             Stream::Cpu(cpu) => format!("events lost on CPU {}", cpu.0),
             _ => "forks, execs or exits lost".to_owned(),
         };
-        let count = lost.count.map_or("an unknown number of".to_owned(), grouped);
+        let count = lost
+            .count
+            .map_or("an unknown number of".to_owned(), grouped);
         let seconds = |t: tr_format::event::Ktime| t.since(report.start) as f64 / 1e9;
         eprintln!(
             "tr: {count} {stream} between {:.3} s and {:.3} s ({}); times there are shown as unknown",
@@ -192,7 +219,11 @@ fn tell(args: &Args, report: &Report) {
             grouped(args.argv_limit)
         );
     }
-    let lost = if report.tally.lost.is_empty() { ", none lost" } else { "" };
+    let lost = if report.tally.lost.is_empty() {
+        ", none lost"
+    } else {
+        ""
+    };
     let processes = report.tally.processes;
     eprintln!(
         "tr: {file}: {} events of {} process{} in {:.2} s, {}{lost}",
@@ -207,12 +238,19 @@ fn tell(args: &Args, report: &Report) {
         _ => format!(" · next: tr analyze {file}"),
     };
     let cost = report.cost.recorder_ns + report.cost.bpf_ns.unwrap_or(0);
-    let what = if report.cost.bpf_ns.is_some() { "" } else { ", not counting the kernel's part" };
+    let what = if report.cost.bpf_ns.is_some() {
+        ""
+    } else {
+        ", not counting the kernel's part"
+    };
     if report.command_cpu > 0 {
         let share = cost as f64 * 100.0 / report.command_cpu as f64;
         eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
     } else {
-        eprintln!("tr: tracing took {:.1} ms of CPU time{what}{next}", cost as f64 / 1e6);
+        eprintln!(
+            "tr: tracing took {:.1} ms of CPU time{what}{next}",
+            cost as f64 / 1e6
+        );
     }
 }
 

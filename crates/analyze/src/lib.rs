@@ -1,4 +1,206 @@
 //! From a trace to the times of every thread, process and program.
+//!
+//! [`order`] puts the events of all streams in order, `book` follows every task
+//! through them with the states of `tasks` and the gaps of `gaps`, and `build`
+//! makes the [`model`] of it. Knows nothing of BPF, of recording, of rendering.
 #![forbid(unsafe_code)]
 
+mod book;
+mod build;
+mod gaps;
 pub mod model;
+pub mod order;
+mod tasks;
+
+use std::collections::BTreeSet;
+
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedKind, Stream};
+use tr_format::reader::{End, Trace};
+
+use crate::book::Book;
+use crate::gaps::Gaps;
+use crate::model::{Analysis, LostSpan, Quality};
+use crate::order::Event;
+
+/// What part of a trace to look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// From here on, in ns since the trace's start.
+    pub from: Option<u64>,
+    /// Up to here, in ns since the trace's start.
+    pub to: Option<u64>,
+    /// Only time on this CPU counts as on-CPU; that on others as unknown.
+    pub cpu: Option<CpuId>,
+}
+
+/// Analyzes a trace. What is damaged or missing is no error: it stands in
+/// [`Analysis::quality`], and its time is unknown.
+pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
+    let meta = trace.meta();
+    // Losses first: a gap is known before the events around it are read.
+    let mut known = Known::default();
+    for event in trace.gaps() {
+        known.add(event);
+    }
+    let mut events = Vec::new();
+    for frame in trace
+        .frames()
+        .iter()
+        .filter(|frame| frame.stream == Stream::Recorder)
+    {
+        // What cannot be read is met again, and told, in the merge.
+        let _ = trace.read_life(frame, &mut events);
+        events.drain(..).for_each(|event| known.add(&event));
+    }
+    let last = || trace.frames().iter().map(|frame| frame.max).max();
+    let whole = trace
+        .summary()
+        .map(|summary| summary.end)
+        .or(known.progress)
+        .or_else(last)
+        .unwrap_or(meta.start);
+    let at = |offset: u64| Ktime(meta.start.0.saturating_add(offset));
+    let start = options
+        .from
+        .map_or(meta.start, at)
+        .min(whole)
+        .max(meta.start);
+    let end = options.to.map_or(whole, at).min(whole).max(start);
+
+    let mut book = Book::new(meta, known.gaps, start, end, options.cpu);
+    let mut merge = order::merge(trace);
+    let mut counts = Counts::default();
+    while let Some(event) = merge.next_event() {
+        // Those of a frame that turned out to be damaged.
+        if let Event::Life(life) = &event {
+            if let LifeKind::Lost(lost) = &life.kind {
+                let span = LostSpan {
+                    stream: lost.stream,
+                    since: life.time,
+                    until: lost.until,
+                    count: lost.count,
+                    cause: lost.cause,
+                };
+                if !known.lost.contains(&span) {
+                    book.gaps().insert(span.stream, span.since, span.until);
+                    known.lost.insert(span);
+                }
+            }
+        }
+        counts.add(&event);
+        // Nothing after the end changes what was before it.
+        if event.time() > end && !matches!(event, Event::Life(_)) {
+            continue;
+        }
+        match &event {
+            Event::Sched(cpu, event) => book.sched(*cpu, event),
+            Event::Life(event) => book.life(event),
+        }
+    }
+    book.finish();
+
+    let lost: Vec<LostSpan> = known.lost.into_iter().collect();
+    let mut analysis = Analysis {
+        meta: meta.clone(),
+        summary: trace.summary().cloned(),
+        start,
+        end,
+        quality: Quality {
+            lost_events: lost
+                .iter()
+                .filter_map(|span| span.count)
+                .fold(0, u64::saturating_add),
+            lost_unknown: lost.iter().any(|span| span.count.is_none()),
+            lost,
+            truncated: match trace.end() {
+                End::Complete => None,
+                End::Truncated { frame, offset, why } => {
+                    Some(format!("ends at frame {frame}, byte {offset}: {why}"))
+                }
+            },
+            largest_inversion: merge.largest_inversion(),
+            violations: Vec::new(),
+        },
+        events: counts.list(),
+        ..Analysis::default()
+    };
+    build::build(book, &mut analysis);
+    analysis
+}
+
+/// What the recorder's own events say, read before all others.
+#[derive(Default)]
+struct Known {
+    gaps: Gaps,
+    lost: BTreeSet<LostSpan>,
+    progress: Option<Ktime>,
+}
+
+impl Known {
+    fn add(&mut self, event: &LifeEvent) {
+        match &event.kind {
+            LifeKind::Lost(lost) => {
+                self.gaps.insert(lost.stream, event.time, lost.until);
+                let (stream, count, cause) = (lost.stream, lost.count, lost.cause);
+                self.lost.insert(LostSpan {
+                    stream,
+                    since: event.time,
+                    until: lost.until,
+                    count,
+                    cause,
+                });
+            }
+            LifeKind::Progress => self.progress = self.progress.max(Some(event.time)),
+            _ => {}
+        }
+    }
+}
+
+/// Events by kind.
+#[derive(Default)]
+struct Counts([u64; 11]);
+
+impl Counts {
+    const NAMES: [&'static str; 11] = [
+        "switch",
+        "waking",
+        "wakeup_new",
+        "fork",
+        "exec",
+        "exit",
+        "final",
+        "rename",
+        "cgroup",
+        "snapshot",
+        "recorder",
+    ];
+
+    fn add(&mut self, event: &Event) {
+        let at = match event {
+            Event::Sched(_, event) => match event.kind {
+                SchedKind::Switch { .. } => 0,
+                SchedKind::Waking { new: false, .. } => 1,
+                SchedKind::Waking { new: true, .. } => 2,
+            },
+            Event::Life(event) => match event.kind {
+                LifeKind::Fork(_) => 3,
+                LifeKind::Exec(_) => 4,
+                LifeKind::Exit(_) => 5,
+                LifeKind::Final(_) => 6,
+                LifeKind::Rename(_) => 7,
+                LifeKind::CgroupPath(_) | LifeKind::CgroupMove(_) => 8,
+                LifeKind::Snapshot(_) => 9,
+                LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {
+                    10
+                }
+            },
+        };
+        if let Some(count) = self.0.get_mut(at) {
+            *count += 1;
+        }
+    }
+
+    fn list(&self) -> Vec<(&'static str, u64)> {
+        Self::NAMES.into_iter().zip(self.0).collect()
+    }
+}

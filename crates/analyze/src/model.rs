@@ -61,14 +61,14 @@ pub struct Quality {
 }
 
 /// One span with missing events.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostSpan {
-    /// Of which stream.
-    pub stream: Stream,
     /// From (the first lost event, or the last event known to be there).
     pub since: Ktime,
     /// To.
     pub until: Ktime,
+    /// Of which stream.
+    pub stream: Stream,
     /// How many events, when that is known.
     pub count: Option<u64>,
     /// Why.

@@ -348,7 +348,7 @@ impl<'a> Tracer<'a> {
 
     /// The accounts of all CPUs: scheduling events, lifecycle events. Exact
     /// once the programs are detached.
-    pub fn accounts(&self) -> (Vec<(u16, CpuAccount)>, Vec<(u16, CpuAccount)>) {
+    pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
                 .filter_map(|cpu| {
@@ -370,11 +370,11 @@ impl<'a> Tracer<'a> {
                         lost: account.lost_total,
                         emitted: account.emitted,
                     };
-                    (account != CpuAccount::default()).then(|| (cpu as u16, account))
+                    (account != CpuAccount::default()).then_some((cpu as u16, account))
                 })
                 .collect()
         };
-        (read(false), read(true))
+        [read(false), read(true)]
     }
 
     /// Tasks whose id did not fit into the set of followed tasks.

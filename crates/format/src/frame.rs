@@ -8,9 +8,11 @@ use crate::Fault;
 
 /// The first bytes of every trace.
 pub const MAGIC: [u8; 8] = *b"\x89trace\r\n";
-/// The version of the format that this crate writes: `major.minor`. A reader
-/// refuses other majors; of a higher minor it skips what it does not know.
-pub const VERSION: (u16, u16) = (1, 0);
+/// The major version of the format. A reader refuses others.
+pub const MAJOR: u16 = 1;
+/// The minor version that this crate writes. Of a higher one a reader skips
+/// what it does not know.
+pub const MINOR: u16 = 0;
 /// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
 pub const FILE_HEADER: u64 = 16;
 /// The bytes that begin every frame; a reader that has lost its way looks for
@@ -193,6 +195,16 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
     }
 }
 
+/// One number for any stream, as tools print it: a CPU's own, 0xfffe for
+/// lifecycle, 0xffff for the recorder's.
+pub fn stream_number(stream: Stream) -> u16 {
+    match stream {
+        Stream::Cpu(CpuId(cpu)) => cpu,
+        Stream::Lifecycle => 0xfffe,
+        Stream::Recorder => 0xffff,
+    }
+}
+
 /// CRC-32 of the id (little-endian) and then the bytes, so that a frame left
 /// over from another trace is not taken for one of this.
 fn salted(id: u32, bytes: &[u8]) -> u32 {
@@ -206,8 +218,7 @@ fn salted(id: u32, bytes: &[u8]) -> u32 {
 pub(crate) fn file_header() -> [u8; FILE_HEADER as usize] {
     let mut out = [0; FILE_HEADER as usize];
     let sum = {
-        let (major, minor) = VERSION;
-        let parts = [&MAGIC[..], &major.to_le_bytes(), &minor.to_le_bytes()];
+        let parts = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()];
         for (to, from) in out.iter_mut().zip(parts.into_iter().flatten()) {
             *to = *from;
         }

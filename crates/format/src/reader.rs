@@ -266,9 +266,14 @@ impl Trace {
     }
 
     /// The minor version of the format that the trace was written in; the
-    /// major one is [`frame::VERSION`]'s.
+    /// major one is [`frame::MAJOR`].
     pub fn minor_version(&self) -> u16 {
         self.minor
+    }
+
+    /// Bytes of the whole file.
+    pub fn bytes(&self) -> u64 {
+        self.source.len()
     }
 
     /// Where the bytes come from.
@@ -384,11 +389,11 @@ fn file_header(source: &Source) -> Result<(u16, Vec<Damage>), Error> {
     let found = crc32fast::hash(head.get(..12).unwrap_or_default());
     let (major, minor) = (version as u16, (version >> 16) as u16);
     if magic == frame::MAGIC && found == expected {
-        return match major == frame::VERSION.0 {
+        return match major == frame::MAJOR {
             true => Ok((minor, Vec::new())),
             false => Err(Error::Version {
                 found: major,
-                supported: frame::VERSION.0,
+                supported: frame::MAJOR,
             }),
         };
     }
@@ -403,7 +408,7 @@ fn file_header(source: &Source) -> Result<(u16, Vec<Damage>), Error> {
         },
         stream: None,
     };
-    Ok((frame::VERSION.1, vec![damage]))
+    Ok((frame::MINOR, vec![damage]))
 }
 
 fn not_a_trace(source: &Source) -> Result<Error, Error> {

@@ -259,7 +259,10 @@ impl<'a> Session<'a> {
             }
             Follow::Cgroup(path) => {
                 use std::os::unix::ffi::OsStrExt;
-                let id = host::cgroup_id(path).map_err(|source| Error::Cgroup { path: path.clone(), source })?;
+                let id = host::cgroup_id(path).map_err(|source| Error::Cgroup {
+                    path: path.clone(),
+                    source,
+                })?;
                 (
                     child.into_iter().collect(),
                     Some(id),
@@ -542,7 +545,7 @@ impl<'a> Session<'a> {
 
     /// Losses that no ring has reported, and those that no ring knows of.
     fn last_losses(&self, recursion_misses: u64, end: Ktime) -> Vec<LifeEvent> {
-        let (sched, life) = self.tracer.accounts();
+        let [sched, life] = self.tracer.accounts();
         let mut events = Vec::new();
         for (cpu, account) in sched {
             if let Some((count, since, until)) = account.pending {

@@ -120,6 +120,7 @@ struct task_struct {
 	unsigned int __state;
 	unsigned int flags;
 	int on_cpu;
+	int on_rq;
 	struct sched_entity se;
 	struct mm_struct *mm;
 	int exit_code;

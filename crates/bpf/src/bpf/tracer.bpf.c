@@ -365,12 +365,18 @@ static __always_inline void forget(struct task_struct *task)
 	__u32 tid = BPF_CORE_READ(task, pid);
 	__u32 tgid = BPF_CORE_READ(task, tgid);
 	bool group_dead = BPF_CORE_READ(task, signal, live.counter) == 0;
+	struct task_struct *leader;
 
 	/* While other threads live, one of them may take over the leader's tid by
 	 * an exec (de_thread); it must be followed from its first moment. */
 	if (tid != tgid || group_dead)
 		unfollow(tid);
-	if (group_dead)
+	if (tid == tgid || !group_dead)
+		return;
+	/* The last thread clears what the leader had to leave, unless the leader
+	 * has its own last switch-out still before it. */
+	leader = BPF_CORE_READ(task, group_leader);
+	if (task_state(false, leader) & TASK_DEAD)
 		unfollow(tgid);
 }
 
@@ -860,8 +866,9 @@ int snapshot(struct bpf_iter__task *ctx)
 	record.kthread = !!(task->flags & PF_KTHREAD);
 	BPF_CORE_READ_INTO(&record.comm, task, comm);
 	record.time = bpf_ktime_get_ns();
-	record.state = task_state(true, task);
 	record.on_cpu = BPF_CORE_READ(task, on_cpu) != 0;
+	/* Preempted on its way to sleep: it is still in the run queue. */
+	record.state = !record.on_cpu && BPF_CORE_READ(task, on_rq) ? 0 : task_state(true, task);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }

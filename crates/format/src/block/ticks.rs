@@ -2,7 +2,7 @@
 //! sign and number of significant bits), which compresses well, and the bits
 //! below the highest, which do not and are packed as they are.
 
-use super::bits::{BitReader, BitWriter};
+use super::bits::BitReader;
 use crate::Fault;
 
 /// Added to the class of a negative distance.
@@ -16,13 +16,6 @@ pub fn split(distance: i64) -> (u8, u64, u32) {
     let bits = if low == 0 { 0 } else { size & ((1 << low) - 1) };
     let sign = if distance < 0 { NEGATIVE } else { 0 };
     (significant as u8 | sign, bits, low)
-}
-
-/// Appends one distance.
-pub fn put(classes: &mut Vec<u8>, low: &mut BitWriter, distance: i64) {
-    let (class, bits, width) = split(distance);
-    classes.push(class);
-    low.put(bits, width);
 }
 
 /// Reads one distance of the given class.
@@ -44,15 +37,18 @@ pub fn get(class: u8, low: &mut BitReader) -> Result<i64, Fault> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::bits::BitWriter;
     use super::*;
 
     #[test]
     fn distances_come_back() {
         let mut distances = vec![0, 1, -1, i64::MAX, i64::MIN, i64::MIN + 1];
         distances.extend((0..63).flat_map(|b| [1i64 << b, -(1 << b), (1 << b) + 5, 5 - (1 << b)]));
-        let (mut classes, mut low) = (Vec::new(), BitWriter::default());
+        let (mut classes, mut low) = (Vec::<u8>::new(), BitWriter::default());
         for distance in &distances {
-            put(&mut classes, &mut low, *distance);
+            let (class, bits, width) = split(*distance);
+            classes.push(class);
+            low.put(bits, width);
         }
         let bytes = low.finish();
         let mut low = BitReader::new(&bytes);

@@ -1,0 +1,114 @@
+//! Spans of time in which events are missing.
+
+use std::collections::BTreeMap;
+
+use tr_format::event::{CpuId, Ktime, Stream};
+
+/// Spans that neither overlap nor touch, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spans(Vec<(Ktime, Ktime)>);
+
+impl Spans {
+    /// Adds a span, both ends included.
+    pub fn insert(&mut self, since: Ktime, until: Ktime) {
+        let first = self.0.partition_point(|(_, end)| *end < since);
+        let last = self.0.partition_point(|(start, _)| *start <= until);
+        let mut span = (since, until);
+        for (start, end) in self.0.drain(first..last.max(first)) {
+            span = (span.0.min(start), span.1.max(end));
+        }
+        self.0.insert(first, span);
+    }
+
+    /// The start of the first span that reaches into the time after `from` and
+    /// begins before `to`; `from` when it has begun already.
+    pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
+        let at = self.0.partition_point(|(_, end)| *end <= from);
+        self.0
+            .get(at)
+            .filter(|(start, _)| *start < to)
+            .map(|(start, _)| (*start).max(from))
+    }
+
+    /// The end of the span that holds `time`.
+    pub fn end_at(&self, time: Ktime) -> Option<Ktime> {
+        let at = self.0.partition_point(|(_, end)| *end < time);
+        self.0
+            .get(at)
+            .filter(|(start, _)| *start <= time)
+            .map(|(_, end)| *end)
+    }
+
+    /// How much of `from..to` the spans cover, in ns.
+    pub fn covered(&self, from: Ktime, to: Ktime) -> u64 {
+        let first = self.0.partition_point(|(_, end)| *end <= from);
+        let spans = self
+            .0
+            .iter()
+            .skip(first)
+            .take_while(|(start, _)| *start < to);
+        spans
+            .map(|(start, end)| (*end).min(to).since((*start).max(from)))
+            .sum()
+    }
+}
+
+/// The gaps of a trace.
+#[derive(Clone, Debug, Default)]
+pub struct Gaps {
+    any: Spans,
+    cpus: BTreeMap<CpuId, Spans>,
+}
+
+impl Gaps {
+    /// Adds a gap of a stream. What the lifecycle stream lacks leaves the
+    /// scheduling events as they are.
+    pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
+        if let Stream::Cpu(cpu) = stream {
+            self.any.insert(since, until);
+            self.cpus.entry(cpu).or_default().insert(since, until);
+        }
+    }
+
+    /// Spans in which some CPU's events are missing: a task that is not running
+    /// may have been woken, or have run, there.
+    pub fn any(&self) -> &Spans {
+        &self.any
+    }
+
+    /// Spans in which this CPU's events are missing.
+    pub fn of(&self, cpu: CpuId) -> Option<&Spans> {
+        self.cpus.get(&cpu)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spans(list: &[(u64, u64)]) -> Spans {
+        let mut spans = Spans::default();
+        list.iter()
+            .for_each(|(a, b)| spans.insert(Ktime(*a), Ktime(*b)));
+        spans
+    }
+
+    #[test]
+    fn overlapping_spans_become_one() {
+        assert_eq!(spans(&[(10, 20), (30, 40), (15, 35)]), spans(&[(10, 40)]));
+        assert_eq!(spans(&[(30, 40), (10, 20)]).0.len(), 2);
+        assert_eq!(spans(&[(10, 20), (20, 25)]), spans(&[(10, 25)]));
+    }
+
+    #[test]
+    fn looking_up() {
+        let spans = spans(&[(10, 20), (30, 40)]);
+        assert_eq!(spans.first_in(Ktime(0), Ktime(10)), None);
+        assert_eq!(spans.first_in(Ktime(0), Ktime(11)), Some(Ktime(10)));
+        assert_eq!(spans.first_in(Ktime(15), Ktime(16)), Some(Ktime(15)));
+        assert_eq!(spans.first_in(Ktime(20), Ktime(100)), Some(Ktime(30)));
+        assert_eq!(spans.end_at(Ktime(15)), Some(Ktime(20)));
+        assert_eq!(spans.end_at(Ktime(25)), None);
+        assert_eq!(spans.covered(Ktime(15), Ktime(35)), 10);
+    }
+}

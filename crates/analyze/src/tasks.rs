@@ -1,0 +1,205 @@
+//! The state of one task, and what each event makes of it.
+//!
+//! Time is accounted when a state ends, because only then is it known what it
+//! was: a task that was switched out as sleeping and comes back without having
+//! been woken did not sleep, it was kept runnable by a signal or by a wake-up
+//! that came before its switch-out was complete.
+
+use tr_format::event::CpuId;
+use tr_format::meta::StateName;
+
+/// What a task is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// On this CPU.
+    On(CpuId),
+    /// Waiting for a CPU.
+    Runnable {
+        /// It was preempted (or yielded); otherwise it was woken or is new.
+        preempted: bool,
+    },
+    /// Off CPU until somebody wakes it.
+    Waiting(Wait),
+    /// Not known: events are missing, or none has come yet.
+    Unknown,
+    /// Gone.
+    Dead,
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    /// A timer, a pipe, a child, input: an interruptible sleep, or a kernel
+    /// thread's idle wait.
+    Sleep,
+    /// To be continued, by a signal or a tracer.
+    Stopped,
+    /// Block I/O.
+    Io,
+    /// A vfork child's exec or exit.
+    Vfork,
+    /// Another uninterruptible wait.
+    Blocked,
+    /// Its state has a bit that the trace's kernel does not name.
+    Unknown,
+}
+
+/// What the bits of `prev_state` mean on the recorded kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct States {
+    interruptible: u16,
+    uninterruptible: u16,
+    noload: u16,
+    stopped: u16,
+    parked: u16,
+    dead: u16,
+    known: u16,
+}
+
+impl States {
+    /// From the trace's own table; by name, because the kernel has renumbered
+    /// them before.
+    pub fn new(table: &[StateName]) -> States {
+        let of = |names: &[&str]| {
+            table
+                .iter()
+                .filter(|s| names.contains(&s.name.as_str()))
+                .fold(0, |bits, s| bits | s.bit)
+        };
+        States {
+            interruptible: of(&["TASK_INTERRUPTIBLE"]),
+            uninterruptible: of(&["TASK_UNINTERRUPTIBLE", "TASK_RTLOCK_WAIT"]),
+            noload: of(&["TASK_NOLOAD"]),
+            stopped: of(&["__TASK_STOPPED", "__TASK_TRACED"]),
+            parked: of(&["TASK_PARKED", "TASK_FROZEN"]),
+            dead: of(&["TASK_DEAD", "EXIT_DEAD", "EXIT_ZOMBIE"]),
+            known: table.iter().fold(0, |bits, s| bits | s.bit),
+        }
+    }
+
+    /// A task with these bits is gone when it is switched out.
+    pub fn is_dead(&self, state: u16) -> bool {
+        state & self.dead != 0
+    }
+
+    /// What a task with these bits (not 0) waits for. `vfork`: it has a child
+    /// that runs in its memory.
+    pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
+        if state & !self.known != 0 {
+            Wait::Unknown
+        } else if state & self.stopped != 0 {
+            Wait::Stopped
+        } else if state & self.uninterruptible != 0 {
+            // A kernel thread with nothing to do waits uninterruptibly, but
+            // TASK_NOLOAD keeps it out of the load.
+            match () {
+                () if state & self.noload != 0 => Wait::Sleep,
+                () if iowait => Wait::Io,
+                () if vfork => Wait::Vfork,
+                () => Wait::Blocked,
+            }
+        } else if state & (self.interruptible | self.parked) != 0 {
+            Wait::Sleep
+        } else {
+            Wait::Unknown
+        }
+    }
+}
+
+/// Where a span of a task's time belongs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bucket {
+    /// On this CPU.
+    OnCpu(CpuId),
+    /// Waiting for a CPU.
+    RunQueue {
+        /// After being preempted.
+        preempted: bool,
+    },
+    /// Waiting for something else.
+    Wait(Wait),
+    /// Not known.
+    Unknown,
+}
+
+/// How a state ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// By a waking.
+    Woken,
+    /// By a switch-in.
+    SwitchedIn,
+    /// By something else, or by the end of the trace.
+    Otherwise,
+}
+
+impl State {
+    /// Where the time of this state belongs, now that it has ended.
+    pub fn bucket(self, ended: Ended) -> Bucket {
+        match self {
+            State::On(cpu) => Bucket::OnCpu(cpu),
+            State::Runnable { preempted } => Bucket::RunQueue { preempted },
+            // Nobody woke it, so it was runnable all the time: its switch-out
+            // came between its state being set and a signal or waking.
+            State::Waiting(_) if ended == Ended::SwitchedIn => {
+                Bucket::RunQueue { preempted: false }
+            }
+            State::Waiting(wait) => Bucket::Wait(wait),
+            State::Unknown | State::Dead => Bucket::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn states() -> States {
+        let table = [
+            (0x1, "TASK_INTERRUPTIBLE"),
+            (0x2, "TASK_UNINTERRUPTIBLE"),
+            (0x4, "__TASK_STOPPED"),
+            (0x40, "TASK_PARKED"),
+            (0x80, "TASK_DEAD"),
+            (0x100, "TASK_WAKEKILL"),
+            (0x400, "TASK_NOLOAD"),
+            (0x2000, "TASK_FREEZABLE"),
+        ];
+        let named = |(bit, name): (u16, &str)| StateName {
+            bit,
+            letter: '?',
+            name: name.into(),
+        };
+        States::new(&table.map(named))
+    }
+
+    #[test]
+    fn bits_mean_what_the_trace_says() {
+        let states = states();
+        assert_eq!(states.wait(0x1, false, false), Wait::Sleep);
+        assert_eq!(
+            states.wait(0x2001, false, true),
+            Wait::Sleep,
+            "freezable sleep"
+        );
+        assert_eq!(states.wait(0x2, true, false), Wait::Io);
+        assert_eq!(
+            states.wait(0x102, false, true),
+            Wait::Vfork,
+            "killable, as vfork waits"
+        );
+        assert_eq!(states.wait(0x2, false, false), Wait::Blocked);
+        assert_eq!(
+            states.wait(0x402, false, false),
+            Wait::Sleep,
+            "an idle kernel thread"
+        );
+        assert_eq!(states.wait(0x104, false, false), Wait::Stopped);
+        assert_eq!(
+            states.wait(0x4001, false, false),
+            Wait::Unknown,
+            "a bit that nobody names"
+        );
+        assert!(states.is_dead(0x80) && !states.is_dead(0x2));
+    }
+}

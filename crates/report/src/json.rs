@@ -1,0 +1,261 @@
+//! `tr analyze --format json`, schema `tr.analysis/1`
+//! (`schema/analysis.schema.json`). Times are in ns since the start of the
+//! trace; what is not known is `null`, never 0. Fields are added, never
+//! renamed. Bytes that are not UTF-8 become U+FFFD.
+
+use serde::Serialize;
+use tr_analyze::model::{self, Analysis};
+use tr_format::event::{Argv, Ktime};
+
+use crate::query;
+
+/// The whole document.
+#[derive(Serialize)]
+struct Document {
+    schema: &'static str,
+    trace: Trace,
+    totals: Totals,
+    processes: Vec<Process>,
+}
+
+#[derive(Serialize)]
+struct Trace {
+    command: Vec<String>,
+    exit: Option<Exit>,
+    start_unix_ns: u64,
+    duration_ns: u64,
+    cpus: u64,
+    kernel: String,
+    events: u64,
+    lost_events: Option<u64>,
+    truncated: bool,
+    quality: Quality,
+    concurrency_ns: Vec<u64>,
+    concurrency_unknown_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Quality {
+    lost: Vec<Lost>,
+    largest_inversion_ns: u64,
+    violations: std::collections::BTreeMap<&'static str, u64>,
+}
+
+#[derive(Serialize)]
+struct Lost {
+    stream: String,
+    since_ns: u64,
+    until_ns: u64,
+    count: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Exit {
+    code: Option<u32>,
+    signal: Option<u32>,
+}
+
+#[derive(Serialize)]
+struct Totals {
+    processes: u64,
+    threads: u64,
+    execs: u64,
+    forks: u64,
+    exits: u64,
+    #[serde(flatten)]
+    times: Times,
+}
+
+#[derive(Serialize)]
+struct Times {
+    on_cpu_ns: u64,
+    run_queue_ns: u64,
+    sleep_ns: u64,
+    blocked_ns: u64,
+    unknown_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Process {
+    pid: u32,
+    ppid: Option<u32>,
+    comm: String,
+    argv: Option<Vec<String>>,
+    cgroup: Option<String>,
+    start_ns: u64,
+    end_ns: Option<u64>,
+    wall_ns: u64,
+    exit: Option<Exit>,
+    threads: u64,
+    lifetime_ns: u64,
+    #[serde(flatten)]
+    times: Times,
+    preempted_ns: u64,
+    block_io_ns: u64,
+    vfork_ns: u64,
+    switches: Switches,
+    migrations: u64,
+    max_off_cpu_ns: Option<u64>,
+    max_rss_bytes: Option<u64>,
+    tree: Tree,
+    execs: Vec<Exec>,
+}
+
+#[derive(Serialize)]
+struct Switches {
+    voluntary: u64,
+    involuntary: u64,
+}
+
+#[derive(Serialize)]
+struct Tree {
+    processes: u64,
+    on_cpu_ns: u64,
+}
+
+#[derive(Serialize)]
+struct Exec {
+    start_ns: u64,
+    end_ns: Option<u64>,
+    filename: Option<String>,
+    argv: Option<Vec<String>>,
+    argv_truncated: bool,
+    on_cpu_ns: u64,
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn argv(argv: &Argv) -> Option<Vec<String>> {
+    argv.full_len.map(|_| argv.args().map(text).collect())
+}
+
+fn exit(status: u32) -> Exit {
+    match status & 0x7f {
+        0 => Exit {
+            code: Some(status >> 8 & 0xff),
+            signal: None,
+        },
+        signal => Exit {
+            code: None,
+            signal: Some(signal),
+        },
+    }
+}
+
+fn times(times: &model::Times) -> Times {
+    Times {
+        on_cpu_ns: times.on_cpu,
+        run_queue_ns: times.run_queue,
+        sleep_ns: times.sleep,
+        blocked_ns: times.blocked,
+        unknown_ns: times.unknown,
+    }
+}
+
+/// The document for the processes in these places.
+///
+/// # Errors
+/// None in practice: it writes to memory.
+pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<String> {
+    let zero = analysis.meta.start;
+    let since = |t: Ktime| t.since(zero);
+    let process = |process: &model::Process| {
+        let threads = || {
+            process
+                .threads
+                .iter()
+                .filter_map(|ix| analysis.threads.get(ix.0 as usize))
+        };
+        Process {
+            pid: process.pid.0,
+            ppid: process.ppid.map(|p| p.0),
+            comm: text(process.comm.bytes()),
+            argv: argv(&process.argv),
+            cgroup: query::cgroup_path(analysis, process).map(text),
+            start_ns: since(process.start),
+            end_ns: (!process.alive).then(|| since(process.end)),
+            wall_ns: process.end.since(process.start),
+            exit: process.status.map(exit),
+            threads: process.threads.len() as u64,
+            lifetime_ns: threads().map(|t| t.end.since(t.start)).sum(),
+            times: times(&process.times),
+            preempted_ns: process.causes.preempted,
+            block_io_ns: process.causes.io,
+            vfork_ns: process.causes.vfork,
+            switches: Switches {
+                voluntary: process.switches.voluntary,
+                involuntary: process.switches.involuntary,
+            },
+            migrations: threads().map(|t| t.migrations).sum(),
+            max_off_cpu_ns: process.max_off_cpu.map(|stretch| stretch.length),
+            max_rss_bytes: process.max_rss,
+            tree: Tree {
+                processes: process.tree.processes,
+                on_cpu_ns: process.tree.times.on_cpu,
+            },
+            execs: process
+                .execs
+                .iter()
+                .map(|exec| Exec {
+                    start_ns: since(exec.start),
+                    end_ns: exec.ended.then(|| since(exec.end)),
+                    filename: (!exec.started_before).then(|| text(&exec.filename)),
+                    argv: argv(&exec.argv),
+                    argv_truncated: exec.argv.truncated(),
+                    on_cpu_ns: exec.times.on_cpu,
+                })
+                .collect(),
+        }
+    };
+    let quality = &analysis.quality;
+    let document = Document {
+        schema: "tr.analysis/1",
+        trace: Trace {
+            command: analysis.meta.command.iter().map(|arg| text(arg)).collect(),
+            exit: analysis.summary.as_ref().and_then(|s| s.status).map(exit),
+            start_unix_ns: analysis.meta.start_clock.real,
+            duration_ns: analysis.end.since(analysis.start),
+            cpus: analysis.meta.cpus.len() as u64,
+            kernel: analysis.meta.kernel.clone(),
+            events: analysis.events.iter().map(|(_, n)| n).sum(),
+            lost_events: (!quality.lost_unknown).then_some(quality.lost_events),
+            truncated: quality.truncated.is_some(),
+            quality: Quality {
+                lost: quality
+                    .lost
+                    .iter()
+                    .map(|span| Lost {
+                        stream: match span.stream {
+                            tr_format::event::Stream::Cpu(cpu) => format!("cpu{}", cpu.0),
+                            tr_format::event::Stream::Lifecycle => "lifecycle".into(),
+                            tr_format::event::Stream::Recorder => "recorder".into(),
+                        },
+                        since_ns: since(span.since),
+                        until_ns: since(span.until),
+                        count: span.count,
+                    })
+                    .collect(),
+                largest_inversion_ns: quality.largest_inversion,
+                violations: quality.violations.iter().copied().collect(),
+            },
+            concurrency_ns: analysis.concurrency.clone(),
+            concurrency_unknown_ns: analysis.concurrency_unknown,
+        },
+        totals: Totals {
+            processes: analysis.totals.processes,
+            threads: analysis.totals.threads,
+            execs: analysis.totals.execs,
+            forks: analysis.totals.forks,
+            exits: analysis.totals.exits,
+            times: times(&analysis.totals.times),
+        },
+        processes: chosen
+            .iter()
+            .filter_map(|at| analysis.processes.get(*at))
+            .map(process)
+            .collect(),
+    };
+    serde_json::to_string_pretty(&document).map(|json| json + "\n")
+}

@@ -1,0 +1,249 @@
+//! What was asked for: which processes, in which order, grouped how.
+
+use regex::bytes::Regex;
+use tr_analyze::model::{Analysis, Process, Times};
+use tr_format::event::Tgid;
+
+use crate::{escape, label};
+
+/// Keeps the processes that match all of what is given.
+#[derive(Clone, Debug, Default)]
+pub struct Filter {
+    /// On the comm.
+    pub comm: Option<Regex>,
+    /// On the command line, arguments with a space between.
+    pub argv: Option<Regex>,
+    /// On the cgroup's path.
+    pub cgroup: Option<Regex>,
+    /// This process and its descendants.
+    pub pid: Option<Tgid>,
+}
+
+/// What a table is sorted by; the largest first, but for start and pid.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)] // the names are those of the columns
+pub enum Sort {
+    #[default]
+    OnCpu,
+    OffCpu,
+    Wall,
+    RunQueue,
+    Sleep,
+    Blocked,
+    Unknown,
+    Rss,
+    TreeCpu,
+    Start,
+    Pid,
+}
+
+/// What one row of a table stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum By {
+    #[default]
+    Process,
+    Thread,
+    Program,
+    Comm,
+    Cgroup,
+    Depth,
+}
+
+/// A row of a table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Row {
+    /// What it stands for.
+    pub name: String,
+    /// How many processes (threads) it stands for.
+    pub count: u64,
+    /// Their pid (tid), when it is one.
+    pub pid: Option<u32>,
+    /// Where their time went.
+    pub times: Times,
+    /// From first start to last end for one; the sum for several.
+    pub wall: u64,
+    /// Largest resident set of any.
+    pub max_rss: Option<u64>,
+    /// With descendants.
+    pub tree_cpu: u64,
+    /// When the first began, ns since the analysis's start.
+    pub start: u64,
+    /// The raw status, when it is one that has exited.
+    pub status: Option<u32>,
+    /// It was alive at the end.
+    pub alive: bool,
+}
+
+impl Filter {
+    /// The processes that match, by their places.
+    pub fn apply(&self, analysis: &Analysis) -> Vec<usize> {
+        // Parents may stand behind their children; so from each process upwards.
+        let below = |at: usize| {
+            let Some(pid) = self.pid else { return true };
+            let mut at = Some(at);
+            for _ in 0..analysis.processes.len() {
+                let Some(process) = at.and_then(|at| analysis.processes.get(at)) else {
+                    return false;
+                };
+                if process.pid == pid {
+                    return true;
+                }
+                at = process.parent.map(|parent| parent.0 as usize);
+            }
+            false
+        };
+        let matches = |process: &Process| {
+            let argv = || process.argv.args().collect::<Vec<_>>().join(&b' ');
+            let cgroup = || {
+                cgroup_path(analysis, process)
+                    .map(<[u8]>::to_vec)
+                    .unwrap_or_default()
+            };
+            self.comm
+                .as_ref()
+                .is_none_or(|re| re.is_match(process.comm.bytes()))
+                && self.argv.as_ref().is_none_or(|re| re.is_match(&argv()))
+                && self.cgroup.as_ref().is_none_or(|re| re.is_match(&cgroup()))
+        };
+        let all = analysis.processes.iter().enumerate();
+        all.filter(|(at, process)| matches(process) && below(*at))
+            .map(|(at, _)| at)
+            .collect()
+    }
+}
+
+/// The path of a process's cgroup, when it is known.
+pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a [u8]> {
+    let at = analysis
+        .cgroups
+        .binary_search_by_key(&process.cgroup, |(id, _)| *id)
+        .ok()?;
+    analysis.cgroups.get(at).map(|(_, path)| &**path)
+}
+
+fn depth(analysis: &Analysis, process: &Process) -> usize {
+    let mut depth = 0;
+    let mut parent = process.parent;
+    while let Some(process) = parent.and_then(|at| analysis.processes.get(at.0 as usize)) {
+        depth += 1;
+        parent = process.parent;
+        if depth > analysis.processes.len() {
+            break;
+        }
+    }
+    depth
+}
+
+/// The rows of a table over `processes`, sorted.
+pub fn rows(analysis: &Analysis, processes: &[usize], by: By, sort: Sort) -> Vec<Row> {
+    let chosen = processes
+        .iter()
+        .filter_map(|at| analysis.processes.get(*at));
+    let mut rows: Vec<Row> = match by {
+        By::Process => chosen
+            .map(|process| of_process(analysis, process, label::label(process)))
+            .collect(),
+        By::Thread => chosen
+            .flat_map(|process| of_threads(analysis, process))
+            .collect(),
+        _ => {
+            let mut groups = std::collections::BTreeMap::<String, Row>::new();
+            for process in chosen {
+                let name = match by {
+                    By::Program => label::program(process),
+                    By::Comm => escape::text(process.comm.bytes()),
+                    By::Cgroup => {
+                        cgroup_path(analysis, process).map_or("unknown".into(), escape::text)
+                    }
+                    _ => format!("depth {}", depth(analysis, process)),
+                };
+                let row = of_process(analysis, process, name.clone());
+                match groups.get_mut(&name) {
+                    None => {
+                        groups.insert(name, row);
+                    }
+                    Some(group) => {
+                        group.count += 1;
+                        (group.pid, group.status) = (None, None);
+                        group.times.add(&row.times);
+                        group.wall += row.wall;
+                        group.max_rss = group.max_rss.max(row.max_rss);
+                        group.tree_cpu += row.tree_cpu;
+                        group.start = group.start.min(row.start);
+                        group.alive |= row.alive;
+                    }
+                }
+            }
+            groups.into_values().collect()
+        }
+    };
+    let key = |row: &Row| match sort {
+        Sort::OnCpu => row.times.on_cpu,
+        Sort::OffCpu => row.times.sum() - row.times.on_cpu - row.times.unknown,
+        Sort::Wall => row.wall,
+        Sort::RunQueue => row.times.run_queue,
+        Sort::Sleep => row.times.sleep,
+        Sort::Blocked => row.times.blocked,
+        Sort::Unknown => row.times.unknown,
+        Sort::Rss => row.max_rss.unwrap_or(0),
+        Sort::TreeCpu => row.tree_cpu,
+        Sort::Start | Sort::Pid => 0,
+    };
+    // Equal ones by start, then pid, then name: the same order always.
+    rows.sort_by(|a, b| {
+        let first = key(b).cmp(&key(a));
+        let pids = || a.pid.cmp(&b.pid);
+        let rest = || {
+            a.start
+                .cmp(&b.start)
+                .then_with(pids)
+                .then_with(|| a.name.cmp(&b.name))
+        };
+        if sort == Sort::Pid {
+            pids().then_with(rest)
+        } else {
+            first.then_with(rest)
+        }
+    });
+    rows
+}
+
+fn of_process(analysis: &Analysis, process: &Process, name: String) -> Row {
+    Row {
+        name,
+        count: 1,
+        pid: Some(process.pid.0),
+        times: process.times,
+        wall: process.end.since(process.start),
+        max_rss: process.max_rss,
+        tree_cpu: process.tree.times.on_cpu,
+        start: process.start.since(analysis.start),
+        status: process.status,
+        alive: process.alive,
+    }
+}
+
+fn of_threads(analysis: &Analysis, process: &Process) -> Vec<Row> {
+    let threads = process
+        .threads
+        .iter()
+        .filter_map(|ix| analysis.threads.get(ix.0 as usize));
+    let row = |thread: &tr_analyze::model::Thread| Row {
+        name: format!(
+            "{} · {}",
+            escape::text(thread.comm.bytes()),
+            label::label(process)
+        ),
+        count: 1,
+        pid: Some(thread.tid.0),
+        times: thread.times,
+        wall: thread.end.since(thread.start),
+        max_rss: None,
+        tree_cpu: thread.times.on_cpu,
+        start: thread.start.since(analysis.start),
+        status: thread.status,
+        alive: thread.alive,
+    };
+    threads.map(row).collect()
+}

@@ -1,0 +1,176 @@
+//! Numbers with units, for people.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// A time: three digits and the unit that fits; `–` for none.
+pub fn time(ns: u64) -> String {
+    const UNITS: [(u64, &str); 4] = [
+        (1_000_000_000, "s"),
+        (1_000_000, "ms"),
+        (1_000, "µs"),
+        (1, "ns"),
+    ];
+    match ns {
+        0 => "–".into(),
+        60_000_000_000.. => {
+            let seconds = ns / 1_000_000_000;
+            let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);
+            match hours {
+                0 => format!("{minutes}:{:02} min", seconds % 60),
+                _ => format!("{hours}:{minutes:02} h"),
+            }
+        }
+        _ => {
+            let (unit, name) = UNITS
+                .into_iter()
+                .find(|(unit, _)| ns >= *unit)
+                .unwrap_or((1, "ns"));
+            let value = ns as f64 / unit as f64;
+            let digits = match name {
+                "s" => 2,
+                _ if value < 10.0 && name != "ns" => 1,
+                _ => 0,
+            };
+            format!("{value:.digits$} {name}")
+        }
+    }
+}
+
+/// Bytes, in powers of 1024.
+pub fn bytes(count: u64) -> String {
+    match count {
+        0..10_240 => format!("{count} B"),
+        10_240..10_485_760 => format!("{} KiB", count >> 10),
+        10_485_760..10_737_418_240 => format!("{} MiB", count >> 20),
+        _ => format!("{} GiB", count >> 30),
+    }
+}
+
+/// 28253 as 28,253.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// A share, in percent.
+pub fn share(part: u64, whole: u64) -> String {
+    if whole == 0 {
+        return "–".into();
+    }
+    let percent = part as f64 * 100.0 / whole as f64;
+    match percent {
+        p if p > 0.0 && p < 1.0 => "<1 %".into(),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// A day and time in UTC, from ns since 1970.
+pub fn date(unix_ns: u64) -> String {
+    let seconds = unix_ns / 1_000_000_000;
+    // Days to a date: Howard Hinnant, "chrono-compatible low-level date algorithms".
+    let z = seconds / 86_400 + 719_468;
+    let era = z / 146_097;
+    let of_era = z % 146_097;
+    let year_of_era = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * shifted + 2) / 5 + 1;
+    let month = if shifted < 10 {
+        shifted + 3
+    } else {
+        shifted - 9
+    };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute) = (seconds / 3600 % 24, seconds / 60 % 60);
+    format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
+}
+
+/// How many columns a text takes.
+pub fn width(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// A text in exactly `columns`, on the right or left.
+pub fn pad(text: &str, columns: usize, right: bool) -> String {
+    let space = " ".repeat(columns.saturating_sub(width(text)));
+    if right {
+        space + text
+    } else {
+        text.to_owned() + &space
+    }
+}
+
+/// A text in at most `columns`, shortened in the middle.
+pub fn shorten(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let room = columns.saturating_sub(1);
+    let take = |chars: &mut dyn Iterator<Item = char>, room: usize| {
+        let mut used = 0;
+        let mut out = String::new();
+        for c in chars {
+            used += c.width().unwrap_or(0);
+            if used > room {
+                break;
+            }
+            out.push(c);
+        }
+        out
+    };
+    let head = take(&mut text.chars(), room.div_ceil(2));
+    let tail: String = take(&mut text.chars().rev(), room / 2)
+        .chars()
+        .rev()
+        .collect();
+    format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_the_unit_that_fits() {
+        let cases = [
+            (0, "–"),
+            (7, "7 ns"),
+            (1_500, "1.5 µs"),
+            (31_000_000, "31 ms"),
+            (980_000_000, "980 ms"),
+            (11_380_000_000, "11.38 s"),
+            (61_000_000_000, "1:01 min"),
+            (7_260_000_000_000, "2:01 h"),
+        ];
+        for (ns, shown) in cases {
+            assert_eq!(time(ns), shown);
+        }
+    }
+
+    #[test]
+    fn dates() {
+        assert_eq!(date(0), "1970-01-01 00:00 UTC");
+        assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
+        assert_eq!(date(1_795_227_240_000_000_000), "2026-11-21 02:14 UTC");
+    }
+
+    #[test]
+    fn long_texts_lose_their_middle() {
+        assert_eq!(shorten("abcdefghij", 10), "abcdefghij");
+        assert_eq!(shorten("abcdefghijk", 7), "abc…ijk");
+        assert_eq!(shorten("日本語日本語", 7), "日…語", "two columns each");
+        assert_eq!(pad("ab", 4, true), "  ab");
+        assert_eq!(count(1_234_567), "1,234,567");
+        assert_eq!(
+            (share(1, 3), share(1, 1000), share(0, 0)),
+            ("33 %".into(), "<1 %".into(), "–".into())
+        );
+    }
+}

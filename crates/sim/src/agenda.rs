@@ -1,0 +1,67 @@
+//! When each CPU has to do something next, and which one is first.
+
+/// Bits of a key that name the actor; the rest is the time. 2⁵⁴ ns are 208 days.
+const WHO_BITS: u32 = 10;
+
+/// No time at all: the actor waits for the others.
+pub(crate) const NEVER: u64 = u64::MAX >> WHO_BITS;
+
+/// A winner tree over the next times of a fixed set of actors. Of those with
+/// equal times the one with the lowest number is first, so a run is repeatable.
+#[derive(Debug)]
+pub(crate) struct Agenda {
+    /// `nodes[1]` is the winner; the leaves are the second half.
+    nodes: Vec<u64>,
+}
+
+impl Agenda {
+    /// For actors 0 to `actors` - 1, at most 1024.
+    pub(crate) fn new(actors: usize) -> Agenda {
+        let leaves = actors.next_power_of_two().max(2);
+        Agenda {
+            nodes: vec![u64::MAX; 2 * leaves],
+        }
+    }
+
+    /// The first time and whose it is.
+    #[inline]
+    pub(crate) fn first(&self) -> (u64, usize) {
+        let key = self.nodes[1];
+        (key >> WHO_BITS, (key & ((1 << WHO_BITS) - 1)) as usize)
+    }
+
+    /// `who` has to act at `time` next.
+    #[inline]
+    pub(crate) fn set(&mut self, who: usize, time: u64) {
+        let mut at = self.nodes.len() / 2 + who;
+        self.nodes[at] = (time.min(NEVER) << WHO_BITS) | who as u64;
+        while at > 1 {
+            let winner = self.nodes[at].min(self.nodes[at ^ 1]);
+            at /= 2;
+            if self.nodes[at] == winner {
+                break;
+            }
+            self.nodes[at] = winner;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_earliest_wins_and_ties_go_to_the_lower_number() {
+        let mut agenda = Agenda::new(5);
+        for (who, time) in [(0, 50), (1, 20), (2, 20), (3, 90), (4, 30)] {
+            agenda.set(who, time);
+        }
+        assert_eq!(agenda.first(), (20, 1));
+        agenda.set(1, NEVER);
+        assert_eq!(agenda.first(), (20, 2));
+        agenda.set(2, 100);
+        assert_eq!(agenda.first(), (30, 4));
+        agenda.set(3, 1);
+        assert_eq!(agenda.first(), (1, 3));
+    }
+}

@@ -1,0 +1,168 @@
+//! Cutting the rings into blocks, in the order in which a file has them.
+
+use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
+
+use crate::draw::Draw;
+use crate::recording::{Recording, Written};
+
+/// The events of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Events {
+    /// Of a CPU's ring.
+    Sched(Vec<SchedEvent>),
+    /// Of one of the other two streams.
+    Life(Vec<LifeEvent>),
+}
+
+/// One block of one stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Whose events.
+    pub stream: Stream,
+    /// The how manieth of its stream, from 0.
+    pub seq: u32,
+    /// In the order in which they were written.
+    pub events: Events,
+}
+
+/// In which order the blocks of different streams stand. The blocks of one
+/// stream keep their order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// As a recorder writes them: a block when it is full, all of them before
+    /// each progress.
+    Written,
+    /// At random. Only for a recording with a summary: what its progress
+    /// records say is no longer so.
+    Any,
+    /// All of one stream, then all of the next; the same holds.
+    ByStream,
+}
+
+/// How to cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// The most events in a block.
+    pub largest: u32,
+    /// The order of the streams.
+    pub order: Order,
+    /// What the sizes (1 to `largest`) and the order are drawn from.
+    pub seed: u64,
+}
+
+/// Cuts one ring, `part` of it, into blocks; with each, when it was full.
+fn cut_ring<E: Clone>(
+    ring: &[Written<E>],
+    largest: u32,
+    draw: &mut Draw,
+    mut push: impl FnMut(u64, Vec<E>),
+) {
+    let mut rest = ring;
+    while !rest.is_empty() {
+        let size = (1 + draw.below(largest.max(1)) as usize).min(rest.len());
+        let (block, more) = rest.split_at(size);
+        rest = more;
+        let full = block.last().map_or(0, |last| last.at);
+        push(
+            full,
+            block.iter().map(|written| written.event.clone()).collect(),
+        );
+    }
+}
+
+impl Recording {
+    /// The blocks, in file order.
+    pub fn blocks(&self, cut: &Cut) -> Vec<Block> {
+        let mut draw = Draw::new(cut.seed);
+        let mut blocks: Vec<(u64, Block)> = Vec::new();
+        let mut cpus: Vec<&[Written<SchedEvent>]> = self.cpus.iter().map(Vec::as_slice).collect();
+        let mut life = self.life.as_slice();
+        let mut recorder = self.recorder.as_slice();
+        // The file's part up to each progress, then what comes after the last.
+        loop {
+            let progress = recorder
+                .iter()
+                .position(|written| written.event.kind == LifeKind::Progress);
+            let until = match progress {
+                Some(i) => recorder.get(i).map_or(u64::MAX, |written| written.at),
+                None => u64::MAX,
+            };
+            let first = blocks.len();
+            let mut push = |full, stream, events| {
+                blocks.push((
+                    full,
+                    Block {
+                        stream,
+                        seq: 0,
+                        events,
+                    },
+                ))
+            };
+            for (cpu, ring) in (0..).zip(&mut cpus) {
+                let (part, rest) =
+                    ring.split_at(ring.partition_point(|written| written.at < until));
+                *ring = rest;
+                cut_ring(part, cut.largest, &mut draw, |full, events| {
+                    push(full, Stream::Cpu(CpuId(cpu)), Events::Sched(events));
+                });
+            }
+            let (part, rest) = life.split_at(life.partition_point(|written| written.at < until));
+            life = rest;
+            cut_ring(part, cut.largest, &mut draw, |full, events| {
+                push(full, Stream::Lifecycle, Events::Life(events));
+            });
+            let (part, rest) = recorder.split_at(progress.map_or(recorder.len(), |i| i + 1));
+            recorder = rest;
+            cut_ring(part, cut.largest, &mut draw, |_, events| {
+                push(u64::MAX, Stream::Recorder, Events::Life(events));
+            });
+            blocks[first..].sort_by_key(|(full, _)| *full);
+            if progress.is_none() {
+                break;
+            }
+        }
+        match cut.order {
+            Order::Written => {}
+            Order::ByStream => blocks.sort_by_key(|(_, block)| block.stream),
+            Order::Any => shuffle(&mut blocks, &mut draw),
+        }
+        let mut seqs = std::collections::HashMap::new();
+        let numbered = blocks.into_iter().map(|(_, mut block)| {
+            let next = seqs.entry(block.stream).or_insert(0);
+            block.seq = *next;
+            *next += 1;
+            block
+        });
+        numbered.collect()
+    }
+}
+
+/// A random order of the streams' blocks; each stream's own order stays.
+fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
+    let mut streams: Vec<Stream> = blocks.iter().map(|(_, block)| block.stream).collect();
+    for i in (1..streams.len()).rev() {
+        streams.swap(i, draw.below(i as u32 + 1) as usize);
+    }
+    // The k-th block of a stream goes to the k-th place that the stream has.
+    let mut places: std::collections::HashMap<Stream, std::collections::VecDeque<usize>> =
+        Default::default();
+    for (place, stream) in streams.iter().enumerate() {
+        places.entry(*stream).or_default().push_back(place);
+    }
+    let mut order: Vec<usize> = blocks
+        .iter()
+        .map(|(_, block)| {
+            places
+                .get_mut(&block.stream)
+                .and_then(|places| places.pop_front())
+                .unwrap_or(0)
+        })
+        .collect();
+    for i in 0..blocks.len() {
+        while order[i] != i {
+            let to = order[i];
+            blocks.swap(i, to);
+            order.swap(i, to);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Random numbers.
+
+use rand_pcg::rand_core::{Rng, SeedableRng};
+use rand_pcg::Pcg64Mcg;
+
+use crate::program::Span;
+
+/// A seeded source of random numbers; the same on every machine.
+#[derive(Clone, Debug)]
+pub(crate) struct Draw(Pcg64Mcg);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Draw {
+        Draw(Pcg64Mcg::seed_from_u64(seed))
+    }
+
+    #[inline]
+    pub(crate) fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// 0 to `n` - 1; 0 when `n` is 0. The bias of a multiply instead of a
+    /// rejection is below 2⁻³² × n: nothing here can tell.
+    #[inline]
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        ((u64::from(self.0.next_u32()) * u64::from(n)) >> 32) as u32
+    }
+
+    /// True in `per_mille` of 1000 cases; costs nothing for 0.
+    #[inline]
+    pub(crate) fn chance(&mut self, per_mille: u16) -> bool {
+        per_mille > 0 && self.below(1000) < u32::from(per_mille)
+    }
+
+    /// A length out of the span, at least 1.
+    #[inline]
+    pub(crate) fn length(&mut self, span: Span) -> u64 {
+        let width = span.hi.saturating_sub(span.lo).saturating_add(1);
+        let more = ((u128::from(self.bits()) * u128::from(width)) >> 64) as u64;
+        span.lo.saturating_add(more).max(1)
+    }
+}

@@ -1,0 +1,90 @@
+//! A recording as a trace file.
+
+use std::io::Write;
+
+use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::writer::{Writer, Written};
+use tr_format::Error;
+
+use crate::blocks::{Cut, Events};
+use crate::config::Config;
+use crate::machine::Machine;
+use crate::recording::Recording;
+use crate::sink::Sink;
+use crate::truth::Truth;
+
+impl Recording {
+    /// The trace file with these blocks, each as a frame. Without a summary the
+    /// file just ends, as one of a recorder that was killed.
+    ///
+    /// # Errors
+    /// What the writer finds wrong with an event.
+    pub fn to_file(&self, cut: &Cut) -> Result<Vec<u8>, Error> {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, &self.meta)?;
+        for block in self.blocks(cut) {
+            match (block.stream, block.events) {
+                (Stream::Cpu(cpu), Events::Sched(events)) => {
+                    for event in events {
+                        writer.sched(cpu, event)?;
+                    }
+                }
+                (stream, Events::Life(events)) => {
+                    for event in events {
+                        writer.life(stream, event)?;
+                    }
+                }
+                (_, Events::Sched(_)) => {}
+            }
+            writer.flush()?;
+        }
+        if let Some(summary) = &self.summary {
+            writer.finish(summary)?;
+        }
+        Ok(out)
+    }
+}
+
+/// Writes the events of a run as they come: for traces of any length.
+struct ToWriter<W: Write> {
+    writer: Writer<W>,
+    result: Result<(), Error>,
+}
+
+impl<W: Write> Sink for ToWriter<W> {
+    fn sched(&mut self, cpu: CpuId, event: SchedEvent) {
+        if self.result.is_ok() {
+            self.result = self.writer.sched(cpu, event);
+        }
+    }
+
+    fn life(&mut self, stream: Stream, event: LifeEvent) {
+        let progress = event.kind == LifeKind::Progress;
+        if self.result.is_ok() && progress {
+            self.result = self.writer.flush();
+        }
+        if self.result.is_ok() {
+            self.result = self.writer.life(stream, event);
+        }
+        if self.result.is_ok() && progress {
+            self.result = self.writer.flush();
+        }
+    }
+}
+
+/// Runs the simulation into a trace file, in memory that does not grow with the
+/// number of events. What was written, and the truth.
+///
+/// # Errors
+/// Those of the writer; the first one ends the run.
+pub fn record_to<W: Write>(config: &Config, out: W) -> Result<(W, Written, Truth), Error> {
+    let mut machine = Machine::new(config);
+    let mut sink = ToWriter {
+        writer: Writer::new(out, &machine.meta())?,
+        result: Ok(()),
+    };
+    while sink.result.is_ok() && machine.step(&mut sink) {}
+    sink.result?;
+    let (out, written) = sink.writer.finish(&machine.summary())?;
+    Ok((out, written, machine.into_truth()))
+}

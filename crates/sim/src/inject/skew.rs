@@ -1,0 +1,65 @@
+//! Clocks that disagree between CPUs.
+
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind};
+
+use crate::inject::Injected;
+use crate::recording::Recording;
+
+/// How a CPU's clock is off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClockError {
+    /// At the span's start, ns.
+    pub offset: i64,
+    /// What it gains in each second, ns.
+    pub drift: i64,
+}
+
+impl ClockError {
+    /// What this clock shows at the true time `time`.
+    pub fn shown(&self, time: u64, start: u64) -> u64 {
+        let error = i128::from(self.offset)
+            + i128::from(self.drift) * (i128::from(time) - i128::from(start)) / 1_000_000_000;
+        u64::try_from(i128::from(time) + error).unwrap_or(0)
+    }
+}
+
+/// The clocks of the CPUs; those not listed are right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Skew {
+    /// CPU and how its clock is off.
+    pub clocks: Vec<(CpuId, ClockError)>,
+}
+
+impl Skew {
+    pub(crate) fn apply(&self, recording: &mut Recording) -> Vec<Injected> {
+        let start = recording.meta.start.0;
+        let end = recording.end().0;
+        let mut done = Vec::new();
+        for (cpu, clock) in &self.clocks {
+            let Some(ring) = recording.cpus.get_mut(usize::from(cpu.0)) else {
+                continue;
+            };
+            for written in ring {
+                written.event.time = Ktime(clock.shown(written.event.time.0, start));
+            }
+            for written in &mut recording.life {
+                if written.event.cpu == Some(*cpu) {
+                    shift(&mut written.event, |time| clock.shown(time, start));
+                }
+            }
+            let error = |time: u64| clock.shown(time, start) as i64 - time as i64;
+            done.push(Injected::Skewed {
+                cpu: *cpu,
+                offset: (error(start), error(end)),
+            });
+        }
+        done
+    }
+}
+
+fn shift(event: &mut LifeEvent, shown: impl Fn(u64) -> u64) {
+    event.time = Ktime(shown(event.time.0));
+    if let LifeKind::Fork(fork) = &mut event.kind {
+        fork.start_time = Ktime(shown(fork.start_time.0));
+    }
+}

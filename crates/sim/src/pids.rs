@@ -1,0 +1,87 @@
+//! Which task ids are free.
+
+use std::collections::VecDeque;
+
+/// Ids below this are not used again after the first wrap, as in the kernel
+/// (`RESERVED_PIDS`, kernel/pid.c), scaled down for small machines.
+const RESERVED: u32 = 300;
+
+/// The kernel's cyclic allocator (`idr_alloc_cyclic` in `alloc_pid`): the next
+/// free id after the last one given out, from the start again at `pid_max`.
+#[derive(Debug)]
+pub(crate) struct Pids {
+    used: Vec<u64>,
+    next: u32,
+    max: u32,
+    low: u32,
+    /// Freed, but not to be given out before that time.
+    held: VecDeque<(u64, u32)>,
+}
+
+impl Pids {
+    /// Ids from `first` to `max` - 1.
+    pub(crate) fn new(first: u32, max: u32) -> Pids {
+        let max = max.max(first + 2);
+        let low = RESERVED.min(max / 8).max(1);
+        Pids {
+            used: vec![0; max as usize / 64 + 1],
+            next: first,
+            max,
+            low,
+            held: VecDeque::new(),
+        }
+    }
+
+    /// A free id; `None` when there is none at `now`.
+    pub(crate) fn take(&mut self, now: u64) -> Option<u32> {
+        while let Some(&(until, pid)) = self.held.front() {
+            if until > now {
+                break;
+            }
+            self.held.pop_front();
+            self.used[pid as usize / 64] &= !(1 << (pid % 64));
+        }
+        for _ in 0..2 {
+            while self.next < self.max {
+                let pid = self.next;
+                let word = self.used[pid as usize / 64];
+                if word == u64::MAX {
+                    self.next = (pid / 64 + 1) * 64;
+                    continue;
+                }
+                self.next += 1;
+                if word & (1 << (pid % 64)) == 0 {
+                    self.used[pid as usize / 64] |= 1 << (pid % 64);
+                    return Some(pid);
+                }
+            }
+            self.next = self.low;
+        }
+        None
+    }
+
+    /// `pid` may be given out again from `until` on.
+    pub(crate) fn free(&mut self, pid: u32, until: u64) {
+        self.held.push_back((until, pid));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_go_round_and_are_not_given_out_twice() {
+        let mut pids = Pids::new(100, 164);
+        let all: Vec<_> = std::iter::from_fn(|| pids.take(0)).collect();
+        assert_eq!(all.len(), 64 + 100 - 20, "from 100 up, then from max / 8");
+        assert_eq!(all[..2], [100, 101]);
+        let mut sorted = all.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(sorted.len(), all.len());
+        pids.free(105, 10);
+        assert_eq!(pids.take(9), None);
+        assert_eq!(pids.take(10), Some(105));
+    }
+}

@@ -1,0 +1,61 @@
+//! One process, as the machine sees it.
+
+use tr_format::event::{Argv, CgroupId};
+
+use crate::task::Ref;
+use crate::truth::{Causes, ExecTruth, Times};
+
+/// One process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    pub(crate) used: u32,
+    pub(crate) tgid: u32,
+    /// How many processes there were before it: names it in the truth.
+    pub(crate) serial: u64,
+    /// The process that forked it: serial and tgid.
+    pub(crate) forked_by: Option<(u64, u32)>,
+    /// The process that reaps it, while that lives.
+    pub(crate) parent: Option<Ref>,
+    pub(crate) children: Vec<u32>,
+    pub(crate) zombies: Vec<u32>,
+    /// Threads that wait for a child.
+    pub(crate) waiters: Vec<Ref>,
+    /// The leader's slot, while it has not made its last switch-out.
+    pub(crate) leader: Option<u32>,
+    /// Slots of the threads before their last switch-out.
+    pub(crate) threads: Vec<u32>,
+    /// Threads that have not begun to exit (`signal->live`).
+    pub(crate) live: u32,
+    /// Threads that have not been released.
+    pub(crate) unreleased: u32,
+    /// All threads have gone through `exit_notify`.
+    pub(crate) gone: bool,
+    pub(crate) reaped: bool,
+    /// The raw status of `exit_group` or a fatal signal.
+    pub(crate) group_exit: Option<u32>,
+    pub(crate) leader_code: u32,
+    /// The thread that is in exec, while its siblings go.
+    pub(crate) execing: Option<u32>,
+    pub(crate) stopped: bool,
+    pub(crate) followed: bool,
+    pub(crate) kthread: bool,
+    pub(crate) container: bool,
+    pub(crate) cgroup: CgroupId,
+    pub(crate) argv: Argv,
+    pub(crate) start_time: tr_format::event::Ktime,
+    /// The stamp of the leader's fork.
+    pub(crate) born: u64,
+    /// The stamp of the last thread's last switch-out so far.
+    pub(crate) ended: u64,
+    /// Sums over the threads that are gone.
+    pub(crate) times: Times,
+    pub(crate) causes: Causes,
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+    pub(crate) faults: (u64, u64),
+    pub(crate) max_rss: Option<u64>,
+    pub(crate) status: Option<u32>,
+    pub(crate) execs: Vec<ExecTruth>,
+    /// The process's times when its last exec span began.
+    pub(crate) span_base: Times,
+}

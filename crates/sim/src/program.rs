@@ -1,0 +1,174 @@
+//! What the simulated tasks do: programs, and the world that they live in.
+
+/// A length of time in ns, drawn evenly from `lo..=hi`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The shortest.
+    pub lo: u64,
+    /// The longest.
+    pub hi: u64,
+}
+
+/// `lo..=hi` ns.
+pub const fn ns(lo: u64, hi: u64) -> Span {
+    Span { lo, hi }
+}
+
+/// `lo..=hi` µs.
+pub const fn us(lo: u64, hi: u64) -> Span {
+    Span {
+        lo: lo * 1_000,
+        hi: hi * 1_000,
+    }
+}
+
+/// `lo..=hi` ms.
+pub const fn ms(lo: u64, hi: u64) -> Span {
+    Span {
+        lo: lo * 1_000_000,
+        hi: hi * 1_000_000,
+    }
+}
+
+/// A channel of the world: a pipe, a futex, a job server. It counts what was
+/// posted and not yet taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chan {
+    /// Its number for a task with argument 0.
+    pub base: u16,
+    /// How much further it is for each unit of the task's argument.
+    pub stride: u16,
+}
+
+/// The channel `n`, the same for all tasks.
+pub const fn chan(n: u16) -> Chan {
+    Chan { base: n, stride: 0 }
+}
+
+/// The channel `n` plus the task's argument.
+pub const fn own_chan(n: u16) -> Chan {
+    Chan { base: n, stride: 1 }
+}
+
+/// The argument a new task gets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arg {
+    /// Its parent's.
+    Same,
+    /// The parent's counter of this loop.
+    Loop(u8),
+}
+
+/// One thing that a task does. Operations that name other tasks pick one at
+/// random; where none fits they do nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Op {
+    /// Runs, for this long in all.
+    Run(Span),
+    /// Sleeps (S) until a timer's interrupt.
+    Sleep(Span),
+    /// Waits for the disk (D, in_iowait) until its interrupt.
+    Io(Span),
+    /// Waits for a kernel lock (D, not in_iowait), until an interrupt frees it.
+    Lock(Span),
+    /// Gives way to another runnable task of its CPU (`sched_yield`).
+    Yield,
+    /// `fork`: a child that runs this program.
+    Fork(u16, Arg),
+    /// `vfork`: the same, and waits (D) for the child's exec or exit.
+    Vfork(u16, Arg),
+    /// `clone`: a thread of this process that runs this program.
+    Thread(u16, Arg),
+    /// `execve` of this image; goes on with the next operation. Kills the
+    /// process's other threads.
+    Exec(u16),
+    /// `wait` for one child; nothing without children.
+    Wait,
+    /// `wait` for all children.
+    WaitAll,
+    /// Adds one to a channel, and wakes who waits for it.
+    Post(Chan),
+    /// Takes one from a channel; sleeps (S) while there is none.
+    Take(Chan),
+    /// The same, but gives up after that time.
+    TakeFor(Chan, Span),
+    /// Wakes a task that may not need it: it looks, and sleeps on.
+    Poke,
+    /// `prctl(PR_SET_NAME)`.
+    Rename,
+    /// Moves its process to another cgroup.
+    MoveCgroup,
+    /// `kill(SIGKILL)` of another process.
+    Kill,
+    /// `kill(SIGSTOP)` of another process.
+    Stop,
+    /// `kill(SIGCONT)` of a stopped process.
+    Continue,
+    /// Goes back to operation `to` until the block was done `times` times;
+    /// `slot` (0 to 3) is the counter.
+    Repeat {
+        /// Which of the task's counters.
+        slot: u8,
+        /// How often the block is done in all.
+        times: u32,
+        /// The block's first operation.
+        to: u16,
+    },
+    /// Goes to this operation.
+    Goto(u16),
+    /// Does one operation of this mix.
+    Pick(u16),
+    /// The thread ends (`exit`), with this code.
+    Exit(u8),
+    /// The process ends (`exit_group`), with this code.
+    ExitGroup(u8),
+}
+
+/// Operations with weights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Mix(pub Vec<(u16, Op)>);
+
+/// A program that can be executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// The file's path; its last part is the comm.
+    pub path: String,
+    /// The arguments; `{}` becomes a number that counts the execs.
+    pub args: Vec<String>,
+}
+
+/// A process that is there from the beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Resident {
+    /// What it runs.
+    pub program: u16,
+    /// Its argument.
+    pub arg: u32,
+    /// It is a kernel thread.
+    pub kthread: bool,
+    /// It and its children run on this CPU only.
+    pub pin: Option<u16>,
+}
+
+/// Everything that can happen in a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct World {
+    /// A name, for people.
+    pub name: String,
+    /// The programs; a program that ends without exit does `ExitGroup(0)`.
+    pub programs: Vec<Vec<Op>>,
+    /// The mixes of [`Op::Pick`].
+    pub mixes: Vec<Mix>,
+    /// The images of [`Op::Exec`].
+    pub images: Vec<Image>,
+    /// The channels, with what is in them at the beginning.
+    pub channels: Vec<u32>,
+    /// Processes that are there from the beginning.
+    pub residents: Vec<Resident>,
+    /// What COMMAND runs, beginning with its exec.
+    pub command: u16,
+    /// COMMAND and its descendants run on this CPU only.
+    pub command_pin: Option<u16>,
+    /// How many cgroups there are.
+    pub cgroups: u32,
+}

@@ -1,0 +1,115 @@
+//! A run's events, each ring by itself, as they were written.
+
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::meta::{Metadata, Summary};
+
+use crate::config::Config;
+use crate::machine::Machine;
+use crate::sink::Sink;
+use crate::truth::Truth;
+
+/// An event and the true time at which it was written into its ring.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written<E> {
+    /// When it was written; the stamp inside the event may say something else.
+    pub at: u64,
+    /// The how manieth event of the recording it was, over all rings.
+    pub seq: u64,
+    /// The event.
+    pub event: E,
+}
+
+/// The rings of a recording. Each is in the order in which it was written:
+/// `at` never goes back inside one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Recording {
+    /// The trace's beginning.
+    pub meta: Metadata,
+    /// The trace's end; `None` when it was cut off.
+    pub summary: Option<Summary>,
+    /// The CPUs' rings.
+    pub cpus: Vec<Vec<Written<SchedEvent>>>,
+    /// [`Stream::Lifecycle`].
+    pub life: Vec<Written<LifeEvent>>,
+    /// [`Stream::Recorder`].
+    pub recorder: Vec<Written<LifeEvent>>,
+    /// How many events there have been.
+    count: u64,
+}
+
+impl Sink for Recording {
+    fn sched(&mut self, cpu: CpuId, event: SchedEvent) {
+        let (at, seq) = (event.time.0, self.seq());
+        self.cpus[usize::from(cpu.0)].push(Written { at, seq, event });
+    }
+
+    fn life(&mut self, stream: Stream, event: LifeEvent) {
+        let written = Written {
+            at: event.time.0,
+            seq: self.seq(),
+            event,
+        };
+        match stream {
+            Stream::Recorder => self.recorder.push(written),
+            _ => self.life.push(written),
+        }
+    }
+}
+
+impl Recording {
+    fn seq(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// Runs the simulation to its end.
+    pub fn record(config: &Config) -> (Recording, Truth) {
+        let mut machine = Machine::new(config);
+        let meta = machine.meta();
+        let cpus = vec![Vec::new(); meta.cpus.len()];
+        let mut recording = Recording {
+            meta,
+            summary: None,
+            cpus,
+            life: Vec::new(),
+            recorder: Vec::new(),
+            count: 0,
+        };
+        machine.run(&mut recording);
+        recording.summary = Some(machine.summary());
+        (recording, machine.into_truth())
+    }
+
+    /// How many events there are.
+    pub fn len(&self) -> usize {
+        self.cpus.iter().map(Vec::len).sum::<usize>() + self.life.len() + self.recorder.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The time of the last [`LifeKind::Progress`].
+    pub fn last_progress(&self) -> Option<Ktime> {
+        let last = self
+            .recorder
+            .iter()
+            .rev()
+            .find(|written| written.event.kind == LifeKind::Progress);
+        last.map(|written| written.event.time)
+    }
+
+    /// Puts an event of the recorder where it belongs by its time of writing.
+    pub(crate) fn say(&mut self, at: u64, event: LifeEvent) {
+        let place = self.recorder.partition_point(|written| written.at <= at);
+        let seq = self.seq();
+        self.recorder.insert(place, Written { at, seq, event });
+    }
+
+    /// The end of the span: the summary's, or else the last progress.
+    pub fn end(&self) -> Ktime {
+        let summary = self.summary.as_ref().map(|summary| summary.end);
+        summary.or(self.last_progress()).unwrap_or(self.meta.start)
+    }
+}

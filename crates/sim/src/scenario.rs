@@ -1,0 +1,466 @@
+//! Worlds that look like something real.
+
+use crate::program::{chan, ms, ns, own_chan, us, Arg, Image, Mix, Op, Resident, World};
+
+fn image(path: &str, args: &[&str]) -> Image {
+    Image {
+        path: path.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+    }
+}
+
+/// Adds what any machine has: a daemon, a kernel thread for each of the first
+/// CPUs, something that runs now and then.
+fn with_background(mut world: World) -> World {
+    let daemon = world.programs.len() as u16;
+    world
+        .programs
+        .push(vec![Op::Run(us(5, 300)), Op::Sleep(ms(1, 40)), Op::Goto(0)]);
+    let worker = world.programs.len() as u16;
+    world.programs.push(vec![
+        Op::Run(us(1, 20)),
+        Op::Lock(us(100, 9_000)),
+        Op::Goto(0),
+    ]);
+    let resident = |program, kthread, pin| Resident {
+        program,
+        arg: 0,
+        kthread,
+        pin,
+    };
+    world.residents.extend([
+        resident(daemon, false, None),
+        resident(daemon, false, None),
+        resident(worker, true, Some(0)),
+        resident(worker, true, Some(1)),
+    ]);
+    world
+}
+
+/// `make -jN`: a driver that starts compilers by vfork and exec as long as there
+/// are tokens; each runs a compiler proper and an assembler, now and then there
+/// is a link.
+pub fn make(jobs: u32, units: u32) -> World {
+    let (cc, cc1, assembler, ld, job) = (1, 2, 3, 4, 5);
+    let driver = vec![
+        Op::Exec(0),
+        Op::Run(ms(1, 3)),
+        // The loop over the units.
+        Op::Take(chan(0)),
+        Op::Run(us(50, 400)),
+        Op::Fork(job, Arg::Same),
+        Op::Run(us(20, 60)),
+        Op::Repeat {
+            slot: 0,
+            times: units,
+            to: 2,
+        },
+        Op::WaitAll,
+        Op::Vfork(ld, Arg::Same),
+        Op::Wait,
+        Op::ExitGroup(0),
+    ];
+    let cc_driver = vec![
+        Op::Exec(1),
+        Op::Run(us(300, 900)),
+        Op::Vfork(cc1, Arg::Same),
+        Op::Wait,
+        Op::Run(us(50, 90)),
+        Op::Vfork(assembler, Arg::Same),
+        Op::Wait,
+        Op::Run(us(50, 200)),
+        Op::ExitGroup(0),
+    ];
+    let cc1_program = vec![
+        Op::Exec(2),
+        Op::Run(ms(1, 4)),
+        Op::Io(us(50, 800)),
+        Op::Run(ms(2, 40)),
+        Op::Repeat {
+            slot: 0,
+            times: 3,
+            to: 2,
+        },
+        Op::ExitGroup(0),
+    ];
+    let assembler_program = vec![
+        Op::Exec(3),
+        Op::Run(ms(1, 5)),
+        Op::Io(us(50, 300)),
+        Op::ExitGroup(0),
+    ];
+    let ld_program = vec![
+        Op::Exec(4),
+        Op::Run(ms(2, 9)),
+        Op::Io(ms(1, 3)),
+        Op::Repeat {
+            slot: 0,
+            times: 20,
+            to: 1,
+        },
+        Op::ExitGroup(0),
+    ];
+    // A shell that runs the compiler and gives the token back.
+    let job_program = vec![
+        Op::Exec(5),
+        Op::Run(us(200, 700)),
+        Op::Vfork(cc, Arg::Same),
+        Op::Wait,
+        Op::Post(chan(0)),
+        Op::ExitGroup(0),
+    ];
+    with_background(World {
+        name: "make".to_owned(),
+        programs: vec![
+            driver,
+            cc_driver,
+            cc1_program,
+            assembler_program,
+            ld_program,
+            job_program,
+        ],
+        images: vec![
+            image("/usr/bin/make", &["make", "-j"]),
+            image("/usr/bin/gcc", &["gcc", "-c", "unit{}.c", "-o", "unit{}.o"]),
+            image(
+                "/usr/libexec/gcc/cc1",
+                &["cc1", "-quiet", "-O2", "unit{}.c", "-o", "/tmp/cc{}.s"],
+            ),
+            image(
+                "/usr/bin/as",
+                &["as", "--64", "-o", "unit{}.o", "/tmp/cc{}.s"],
+            ),
+            image("/usr/bin/ld", &["ld", "-o", "prog"]),
+            image("/bin/sh", &["sh", "-c", "gcc -c unit{}.c"]),
+        ],
+        channels: vec![jobs],
+        cgroups: 1,
+        ..World::default()
+    })
+}
+
+/// Groups of senders and receivers, every message a wake-up.
+pub fn hackbench(groups: u32, pairs: u32) -> World {
+    let groups = groups.clamp(1, 1_000);
+    let (group, sender, receiver) = (1, 2, 3);
+    with_background(World {
+        name: "hackbench".to_owned(),
+        programs: vec![
+            vec![
+                Op::Exec(0),
+                Op::Fork(group, Arg::Loop(0)),
+                Op::Repeat {
+                    slot: 0,
+                    times: groups,
+                    to: 1,
+                },
+                Op::WaitAll,
+                Op::ExitGroup(0),
+            ],
+            vec![
+                Op::Fork(sender, Arg::Same),
+                Op::Fork(receiver, Arg::Same),
+                Op::Repeat {
+                    slot: 0,
+                    times: pairs,
+                    to: 0,
+                },
+                Op::WaitAll,
+                Op::ExitGroup(0),
+            ],
+            vec![
+                Op::Take(own_chan(groups as u16)),
+                Op::Run(us(1, 4)),
+                Op::Post(own_chan(0)),
+                Op::Goto(0),
+            ],
+            vec![
+                Op::Take(own_chan(0)),
+                Op::Run(us(1, 3)),
+                Op::Post(own_chan(groups as u16)),
+                Op::Goto(0),
+            ],
+        ],
+        images: vec![image("/usr/bin/hackbench", &["hackbench", "-g", "{}"])],
+        // The messages of each group, and the room in its pipes.
+        channels: [vec![0; groups as usize], vec![4; groups as usize]].concat(),
+        cgroups: 1,
+        ..World::default()
+    })
+}
+
+/// Two processes that pass a byte to and fro on one CPU.
+pub fn pipe() -> World {
+    World {
+        name: "pipe".to_owned(),
+        programs: vec![
+            vec![
+                Op::Exec(0),
+                Op::Fork(1, Arg::Same),
+                Op::Post(chan(0)),
+                Op::Take(chan(1)),
+                Op::Run(ns(400, 900)),
+                Op::Goto(2),
+            ],
+            vec![
+                Op::Take(chan(0)),
+                Op::Run(ns(400, 900)),
+                Op::Post(chan(1)),
+                Op::Goto(0),
+            ],
+        ],
+        images: vec![image("/usr/bin/perf", &["perf", "bench", "sched", "pipe"])],
+        channels: vec![0, 0],
+        command_pin: Some(0),
+        cgroups: 1,
+        ..World::default()
+    }
+}
+
+/// Threads that take turns on one lock: a convoy.
+pub fn pool(threads: u32) -> World {
+    with_background(World {
+        name: "pool".to_owned(),
+        programs: vec![
+            vec![
+                Op::Exec(0),
+                Op::Thread(1, Arg::Loop(0)),
+                Op::Repeat {
+                    slot: 0,
+                    times: threads,
+                    to: 1,
+                },
+                Op::Sleep(ms(20, 30)),
+                Op::Run(us(10, 50)),
+                Op::Goto(3),
+            ],
+            vec![
+                Op::Rename,
+                Op::Run(us(20, 300)),
+                Op::Take(chan(0)),
+                Op::Run(us(5, 40)),
+                Op::Post(chan(0)),
+                Op::Goto(1),
+            ],
+        ],
+        images: vec![image("/usr/bin/server", &["server", "--threads"])],
+        channels: vec![1],
+        cgroups: 1,
+        ..World::default()
+    })
+}
+
+/// A shell loop over `/bin/true`, `count` times in each of `shells` shells.
+pub fn short_processes(shells: u32, count: u32) -> World {
+    with_background(World {
+        name: "short".to_owned(),
+        programs: vec![
+            vec![
+                Op::Exec(0),
+                Op::Fork(1, Arg::Same),
+                Op::Repeat {
+                    slot: 0,
+                    times: shells,
+                    to: 1,
+                },
+                Op::WaitAll,
+                Op::ExitGroup(0),
+            ],
+            vec![
+                Op::Fork(2, Arg::Same),
+                Op::Wait,
+                Op::Run(us(5, 30)),
+                Op::Repeat {
+                    slot: 0,
+                    times: count,
+                    to: 0,
+                },
+                Op::ExitGroup(0),
+            ],
+            vec![
+                Op::Run(us(5, 40)),
+                Op::Exec(1),
+                Op::Run(us(50, 200)),
+                Op::ExitGroup(0),
+            ],
+        ],
+        images: vec![
+            image("/bin/sh", &["sh", "loop.sh"]),
+            image("/bin/true", &["/bin/true", "{}"]),
+        ],
+        channels: vec![0],
+        cgroups: 1,
+        ..World::default()
+    })
+}
+
+/// Independent tasks that run and sleep, nothing else: the most events.
+pub fn sleepers(tasks: u32) -> World {
+    World {
+        name: "sleepers".to_owned(),
+        programs: vec![
+            vec![
+                Op::Exec(0),
+                Op::Fork(1, Arg::Same),
+                Op::Repeat {
+                    slot: 0,
+                    times: tasks,
+                    to: 1,
+                },
+                Op::WaitAll,
+                Op::ExitGroup(0),
+            ],
+            vec![Op::Run(us(1, 20)), Op::Sleep(us(10, 400)), Op::Goto(0)],
+        ],
+        images: vec![image("/usr/bin/sleepers", &["sleepers"])],
+        channels: vec![0],
+        cgroups: 1,
+        ..World::default()
+    }
+}
+
+/// How often each kind of thing happens in [`chaos`]; 0 = never.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Weights {
+    /// Runs for µs.
+    pub run: u16,
+    /// Runs for ms.
+    pub long_run: u16,
+    /// Sleeps.
+    pub sleep: u16,
+    /// Waits for the disk.
+    pub io: u16,
+    /// Uninterruptible, but not for the disk.
+    pub lock: u16,
+    /// Yields.
+    pub yields: u16,
+    /// Passes something to another task or waits for it.
+    pub pipe: u16,
+    /// Forks.
+    pub fork: u16,
+    /// Forks by vfork.
+    pub vfork: u16,
+    /// Makes a thread.
+    pub thread: u16,
+    /// Executes a program.
+    pub exec: u16,
+    /// Waits for a child.
+    pub wait: u16,
+    /// Ends: the thread, or the process.
+    pub exit: u16,
+    /// Kills another process.
+    pub kill: u16,
+    /// Stops or continues another process.
+    pub stop: u16,
+    /// Wakes somebody in vain.
+    pub poke: u16,
+    /// Renames itself, or goes to another cgroup.
+    pub rename: u16,
+}
+
+impl Default for Weights {
+    fn default() -> Self {
+        Weights {
+            run: 30,
+            long_run: 5,
+            sleep: 15,
+            io: 8,
+            lock: 4,
+            yields: 5,
+            pipe: 25,
+            fork: 4,
+            vfork: 3,
+            thread: 5,
+            exec: 2,
+            wait: 4,
+            exit: 4,
+            kill: 1,
+            stop: 2,
+            poke: 6,
+            rename: 2,
+        }
+    }
+}
+
+/// Everything that the simulator can do, at random.
+pub fn chaos(weights: &Weights, residents: u32) -> World {
+    let w = weights;
+    let (worker, vforked, command, harmless) = (0, 1, 2, 3);
+    let peaceful = vec![
+        (w.run, Op::Run(us(1, 100))),
+        (w.long_run, Op::Run(ms(1, 5))),
+        (w.sleep, Op::Sleep(us(5, 3_000))),
+        (w.io, Op::Io(us(20, 2_000))),
+        (w.lock, Op::Lock(us(5, 1_000))),
+        (w.yields, Op::Yield),
+        (w.pipe, Op::Post(chan(0))),
+        (w.pipe, Op::TakeFor(chan(0), us(50, 2_000))),
+        (w.pipe / 2, Op::Post(chan(1))),
+        (w.pipe / 2, Op::TakeFor(chan(1), us(500, 5_000))),
+        (w.poke, Op::Poke),
+        (w.rename, Op::Rename),
+        (w.rename, Op::MoveCgroup),
+        (w.fork, Op::Fork(worker, Arg::Same)),
+        (w.vfork, Op::Vfork(vforked, Arg::Same)),
+        (w.wait, Op::Wait),
+        (w.exit.div_ceil(2), Op::Exit(3)),
+    ];
+    let mut all = peaceful.clone();
+    all.extend([
+        (w.thread, Op::Thread(worker, Arg::Same)),
+        (w.exec, Op::Exec(1)),
+        (w.exit.div_ceil(2), Op::Exit(4)),
+        (w.exit.div_ceil(3), Op::ExitGroup(1)),
+        (w.kill, Op::Kill),
+        (w.stop, Op::Stop),
+        (w.stop * 3, Op::Continue),
+    ]);
+    // The child of a vfork does little before its exec or exit.
+    let vfork_mix = Mix(vec![
+        (3, Op::Exec(2)),
+        (1, Op::ExitGroup(127)),
+        (1, Op::Io(us(5, 90))),
+    ]);
+    let residents = (0..residents).map(|arg| Resident {
+        program: worker,
+        arg,
+        kthread: false,
+        pin: None,
+    });
+    World {
+        name: "chaos".to_owned(),
+        programs: vec![
+            vec![Op::Run(ns(500, 20_000)), Op::Pick(0), Op::Goto(0)],
+            vec![
+                Op::Run(us(1, 50)),
+                Op::Pick(1),
+                Op::Run(us(1, 50)),
+                Op::Exec(2),
+                Op::Run(us(1, 9)),
+                Op::Pick(0),
+                Op::Goto(4),
+            ],
+            vec![
+                Op::Exec(0),
+                Op::Fork(worker, Arg::Same),
+                Op::Run(us(5, 80)),
+                Op::Thread(harmless, Arg::Same),
+                Op::Sleep(us(100, 900)),
+                Op::Goto(1),
+            ],
+            // The threads of COMMAND, which neither end it nor replace it.
+            vec![Op::Run(ns(500, 20_000)), Op::Pick(2), Op::Goto(0)],
+        ],
+        mixes: vec![Mix(all), vfork_mix, Mix(peaceful)],
+        images: vec![
+            image("/usr/bin/chaos", &["chaos", "--all"]),
+            image("/usr/bin/tool", &["tool", "{}", ""]),
+            image("/bin/helper", &["helper", "--of", "{}"]),
+        ],
+        channels: vec![0, 1],
+        residents: residents.collect(),
+        command,
+        command_pin: None,
+        cgroups: 3,
+    }
+}

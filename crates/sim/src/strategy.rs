@@ -1,0 +1,320 @@
+//! Property-test strategies: runs and what goes wrong with them, built so that
+//! a failing case shrinks to few CPUs, few tasks, few kinds of things, a short
+//! span.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use tr_format::event::{CpuId, LossCause, Stream};
+
+use crate::blocks::{Cut, Order};
+use crate::config::{Config, Follow, Kernel};
+use crate::inject::{
+    ClockError, CutOff, Duplicates, Inversions, Late, LifeSort, Loss, Missing, Plan, Skew,
+};
+use crate::recording::Recording;
+use crate::scenario::{self, Weights};
+use crate::timeline;
+
+/// That many cases, or as many as `PROPTEST_CASES` says; a failing one is
+/// printed and not kept in a file: the shrunk case stands in the message.
+pub fn cases(count: u32) -> ProptestConfig {
+    let asked = std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|asked| asked.parse().ok());
+    ProptestConfig {
+        cases: asked.unwrap_or(count),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    }
+}
+
+/// One case: a run, what is done to its recording, and how that is cut into
+/// blocks.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The run.
+    pub config: Config,
+    /// What goes wrong.
+    pub plan: Plan,
+    /// The blocks.
+    pub cut: Cut,
+}
+
+impl Case {
+    /// The recording, as it was before anything went wrong, drawn; the first
+    /// `most` events.
+    pub fn draw(&self, most: usize) -> String {
+        let (mut recording, _) = Recording::record(&self.config);
+        let before = recording.len();
+        let done = self.plan.apply(&mut recording);
+        format!(
+            "{} CPUs, seed {}, {:?}, grain {}, {before} events\ninjected: {done:#?}\n{}",
+            self.config.cpus,
+            self.config.seed,
+            self.config.follow,
+            self.config.grain,
+            timeline::draw(&recording, 0, most)
+        )
+    }
+}
+
+/// Weights of everything, each 0 when shrunk; running and sleeping stay.
+pub fn weights() -> impl Strategy<Value = Weights> {
+    let some = |most: u16| 0..=most;
+    (
+        (some(5), some(20), some(10), some(10), some(10), some(30)),
+        (some(8), some(6), some(8), some(6), some(6), some(6)),
+        (some(2), some(3), some(10), some(3)),
+    )
+        .prop_map(|(a, b, c)| Weights {
+            run: 20,
+            long_run: a.0,
+            sleep: a.1.max(2),
+            io: a.2,
+            lock: a.3,
+            yields: a.4,
+            pipe: a.5,
+            fork: b.0,
+            vfork: b.1,
+            thread: b.2,
+            exec: b.3,
+            wait: b.4,
+            exit: b.5,
+            kill: c.0,
+            stop: c.1,
+            poke: c.2,
+            rename: c.3,
+        })
+}
+
+/// A run of [`scenario::chaos`] of up to `longest` ns.
+pub fn run(longest: u64) -> impl Strategy<Value = Config> {
+    let kernel = (
+        any::<bool>(),
+        0..=300u16,
+        0..=300u16,
+        0..=1000u16,
+        20_000..=3_000_000u64,
+        40..=400u32,
+        4..=40u32,
+    );
+    let kernel = kernel.prop_map(
+        |(exit_first, window, late_stamp, preempt, slice, pid_max, max_tasks)| Kernel {
+            exit_first,
+            window,
+            late_stamp,
+            preempt,
+            slice,
+            pid_max,
+            max_tasks,
+        },
+    );
+    let times = (
+        0..=2_000_000u64,
+        20_000..=longest,
+        prop_oneof![3 => Just(0u64), 1 => 0..=300_000u64],
+    );
+    let grain = prop_oneof![3 => Just(1u64), 1 => Just(7), 1 => Just(100), 1 => Just(1_000)];
+    let machine = (0..=8u32).prop_flat_map(|most| (1..=1u16 << most.min(5), 0..=most));
+    (
+        weights(),
+        machine,
+        any::<bool>(),
+        kernel,
+        times,
+        grain,
+        any::<u64>(),
+    )
+        .prop_map(
+            |(weights, (cpus, residents), all, kernel, (warm_up, duration, tail), grain, seed)| {
+                let mut config = Config::new(scenario::chaos(&weights, residents), cpus, duration);
+                config.seed = seed;
+                config.follow = if all { Follow::All } else { Follow::Command };
+                config.kernel = kernel;
+                config.warm_up = warm_up;
+                config.attach = 50_000 + seed % 200_000;
+                config.tail = tail;
+                config.grain = grain;
+                config.progress = (duration / 7).max(5_000);
+                config
+            },
+        )
+}
+
+/// Blocks in the order in which a recorder writes them.
+pub fn written() -> impl Strategy<Value = Cut> {
+    (1..=200u32, any::<u64>()).prop_map(|(largest, seed)| Cut {
+        largest,
+        order: Order::Written,
+        seed,
+    })
+}
+
+/// Blocks in any order.
+pub fn any_order() -> impl Strategy<Value = Cut> {
+    let order = prop_oneof![
+        Just(Order::Written),
+        Just(Order::ByStream),
+        Just(Order::Any)
+    ];
+    (1..=200u32, order, any::<u64>()).prop_map(|(largest, order, seed)| Cut {
+        largest,
+        order,
+        seed,
+    })
+}
+
+/// Late writes by up to 10 s, and inversions.
+pub fn disorder() -> impl Strategy<Value = (Option<Late>, Option<Inversions>)> {
+    let late = (0..=500u16, 1..=10_000_000_000u64, any::<bool>()).prop_map(
+        |(per_mille, longest, life_only)| Late {
+            per_mille,
+            longest,
+            life_only,
+        },
+    );
+    let inversions = (0..=300u16).prop_map(|per_mille| Inversions { per_mille });
+    (option::of(late), option::of(inversions))
+}
+
+/// Lost spans, of CPUs' rings and of the lifecycle ring.
+pub fn losses() -> impl Strategy<Value = Vec<Loss>> {
+    let stream = prop_oneof![4 => (0..32u16).prop_map(|cpu| Stream::Cpu(CpuId(cpu))), 1 => Just(Stream::Lifecycle)];
+    let cause = prop_oneof![3 => Just(LossCause::RingFull), 1 => Just(LossCause::Recursion)];
+    let loss = (stream, 0..1000u16, 1..=60u32, cause, any::<bool>()).prop_map(
+        |(stream, from, most, cause, counted)| Loss {
+            stream,
+            from,
+            most,
+            cause,
+            counted,
+        },
+    );
+    vec(loss, 1..5)
+}
+
+/// Clocks off by ±50 µs to ±100 ms, with a drift of up to 50 µs a second.
+pub fn skews() -> impl Strategy<Value = Skew> {
+    let clock = (
+        0..32u16,
+        50_000..=100_000_000i64,
+        any::<bool>(),
+        -50_000..=50_000i64,
+    );
+    let clock = clock.prop_map(|(cpu, size, back, drift)| {
+        let offset = if back { -size } else { size };
+        (CpuId(cpu), ClockError { offset, drift })
+    });
+    vec(clock, 1..4).prop_map(|mut clocks| {
+        clocks.sort_by_key(|(cpu, _)| *cpu);
+        clocks.dedup_by_key(|(cpu, _)| *cpu);
+        Skew { clocks }
+    })
+}
+
+/// Lifecycle events that stand twice, or are missing without a word.
+pub fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
+    let sort = || {
+        prop_oneof![
+            Just(LifeSort::Fork),
+            Just(LifeSort::Exec),
+            Just(LifeSort::Exit),
+            Just(LifeSort::Final),
+            Just(LifeSort::Snapshot),
+            Just(LifeSort::Any)
+        ]
+    };
+    let duplicates =
+        (1..=300u16, sort()).prop_map(|(per_mille, sort)| Duplicates { per_mille, sort });
+    let missing = (1..=300u16, sort()).prop_map(|(per_mille, sort)| Missing { per_mille, sort });
+    (option::of(duplicates), option::of(missing))
+}
+
+/// Nothing is lost: any lateness, any inversions, any order of the blocks.
+pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
+    (run(longest), disorder(), any_order(), any::<u64>()).prop_map(
+        |(config, (late, inversions), cut, seed)| {
+            let plan = Plan {
+                late,
+                inversions,
+                seed,
+                ..Plan::default()
+            };
+            Case { config, plan, cut }
+        },
+    )
+}
+
+/// Some spans are lost; with disorder.
+pub fn lossy(longest: u64) -> impl Strategy<Value = Case> {
+    (
+        run(longest),
+        disorder(),
+        losses(),
+        any_order(),
+        any::<u64>(),
+    )
+        .prop_map(|(config, (late, inversions), loss, cut, seed)| {
+            let plan = Plan {
+                late,
+                inversions,
+                loss,
+                seed,
+                ..Plan::default()
+            };
+            Case { config, plan, cut }
+        })
+}
+
+/// The file ends early.
+pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
+    (run(longest), 0..=1000u16, written(), any::<u64>()).prop_map(|(config, at, cut, seed)| {
+        let plan = Plan {
+            cut: Some(CutOff { at }),
+            seed,
+            ..Plan::default()
+        };
+        Case { config, plan, cut }
+    })
+}
+
+/// Everything at once.
+pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
+    let cut_off = option::of((0..=1000u16).prop_map(|at| CutOff { at }));
+    let loss = prop_oneof![Just(Vec::new()), losses()];
+    (
+        run(longest),
+        disorder(),
+        loss,
+        option::of(skews()),
+        faults(),
+        cut_off,
+        written(),
+        any::<u64>(),
+    )
+        .prop_map(
+            |(
+                config,
+                (late, inversions),
+                loss,
+                skew,
+                (duplicates, missing),
+                cut_off,
+                cut,
+                seed,
+            )| {
+                let plan = Plan {
+                    skew,
+                    loss,
+                    missing,
+                    duplicates,
+                    late,
+                    inversions,
+                    cut: cut_off,
+                    seed,
+                };
+                Case { config, plan, cut }
+            },
+        )
+}

@@ -1,0 +1,248 @@
+//! What really happened in a run, kept by the machine from its own state
+//! changes.
+//!
+//! # Definitions
+//! All points in time are the machine's stamps (true time, rounded down to the
+//! grain). Everything is clipped to the span `[start, end]`.
+//!
+//! - A task lives from its fork to its last switch-out. What was over before
+//!   the span, or began after it, is left out.
+//! - `on_cpu`: from switch-in to switch-out.
+//! - `run_queue`: from its fork to its first switch-in; from the waking to the
+//!   switch-in; from a switch-out while it was preempted or its state was 0 to
+//!   the switch-in. When the waking was stamped before the switch-out that it
+//!   ends, from the switch-out.
+//! - `sleep`: from a switch-out in state S, or stopped, to the waking.
+//! - `blocked`: the same for D.
+//! - `preempted`, of `run_queue`: after a switch-out with the preempt flag; or
+//!   with state 0 and no recorded waking of the task since it was switched in
+//!   (it yielded). `io`, of `blocked`: in_iowait. `vfork`, of `blocked`: waits
+//!   for its child's exec or exit, neither of which was stamped before the
+//!   switch-out; up to the waking. `stopped`, of `sleep`: in state T. A cause
+//!   that is told only by an event before tracing was attached is not counted.
+//! - Switches are counted when stamped in `[start, end)`: voluntary unless the
+//!   preempt flag is set or the state is 0, as the kernel counts nvcsw and
+//!   nivcsw.
+//! - A process lives from its first thread's fork to the last of its threads'
+//!   last switch-outs. Its parent is the process that forked it.
+//! - A program lives from its exec to the next exec or the process's end; its
+//!   times are those of all threads of the process between.
+
+use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
+
+/// Where time went, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// On a CPU.
+    pub on_cpu: u64,
+    /// Runnable.
+    pub run_queue: u64,
+    /// Asleep or stopped.
+    pub sleep: u64,
+    /// In an uninterruptible wait.
+    pub blocked: u64,
+}
+
+impl Times {
+    /// All four together.
+    pub fn sum(&self) -> u64 {
+        self.on_cpu + self.run_queue + self.sleep + self.blocked
+    }
+
+    /// The same in the order of the fields.
+    pub(crate) fn from_array(array: [u64; 4]) -> Times {
+        let [on_cpu, run_queue, sleep, blocked] = array;
+        Times {
+            on_cpu,
+            run_queue,
+            sleep,
+            blocked,
+        }
+    }
+
+    /// What came since `earlier`.
+    pub(crate) fn since(&self, earlier: &Times) -> Times {
+        Times {
+            on_cpu: self.on_cpu - earlier.on_cpu,
+            run_queue: self.run_queue - earlier.run_queue,
+            sleep: self.sleep - earlier.sleep,
+            blocked: self.blocked - earlier.blocked,
+        }
+    }
+
+    /// Adds another's times.
+    pub fn add(&mut self, other: &Times) {
+        self.on_cpu += other.on_cpu;
+        self.run_queue += other.run_queue;
+        self.sleep += other.sleep;
+        self.blocked += other.blocked;
+    }
+}
+
+/// Parts of [`Times`], in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Causes {
+    /// Of `run_queue`: preempted or yielded.
+    pub preempted: u64,
+    /// Of `blocked`: block I/O.
+    pub io: u64,
+    /// Of `blocked`: vfork.
+    pub vfork: u64,
+    /// Of `sleep`: stopped.
+    pub stopped: u64,
+}
+
+impl Causes {
+    /// The same in the order of the fields.
+    pub(crate) fn from_array(array: [u64; 4]) -> Causes {
+        let [preempted, io, vfork, stopped] = array;
+        Causes {
+            preempted,
+            io,
+            vfork,
+            stopped,
+        }
+    }
+
+    /// Adds another's parts.
+    pub fn add(&mut self, other: &Causes) {
+        self.preempted += other.preempted;
+        self.io += other.io;
+        self.vfork += other.vfork;
+        self.stopped += other.stopped;
+    }
+}
+
+/// One thread.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskTruth {
+    /// Its tid at the end of its life or of the span.
+    pub tid: Tid,
+    /// Its tid at its fork: differs after an exec of a thread that was not the
+    /// leader.
+    pub first_tid: Tid,
+    /// Its id in its own pid namespace, for its first tid.
+    pub ns_tid: Tid,
+    /// Its process, an index into [`Truth::processes`].
+    pub process: usize,
+    /// Its last name in the span.
+    pub comm: Comm,
+    /// Its fork, or the span's start.
+    pub start: Ktime,
+    /// It was forked before the span.
+    pub started_before: bool,
+    /// Its last switch-out, or the span's end.
+    pub end: Ktime,
+    /// It had not made its last switch-out at the span's end.
+    pub alive: bool,
+    /// Where its time went: sums to `end - start`.
+    pub times: Times,
+    /// Parts of them.
+    pub causes: Causes,
+    /// The last part of its time, ns, of which no event tells whether it was
+    /// asleep (or blocked) or runnable: it was switched out asleep after a
+    /// waking while it was on the CPU, and the recording ends before it is woken
+    /// or switched in. Either the waking was in vain, or it came after the
+    /// kernel had read the state and before the switch-out was stamped.
+    pub undecided: u64,
+    /// Voluntary switches in the span.
+    pub voluntary: u64,
+    /// Involuntary switches in the span.
+    pub involuntary: u64,
+    /// Switch-ins on another CPU than the last one.
+    pub migrations: u64,
+    /// The longest time off CPU at a stretch, clipped to the span.
+    pub max_off_cpu: u64,
+    /// Its own raw `wait` status, when its exit was recorded.
+    pub status: Option<u32>,
+    /// Its run time over its whole life, and its switches over its whole life
+    /// (voluntary, involuntary).
+    pub kernel: (u64, u64, u64),
+}
+
+/// One program that a process was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExecTruth {
+    /// The exec, or the span's start.
+    pub start: Ktime,
+    /// Began before the span, or before tracing.
+    pub started_before: bool,
+    /// The next exec, the process's end or the span's end.
+    pub end: Ktime,
+    /// The arguments; empty for what was not seen to exec.
+    pub argv: Argv,
+    /// The times of the process's threads from `start` to `end`.
+    pub times: Times,
+}
+
+/// One process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProcessTruth {
+    /// Its pid.
+    pub pid: Tgid,
+    /// The process that forked it, an index into [`Truth::processes`], when
+    /// that is among them.
+    pub parent: Option<usize>,
+    /// That process's pid.
+    pub ppid: Option<Tgid>,
+    /// Its last cgroup in the span.
+    pub cgroup: CgroupId,
+    /// It is a kernel thread.
+    pub kthread: bool,
+    /// Its first thread's fork, or the span's start.
+    pub start: Ktime,
+    /// It was forked before the span.
+    pub started_before: bool,
+    /// Its last thread's last switch-out, or the span's end.
+    pub end: Ktime,
+    /// Some thread had not made its last switch-out at the span's end.
+    pub alive: bool,
+    /// Its raw `wait` status, when the exit of its last thread was recorded.
+    pub status: Option<u32>,
+    /// Its threads, indices into [`Truth::tasks`].
+    pub threads: Vec<usize>,
+    /// Where its threads' time went.
+    pub times: Times,
+    /// Parts of them.
+    pub causes: Causes,
+    /// Its threads' voluntary switches in the span.
+    pub voluntary: u64,
+    /// Its threads' involuntary switches in the span.
+    pub involuntary: u64,
+    /// Page faults of the threads that exited, minor and major.
+    pub faults: (u64, u64),
+    /// Its largest resident set, when the exit of its last thread was recorded.
+    pub max_rss: Option<u64>,
+    /// The programs it was, in order. A process that was there before tracing
+    /// begins with the one it then was, without arguments.
+    pub execs: Vec<ExecTruth>,
+}
+
+/// Everything about a run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Truth {
+    /// The span's start.
+    pub start: Ktime,
+    /// The span's end.
+    pub end: Ktime,
+    /// How many CPUs there are.
+    pub cpus: u16,
+    /// The recorded processes, by start, then pid.
+    pub processes: Vec<ProcessTruth>,
+    /// Their threads, by process, then start, then tid.
+    pub tasks: Vec<TaskTruth>,
+    /// How long exactly n of the recorded tasks were on a CPU at once.
+    pub concurrency: Vec<u64>,
+    /// How long CPUs were idle, all together.
+    pub idle: u64,
+    /// How long tasks that are not recorded were on a CPU, all together.
+    pub others: u64,
+    /// COMMAND's raw `wait` status, when it ended in the span.
+    pub status: Option<u32>,
+    /// Execs stamped in the span.
+    pub execs: u64,
+    /// Forks stamped in the span, threads included.
+    pub forks: u64,
+    /// Exits stamped in the span, threads included.
+    pub exits: u64,
+}

@@ -1,0 +1,394 @@
+//! The analysis, held to the truth.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use tr_analyze::model::{self, Analysis};
+use tr_analyze::{analyze, Options};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_sim::inject::{provable, Injected, Provable};
+use tr_sim::recording::Recording;
+use tr_sim::strategy::{self, Case};
+use tr_sim::truth::{Causes, ProcessTruth, Times, Truth};
+
+/// Runs the case through a file and the analysis.
+fn run(case: &Case) -> (Analysis, Truth, Vec<Injected>) {
+    let (mut recording, truth) = Recording::record(&case.config);
+    let done = case.plan.apply(&mut recording);
+    let file = recording.to_file(&case.cut).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    (analyze(&trace, &Options::default()), truth, done)
+}
+
+fn times(times: &model::Times) -> (Times, u64) {
+    let known = Times {
+        on_cpu: times.on_cpu,
+        run_queue: times.run_queue,
+        sleep: times.sleep,
+        blocked: times.blocked,
+    };
+    (known, times.unknown)
+}
+
+fn causes(causes: &model::Causes) -> Causes {
+    Causes {
+        preempted: causes.preempted,
+        io: causes.io,
+        vfork: causes.vfork,
+        stopped: causes.stopped,
+    }
+}
+
+/// The sums that any analysis must get right, whatever the trace.
+fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
+    let span = analysis.end.since(analysis.start);
+    let mut totals = model::Times::default();
+    let mut on_cpu = 0;
+    for thread in &analysis.threads {
+        prop_assert_eq!(
+            thread.times.sum(),
+            thread.end.since(thread.start),
+            "{:?}",
+            thread
+        );
+        prop_assert!(
+            thread.start >= analysis.start && thread.end <= analysis.end,
+            "{:?}",
+            thread
+        );
+        prop_assert!(thread.causes.preempted <= thread.times.run_queue);
+        prop_assert!(thread.causes.io + thread.causes.vfork <= thread.times.blocked);
+        prop_assert!(thread.causes.stopped <= thread.times.sleep);
+        on_cpu += thread.times.on_cpu;
+    }
+    for process in &analysis.processes {
+        let mut sum = model::Times::default();
+        for thread in &process.threads {
+            sum.add(&analysis.threads[thread.0 as usize].times);
+        }
+        prop_assert_eq!(sum, process.times);
+        totals.add(&sum);
+        for exec in &process.execs {
+            prop_assert!(exec.start <= exec.end, "{:?}", exec);
+        }
+    }
+    prop_assert_eq!(totals, analysis.totals.times);
+    let concurrency: u64 = analysis.concurrency.iter().sum();
+    prop_assert_eq!(
+        concurrency + analysis.concurrency_unknown,
+        span,
+        "{:?}",
+        analysis.concurrency
+    );
+    if analysis.concurrency_unknown == 0 {
+        let weighed: u64 = analysis
+            .concurrency
+            .iter()
+            .zip(0..)
+            .map(|(time, n)| time * n)
+            .sum();
+        prop_assert_eq!(weighed, on_cpu);
+    }
+    Ok(())
+}
+
+/// Every number of every process is the truth.
+fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> {
+    prop_assert_eq!(analysis.start, truth.start);
+    prop_assert_eq!(analysis.end, truth.end);
+    prop_assert_eq!(&analysis.quality.violations, &Vec::new());
+    prop_assert!(analysis.quality.lost.is_empty() && analysis.quality.truncated.is_none());
+    let name = |process: &ProcessTruth| format!("{} from {}", process.pid.0, process.start.0);
+    let is: Vec<String> = analysis
+        .processes
+        .iter()
+        .map(|p| format!("{} from {}", p.pid.0, p.start.0))
+        .collect();
+    let was: Vec<String> = truth.processes.iter().map(name).collect();
+    prop_assert_eq!(is, was);
+    for (is, was) in analysis.processes.iter().zip(&truth.processes) {
+        let at = name(was);
+        let undecided: u64 = was
+            .threads
+            .iter()
+            .map(|thread| truth.tasks[*thread].undecided)
+            .sum();
+        let (known, unknown) = times(&is.times);
+        if undecided == 0 {
+            prop_assert_eq!((known, unknown), (was.times, 0), "times of {}", at);
+            prop_assert_eq!(causes(&is.causes), was.causes, "causes of {}", at);
+        } else {
+            prop_assert_eq!(is.times.on_cpu, was.times.on_cpu, "{}", at);
+            prop_assert_eq!(is.times.sum(), was.times.sum(), "{}", at);
+        }
+        prop_assert_eq!(is.end, was.end, "end of {}", at);
+        prop_assert_eq!(is.started_before, was.started_before, "{}", at);
+        prop_assert_eq!(is.alive, was.alive, "whether {} lives", at);
+        if !was.alive {
+            prop_assert_eq!(is.status, was.status, "status of {}", at);
+        }
+        prop_assert_eq!(
+            is.parent.map(|parent| parent.0 as usize),
+            was.parent,
+            "parent of {}",
+            at
+        );
+        if was.ppid.is_some() {
+            prop_assert_eq!(is.ppid, was.ppid, "ppid of {}", at);
+        }
+        prop_assert_eq!(is.cgroup, was.cgroup, "cgroup of {}", at);
+        prop_assert_eq!(is.kthread, was.kthread, "kthread of {}", at);
+        prop_assert_eq!(is.faults, was.faults, "faults of {}", at);
+        prop_assert_eq!(
+            is.max_rss.unwrap_or(0),
+            was.max_rss.unwrap_or(0),
+            "rss of {}",
+            at
+        );
+        prop_assert_eq!(
+            (is.switches.voluntary, is.switches.involuntary),
+            (was.voluntary, was.involuntary),
+            "switches of {}",
+            at
+        );
+        prop_assert_eq!(is.threads.len(), was.threads.len(), "threads of {}", at);
+        let mut left: Vec<_> = was
+            .threads
+            .iter()
+            .map(|thread| &truth.tasks[*thread])
+            .collect();
+        for thread in &is.threads {
+            let is = &analysis.threads[thread.0 as usize];
+            let same = left
+                .iter()
+                .position(|was| was.start == is.start && was.tid == is.tid && was.end == is.end);
+            prop_assert!(
+                same.is_some(),
+                "a thread too many: {:?}\nof {:#?}",
+                is,
+                left
+            );
+            let was = left.remove(same.unwrap());
+            let at = format!("thread {} of {at}", was.tid.0);
+            if was.undecided == 0 {
+                prop_assert_eq!(times(&is.times), (was.times, 0), "times of {}", at);
+                prop_assert_eq!(causes(&is.causes), was.causes, "causes of {}", at);
+            }
+            prop_assert_eq!(is.comm, was.comm, "comm of {}", at);
+            prop_assert_eq!(is.ns_tid, was.ns_tid, "ns_tid of {}", at);
+            prop_assert_eq!(is.migrations, was.migrations, "migrations of {}", at);
+            prop_assert_eq!(
+                is.max_off_cpu.map_or(0, |off| off.length),
+                was.max_off_cpu,
+                "longest off-CPU of {}",
+                at
+            );
+            if !was.alive {
+                prop_assert_eq!(is.status, was.status, "status of {}", at);
+            }
+            if let (Some(kernel), false) = (is.kernel.filter(|kernel| kernel.is_final), was.alive) {
+                prop_assert_eq!(
+                    (kernel.sum_exec_runtime, kernel.nvcsw, kernel.nivcsw),
+                    was.kernel,
+                    "{}",
+                    at
+                );
+            }
+        }
+        check_execs(is, was)?;
+    }
+    prop_assert_eq!(analysis.concurrency_unknown, 0);
+    let mut concurrency = truth.concurrency.clone();
+    while concurrency.len() > 1 && concurrency.last() == Some(&0) {
+        concurrency.pop();
+    }
+    prop_assert_eq!(&analysis.concurrency, &concurrency, "concurrency");
+    prop_assert_eq!(analysis.totals.forks, truth.forks, "forks");
+    prop_assert_eq!(analysis.totals.execs, truth.execs, "execs");
+    prop_assert_eq!(analysis.totals.exits, truth.exits, "exits");
+    Ok(())
+}
+
+/// Those that were seen to begin.
+fn check_execs(is: &model::Process, was: &ProcessTruth) -> Result<(), TestCaseError> {
+    let at = format!("{} from {}", was.pid.0, was.start.0);
+    let is: Vec<_> = is
+        .execs
+        .iter()
+        .filter(|exec| !exec.argv.bytes.is_empty() && !exec.filename.is_empty())
+        .collect();
+    let was: Vec<_> = was
+        .execs
+        .iter()
+        .filter(|exec| !exec.argv.bytes.is_empty())
+        .collect();
+    let short = |argv: &tr_format::event::Argv| String::from_utf8_lossy(&argv.bytes).into_owned();
+    prop_assert_eq!(
+        is.len(),
+        was.len(),
+        "execs of {}: {:#?} and {:#?}",
+        at,
+        is,
+        was
+    );
+    for (is, was) in is.iter().zip(was) {
+        prop_assert_eq!(short(&is.argv), short(&was.argv), "of {}", at);
+        prop_assert_eq!(
+            (is.start, is.end),
+            (was.start, was.end),
+            "program of {}",
+            at
+        );
+        if is.times.unknown == 0 {
+            prop_assert_eq!(
+                times(&is.times).0,
+                was.times,
+                "times of a program of {}",
+                at
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Known ≤ truth ≤ known + unknown, for every sum.
+fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> {
+    let bounds = |is: &model::Times, was: &Times, undecided: u64, what: &str| {
+        for (name, is, was, slack) in [
+            ("on_cpu", is.on_cpu, was.on_cpu, 0),
+            ("run_queue", is.run_queue, was.run_queue, undecided),
+            ("sleep", is.sleep, was.sleep, undecided),
+            ("blocked", is.blocked, was.blocked, undecided),
+        ] {
+            let unknown = analysis_unknown(what, analysis);
+            prop_assert!(
+                is <= was + slack,
+                "{} of {}: {} known, but it was {} ({} unknown)",
+                name,
+                what,
+                is,
+                was,
+                unknown
+            );
+        }
+        Ok(())
+    };
+    // Processes that can be told apart.
+    let mut count: HashMap<_, u32> = HashMap::new();
+    for process in &truth.processes {
+        *count.entry(process.pid).or_default() += 1;
+    }
+    for is in &analysis.processes {
+        let Some(was) = truth
+            .processes
+            .iter()
+            .find(|was| was.pid == is.pid && count[&was.pid] == 1)
+        else {
+            continue;
+        };
+        let undecided: u64 = was
+            .threads
+            .iter()
+            .map(|thread| truth.tasks[*thread].undecided)
+            .sum();
+        let what = format!("process {} from {}", was.pid.0, was.start.0);
+        bounds(&is.times, &was.times, undecided, &what)?;
+        for (name, is_known, was) in [
+            ("on_cpu", is.times.on_cpu, was.times.on_cpu),
+            ("run_queue", is.times.run_queue, was.times.run_queue),
+            ("sleep", is.times.sleep, was.times.sleep),
+            ("blocked", is.times.blocked, was.times.blocked),
+        ] {
+            prop_assert!(
+                was <= is_known + is.times.unknown + undecided,
+                "{} of {}: {} known and {} unknown, but it was {}",
+                name,
+                what,
+                is_known,
+                is.times.unknown,
+                was
+            );
+        }
+        prop_assert!(
+            is.switches.voluntary <= truth_switches(truth, is, true),
+            "voluntary switches of {}",
+            what
+        );
+    }
+    for (n, time) in analysis.concurrency.iter().enumerate() {
+        let was = truth.concurrency.get(n).copied().unwrap_or(0);
+        prop_assert!(
+            *time <= was,
+            "{} tasks at once for {}, but it was {}",
+            n,
+            time,
+            was
+        );
+        prop_assert!(
+            was <= time + analysis.concurrency_unknown,
+            "{} tasks at once",
+            n
+        );
+    }
+    Ok(())
+}
+
+fn truth_switches(truth: &Truth, is: &model::Process, _: bool) -> u64 {
+    truth
+        .processes
+        .iter()
+        .filter(|was| was.pid == is.pid)
+        .map(|was| was.voluntary + was.involuntary)
+        .sum()
+}
+
+fn analysis_unknown(_: &str, analysis: &Analysis) -> u64 {
+    analysis.totals.times.unknown
+}
+
+fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
+    TestCaseError::fail(format!("{error}\n{}", case.draw(400)))
+}
+
+proptest! {
+    #![proptest_config(strategy::cases(300))]
+
+    /// No loss: every number of every process, for any lateness, inversions and
+    /// order of the blocks.
+    #[test]
+    fn without_loss_every_number_is_the_truth(case in strategy::lossless(3_000_000)) {
+        let (analysis, truth, done) = run(&case);
+        prop_assert_eq!(provable(&done), Provable::Exact);
+        check_exact(&analysis, &truth).and_then(|()| check_sums(&analysis)).map_err(|error| explain(&case, error))?;
+    }
+
+    /// Lost spans: known ≤ truth ≤ known + unknown.
+    #[test]
+    fn with_loss_the_truth_is_within_the_bounds(case in strategy::lossy(3_000_000)) {
+        let (analysis, truth, _) = run(&case);
+        check_sums(&analysis).and_then(|()| check_bounds(&analysis, &truth)).map_err(|error| explain(&case, error))?;
+    }
+
+    /// A file that ends early.
+    #[test]
+    fn a_cut_off_file_is_right_up_to_its_end(case in strategy::cut_off(3_000_000)) {
+        let (analysis, _, done) = run(&case);
+        let Some(Injected::CutOff { end, .. }) = done.first() else { return Ok(()) };
+        prop_assert_eq!(analysis.end, *end);
+        // The truth of a run that really ended there.
+        let mut config = case.config.clone();
+        config.duration = end.0 - analysis.start.0;
+        config.tail = case.config.duration + case.config.tail - config.duration;
+        let (_, truth) = Recording::record(&config);
+        check_sums(&analysis).and_then(|()| check_bounds(&analysis, &truth)).map_err(|error| explain(&case, error))?;
+    }
+
+    /// Everything at once: nothing panics, and the sums add up.
+    #[test]
+    fn the_sums_are_right_whatever_happens(case in strategy::anything(3_000_000)) {
+        let (analysis, _, _) = run(&case);
+        check_sums(&analysis).map_err(|error| explain(&case, error))?;
+    }
+}

@@ -1,0 +1,167 @@
+//! The injectors do what they say and nothing else; blocks hold what the rings
+//! hold.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
+
+use std::collections::HashMap;
+
+use proptest::prelude::*;
+use tr_format::event::{LifeKind, Stream};
+use tr_sim::blocks::{Events, Order};
+use tr_sim::inject::{provable, Injected, Plan, Provable};
+use tr_sim::recording::{Recording, Written};
+use tr_sim::strategy::{self, Case};
+
+/// The events of each ring, sorted by stamp; of equal stamps in ring order.
+fn sorted(recording: &Recording) -> Vec<String> {
+    let mut all = Vec::new();
+    for (cpu, ring) in recording.cpus.iter().enumerate() {
+        let mut ring: Vec<_> = ring.iter().map(|written| written.event).collect();
+        ring.sort_by_key(|event| event.time);
+        all.extend(ring.iter().map(|event| format!("{cpu} {event:?}")));
+    }
+    for ring in [&recording.life, &recording.recorder] {
+        let mut ring: Vec<_> = ring.iter().map(|written| written.event.clone()).collect();
+        ring.sort_by_key(|event| event.time);
+        all.extend(ring.iter().map(|event| format!("{event:?}")));
+    }
+    all
+}
+
+fn written_in_order<E>(ring: &[Written<E>]) -> bool {
+    ring.windows(2).all(|pair| pair[0].at <= pair[1].at)
+}
+
+fn check_order(recording: &Recording) -> Result<(), TestCaseError> {
+    for ring in &recording.cpus {
+        prop_assert!(written_in_order(ring));
+    }
+    prop_assert!(written_in_order(&recording.life));
+    prop_assert!(written_in_order(&recording.recorder));
+    Ok(())
+}
+
+/// Blocks, put together again, are the rings; each progress stands behind what
+/// it promises.
+fn check_blocks(recording: &Recording, case: &Case) -> Result<(), TestCaseError> {
+    let blocks = recording.blocks(&case.cut);
+    let mut cpus = vec![Vec::new(); recording.cpus.len()];
+    let (mut life, mut recorder) = (Vec::new(), Vec::new());
+    let mut seqs: HashMap<Stream, u32> = HashMap::new();
+    for block in &blocks {
+        let seq = seqs.entry(block.stream).or_default();
+        prop_assert_eq!(block.seq, *seq);
+        *seq += 1;
+        match (&block.events, block.stream) {
+            (Events::Sched(events), Stream::Cpu(cpu)) => {
+                prop_assert!(!events.is_empty() && events.len() <= case.cut.largest as usize);
+                cpus[usize::from(cpu.0)].extend(events.iter().copied());
+            }
+            (Events::Life(events), Stream::Lifecycle) => {
+                prop_assert!(!events.is_empty() && events.len() <= case.cut.largest as usize);
+                life.extend(events.iter().cloned());
+            }
+            (Events::Life(events), Stream::Recorder) => {
+                for event in events {
+                    if event.kind == LifeKind::Progress && case.cut.order == Order::Written {
+                        // As many as were written before it.
+                        for (ring, got) in recording.cpus.iter().zip(&cpus) {
+                            let due = ring.partition_point(|written| written.at < event.time.0);
+                            prop_assert!(got.len() >= due);
+                        }
+                        let due = recording
+                            .life
+                            .partition_point(|written| written.at < event.time.0);
+                        prop_assert!(life.len() >= due);
+                    }
+                }
+                recorder.extend(events.iter().cloned());
+            }
+            _ => prop_assert!(false, "{:?}", block),
+        }
+    }
+    for (ring, got) in recording.cpus.iter().zip(&cpus) {
+        prop_assert!(ring.iter().map(|written| &written.event).eq(got));
+    }
+    prop_assert!(recording
+        .life
+        .iter()
+        .map(|written| &written.event)
+        .eq(&life));
+    prop_assert!(recording
+        .recorder
+        .iter()
+        .map(|written| &written.event)
+        .eq(&recorder));
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(strategy::cases(150))]
+
+    #[test]
+    fn disorder_moves_events_and_nothing_else(case in strategy::lossless(4_000_000)) {
+        let (before, _) = Recording::record(&case.config);
+        let mut after = before.clone();
+        let done = case.plan.apply(&mut after);
+        check_order(&after)?;
+        prop_assert_eq!(provable(&done), Provable::Exact);
+        prop_assert_eq!(sorted(&before), sorted(&after));
+        if case.plan == (Plan { seed: case.plan.seed, ..Plan::default() }) {
+            prop_assert_eq!(&before, &after);
+        }
+        check_blocks(&after, &case)?;
+    }
+
+    #[test]
+    fn losses_are_told_in_full(case in strategy::lossy(4_000_000)) {
+        let (before, _) = Recording::record(&case.config);
+        let mut after = before.clone();
+        let done = case.plan.apply(&mut after);
+        check_order(&after)?;
+        let lost: u64 = done.iter().map(|what| match what { Injected::Lost { count, .. } => *count, _ => 0 }).sum();
+        let losses = done.iter().filter(|what| matches!(what, Injected::Lost { .. })).count();
+        prop_assert_eq!(after.len() + lost as usize, before.len() + losses);
+        let mut told = 0;
+        for written in &after.recorder {
+            let LifeKind::Lost(lost) = &written.event.kind else { continue };
+            told += 1;
+            let (since, until) = (written.event.time, lost.until);
+            let inside = |time| time > since && time < until;
+            match lost.stream {
+                Stream::Cpu(cpu) => {
+                    let ring = &after.cpus[usize::from(cpu.0)];
+                    prop_assert!(!ring.iter().any(|written| inside(written.event.time)));
+                }
+                _ => prop_assert!(!after.life.iter().any(|written| inside(written.event.time))),
+            }
+        }
+        prop_assert_eq!(told, losses);
+        check_blocks(&after, &case)?;
+    }
+
+    #[test]
+    fn a_cut_off_file_has_what_its_progress_promises(case in strategy::cut_off(4_000_000)) {
+        let (before, _) = Recording::record(&case.config);
+        let mut after = before.clone();
+        let done = case.plan.apply(&mut after);
+        prop_assert!(after.summary.is_none());
+        prop_assert!(provable(&done) == Provable::Bounds);
+        if let Some(progress) = after.last_progress() {
+            for (was, is) in before.cpus.iter().zip(&after.cpus) {
+                let due = was.partition_point(|written| written.at < progress.0);
+                prop_assert!(is.len() >= due);
+                prop_assert_eq!(&was[..is.len()], &is[..]);
+            }
+        }
+        check_blocks(&after, &case)?;
+    }
+
+    #[test]
+    fn everything_together_stays_in_order(case in strategy::anything(4_000_000)) {
+        let (mut recording, _) = Recording::record(&case.config);
+        case.plan.apply(&mut recording);
+        check_order(&recording)?;
+        check_blocks(&recording, &case)?;
+        prop_assert!(!case.draw(50).is_empty());
+    }
+}

@@ -1,0 +1,285 @@
+//! `tr dump`: every event of a trace, in order.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use serde_json::{json, Map, Value};
+use tr_analyze::order::{self, Event};
+use tr_format::event::{Argv, LifeKind, SchedKind, Stream};
+use tr_format::frame::stream_number;
+
+use crate::open;
+
+/// Print the events of a recording, in the order of their times
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// text, or one JSON object a line
+    #[arg(long, value_enum, default_value_t = FormatArg::Text)]
+    format: FormatArg,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    Text,
+    Ndjson,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    let zero = trace.meta().start.0;
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut merge = order::merge(&trace);
+    while let Some(event) = merge.next_event() {
+        let time = i128::from(event.time().0) - i128::from(zero);
+        let (cpu, kind, fields) = parts(&event);
+        let written = match args.format {
+            FormatArg::Text => text(&mut out, time, cpu, kind, &fields),
+            FormatArg::Ndjson => {
+                let mut object = Map::new();
+                object.insert(
+                    "t".into(),
+                    i64::try_from(time).map_or(Value::Null, Value::from),
+                );
+                object.insert("cpu".into(), json!(cpu));
+                object.insert("kind".into(), json!(kind));
+                object.extend(fields);
+                writeln!(out, "{}", Value::Object(object))
+            }
+        };
+        match written {
+            Ok(()) => {}
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                return ExitCode::SUCCESS
+            }
+            Err(error) => {
+                eprintln!("tr: cannot write to standard output: {error}");
+                return ExitCode::FAILURE;
+            }
+        }
+    }
+    for error in &merge.source().unreadable {
+        eprintln!("tr: {error}");
+    }
+    match out.flush() {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
+}
+
+fn text(
+    out: &mut impl Write,
+    time: i128,
+    cpu: Option<u16>,
+    kind: &str,
+    fields: &Map<String, Value>,
+) -> std::io::Result<()> {
+    let cpu = cpu.map_or("  -".to_owned(), |cpu| format!("{cpu:3}"));
+    let sign = if time < 0 { "-" } else { "" };
+    let time = time.unsigned_abs();
+    let stamp = format!("{sign}{}.{:09}", time / 1_000_000_000, time % 1_000_000_000);
+    write!(out, "{stamp:>16} {cpu} {kind:<11}")?;
+    for (name, value) in fields {
+        match value {
+            Value::String(text) => {
+                write!(out, " {name}={}", tr_report::escape::text(text.as_bytes()))?
+            }
+            value => write!(
+                out,
+                " {name}={}",
+                tr_report::escape::text(value.to_string().as_bytes())
+            )?,
+        }
+    }
+    writeln!(out)
+}
+
+fn bytes(bytes: &[u8]) -> Value {
+    Value::from(String::from_utf8_lossy(bytes).into_owned())
+}
+
+fn argv(argv: &Argv) -> Value {
+    match argv.full_len {
+        None => Value::Null,
+        Some(_) => argv.args().map(bytes).collect(),
+    }
+}
+
+fn fields<const N: usize>(list: [(&str, Value); N]) -> Map<String, Value> {
+    list.into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+fn parts(event: &Event) -> (Option<u16>, &'static str, Map<String, Value>) {
+    match event {
+        Event::Sched(cpu, event) => match event.kind {
+            SchedKind::Switch {
+                prev,
+                next,
+                prev_state,
+                preempt,
+                iowait,
+            } => {
+                let list = [
+                    ("prev", json!(prev.0)),
+                    ("next", json!(next.0)),
+                    ("prev_state", json!(prev_state)),
+                    ("preempt", json!(preempt)),
+                    ("iowait", json!(iowait)),
+                ];
+                (Some(cpu.0), "switch", fields(list))
+            }
+            SchedKind::Waking {
+                waker,
+                wakee,
+                irq,
+                new,
+                vfork,
+            } => {
+                let list = [
+                    ("waker", json!(waker.0)),
+                    ("wakee", json!(wakee.0)),
+                    ("irq", json!(irq)),
+                    ("vfork", json!(vfork)),
+                ];
+                (
+                    Some(cpu.0),
+                    if new { "wakeup_new" } else { "waking" },
+                    fields(list),
+                )
+            }
+        },
+        Event::Life(event) => {
+            let (kind, fields) = life(&event.kind);
+            (event.cpu.map(|cpu| cpu.0), kind, fields)
+        }
+    }
+}
+
+fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
+    match kind {
+        LifeKind::Fork(e) => (
+            "fork",
+            fields([
+                ("parent_tid", json!(e.parent_tid.0)),
+                ("parent_tgid", json!(e.parent_tgid.0)),
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("start_time", json!(e.start_time.0)),
+                ("ns_tid", json!(e.ns_tid.0)),
+                ("cgroup", json!(e.cgroup.0)),
+                ("comm", bytes(e.comm.bytes())),
+            ]),
+        ),
+        LifeKind::Exec(e) => (
+            "exec",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("old_tid", json!(e.old_tid.0)),
+                ("cgroup", json!(e.cgroup.0)),
+                ("comm", bytes(e.comm.bytes())),
+                ("filename", bytes(&e.filename)),
+                ("argv", argv(&e.argv)),
+                ("argv_truncated", json!(e.argv.truncated())),
+            ]),
+        ),
+        LifeKind::Exit(e) => (
+            "exit",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("status", json!(e.status)),
+                ("group_dead", json!(e.group_dead)),
+                ("group_status", json!(e.group_status)),
+                ("utime", json!(e.utime)),
+                ("stime", json!(e.stime)),
+                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+                ("nvcsw", json!(e.nvcsw)),
+                ("nivcsw", json!(e.nivcsw)),
+                ("min_flt", json!(e.min_flt)),
+                ("maj_flt", json!(e.maj_flt)),
+                ("max_rss", json!(e.max_rss)),
+                ("read_bytes", json!(e.read_bytes)),
+                ("write_bytes", json!(e.write_bytes)),
+            ]),
+        ),
+        LifeKind::Final(e) => (
+            "final",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+                ("nvcsw", json!(e.nvcsw)),
+                ("nivcsw", json!(e.nivcsw)),
+            ]),
+        ),
+        LifeKind::Rename(e) => (
+            "rename",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("comm", bytes(e.comm.bytes())),
+            ]),
+        ),
+        LifeKind::CgroupPath(e) => (
+            "cgroup_path",
+            fields([("id", json!(e.id.0)), ("path", bytes(&e.path))]),
+        ),
+        LifeKind::CgroupMove(e) => (
+            "cgroup_move",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("cgroup", json!(e.cgroup.0)),
+            ]),
+        ),
+        LifeKind::Snapshot(e) => (
+            "snapshot",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("parent_tgid", json!(e.parent_tgid.0)),
+                ("start_time", json!(e.start_time.0)),
+                ("ns_tid", json!(e.ns_tid.0)),
+                ("cgroup", json!(e.cgroup.0)),
+                ("comm", bytes(e.comm.bytes())),
+                ("argv", argv(&e.argv)),
+                ("state", json!(e.state)),
+                ("on_cpu", json!(e.on_cpu)),
+                ("kthread", json!(e.kthread)),
+                ("followed", json!(e.followed)),
+                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+            ]),
+        ),
+        LifeKind::Lost(e) => (
+            "lost",
+            fields([
+                (
+                    "stream",
+                    match e.stream {
+                        Stream::Cpu(cpu) => json!(cpu.0),
+                        other => json!(stream_number(other)),
+                    },
+                ),
+                ("count", json!(e.count)),
+                ("until", json!(e.until.0)),
+                ("cause", json!(format!("{:?}", e.cause))),
+            ]),
+        ),
+        LifeKind::Clock(e) => (
+            "clock",
+            fields([("boot", json!(e.boot)), ("real", json!(e.real))]),
+        ),
+        LifeKind::Progress => ("progress", Map::new()),
+        LifeKind::Mark(e) => ("mark", fields([("name", bytes(&e.name))])),
+    }
+}

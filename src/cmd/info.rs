@@ -1,0 +1,189 @@
+//! `tr info`: what a trace holds.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use serde_json::json;
+use tr_analyze::Options;
+use tr_format::reader::End;
+use tr_report::{escape, units};
+
+use crate::open;
+
+/// Say what a recording holds
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// text or json
+    #[arg(long, default_value = "text", value_parser = ["text", "json"])]
+    format: String,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    let analysis = tr_analyze::analyze(&trace, &Options::default());
+    let meta = trace.meta();
+    let events: u64 = analysis.events.iter().map(|(_, n)| n).sum();
+    let bytes = trace.bytes();
+    let cost = analysis.summary.as_ref().map(|summary| summary.cost);
+    let mut lost = std::collections::BTreeMap::<String, u64>::new();
+    for span in &analysis.quality.lost {
+        let stream = match span.stream {
+            tr_format::event::Stream::Cpu(cpu) => format!("cpu{}", cpu.0),
+            _ => "lifecycle".into(),
+        };
+        *lost.entry(stream).or_default() += span.count.unwrap_or(0);
+    }
+    let command: Vec<String> = meta
+        .command
+        .iter()
+        .map(|arg| String::from_utf8_lossy(arg).into_owned())
+        .collect();
+    let per_event = if events > 0 {
+        bytes as f64 / events as f64
+    } else {
+        0.0
+    };
+    if args.format == "json" {
+        let by_kind: serde_json::Map<String, serde_json::Value> = analysis
+            .events
+            .iter()
+            .map(|(name, n)| ((*name).to_owned(), json!(n)))
+            .collect();
+        let document = json!({
+            "schema": "tr.info/1",
+            "format_version": format!("{}.{}", tr_format::frame::MAJOR, tr_format::frame::MINOR),
+            "tool_version": meta.tool_version,
+            "host": meta.host,
+            "kernel": meta.kernel,
+            "machine": meta.machine,
+            "command": command,
+            "start_unix_ns": meta.start_clock.real,
+            "duration_ns": analysis.end.since(analysis.start),
+            "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+            "events": events,
+            "events_by_kind": by_kind,
+            "bytes": bytes,
+            "bytes_per_event": per_event,
+            "frames": trace.frames().len(),
+            "lost_events": lost,
+            "largest_inversion_ns": analysis.quality.largest_inversion,
+            "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
+            "truncated": *trace.end() != End::Complete,
+            "cost": cost.map(|cost| json!({
+                "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
+            })),
+            "missing": meta.missing,
+            "ci": meta.ci.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
+        });
+        return open::print(format!("{document:#}\n").as_bytes());
+    }
+    let safe = |text: &str| escape::text(text.as_bytes());
+    let mut out = String::new();
+    let mut say = |name: &str, value: String| out.push_str(&format!("{name:<20}{value}\n"));
+    say(
+        "format",
+        format!(
+            "{}.{}, written by tr {}",
+            tr_format::frame::MAJOR,
+            tr_format::frame::MINOR,
+            safe(&meta.tool_version)
+        ),
+    );
+    say(
+        "host",
+        format!(
+            "{}, {} {}",
+            safe(&meta.host),
+            safe(&meta.kernel),
+            safe(&meta.machine)
+        ),
+    );
+    say(
+        "command",
+        match command.is_empty() {
+            true => format!("none ({:?})", meta.scope),
+            false => escape::command(meta.command.iter().map(Vec::as_slice)),
+        },
+    );
+    say("recorded", units::date(meta.start_clock.real));
+    say("duration", units::time(analysis.end.since(analysis.start)));
+    say("CPUs", meta.cpus.len().to_string());
+    say("events", units::count(events));
+    for (name, count) in analysis.events.iter().filter(|(_, n)| *n > 0) {
+        say("", format!("{name:<12}{:>14}", units::count(*count)));
+    }
+    say(
+        "size",
+        format!(
+            "{} bytes, {per_event:.2} an event, {} frames",
+            units::count(bytes),
+            trace.frames().len()
+        ),
+    );
+    say(
+        "end",
+        match trace.end() {
+            End::Complete => "complete".into(),
+            End::Truncated { frame, offset, why } => {
+                format!("cut short at frame {frame}, byte {offset}: {why}")
+            }
+        },
+    );
+    say(
+        "lost",
+        match lost.is_empty() {
+            true => "none".into(),
+            false => lost
+                .iter()
+                .map(|(stream, n)| format!("{} on {stream}", units::count(*n)))
+                .collect::<Vec<_>>()
+                .join(", "),
+        },
+    );
+    say(
+        "largest inversion",
+        units::time(analysis.quality.largest_inversion),
+    );
+    let violations: Vec<String> = analysis
+        .quality
+        .violations
+        .iter()
+        .map(|(what, n)| format!("{n} × {what}"))
+        .collect();
+    say(
+        "contradictions",
+        if violations.is_empty() {
+            "none".into()
+        } else {
+            violations.join(", ")
+        },
+    );
+    if let Some(cost) = cost {
+        let bpf = cost.bpf_ns.map_or(
+            "not counted (kernel.bpf_stats_enabled is off)".into(),
+            units::time,
+        );
+        say(
+            "tracing cost",
+            format!(
+                "recorder {} of CPU, BPF programs {bpf}, start {}",
+                units::time(cost.recorder_ns),
+                units::time(cost.setup_ns)
+            ),
+        );
+    }
+    for missing in &meta.missing {
+        say("not recorded", safe(missing));
+    }
+    for (name, value) in &meta.ci {
+        say(&safe(name), safe(value));
+    }
+    open::print(out.as_bytes())
+}

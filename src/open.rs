@@ -1,0 +1,54 @@
+//! Opens the trace that a command names.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::ExitCode;
+
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_format::Error;
+
+/// The exit status for a file that cannot be read at all.
+pub const UNREADABLE: u8 = 2;
+
+/// Opens FILE; `-` is standard input, as is anything that is no regular file
+/// read front to back.
+///
+/// # Errors
+/// As [`Trace::open`].
+pub fn trace(path: &Path) -> Result<Trace, Error> {
+    let source = if path.as_os_str() == "-" {
+        Source::read(std::io::stdin().lock())?
+    } else {
+        let file = File::open(path)?;
+        if file.metadata()?.is_file() {
+            Source::file(file)?
+        } else {
+            Source::read(file)?
+        }
+    };
+    Trace::open(source)
+}
+
+/// Says why FILE cannot be read.
+pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
+    eprintln!(
+        "tr: {}: {error}",
+        tr_report::escape::text(path.as_os_str().as_encoded_bytes())
+    );
+    ExitCode::from(UNREADABLE)
+}
+
+/// Writes to standard output. A reader that has had enough is no error.
+pub fn print(bytes: &[u8]) -> ExitCode {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    match out.write_all(bytes).and_then(|()| out.flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tr: cannot write to standard output: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

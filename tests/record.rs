@@ -1,0 +1,502 @@
+//! Real programs, really recorded. Where this machine does not let us trace,
+//! these tests are reported as ignored, with the reason.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::Value;
+
+const TR: &str = env!("CARGO_BIN_EXE_tr");
+
+fn main() {
+    let mut args = Arguments::from_args();
+    // Their times would disturb each other.
+    args.test_threads = Some(1);
+    let reason = why_not();
+    let trial = |name: &'static str, test: fn() -> Result<(), Failed>| {
+        let name = match &reason {
+            Some(reason) => format!("{name} (skipped: {reason})"),
+            None => name.to_owned(),
+        };
+        Trial::test(name, test).with_ignored_flag(reason.is_some())
+    };
+    let trials = vec![
+        trial("exit_statuses_are_the_commands_own", exit_statuses),
+        trial("streams_are_the_commands_own", streams),
+        trial("every_short_process_is_recorded", short_processes),
+        trial("sleeping_and_spinning_is_told_apart", sleep_spin),
+        trial("two_spinners_share_a_cpu", spinners),
+        trial("a_vfork_parent_is_blocked_by_vfork", vfork_exec),
+        trial("exec_from_a_second_thread", thread_exec),
+        trial("the_leader_exits_first", leader_first),
+        trial("a_daemon_keeps_its_place_in_the_tree", daemon),
+        trial("reused_pids_are_different_processes", reuse),
+        trial("the_kernel_agrees_on_cpu_time_and_switches", kernel_figures),
+        trial("strace_sees_the_same_execs_and_exits", strace),
+        trial(
+            "kill_9_leaves_a_readable_file_and_an_unharmed_command",
+            kill_9,
+        ),
+        trial("signals_reach_the_command", signals),
+        trial("without_rights_best_effort_runs_the_command", best_effort),
+    ];
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// Why tracing is not possible here, if so: what `tr` itself says.
+fn why_not() -> Option<String> {
+    let out = record(&scratch("probe"), &["true"]).ok()?;
+    if out.status.code() != Some(125) {
+        return None;
+    }
+    Some(
+        String::from_utf8_lossy(&out.stderr)
+            .lines()
+            .next()
+            .unwrap_or("tr failed")
+            .to_owned(),
+    )
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("record");
+    std::fs::create_dir_all(&dir).expect("a scratch directory");
+    dir.join(name)
+}
+
+fn record(trace: &Path, command: &[&str]) -> std::io::Result<Output> {
+    Command::new(TR)
+        .arg("record")
+        .arg("-o")
+        .arg(trace)
+        .arg("--")
+        .args(command)
+        .output()
+}
+
+fn analyze(trace: &Path) -> Result<Value, Failed> {
+    let out = Command::new(TR)
+        .arg("analyze")
+        .arg(trace)
+        .args(["--format", "json"])
+        .output()?;
+    if !out.status.success() {
+        return Err(String::from_utf8_lossy(&out.stderr).into_owned().into());
+    }
+    let analysis: Value = serde_json::from_slice(&out.stdout)?;
+    let schema: Value =
+        serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
+    jsonschema::validate(&schema, &analysis).map_err(|e| e.to_string())?;
+    // For every process the five times are its threads' lifetimes.
+    for process in list(&analysis, "processes") {
+        let sum: u64 = [
+            "on_cpu_ns",
+            "run_queue_ns",
+            "sleep_ns",
+            "blocked_ns",
+            "unknown_ns",
+        ]
+        .iter()
+        .map(|name| int(process, name))
+        .sum();
+        ensure(sum == int(process, "lifetime_ns"), || {
+            format!("times do not add up: {process}")
+        })?;
+    }
+    Ok(analysis)
+}
+
+/// Records a command that must succeed, and analyzes it.
+fn run(name: &str, command: &[&str]) -> Result<Value, Failed> {
+    let trace = scratch(name);
+    let out = record(&trace, command)?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    ensure(said.contains("none lost"), || said.clone())?;
+    analyze(&trace)
+}
+
+/// Compiles a program of fixtures/programs.
+fn program(name: &str) -> Result<String, Failed> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/programs/{name}.c"));
+    let binary = scratch(name);
+    let done = Command::new("gcc")
+        .args(["-O1", "-pthread", "-w", "-o"])
+        .arg(&binary)
+        .arg(&source)
+        .status()?;
+    ensure(done.success(), || format!("gcc {name}"))?;
+    Ok(binary.to_string_lossy().into_owned())
+}
+
+fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
+    if good {
+        Ok(())
+    } else {
+        Err(what().into())
+    }
+}
+
+fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn int(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or(u64::MAX)
+}
+
+fn root(analysis: &Value) -> &Value {
+    &analysis["processes"][0]
+}
+
+fn near(is: u64, want: u64, slack: u64, what: &str) -> Result<(), Failed> {
+    ensure(is.abs_diff(want) <= slack, || {
+        format!("{what}: {is} ns, expected {want} ± {slack} ns")
+    })
+}
+
+const MS: u64 = 1_000_000;
+
+fn exit_statuses() -> Result<(), Failed> {
+    for (command, code) in [
+        (&["sh", "-c", "exit 0"][..], 0),
+        (&["sh", "-c", "exit 3"], 3),
+        (&["sh", "-c", "kill -9 $$"], 137),
+        (&["/nonexistent"], 127),
+        (&["/etc/passwd"], 126),
+    ] {
+        let out = record(&scratch("status"), command)?;
+        ensure(out.status.code() == Some(code), || {
+            format!("{command:?}: {:?}", out.status)
+        })?;
+    }
+    let out = record(
+        Path::new("/nonexistent/trace.bin"),
+        &["touch", "/tmp/must-not-be"],
+    )?;
+    ensure(out.status.code() == Some(125), || {
+        format!("unwritable output: {:?}", out.status)
+    })
+}
+
+fn streams() -> Result<(), Failed> {
+    let out = Command::new(TR)
+        .args(["record", "-q", "-o", "-", "--", "sh", "-c", "cat >&2"])
+        .stdin(std::fs::File::open("/etc/hostname")?)
+        .output()?;
+    ensure(out.stderr == std::fs::read("/etc/hostname")?, || {
+        format!("{:?}", out.stderr)
+    })?;
+    let mut analyze = Command::new(TR)
+        .args(["analyze", "-", "--format", "json"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    std::io::Write::write_all(&mut analyze.stdin.take().ok_or("no stdin")?, &out.stdout)?;
+    let analysis: Value = serde_json::from_slice(&analyze.wait_with_output()?.stdout)?;
+    ensure(int(&analysis["totals"], "execs") == 2, || {
+        format!("{}", analysis["totals"])
+    })
+}
+
+fn short_processes() -> Result<(), Failed> {
+    let script = "i=0; while [ $i -lt 12000 ]; do /bin/true; i=$((i+1)); done";
+    let analysis = run("short", &["sh", "-c", script])?;
+    let trues = list(&analysis, "processes")
+        .iter()
+        .flat_map(|process| list(process, "execs"))
+        .filter(|exec| {
+            exec["argv"] == serde_json::json!(["/bin/true"]) && exec["argv_truncated"] == false
+        })
+        .count();
+    ensure(trues == 12_000, || format!("{trues} execs of true"))?;
+    ensure(int(&analysis["totals"], "exits") == 12_001, || {
+        format!("{}", analysis["totals"])
+    })
+}
+
+fn sleep_spin() -> Result<(), Failed> {
+    let analysis = run("sleep_spin.bin", &[&program("sleep_spin")?])?;
+    near(
+        int(root(&analysis), "sleep_ns"),
+        1500 * MS,
+        15 * MS,
+        "sleep",
+    )?;
+    near(
+        int(root(&analysis), "on_cpu_ns"),
+        1000 * MS,
+        10 * MS,
+        "on-CPU",
+    )
+}
+
+fn spinners() -> Result<(), Failed> {
+    let analysis = run("spinners.bin", &[&program("spinners")?])?;
+    for process in list(&analysis, "processes").iter().skip(1) {
+        near(int(process, "on_cpu_ns"), 500 * MS, 10 * MS, "on-CPU")?;
+        let (wait, wall) = (int(process, "run_queue_ns"), int(process, "wall_ns"));
+        ensure(wait * 100 >= wall * 35 && wait * 100 <= wall * 70, || {
+            format!("waited {wait} of {wall} ns")
+        })?;
+    }
+    ensure(list(&analysis, "processes").len() == 3, || {
+        "three processes".into()
+    })
+}
+
+fn vfork_exec() -> Result<(), Failed> {
+    let analysis = run("vfork.bin", &[&program("vfork_exec")?])?;
+    let (parent, child) = (root(&analysis), &analysis["processes"][1]);
+    near(
+        int(parent, "vfork_ns"),
+        100 * MS,
+        10 * MS,
+        "blocked by vfork",
+    )?;
+    near(
+        int(child, "sleep_ns"),
+        100 * MS,
+        10 * MS,
+        "the child's sleep",
+    )?;
+    ensure(
+        child["execs"][0]["argv"] == serde_json::json!(["true", "by-vfork"]),
+        || child.to_string(),
+    )?;
+    ensure(child["ppid"] == parent["pid"], || child.to_string())
+}
+
+fn thread_exec() -> Result<(), Failed> {
+    let trace = scratch("thread_exec.bin");
+    let out = record(&trace, &[&program("thread_exec")?])?;
+    ensure(out.status.code() == Some(7), || format!("{:?}", out.status))?;
+    let analysis = analyze(&trace)?;
+    let process = root(&analysis);
+    ensure(process["exit"]["code"] == 7, || process.to_string())?;
+    ensure(list(process, "execs").len() == 2, || process.to_string())?;
+    ensure(process["execs"][1]["argv"][0] == "sh", || {
+        process.to_string()
+    })?;
+    ensure(int(process, "threads") == 2, || process.to_string())?;
+    let second = &process["execs"][1];
+    near(
+        int(second, "end_ns") - int(second, "start_ns"),
+        105 * MS,
+        30 * MS,
+        "the second program",
+    )
+}
+
+fn leader_first() -> Result<(), Failed> {
+    let trace = scratch("leader.bin");
+    let out = record(&trace, &[&program("leader_first")?])?;
+    ensure(out.status.code() == Some(5), || format!("{:?}", out.status))?;
+    let analysis = analyze(&trace)?;
+    let process = root(&analysis);
+    ensure(process["exit"]["code"] == 5, || process.to_string())?;
+    near(
+        int(process, "wall_ns"),
+        202 * MS,
+        30 * MS,
+        "wall time, leader and thread",
+    )
+}
+
+fn daemon() -> Result<(), Failed> {
+    let analysis = run("daemon.bin", &[&program("daemon")?])?;
+    let [first, second, third] = list(&analysis, "processes") else {
+        return Err(format!("{} processes", list(&analysis, "processes").len()).into());
+    };
+    ensure(
+        second["ppid"] == first["pid"] && third["ppid"] == second["pid"],
+        || third.to_string(),
+    )?;
+    ensure(third["exit"]["code"] == 3, || third.to_string())?;
+    near(
+        int(third, "wall_ns"),
+        100 * MS,
+        20 * MS,
+        "the daemon's life",
+    )?;
+    ensure(int(&first["tree"], "processes") == 3, || first.to_string())
+}
+
+fn reuse() -> Result<(), Failed> {
+    let pid_max: u64 = std::fs::read_to_string("/proc/sys/kernel/pid_max")?
+        .trim()
+        .parse()?;
+    if pid_max > 65_536 {
+        return Ok(()); // it would take minutes; the simulator has the same case
+    }
+    let analysis = run("reuse.bin", &[&program("reuse")?])?;
+    let mut pids = std::collections::HashMap::<u64, u64>::new();
+    for process in list(&analysis, "processes").iter().skip(1) {
+        *pids.entry(int(process, "pid")).or_default() += 1;
+        ensure(process["exit"]["code"] == 9, || process.to_string())?;
+    }
+    ensure(pids.values().filter(|n| **n == 2).count() == 1, || {
+        "one pid comes twice".into()
+    })
+}
+
+/// The kernel's own accounting, in the events, against ours; and getrusage.
+fn kernel_figures() -> Result<(), Failed> {
+    let build = scratch("build");
+    let _ = std::fs::remove_dir_all(&build);
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
+    let to = format!("BUILD={}", build.display());
+    let trace = scratch("make.bin");
+    let out = record(
+        &trace,
+        &[
+            "sh",
+            "-c",
+            "make -s -j2 -C \"$0\" \"$1\" && cat /proc/self/stat",
+            demo,
+            &to,
+        ],
+    )?;
+    ensure(out.status.success(), || {
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    })?;
+    let dump = Command::new(TR)
+        .arg("dump")
+        .arg(&trace)
+        .args(["--format", "ndjson"])
+        .output()?;
+    let mut kernel = 0;
+    for line in String::from_utf8_lossy(&dump.stdout).lines() {
+        let event: Value = serde_json::from_str(line)?;
+        if event["kind"] == "final" {
+            kernel += int(&event, "sum_exec_runtime");
+        }
+    }
+    let analysis = analyze(&trace)?;
+    // What is known is at most the truth; with the unknown time it is at least that.
+    let totals = &analysis["totals"];
+    let (known, unknown) = (int(totals, "on_cpu_ns"), int(totals, "unknown_ns"));
+    let slack = kernel / 100;
+    ensure(
+        known <= kernel + slack && kernel <= known + unknown + slack,
+        || format!("on CPU {known} ns known, {unknown} ns unknown; the kernel says {kernel} ns"),
+    )
+}
+
+/// The same build under strace: the same execs, exits and exit codes.
+fn strace() -> Result<(), Failed> {
+    let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
+    let build = scratch("build");
+    let to = format!("BUILD={}", build.display());
+    let make = ["make", "-s", "-j2", "-C", demo, &to];
+    let _ = std::fs::remove_dir_all(&build);
+    let analysis = run("traced.bin", &make)?;
+    let _ = std::fs::remove_dir_all(&build);
+    let log = scratch("strace.log");
+    Command::new("strace")
+        .args(["-f", "-qq", "-e", "trace=execve", "-e", "signal=none", "-o"])
+        .arg(&log)
+        .args(make)
+        .output()?;
+    let log = std::fs::read_to_string(&log)?;
+    let execs = log.lines().filter(|line| line.ends_with("= 0")).count() as u64;
+    ensure(execs > 50, || format!("strace says {execs} execs"))?;
+    ensure(int(&analysis["totals"], "execs") == execs, || {
+        format!("{} execs, strace says {execs}", analysis["totals"]["execs"])
+    })
+}
+
+fn kill_9() -> Result<(), Failed> {
+    let (trace, done) = (scratch("killed.bin"), scratch("killed.done"));
+    let _ = std::fs::remove_file(&done);
+    let script = format!(
+        "i=0; while [ $i -lt 50 ]; do /bin/true; sleep 0.05; i=$((i+1)); done; touch {}",
+        done.display()
+    );
+    let started = Instant::now();
+    let mut tr = Command::new(TR)
+        .arg("record")
+        .arg("-o")
+        .arg(&trace)
+        .args(["--", "sh", "-c", &script])
+        .spawn()?;
+    std::thread::sleep(Duration::from_millis(2000));
+    tr.kill()?;
+    let killed = started.elapsed();
+    tr.wait()?;
+    let analysis = analyze(&trace)?;
+    ensure(analysis["trace"]["truncated"] == true, || {
+        "not noticed".into()
+    })?;
+    let recorded = Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
+    ensure(recorded + Duration::from_millis(1000) >= killed, || {
+        format!("{recorded:?} of {killed:?}")
+    })?;
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !done.exists() {
+        ensure(Instant::now() < deadline, || {
+            "the command did not go on".into()
+        })?;
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    Ok(())
+}
+
+fn signals() -> Result<(), Failed> {
+    let trace = scratch("signal.bin");
+    let mut tr = Command::new(TR)
+        .arg("record")
+        .arg("-o")
+        .arg(&trace)
+        .args([
+            "--",
+            "sh",
+            "-c",
+            "trap 'exit 42' TERM; while :; do sleep 0.02; done",
+        ])
+        .spawn()?;
+    std::thread::sleep(Duration::from_millis(700));
+    Command::new("kill")
+        .args(["-TERM", &tr.id().to_string()])
+        .status()?;
+    let status = tr.wait()?;
+    ensure(status.code() == Some(42), || format!("{status:?}"))?;
+    ensure(analyze(&trace)?["trace"]["truncated"] == false, || {
+        "the trace is not complete".into()
+    })
+}
+
+fn best_effort() -> Result<(), Failed> {
+    // Where a user without rights can reach it.
+    let copy = std::env::temp_dir().join(format!("tr-best-effort-{}", std::process::id()));
+    std::fs::copy(TR, &copy)?;
+    let as_nobody = |extra: &[&str]| {
+        Command::new("setpriv")
+            .args([
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                "--inh-caps=-all",
+                "--bounding-set=-all",
+            ])
+            .arg(&copy)
+            .args(["record", "-o", "/dev/null"])
+            .args(extra)
+            .args(["--", "sh", "-c", "exit 6"])
+            .output()
+    };
+    let (with, without) = (as_nobody(&["--best-effort"])?, as_nobody(&[])?);
+    std::fs::remove_file(&copy)?;
+    ensure(with.status.code() == Some(6), || format!("{with:?}"))?;
+    ensure(without.status.code() == Some(125), || {
+        format!("{without:?}")
+    })?;
+    let said = String::from_utf8_lossy(&without.stderr).into_owned();
+    ensure(
+        said.contains("no permission") && said.contains("--best-effort"),
+        || said.clone(),
+    )
+}
