@@ -2,7 +2,7 @@
 //! memory is taken; a writer stays below all of them.
 
 /// Most events of one scheduling frame.
-pub const SCHED_EVENTS: u64 = 1 << 16;
+pub const SCHED_EVENTS: u64 = 1 << 15;
 /// Most events of one lifecycle or recorder frame.
 pub const LIFE_EVENTS: u64 = 1 << 16;
 /// Most bytes of one frame's payload as it is stored.

@@ -296,7 +296,7 @@ impl Trace {
         into.cpu = cpu;
         let read = self.checked(frame, |payload| {
             DECODER.with_borrow_mut(|decoder| {
-                let decoder = decoder.get_or_insert_with(Decoder::new);
+                let decoder = decoder.get_or_insert_with(Decoder::default);
                 decoder.decode(payload, frame.events, frame.min.0, into)
             })?;
             match into.span() == Some((frame.min, frame.max)) {

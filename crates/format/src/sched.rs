@@ -59,6 +59,15 @@ impl SchedBlock {
         self.flags.clear();
     }
 
+    /// Gives all columns this length.
+    pub(crate) fn resize(&mut self, len: usize) {
+        self.time.resize(len, 0);
+        self.from.resize(len, 0);
+        self.to.resize(len, 0);
+        self.state.resize(len, 0);
+        self.flags.resize(len, 0);
+    }
+
     /// Appends an event. Flags that an event's shape does not have are dropped.
     pub fn push(&mut self, event: SchedEvent) {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };

@@ -43,6 +43,20 @@ impl BitWriter {
         }
     }
 
+    /// Removes all fields; keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        (self.open, self.used) = (0, 0);
+    }
+
+    /// Appends all fields of another.
+    pub fn append(&mut self, other: &BitWriter) {
+        for byte in &other.bytes {
+            self.put_part(u64::from(*byte), 8);
+        }
+        self.put_part(other.open, other.used);
+    }
+
     /// All bytes; the last one filled up with zeros.
     pub fn finish(mut self) -> Vec<u8> {
         if self.used > 0 {
@@ -131,6 +145,19 @@ mod tests {
         for (value, width) in &fields {
             assert_eq!(reader.get(*width), *value);
         }
+        reader.finish().unwrap();
+    }
+
+    #[test]
+    fn fields_are_appended() {
+        let (mut first, mut second) = (BitWriter::default(), BitWriter::default());
+        first.put(5, 3);
+        (0..20).for_each(|i| second.put(i, 7));
+        first.append(&second);
+        let bytes = first.finish();
+        let mut reader = BitReader::new(&bytes);
+        assert_eq!(reader.get(3), 5);
+        assert!((0..20).all(|i| reader.get(7) == i));
         reader.finish().unwrap();
     }
 

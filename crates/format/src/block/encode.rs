@@ -1,283 +1,345 @@
 //! Scheduling events to symbols.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::bits::BitWriter;
-use super::model::{self, Context, Model, Shape, GIVEN, OTHER, SHAPES};
-use super::rans::{self, Place};
+use super::model::{self, Context, Shape, COMMON, GIVEN, IDLE, OTHER, SHAPES, STEPS};
+use super::rans::{self, Place, STATES};
+use super::tables::{self, Places, TABLES};
+use super::tasks::{Tasks, IDLE_AT, IRQ_AT, NOBODY, STRANGER_AT};
 use super::tick::{Clock, Grid};
+use super::{OP, STEP, TASK};
 use crate::sched::{flag, SchedBlock};
 use crate::varint::{fold, put};
 
-/// Index of the idle task among a frame's tasks.
-pub(super) const IDLE_AT: u32 = 0;
-/// Index that stands for whoever an interrupt found running.
-pub(super) const IRQ_AT: u32 = 1;
-/// Index that stands for tasks that are given as `from`.
-pub(super) const STRANGER_AT: u32 = 2;
-/// The first task's index.
-pub(super) const FIRST_AT: u32 = 3;
-/// No task.
-pub(super) const NOBODY: u32 = u32::MAX;
-
-/// What is known of a task.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
-    /// Its id.
-    pub id: u32,
-    /// The task it woke last.
-    pub woke: u32,
-    /// The task that was woken after it by the same waker.
-    pub next: u32,
-}
-
-impl Seen {
-    pub(super) fn new(id: u32) -> Seen {
-        Seen {
-            id,
-            woke: NOBODY,
-            next: NOBODY,
-        }
-    }
-}
+/// A symbol and the number of its table.
+type Symbol = (u8, u8);
+/// A symbol that is not there: what it stands for is implied.
+const IMPLIED: Symbol = (u8::MAX, 0);
 
 /// Encodes blocks; keeps its memory, and what it has found out about the clock.
 #[derive(Debug)]
 pub struct Encoder {
-    model: Model,
     clock: Clock,
-    places: Vec<Place>,
-    /// Indices of tasks by use, the last one used at the end.
-    recent: Vec<u32>,
-    seen: Vec<Seen>,
-    by_id: HashMap<u32, u32>,
-    ticks: Vec<Option<u64>>,
+    shapes: Shapes,
+    tasks: Tasks,
+    by_id: FxHashMap<u32, u16>,
+    rounds: Vec<[Symbol; STATES]>,
+    places: Vec<[Place; STATES]>,
+    words: Vec<u16>,
+    side: Vec<u8>,
+    low: BitWriter,
+    counts: Box<[[u32; STEPS]; TABLES]>,
 }
 
 impl Encoder {
     /// A new one.
     pub fn new() -> Encoder {
         Encoder {
-            model: Model::start().clone(),
             clock: Clock::default(),
+            shapes: Shapes::common(),
+            tasks: Tasks::default(),
+            by_id: FxHashMap::default(),
+            rounds: Vec::new(),
             places: Vec::new(),
-            recent: Vec::new(),
-            seen: Vec::new(),
-            by_id: HashMap::new(),
-            ticks: Vec::new(),
+            words: Vec::new(),
+            side: Vec::new(),
+            low: BitWriter::default(),
+            counts: Box::new([[0; STEPS]; TABLES]),
         }
     }
 
-    /// As it is after the last block; for the training of priors.
+    /// How often each symbol of each table came in the last block.
     #[cfg(test)]
-    pub(super) fn model(&self) -> &Model {
-        &self.model
+    pub(super) fn counts(&self) -> &[[u32; STEPS]; TABLES] {
+        &self.counts
     }
 
     /// Appends a block's payload. `min` is its smallest time.
     pub fn encode(&mut self, block: &SchedBlock, min: u64, out: &mut Vec<u8>) {
-        self.model.reset();
-        self.places.clear();
-        self.recent.clear();
-        self.by_id.clear();
-        self.seen.clear();
-        self.seen.extend([0, 0, 0].map(Seen::new));
         let grid = self.clock.grid(&block.time, min);
-        self.ticks.clear();
-        self.ticks
-            .extend(grid.ticks(block.time.iter().map(|time| time - min)));
-        let shapes = Shapes::new(block);
-        let mut side = Vec::new();
-        put(&mut side, grid.period - Grid::NANOSECOND);
-        put(&mut side, u64::from(grid.phase >> 16));
-        shapes.put(&mut side);
+        self.shapes.choose(block);
+        let mut front = Vec::new();
+        put(&mut front, grid.period - Grid::NANOSECOND);
+        put(&mut front, u64::from(grid.phase >> 16));
+        let current = block.from.first().copied().unwrap_or(0);
+        put(&mut front, u64::from(current));
+        self.shapes.put(&mut front);
+        self.side.clear();
+        self.low.clear();
+        self.events(block, min, &grid, current);
+        // The own tables stand before the low bits of the events.
         let mut low = BitWriter::default();
-        self.events(block, min, &shapes, &mut side, &mut low);
+        let own = self.own_tables(&mut front, &mut low);
+        self.place(&own);
         let mut symbols = Vec::new();
-        rans::encode(&self.places, &mut symbols);
-        put(out, side.len() as u64);
+        rans::encode(&self.places, &mut self.words, &mut symbols);
+        low.append(&self.low);
+        put(out, (front.len() + self.side.len()) as u64);
         put(out, symbols.len() as u64);
-        out.extend_from_slice(&side);
+        out.extend_from_slice(&front);
+        out.extend_from_slice(&self.side);
         out.extend_from_slice(&symbols);
         out.extend_from_slice(&low.finish());
     }
 
-    #[allow(clippy::indexing_slicing)] // Columns of one length; indices made here.
-    fn events(
-        &mut self,
-        block: &SchedBlock,
-        min: u64,
-        shapes: &Shapes,
-        side: &mut Vec<u8>,
-        low: &mut BitWriter,
-    ) {
-        let mut context = Context::new();
-        let (mut current, mut current_at) = (0, IDLE_AT);
-        let (mut time, mut tick, mut new_id) = (min, 0, 0);
-        for at in 0..block.len() {
-            let (from, to) = (block.from[at], block.to[at]);
-            let (flags, state) = (block.flags[at], block.state[at]);
-
-            let mut op = shapes.symbol((flags, state));
-            if op == OTHER {
-                side.push(flags);
-                put(side, u64::from(state));
-            }
-            if from != current {
-                op |= GIVEN;
-                put(side, fold(i64::from(from) - i64::from(new_id)));
-                current_at = STRANGER_AT;
-            }
-            let table = context.op();
-            self.places.push(self.model.ops[table].encode(op));
-
-            let table = context.task(flags, state);
+    /// Symbols, given values and low bits of all events.
+    fn events(&mut self, block: &SchedBlock, min: u64, grid: &Grid, first: u32) {
+        self.tasks.reset();
+        self.by_id.clear();
+        self.rounds.clear();
+        self.rounds.reserve(block.len());
+        for counts in self.counts.iter_mut() {
+            counts.fill(0);
+        }
+        let mut current = first;
+        let mut context = Context::new(current == 0);
+        let mut current_at = match current {
+            0 => IDLE_AT,
+            _ => STRANGER_AT,
+        };
+        let (mut time, mut tick, mut new_id) = (min, 0, current);
+        let ticks = grid.ticks(block.time.iter().map(|time| time.wrapping_sub(min)));
+        let ids = block.from.iter().zip(&block.to);
+        let rest = block.state.iter().zip(&block.flags);
+        for (((now, step), (from, to)), (state, flags)) in
+            block.time.iter().zip(ticks).zip(ids).zip(rest)
+        {
             let waking = flags & flag::WAKING != 0;
-            let waker = match flags & flag::IRQ {
-                0 => current_at,
-                _ => IRQ_AT,
+            let idle = if waking { *from == 0 } else { *to == 0 };
+            let shape = (if idle { *flags | IDLE } else { *flags }, *state);
+            let given = *from != current;
+            let op = match given {
+                true => OTHER,
+                false => self.shapes.symbol(shape),
             };
-            let (task, to_at) = self.task(to, waking.then_some(waker), low);
-            if task == model::NEW {
-                put(side, fold(i64::from(to) - i64::from(new_id)));
-                new_id = to;
+            if op == OTHER {
+                self.side.push(if given { shape.0 | GIVEN } else { shape.0 });
+                put(&mut self.side, u64::from(*state));
+                if given {
+                    put(&mut self.side, fold(i64::from(*from) - i64::from(new_id)));
+                    (current, current_at) = (*from, STRANGER_AT);
+                }
             }
-            self.places.push(self.model.tasks[table].encode(task));
+            let op = self.count(OP + usize::from(context.op), op);
 
-            let now = block.time[at];
-            let table = context.step();
-            let step = self.ticks[at].and_then(|k| Some((k, k.checked_sub(tick)?)));
-            let class = step.and_then(|(k, step)| Some((k, model::step_class(step)?)));
-            let class = match class {
+            let group = model::group(*flags, *state, context.idle);
+            let step_table = STEP + context.step(group);
+            let (task, to_at) = if !waking && idle {
+                (IMPLIED, IDLE_AT)
+            } else {
+                let table = TASK + context.task(group);
+                let waker = match flags & flag::IRQ {
+                    0 => current_at,
+                    _ => IRQ_AT,
+                };
+                let (task, at) = self.task(*to, waking.then_some(waker));
+                if task == model::NEW {
+                    put(&mut self.side, fold(i64::from(*to) - i64::from(new_id)));
+                    new_id = *to;
+                }
+                if group == 0 {
+                    context.hit = task == model::NEXT;
+                }
+                (self.count(table, task), at)
+            };
+
+            let step = step.and_then(|k| Some((k, k.checked_sub(tick)?)));
+            let step = step.and_then(|(k, step)| Some((k, model::step_class(step)?)));
+            let class = match step {
                 Some((k, (class, bits, width))) => {
-                    low.put(bits, width);
+                    self.low.put(bits, width);
                     tick = k;
                     class
                 }
                 None => {
-                    put(side, fold(now.wrapping_sub(time) as i64));
+                    put(&mut self.side, fold(now.wrapping_sub(time) as i64));
                     0
                 }
             };
-            time = now;
-            self.places.push(self.model.steps[table].encode(class));
+            time = *now;
+            let step = self.count(step_table, class);
+            self.rounds.push([op, task, step]);
 
+            context.op = op.0;
             if waking {
-                current = from;
+                context.last = 2;
             } else {
-                (current, current_at) = (to, to_at);
+                (current, current_at) = (*to, to_at);
+                context.last = u8::from(current != 0);
             }
-            context.after(op, task, current == 0);
+            context.idle = current == 0;
         }
     }
 
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`, symbols by the model.
+    fn count(&mut self, table: usize, symbol: u8) -> Symbol {
+        self.counts[table][usize::from(symbol)] += 1;
+        (symbol, table as u8)
+    }
+
     /// The symbol of a task, and its index.
-    #[allow(clippy::indexing_slicing)] // Indices are made here.
-    fn task(&mut self, to: u32, waker: Option<u32>, low: &mut BitWriter) -> (u8, u32) {
-        if to == 0 {
-            if let Some(waker) = waker {
-                self.woken(waker, IDLE_AT);
-            }
-            return (model::IDLE, IDLE_AT);
-        }
+    #[inline]
+    #[allow(clippy::indexing_slicing)] // Indices of tasks that were met.
+    fn task(&mut self, to: u32, waker: Option<u16>) -> (u8, u16) {
         let known = self.by_id.get(&to).copied();
-        let (symbol, at) = 'found: {
-            let Some(at) = known else {
-                break 'found (model::NEW, NOBODY);
-            };
-            if let Some(waker) = waker {
-                let last = self.seen[waker as usize].woke;
-                if last != NOBODY && self.seen[last as usize].next == at {
-                    self.recent.push(at);
-                    break 'found (model::NEXT, at);
-                }
-                if last == at {
-                    self.recent.push(at);
-                    break 'found (model::SAME, at);
-                }
+        let last = waker.map_or(NOBODY, |waker| self.tasks.seen[usize::from(waker)].woke);
+        let next = self.tasks.seen.get(usize::from(last)).map(|seen| seen.next);
+        let found = match known {
+            Some(at) if next == Some(at) => {
+                self.tasks.push(at);
+                Some((model::NEXT, at))
             }
-            let first = self.recent.len().saturating_sub(model::RANKS);
-            let window = &self.recent[first..];
-            let Some(place) = window.iter().rposition(|recent| *recent == at) else {
-                break 'found (model::NEW, NOBODY);
-            };
-            let place = first + place;
-            let rank = self.recent.len() - 1 - place;
-            self.recent[place..].rotate_left(1);
-            let (class, bits, width) = model::rank_class(rank as u32);
-            low.put(u64::from(bits), width);
-            (class, at)
-        };
-        let at = match symbol {
-            model::NEW => {
-                let at = self.seen.len() as u32;
-                self.seen.push(Seen::new(to));
-                self.by_id.insert(to, at);
-                self.recent.push(at);
-                at
+            Some(at) if last == at => {
+                self.tasks.push(at);
+                Some((model::SAME, at))
             }
-            _ => at,
+            Some(at) => self.tasks.rank(at).map(|rank| {
+                let (class, bits, width) = model::rank_class(rank as u32);
+                self.low.put(u64::from(bits), width);
+                self.tasks.take(rank);
+                (class, at)
+            }),
+            None => None,
         };
+        let (symbol, at) = found.unwrap_or_else(|| {
+            let at = self.tasks.add(to);
+            self.by_id.insert(to, at);
+            (model::NEW, at)
+        });
         if let Some(waker) = waker {
-            self.woken(waker, at);
+            self.tasks.woken(waker, last, at);
         }
         (symbol, at)
     }
 
-    #[allow(clippy::indexing_slicing)] // Indices are made here.
-    fn woken(&mut self, waker: u32, wakee: u32) {
-        let last = self.seen[waker as usize].woke;
-        if last != NOBODY {
-            self.seen[last as usize].next = wakee;
+    /// Decides which tables the frame brings, and writes them.
+    fn own_tables(&self, front: &mut Vec<u8>, low: &mut BitWriter) -> Vec<(usize, Places)> {
+        let defaults = Places::defaults();
+        let mut own = Vec::new();
+        for (at, (counts, (_, costs))) in self.counts.iter().zip(defaults).enumerate() {
+            let symbols = tables::symbols(at);
+            let counts = counts.get(..symbols).unwrap_or_default();
+            let Some(digits) = tables::fit(counts) else {
+                continue;
+            };
+            let digits = digits.get(..symbols).unwrap_or_default();
+            let Ok(frequencies) = tables::frequencies(digits) else {
+                continue;
+            };
+            let used = digits.iter().filter(|digit| **digit > 0).count();
+            // Its number, and its digits.
+            let mut gain = -8.0 - symbols as f32 - (used as u32 * tables::DIGIT) as f32;
+            for ((count, cost), frequency) in counts.iter().zip(costs).zip(frequencies) {
+                if *count > 0 {
+                    gain += *count as f32 * (cost - tables::cost(frequency));
+                }
+            }
+            if gain > 0.0 {
+                tables::put(digits, low);
+                own.push((at, Places::new(&frequencies)));
+            }
         }
-        self.seen[waker as usize].woke = wakee;
+        front.push(own.len() as u8);
+        front.extend(own.iter().map(|(at, _)| *at as u8));
+        own
+    }
+
+    /// Looks up where the symbols are in their tables.
+    #[allow(clippy::indexing_slicing)] // Tables and symbols that were counted.
+    fn place(&mut self, own: &[(usize, Places)]) {
+        let mut tables: [&Places; TABLES] = {
+            let defaults = Places::defaults();
+            std::array::from_fn(|at| &defaults[at].0)
+        };
+        for (at, places) in own {
+            tables[*at] = places;
+        }
+        self.places.clear();
+        self.places.extend(self.rounds.iter().map(|round| {
+            round.map(|symbol| match symbol {
+                IMPLIED => Place::CERTAIN,
+                (symbol, table) => tables[usize::from(table)].0[usize::from(symbol)],
+            })
+        }));
     }
 }
 
 /// The shapes of a frame that have a symbol.
 #[derive(Debug)]
 struct Shapes {
-    table: [Shape; 15],
-    /// Places that differ from the default.
+    table: [Shape; SHAPES],
+    /// Places that differ from the common ones.
     own: Vec<u8>,
+    /// Symbols by a hash of the shape.
+    lookup: Box<[(Shape, u8); 256]>,
+}
+
+#[inline(always)]
+fn hash(shape: Shape) -> usize {
+    let key = u32::from(shape.1) << 8 | u32::from(shape.0);
+    (key.wrapping_mul(0x9e37_79b9) >> 24) as usize
 }
 
 impl Shapes {
-    /// Puts the frame's frequent shapes in the places of those it does not use.
-    #[allow(clippy::indexing_slicing)] // Places are below 15.
-    fn new(block: &SchedBlock) -> Shapes {
-        let mut used = [false; 15];
+    fn common() -> Shapes {
+        let mut shapes = Shapes {
+            table: COMMON,
+            own: Vec::new(),
+            lookup: Box::new([((0, 0), 0); 256]),
+        };
+        shapes.index();
+        shapes
+    }
+
+    #[allow(clippy::indexing_slicing)] // A hash is below 256.
+    fn index(&mut self) {
+        *self.lookup = [((0, 0), OTHER); 256];
+        for (symbol, shape) in (0..).zip(self.table) {
+            self.lookup[hash(shape)] = (shape, symbol);
+        }
+    }
+
+    /// Puts the block's frequent shapes in the places of those it does not use.
+    #[allow(clippy::indexing_slicing)] // Symbols and places are below SHAPES.
+    fn choose(&mut self, block: &SchedBlock) {
+        if !self.own.is_empty() {
+            *self = Shapes::common();
+        }
+        let mut used = [false; SHAPES];
         let mut others: Vec<(Shape, u32)> = Vec::new();
-        let mut last = None;
-        for shape in block.flags.iter().copied().zip(block.state.iter().copied()) {
-            if last == Some(shape) {
-                continue;
-            }
-            last = Some(shape);
-            if let Some(at) = SHAPES.iter().position(|known| *known == shape) {
-                used[at] = true;
+        let ids = block.from.iter().zip(&block.to);
+        for ((flags, state), (from, to)) in block.flags.iter().zip(&block.state).zip(ids) {
+            let idle = match flags & flag::WAKING {
+                0 => *to == 0,
+                _ => *from == 0,
+            };
+            let shape = (if idle { *flags | IDLE } else { *flags }, *state);
+            let symbol = self.symbol(shape);
+            if let Some(used) = used.get_mut(usize::from(symbol)) {
+                *used = true;
             } else if let Some(known) = others.iter_mut().find(|(known, _)| *known == shape) {
                 known.1 += 1;
             } else if others.len() < 64 {
                 others.push((shape, 1));
             }
         }
+        if others.is_empty() {
+            return;
+        }
         others.sort_by_key(|(shape, count)| (std::cmp::Reverse(*count), *shape));
-        let mut shapes = Shapes {
-            table: SHAPES,
-            own: Vec::new(),
-        };
         // Rare ones cost less when given.
         let frequent = others.iter().filter(|(_, count)| *count > 2);
-        let free = (0u8..15).filter(|at| !used[usize::from(*at)]);
-        for ((shape, _), at) in frequent.zip(free) {
-            shapes.table[usize::from(at)] = *shape;
-            shapes.own.push(at);
+        let free = (0u8..).zip(used).filter(|(_, used)| !used);
+        for ((shape, _), (at, _)) in frequent.zip(free) {
+            self.table[usize::from(at)] = *shape;
+            self.own.push(at);
         }
-        shapes
+        self.index();
     }
 
-    #[allow(clippy::indexing_slicing)] // Places are below 15.
+    #[allow(clippy::indexing_slicing)] // Places are below SHAPES.
     fn put(&self, out: &mut Vec<u8>) {
         out.push(self.own.len() as u8);
         for at in &self.own {
@@ -287,8 +349,14 @@ impl Shapes {
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // A hash is below 256.
     fn symbol(&self, shape: Shape) -> u8 {
+        let (known, symbol) = self.lookup[hash(shape)];
+        if known == shape {
+            return symbol;
+        }
+        // Another shape has the same hash.
         let at = self.table.iter().position(|known| *known == shape);
         at.map_or(OTHER, |at| at as u8)
     }

@@ -6,5 +6,16 @@ pub mod encode;
 pub mod life;
 mod model;
 mod rans;
+mod tables;
+mod tasks;
 mod tick;
 mod ticks;
+#[cfg(test)]
+mod train;
+
+/// The first table of shapes.
+const OP: usize = 0;
+/// The first table of tasks.
+const TASK: usize = OP + model::OP_TABLES;
+/// The first table of steps.
+const STEP: usize = TASK + model::TASK_TABLES;

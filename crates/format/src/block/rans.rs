@@ -1,9 +1,9 @@
-//! An entropy coder: range asymmetric numeral systems (rANS) with tables of
+//! An entropy coder: range asymmetric numeral systems (rANS) over tables of
 //! frequencies that add up to [`SCALE`].
 //!
 //! Each kind of symbol has a state of its own, so that a reader works on all
-//! of them at once; their renormalization words share one sequence. States are
-//! 32 bits wide and take 16 bits at a time.
+//! of them at once; the words that fill the states up share one sequence.
+//! States are 31 bits wide and take 16 bits at a time.
 
 use crate::Fault;
 
@@ -12,33 +12,81 @@ pub const BITS: u32 = 11;
 /// What the frequencies of a table add up to.
 pub const SCALE: u32 = 1 << BITS;
 /// Smallest state between symbols.
-const LEAST: u32 = 1 << 16;
-/// How many states are interleaved.
+pub const LEAST: u32 = 1 << 15;
+/// Bits of a state.
+const WIDTH: u32 = 31;
+/// How many states there are.
 pub const STATES: usize = 3;
 
-/// A symbol's place in its table: first slot and frequency.
+/// A symbol's place in its table, made ready for encoding.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Place {
-    pub start: u16,
-    pub frequency: u16,
+    /// First slot.
+    start: u16,
+    /// Slots. [`SCALE`] leaves the state as it is.
+    frequency: u16,
+    /// `⌈2^(31 + shift) / frequency⌉`, which turns division into
+    /// multiplication (Giesen, "rANS in practice").
+    reciprocal: u32,
+    shift: u8,
 }
 
-/// Encodes symbols given in the order of decoding; they go round the states.
-/// Appends the words.
-#[allow(clippy::indexing_slicing)] // `at % STATES` is below STATES.
-pub fn encode(places: &[Place], out: &mut Vec<u8>) {
-    let mut states = [LEAST; STATES];
-    let mut words: Vec<u16> = Vec::with_capacity(places.len());
-    for (at, place) in places.iter().enumerate().rev() {
-        let state = &mut states[at % STATES];
-        let frequency = u32::from(place.frequency);
-        // The state must be below 2^32 after the step.
-        if u64::from(*state) >= u64::from(frequency) << (32 - BITS) {
-            words.push(*state as u16);
-            *state >>= 16;
+impl Place {
+    /// The place of `frequency` slots from `start` on.
+    pub fn new(start: u16, frequency: u16) -> Place {
+        let divisor = u64::from(frequency.max(1));
+        // Exact for dividends below 2^31: Alverson, "Integer division using
+        // reciprocals".
+        let shift = 64 - (divisor - 1).leading_zeros();
+        let reciprocal = ((1u64 << (shift + 31)).div_ceil(divisor)) as u32;
+        Place {
+            start,
+            frequency,
+            reciprocal,
+            shift: shift as u8,
         }
-        let (whole, rest) = (*state / frequency, *state % frequency);
-        *state = (whole << BITS) + rest + u32::from(place.start);
+    }
+
+    /// A certain symbol: costs nothing.
+    pub const CERTAIN: Place = Place {
+        start: 0,
+        frequency: SCALE as u16,
+        reciprocal: 1 << 31,
+        shift: BITS as u8,
+    };
+
+    /// Whether the symbol can be encoded at all.
+    #[inline]
+    pub fn exists(&self) -> bool {
+        self.frequency > 0
+    }
+
+    #[inline]
+    fn divide(&self, state: u32) -> u32 {
+        ((u64::from(state) * u64::from(self.reciprocal)) >> (31 + u32::from(self.shift))) as u32
+    }
+}
+
+/// Encodes symbols, a round of one for each state at a time, given in the order
+/// of decoding. Appends states and words.
+pub fn encode(rounds: &[[Place; STATES]], words: &mut Vec<u16>, out: &mut Vec<u8>) {
+    let mut states = [LEAST; STATES];
+    words.clear();
+    words.reserve(rounds.len() * STATES);
+    for round in rounds.iter().rev() {
+        for (state, place) in states.iter_mut().zip(round).rev() {
+            let frequency = u32::from(place.frequency);
+            // The state must be below 2^WIDTH after the step.
+            if *state >= frequency << (WIDTH - BITS) {
+                words.push(*state as u16);
+                *state >>= 16;
+            }
+            let whole = place.divide(*state);
+            let rest = state.wrapping_sub(whole.wrapping_mul(frequency));
+            *state = (whole << BITS)
+                .wrapping_add(rest)
+                .wrapping_add(u32::from(place.start));
+        }
     }
     for state in states {
         out.extend_from_slice(&state.to_le_bytes());
@@ -46,14 +94,21 @@ pub fn encode(places: &[Place], out: &mut Vec<u8>) {
     out.extend(words.iter().rev().flat_map(|word| word.to_le_bytes()));
 }
 
-/// Reads symbols.
-#[derive(Debug)]
-pub struct Decoder<'a> {
-    pub states: [u32; STATES],
-    pub words: Words<'a>,
+/// The states at the start of `bytes`, and the words behind them.
+pub fn states(bytes: &[u8]) -> Result<([u32; STATES], Words<'_>), Fault> {
+    let mut cursor = crate::varint::Cursor::new(bytes);
+    let mut states = [0; STATES];
+    for state in &mut states {
+        *state = cursor.word()?;
+    }
+    let words = Words {
+        bytes: cursor.rest(),
+        at: 0,
+    };
+    Ok((states, words))
 }
 
-/// The renormalization words.
+/// The words that fill up the states.
 #[derive(Debug)]
 pub struct Words<'a> {
     bytes: &'a [u8],
@@ -63,7 +118,7 @@ pub struct Words<'a> {
 impl Words<'_> {
     /// Fills up a state; takes zeros behind the end, which `finish` notices.
     #[inline(always)]
-    pub fn renew(&mut self, state: u32) -> u32 {
+    pub fn fill(&mut self, state: u32) -> u32 {
         if state >= LEAST {
             return state;
         }
@@ -74,41 +129,16 @@ impl Words<'_> {
         self.at += 2;
         state << 16 | u32::from(word)
     }
-}
-
-impl<'a> Decoder<'a> {
-    /// At the first symbol of `bytes`.
-    pub fn new(bytes: &'a [u8]) -> Result<Decoder<'a>, Fault> {
-        let mut cursor = crate::varint::Cursor::new(bytes);
-        let mut states = [0; STATES];
-        for state in &mut states {
-            *state = cursor.word()?;
-        }
-        Ok(Decoder {
-            states,
-            words: Words {
-                bytes: cursor.rest(),
-                at: 0,
-            },
-        })
-    }
 
     /// Refuses when not everything was used, or more than there is.
-    pub fn finish(self) -> Result<(), Fault> {
-        match self.words.at == self.words.bytes.len() && self.states == [LEAST; STATES] {
+    pub fn finish(mut self, states: [u32; STATES]) -> Result<(), Fault> {
+        // The last words are those that the next symbols would ask for.
+        let full = states.map(|state| self.fill(state)) == [LEAST; STATES];
+        match full && self.at == self.bytes.len() {
             true => Ok(()),
             false => Err(Fault::Content("the symbols do not end where they should")),
         }
     }
-}
-
-/// Takes a symbol out of a state.
-#[inline(always)]
-pub fn step(state: u32, place: Place) -> u32 {
-    u32::from(place.frequency)
-        .wrapping_mul(state >> BITS)
-        .wrapping_add(state % SCALE)
-        .wrapping_sub(u32::from(place.start))
 }
 
 #[cfg(test)]
@@ -116,31 +146,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn symbols_come_back() {
-        let frequencies = [1000u16, 1, 7, 1040];
-        let starts = [0u16, 1000, 1001, 1008];
-        let symbols: Vec<usize> = (0..10_000usize).map(|i| (i * i / 7 + i) % 4).collect();
-        let places: Vec<Place> = symbols
-            .iter()
-            .map(|s| Place {
-                start: starts[*s],
-                frequency: frequencies[*s],
-            })
-            .collect();
-        let mut out = Vec::new();
-        encode(&places, &mut out);
-        let mut decoder = Decoder::new(&out).unwrap();
-        for (at, symbol) in symbols.iter().enumerate() {
-            let state = decoder.words.renew(decoder.states[at % STATES]);
-            let slot = (state % SCALE) as u16;
-            let found = starts.iter().rposition(|start| *start <= slot).unwrap();
-            assert_eq!(found, *symbol);
-            decoder.states[at % STATES] = step(state, places[at]);
+    fn multiplication_divides_exactly() {
+        for frequency in 1..=SCALE as u16 {
+            let place = Place::new(0, frequency);
+            let f = u32::from(frequency);
+            let most = (f << (WIDTH - BITS)) - 1;
+            let around = (0..40).flat_map(|k| {
+                let x = (most - most % f).wrapping_sub(k * f * 7919);
+                [x, x.wrapping_sub(1), x.wrapping_add(1)]
+            });
+            for state in around.chain([0, 1, f, most, LEAST, most / 2]) {
+                if state <= most {
+                    assert_eq!(place.divide(state), state / f, "{state} / {f}");
+                }
+            }
         }
-        // The last states are filled up by the symbol that would come next.
-        for state in &mut decoder.states {
-            *state = decoder.words.renew(*state);
-        }
-        decoder.finish().unwrap();
+        assert_eq!(Place::CERTAIN.divide((1 << 31) - 1), ((1 << 31) - 1) >> BITS);
     }
 }
