@@ -1,5 +1,9 @@
 //! Packs raw dumps (see raw.rs), a frame each, for experiments.
 use tr_format::{event::*, meta::Metadata, sched::SchedBlock, writer::Writer};
+fn cpu() -> f64 {
+    let t = nix::time::clock_gettime(nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID).unwrap();
+    t.tv_sec() as f64 * 1e9 + t.tv_nsec() as f64
+}
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in std::env::args().skip(1) {
         let raw = std::fs::read(&path)?;
@@ -23,32 +27,33 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             b.state.push(u(20, 2) as u16);
             b.flags.push(u(22, 1) as u8);
         }
-        let (mut enc, mut dec) = (f64::MAX, f64::MAX);
         let lists: Vec<Vec<SchedEvent>> = blocks.iter().map(|b| b.iter().collect()).collect();
         let (mut bytes, mut events) = (0, 0);
+        let (mut encs, mut decs) = (vec![f64::MAX; lists.len()], vec![f64::MAX; lists.len()]);
         let begin = std::time::Instant::now();
-        while begin.elapsed().as_secs_f64() < 1.5 {
+        while begin.elapsed().as_secs_f64() < 3.0 {
             let mut writer = Writer::new(Vec::with_capacity(8 << 20), &Metadata::default())?;
-            let t = std::time::Instant::now();
-            for list in &lists {
+            for (list, enc) in lists.iter().zip(&mut encs) {
+                let t = cpu();
                 for e in list {
                     writer.sched(CpuId(0), *e)?;
                 }
                 writer.flush()?;
+                *enc = enc.min(cpu() - t);
             }
-            let spent = t.elapsed();
             bytes = writer.written().bytes;
             events = writer.written().events();
-            enc = enc.min(spent.as_nanos() as f64 / events as f64);
             let (file, _) = writer.finish(&Default::default())?;
             let trace = tr_format::reader::Trace::open(tr_format::source::Source::bytes(file))?;
             let mut into = SchedBlock::default();
-            let t = std::time::Instant::now();
-            for f in trace.frames() {
+            for (f, dec) in trace.frames().iter().zip(&mut decs) {
+                let t = cpu();
                 trace.read_sched(f, &mut into)?;
+                *dec = dec.min(cpu() - t);
             }
-            dec = dec.min(t.elapsed().as_nanos() as f64 / events as f64);
         }
+        let enc = encs.iter().sum::<f64>() / events as f64;
+        let dec = decs.iter().sum::<f64>() / events as f64;
         println!("{path}: {:.3} a event, {events} events in {} frames; encode {enc:.1} ns, decode {dec:.1} ns", bytes as f64 / events as f64, blocks.len());
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Writes a trace, front to back, without seeking.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::io::Write;
 
 use crate::block::encode::Encoder;
@@ -142,7 +142,10 @@ struct OpenLife {
 pub struct Writer<W> {
     out: Output<W>,
     metadata: Vec<u8>,
-    cpus: BTreeMap<CpuId, SchedBlock>,
+    /// Open blocks by CPU.
+    cpus: Vec<(CpuId, SchedBlock)>,
+    /// Where the block of the last event is: events come CPU by CPU.
+    last: usize,
     lifecycle: OpenLife,
     recorder: OpenLife,
     encoder: Encoder,
@@ -218,7 +221,8 @@ impl<W: Write> Writer<W> {
                 buffer: Vec::new(),
             },
             metadata,
-            cpus: BTreeMap::new(),
+            cpus: Vec::new(),
+            last: 0,
             lifecycle: OpenLife::default(),
             recorder: OpenLife::default(),
             encoder: Encoder::new(),
@@ -252,10 +256,25 @@ impl<W: Write> Writer<W> {
     /// When the file cannot be written.
     pub fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error> {
         self.written.by_kind.sched(&event);
-        let block = self.cpus.entry(cpu).or_default();
+        if self
+            .cpus
+            .get(self.last)
+            .is_none_or(|(last, _)| *last != cpu)
+        {
+            self.last = match self.cpus.binary_search_by_key(&cpu, |(cpu, _)| *cpu) {
+                Ok(at) => at,
+                Err(at) => {
+                    self.cpus.insert(at, (cpu, SchedBlock::default()));
+                    at
+                }
+            };
+        }
+        let Some((_, block)) = self.cpus.get_mut(self.last) else {
+            return Ok(());
+        };
         block.push(event);
         if block.len() >= limits::BLOCK_EVENTS {
-            return self.close_sched(cpu);
+            return self.close_sched(self.last);
         }
         Ok(())
     }
@@ -290,12 +309,13 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    fn close_sched(&mut self, cpu: CpuId) -> Result<(), Error> {
-        let Some(block) = self.cpus.get_mut(&cpu).filter(|block| !block.is_empty()) else {
+    fn close_sched(&mut self, at: usize) -> Result<(), Error> {
+        let Some((cpu, block)) = self.cpus.get_mut(at).filter(|(_, block)| !block.is_empty())
+        else {
             return Ok(());
         };
         let (min, max) = block.span().map_or((0, 0), |(min, max)| (min.0, max.0));
-        let (kind, stream) = address(Stream::Cpu(cpu));
+        let (kind, stream) = address(Stream::Cpu(*cpu));
         let header = Header {
             kind,
             stream,
@@ -346,9 +366,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When the file cannot be written.
     pub fn flush(&mut self) -> Result<(), Error> {
-        let cpus: Vec<CpuId> = self.cpus.keys().copied().collect();
-        for cpu in cpus {
-            self.close_sched(cpu)?;
+        for at in 0..self.cpus.len() {
+            self.close_sched(at)?;
         }
         self.close_life(Stream::Lifecycle)?;
         self.close_life(Stream::Recorder)?;

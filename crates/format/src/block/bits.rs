@@ -81,23 +81,23 @@ impl<'a> BitReader<'a> {
     }
 
     /// The next `width` bits, at most 56; zeros behind the end.
-    #[inline]
-    fn part(&mut self, width: u32) -> u64 {
+    #[inline(always)]
+    pub fn part(&mut self, width: u32) -> u64 {
         let first = self.at / 8;
         let word = match self.bytes.get(first..first + 8) {
             Some(eight) => u64::from_le_bytes(eight.try_into().unwrap_or_default()),
-            None => {
-                let mut padded = [0; 8];
-                let left = self.bytes.get(first..).unwrap_or_default();
-                for (to, from) in padded.iter_mut().zip(left) {
-                    *to = *from;
-                }
-                u64::from_le_bytes(padded)
-            }
+            None => self.last_word(first),
         };
         let value = (word >> (self.at % 8)) & ((1 << width) - 1);
         self.at += width as usize;
         value
+    }
+
+    #[cold]
+    fn last_word(&self, first: usize) -> u64 {
+        let left = self.bytes.get(first..).unwrap_or_default();
+        let bytes = left.iter().take(8).rev();
+        bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
 
     /// The next `width` bits, at most 64; zeros behind the end.

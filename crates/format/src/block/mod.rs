@@ -6,6 +6,7 @@ pub mod encode;
 pub mod life;
 mod model;
 mod rans;
+mod shapes;
 mod tables;
 mod tasks;
 mod tick;

@@ -133,33 +133,54 @@ pub const fn step_of(class: u8) -> (u64, u32) {
     }
 }
 
-/// The group of an event: 0 waking, 1 by an interrupt, 2 of a new task; 3 switch
-/// from idle, 4 of a task that can go on, 5 of one that cannot.
-#[inline(always)]
-pub fn group(flags: u8, state: u16, idle: bool) -> u8 {
-    if flags & flag::WAKING != 0 {
-        return match flags & flag::NEW {
-            0 => u8::from(flags & flag::IRQ != 0),
-            _ => 2,
+/// What an event's shape tells the coder.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Traits {
+    /// The state.
+    pub state: u16,
+    /// The flags, with [`IDLE`] and [`GIVEN`].
+    pub flags: u8,
+    /// 0: it switches to idle; 1: another switch; 2: a waking.
+    kind: u8,
+    /// Three times the event's group when the idle task does not run, and when
+    /// it does.
+    group: [u8; 2],
+}
+
+impl Traits {
+    /// Of a shape. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3
+    /// switch from idle, 4 of a task that can go on, 5 of one that cannot.
+    #[inline]
+    pub fn of((flags, state): Shape) -> Traits {
+        let waking = flags & flag::WAKING != 0;
+        let group = if waking && flags & flag::NEW != 0 {
+            [2; 2]
+        } else if waking {
+            [u8::from(flags & flag::IRQ != 0); 2]
+        } else {
+            [4 + u8::from(state != 0 && flags & flag::PREEMPT == 0), 3]
         };
-    }
-    match idle {
-        true => 3,
-        false => 4 + u8::from(state != 0 && flags & flag::PREEMPT == 0),
+        Traits {
+            state,
+            flags,
+            kind: match waking {
+                true => 2,
+                false => u8::from(flags & IDLE == 0),
+            },
+            group: group.map(|group| 3 * group),
+        }
     }
 }
 
-/// What the next symbols depend on.
+/// What the next shape and step depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// The last event's shape symbol: the table of the next.
     pub op: u8,
     /// The idle task runs.
-    pub idle: bool,
-    /// 0: the last event switched to idle; 1: another switch; 2: a waking.
-    pub last: u8,
-    /// The task of the last waking of group 0 was [`NEXT`].
-    pub hit: bool,
+    idle: bool,
+    /// The last event's kind.
+    last: u8,
 }
 
 impl Context {
@@ -169,25 +190,39 @@ impl Context {
             op: OTHER,
             idle,
             last: 1,
-            hit: false,
         }
     }
 
-    /// The table for the task of an event of this group.
+    /// The number of the event's step table, 0 to 17: three times its group,
+    /// and the kind of the event before.
     #[inline(always)]
-    pub fn task(&self, group: u8) -> usize {
-        let half = match group {
-            0..=2 => self.hit,
-            _ => self.last == 2,
-        };
-        usize::from(group) * 2 + usize::from(half)
+    #[allow(clippy::indexing_slicing)] // A bool is below 2.
+    pub fn step(&self, traits: &Traits) -> u8 {
+        traits.group[usize::from(self.idle)] + self.last
     }
 
-    /// The table for the step of an event of this group.
+    /// After an event.
     #[inline(always)]
-    pub fn step(&self, group: u8) -> usize {
-        usize::from(group) * 3 + usize::from(self.last)
+    pub fn after(&mut self, op: u8, traits: &Traits) {
+        self.op = op;
+        self.last = traits.kind;
+        self.idle = traits.flags & IDLE != 0;
     }
+}
+
+/// The number of an event's task table, 0 to 11, when its step table is `step`.
+/// `hit`: the task of the last waking of group 0 was [`NEXT`].
+#[inline(always)]
+pub fn task_table(step: u8, hit: bool) -> usize {
+    let (group, last) = (step / 3, step % 3);
+    let half = if group < 3 { hit } else { last == 2 };
+    usize::from(group) * 2 + usize::from(half)
+}
+
+/// Whether an event with this step table is of group 0.
+#[inline(always)]
+pub fn plain_waking(step: u8) -> bool {
+    step < 3
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! An entropy coder: range asymmetric numeral systems (rANS) over tables of
 //! frequencies that add up to [`SCALE`].
 //!
-//! Each kind of symbol has a state of its own, so that a reader works on all
-//! of them at once; the words that fill the states up share one sequence.
-//! States are 31 bits wide and take 16 bits at a time.
+//! Each kind of symbol has a state of its own. States are 31 bits wide and take
+//! 16 bits at a time.
 
 use crate::Fault;
 
@@ -15,7 +14,7 @@ pub const SCALE: u32 = 1 << BITS;
 pub const LEAST: u32 = 1 << 15;
 /// Bits of a state.
 const WIDTH: u32 = 31;
-/// How many states there are.
+/// How many states there are: of shapes, tasks and steps.
 pub const STATES: usize = 3;
 
 /// A symbol's place in its table, made ready for encoding.
@@ -23,7 +22,7 @@ pub const STATES: usize = 3;
 pub struct Place {
     /// First slot.
     start: u16,
-    /// Slots. [`SCALE`] leaves the state as it is.
+    /// Slots.
     frequency: u16,
     /// `⌈2^(31 + shift) / frequency⌉`, which turns division into
     /// multiplication (Giesen, "rANS in practice").
@@ -47,51 +46,38 @@ impl Place {
         }
     }
 
-    /// A certain symbol: costs nothing.
-    pub const CERTAIN: Place = Place {
-        start: 0,
-        frequency: SCALE as u16,
-        reciprocal: 1 << 31,
-        shift: BITS as u8,
-    };
-
-    /// Whether the symbol can be encoded at all.
-    #[inline]
-    pub fn exists(&self) -> bool {
-        self.frequency > 0
-    }
-
     #[inline]
     fn divide(&self, state: u32) -> u32 {
         ((u64::from(state) * u64::from(self.reciprocal)) >> (31 + u32::from(self.shift))) as u32
     }
 }
 
-/// Encodes symbols, a round of one for each state at a time, given in the order
-/// of decoding. Appends states and words.
-pub fn encode(rounds: &[[Place; STATES]], words: &mut Vec<u16>, out: &mut Vec<u8>) {
-    let mut states = [LEAST; STATES];
-    words.clear();
-    words.reserve(rounds.len() * STATES);
-    for round in rounds.iter().rev() {
-        for (state, place) in states.iter_mut().zip(round).rev() {
-            let frequency = u32::from(place.frequency);
-            // The state must be below 2^WIDTH after the step.
-            if *state >= frequency << (WIDTH - BITS) {
-                words.push(*state as u16);
-                *state >>= 16;
-            }
-            let whole = place.divide(*state);
-            let rest = state.wrapping_sub(whole.wrapping_mul(frequency));
-            *state = (whole << BITS)
-                .wrapping_add(rest)
-                .wrapping_add(u32::from(place.start));
+/// Encodes symbols, given in the order of decoding. Appends the state to
+/// `states` and the words to `words`.
+pub fn encode<'a>(
+    symbols: impl DoubleEndedIterator<Item = &'a Place>,
+    states: &mut Vec<u8>,
+    words: &mut Vec<u16>,
+) {
+    let start = words.len();
+    let mut state = LEAST;
+    for place in symbols.rev() {
+        let frequency = u32::from(place.frequency);
+        // The state must be below 2^WIDTH after the step.
+        if state >= frequency << (WIDTH - BITS) {
+            words.push(state as u16);
+            state >>= 16;
         }
+        let whole = place.divide(state);
+        let rest = state.wrapping_sub(whole.wrapping_mul(frequency));
+        state = (whole << BITS)
+            .wrapping_add(rest)
+            .wrapping_add(u32::from(place.start));
     }
-    for state in states {
-        out.extend_from_slice(&state.to_le_bytes());
+    states.extend_from_slice(&state.to_le_bytes());
+    if let Some(new) = words.get_mut(start..) {
+        new.reverse();
     }
-    out.extend(words.iter().rev().flat_map(|word| word.to_le_bytes()));
 }
 
 /// The states at the start of `bytes`, and the words behind them.
@@ -119,22 +105,24 @@ impl Words<'_> {
     /// Fills up a state; takes zeros behind the end, which `finish` notices.
     #[inline(always)]
     pub fn fill(&mut self, state: u32) -> u32 {
-        if state >= LEAST {
-            return state;
-        }
         let word = match self.bytes.get(self.at..self.at + 2) {
             Some(bytes) => u16::from_le_bytes(bytes.try_into().unwrap_or_default()),
             None => 0,
         };
-        self.at += 2;
-        state << 16 | u32::from(word)
+        // Without a branch, which would be foretold badly.
+        let short = state < LEAST;
+        self.at += usize::from(short) * 2;
+        let filled = state << 16 | u32::from(word);
+        if short {
+            filled
+        } else {
+            state
+        }
     }
 
-    /// Refuses when not everything was used, or more than there is.
-    pub fn finish(mut self, states: [u32; STATES]) -> Result<(), Fault> {
-        // The last words are those that the next symbols would ask for.
-        let full = states.map(|state| self.fill(state)) == [LEAST; STATES];
-        match full && self.at == self.bytes.len() {
+    /// Refuses when not all words were used, or more than there are.
+    pub fn finish(self) -> Result<(), Fault> {
+        match self.at == self.bytes.len() {
             true => Ok(()),
             false => Err(Fault::Content("the symbols do not end where they should")),
         }
@@ -161,6 +149,5 @@ mod tests {
                 }
             }
         }
-        assert_eq!(Place::CERTAIN.divide((1 << 31) - 1), ((1 << 31) - 1) >> BITS);
     }
 }

@@ -81,6 +81,13 @@ impl Tasks {
         let len = self.recent.len();
         let place = len.checked_sub(rank + 1).filter(|place| *place >= NEAR)?;
         let at = self.recent[place];
+        if rank == 0 {
+            return Some(at);
+        }
+        if rank == 1 {
+            self.recent.swap(place, place + 1);
+            return Some(at);
+        }
         match self.recent.last_chunk_mut::<NEAR>() {
             // Without a branch for each length, and without a call.
             Some(near) if rank < NEAR => {
@@ -100,6 +107,12 @@ impl Tasks {
         Some(at)
     }
 
+    /// The id of the task at an index.
+    #[inline(always)]
+    pub fn id(&self, at: u16) -> Option<u32> {
+        self.seen.get(usize::from(at)).map(|seen| seen.id)
+    }
+
     /// The rank of a task, when it has one.
     #[inline]
     pub fn rank(&self, at: u16) -> Option<usize> {
@@ -109,7 +122,9 @@ impl Tasks {
         // Pieces can be compared at once.
         let mut before = 0;
         for piece in window.rchunks(NEAR) {
-            let found = piece.iter().fold(false, |found, other| found | (*other == at));
+            let found = piece
+                .iter()
+                .fold(false, |found, other| found | (*other == at));
             if found {
                 let back = piece.iter().rev().position(|other| *other == at)?;
                 return Some(before + back);

@@ -41,7 +41,7 @@ impl Grid {
         if self.period == Grid::NANOSECOND {
             return Some(offset);
         }
-        let k = ((offset as f64 + 0.5 - phase) * per_tick).round_ties_even() as u64;
+        let k = ((offset as f64 + 0.5 - phase) * per_tick + 0.5) as u64;
         (self.offset(k) == offset).then_some(k)
     }
 

@@ -13,8 +13,13 @@ const SAY: f64 = 100.0;
 
 /// The file's text for these weights.
 fn text(sums: &[[f64; STEPS]]) -> String {
-    let mut out = String::from("# The tables: a line each, a digit for each symbol. See FORMAT.md.\n");
-    for kind in [0..OP_TABLES, OP_TABLES..OP_TABLES + TASK_TABLES, OP_TABLES + TASK_TABLES..TABLES] {
+    let mut out =
+        String::from("# The tables: a line each, a digit for each symbol. See FORMAT.md.\n");
+    for kind in [
+        0..OP_TABLES,
+        OP_TABLES..OP_TABLES + TASK_TABLES,
+        OP_TABLES + TASK_TABLES..TABLES,
+    ] {
         let mut all = [0.0; STEPS];
         for table in sums.get(kind.clone()).unwrap() {
             for (all, sum) in all.iter_mut().zip(table) {
@@ -25,7 +30,8 @@ fn text(sums: &[[f64; STEPS]]) -> String {
         for at in kind {
             let total: f64 = sums[at].iter().sum();
             // A little of the whole, for tables that have seen little.
-            let share = |symbol: usize| (sums[at][symbol] + 10.0 * all[symbol] / whole) / (total + 10.0);
+            let share =
+                |symbol: usize| (sums[at][symbol] + 10.0 * all[symbol] / whole) / (total + 10.0);
             let most = (0..symbols(at)).map(share).fold(0.0, f64::max);
             for symbol in 0..symbols(at) {
                 let digit = digit((share(symbol) / most).max(1e-9), 31);
@@ -48,7 +54,10 @@ fn blocks(raw: &[u8]) -> Vec<SchedBlock> {
             bytes.fold(0u64, |value, byte| value << 8 | u64::from(*byte))
         };
         if last.replace(int(0, 4)) != Some(int(0, 4)) {
-            blocks.push(SchedBlock { cpu: CpuId(0), ..SchedBlock::default() });
+            blocks.push(SchedBlock {
+                cpu: CpuId(0),
+                ..SchedBlock::default()
+            });
         }
         let block = blocks.last_mut().unwrap();
         block.time.push(int(4, 8));
@@ -84,22 +93,4 @@ fn train() {
         }
     }
     std::fs::write(std::env::var("OUT").unwrap(), text(&sums)).unwrap();
-}
-
-#[test]
-#[ignore]
-fn dbg() {
-    let mut encoder = Encoder::new();
-    let mut dec = super::decode::Decoder::default();
-    for block in blocks(&std::fs::read(std::env::var("RAW").unwrap()).unwrap()) {
-        let mut out = Vec::new();
-        let min = *block.time.iter().min().unwrap();
-        encoder.encode(&block, min, &mut out);
-        let mut b = SchedBlock::default();
-        let r = dec.decode(&out, block.len() as u64, min, &mut b);
-        if r.is_err() { 
-            for i in 0..block.len() { if b.get(i) != block.get(i) { eprintln!("{i} {:?} {:?}", b.get(i), block.get(i)); eprintln!("{:?}", block.get(i-1)); break } }
-            panic!("{r:?} {}", block.len()); }
-        assert!(b == block);
-    }
 }
