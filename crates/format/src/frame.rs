@@ -320,6 +320,13 @@ mod tests {
     }
 
     #[test]
+    fn the_smallest_header_is_as_short_as_the_limit_says() {
+        let mut out = Vec::new();
+        Header::default().encode(0, &mut out);
+        assert_eq!(out.len() as u64, limits::LEAST_FRAME);
+    }
+
+    #[test]
     fn a_cut_header_is_short() {
         let mut out = Vec::new();
         header().encode(7, &mut out);

@@ -105,6 +105,7 @@ pub fn read(payload: &[u8], unpacker: &mut Unpacker, rows: &mut Vec<Row>) -> Res
         let head = body.int()?;
         header.payload = bytes
             .checked_sub(head)
+            .filter(|_| bytes >= limits::LEAST_FRAME)
             .ok_or(Fault::Content("a frame is shorter than its header"))?;
         header.events = body.int()?;
         if header.kind == kind::SCHED || header.kind == kind::LIFE {

@@ -5,12 +5,12 @@
 pub const SCHED_EVENTS: u64 = 1 << 15;
 /// Most events of one lifecycle or recorder frame.
 pub const LIFE_EVENTS: u64 = 1 << 16;
+/// Most columns of one lifecycle or recorder frame.
+pub const LIFE_COLUMNS: u64 = 1 << 10;
 /// Most bytes of one frame's payload as it is stored.
 pub const PAYLOAD: u64 = 16 << 20;
 /// Most bytes of one frame's body after decompression.
 pub const BODY: u64 = 32 << 20;
-/// Most bytes of a scheduling frame's body: a few bytes for each event.
-pub const SCHED_BODY: u64 = 4 << 20;
 /// Most bytes of the metadata's or the summary's body.
 pub const SECTION_BODY: u64 = 8 << 20;
 /// Most fields of the metadata or the summary.
@@ -24,14 +24,21 @@ pub const NAME: usize = 64 << 10;
 pub const STRINGS: u64 = 24 << 20;
 /// Most bytes of a frame's header behind the length byte.
 pub const HEADER: u64 = 255;
-/// Most frames of a trace.
+/// Most frames of a trace. A reader keeps some 200 bytes for each.
 pub const FRAMES: u64 = 1 << 24;
 /// Most entries of one index frame; a longer index is several frames.
 pub const INDEX_ENTRIES: u64 = 1 << 16;
 /// Largest expansion of a body by decompression, plus [`EXPANSION_FREE`].
-pub const EXPANSION: u64 = 4096;
+pub const EXPANSION: u64 = 256;
 /// Bytes that a body may have whatever its stored size.
 pub const EXPANSION_FREE: u64 = 1 << 16;
+/// Smallest frame: its header with one byte for each field.
+pub const LEAST_FRAME: u64 = 21;
+/// Most damaged places of a trace.
+pub const DAMAGES: u64 = 1 << 16;
+/// Bytes of payloads that a scan reads in vain, beyond the file's own length,
+/// until it takes every header's word for where its frame ends.
+pub const IN_VAIN: u64 = 64 << 20;
 /// Events that a writer puts into a scheduling block before it closes it.
 pub const BLOCK_EVENTS: usize = 1 << 14;
 /// Bytes of strings and events that a writer collects in a lifecycle block

@@ -1,9 +1,11 @@
 //! Opens a trace and reads its frames.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 
 use crate::block::decode::Decoder;
-use crate::block::life;
+use crate::block::life::{self, Skipped};
 use crate::event::{Ktime, LifeEvent, Stream};
 pub use crate::frame::FrameInfo;
 use crate::frame::{self, address, kind, Header};
@@ -66,8 +68,11 @@ impl std::fmt::Display for Damage {
 pub struct Unknown {
     /// Frames of unknown types.
     pub frames: u64,
-    /// Fields of metadata and summary with unknown tags.
+    /// Fields of metadata and summary with unknown tags, and columns of
+    /// lifecycle frames that have been read.
     pub fields: u64,
+    /// Events of unknown kinds in the lifecycle frames that have been read.
+    pub events: u64,
 }
 
 /// A trace that has been opened. Frames can be read by many threads at once.
@@ -83,6 +88,8 @@ pub struct Trace {
     damage: Vec<Damage>,
     gaps: Vec<LifeEvent>,
     unknown: Unknown,
+    /// By number of the frame, so that one that is read twice counts once.
+    skipped: Mutex<BTreeMap<u64, Skipped>>,
 }
 
 thread_local! {
@@ -136,7 +143,11 @@ impl Trace {
             end: End::Complete,
             damage: Vec::new(),
             gaps: Vec::new(),
-            unknown: Unknown { frames: 0, fields },
+            unknown: Unknown {
+                fields,
+                ..Unknown::default()
+            },
+            skipped: Mutex::default(),
         };
         let rows = match (fault, trace.by_index()) {
             (None, Some(rows)) => rows,
@@ -260,9 +271,28 @@ impl Trace {
         &self.gaps
     }
 
-    /// What was passed over because only a later version knows it.
+    /// Looks through the whole file, the index put aside: every checksum, every
+    /// frame's place. What is damaged, and how the trace ends.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; [`Error::Frame`] when a limit is exceeded.
+    pub fn examine(&self) -> Result<(Vec<Damage>, End), Error> {
+        let (_, mut damage) = file_header(&self.source)?;
+        let scan = scan::scan(&self.source, self.id, &self.meta)?;
+        damage.extend(scan.damage);
+        Ok((damage, scan.end))
+    }
+
+    /// What was passed over so far because only a later version knows it.
     pub fn unknown(&self) -> Unknown {
-        self.unknown
+        let mut unknown = self.unknown;
+        let skipped = self.skipped.lock();
+        let skipped = skipped.unwrap_or_else(std::sync::PoisonError::into_inner);
+        for frame in skipped.values() {
+            unknown.events += frame.events;
+            unknown.fields += frame.columns;
+        }
+        unknown
     }
 
     /// The minor version of the format that the trace was written in; the
@@ -316,18 +346,20 @@ impl Trace {
         if let Stream::Cpu(_) = frame.stream {
             return Err(Fault::Content("it holds scheduling events").at(frame.number, frame.offset));
         }
-        let read = self.checked(frame, |payload| {
-            unpacking(|unpacker| life::decode(payload, frame.events, frame.min.0, unpacker, into))?;
-            let times = into.iter().map(|event| event.time);
-            match (times.clone().min(), times.max()) == (Some(frame.min), Some(frame.max)) {
-                true => Ok(()),
-                false => Err(Fault::Content("its times are not those its header tells")),
-            }
-        });
-        if read.is_err() {
-            into.clear();
+        let mut skipped = Skipped::default();
+        self.checked(frame, |payload| {
+            let span = (frame.min.0, frame.max.0);
+            skipped =
+                unpacking(|unpacker| life::decode(payload, frame.events, span, unpacker, into))?;
+            Ok(())
+        })?;
+        if skipped != Skipped::default() {
+            // Another thread that has panicked leaves no half entry.
+            let skipping = self.skipped.lock();
+            let mut skipping = skipping.unwrap_or_else(std::sync::PoisonError::into_inner);
+            skipping.insert(frame.number, skipped);
         }
-        read
+        Ok(())
     }
 
     /// Reads a frame's payload, holds it to the frame's checksums, decodes it.

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 
 use memchr::memmem;
 
+use crate::error::within;
 use crate::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
 use crate::frame::{self, address, kind, Header, SYNC};
 use crate::index::{self, Row};
@@ -69,15 +70,15 @@ fn search(
 ) -> Result<Option<u64>, Error> {
     let finder = memmem::Finder::new(&SYNC);
     while offset < source.len() {
-        // Pieces overlap, so that no mark is cut in two.
-        let piece = source.at(offset, PIECE + SYNC.len() as u64 - 1)?;
+        // Pieces overlap, so that no header is cut in two.
+        let piece = source.at(offset, PIECE + 5 + limits::HEADER)?;
         for at in finder.find_iter(&piece) {
-            let at = offset + at as u64;
-            if at >= offset + PIECE {
+            if at as u64 >= PIECE {
                 break;
             }
-            if matches!(header_at(source, at, id), Ok((header, _)) if wanted(&header)) {
-                return Ok(Some(at));
+            let header = Header::decode(piece.get(at..).unwrap_or_default(), id);
+            if matches!(header, Ok((header, _)) if wanted(&header)) {
+                return Ok(Some(offset + at as u64));
             }
         }
         offset += PIECE;
@@ -88,10 +89,15 @@ fn search(
 /// Looks everywhere for an intact copy of the metadata's payload.
 pub fn find_metadata(source: &Source) -> Result<Option<Vec<u8>>, Error> {
     let mut from = frame::FILE_HEADER;
+    let mut in_vain = 0;
     while let Some(at) = search(source, from, 0, |header| header.kind == kind::METADATA)? {
         if let Ok((header, len)) = header_at(source, at, 0) {
             if let Ok(payload) = payload_at(source, at + len, &header) {
                 return Ok(Some(payload.into_owned()));
+            }
+            in_vain += header.payload;
+            if in_vain > source.len().saturating_add(limits::IN_VAIN) {
+                return Ok(None);
             }
         }
         from = at + 1;
@@ -110,6 +116,7 @@ pub fn scan(source: &Source, id: u32, meta: &Metadata) -> Result<Scan, Error> {
         index: Vec::new(),
         next: 0,
         indexes: 0,
+        in_vain: 0,
     };
     let end = walk.run()?;
     let gaps = walk.gaps(meta);
@@ -134,6 +141,8 @@ struct Walk<'a> {
     next: u64,
     /// Index frames met, intact and in sequence.
     indexes: u64,
+    /// Bytes of payloads that were read in vain and will be read again.
+    in_vain: u64,
 }
 
 /// Where to go on.
@@ -150,14 +159,10 @@ impl Walk<'_> {
                 Go::To(next) => at = next,
                 Go::End(end) => return Ok(end),
             }
-            if self.rows.len() as u64 > limits::FRAMES {
-                return Err(Fault::Limit {
-                    what: "the number of frames",
-                    found: self.rows.len() as u64,
-                    limit: limits::FRAMES,
-                }
-                .at(self.next, at));
-            }
+            let (frames, damages) = (self.rows.len() as u64, self.damage.len() as u64);
+            within("the number of frames", frames, limits::FRAMES)
+                .and_then(|()| within("the number of damaged places", damages, limits::DAMAGES))
+                .map_err(|fault| fault.at(self.next, at))?;
         }
     }
 
@@ -197,7 +202,11 @@ impl Walk<'_> {
             Err(Fault::Read(why)) => Err(Fault::Read(why).at(header.number, at)),
             Err(fault @ Fault::Short { .. }) => self.lost_way(at, at + len, fault, Some(header)),
             Err(fault) => {
-                if !self.fits(end) {
+                // A part of the file may be missing here: then the next frame
+                // begins sooner. To look for it each time in a file made for
+                // that would take forever.
+                if self.in_vain <= self.source.len() + limits::IN_VAIN && !self.fits(end) {
+                    self.in_vain += header.payload;
                     return self.lost_way(at, at + len, fault, Some(header));
                 }
                 self.torn(at, len + header.payload, fault, header);

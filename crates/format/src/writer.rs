@@ -13,8 +13,8 @@ use crate::sched::SchedBlock;
 use crate::zip::Packer;
 use crate::{error, limits, section, Error};
 
-/// zstd's level.
-const LEVEL: i32 = 3;
+/// zstd's level: what is compressed is little, a few hundred bytes a process.
+const LEVEL: i32 = 12;
 
 /// How much has been written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -390,8 +390,12 @@ impl<W: Write> Writer<W> {
             .map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
         self.payload.clear();
         self.packer.pack(&body, &mut self.payload)?;
+        // So that a reader that has lost the end of a stream knows until when it
+        // has lost it.
         let header = Header {
             kind: kind::SUMMARY,
+            min: summary.end.0,
+            max: summary.end.0,
             ..Header::default()
         };
         self.out.frame(header, &self.payload)?;

@@ -41,6 +41,7 @@ enum Col {
     GroupStatus,
     Utime,
     Stime,
+    TimeRest,
     Runtime,
     Nvcsw,
     Nivcsw,
@@ -87,6 +88,8 @@ mod tag {
 
 /// What quantities of memory and of I/O are multiples of, nearly always.
 const UNIT: u64 = 512;
+/// What the kernel's CPU times are multiples of, where it counts them in ticks.
+const TICK: u64 = 1_000_000;
 
 /// What earlier events of the frame have told; the same on both sides.
 #[derive(Debug, Default)]
@@ -302,8 +305,10 @@ impl Enc {
         self.int(Col::Status, u64::from(exit.status));
         let group = u64::from(exit.group_status ^ exit.status);
         self.int(Col::GroupStatus, group << 1 | u64::from(exit.group_dead));
-        self.wide(Col::Utime, exit.utime);
-        self.wide(Col::Stime, exit.stime);
+        for (col, time) in [(Col::Utime, exit.utime), (Col::Stime, exit.stime)] {
+            self.int(col, time / TICK);
+            self.int(Col::TimeRest, time % TICK);
+        }
         self.wide(Col::Runtime, exit.sum_exec_runtime);
         self.int(Col::Nvcsw, exit.nvcsw);
         self.int(Col::Nivcsw, exit.nivcsw);
@@ -430,8 +435,11 @@ pub(crate) fn encode(
     for event in events {
         enc.event(event);
     }
+    let used = enc.columns.iter().rposition(|column| !column.is_empty());
+    let used = used.map_or(0, |last| last + 1);
     let mut body = Vec::new();
-    for column in &enc.columns {
+    put(&mut body, used as u64);
+    for column in enc.columns.iter().take(used) {
         put(&mut body, column.len() as u64);
     }
     for column in &enc.columns {
@@ -584,7 +592,8 @@ impl<'a> Dec<'a> {
         Ok(Argv { bytes, full_len })
     }
 
-    fn event(&mut self) -> Result<LifeEvent, Fault> {
+    /// The next event; `None` for one of a kind that is not known.
+    fn event(&mut self) -> Result<Option<LifeEvent>, Fault> {
         let distance = self.wide(Col::Time)?;
         let time = Ktime(self.known.time.wrapping_add(distance));
         self.known.time = time.0;
@@ -621,9 +630,12 @@ impl<'a> Dec<'a> {
             }),
             tag::PROGRESS => LifeKind::Progress,
             tag::MARK => LifeKind::Mark(Mark { name: self.path()? }),
-            _ => return Err(Fault::Content("no such kind of event")),
+            0 => return Err(Fault::Content("no such kind of event")),
+            // Of a later version, which puts such an event's fields into
+            // columns of their own.
+            _ => return Ok(None),
         };
-        Ok(LifeEvent { time, cpu, kind })
+        Ok(Some(LifeEvent { time, cpu, kind }))
     }
 
     fn fork(&mut self, time: Ktime) -> Result<LifeKind, Fault> {
@@ -657,7 +669,7 @@ impl<'a> Dec<'a> {
     fn bytes(&mut self, col: Col) -> Result<Option<u64>, Fault> {
         match self.int(col)? {
             0 => Ok(None),
-            units => Ok(Some(quantity(units - 1, self.int(Col::IoRest)?)?)),
+            units => Ok(Some(quantity(UNIT, units - 1, self.int(Col::IoRest)?)?)),
         }
     }
 
@@ -673,14 +685,14 @@ impl<'a> Dec<'a> {
             status,
             group_dead: group & 1 == 1,
             group_status: status ^ other,
-            utime: self.wide(Col::Utime)?,
-            stime: self.wide(Col::Stime)?,
+            utime: quantity(TICK, self.int(Col::Utime)?, self.int(Col::TimeRest)?)?,
+            stime: quantity(TICK, self.int(Col::Stime)?, self.int(Col::TimeRest)?)?,
             sum_exec_runtime: self.wide(Col::Runtime)?,
             nvcsw: self.int(Col::Nvcsw)?,
             nivcsw: self.int(Col::Nivcsw)?,
             min_flt: self.int(Col::MinFlt)?,
             maj_flt: self.int(Col::MajFlt)?,
-            max_rss: quantity(self.int(Col::Rss)?, self.int(Col::RssRest)?)?,
+            max_rss: quantity(UNIT, self.int(Col::Rss)?, self.int(Col::RssRest)?)?,
             read_bytes: self.bytes(Col::Read)?,
             write_bytes: self.bytes(Col::Write)?,
         };
@@ -754,33 +766,64 @@ impl<'a> Dec<'a> {
     }
 }
 
-fn quantity(units: u64, rest: u64) -> Result<u64, Fault> {
-    let whole = units.checked_mul(UNIT).filter(|_| rest < UNIT);
+fn quantity(unit: u64, units: u64, rest: u64) -> Result<u64, Fault> {
+    let whole = units.checked_mul(unit).filter(|_| rest < unit);
     whole
         .and_then(|whole| whole.checked_add(rest))
         .ok_or(Fault::Content("a quantity does not fit in 64 bits"))
 }
 
-/// Reads a payload of `events` events into `into`, which is emptied first.
-pub(crate) fn decode(
+/// What a later version has put into a block, and this one passes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Events of unknown kinds.
+    pub events: u64,
+    /// Unknown columns.
+    pub columns: u64,
+}
+
+/// Reads a payload of `events` events into `into`, their smallest time `min`
+/// and their largest `max`. After an error `into` is empty.
+pub fn decode(
     payload: &[u8],
     events: u64,
-    min: u64,
+    span: (u64, u64),
     unpacker: &mut Unpacker,
     into: &mut Vec<LifeEvent>,
-) -> Result<(), Fault> {
+) -> Result<Skipped, Fault> {
     into.clear();
+    let read = block(payload, events, span, unpacker, into);
+    if read.is_err() {
+        into.clear();
+    }
+    read
+}
+
+fn block(
+    payload: &[u8],
+    events: u64,
+    (min, max): (u64, u64),
+    unpacker: &mut Unpacker,
+    into: &mut Vec<LifeEvent>,
+) -> Result<Skipped, Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     let low = BitReader::new(cursor.rest());
     let mut body = Cursor::new(body);
-    let mut lengths = [0; COLUMNS];
-    for len in &mut lengths {
-        *len = body.int()?;
+    let count = body.int()?;
+    crate::error::within("the number of columns", count, limits::LIFE_COLUMNS)?;
+    let mut lengths = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        lengths.push(body.int()?);
     }
+    let mut skipped = Skipped::default();
     let mut columns: [Cursor; COLUMNS] = std::array::from_fn(|_| Cursor::new(&[]));
-    for (column, len) in columns.iter_mut().zip(lengths) {
-        *column = Cursor::new(body.take(len)?);
+    for (at, len) in lengths.into_iter().enumerate() {
+        let bytes = body.take(len)?;
+        match columns.get_mut(at) {
+            Some(column) => *column = Cursor::new(bytes),
+            None => skipped.columns += 1,
+        }
     }
     if body.left() > 0 {
         return Err(Fault::Content("there is more than the columns"));
@@ -794,12 +837,21 @@ pub(crate) fn decode(
         },
         strings: 0,
     };
+    let (mut smallest, mut largest) = (u64::MAX, 0);
     for _ in 0..events {
-        into.push(dec.event()?);
+        match dec.event()? {
+            Some(event) => into.push(event),
+            None => skipped.events += 1,
+        }
+        smallest = smallest.min(dec.known.time);
+        largest = largest.max(dec.known.time);
     }
     dec.low.finish()?;
-    match dec.columns.iter().all(|column| column.left() == 0) {
-        true => Ok(()),
-        false => Err(Fault::Content("there is more than the events")),
+    if dec.columns.iter().any(|column| column.left() > 0) {
+        return Err(Fault::Content("there is more than the events"));
+    }
+    match (smallest, largest) == (min, max) {
+        true => Ok(skipped),
+        false => Err(Fault::Content("its times are not those its header tells")),
     }
 }

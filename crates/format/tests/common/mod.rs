@@ -311,7 +311,7 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
     for _ in 0..events {
         time = match dice.below(50) {
             0 => time - dice.below(500),
-            1 => time + dice.below(1 << 32),
+            1 => time + dice.below(1 << 25),
             _ => time + dice.below(20_000),
         };
         let other = Tid(100 + (dice.below(tasks) * dice.below(tasks) / tasks) as u32);
