@@ -5,12 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{
     Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
-    SchedEvent, SchedKind, Snapshot, Tgid, Tid,
+    SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::meta::{Metadata, Scope};
 
-use crate::gaps::Gaps;
+use crate::concurrency::{Concurrency, Epoch};
+use crate::gaps::{Gaps, Spans};
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
+use crate::order::Event;
 use crate::tasks::{Bucket, Ended, State, States, Wait};
 
 /// A task, by its place in the book.
@@ -49,7 +51,11 @@ pub struct Task {
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
     state: State,
+    /// Of its state, for the concurrency.
+    epoch: Epoch,
     since: Ktime,
+    /// The stamp of its last event, which may lie before the span.
+    told: Ktime,
     /// It was woken since its last switch-in.
     woken: bool,
     /// The stretch off CPU that it is in: since when, and who ended its wait.
@@ -88,20 +94,26 @@ pub struct ProcessEntry {
     pub status: Option<u32>,
     /// Largest resident set.
     pub max_rss: Option<u64>,
+    /// Its fork was seen.
+    pub forked: bool,
+    /// An exit told that no thread is left.
+    pub group_dead: bool,
+    /// Its only thread turned out to belong to this other process.
+    pub moved: Option<usize>,
 }
 
 /// The book.
 pub struct Book {
     /// Every task met, in the order in which they were met.
     pub tasks: Vec<Task>,
-    /// Every process met; a parent always before its children.
+    /// Every process met.
     pub processes: Vec<ProcessEntry>,
     /// Paths of cgroups.
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
     /// Contradictions, by kind.
     pub violations: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
-    pub concurrency: Vec<u64>,
+    pub concurrency: Concurrency,
     /// Names of tasks that are not recorded.
     pub names: HashMap<Tid, Comm>,
     /// Forks, execs and exits counted.
@@ -111,8 +123,15 @@ pub struct Book {
     start: Ktime,
     end: Ktime,
     only: Option<CpuId>,
-    /// New tasks may appear without a fork: the whole machine is recorded.
+    /// New tasks may appear without a fork: the whole machine is recorded, or
+    /// the tasks that were there before the recording are still being listed.
     open: bool,
+    /// The recording has begun: every task that was there before is listed.
+    begun: bool,
+    /// When it began, which the span need not.
+    recorded_from: Ktime,
+    /// The whole machine is recorded.
+    everybody: bool,
     /// Wakings on other CPUs are not recorded.
     partial: bool,
     /// COMMAND's process.
@@ -122,44 +141,57 @@ pub struct Book {
     current: BTreeMap<CpuId, TaskIx>,
     /// When each CPU last switched.
     last_switch: BTreeMap<CpuId, Ktime>,
-    running: usize,
-    running_since: Ktime,
+    /// The gaps that have not begun yet, the next one last.
+    coming: Vec<(Ktime, CpuId)>,
+    /// The first loss of lifecycle events, if it has not come yet.
+    lives_lost: Option<Ktime>,
 }
 
 impl Book {
     /// An empty book for the span `start..end`.
     pub fn new(meta: &Metadata, gaps: Gaps, start: Ktime, end: Ktime, only: Option<CpuId>) -> Book {
+        let lives_lost = gaps.first_of_lives();
+        let mut coming = gaps.starts();
+        coming.sort_unstable_by(|a, b| b.cmp(a));
+        let end = end.max(start);
         Book {
             tasks: Vec::new(),
             processes: Vec::new(),
             cgroups: BTreeMap::new(),
             violations: BTreeMap::new(),
-            concurrency: Vec::new(),
+            concurrency: Concurrency::new(start, end),
             names: HashMap::new(),
             counts: [0; 3],
             gaps,
             states: States::new(&meta.states),
             start,
-            end: end.max(start),
+            end,
             only,
-            open: meta.scope == Scope::All,
+            open: true,
+            begun: false,
+            recorded_from: meta.start,
+            everybody: meta.scope == Scope::All,
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
             by_tid: HashMap::new(),
             by_tgid: HashMap::new(),
             current: BTreeMap::new(),
             last_switch: BTreeMap::new(),
-            running: 0,
-            running_since: start,
+            coming,
+            lives_lost,
         }
     }
 
-    /// The gaps, for one more that was found on the way.
-    pub fn gaps(&mut self) -> &mut Gaps {
-        &mut self.gaps
+    /// The span has its first nanosecond and not its last.
+    fn inside(&self, time: Ktime) -> bool {
+        (self.start..self.end).contains(&time)
     }
 
     fn violation(&mut self, what: &'static str) {
+        // Who is not followed, and not yet known as such, comes and goes unseen.
+        if !self.begun && !self.everybody {
+            return;
+        }
         *self.violations.entry(what).or_default() += 1;
     }
 
@@ -175,9 +207,9 @@ impl Book {
             return;
         }
         // Events are in order; only a damaged or skewed trace steps back.
-        let now = now.max(from);
+        let (told, now) = (now, now.max(from));
         let spans = match old {
-            State::On(cpu) => self.gaps.of(cpu),
+            State::On(Some(cpu)) => self.gaps.of(cpu),
             _ => Some(self.gaps.any()),
         };
         // A gap makes everything unknown from its first lost event on, until
@@ -186,52 +218,85 @@ impl Book {
             .and_then(|spans| spans.first_in(from, now))
             .unwrap_or(now);
         // Without an unbroken record a switch-in proves nothing about before.
-        let broken = known < now || (self.partial && ended == Ended::SwitchedIn);
+        let lost = |spans: &Spans| {
+            spans
+                .first_in(from, Ktime(now.0.saturating_add(1)))
+                .is_some()
+        };
+        let broken = self.partial || spans.is_some_and(lost);
         let bucket = match old {
-            State::Waiting(wait) if broken && ended == Ended::SwitchedIn => match self.partial {
-                true => Bucket::Unknown,
-                false => Bucket::Wait(wait),
-            },
+            State::Waiting(_) if self.partial && ended == Ended::SwitchedIn => Bucket::Unknown,
+            // A waking that was stamped before its switch-out may have ended
+            // this wait as it began; only an unbroken record tells.
+            State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
+                Bucket::Unknown
+            }
+            State::Waiting(wait) if broken => Bucket::Wait(wait),
             old => old.bucket(ended),
         };
         self.account(ix, from, known, bucket);
         self.account(ix, known, now, Bucket::Unknown);
         // Inside a gap only a task on an intact CPU is known.
         let state = match state {
+            State::On(Some(cpu)) => match self.gaps.of(cpu).and_then(|spans| spans.end_at(now)) {
+                Some(end) if end > now => State::Unknown,
+                _ => state,
+            },
             State::On(_) | State::Dead => state,
             _ if self.gaps.any().end_at(now).is_some_and(|end| end > now) => State::Unknown,
             _ => state,
         };
-        let was_on = matches!(old, State::On(_));
-        let is_on = matches!(state, State::On(_));
-        if was_on != is_on {
-            self.count_running(now, is_on);
-        }
         if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.epoch = self.concurrency.change(now, task.epoch, old, state);
             task.state = state;
             task.since = now;
+            task.told = told;
             task.seen = true;
             if state == State::Dead {
-                task.end = Some(now);
+                // One that died before the span is no part of it.
+                task.end = Some(if task.started_before { told } else { now });
             }
         }
     }
 
-    fn count_running(&mut self, now: Ktime, more: bool) {
-        let to = now.clamp(self.start, self.end);
-        if self.concurrency.len() <= self.running {
-            self.concurrency.resize(self.running + 1, 0);
+    /// A CPU's events are missing from `since` on.
+    fn lose(&mut self, cpu: CpuId, since: Ktime) {
+        self.concurrency.lose(since);
+        for (on, ix) in &self.current {
+            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| *on != cpu) else {
+                continue;
+            };
+            if task.state == State::On(Some(*on)) {
+                task.epoch = self.concurrency.vouch(task.epoch);
+            }
         }
-        let missing = self.gaps.any().covered(self.running_since, to);
-        if let Some(slot) = self.concurrency.get_mut(self.running) {
-            *slot += to.since(self.running_since).saturating_sub(missing);
+    }
+
+    /// Forks may be missing from `since` on: tasks that are not known as
+    /// recorded ones may be running from then on, unless everybody is recorded.
+    fn lose_lives(&mut self, since: Ktime) {
+        if !self.everybody {
+            self.concurrency.meet(since, State::Unknown);
         }
-        self.running_since = to;
-        self.running = if more {
-            self.running + 1
-        } else {
-            self.running.saturating_sub(1)
-        };
+    }
+
+    /// Passes the gaps that have begun by `now`.
+    fn pass_gaps(&mut self, now: Ktime) {
+        if let Some(since) = self.lives_lost.take_if(|since| *since <= now) {
+            self.lose_lives(since);
+        }
+        while let Some((since, cpu)) = self.coming.pop_if(|(since, _)| *since <= now) {
+            self.lose(cpu, since);
+        }
+    }
+
+    /// One more gap, found on the way; it has begun just now.
+    pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
+        self.gaps.insert(stream, since, until);
+        match stream {
+            Stream::Cpu(cpu) => self.lose(cpu, since),
+            _ => self.lose_lives(since),
+        }
     }
 
     /// Adds the part of `from..to` inside the span to a bucket of the task, of
@@ -243,7 +308,9 @@ impl Book {
         };
         let (mut times, mut causes) = (Times::default(), Causes::default());
         match bucket {
-            Bucket::OnCpu(cpu) if self.only.is_none_or(|only| only == cpu) => times.on_cpu = ns,
+            Bucket::OnCpu(cpu) if self.only.is_none_or(|only| cpu == Some(only)) => {
+                times.on_cpu = ns;
+            }
             // With --cpu: what happens elsewhere is not known from that CPU.
             Bucket::OnCpu(_) | Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown = ns,
             Bucket::RunQueue { preempted } => {
@@ -283,7 +350,7 @@ impl Book {
     fn task_to_run(&mut self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = match self.task(tid) {
             Some(ix) => ix,
-            None if self.open => self.appear(tid, time),
+            None if self.open => self.appear(tid, Tgid(tid.0), time),
             None => return None,
         };
         if self.state(ix) != State::Dead {
@@ -300,15 +367,15 @@ impl Book {
             self.by_tid.insert(tid, heir);
             return Some(heir);
         }
-        self.open.then(|| self.appear(tid, time))
+        self.open.then(|| self.appear(tid, Tgid(tid.0), time))
     }
 
     /// A task that nothing has announced: its fork came before the recording,
     /// or was lost.
-    fn appear(&mut self, tid: Tid, time: Ktime) -> TaskIx {
+    fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let comm = self.names.get(&tid).copied().unwrap_or_default();
         let process = self.process_of(
-            Tgid(tid.0),
+            tgid,
             None,
             None,
             Argv {
@@ -318,7 +385,28 @@ impl Book {
         );
         let lost = time > self.start && self.by_tid.contains_key(&tid);
         let start = if lost { time } else { self.start };
-        self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None)
+        let ix = self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.since = start.min(time);
+        }
+        ix
+    }
+
+    /// A task whose fork is missing, but not its first waking, by its parent.
+    fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
+        let ix = self.appear(tid, Tgid(tid.0), time);
+        let parent_process = self.tasks.get(parent.0).map(|task| task.process);
+        // It was forked while events were being lost.
+        let born = self.gaps.lives_before(time).unwrap_or(time);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            (task.start, task.since) = (born.max(self.start), born.max(self.start));
+            (task.started_before, task.parent) = (born < self.start, Some(parent));
+            let process = self.processes.get_mut(task.process);
+            if let Some(process) = process.filter(|p| p.parent.is_none()) {
+                process.parent = parent_process.filter(|parent| *parent != task.process);
+            }
+        }
+        ix
     }
 
     fn process_of(
@@ -328,9 +416,20 @@ impl Book {
         parent: Option<usize>,
         argv: Argv,
     ) -> usize {
-        if let Some(process) = self.by_tgid.get(&pid) {
-            if self.processes.get(*process).is_some_and(|p| p.live > 0) {
-                return *process;
+        if let Some(at) = self.by_tgid.get(&pid).copied() {
+            let (begun, end) = (self.begun, self.end);
+            if let Some(process) = self.processes.get_mut(at) {
+                if process.live > 0 {
+                    return at;
+                }
+                // Its other threads are not listed yet.
+                if !begun && !process.group_dead {
+                    process.status = None;
+                    if let Some(exec) = process.execs.last_mut() {
+                        (exec.end, exec.ended) = (end, false);
+                    }
+                    return at;
+                }
             }
         }
         self.processes.push(ProcessEntry {
@@ -345,6 +444,9 @@ impl Book {
             execs: Vec::new(),
             status: None,
             max_rss: None,
+            forked: false,
+            group_dead: false,
+            moved: None,
         });
         self.by_tgid.insert(pid, self.processes.len() - 1);
         self.processes.len() - 1
@@ -363,6 +465,7 @@ impl Book {
         parent: Option<TaskIx>,
     ) -> TaskIx {
         let ix = TaskIx(self.tasks.len());
+        let epoch = self.concurrency.meet(start, state);
         self.tasks.push(Task {
             tid,
             ns_tid,
@@ -379,7 +482,9 @@ impl Book {
             exit: None,
             kernel: None,
             state,
+            epoch,
             since: start,
+            told: start,
             woken: false,
             off_since: Some(start),
             waker: None,
@@ -429,7 +534,8 @@ impl Book {
         }
     }
 
-    /// The child has left its parent's memory.
+    /// The child has left its parent's memory, or is about to: who is not
+    /// waiting by now will hardly wait for that.
     fn end_vfork(&mut self, parent: TaskIx, child: TaskIx) {
         if let Some(parent) = self.tasks.get_mut(parent.0) {
             if parent.vfork_child == Some(child) {
@@ -440,8 +546,99 @@ impl Book {
 
     // ---- Events ----
 
+    /// How badly an event fits what the tasks are doing: 0 well, 1 possible, 2
+    /// only when something is missing. Decides between events of several
+    /// streams with equal times.
+    pub fn misfit(&self, event: &Event) -> u8 {
+        let state = |tid: Tid| self.task(tid).map(|ix| self.state(ix));
+        match event {
+            Event::Sched(cpu, event) => match event.kind {
+                SchedKind::Switch { prev, next, .. } => {
+                    let leaves = match state(prev).filter(|_| prev != Tid::IDLE) {
+                        Some(State::On(on)) if on.is_some_and(|on| on != *cpu) => 2,
+                        None | Some(State::On(_) | State::Unknown) => 0,
+                        Some(_) => 2,
+                    };
+                    let enters = match state(next).filter(|_| next != Tid::IDLE) {
+                        Some(State::On(_) | State::Dead) => 2,
+                        Some(State::Waiting(_)) => 1,
+                        None if next != Tid::IDLE => 1,
+                        None | Some(State::Runnable { .. } | State::Unknown) => 0,
+                    };
+                    leaves.max(enters)
+                }
+                SchedKind::Waking { wakee, .. } => match state(wakee) {
+                    Some(State::Dead) => 2,
+                    None => 1,
+                    _ => 0,
+                },
+            },
+            Event::Life(event) => match &event.kind {
+                LifeKind::Fork(fork) => match state(fork.tid) {
+                    Some(State::Dead) | None => 0,
+                    Some(_) => 2,
+                },
+                LifeKind::Exec(Exec { old_tid: tid, .. }) | LifeKind::Exit(Exit { tid, .. }) => {
+                    match state(*tid) {
+                        Some(State::On(_)) => 0,
+                        Some(State::Dead) | None => 2,
+                        Some(_) => 1,
+                    }
+                }
+                LifeKind::Final(last) => match state(last.tid) {
+                    Some(State::Dead) | None => 0,
+                    Some(_) => 2,
+                },
+                _ => 0,
+            },
+        }
+    }
+
+    /// The recording begins. Events before it may name tasks whose listing
+    /// comes after them; who is not listed now is not followed.
+    fn begin(&mut self, time: Ktime) {
+        if self.begun || time < self.recorded_from {
+            return;
+        }
+        self.begun = true;
+        self.open = self.everybody;
+        // A parent may have been listed after its child.
+        for at in 0..self.processes.len() {
+            let ppid = self.processes.get(at).and_then(|p| p.ppid);
+            let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
+            // One that was forked since has a used pid.
+            let parent = parent.filter(|at| self.processes.get(*at).is_some_and(|p| !p.forked));
+            if let Some(process) = self.processes.get_mut(at) {
+                process.parent = process.parent.or(parent.filter(|parent| *parent != at));
+            }
+        }
+        if self.open {
+            return;
+        }
+        for at in 0..self.tasks.len() {
+            let listed = |t: &Task| {
+                self.processes
+                    .get(t.process)
+                    .is_some_and(|p| p.ppid.is_some())
+            };
+            if self.tasks.get(at).is_some_and(|task| !listed(task)) {
+                let (start, end) = (self.start, self.end);
+                self.enter(TaskIx(at), start, State::Dead, Ended::Otherwise);
+                if let Some(task) = self.tasks.get_mut(at) {
+                    task.start = end; // no part of the span
+                }
+            }
+        }
+        let tasks = &self.tasks;
+        let alive = |ix: &TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
+        self.by_tid.retain(|_, ix| alive(ix));
+        self.current.retain(|_, ix| alive(ix));
+    }
+
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
+        self.pass_gaps(event.time);
+        self.begin(event.time);
         match event.kind {
             SchedKind::Switch {
                 prev,
@@ -461,9 +658,51 @@ impl Book {
                 new,
                 vfork,
             } => {
-                self.waking(event.time, waker, wakee, irq, new && vfork);
+                self.waking(event.time, waker, wakee, irq, new, new && vfork);
             }
         }
+    }
+
+    /// The task that leaves the CPU, named `prev` by the event.
+    fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
+        let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
+        let running = self.current.remove(&cpu).filter(|ix| here(self, *ix));
+        let named = match self.task(prev) {
+            _ if prev == Tid::IDLE => None,
+            None if self.open => Some(self.appear(prev, Tgid(prev.0), time)),
+            named => named,
+        };
+        let Some(running) = running.filter(|running| named != Some(*running)) else {
+            return named;
+        };
+        // Who runs here is certain, its name is not: de_thread may have given it
+        // another tid, of its own process.
+        let process = |ix: TaskIx| self.tasks.get(ix.0).map(|task| task.process);
+        let renamed = match named {
+            None => prev != Tid::IDLE && self.gaps.lives_before(time).is_some(),
+            Some(named) => {
+                !here(self, named)
+                    && (process(named) == process(running) || self.state(named) == State::Dead)
+            }
+        };
+        if renamed {
+            if !self.states.is_dead(state) {
+                self.by_tid.insert(prev, running);
+            }
+            return Some(running);
+        }
+        // It has gone without a word.
+        if !self.in_gap(running, time) {
+            self.violation("another task left the CPU than had come to it");
+        }
+        if let Some(task) = self.tasks.get_mut(running.0) {
+            task.epoch = self
+                .concurrency
+                .change(time, task.epoch, task.state, State::Unknown);
+            task.state = State::Unknown;
+            task.off_since = None;
+        }
+        named
     }
 
     fn switch_out(
@@ -475,36 +714,17 @@ impl Book {
         preempt: bool,
         iowait: bool,
     ) {
-        let running = self.current.remove(&cpu);
-        if prev == Tid::IDLE {
+        let Some(ix) = self.leaving(cpu, time, prev, state) else {
             return;
-        }
-        let named = match self.task(prev) {
-            None if self.open => Some(self.appear(prev, time)),
-            named => named,
-        };
-        let here = |book: &Book, ix: TaskIx| book.state(ix) == State::On(cpu);
-        // de_thread may have swapped tids while the task was running: who runs
-        // here is certain, its name is not.
-        let ix = match (named, running) {
-            (Some(named), Some(running))
-                if named != running && !here(self, named) && here(self, running) =>
-            {
-                let process = |book: &Book, ix: TaskIx| book.tasks.get(ix.0).map(|t| t.process);
-                if process(self, named) == process(self, running) {
-                    if !self.states.is_dead(state) {
-                        self.by_tid.insert(prev, running);
-                    }
-                    running
-                } else {
-                    named
-                }
-            }
-            (Some(named), _) => named,
-            (None, _) => return,
         };
         match self.state(ix) {
-            State::On(on) if on == cpu => {}
+            // Now it is known where it has been running since the start.
+            State::On(None) => {
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.state = State::On(Some(cpu));
+                }
+            }
+            State::On(Some(on)) if on == cpu => {}
             State::On(_) => self.violation("switched out on another CPU than it ran on"),
             State::Dead => {
                 self.violation("ran after its end");
@@ -518,7 +738,7 @@ impl Book {
         if !matches!(self.state(ix), State::On(_)) {
             self.forget(ix, cpu, time);
         }
-        let counted = u64::from(time >= self.start && time <= self.end);
+        let counted = u64::from(self.inside(time));
         if self.states.is_dead(state) {
             if let Some(task) = self.tasks.get_mut(ix.0) {
                 task.switches.voluntary += counted;
@@ -530,7 +750,7 @@ impl Book {
             return;
         };
         // As the kernel counts: __schedule's switch_count.
-        if preempt || state == 0 && !task.woken {
+        if preempt || state == 0 {
             task.switches.involuntary += counted;
         } else {
             task.switches.voluntary += counted;
@@ -545,6 +765,7 @@ impl Book {
         };
         task.off_since = Some(time);
         task.waker = None;
+        task.last_cpu = Some(cpu);
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
@@ -594,18 +815,21 @@ impl Book {
             return;
         };
         if let State::On(other) = self.state(ix) {
-            let lost = self.gaps.of(other).is_some_and(|spans| {
-                self.tasks
-                    .get(ix.0)
-                    .is_some_and(|task| spans.first_in(task.since, time).is_some())
-            });
+            let spans = match other {
+                Some(cpu) => self.gaps.of(cpu),
+                None => Some(self.gaps.any()),
+            };
+            let since = self.tasks.get(ix.0).map(|task| task.since);
+            let lost = spans
+                .zip(since)
+                .is_some_and(|(spans, since)| spans.first_in(since, time).is_some());
             if !lost {
                 self.violation("on two CPUs at once");
             }
         }
-        let counted = u64::from(time >= self.start && time <= self.end);
+        let counted = u64::from(self.inside(time));
         self.close_off_cpu(ix, time, false);
-        self.enter(ix, time, State::On(cpu), Ended::SwitchedIn);
+        self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.woken = false;
             if task.last_cpu.is_some_and(|last| last != cpu) {
@@ -652,16 +876,33 @@ impl Book {
         }
     }
 
-    fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, vfork: bool) {
-        let Some(ix) = self.task_to_run(wakee, time) else {
-            return;
+    #[allow(clippy::too_many_arguments)] // the event's own fields
+    fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, new: bool, vfork: bool) {
+        let ix = match self.task_to_run(wakee, time) {
+            Some(ix) => ix,
+            // A recorded task's child, whose fork is missing; whether it is a
+            // process or a thread, its exit will tell.
+            None if new && !irq => match self.task(waker) {
+                Some(waker) => self.appear_child(wakee, waker, time),
+                None => return,
+            },
+            None => return,
         };
         let waker = if irq { None } else { self.task(waker) };
+        // After a vfork the parent does nothing before its wait is over; when
+        // the child was faster there was no wait.
+        if let Some(waker) = waker.and_then(|waker| self.tasks.get_mut(waker.0)) {
+            waker.vfork_child = None;
+        }
         if vfork {
             let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
             if let Some(parent) = parent.and_then(|parent| self.tasks.get_mut(parent.0)) {
                 parent.vfork_child = Some(ix);
             }
+        }
+        // Its vfork child has let it go; the child's exec is reported later.
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.vfork_child = None;
         }
         match self.state(ix) {
             // It had set its state but not yet left the CPU, or was woken for
@@ -684,7 +925,9 @@ impl Book {
     /// Takes a lifecycle event, or one of the recorder's.
     pub fn life(&mut self, event: &LifeEvent) {
         let time = event.time;
-        let counted = time >= self.start && time <= self.end;
+        self.pass_gaps(time);
+        self.begin(time);
+        let counted = self.inside(time);
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += u64::from(counted);
@@ -699,6 +942,7 @@ impl Book {
                 self.exit(time, exit);
             }
             LifeKind::Final(last) => self.last(last),
+            LifeKind::Rename(_) | LifeKind::CgroupMove(_) if time >= self.end => {}
             LifeKind::Rename(rename) => self.rename(rename),
             LifeKind::CgroupPath(path) => {
                 self.cgroups.insert(path.id, path.path.clone());
@@ -708,11 +952,14 @@ impl Book {
                     .task(moved.tid)
                     .and_then(|ix| self.tasks.get(ix.0))
                     .map(|task| task.process);
+                // A leader that was dead before the recording leaves its name
+                // to the process.
+                let process = process.or(self.by_tgid.get(&Tgid(moved.tid.0)).copied());
                 if let Some(process) = process.and_then(|p| self.processes.get_mut(p)) {
                     process.cgroup = moved.cgroup;
                 }
             }
-            LifeKind::Snapshot(snapshot) => self.snapshot(snapshot),
+            LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
             LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {}
         }
     }
@@ -722,7 +969,15 @@ impl Book {
         if let Some(old) = self.task(fork.tid) {
             self.end_task(old, time);
         }
-        let parent = self.task(fork.parent_tid);
+        let parent = match self.task(fork.parent_tid) {
+            None if self.open && fork.parent_tid != Tid::IDLE => {
+                Some(self.appear(fork.parent_tid, fork.parent_tgid, time))
+            }
+            known => known,
+        };
+        if let Some(parent) = parent {
+            self.settle(parent, fork.parent_tgid, None, Argv::default());
+        }
         let parent_process = parent
             .and_then(|p| self.tasks.get(p.0))
             .map(|task| task.process);
@@ -737,11 +992,19 @@ impl Book {
                     full_len: None,
                     ..Argv::default()
                 });
-                self.process_of(fork.tgid, Some(fork.parent_tgid), parent_process, argv)
+                let parent = parent_process.or(self.by_tgid.get(&fork.parent_tgid).copied());
+                // A new thread of a process that is not listed yet: whose
+                // child that is, its listing tells.
+                let (ppid, parent) = match is_thread {
+                    true => (None, None),
+                    false => (Some(fork.parent_tgid), parent),
+                };
+                self.process_of(fork.tgid, ppid, parent, argv)
             }
         };
         if let Some(process) = self.processes.get_mut(process) {
             process.cgroup = fork.cgroup;
+            process.forked |= !is_thread;
         }
         let parent = if is_thread { None } else { parent };
         // It cannot run before its first waking: it waits for a CPU from here.
@@ -766,13 +1029,17 @@ impl Book {
         let caller = self
             .task(exec.old_tid)
             .filter(|ix| self.state(*ix) != State::Dead);
-        let Some(ix) = caller.or_else(|| self.task(exec.tid)) else {
-            return;
+        let ix = match caller.or_else(|| self.task(exec.tid)) {
+            Some(ix) => ix,
+            None if self.open => self.appear(exec.tid, exec.tgid, time),
+            None => return,
         };
+        self.settle(ix, exec.tgid, None, Argv::default());
         let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
             return;
         };
         if exec.old_tid != exec.tid {
+            self.by_tid.remove(&exec.old_tid);
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.
@@ -798,11 +1065,16 @@ impl Book {
             self.by_tid.insert(exec.tid, ix);
         }
         // What it did until now belongs to the program before.
-        let state = self.state(ix);
+        let state = match self.state(ix) {
+            on @ State::On(_) => on,
+            _ => State::Unknown, // it runs, though it was not seen to begin
+        };
         let seen = self.seen(ix);
         self.enter(ix, time, state, Ended::Otherwise);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.comm = exec.comm;
+            if time < self.end {
+                task.comm = exec.comm;
+            }
             task.seen = seen;
             if let Some(parent) = task.parent {
                 self.end_vfork(parent, ix);
@@ -819,15 +1091,18 @@ impl Book {
             comm: exec.comm,
             times: Times::default(),
         };
-        let (after, inside) = (time > self.end, time <= self.end);
+        let after = time >= self.end;
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
         if after {
             return;
         }
+        if time < self.start {
+            process.execs.clear(); // over before the span
+        }
         if let Some(last) = process.execs.last_mut() {
-            (last.end, last.ended) = (at, inside);
+            (last.end, last.ended) = (at, true);
         }
         process.execs.push(span);
         process.argv = exec.argv.clone();
@@ -835,12 +1110,13 @@ impl Book {
     }
 
     fn exit(&mut self, time: Ktime, exit: &Exit) {
-        let Some(ix) = self
-            .task(exit.tid)
-            .filter(|ix| self.state(*ix) != State::Dead)
-        else {
-            return;
+        let ix = match self.task(exit.tid) {
+            _ if time >= self.end => return,
+            Some(ix) if self.state(ix) != State::Dead => ix,
+            None if self.open => self.appear(exit.tid, exit.tgid, time),
+            _ => return,
         };
+        self.settle(ix, exit.tgid, None, Argv::default());
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
@@ -853,13 +1129,14 @@ impl Book {
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
         });
-        let process = task.process;
-        if time > self.end {
-            return;
+        let (process, parent) = (task.process, task.parent);
+        if let Some(parent) = parent {
+            self.end_vfork(parent, ix);
         }
         let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
             return;
         };
+        process.group_dead = true;
         process.status = Some(exit.group_status);
         process.max_rss = process
             .max_rss
@@ -896,7 +1173,32 @@ impl Book {
         }
     }
 
-    fn snapshot(&mut self, snapshot: &Snapshot) {
+    /// A task that ran before its process was named had one of its own until now.
+    fn settle(&mut self, ix: TaskIx, tgid: Tgid, ppid: Option<Tgid>, argv: Argv) {
+        let Some(old) = self.tasks.get(ix.0).map(|task| task.process) else {
+            return;
+        };
+        let own = |p: &ProcessEntry| p.pid != tgid && p.ppid.is_none();
+        if !self.processes.get(old).is_some_and(own) {
+            return;
+        }
+        let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
+        let new = self.process_of(tgid, ppid, parent, argv);
+        if let Some(process) = self.processes.get_mut(old) {
+            process.threads.clear();
+            process.live = 0;
+            process.moved = Some(new);
+        }
+        if let Some(process) = self.processes.get_mut(new) {
+            process.threads.push(ix);
+            process.live += 1;
+        }
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.process = new;
+        }
+    }
+
+    fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
             return;
@@ -905,7 +1207,11 @@ impl Book {
             .task(snapshot.tid)
             .filter(|ix| self.state(*ix) != State::Dead);
         let ix = match known {
-            Some(ix) => ix,
+            Some(ix) => {
+                let argv = snapshot.argv.clone();
+                self.settle(ix, snapshot.tgid, Some(snapshot.parent_tgid), argv);
+                ix
+            }
             None => {
                 let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
                 let process = self.process_of(
@@ -958,22 +1264,30 @@ impl Book {
         };
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
-        if task.seen {
-            return; // its own events are the better witness
+        // Its own events are the better witness, unless some are missing.
+        if task.seen && self.gaps.any().first_in(task.told, time).is_none() {
+            return;
         }
+        task.woken = false;
         let state = match snapshot.state {
-            0 if snapshot.on_cpu => return, // which CPU it is on, its switch-out tells
-            0 => State::Runnable { preempted: true },
-            _ if snapshot.on_cpu => return,
+            _ if snapshot.on_cpu => State::On(None),
+            // Preempted or woken: nobody knows.
+            0 => State::Runnable { preempted: false },
             state => State::Waiting(self.states.wait(state, false, false)),
         };
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.state = state;
+        task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
+        task.state = state;
+        let before = std::mem::replace(&mut task.since, time);
+        task.told = time;
+        if snapshot.on_cpu {
+            task.off_since = None;
         }
+        self.account(ix, before, time, Bucket::Unknown);
     }
 
     /// The span is over: closes every task's last state.
     pub fn finish(&mut self) {
+        self.pass_gaps(self.end);
         for at in 0..self.tasks.len() {
             let ix = TaskIx(at);
             if self.state(ix) == State::Dead {
@@ -983,15 +1297,5 @@ impl Book {
             let state = self.state(ix);
             self.enter(ix, self.end, state, Ended::Otherwise);
         }
-        let end = self.end;
-        self.count_running(end, false);
-        self.concurrency.resize(self.concurrency.len().max(1), 0);
-    }
-
-    /// Time of the span in which the number of running tasks was not known.
-    pub fn concurrency_unknown(&self) -> u64 {
-        self.end
-            .since(self.start)
-            .saturating_sub(self.concurrency.iter().sum())
     }
 }

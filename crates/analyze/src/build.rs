@@ -11,17 +11,14 @@ use crate::model::{
 /// Fills in everything that comes from the book.
 pub fn build(book: Book, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
-    analysis.concurrency_unknown = book.concurrency_unknown();
-    let mut concurrency = book.concurrency;
-    while concurrency.len() > 1 && concurrency.last() == Some(&0) {
-        concurrency.pop();
-    }
-    analysis.concurrency = concurrency;
+    analysis.concurrency = book.concurrency.finish();
+    let known: u64 = analysis.concurrency.iter().sum();
+    analysis.concurrency_unknown = end.since(start).saturating_sub(known);
     analysis.quality.violations = book.violations.into_iter().collect();
     let [forks, execs, exits] = book.counts;
 
     // Tasks that lived only outside the span are not part of it.
-    let inside = |task: &Task| task.start < end && task.end.is_none_or(|at| at > start);
+    let inside = |task: &Task| task.start < end && task.end.is_none_or(|at| at >= start);
     let present: Vec<bool> = book
         .processes
         .iter()
@@ -55,7 +52,17 @@ pub fn build(book: Book, analysis: &mut Analysis) {
             *slot = Some(ProcessIx(u32::try_from(new).unwrap_or(u32::MAX)));
         }
     }
-    let process_ix = |old: usize| place.get(old).copied().flatten();
+    let process_ix = |mut old: usize| {
+        // A process is moved once, or twice when its events come before it is
+        // listed.
+        for _ in 0..4 {
+            match book.processes.get(old).and_then(|p| p.moved) {
+                Some(new) => old = new,
+                None => break,
+            }
+        }
+        place.get(old).copied().flatten()
+    };
 
     let mut thread_order = Vec::new();
     for old in &order {

@@ -38,19 +38,6 @@ impl Spans {
             .filter(|(start, _)| *start <= time)
             .map(|(_, end)| *end)
     }
-
-    /// How much of `from..to` the spans cover, in ns.
-    pub fn covered(&self, from: Ktime, to: Ktime) -> u64 {
-        let first = self.0.partition_point(|(_, end)| *end <= from);
-        let spans = self
-            .0
-            .iter()
-            .skip(first)
-            .take_while(|(start, _)| *start < to);
-        spans
-            .map(|(start, end)| (*end).min(to).since((*start).max(from)))
-            .sum()
-    }
 }
 
 /// The gaps of a trace.
@@ -58,16 +45,42 @@ impl Spans {
 pub struct Gaps {
     any: Spans,
     cpus: BTreeMap<CpuId, Spans>,
+    lives: Spans,
 }
 
 impl Gaps {
     /// Adds a gap of a stream. What the lifecycle stream lacks leaves the
     /// scheduling events as they are.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
+        if stream == Stream::Lifecycle {
+            self.lives.insert(since, until);
+        }
         if let Stream::Cpu(cpu) = stream {
+            // Another stream's event with the last one's time may come before it.
+            let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);
         }
+    }
+
+    /// When the first loss of lifecycle events begins.
+    pub fn first_of_lives(&self) -> Option<Ktime> {
+        self.lives.0.first().map(|(since, _)| *since)
+    }
+
+    /// When the last loss of lifecycle events before `time` began.
+    pub fn lives_before(&self, time: Ktime) -> Option<Ktime> {
+        let at = self.lives.0.partition_point(|(since, _)| *since <= time);
+        let last = self.lives.0.get(at.checked_sub(1)?)?;
+        Some(last.0)
+    }
+
+    /// When each gap of each CPU begins.
+    pub fn starts(&self) -> Vec<(Ktime, CpuId)> {
+        let spans = self.cpus.iter();
+        spans
+            .flat_map(|(cpu, spans)| spans.0.iter().map(|(since, _)| (*since, *cpu)))
+            .collect()
     }
 
     /// Spans in which some CPU's events are missing: a task that is not running
@@ -109,6 +122,5 @@ mod tests {
         assert_eq!(spans.first_in(Ktime(20), Ktime(100)), Some(Ktime(30)));
         assert_eq!(spans.end_at(Ktime(15)), Some(Ktime(20)));
         assert_eq!(spans.end_at(Ktime(25)), None);
-        assert_eq!(spans.covered(Ktime(15), Ktime(35)), 10);
     }
 }

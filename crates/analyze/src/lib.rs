@@ -7,6 +7,7 @@
 
 mod book;
 mod build;
+mod concurrency;
 mod gaps;
 pub mod model;
 pub mod order;
@@ -70,7 +71,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     let mut book = Book::new(meta, known.gaps, start, end, options.cpu);
     let mut merge = order::merge(trace);
     let mut counts = Counts::default();
-    while let Some(event) = merge.next_event() {
+    while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {
         // Those of a frame that turned out to be damaged.
         if let Event::Life(life) = &event {
             if let LifeKind::Lost(lost) = &life.kind {
@@ -82,14 +83,16 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
                     cause: lost.cause,
                 };
                 if !known.lost.contains(&span) {
-                    book.gaps().insert(span.stream, span.since, span.until);
+                    book.lost(span.stream, span.since, span.until);
                     known.lost.insert(span);
                 }
             }
         }
         counts.add(&event);
-        // Nothing after the end changes what was before it.
-        if event.time() > end && !matches!(event, Event::Life(_)) {
+        // Nothing after the end changes what was before it, but names.
+        let names =
+            |life: &LifeEvent| matches!(life.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
+        if event.time() > end && !matches!(&event, Event::Life(life) if names(life)) {
             continue;
         }
         match &event {

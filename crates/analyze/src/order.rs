@@ -7,7 +7,9 @@
 //! read says which events nothing can come before any more.
 //!
 //! Events of one stream with equal times keep the order in which they were
-//! written. Between streams the order at equal times is causal: see `rank`.
+//! written. Between streams the order at equal times is causal: by the kind of
+//! event, see `rank`; and whoever follows the tasks can say which event fits
+//! what they are doing now, see [`Merge::next_fitting`].
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -146,7 +148,41 @@ impl<B: Blocks> Merge<B> {
 
     /// The next event.
     pub fn next_event(&mut self) -> Option<Event> {
-        let Reverse((_, _, at)) = self.heads.pop()?;
+        self.next_fitting(|_| 0)
+    }
+
+    /// The next event; of several with equal times, the one for which `misfit`
+    /// is least.
+    pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<Event> {
+        let Reverse(mut first) = self.heads.pop()?;
+        let time = first.0;
+        let tied =
+            |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0 == time);
+        if tied(self) {
+            let worth = |merge: &Merge<B>, head: (Ktime, u8, usize)| {
+                let event = merge
+                    .chains
+                    .get(head.2)
+                    .and_then(|chain| chain.ready.last());
+                event.map_or(u8::MAX, &misfit)
+            };
+            let mut best = worth(self, first);
+            let mut others = Vec::new();
+            while best > 0 && tied(self) {
+                let Some(Reverse(head)) = self.heads.pop() else {
+                    break;
+                };
+                let other = worth(self, head);
+                if other < best {
+                    others.push(std::mem::replace(&mut first, head));
+                    best = other;
+                } else {
+                    others.push(head);
+                }
+            }
+            self.heads.extend(others.into_iter().map(Reverse));
+        }
+        let at = first.2;
         let event = self.chains.get_mut(at)?.ready.pop()?;
         self.renew(at);
         Some(event)

@@ -11,8 +11,9 @@ use tr_format::meta::StateName;
 /// What a task is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On this CPU.
-    On(CpuId),
+    /// On this CPU; which one is not known of a task that was running when the
+    /// recording began, until it leaves it.
+    On(Option<CpuId>),
     /// Waiting for a CPU.
     Runnable {
         /// It was preempted (or yielded); otherwise it was woken or is new.
@@ -109,8 +110,8 @@ impl States {
 /// Where a span of a task's time belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
-    /// On this CPU.
-    OnCpu(CpuId),
+    /// On this CPU, if that is known.
+    OnCpu(Option<CpuId>),
     /// Waiting for a CPU.
     RunQueue {
         /// After being preempted.

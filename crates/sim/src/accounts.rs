@@ -27,7 +27,7 @@ impl Machine {
         let undecided = if doubt {
             end - task.switched.max(start)
         } else {
-            0
+            task.undecided
         };
         let truth = TaskTruth {
             undecided,

@@ -172,12 +172,12 @@ impl Machine {
             task.settle(stamp, start, end);
             let off = stamp.min(end).saturating_sub(task.switched.max(start));
             task.max_off_cpu = task.max_off_cpu.max(off);
+            task.decide(stamp, start, end);
             task.switched = stamp;
             task.place = Place::OnCpu(c as u16);
             task.bucket = Bucket::OnCpu;
             task.cause = Cause::Plain;
             task.woken = false;
-            task.doubt = false;
             if task.seen_cpu != u16::MAX && task.seen_cpu != c as u16 && in_span {
                 task.migrations += 1;
             }
@@ -316,7 +316,7 @@ impl Machine {
                 task.settle(stamp, start, end);
                 task.bucket = Bucket::RunQueue;
                 task.cause = Cause::Plain;
-                task.doubt = false;
+                task.decide(stamp, start, end);
             }
             Place::New | Place::Queued | Place::Dead => {}
         }

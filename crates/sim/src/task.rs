@@ -147,6 +147,9 @@ pub(crate) struct Task {
     /// It was switched out asleep after such a waking, and neither woken nor
     /// switched in since: the events leave open which of the two came first.
     pub(crate) doubt: bool,
+    /// Of the span: how long it was so until the end, when only an event behind
+    /// the end told.
+    pub(crate) undecided: u64,
     /// Its exit has begun.
     pub(crate) exiting: bool,
     /// It no longer counts for its process (`release_task`).
@@ -225,6 +228,7 @@ impl Task {
             committed_state: 0,
             woken: false,
             doubt: false,
+            undecided: 0,
             exiting: false,
             released: false,
             stopping: false,
@@ -275,6 +279,15 @@ impl Task {
             Step::ExecEvent { old_tid, .. } if *old_tid != self.tid => Some(*old_tid),
             _ => None,
         })
+    }
+
+    /// An event tells what it has been doing since its switch-out.
+    #[inline]
+    pub(crate) fn decide(&mut self, stamp: u64, start: u64, end: u64) {
+        if self.doubt && stamp > end && self.switched < end {
+            self.undecided = end - self.switched.max(start);
+        }
+        self.doubt = false;
     }
 
     /// Adds the time up to `stamp`, clipped to the span, to where it belongs.

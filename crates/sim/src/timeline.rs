@@ -142,7 +142,7 @@ pub fn draw(recording: &Recording, from: usize, to: usize) -> String {
         let _ = writeln!(
             words,
             "{i:5} {:>14} {}",
-            format!("{}.{:03} µs", time / 1000, time.abs() % 1000),
+            format!("{:.3} µs", time as f64 / 1000.0),
             say(event)
         );
     }
