@@ -4,7 +4,7 @@
 
 use super::bits::BitReader;
 use super::model::{self, Context, Shape, Traits, COMMON, GIVEN, IDLE, SHAPES};
-use super::rans::{self, LEAST, SCALE, STATES};
+use super::rans::{self, SCALE};
 use super::tables::{self, take, Slots, TABLES};
 use super::tasks::{Tasks, IDLE_AT, IRQ_AT, NOBODY, STRANGER_AT};
 use super::tick::Grid;
@@ -38,7 +38,6 @@ struct Front<'a> {
     shapes: [Shape; SHAPES],
     /// Where each table is: below `TABLES` the format's, else an own one.
     tables: [u8; TABLES],
-    states: [u32; STATES],
     parts: Parts<'a>,
 }
 
@@ -59,14 +58,6 @@ fn shape(side: &mut Cursor) -> Result<Shape, Fault> {
         return Err(Fault::Content("an event has unknown flags"));
     }
     Ok(shape)
-}
-
-/// A state must have come back to where the writer began.
-fn finished(state: u32) -> Result<(), Fault> {
-    match state {
-        LEAST => Ok(()),
-        _ => Err(Fault::Content("the symbols do not end where they should")),
-    }
 }
 
 impl Decoder {
@@ -93,7 +84,7 @@ impl Decoder {
         let mut cursor = Cursor::new(payload);
         let (side, symbols) = (cursor.int()?, cursor.int()?);
         let mut side = Cursor::new(cursor.take(side)?);
-        let (states, words) = rans::states(cursor.take(symbols)?)?;
+        let words = rans::Words::new(cursor.take(symbols)?)?;
         let mut low = BitReader::new(cursor.rest());
         let period = side
             .int()?
@@ -131,7 +122,6 @@ impl Decoder {
             current,
             shapes,
             tables,
-            states,
             parts: Parts { side, words, low },
         })
     }
@@ -151,7 +141,6 @@ impl Decoder {
             at => &*own[at - TABLES].0,
         });
         let mut parts = front.parts;
-        let [ops, tasks, steps] = front.states;
         block.resize(events);
         self.steps.clear();
         self.steps.resize(events, 0);
@@ -160,7 +149,6 @@ impl Decoder {
             &tables,
             &front.shapes,
             current,
-            ops,
             &mut parts,
             block,
             &mut self.steps,
@@ -170,20 +158,11 @@ impl Decoder {
             &tables,
             &mut self.tasks,
             current,
-            tasks,
             &mut parts,
             block,
             &self.steps,
         )?;
-        let span = times(
-            &tables,
-            &front.grid,
-            min,
-            steps,
-            &mut parts,
-            block,
-            &self.steps,
-        )?;
+        let span = times(&tables, &front.grid, min, &mut parts, block, &self.steps)?;
         if span != (min, max) {
             return Err(Fault::Content("its times are not those its header tells"));
         }
@@ -203,7 +182,6 @@ fn shapes(
     tables: &Tables,
     shapes: &[Shape; SHAPES],
     current: u32,
-    mut state: u32,
     parts: &mut Parts,
     block: &mut SchedBlock,
     steps: &mut [u8],
@@ -214,6 +192,7 @@ fn shapes(
     }
     let mut context = Context::new(current == 0);
     let Parts { side, words, .. } = parts;
+    let mut state = words.state;
     let columns = block.flags.iter_mut().zip(&mut block.state);
     for ((out_flags, out_state), step) in columns.zip(steps) {
         let (op, next) = take(tables[OP + usize::from(context.op)], state);
@@ -227,7 +206,8 @@ fn shapes(
         *step = context.step(&traits);
         context.after(op, &traits);
     }
-    finished(state)
+    words.state = state;
+    Ok(())
 }
 
 /// The columns `from` and `to`; `flags` loses what is not an event's.
@@ -236,12 +216,12 @@ fn ids(
     tables: &Tables,
     known: &mut Tasks,
     first: u32,
-    mut state: u32,
     parts: &mut Parts,
     block: &mut SchedBlock,
     steps: &[u8],
 ) -> Result<(), Fault> {
     let Parts { side, words, low } = parts;
+    let mut state = words.state;
     let (mut current, mut new_id, mut hit) = (first, first, false);
     let mut current_at = match current {
         0 => IDLE_AT,
@@ -307,7 +287,8 @@ fn ids(
         }
         *to = known.seen[usize::from(at)].id;
     }
-    finished(state)
+    words.state = state;
+    Ok(())
 }
 
 /// The index of a recent task.
@@ -329,12 +310,12 @@ fn times(
     tables: &Tables,
     grid: &Grid,
     min: u64,
-    mut state: u32,
     parts: &mut Parts,
     block: &mut SchedBlock,
     steps: &[u8],
 ) -> Result<(u64, u64), Fault> {
     let Parts { side, words, low } = parts;
+    let mut state = words.state;
     let (mut time, mut tick) = (min, 0u64);
     let (mut smallest, mut largest) = (u64::MAX, 0);
     for (out, step) in block.time.iter_mut().zip(steps) {
@@ -352,7 +333,7 @@ fn times(
         smallest = smallest.min(time);
         largest = largest.max(time);
     }
-    finished(state)?;
+    words.state = state;
     Ok((smallest, largest))
 }
 

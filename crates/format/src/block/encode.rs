@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::bits::BitWriter;
 use super::model::{self, Context, Traits, GIVEN, OTHER, STEPS};
-use super::rans::{self, STATES};
+use super::rans;
 use super::shapes::{shapes, Shapes};
 use super::tables::{self, Places, TABLES};
 use super::tasks::{Tasks, IDLE_AT, IRQ_AT, NOBODY, STRANGER_AT};
@@ -24,7 +24,7 @@ pub struct Encoder {
     tasks: Tasks,
     by_id: FxHashMap<u32, u16>,
     /// Symbols of shapes, tasks and steps.
-    symbols: [Vec<Symbol>; STATES],
+    symbols: [Vec<Symbol>; 3],
     /// Numbers of the events' step tables.
     steps: Vec<u8>,
     words: Vec<u16>,
@@ -75,12 +75,12 @@ impl Encoder {
         let mut low = BitWriter::default();
         let own = self.own_tables(&mut front, &mut low);
         low.append(&self.low);
-        let states = self.code(&own);
+        let state = self.code(&own);
         put(out, (front.len() + self.side.len()) as u64);
-        put(out, (states.len() + 2 * self.words.len()) as u64);
+        put(out, (4 + 2 * self.words.len()) as u64);
         out.extend_from_slice(&front);
         out.extend_from_slice(&self.side);
-        out.extend_from_slice(&states);
+        out.extend_from_slice(&state.to_le_bytes());
         out.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
         out.extend_from_slice(&low.finish());
     }
@@ -252,9 +252,10 @@ impl Encoder {
         own
     }
 
-    /// Encodes the symbols by their tables: the states; the words are in place.
+    /// Encodes the symbols by their tables: gives the state; the words are in
+    /// place.
     #[allow(clippy::indexing_slicing)] // Tables and symbols that were counted.
-    fn code(&mut self, own: &[(usize, Places)]) -> Vec<u8> {
+    fn code(&mut self, own: &[(usize, Places)]) -> u32 {
         let mut tables: [&Places; TABLES] = {
             let defaults = Places::defaults();
             std::array::from_fn(|at| &defaults[at].0)
@@ -262,15 +263,13 @@ impl Encoder {
         for (at, places) in own {
             tables[*at] = places;
         }
-        let mut states = Vec::new();
         self.words.clear();
-        for symbols in &self.symbols {
-            let places = symbols
-                .iter()
-                .map(|(symbol, table)| &tables[usize::from(*table)].0[usize::from(*symbol)]);
-            rans::encode(places, &mut states, &mut self.words);
-        }
-        states
+        let places = self
+            .symbols
+            .iter()
+            .flatten()
+            .map(|(symbol, table)| &tables[usize::from(*table)].0[usize::from(*symbol)]);
+        rans::encode(places, &mut self.words)
     }
 }
 

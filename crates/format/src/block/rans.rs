@@ -1,8 +1,7 @@
 //! An entropy coder: range asymmetric numeral systems (rANS) over tables of
 //! frequencies that add up to [`SCALE`].
 //!
-//! Each kind of symbol has a state of its own. States are 31 bits wide and take
-//! 16 bits at a time.
+//! The state is 31 bits wide and takes 16 bits at a time.
 
 use crate::Fault;
 
@@ -11,11 +10,9 @@ pub const BITS: u32 = 11;
 /// What the frequencies of a table add up to.
 pub const SCALE: u32 = 1 << BITS;
 /// Smallest state between symbols.
-pub const LEAST: u32 = 1 << 15;
+const LEAST: u32 = 1 << 15;
 /// Bits of a state.
 const WIDTH: u32 = 31;
-/// How many states there are: of shapes, tasks and steps.
-pub const STATES: usize = 3;
 
 /// A symbol's place in its table, made ready for encoding.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,14 +49,12 @@ impl Place {
     }
 }
 
-/// Encodes symbols, given in the order of decoding. Appends the state to
-/// `states` and the words to `words`.
+/// Encodes symbols, given in the order of decoding. Appends the words; gives
+/// the state from which they are decoded.
 pub fn encode<'a>(
     symbols: impl DoubleEndedIterator<Item = &'a Place>,
-    states: &mut Vec<u8>,
     words: &mut Vec<u16>,
-) {
-    let start = words.len();
+) -> u32 {
     let mut state = LEAST;
     for place in symbols.rev() {
         let frequency = u32::from(place.frequency);
@@ -74,34 +69,30 @@ pub fn encode<'a>(
             .wrapping_add(rest)
             .wrapping_add(u32::from(place.start));
     }
-    states.extend_from_slice(&state.to_le_bytes());
-    if let Some(new) = words.get_mut(start..) {
-        new.reverse();
-    }
+    words.reverse();
+    state
 }
 
-/// The states at the start of `bytes`, and the words behind them.
-pub fn states(bytes: &[u8]) -> Result<([u32; STATES], Words<'_>), Fault> {
-    let mut cursor = crate::varint::Cursor::new(bytes);
-    let mut states = [0; STATES];
-    for state in &mut states {
-        *state = cursor.word()?;
-    }
-    let words = Words {
-        bytes: cursor.rest(),
-        at: 0,
-    };
-    Ok((states, words))
-}
-
-/// The words that fill up the states.
+/// The state, and the words that fill it up.
 #[derive(Debug)]
 pub struct Words<'a> {
+    /// The state, full.
+    pub state: u32,
     bytes: &'a [u8],
     at: usize,
 }
 
-impl Words<'_> {
+impl<'a> Words<'a> {
+    /// At the first symbol of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Result<Words<'a>, Fault> {
+        let mut cursor = crate::varint::Cursor::new(bytes);
+        Ok(Words {
+            state: cursor.word()?,
+            bytes: cursor.rest(),
+            at: 0,
+        })
+    }
+
     /// Fills up a state; takes zeros behind the end, which `finish` notices.
     #[inline(always)]
     pub fn fill(&mut self, state: u32) -> u32 {
@@ -120,9 +111,10 @@ impl Words<'_> {
         }
     }
 
-    /// Refuses when not all words were used, or more than there are.
+    /// Refuses when not all words were used, or more than there are, or the
+    /// state has not come back to where the writer began.
     pub fn finish(self) -> Result<(), Fault> {
-        match self.at == self.bytes.len() {
+        match self.at == self.bytes.len() && self.state == LEAST {
             true => Ok(()),
             false => Err(Fault::Content("the symbols do not end where they should")),
         }

@@ -7,9 +7,10 @@ use super::tables::{digit, symbols, TABLES};
 use crate::event::CpuId;
 use crate::sched::SchedBlock;
 
-/// A frame has a say in a table of at most this many symbols: large frames
-/// bring their own tables, small ones need these.
+/// A frame has a say in a table of at most this many symbols.
 const SAY: f64 = 100.0;
+/// Larger frames bring their own tables, and have a tenth of a say.
+const SMALL: usize = 4000;
 
 /// The file's text for these weights.
 fn text(sums: &[[f64; STEPS]]) -> String {
@@ -81,8 +82,9 @@ fn train() {
             encoder.encode(block, *block.time.iter().min().unwrap(), &mut Vec::new());
             for (sums, counts) in mine.iter_mut().zip(encoder.counts()) {
                 let total = f64::from(counts.iter().sum::<u32>());
+                let say = if block.len() < SMALL { 1.0 } else { 0.1 };
                 for (sum, count) in sums.iter_mut().zip(counts) {
-                    *sum += f64::from(*count) * SAY.min(total) / total.max(1.0);
+                    *sum += say * f64::from(*count) * SAY.min(total) / total.max(1.0);
                 }
             }
         }
