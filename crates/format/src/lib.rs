@@ -1,4 +1,7 @@
-//! Stored events and the file that holds them.
+//! Stored events and the file that holds them: the writer, the reader, and
+//! what it does with damage. Knows nothing of BPF, the machine or reports.
+#![doc = ""]
+#![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
 mod block;
@@ -13,6 +16,9 @@ mod scan;
 pub mod sched;
 mod section;
 pub mod source;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod spec;
 mod varint;
 pub mod writer;
 mod zip;

@@ -85,6 +85,7 @@ pub struct Trace {
     summary: Option<Summary>,
     frames: Vec<FrameInfo>,
     end: End,
+    recovered: bool,
     damage: Vec<Damage>,
     gaps: Vec<LifeEvent>,
     unknown: Unknown,
@@ -130,7 +131,10 @@ impl Trace {
         let body = |unpacker: &mut Unpacker| {
             let mut cursor = Cursor::new(&payload);
             let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
-            section::take_metadata(body)
+            match cursor.left() {
+                0 => section::take_metadata(body),
+                _ => Err(Fault::Content("there is more than the body")),
+            }
         };
         let (meta, fields) = unpacking(body).map_err(|f| f.at(0, frame::FILE_HEADER))?;
         let mut trace = Trace {
@@ -141,6 +145,7 @@ impl Trace {
             summary: None,
             frames: Vec::new(),
             end: End::Complete,
+            recovered: false,
             damage: Vec::new(),
             gaps: Vec::new(),
             unknown: Unknown {
@@ -210,18 +215,24 @@ impl Trace {
             }
             match header.kind {
                 kind::METADATA => {}
-                kind::SUMMARY => match self.read_summary(row) {
+                kind::SUMMARY => match self.read_last(row, section::take_summary) {
                     Ok((summary, fields)) => {
                         self.summary = Some(summary);
                         self.unknown.fields += fields;
                     }
-                    Err(fault) => self.damage.push(Damage {
-                        frame: header.number,
-                        offset: row.offset,
-                        bytes: row.bytes,
-                        what: fault,
-                        stream: None,
-                    }),
+                    Err(fault) => self.damaged(row, fault),
+                },
+                kind::CUT => match self.read_last(row, section::take_cut_off) {
+                    Ok((cut, fields)) => {
+                        self.end = End::Truncated {
+                            frame: cut.frame,
+                            offset: cut.offset,
+                            why: cut.why,
+                        };
+                        self.recovered = true;
+                        self.unknown.fields += fields;
+                    }
+                    Err(fault) => self.damaged(row, fault),
                 },
                 _ => self.unknown.frames += 1,
             }
@@ -229,12 +240,30 @@ impl Trace {
         Ok(())
     }
 
-    fn read_summary(&self, row: &Row) -> Result<(Summary, u64), Fault> {
+    fn damaged(&mut self, row: &Row, what: Fault) {
+        self.damage.push(Damage {
+            frame: row.header.number,
+            offset: row.offset,
+            bytes: row.bytes,
+            what,
+            stream: None,
+        });
+    }
+
+    fn read_last<T>(
+        &self,
+        row: &Row,
+        take: impl FnOnce(&[u8]) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
         let (header, len) = header_at(&self.source, row.offset, self.id)?;
         let payload = payload_at(&self.source, row.offset + len, &header)?;
         unpacking(|unpacker| {
             let mut cursor = Cursor::new(&payload);
-            section::take_summary(unpacker.unpack(&mut cursor, limits::SECTION_BODY)?)
+            let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
+            match cursor.left() {
+                0 => take(body),
+                _ => Err(Fault::Content("there is more than the body")),
+            }
         })
     }
 
@@ -253,9 +282,15 @@ impl Trace {
         &self.frames
     }
 
-    /// How the trace ends.
+    /// How the trace ends. Of a recovered trace: how the one ended that it was
+    /// made from.
     pub fn end(&self) -> &End {
         &self.end
+    }
+
+    /// Whether the trace was made from one that ended too early.
+    pub fn recovered(&self) -> bool {
+        self.recovered
     }
 
     /// The damaged places that were found in opening. A trace with an intact

@@ -64,6 +64,24 @@ fn summary(fields: &mut impl Fields, summary: &mut Summary) -> Step {
     fields.field(7, &mut summary.cost.setup_ns)
 }
 
+/// Where and why the trace ended that a recovered one was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CutOff {
+    /// The number of the frame that was not there.
+    pub frame: u64,
+    /// The byte at which the trace ended.
+    pub offset: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// The fields of where a trace ended.
+fn cut_off(fields: &mut impl Fields, cut: &mut CutOff) -> Step {
+    fields.field(1, &mut cut.frame)?;
+    fields.field(2, &mut cut.offset)?;
+    fields.field(3, &mut cut.why)
+}
+
 /// Appends fields to a body.
 struct Put(Vec<u8>);
 
@@ -151,6 +169,22 @@ pub fn take_summary(body: &[u8]) -> Result<(Summary, u64), Fault> {
     let mut fields = Take::new(body)?;
     let mut value = Summary::default();
     summary(&mut fields, &mut value)?;
+    Ok((value, fields.0.len() as u64))
+}
+
+/// The body of a frame that says where a trace ended.
+pub fn put_cut_off(value: &CutOff) -> Result<Vec<u8>, Fault> {
+    let mut out = Put(Vec::new());
+    cut_off(&mut out, &mut value.clone())?;
+    Ok(out.0)
+}
+
+/// Where a trace ended, and how many of its fields are not known to this
+/// version.
+pub fn take_cut_off(body: &[u8]) -> Result<(CutOff, u64), Fault> {
+    let mut fields = Take::new(body)?;
+    let mut value = CutOff::default();
+    cut_off(&mut fields, &mut value)?;
     Ok((value, fields.0.len() as u64))
 }
 

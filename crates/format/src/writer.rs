@@ -11,7 +11,7 @@ use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
 use crate::sched::SchedBlock;
 use crate::zip::Packer;
-use crate::{error, limits, section, Error};
+use crate::{error, limits, section, Error, Fault};
 
 /// zstd's level: what is compressed is little, a few hundred bytes a process.
 const LEVEL: i32 = 12;
@@ -386,20 +386,40 @@ impl<W: Write> Writer<W> {
     /// When the file cannot be written.
     pub fn finish(mut self, summary: &Summary) -> Result<(W, Written), Error> {
         self.flush()?;
-        let body = section::put_summary(summary)
-            .map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
+        self.put_last(kind::SUMMARY, summary.end.0, section::put_summary(summary))?;
+        self.close()
+    }
+
+    /// Completes a trace that was made from one that ended too early: as
+    /// [`Writer::finish`], but where a summary would stand it says how that one
+    /// ended. A reader gives it as the end of this one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish_cut(mut self, frame: u64, offset: u64, why: &str) -> Result<(W, Written), Error> {
+        self.flush()?;
+        let cut = section::CutOff {
+            frame,
+            offset,
+            why: why.to_owned(),
+        };
+        self.put_last(kind::CUT, 0, section::put_cut_off(&cut))?;
+        self.close()
+    }
+
+    fn put_last(&mut self, kind: u8, time: u64, body: Result<Vec<u8>, Fault>) -> Result<(), Error> {
+        let body = body.map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
         self.payload.clear();
         self.packer.pack(&body, &mut self.payload)?;
-        // So that a reader that has lost the end of a stream knows until when it
-        // has lost it.
+        // The time is there so that a reader that has lost the end of a stream
+        // knows until when it has lost it.
         let header = Header {
-            kind: kind::SUMMARY,
-            min: summary.end.0,
-            max: summary.end.0,
+            kind,
+            min: time,
+            max: time,
             ..Header::default()
         };
-        self.out.frame(header, &self.payload)?;
-        self.close()
+        self.out.frame(header, &self.payload)
     }
 
     /// Metadata once more, index, trailer.

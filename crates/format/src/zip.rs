@@ -47,7 +47,8 @@ impl Packer {
         self.zstd.compress_to_buffer(body, &mut self.buffer)?;
         // What a reader would take for a bomb is stored as it is.
         let free = (body.len() as u64).saturating_sub(limits::EXPANSION_FREE);
-        let small = self.buffer.len() < body.len()
+        // So is what would hardly become shorter.
+        let small = self.buffer.len() + self.buffer.len() / 16 < body.len()
             && free <= (self.buffer.len() as u64).saturating_mul(limits::EXPANSION);
         let stored = match small {
             true => self.buffer.as_slice(),

@@ -855,3 +855,75 @@ fn block(
         false => Err(Fault::Content("its times are not those its header tells")),
     }
 }
+
+/// The columns' names, for the specification's test.
+#[cfg(test)]
+pub fn columns() -> Vec<String> {
+    let all: [Col; COLUMNS] = [
+        Col::Kind,
+        Col::Time,
+        Col::Cpu,
+        Col::Task,
+        Col::NewTask,
+        Col::ForkStart,
+        Col::NsTid,
+        Col::Cgroup,
+        Col::Comm,
+        Col::NewComm,
+        Col::Path,
+        Col::NewPath,
+        Col::ArgvLen,
+        Col::ArgvFull,
+        Col::Argv,
+        Col::OldTid,
+        Col::Status,
+        Col::GroupStatus,
+        Col::Utime,
+        Col::Stime,
+        Col::TimeRest,
+        Col::Runtime,
+        Col::Nvcsw,
+        Col::Nivcsw,
+        Col::MinFlt,
+        Col::MajFlt,
+        Col::Rss,
+        Col::RssRest,
+        Col::Read,
+        Col::Write,
+        Col::IoRest,
+        Col::FinalRuntime,
+        Col::FinalNvcsw,
+        Col::FinalNivcsw,
+        Col::Start,
+        Col::State,
+        Col::SnapFlags,
+        Col::SnapRuntime,
+        Col::Parent,
+        Col::LostStream,
+        Col::LostCount,
+        Col::LostSpan,
+        Col::Boot,
+        Col::Real,
+    ];
+    assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
+    all.map(|col| format!("{col:?}")).to_vec()
+}
+
+/// The kinds' numbers and names, for the specification's test.
+#[cfg(test)]
+pub fn kinds() -> [(u8, &'static str); 12] {
+    [
+        (tag::FORK, "fork"),
+        (tag::EXEC, "exec"),
+        (tag::EXIT, "exit"),
+        (tag::FINAL, "final"),
+        (tag::RENAME, "rename"),
+        (tag::CGROUP_PATH, "cgroup path"),
+        (tag::CGROUP_MOVE, "cgroup move"),
+        (tag::SNAPSHOT, "snapshot"),
+        (tag::LOST, "lost"),
+        (tag::CLOCK, "clock"),
+        (tag::PROGRESS, "progress"),
+        (tag::MARK, "mark"),
+    ]
+}

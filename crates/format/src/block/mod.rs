@@ -20,3 +20,9 @@ const OP: usize = 0;
 const TASK: usize = OP + model::OP_TABLES;
 /// The first table of steps.
 const STEP: usize = TASK + model::TASK_TABLES;
+
+/// The common shapes, for the specification's test.
+#[cfg(test)]
+pub fn shapes() -> impl Iterator<Item = model::Shape> {
+    model::COMMON.into_iter()
+}
