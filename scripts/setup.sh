@@ -24,6 +24,7 @@ want libelf-dev test -e /usr/include/libelf.h
 want zlib1g-dev test -e /usr/include/zlib.h
 want strace command -v strace
 want python3 command -v python3
+want python3-zstandard python3 -c 'import zstandard'
 
 if [ ${#missing[@]} -eq 0 ]; then
 	exit 0

@@ -185,3 +185,10 @@ fn without_events_there_is_still_a_trace() {
     let trace = Trace::open(Source::bytes(write(&[]))).unwrap();
     assert_eq!((trace.frames().len(), trace.end()), (0, &End::Complete));
 }
+
+/// Makes the fixture of a version; once, before it is published.
+#[test]
+#[ignore = "OUT=fixtures/format/1.0.bin cargo test -p tr-format fixture -- --ignored"]
+fn fixture() {
+    std::fs::write(std::env::var("OUT").unwrap(), write(&recording(3, 300))).unwrap();
+}
