@@ -110,8 +110,8 @@ fn unpacking<T>(with: impl FnOnce(&mut Unpacker) -> Result<T, Fault>) -> Result<
 }
 
 impl Trace {
-    /// Opens a trace: by its index when that is intact, else by following its
-    /// frames from the start, around whatever is damaged.
+    /// Opens a trace: by its index when that and all frames are intact, else by
+    /// following its frames from the start, around whatever is damaged.
     ///
     /// # Errors
     /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Frame`] when both
@@ -155,7 +155,7 @@ impl Trace {
             skipped: Mutex::default(),
         };
         let rows = match (fault, trace.by_index()) {
-            (None, Some(rows)) => rows,
+            (None, Some(rows)) if rows.iter().all(|row| trace.is_sound(row)) => rows,
             // The scan comes upon the damaged metadata by itself.
             _ => {
                 let scan = scan::scan(&trace.source, id, &trace.meta)?;
@@ -194,6 +194,23 @@ impl Trace {
         let last = rows.last()?;
         let whole = last.offset.checked_add(last.bytes)? == start && at == end;
         (whole && scan::index_fits(&rows)).then_some(rows)
+    }
+
+    /// Whether the frame is there, and its checksums fit. A loss has to be known
+    /// before the events around it are looked at, and this costs little: some
+    /// 0.1 ns a byte, a hundredth of what decoding costs.
+    fn is_sound(&self, row: &Row) -> bool {
+        header_at(&self.source, row.offset, self.id).is_ok_and(|(header, len)| {
+            let named = Header {
+                crc: 0,
+                min: row.header.min,
+                max: row.header.max,
+                ..header
+            };
+            named == row.header
+                && (header.events == 0 || (header.min, header.max) == (named.min, named.max))
+                && payload_at(&self.source, row.offset + len, &header).is_ok()
+        })
     }
 
     /// Sorts frames by their use.
@@ -293,9 +310,8 @@ impl Trace {
         self.recovered
     }
 
-    /// The damaged places that were found in opening. A trace with an intact
-    /// index is not looked through: damaged frames then show when they are
-    /// read.
+    /// The damaged places that were found in opening. What a frame's checksums
+    /// do not tell shows when it is read.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
