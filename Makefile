@@ -28,6 +28,8 @@ fmt: ## format the code
 
 bench: setup ## the benchmarks
 	$(CARGO) bench --workspace
+	$(CARGO) build --release
+	benches/overhead.sh
 
 fixtures: setup ## record the fixtures again (as root)
 	$(CARGO) build --release

@@ -12,7 +12,7 @@ echo "+ tr record -o $trace -- make -s -j2 -C fixtures/demo BUILD=$dir/build"
 "$tr" record -o "$trace" -- make -s -j2 -C fixtures/demo "BUILD=$dir/build" || status=$?
 if [ "$status" -eq 125 ]; then
 	echo "This machine does not let us trace (the reason stands above): showing a recorded build instead."
-	trace=fixtures/demo.bin
+	trace=fixtures/traces/demo.bin
 elif [ "$status" -ne 0 ]; then
 	exit "$status"
 fi

@@ -23,6 +23,8 @@ want pkg-config command -v pkg-config
 want libelf-dev test -e /usr/include/libelf.h
 want zlib1g-dev test -e /usr/include/zlib.h
 want strace command -v strace
+want procps command -v ps
+want libcap2-bin command -v setcap
 want python3 command -v python3
 want python3-zstandard python3 -c 'import zstandard'
 

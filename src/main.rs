@@ -1,11 +1,21 @@
 //! `tr`: where did the time go? Records a build or test run with eBPF and reads
 //! it back.
 
+/// As `std`'s, but a standard error that takes no more is no reason to stop: the
+/// standard one panics then, and `tr record` would not pass on COMMAND's status.
+/// It stands before the modules, so that it is theirs.
+macro_rules! eprintln {
+    ($($arg:tt)*) => {{
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr().lock(), $($arg)*);
+    }};
+}
+
 mod args;
 mod cmd;
+mod inherited;
 mod open;
 mod passthrough;
-mod sigpipe;
 
 use std::process::ExitCode;
 
@@ -17,7 +27,12 @@ use clap::{Parser, Subcommand};
     name = "tr",
     version,
     after_help = "Any other use of tr goes to the system's tr (translate characters).\n\n\
-        Examples:\n  tr record -- make -j8\n  tr analyze trace.bin --top 20"
+        Examples:\n  \
+        tr record -- make -j8              record a build into trace.bin\n  \
+        tr analyze trace.bin --top 20      where its time went\n  \
+        tr analyze trace.bin --by program --sort run-queue\n  \
+        tr info trace.bin                  what the recording holds\n\n\
+        tr help COMMAND says more about one of them."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -34,12 +49,33 @@ enum Command {
     Recover(cmd::recover::Args),
 }
 
+/// The exit status of `tr record` when tr itself failed, as `env` and `timeout`
+/// have it: COMMAND's own status is told from it.
+const RECORD_FAILED: u8 = 125;
+
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
-    if !passthrough::is_ours(std::env::args_os().nth(1).as_deref()) {
+    let first = std::env::args_os().nth(1);
+    if !passthrough::is_ours(first.as_deref()) {
         return passthrough::exec();
     }
-    match Cli::parse().command {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(said) => {
+            // A closed stream is no reason to fail on top.
+            let _ = said.print();
+            return match said.exit_code() {
+                0 => ExitCode::SUCCESS,
+                _ if first.is_some_and(|word| word == "record") => ExitCode::from(RECORD_FAILED),
+                code => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
+            };
+        }
+    };
+    if !matches!(command, Command::Record(_)) {
+        // A reader that has had enough ends us, as it does any other tool.
+        inherited::restore_sigpipe();
+    }
+    match command {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
         Command::Info(args) => cmd::info::run(&args),

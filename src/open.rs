@@ -39,7 +39,8 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     ExitCode::from(UNREADABLE)
 }
 
-/// Writes to standard output. A reader that has had enough is no error.
+/// Writes to standard output. A reader that has had enough ends us by SIGPIPE;
+/// where that is ignored, it is no error.
 pub fn print(bytes: &[u8]) -> ExitCode {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

@@ -1,17 +1,19 @@
 //! `tr` is also the name of a POSIX tool: what is not ours goes to the next
 //! `tr` on PATH, arguments untouched.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
+use std::ffi::{CString, OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use crate::sigpipe;
+use nix::errno::Errno;
 
-/// First arguments that are ours.
-const OURS: [&str; 12] = [
+use crate::inherited;
+
+/// First arguments that are ours; a test holds them to the command line's own
+/// list, which is not asked here because building it takes longer than the exec.
+const OURS: [&str; 11] = [
     "record",
     "analyze",
     "info",
@@ -23,8 +25,12 @@ const OURS: [&str; 12] = [
     "-h",
     "--version",
     "-V",
-    "completions",
 ];
+
+/// The variable that holds, with colons between, what was already passed on to.
+/// A file of that list is not asked again: a second copy of this program on
+/// PATH, or a script that calls us, would otherwise pass on to us for ever.
+const TRIED: &str = "TR_PASSED_ON_TO";
 
 /// Whether a command line is for us.
 pub fn is_ours(first: Option<&OsStr>) -> bool {
@@ -32,41 +38,80 @@ pub fn is_ours(first: Option<&OsStr>) -> bool {
 }
 
 /// Replaces this process by the system's `tr`; returns only when there is none.
+///
+/// `std`'s `Command::exec` is not used: it empties the signal mask and makes
+/// SIGPIPE's action the default one, and both are to be as we found them.
 pub fn exec() -> ExitCode {
-    let Some(program) = next_tr() else {
-        eprintln!("tr: no subcommand given, and there is no other tr on PATH (try: tr help)");
-        return ExitCode::from(127);
-    };
-    sigpipe::restore();
-    let error = Command::new(&program)
-        .arg0("tr")
-        .args(std::env::args_os().skip(1))
-        .exec();
-    eprintln!("tr: cannot execute {}: {error}", program.display());
-    ExitCode::from(126)
+    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+    let mut tried = std::env::var_os(TRIED).unwrap_or_default();
+    // Arguments and PATH came from the kernel as C strings: there is no NUL.
+    let string = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
+    let args: Vec<CString> = std::iter::once(OsString::from("tr"))
+        .chain(std::env::args_os().skip(1))
+        .map(|arg| string(&arg))
+        .collect();
+    let own = std::fs::metadata("/proc/self/exe").ok();
+    let own = own.map(|meta| (meta.dev(), meta.ino()));
+    let mut refused = None;
+    for candidate in candidates(&path, &tried, own) {
+        tried = added(tried, &candidate);
+        std::env::set_var(TRIED, &tried);
+        inherited::restore_sigpipe();
+        inherited::restore_streams();
+        let errno = match nix::unistd::execv(&string(candidate.as_os_str()), &args) {
+            Err(errno) => errno,
+            Ok(never) => match never {},
+        };
+        // As a shell does: what cannot be executed is passed over.
+        refused.get_or_insert((candidate, errno));
+    }
+    match refused {
+        Some((candidate, errno)) => {
+            eprintln!(
+                "tr: cannot execute {}: {}",
+                tr_report::escape::text(candidate.as_os_str().as_bytes()),
+                errno.desc()
+            );
+            ExitCode::from(if errno == Errno::ENOENT { 127 } else { 126 })
+        }
+        None => {
+            eprintln!("tr: no subcommand given, and there is no other tr on PATH (try: tr help)");
+            ExitCode::from(127)
+        }
+    }
 }
 
-/// The first executable `tr` on PATH that is not this very file.
-fn next_tr() -> Option<PathBuf> {
-    let own = std::fs::metadata("/proc/self/exe")
-        .ok()
-        .map(|meta| (meta.dev(), meta.ino()));
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
-    let directories = path.as_bytes().split(|b| *b == b':');
-    directories
-        .map(|dir| {
-            PathBuf::from(OsStr::from_bytes(if dir.is_empty() { b"." } else { dir })).join("tr")
-        })
-        .find(|candidate| {
-            std::fs::metadata(candidate).is_ok_and(|meta| {
+/// The executable files `tr` on PATH, in its order, but for this very file
+/// (`own`: device and inode, so that links to it are known too) and for those
+/// that were tried.
+fn candidates(path: &OsStr, tried: &OsStr, own: Option<(u64, u64)>) -> Vec<PathBuf> {
+    let tried: Vec<&[u8]> = tried.as_bytes().split(|b| *b == b':').collect();
+    path.as_bytes()
+        .split(|b| *b == b':')
+        // An empty entry is the current directory.
+        .map(|dir| Path::new(OsStr::from_bytes(if dir.is_empty() { b"." } else { dir })).join("tr"))
+        .filter(|file| !tried.contains(&file.as_os_str().as_bytes()))
+        .filter(|file| {
+            std::fs::metadata(file).is_ok_and(|meta| {
                 meta.is_file() && meta.mode() & 0o111 != 0 && Some((meta.dev(), meta.ino())) != own
             })
         })
+        .collect()
+}
+
+fn added(tried: OsString, file: &Path) -> OsString {
+    let mut bytes = tried.into_vec();
+    if !bytes.is_empty() {
+        bytes.push(b':');
+    }
+    bytes.extend_from_slice(file.as_os_str().as_bytes());
+    OsString::from_vec(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use clap::CommandFactory;
 
     #[test]
     fn only_our_words_are_ours() {
@@ -77,5 +122,23 @@ mod tests {
             assert!(!is_ours(Some(theirs.as_ref())), "{theirs}");
         }
         assert!(!is_ours(None));
+    }
+
+    #[test]
+    fn every_subcommand_is_ours_and_nothing_else() {
+        let mut cli = crate::Cli::command();
+        cli.build();
+        let mut known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+        known.extend(["--help", "-h", "--version", "-V"]);
+        known.sort_unstable();
+        let mut ours = OURS.to_vec();
+        ours.sort_unstable();
+        assert_eq!(ours, known);
+    }
+
+    #[test]
+    fn what_was_tried_is_remembered() {
+        let tried = added(OsString::new(), Path::new("/a/tr"));
+        assert_eq!(added(tried, Path::new("/b/tr")), "/a/tr:/b/tr");
     }
 }

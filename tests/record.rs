@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::Value;
 
-const TR: &str = env!("CARGO_BIN_EXE_tr");
+mod common;
+
+use common::{analyze, int, list, TR};
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -78,45 +80,13 @@ fn record(trace: &Path, command: &[&str]) -> std::io::Result<Output> {
         .output()
 }
 
-fn analyze(trace: &Path) -> Result<Value, Failed> {
-    let out = Command::new(TR)
-        .arg("analyze")
-        .arg(trace)
-        .args(["--format", "json"])
-        .output()?;
-    if !out.status.success() {
-        return Err(String::from_utf8_lossy(&out.stderr).into_owned().into());
-    }
-    let analysis: Value = serde_json::from_slice(&out.stdout)?;
-    let schema: Value =
-        serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
-    jsonschema::validate(&schema, &analysis).map_err(|e| e.to_string())?;
-    // For every process the five times are its threads' lifetimes.
-    for process in list(&analysis, "processes") {
-        let sum: u64 = [
-            "on_cpu_ns",
-            "run_queue_ns",
-            "sleep_ns",
-            "blocked_ns",
-            "unknown_ns",
-        ]
-        .iter()
-        .map(|name| int(process, name))
-        .sum();
-        ensure(sum == int(process, "lifetime_ns"), || {
-            format!("times do not add up: {process}")
-        })?;
-    }
-    Ok(analysis)
-}
-
 /// Records a command that must succeed, and analyzes it.
 fn run(name: &str, command: &[&str]) -> Result<Value, Failed> {
     let trace = scratch(name);
     let out = record(&trace, command)?;
     let said = String::from_utf8_lossy(&out.stderr).into_owned();
     ensure(said.contains("none lost"), || said.clone())?;
-    analyze(&trace)
+    Ok(analyze(&trace)?)
 }
 
 /// Compiles a program of fixtures/programs.
@@ -133,19 +103,7 @@ fn program(name: &str) -> Result<String, Failed> {
 }
 
 fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
-    if good {
-        Ok(())
-    } else {
-        Err(what().into())
-    }
-}
-
-fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value[name].as_array().map_or(&[], Vec::as_slice)
-}
-
-fn int(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or(u64::MAX)
+    Ok(common::ensure(good, what)?)
 }
 
 fn root(analysis: &Value) -> &Value {
@@ -350,19 +308,10 @@ fn kernel_figures() -> Result<(), Failed> {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
     let to = format!("BUILD={}", build.display());
     let trace = scratch("make.bin");
-    let out = record(
-        &trace,
-        &[
-            "sh",
-            "-c",
-            "make -s -j2 -C \"$0\" \"$1\" && cat /proc/self/stat",
-            demo,
-            &to,
-        ],
-    )?;
-    ensure(out.status.success(), || {
-        String::from_utf8_lossy(&out.stderr).into_owned()
-    })?;
+    let script = "TIMEFORMAT='rusage %U %S'; time make -s -j2 -C \"$0\" \"$1\"";
+    let out = record(&trace, &["bash", "-c", script, demo, &to])?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    ensure(out.status.success(), || said.clone())?;
     let dump = Command::new(TR)
         .arg("dump")
         .arg(&trace)
@@ -383,30 +332,45 @@ fn kernel_figures() -> Result<(), Failed> {
     ensure(
         known <= kernel + slack && kernel <= known + unknown + slack,
         || format!("on CPU {known} ns known, {unknown} ns unknown; the kernel says {kernel} ns"),
+    )?;
+    // getrusage of make and all its descendants, by the shell's `time`.
+    let line = said.lines().find_map(|line| line.strip_prefix("rusage "));
+    let rusage: f64 = line
+        .ok_or("no rusage")?
+        .split(' ')
+        .map(|seconds| seconds.parse().unwrap_or(f64::NAN))
+        .sum();
+    let rusage = (rusage * 1e9) as u64;
+    let make = list(&analysis, "processes")
+        .iter()
+        .find(|process| process["comm"] == "make")
+        .ok_or("no make")?;
+    let tree = &make["tree"];
+    let known = int(tree, "on_cpu_ns");
+    let slack = rusage / 100 + 4 * MS * int(tree, "processes");
+    ensure(
+        known <= rusage + slack && rusage <= known + unknown + slack,
+        || format!("on CPU {known} ns known, {unknown} ns unknown; getrusage says {rusage} ns"),
     )
 }
 
-/// The same build under strace: the same execs, exits and exit codes.
+/// strace and we watch the same build at once: the same processes, every
+/// argument of every exec, every exit code.
 fn strace() -> Result<(), Failed> {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
-    let build = scratch("build");
+    let (build, log) = (scratch("build"), scratch("strace.log"));
     let to = format!("BUILD={}", build.display());
-    let make = ["make", "-s", "-j2", "-C", demo, &to];
+    let mut command = vec!["strace", "-f", "-q", "-xx", "-s", "65536"];
+    command.extend(["--seccomp-bpf", "-e", "trace=execve", "-o"]);
+    let shown = log.to_string_lossy().into_owned();
+    command.push(&shown);
+    command.extend(["make", "-s", "-j2", "-C", demo, &to]);
     let _ = std::fs::remove_dir_all(&build);
-    let analysis = run("traced.bin", &make)?;
+    let analysis = run("traced.bin", &command)?;
     let _ = std::fs::remove_dir_all(&build);
-    let log = scratch("strace.log");
-    Command::new("strace")
-        .args(["-f", "-qq", "-e", "trace=execve", "-e", "signal=none", "-o"])
-        .arg(&log)
-        .args(make)
-        .output()?;
-    let log = std::fs::read_to_string(&log)?;
-    let execs = log.lines().filter(|line| line.ends_with("= 0")).count() as u64;
-    ensure(execs > 50, || format!("strace says {execs} execs"))?;
-    ensure(int(&analysis["totals"], "execs") == execs, || {
-        format!("{} execs, strace says {execs}", analysis["totals"]["execs"])
-    })
+    let lives = common::strace(&std::fs::read_to_string(&log)?)?;
+    ensure(lives.len() > 50, || format!("{} processes", lives.len()))?;
+    Ok(common::agree(&analysis, &lives)?)
 }
 
 fn kill_9() -> Result<(), Failed> {

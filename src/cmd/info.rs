@@ -79,6 +79,11 @@ pub fn run(args: &Args) -> ExitCode {
             "cost": cost.map(|cost| json!({
                 "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
             })),
+            "options": {
+                "buffer": meta.options.buffer,
+                "argv_limit": meta.options.argv_limit,
+                "cpus": meta.options.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+            },
             "missing": meta.missing,
             "ci": meta.ci.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         });

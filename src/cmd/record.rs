@@ -1,15 +1,17 @@
 //! `tr record`: runs COMMAND and writes the trace of it.
 
 use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
+use tr_record::redact::Redactor;
 use tr_record::{Config, Error, Follow, Report, Target};
 
 use crate::args::{self, Cpus};
-use crate::sigpipe;
+use crate::inherited;
 
 /// Record a command, or the whole machine
 #[derive(clap::Args, Debug)]
@@ -46,12 +48,25 @@ pub struct Args {
     /// Stop recording after this long
     #[arg(long, value_name = "DUR", value_parser = args::duration)]
     duration: Option<Duration>,
-    /// Ring memory in all
+    /// Go on until the last descendant of COMMAND has ended
+    #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
+    wait_all: bool,
+    /// Run COMMAND as this user (tr itself as root)
+    #[arg(long, value_name = "NAME", requires = "command")]
+    user: Option<String>,
+    /// Ring memory in all [default: 4 MiB a CPU, less from 9 CPUs on (32 MiB in
+    /// all, at least 256 KiB each), and 4 MiB for forks, execs and exits]
     #[arg(long, value_name = "SIZE", value_parser = args::size)]
     buffer: Option<u64>,
     /// Keep at most this much of each argv
     #[arg(long, value_name = "SIZE", value_parser = args::size, default_value = "16K")]
     argv_limit: u64,
+    /// Keep passwords and tokens in command lines; without it they are masked
+    #[arg(long)]
+    no_redact: bool,
+    /// Mask what matches in command lines: the first group, or the whole match
+    #[arg(long, value_name = "REGEX", value_parser = tr_record::redact::pattern)]
+    redact: Vec<regex::bytes::Regex>,
     /// If tracing cannot start, warn and run COMMAND untraced
     #[arg(long, requires = "command")]
     best_effort: bool,
@@ -86,15 +101,26 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     } else {
         Target::File(args.output.clone())
     };
+    let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
+        Ok(redactor) => redactor,
+        Err(error) => {
+            eprintln!("tr: {error}");
+            return ExitCode::from(125);
+        }
+    };
     let config = Config {
         output,
+        redactor,
         follow,
         command: args.command.clone(),
         cpus: args.cpu.clone().map(|cpus| cpus.0),
         duration: args.duration,
         buffer: args.buffer,
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
-        sigpipe_ignored: sigpipe::inherited_ignored(),
+        sigpipe_ignored: inherited::sigpipe_ignored(),
+        closed_streams: inherited::closed_streams(),
+        wait_all: args.wait_all,
+        user: args.user.clone(),
         started,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
@@ -107,7 +133,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
             exit_code(report.status)
         }
         Err(error) => {
-            explain(&args, &error);
+            explain(&args, &config.redactor, &error);
             if !args.best_effort {
                 return ExitCode::from(125);
             }
@@ -150,15 +176,15 @@ fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
 }
 
 /// Why tracing cannot start, and what to do.
-fn explain(args: &Args, error: &Error) {
-    let again = args.command.join(" ".as_ref());
+fn explain(args: &Args, redactor: &Redactor, error: &Error) {
+    // What is said here may end up in a log that others read.
+    let command: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
+    let command = redactor.clone().command(&command);
+    let again = tr_report::escape::command(command.iter().map(Vec::as_slice));
     let untraced = match args.best_effort {
         true => "the command runs untraced".to_owned(),
         false if args.command.is_empty() => String::new(),
-        false => format!(
-            "to run the command without tracing: tr record --best-effort -- {}",
-            again.to_string_lossy().escape_debug()
-        ),
+        false => format!("to run the command without tracing: tr record --best-effort -- {again}"),
     };
     match error {
         Error::Output(cause) => {
@@ -217,6 +243,23 @@ fn tell(args: &Args, report: &Report) {
             "tr: the arguments of {} execs are cut at {} bytes (--argv-limit keeps more)",
             grouped(report.tally.argv_cut),
             grouped(args.argv_limit)
+        );
+    }
+    if report.tally.masked > 0 {
+        eprintln!(
+            "tr: secrets masked in command lines: {} (--no-redact keeps them)",
+            grouped(report.tally.masked)
+        );
+    }
+    if let Some(first) = report.alive.first() {
+        let more = match report.alive.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        eprintln!(
+            "tr: still running: {} ({}){more}; --wait-all goes on to the end of the last",
+            tr_report::escape::text(first.comm.bytes()),
+            first.pid,
         );
     }
     let lost = if report.tally.lost.is_empty() {

@@ -878,15 +878,21 @@ impl Book {
 
     #[allow(clippy::too_many_arguments)] // the event's own fields
     fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, new: bool, vfork: bool) {
-        let ix = match self.task_to_run(wakee, time) {
-            Some(ix) => ix,
+        let parent = match self.task(wakee) {
+            None if new && !irq && waker != Tid::IDLE => match self.task(waker) {
+                None if self.open => Some(self.appear(waker, Tgid(waker.0), time)),
+                waker => waker,
+            },
+            _ => None,
+        };
+        let ix = match parent {
             // A recorded task's child, whose fork is missing; whether it is a
             // process or a thread, its exit will tell.
-            None if new && !irq => match self.task(waker) {
-                Some(waker) => self.appear_child(wakee, waker, time),
+            Some(parent) => self.appear_child(wakee, parent, time),
+            None => match self.task_to_run(wakee, time) {
+                Some(ix) => ix,
                 None => return,
             },
-            None => return,
         };
         let waker = if irq { None } else { self.task(waker) };
         // After a vfork the parent does nothing before its wait is over; when
@@ -1238,7 +1244,11 @@ impl Book {
             return;
         };
         let (start, end) = (self.start, self.end);
+        let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
         if let Some(entry) = self.processes.get_mut(process) {
+            if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
+                entry.parent = parent; // or looked up when all are listed
+            }
             entry.ppid = Some(snapshot.parent_tgid);
             entry.kthread = snapshot.kthread;
             entry.cgroup = snapshot.cgroup;

@@ -360,11 +360,12 @@ impl<'a> Tracer<'a> {
                         };
                         accounts.get(cpu)
                     })?;
-                    let pending = (account.lost > 0).then_some((
-                        account.lost,
-                        account.lost_since,
-                        account.lost_until,
-                    ));
+                    let pending = match life {
+                        false => account.lost,
+                        true => account.lost_total.saturating_sub(account.lost),
+                    };
+                    let pending =
+                        (pending > 0).then_some((pending, account.lost_since, account.lost_until));
                     let account = CpuAccount {
                         pending,
                         lost: account.lost_total,

@@ -1,7 +1,7 @@
 //! Mirrors of the structs in `src/bpf/events.h`, which is the source. A test
 //! compares sizes and offsets with the BTF of the compiled programs.
 
-use zerocopy::{FromBytes, Immutable, KnownLayout};
+use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// `sched_kind`: `sched_switch`.
 pub const SCHED_SWITCH: u8 = 1;
@@ -44,7 +44,7 @@ macro_rules! wire {
         $(
             $(#[$meta])*
             #[repr(C)]
-            #[derive(Clone, Copy, Debug, FromBytes, KnownLayout, Immutable)]
+            #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
             #[allow(missing_docs)] // events.h is where the fields are explained
             pub struct $name { $(pub $field: $type),* }
         )*
@@ -94,7 +94,7 @@ wire! {
     Cgroup = "wire_cgroup" {
         head: Head, tid: u32, tgid: u32, id: u64, path_len: u32, pad: u32, path: [u8; 1024],
     }
-    /// Lifecycle events of one CPU that found no room.
+    /// Lifecycle events of one CPU that found no room: all since the start.
     LifeLost = "wire_life_lost" { head: Head, until: u64, count: u64 }
     /// A living task, from the task iterator.
     Snapshot = "wire_snapshot" {

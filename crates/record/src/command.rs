@@ -10,13 +10,20 @@ use nix::errno::Errno;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::{ForkResult, Pid};
 
-/// How the signal state was when `tr` was started, for COMMAND to inherit.
+use crate::identity::{self, Identity};
+
+/// How things were when `tr` was started, for COMMAND to inherit.
 #[derive(Clone, Debug)]
 pub struct Inherited {
+    /// Another user for COMMAND.
+    pub user: Option<Identity>,
     /// The signal mask.
     pub mask: SigSet,
     /// SIGPIPE was ignored (Rust's runtime ignores it for itself).
     pub sigpipe_ignored: bool,
+    /// Standard input, output, error were closed (Rust's runtime opens
+    /// /dev/null in their place).
+    pub closed_streams: [bool; 3],
 }
 
 /// A child that has not yet become COMMAND.
@@ -47,6 +54,7 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
         .collect::<Result<Vec<_>, _>>()
         .map_err(|_| std::io::Error::from(Errno::EINVAL))?;
     let program = argv.first().ok_or(Errno::EINVAL)?;
+    let environment = identity::environment(inherited.user.as_ref());
     let (go_read, go_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     // SAFETY: the recorder has no other thread yet, and the child only makes
@@ -54,6 +62,12 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => {
             drop((go_read, fail_write));
+            // Where SIGCHLD is ignored there is no status to wait for; COMMAND
+            // has its own copy of that already.
+            // SAFETY: the default action is not a handler.
+            let _ = unsafe {
+                nix::sys::signal::signal(Signal::SIGCHLD, nix::sys::signal::SigHandler::SigDfl)
+            };
             Ok(Stopped {
                 pid: child,
                 release: go_write.into(),
@@ -72,13 +86,29 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
                 }
             }
             restore_signals(inherited);
-            let errno = match nix::unistd::execvp(program, &argv) {
+            for (fd, closed) in (0..).zip(inherited.closed_streams) {
+                if closed {
+                    // SAFETY: the runtime's stand-in; ours all have higher numbers.
+                    unsafe { libc::close(fd) };
+                }
+            }
+            let fail = |errno: Errno, status| -> ! {
+                let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
+                // SAFETY: as above.
+                unsafe { libc::_exit(status) }
+            };
+            if let Some(Err(errno)) = inherited.user.as_ref().map(Identity::assume) {
+                fail(errno, 125);
+            }
+            let failed = match &environment {
+                None => nix::unistd::execvp(program, &argv),
+                Some(environment) => nix::unistd::execvpe(program, &argv, environment),
+            };
+            let errno = match failed {
                 Err(errno) => errno,
                 Ok(never) => match never {},
             };
-            let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
-            // SAFETY: as above.
-            unsafe { libc::_exit(if errno == Errno::ENOENT { 127 } else { 126 }) }
+            fail(errno, if errno == Errno::ENOENT { 127 } else { 126 })
         }
     }
 }
@@ -120,6 +150,42 @@ impl Stopped {
     }
 }
 
+/// The descriptors beyond standard error that we were started with: ours are
+/// all closed on exec, those that have survived one are not.
+pub fn inherited_descriptors() -> Vec<i32> {
+    let is_inherited = |fd: &i32| {
+        // SAFETY: asks for a flag of a descriptor that may not be open.
+        let flags = unsafe { libc::fcntl(*fd, libc::F_GETFD) };
+        *fd > 2 && flags >= 0 && flags & libc::FD_CLOEXEC == 0
+    };
+    let entries = std::fs::read_dir("/proc/self/fd").into_iter().flatten();
+    entries
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .filter(is_inherited)
+        .collect()
+}
+
+/// Lets go of what COMMAND alone is to hold from now on: the end of a pipe that
+/// it closes is then really closed, and whoever reads it sees the end.
+pub fn leave_descriptors(inherited: &[i32]) {
+    if let Ok(null) = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/null")
+    {
+        for stream in [0, 1] {
+            // SAFETY: nothing of ours uses the standard streams' numbers by
+            // another name; see `output::prepare` for standard output.
+            unsafe { libc::dup3(null.as_raw_fd(), stream, 0) };
+        }
+    }
+    for fd in inherited {
+        // SAFETY: it was open before anything of ours was; nobody here uses it.
+        unsafe { libc::close(*fd) };
+    }
+}
+
 /// A descriptor that becomes readable when the process has ended (Linux 5.3).
 ///
 /// # Errors
@@ -135,6 +201,11 @@ pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
 }
 
 impl Running {
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid.as_raw().unsigned_abs()
+    }
+
     /// Readable when COMMAND's process has ended.
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()

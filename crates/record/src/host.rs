@@ -150,20 +150,46 @@ pub fn states() -> Vec<StateName> {
 }
 
 /// Identifiers of a CI run; no other variable of the environment is stored.
-const CI_VARIABLES: [&str; 12] = [
+const CI_VARIABLES: [&str; 29] = [
+    // GitHub, Gitea, Forgejo
+    "GITHUB_REPOSITORY",
     "GITHUB_RUN_ID",
+    "GITHUB_RUN_ATTEMPT",
     "GITHUB_JOB",
     "GITHUB_SHA",
     "GITHUB_REF",
-    "GITHUB_REPOSITORY",
+    // GitLab
+    "CI_PROJECT_PATH",
     "CI_PIPELINE_ID",
     "CI_JOB_ID",
     "CI_JOB_NAME",
     "CI_COMMIT_SHA",
     "CI_COMMIT_REF_NAME",
+    // Jenkins
+    "JOB_NAME",
     "BUILD_ID",
+    "BUILD_NUMBER",
+    "GIT_COMMIT",
+    "GIT_BRANCH",
+    // Buildkite
+    "BUILDKITE_PIPELINE_SLUG",
     "BUILDKITE_BUILD_ID",
+    "BUILDKITE_JOB_ID",
+    "BUILDKITE_COMMIT",
+    "BUILDKITE_BRANCH",
+    // CircleCI
+    "CIRCLE_WORKFLOW_ID",
+    "CIRCLE_BUILD_NUM",
+    "CIRCLE_SHA1",
+    "CIRCLE_BRANCH",
+    // Azure
+    "BUILD_BUILDID",
+    "BUILD_SOURCEVERSION",
+    "BUILD_SOURCEBRANCH",
 ];
+
+/// More of a value than this is no identifier.
+const CI_LONGEST: usize = 512;
 
 /// The CI run's identifiers, as far as they are set.
 pub fn ci() -> Vec<(String, String)> {
@@ -172,6 +198,7 @@ pub fn ci() -> Vec<(String, String)> {
         .filter_map(|name| {
             std::env::var(name)
                 .ok()
+                .filter(|value| !value.is_empty() && value.len() <= CI_LONGEST)
                 .map(|value| ((*name).to_owned(), value))
         })
         .collect()

@@ -6,12 +6,17 @@
 mod command;
 mod convert;
 mod host;
+mod identity;
 mod output;
+mod queue;
+pub mod redact;
 mod rings;
 mod session;
+mod urgency;
+mod words;
 
 pub use output::{Tally, Target};
-pub use session::{record, ring_sizes, run_untraced, Config, Follow, Report};
+pub use session::{record, ring_sizes, run_untraced, Alive, Config, Follow, Report};
 
 /// Why a recording could not start; COMMAND has not run.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +46,14 @@ pub enum Error {
         path: std::path::PathBuf,
         /// What the system said.
         source: std::io::Error,
+    },
+    /// `--user` names nobody, or it is not for us to become another user.
+    #[error("cannot run a command as {name}: {}", .source.desc())]
+    User {
+        /// The name given.
+        name: String,
+        /// What the system said.
+        source: nix::errno::Errno,
     },
     /// A basic system call failed.
     #[error("cannot set up the recording: {0}")]

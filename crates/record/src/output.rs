@@ -4,16 +4,19 @@
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 
-use tr_format::event::{CgroupId, CgroupPath, CpuId, LifeEvent, LifeKind, Stream};
+use tr_format::event::{CgroupId, CgroupPath, CpuId, Exec, LifeEvent, LifeKind, Snapshot, Stream};
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 
+use crate::queue::Queue;
+use crate::redact::Redactor;
 use crate::rings::Batch;
-use crate::{convert, host};
+use crate::{convert, host, identity, urgency};
 
 /// Where the trace goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub struct Tally {
     pub lost: Vec<LifeEvent>,
     /// Execs whose argv was cut or could not be read.
     pub argv_cut: u64,
+    /// Secrets in command lines that were masked.
+    pub masked: u64,
 }
 
 /// The writer thread's handle.
@@ -52,57 +57,101 @@ pub struct Output {
 }
 
 /// A file that takes its name only when its header is complete, so that a
-/// reader never meets half a header and two recordings never mix.
+/// reader never meets half a header and two recordings never mix. Until then it
+/// has no name at all, or where the file system cannot do that a hidden one.
 #[derive(Debug)]
 struct Unnamed {
-    temporary: PathBuf,
+    file: File,
+    hidden: Option<PathBuf>,
     path: PathBuf,
-    published: bool,
+}
+
+/// A name in the directory of `path` that nobody can foresee.
+fn hidden(path: &Path) -> io::Result<PathBuf> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
+    name.push(format!(
+        ".{:016x}.tmp",
+        RandomState::new().build_hasher().finish()
+    ));
+    Ok(path.with_file_name(name))
 }
 
 impl Unnamed {
     fn publish(mut self) -> io::Result<()> {
-        std::fs::rename(&self.temporary, &self.path)?;
-        self.published = true;
-        Ok(())
+        let hidden = match self.hidden.take() {
+            Some(hidden) => hidden,
+            None => {
+                let hidden = hidden(&self.path)?;
+                nix::unistd::linkat(
+                    nix::fcntl::AT_FDCWD,
+                    format!("/proc/self/fd/{}", self.file.as_raw_fd()).as_str(),
+                    nix::fcntl::AT_FDCWD,
+                    &hidden,
+                    nix::fcntl::AtFlags::AT_SYMLINK_FOLLOW,
+                )?;
+                hidden
+            }
+        };
+        std::fs::rename(&hidden, &self.path).inspect_err(|_| {
+            let _ = std::fs::remove_file(&hidden);
+        })
     }
 }
 
 impl Drop for Unnamed {
     fn drop(&mut self) {
-        if !self.published {
-            let _ = std::fs::remove_file(&self.temporary);
+        if let Some(hidden) = &self.hidden {
+            let _ = std::fs::remove_file(hidden);
         }
     }
 }
 
-/// What is no regular file (a fifo, /dev/null) is opened as it is.
+/// What is no regular file (a fifo, /dev/null) is opened as it is. A link that
+/// somebody else has put there is not followed but replaced, as any file is.
 fn create(path: &Path) -> io::Result<(File, Option<Unnamed>)> {
-    use std::os::unix::fs::OpenOptionsExt;
-    if std::fs::metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        return Ok((std::fs::OpenOptions::new().write(true).open(path)?, None));
+    use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).mode(0o600);
+    let is_special = |meta: &std::fs::Metadata| !meta.is_file();
+    match std::fs::symlink_metadata(path) {
+        Ok(link) if link.is_symlink() => {
+            // /dev/stdout, /dev/fd/3 and what the user has made.
+            let trusted = [0, nix::unistd::Uid::effective().as_raw()].contains(&link.uid());
+            if trusted && std::fs::metadata(path).is_ok_and(|meta| is_special(&meta)) {
+                return Ok((options.open(path)?, None));
+            }
+        }
+        Ok(meta) if is_special(&meta) => {
+            let file = options.custom_flags(libc::O_NOFOLLOW).open(path)?;
+            return Ok((file, None));
+        }
+        _ => {}
     }
-    let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
-    let mut hidden = std::ffi::OsString::from(".");
-    hidden.push(name);
-    hidden.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(hidden);
-    // Left behind by a recorder that was killed and had our pid.
-    let _ = std::fs::remove_file(&temporary);
-    // create_new does not follow a link that somebody has put there.
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temporary)?;
-    Ok((
-        file,
-        Some(Unnamed {
-            temporary,
-            path: path.to_owned(),
-            published: false,
-        }),
-    ))
+    let hidden = hidden(path)?;
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let (file, hidden) = match options.custom_flags(libc::O_TMPFILE).open(directory) {
+        Ok(file) => (file, None),
+        // create_new does not follow a link either.
+        Err(_) => {
+            let file = options.custom_flags(0).create_new(true).open(&hidden)?;
+            (file, Some(hidden))
+        }
+    };
+    if let Some((user, group)) = identity::invoking_user() {
+        // A file system that refuses it has its own idea of owners.
+        let _ = nix::unistd::fchown(&file, Some(user), Some(group));
+    }
+    let unnamed = Unnamed {
+        file: file.try_clone()?,
+        hidden,
+        path: path.to_owned(),
+    };
+    Ok((file, Some(unnamed)))
 }
 
 /// A place for the trace that has been found to be writable.
@@ -129,23 +178,30 @@ pub fn prepare(target: &Target) -> io::Result<Prepared> {
                 name,
             }
         }
+        // A descriptor of its own: number 1 is COMMAND's.
         Target::Stdout => Prepared {
-            sink: Box::new(io::stdout()),
+            sink: Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)),
             name: None,
         },
     })
 }
 
 impl Output {
-    /// Writes the header and starts the thread. `first` are the events that
-    /// stand at the start: the clocks, the living tasks.
+    /// Writes the header and starts the thread.
     ///
     /// # Errors
     /// When the header cannot be written.
-    pub fn start(prepared: Prepared, meta: &Metadata) -> Result<Output, tr_format::Error> {
+    pub fn start(
+        prepared: Prepared,
+        meta: &Metadata,
+        redactor: Redactor,
+    ) -> Result<Output, tr_format::Error> {
         let Prepared { sink, name } = prepared;
-        let mut writer = Writer::new(sink, meta)?;
+        let queue = Queue::new(sink)?;
+        let watch = queue.watch();
+        let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
+        watch.drained()?;
         if let Some(name) = name {
             name.publish().map_err(tr_format::Error::from)?;
         }
@@ -155,8 +211,10 @@ impl Output {
         let thread = std::thread::Builder::new()
             .name("tr-writer".into())
             .spawn(move || {
+                urgency::high();
                 State {
                     writer,
+                    redactor,
                     page,
                     tally: Tally::default(),
                     cgroups: Cgroups::default(),
@@ -209,7 +267,8 @@ impl Output {
 }
 
 struct State {
-    writer: Writer<Box<dyn SinkWrite>>,
+    writer: Writer<Queue>,
+    redactor: Redactor,
     page: u64,
     tally: Tally,
     cgroups: Cgroups,
@@ -219,13 +278,17 @@ impl State {
     fn run(mut self, messages: &Receiver<Message>) -> (Tally, Result<(), tr_format::Error>) {
         let summary = self.write_all(messages);
         self.tally.written = self.writer.written().clone();
+        self.tally.masked = self.redactor.masked();
         let result = match summary {
             // The session has gone without an end to write down.
             Ok(None) => self.writer.flush(),
             Ok(Some(summary)) => self
                 .writer
                 .finish(&summary)
-                .map(|(_, written)| self.tally.written = written),
+                .and_then(|(mut queue, written)| {
+                    self.tally.written = written;
+                    Ok(queue.drain()?)
+                }),
             Err(error) => Err(error),
         };
         (self.tally, result)
@@ -281,7 +344,12 @@ impl State {
         Ok(())
     }
 
-    fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
+    fn life(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
+        if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
+            &mut event.kind
+        {
+            *argv = self.redactor.argv(std::mem::take(argv));
+        }
         match &event.kind {
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {

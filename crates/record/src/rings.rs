@@ -1,13 +1,14 @@
 //! Drains the rings into batches; what the recorder's main thread does while
 //! COMMAND runs. Nothing is decoded here.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tr_bpf::{wire, Ring};
 use tr_format::event::{CpuId, Ktime};
-use zerocopy::FromBytes;
+use zerocopy::{FromBytes, IntoBytes};
 
 /// What was drained and not yet handed to the writer.
 #[derive(Debug, Default)]
@@ -137,16 +138,53 @@ impl RootWatch {
 
 /// Where the rings' records go; the rings' callbacks and the session share it.
 #[derive(Clone, Debug, Default)]
-pub struct Sink(Rc<RefCell<(Batch, RootWatch)>>);
+pub struct Sink(Rc<RefCell<(Batch, RootWatch, Reported)>>);
+
+/// Lifecycle events that each CPU has reported as lost, all in all. The kernel
+/// may report the same total twice.
+#[derive(Debug, Default)]
+struct Reported(HashMap<u32, u64>);
+
+impl Reported {
+    /// What a new total of a CPU adds.
+    fn add(&mut self, cpu: u32, total: u64) -> u64 {
+        let before = self.0.entry(cpu).or_default();
+        let new = total.saturating_sub(*before);
+        *before = total.max(*before);
+        new
+    }
+
+    /// A report as the count of what it adds; any other record as it is. `None`:
+    /// it adds nothing.
+    fn counted<'a>(&mut self, record: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+        match wire::LifeLost::read_from_bytes(record) {
+            Ok(lost) if lost.head.kind == wire::LIFE_LOST => {
+                let count = self.add(lost.head.cpu, lost.count);
+                let lost = wire::LifeLost { count, ..lost };
+                (count > 0).then(|| lost.as_bytes().to_vec().into())
+            }
+            _ => Some(record.into()),
+        }
+    }
+}
 
 impl Sink {
     /// Takes one record.
     pub fn push(&self, ring: Ring, record: &[u8]) {
-        let (batch, root) = &mut *self.0.borrow_mut();
+        let (batch, root, reported) = &mut *self.0.borrow_mut();
         if ring == Ring::Lifecycle {
             root.see(record);
+            if let Some(record) = reported.counted(record) {
+                batch.push(ring, &record);
+            }
+        } else {
+            batch.push(ring, record);
         }
-        batch.push(ring, record);
+    }
+
+    /// How many lifecycle events a CPU has lost that no ring has reported.
+    pub fn lost_life(&self, cpu: u32, total: u64) -> u64 {
+        self.0.borrow_mut().2.add(cpu, total)
     }
 
     /// Watches this process from now on.
@@ -191,6 +229,31 @@ mod tests {
         assert_eq!(batch.sched[2].len(), 1);
         assert_eq!(batch.lost.len(), 1);
         assert_eq!(batch.lost[0].0, CpuId(2));
+    }
+
+    #[test]
+    fn a_loss_that_is_reported_twice_counts_once() {
+        let lost = |count: u64| wire::LifeLost {
+            head: wire::Head {
+                time: 1,
+                kind: wire::LIFE_LOST,
+                cpu: 1,
+            },
+            until: 2,
+            count,
+        };
+        let sink = Sink::default();
+        for total in [3, 3, 10] {
+            sink.push(Ring::Lifecycle, lost(total).as_bytes());
+        }
+        let batch = sink.take();
+        let counts: Vec<_> = batch
+            .life_records()
+            .map(|record| wire::LifeLost::read_from_bytes(record).unwrap().count)
+            .collect();
+        assert_eq!(counts, [3, 7]);
+        assert_eq!(sink.lost_life(1, 12), 2);
+        assert_eq!(sink.lost_life(0, 0), 0);
     }
 
     #[test]

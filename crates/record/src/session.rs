@@ -1,6 +1,7 @@
 //! One recording, from the first look at the kernel to the file's trailer.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
@@ -8,13 +9,15 @@ use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tr_bpf::{Kernel, Ring, RingBuffer, Settings, Storage, Tracer};
-use tr_format::event::{Argv, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
+use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
 
 use crate::command::{self, Inherited, Running, Stopped};
+use crate::identity::Identity;
 use crate::output::{self, Output, Tally, Target};
+use crate::redact::Redactor;
 use crate::rings::{RootWatch, Sink};
-use crate::{convert, host, Error};
+use crate::{convert, host, urgency, Error};
 
 /// How often the rings are drained when nothing else calls for it.
 const DRAIN_EVERY: Duration = Duration::from_millis(100);
@@ -25,9 +28,11 @@ const FLUSH_EVERY: Duration = Duration::from_millis(700);
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
 /// Drained events that may wait for the writer. Beyond it they stay in the
 /// rings, which count what no longer fits.
-const MOST_WAITING: usize = 24 << 20;
+const MOST_WAITING: usize = 16 << 20;
 /// A batch of this size goes to the writer without waiting for more.
 const BATCH: usize = 1 << 20;
+/// How often it is looked whether a descendant is alive (`--wait-all`).
+const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long COMMAND's last switch-out is waited for after its end.
 const LAST_SWITCH: Duration = Duration::from_millis(20);
 
@@ -48,8 +53,16 @@ pub struct Config {
     pub buffer: Option<u64>,
     /// Longest argv to keep, in bytes.
     pub argv_limit: u32,
+    /// Masks secrets in command lines.
+    pub redactor: Redactor,
+    /// After COMMAND's end, go on until the last of its descendants has ended.
+    pub wait_all: bool,
+    /// Run COMMAND as this user.
+    pub user: Option<String>,
     /// SIGPIPE was ignored when `tr` was started.
     pub sigpipe_ignored: bool,
+    /// Standard input, output, error were closed when `tr` was started.
+    pub closed_streams: [bool; 3],
     /// When `tr` was started.
     pub started: Instant,
     /// The version of `tr`.
@@ -89,6 +102,17 @@ pub struct Report {
     pub command_cpu: u64,
     /// The start of the recording.
     pub start: Ktime,
+    /// Descendants of COMMAND that were still running at the end.
+    pub alive: Vec<Alive>,
+}
+
+/// A process that the recording has followed and that goes on after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alive {
+    /// Its process id, as `tr`'s own pid namespace has it.
+    pub pid: u32,
+    /// Its name.
+    pub comm: Comm,
 }
 
 /// Ring sizes in bytes: of each CPU, of the lifecycle events.
@@ -125,6 +149,15 @@ const SIGNALS: [Signal; 4] = [
 /// What stands in the way before COMMAND could run: [`Error`]. Whatever
 /// happens afterwards stands in the [`Report`].
 pub fn record(config: &Config) -> Result<Report, Error> {
+    if config.output == Target::Stdout && config.closed_streams[1] {
+        return Err(Error::Output(nix::errno::Errno::EBADF.into()));
+    }
+    if config.output == Target::Stdout && std::io::stdout().is_terminal() {
+        return Err(Error::Output(std::io::Error::other(
+            "standard output is a terminal",
+        )));
+    }
+    let descriptors = command::inherited_descriptors();
     let prepared = output::prepare(&config.output).map_err(Error::Output)?;
     let (inherited, signals) = take_signals(config)?;
     let child = match config.command.is_empty() {
@@ -152,10 +185,12 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     // SAFETY: ignoring a signal installs no handler.
     let _ =
         unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, nix::sys::signal::SigHandler::SigIgn) };
+    urgency::first();
     let command = match child {
         None => None,
         Some(child) => Some(child.release().map_err(Error::Command)?),
     };
+    command::leave_descriptors(&descriptors);
     Ok(session.run(config, command, &signals))
 }
 
@@ -173,6 +208,13 @@ pub fn run_untraced(config: &Config) -> Result<(u32, Option<nix::errno::Errno>),
 /// From here on the signals come as readable events. Returns what COMMAND is
 /// to inherit instead.
 fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
+    let user = match &config.user {
+        None => None,
+        Some(name) => Some(Identity::of(name).map_err(|source| Error::User {
+            name: name.clone(),
+            source,
+        })?),
+    };
     let mut taken = SigSet::empty();
     SIGNALS.iter().for_each(|signal| taken.add(*signal));
     let mask = taken
@@ -182,8 +224,10 @@ fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
         .map_err(system)?;
     Ok((
         Inherited {
+            user,
             mask,
             sigpipe_ignored: config.sigpipe_ignored,
+            closed_streams: config.closed_streams,
         },
         signals,
     ))
@@ -222,6 +266,8 @@ struct Session<'a> {
     start: Ktime,
     setup_ns: u64,
     cpu_before: u64,
+    /// The rings hold nothing from before this time.
+    drained_until: Ktime,
     next_flush: Instant,
     next_clock: Instant,
 }
@@ -306,6 +352,8 @@ impl<'a> Session<'a> {
         let start_clock = host::clock();
         let (name, machine, host_name) = host::uname();
         let buffer = u64::from(sched_ring) * cpus.len() as u64 + u64::from(life_ring);
+        let mut redactor = config.redactor.clone();
+        let command: Vec<_> = config.command.iter().map(|arg| os_bytes(arg)).collect();
         let meta = Metadata {
             tool_version: config.version.clone(),
             host: host_name,
@@ -316,7 +364,7 @@ impl<'a> Session<'a> {
             start,
             start_clock,
             scope,
-            command: config.command.iter().map(|arg| os_bytes(arg)).collect(),
+            command: redactor.command(&command),
             root: root.map(Tgid),
             cwd: std::env::current_dir()
                 .map(|dir| os_bytes(dir.as_os_str()))
@@ -336,7 +384,7 @@ impl<'a> Session<'a> {
             missing: missing(&kernel, &tracer),
             ci: host::ci(),
         };
-        let output = Output::start(prepared, &meta).map_err(Error::Format)?;
+        let output = Output::start(prepared, &meta, redactor).map_err(Error::Format)?;
         let clock = LifeEvent {
             time: start,
             cpu: None,
@@ -368,6 +416,7 @@ impl<'a> Session<'a> {
             start,
             setup_ns: nanoseconds(config.started.elapsed()),
             cpu_before: host::own_cpu(),
+            drained_until: start,
             next_flush: now + FLUSH_EVERY,
             next_clock: now + CLOCK_EVERY,
         })
@@ -386,6 +435,7 @@ impl<'a> Session<'a> {
             _ => Vec::new(),
         };
         let mut alive: Vec<&OwnedFd> = watched.iter().collect();
+        let (mut command_ended, mut next_look) = (false, Instant::now());
         let reason = loop {
             let mut until = Instant::now() + DRAIN_EVERY;
             if let Some(deadline) = deadline {
@@ -394,13 +444,19 @@ impl<'a> Session<'a> {
             let ready = {
                 // SAFETY: the epoll descriptor belongs to `self.rings` and lives as long.
                 let epoll = unsafe { BorrowedFd::borrow_raw(self.rings.epoll_fd()) };
+                // Full rings are no news while there is no room to empty them into.
+                let rings = match self.sink.bytes() < MOST_WAITING {
+                    true => PollFlags::POLLIN,
+                    false => PollFlags::empty(),
+                };
                 let mut fds = vec![
                     PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-                    PollFd::new(epoll, PollFlags::POLLIN),
+                    PollFd::new(epoll, rings),
                 ];
                 fds.extend(
                     command
                         .iter()
+                        .filter(|_| !command_ended)
                         .map(|c| PollFd::new(c.ended(), PollFlags::POLLIN)),
                 );
                 fds.extend(
@@ -419,11 +475,20 @@ impl<'a> Session<'a> {
             };
             self.drain();
             let is = |at: usize| ready.get(at).copied().unwrap_or(false);
-            if is(0) && forward_signals(signals, command.as_ref()) && command.is_none() {
+            let running = command.as_ref().filter(|_| !command_ended);
+            if is(0) && forward_signals(signals, running) && running.is_none() {
                 break EndReason::Signal;
             }
-            if command.is_some() {
-                if is(2) {
+            if command_ended {
+                if Instant::now() >= next_look {
+                    next_look = Instant::now() + LOOK_EVERY;
+                    if self.alive(command.as_ref().map(Running::pid)).is_empty() {
+                        break EndReason::TargetsEnded;
+                    }
+                }
+            } else if command.is_some() {
+                command_ended = is(2);
+                if command_ended && !config.wait_all {
                     break EndReason::CommandEnded;
                 }
             } else if !alive.is_empty() {
@@ -441,15 +506,30 @@ impl<'a> Session<'a> {
                 break EndReason::Duration;
             }
         };
-        self.end(command, reason, signals)
+        self.end(config, command, command_ended, reason, signals)
+    }
+
+    /// The followed processes that have not ended, but for COMMAND, which has. The kernel is asked: a count
+    /// of our own would be wrong after a loss.
+    fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
+        let tasks = self.tracer.snapshot().unwrap_or_default();
+        tasks
+            .iter()
+            .filter(|t| t.followed != 0 && t.tid == t.tgid && Some(t.seen_tid) != command)
+            .map(|task| Alive {
+                pid: task.seen_tid,
+                comm: Comm::new(&task.comm),
+            })
+            .collect()
     }
 
     /// Empties the rings and passes the events on.
     fn drain(&mut self) {
-        let drained_until = host::now();
+        let before = host::now();
         if self.sink.bytes() < MOST_WAITING {
             // An error here would be one of our own callback, which has none.
             let _ = self.rings.consume();
+            self.drained_until = before;
         }
         let now = Instant::now();
         let flush = now >= self.next_flush;
@@ -467,7 +547,7 @@ impl<'a> Session<'a> {
         }
         if flush || self.sink.bytes() >= BATCH {
             let mut batch = self.sink.take();
-            batch.drained_until = drained_until;
+            batch.drained_until = self.drained_until;
             batch.flush = flush;
             match self.output.offer(batch) {
                 Ok(()) if flush => self.next_flush = now + FLUSH_EVERY,
@@ -479,8 +559,15 @@ impl<'a> Session<'a> {
     }
 
     /// Takes COMMAND's last events, detaches, and completes the file.
-    fn end(mut self, command: Option<Running>, reason: EndReason, signals: &SignalFd) -> Report {
-        if reason == EndReason::CommandEnded {
+    fn end(
+        mut self,
+        config: &Config,
+        command: Option<Running>,
+        command_ended: bool,
+        reason: EndReason,
+        signals: &SignalFd,
+    ) -> Report {
+        if command_ended {
             let latest = Instant::now() + LAST_SWITCH;
             loop {
                 let _ = self.rings.consume();
@@ -492,6 +579,10 @@ impl<'a> Session<'a> {
         }
         let end = host::now();
         let end_clock = host::clock();
+        let alive = match (&config.follow, command_ended) {
+            (Follow::Command, true) => self.alive(command.as_ref().map(Running::pid)),
+            _ => Vec::new(),
+        };
         self.tracer.detach();
         let _ = self.rings.consume();
         let batch = self.sink.take();
@@ -507,7 +598,7 @@ impl<'a> Session<'a> {
 
         let (mut status, mut not_executed) = (None, None);
         let mut running = command;
-        if reason == EndReason::CommandEnded {
+        if command_ended {
             if let Some(Ok((raw, errno))) = running.take().map(Running::wait) {
                 (status, not_executed) = (Some(raw), errno);
             }
@@ -540,6 +631,7 @@ impl<'a> Session<'a> {
             cost,
             command_cpu: host::children_cpu(),
             start: self.start,
+            alive,
         }
     }
 
@@ -553,8 +645,9 @@ impl<'a> Session<'a> {
                 events.push(convert::loss(stream, since, until, count));
             }
         }
-        for (_, account) in life {
-            if let Some((count, since, until)) = account.pending {
+        for (cpu, account) in life {
+            let count = self.sink.lost_life(u32::from(cpu), account.lost);
+            if let (1.., Some((_, since, until))) = (count, account.pending) {
                 events.push(convert::loss(Stream::Lifecycle, since, until, count));
             }
         }

@@ -85,7 +85,29 @@ pub fn render(analysis: &Analysis, chosen: &[usize], file: &str, style: &Style) 
     }
     failed(&mut out, analysis, chosen, style);
     peak(&mut out, analysis, chosen, style);
+    contradictions(&mut out, analysis, style);
     out
+}
+
+/// Items behind a lead, as many lines as they need: nothing is cut out.
+fn items(out: &mut String, lead: &str, items: &[String], between: &str, style: &Style) {
+    let indent = units::width(lead);
+    let mut text = lead.to_owned();
+    let mut empty = true;
+    for item in items {
+        let more = units::width(&text) + units::width(between) + units::width(item);
+        if !empty && more > style.width {
+            line(out, text.trim_end(), style);
+            text = " ".repeat(indent);
+            empty = true;
+        }
+        if !empty {
+            text.push_str(between);
+        }
+        text.push_str(item);
+        empty = false;
+    }
+    line(out, &text, style);
 }
 
 /// A line, cut to the width.
@@ -128,8 +150,7 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     facts.push(format!("{busy:.2} of {} {of} busy", meta.cpus.len()));
     let facts = facts.join(" · ");
     let room = style.width.saturating_sub(units::width(&facts) + 2);
-    if units::width(&what).min(20) <= room {
-        let what = units::shorten(&what, room);
+    if units::width(&what) <= room {
         let space = " ".repeat(style.width - units::width(&what) - units::width(&facts));
         let _ = writeln!(out, "{}{space}{facts}", style.paint(Paint::Bold, &what));
     } else {
@@ -194,17 +215,12 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
         ));
     }
     let times = &analysis.totals.times;
-    if times.unknown > 0 {
+    // Less than that changes no answer; it stands with the other sums.
+    if times.unknown.saturating_mul(100) >= times.sum().max(1) {
         said.push(format!(
             "{} of the processes' time ({}) is unknown",
             units::share(times.unknown, times.sum()),
             units::time(times.unknown)
-        ));
-    }
-    for (what, count) in &quality.violations {
-        said.push(format!(
-            "{} × {what}: contradictions in the trace",
-            units::count(*count)
         ));
     }
     for text in &said {
@@ -280,11 +296,7 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
             parts.push(format!("{what} {}", units::time(ns)));
         }
     }
-    line(
-        out,
-        &format!("All processes together: {}", parts.join(", ")),
-        style,
-    );
+    items(out, "All processes   ", &parts, " · ", style);
 }
 
 /// How many CPUs this build kept busy, and for how long.
@@ -453,7 +465,7 @@ fn by_program(out: &mut String, programs: &[Row], style: &Style) {
         })
         .collect();
     if !parts.is_empty() {
-        line(out, &format!("by program   {}", parts.join(" · ")), style);
+        items(out, "by program   ", &parts, " · ", style);
     }
 }
 
@@ -511,5 +523,16 @@ fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) 
             ),
             style,
         );
+    }
+}
+
+/// What cannot be as the trace has it, so that some time had to be unknown.
+fn contradictions(out: &mut String, analysis: &Analysis, style: &Style) {
+    let counts = analysis.quality.violations.iter();
+    let parts: Vec<String> = counts
+        .map(|(what, count)| format!("{} × {what}", units::count(*count)))
+        .collect();
+    if !parts.is_empty() {
+        items(out, "Contradictions   ", &parts, " · ", style);
     }
 }

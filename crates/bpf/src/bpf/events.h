@@ -142,9 +142,9 @@ struct wire_cgroup {
 };
 
 struct wire_life_lost {
-	struct wire_head head; /* time: stamp of the first lost event */
+	struct wire_head head; /* time: stamp of the first since the last report */
 	__u64 until;
-	__u64 count;
+	__u64 count; /* on this CPU since the start */
 };
 
 /* The task iterator writes these. */
@@ -170,8 +170,9 @@ struct wire_snapshot {
 
 /* A CPU's account of what it could not put into a ring. */
 struct account {
-	__u64 lost;       /* not yet reported in the ring */
-	__u64 lost_since; /* valid while lost != 0 */
+	/* Not yet reported in the ring; of lifecycle events: reported so far. */
+	__u64 lost;
+	__u64 lost_since; /* of what is not yet reported */
 	__u64 lost_until;
 	__u64 lost_total;
 	__u64 emitted; /* attempts, when count_emitted is set */

@@ -147,6 +147,9 @@ static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 	return nr;
 }
 
+/* Takes any address for a pointer to a kernel type; loads through it are checked. */
+extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
+
 /* include/linux/preempt.h: bits of the preemption count. Bit 8 says that a
  * softirq is being served; the other softirq bits only that they are disabled. */
 #define IN_INTERRUPT 0x00ff0100
@@ -171,7 +174,15 @@ static __always_inline bool in_interrupt(struct account *account)
 			return false;
 		account->preempt_count = rq + preempt_count_distance;
 	}
-	bpf_probe_read_kernel(&count, sizeof(count), (void *)account->preempt_count);
+	/* A plain load where the kernel can check it (6.2): it costs next to nothing. */
+	if (bpf_ksym_exists(bpf_rdonly_cast)) {
+		struct upid *as_int = bpf_rdonly_cast((void *)account->preempt_count,
+						      bpf_core_type_id_kernel(struct upid));
+
+		count = as_int->nr;
+	} else {
+		bpf_probe_read_kernel(&count, sizeof(count), (void *)account->preempt_count);
+	}
 	return count & IN_INTERRUPT;
 }
 
@@ -285,10 +296,24 @@ static __always_inline void emit_sched(__u64 time, __u32 from, __u32 to, __u16 s
 	bpf_ringbuf_submit(event, wake);
 }
 
-/* The account of the lifecycle events that happen on this CPU. */
+/*
+ * The account of the lifecycle events that happen on this CPU. Unlike the
+ * scheduling events they can be preempted, by one of their own kind too (a
+ * task's last switch-out). So the total is changed by atomic additions only,
+ * `lost` is the total at the last report, and what is reported is the total:
+ * whoever reports the same twice harms nobody.
+ */
 static __always_inline struct account *life_losses(__u32 cpu)
 {
 	return &life_account[cpu & (MAX_CPUS - 1)];
+}
+
+static __always_inline void note_lost_life(struct account *account, __u64 time)
+{
+	if (account->lost == account->lost_total)
+		account->lost_since = time;
+	account->lost_until = time;
+	__sync_fetch_and_add(&account->lost_total, 1);
 }
 
 /* Reserves a record of `size` (a constant) in the lifecycle ring and fills its
@@ -297,9 +322,10 @@ static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bo
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct account *account = life_losses(cpu);
+	__u64 total = account->lost_total;
 	struct wire_head *head;
 
-	if (account->lost) {
+	if (total != account->lost) {
 		struct wire_life_lost *lost = bpf_ringbuf_reserve(&life_ring, sizeof(*lost), 0);
 
 		if (lost) {
@@ -307,15 +333,15 @@ static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bo
 			lost->head.kind = LIFE_LOST;
 			lost->head.cpu = cpu;
 			lost->until = account->lost_until;
-			lost->count = account->lost;
-			account->lost = 0;
+			lost->count = total;
+			account->lost = total;
 			bpf_ringbuf_submit(lost, BPF_RB_NO_WAKEUP);
 		}
 	}
 	head = bpf_ringbuf_reserve(&life_ring, size, 0);
 	if (!head) {
 		if (count)
-			note_lost(account, time);
+			note_lost_life(account, time);
 		return NULL;
 	}
 	head->time = time;
@@ -336,7 +362,7 @@ static __always_inline void submit_life(void *record)
 static __always_inline void count_life(void)
 {
 	if (count_emitted)
-		life_losses(bpf_get_smp_processor_id())->emitted++;
+		__sync_fetch_and_add(&life_losses(bpf_get_smp_processor_id())->emitted, 1);
 }
 
 /* ---- Scheduling ---- */
@@ -558,11 +584,15 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 {
 	struct wire_exec *exec = reserve_life(time, LIFE_EXEC,
 					      sizeof(*exec) + filename_area + argv_area, last);
-	__u64 len = full_len < argv_limit ? full_len : argv_limit;
+	__u64 len;
 	long name_len;
 
+	/* First of all: the compiler joins this with the check in reserve_life. The
+	 * verifiers before 6.2 would take the path of a second one, on which a
+	 * record that was reserved is NULL and so never submitted. */
 	if (!exec)
 		return false;
+	len = full_len < argv_limit ? full_len : argv_limit;
 	name_len = bpf_probe_read_kernel_str(exec->tail, filename_area, filename);
 	exec->filename_len = name_len > 0 ? name_len : 0;
 	exec->filename_area = filename_area;

@@ -1,0 +1,240 @@
+//! Recorded + lost = emitted, to the event: the programs count their attempts,
+//! the rings are a page each. Where this machine does not let us trace, the
+//! tests are reported as ignored, with the reason.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing)]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tr_bpf::{wire, Kernel, Ring, Settings, Storage, Tracer};
+use zerocopy::FromBytes;
+
+fn main() {
+    let mut args = Arguments::from_args();
+    args.test_threads = Some(1);
+    let reason = why_not();
+    let trial = |name: &'static str, test: fn() -> Result<(), Failed>| {
+        let name = match &reason {
+            Some(reason) => format!("{name} (skipped: {reason})"),
+            None => name.to_owned(),
+        };
+        Trial::test(name, test).with_ignored_flag(reason.is_some())
+    };
+    let trials = vec![
+        trial("every_loss_of_a_tiny_ring_is_counted", tiny),
+        trial("large_rings_lose_nothing", large),
+    ];
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+fn settings(ring: u32) -> Settings {
+    Settings {
+        all: true,
+        cpus: (0..cpus())
+            .filter_map(|cpu| u16::try_from(cpu).ok())
+            .collect(),
+        possible_cpus: cpus().max(64),
+        sched_ring: ring,
+        life_ring: ring,
+        argv_limit: 1024,
+        pid_max: 1 << 22,
+        targets: Vec::new(),
+        target_cgroup: None,
+        count_emitted: true,
+    }
+}
+
+fn why_not() -> Option<String> {
+    let tried = Kernel::detect().and_then(|kernel| {
+        let mut storage = Storage::new();
+        Tracer::load(&mut storage, &kernel, &settings(4096)).map(|_| ())
+    });
+    tried
+        .err()
+        .map(|error| error.to_string().lines().next().unwrap_or("?").to_owned())
+}
+
+/// Two threads that wake each other, and one that starts processes.
+fn storm(stop: &Arc<AtomicBool>) -> Vec<JoinHandle<()>> {
+    let mut threads = Vec::new();
+    let (there, back) = (
+        std::io::pipe().expect("pipe"),
+        std::io::pipe().expect("pipe"),
+    );
+    for ((mut from, mut to), first) in [((there.0, back.1), true), ((back.0, there.1), false)] {
+        let stop = stop.clone();
+        threads.push(std::thread::spawn(move || {
+            let mut byte = [0];
+            if first {
+                let _ = to.write_all(&byte);
+            }
+            // One that stops closes its ends, which stops the other.
+            while !stop.load(Ordering::Relaxed)
+                && from.read_exact(&mut byte).is_ok()
+                && to.write_all(&byte).is_ok()
+            {}
+        }));
+    }
+    let stop = stop.clone();
+    threads.push(std::thread::spawn(move || {
+        while !stop.load(Ordering::Relaxed) {
+            let _ = std::process::Command::new("true")
+                .arg("x".repeat(300))
+                .status();
+        }
+    }));
+    threads
+}
+
+/// What came out of one ring.
+#[derive(Debug, Default)]
+struct Seen {
+    recorded: u64,
+    /// Since, until, count.
+    lost: Vec<(u64, u64, u64)>,
+    /// Time of the last event; a loss may not begin before it.
+    last: u64,
+    disorder: u64,
+}
+
+/// Runs the storm into rings of this size, emptied every `pause`, and holds
+/// what came out to the kernel's count. The number of lost events.
+fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
+    let kernel = Kernel::detect()?;
+    let mut storage = Storage::new();
+    let mut tracer = Tracer::load(&mut storage, &kernel, &settings(ring))?;
+    // Scheduling events of each CPU, and lifecycle events of each.
+    let seen = Rc::new(RefCell::new([
+        BTreeMap::<u16, Seen>::new(),
+        BTreeMap::new(),
+    ]));
+    let sink = seen.clone();
+    let rings = tracer.rings(move |ring, record| {
+        let [sched, life] = &mut *sink.borrow_mut();
+        match ring {
+            Ring::Cpu(cpu) => see_sched(sched.entry(cpu).or_default(), record),
+            Ring::Lifecycle => see_life(life, record),
+        }
+    })?;
+    tracer.attach()?;
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads = storm(&stop);
+    let end = Instant::now() + Duration::from_millis(1500);
+    while Instant::now() < end {
+        std::thread::sleep(pause);
+        rings.consume()?;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for thread in threads {
+        let _ = thread.join();
+    }
+    tracer.detach();
+    // A program that was running may still be.
+    std::thread::sleep(Duration::from_millis(50));
+    rings.consume()?;
+
+    let accounts = tracer.accounts();
+    let seen = seen.borrow();
+    let mut lost = 0;
+    for (kind, (accounts, seen)) in accounts.iter().zip(seen.iter()).enumerate() {
+        ensure(accounts.len() >= seen.len() && !seen.is_empty(), || {
+            "a CPU without account".into()
+        })?;
+        for (cpu, account) in accounts {
+            let nothing = Seen::default();
+            let of = seen.get(cpu).unwrap_or(&nothing);
+            // Scheduling losses are reported each for itself, lifecycle losses as totals.
+            let reported = match kind {
+                0 => of.lost.iter().map(|(_, _, count)| count).sum(),
+                _ => of
+                    .lost
+                    .iter()
+                    .map(|(_, _, count)| *count)
+                    .max()
+                    .unwrap_or(0),
+            };
+            let pending = account.pending.map_or(0, |(count, _, _)| count);
+            ensure(reported + pending == account.lost, || {
+                format!(
+                    "CPU {cpu}: {reported} reported, {pending} not, {} lost",
+                    account.lost
+                )
+            })?;
+            ensure(of.recorded + account.lost == account.emitted, || {
+                format!(
+                    "CPU {cpu}, kind {kind}: {} recorded + {} lost, {} emitted",
+                    of.recorded, account.lost, account.emitted
+                )
+            })?;
+            ensure(of.disorder == 0, || {
+                format!("CPU {cpu}: {} losses out of place", of.disorder)
+            })?;
+            ensure(
+                of.lost.iter().all(|(since, until, _)| since <= until),
+                || format!("{of:?}"),
+            )?;
+            lost += account.lost;
+        }
+    }
+    Ok(lost)
+}
+
+fn see_sched(seen: &mut Seen, record: &[u8]) {
+    if let Ok(event) = wire::Sched::read_from_bytes(record) {
+        // An event after a loss is later than all that was lost.
+        let after = seen
+            .lost
+            .last()
+            .is_none_or(|(_, until, _)| *until <= event.time);
+        seen.disorder += u64::from(!after);
+        seen.recorded += 1;
+        seen.last = event.time;
+    } else if let Ok(lost) = wire::Lost::read_from_bytes(record) {
+        seen.disorder += u64::from(lost.since < seen.last);
+        seen.lost.push((lost.since, lost.until, lost.count));
+    }
+}
+
+fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
+    let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
+        return;
+    };
+    let seen = life
+        .entry(u16::try_from(head.cpu).unwrap_or(u16::MAX))
+        .or_default();
+    match wire::LifeLost::read_from_bytes(record) {
+        Ok(lost) if head.kind == wire::LIFE_LOST => {
+            seen.lost.push((head.time, lost.until, lost.count));
+        }
+        _ => seen.recorded += 1,
+    }
+}
+
+fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
+    match good {
+        true => Ok(()),
+        false => Err(what().into()),
+    }
+}
+
+fn tiny() -> Result<(), Failed> {
+    let lost = run(4096, Duration::from_millis(7))?;
+    ensure(lost > 1000, || format!("only {lost} lost: no test"))
+}
+
+fn large() -> Result<(), Failed> {
+    let lost = run(4 << 20, Duration::from_millis(20))?;
+    ensure(lost == 0, || format!("{lost} lost"))
+}

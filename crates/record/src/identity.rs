@@ -1,0 +1,127 @@
+//! Who COMMAND runs as, with which environment; who the trace belongs to.
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+
+use nix::errno::Errno;
+use nix::unistd::{Gid, Uid, User};
+
+/// Another user for COMMAND.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    uid: Uid,
+    gid: Gid,
+    groups: Vec<Gid>,
+    home: CString,
+    shell: CString,
+    name: CString,
+}
+
+impl Identity {
+    /// The user with this name, or with this number.
+    ///
+    /// # Errors
+    /// When there is no such user, or it is not for us to become another one.
+    pub fn of(name: &str) -> Result<Identity, Errno> {
+        let user = match (User::from_name(name)?, name.parse()) {
+            (Some(user), _) => user,
+            (None, Ok(number)) => User::from_uid(Uid::from_raw(number))?.ok_or(Errno::ENOENT)?,
+            (None, Err(_)) => return Err(Errno::ENOENT),
+        };
+        if !Uid::effective().is_root() && user.uid != Uid::effective() {
+            return Err(Errno::EPERM);
+        }
+        let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::EINVAL);
+        let name = text(user.name.as_bytes())?;
+        Ok(Identity {
+            uid: user.uid,
+            gid: user.gid,
+            groups: nix::unistd::getgrouplist(&name, user.gid)?,
+            home: text(user.dir.as_os_str().as_bytes())?,
+            shell: text(user.shell.as_os_str().as_bytes())?,
+            name,
+        })
+    }
+
+    /// Becomes this user, for good.
+    ///
+    /// # Errors
+    /// What the kernel says.
+    pub fn assume(&self) -> Result<(), Errno> {
+        if Uid::effective().is_root() {
+            nix::unistd::setgroups(&self.groups)?;
+            nix::unistd::setresgid(self.gid, self.gid, self.gid)?;
+        }
+        nix::unistd::setresuid(self.uid, self.uid, self.uid)
+    }
+}
+
+/// COMMAND's environment where it is not simply ours: `None` otherwise.
+pub fn environment(user: Option<&Identity>) -> Option<Vec<CString>> {
+    let original = original_environment();
+    if user.is_none() && original.is_none() {
+        return None;
+    }
+    let mut variables = original.unwrap_or_else(|| {
+        let word = |(name, value): (OsString, OsString)| {
+            CString::new([name.as_bytes(), b"=", value.as_bytes()].concat()).ok()
+        };
+        std::env::vars_os().filter_map(word).collect()
+    });
+    if let Some(user) = user {
+        let sets = [
+            (&b"HOME="[..], &user.home),
+            (b"USER=", &user.name),
+            (b"LOGNAME=", &user.name),
+            (b"SHELL=", &user.shell),
+        ];
+        // What sudo says about the user before us is not true of this one.
+        let gone = [
+            &b"SUDO_UID="[..],
+            b"SUDO_GID=",
+            b"SUDO_USER=",
+            b"SUDO_COMMAND=",
+        ];
+        variables.retain(|variable| {
+            let is = |name: &&[u8]| variable.as_bytes().starts_with(name);
+            !gone.iter().any(is) && !sets.iter().any(|(name, _)| is(name))
+        });
+        variables.extend(
+            sets.iter()
+                .filter_map(|(name, value)| CString::new([*name, value.as_bytes()].concat()).ok()),
+        );
+    }
+    Some(variables)
+}
+
+/// A program with file capabilities loses LD_LIBRARY_PATH, TMPDIR and others
+/// to the loader, which distrusts them. COMMAND, without our capabilities, is
+/// to have them: the kernel still shows them. `None`: nothing was taken.
+fn original_environment() -> Option<Vec<CString>> {
+    // SAFETY: reads the auxiliary vector; no other effect.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
+        return None;
+    }
+    // Such a process's files in /proc belong to root until it is dumpable. It
+    // cannot be traced all the same by one with fewer capabilities.
+    let dumpable = nix::sys::prctl::get_dumpable().unwrap_or(true);
+    let _ = nix::sys::prctl::set_dumpable(true);
+    let bytes = std::fs::read("/proc/self/environ");
+    let _ = nix::sys::prctl::set_dumpable(dumpable);
+    let variables = bytes.ok()?;
+    let variables = variables.split(|b| *b == 0).filter(|v| !v.is_empty());
+    Some(variables.filter_map(|v| CString::new(v).ok()).collect())
+}
+
+/// The user that called sudo, when root is what sudo made us: the trace is to
+/// be theirs.
+pub fn invoking_user() -> Option<(Uid, Gid)> {
+    if !Uid::effective().is_root() {
+        return None;
+    }
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
+    Some((
+        Uid::from_raw(number("SUDO_UID")?),
+        Gid::from_raw(number("SUDO_GID")?),
+    ))
+}

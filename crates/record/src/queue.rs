@@ -1,0 +1,230 @@
+//! Packed bytes on their way to an output that may stall. Packed they are a
+//! tenth of what waits in the rings, so that seconds of them find room.
+
+use std::io::{self, Write};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use crate::urgency;
+
+/// Most bytes that wait.
+const ROOM: usize = 12 << 20;
+
+/// Writes in a thread of its own; the order is kept. An error comes back at
+/// the next write.
+#[derive(Debug)]
+pub struct Queue {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    /// Not yet handed over.
+    buffer: Vec<u8>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    waiting: Vec<u8>,
+    /// The thread has taken bytes and not yet written them.
+    writing: bool,
+    ended: bool,
+    error: Option<io::Error>,
+    failed: bool,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        self.changed
+            .wait(state)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self, mut out: impl Write) {
+        let mut bytes = Vec::new();
+        loop {
+            let mut state = self.lock();
+            while state.waiting.is_empty() && !state.ended {
+                state = self.wait(state);
+            }
+            if state.waiting.is_empty() {
+                return;
+            }
+            bytes.clear();
+            std::mem::swap(&mut bytes, &mut state.waiting);
+            state.writing = true;
+            self.changed.notify_all();
+            drop(state);
+            let done = out.write_all(&bytes).and_then(|()| out.flush());
+            let mut state = self.lock();
+            state.writing = false;
+            if let Err(error) = done {
+                state.error = Some(error);
+                state.failed = true;
+            }
+            self.changed.notify_all();
+            if state.failed {
+                return;
+            }
+        }
+    }
+}
+
+impl Queue {
+    /// Starts the thread.
+    ///
+    /// # Errors
+    /// When there can be none.
+    pub fn new(out: impl Write + Send + 'static) -> io::Result<Queue> {
+        let shared = Arc::new(Shared::default());
+        let other = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("tr-output".into())
+            .spawn(move || {
+                urgency::high();
+                other.run(out);
+            })?;
+        Ok(Queue {
+            shared,
+            thread: Some(thread),
+            buffer: Vec::new(),
+        })
+    }
+
+    fn hand_over(&mut self) -> io::Result<()> {
+        let mut state = self.shared.lock();
+        while !state.failed
+            && !state.waiting.is_empty()
+            && state.waiting.len() + self.buffer.len() > ROOM
+        {
+            state = self.shared.wait(state);
+        }
+        if state.failed {
+            let gone = || io::Error::other("the output has failed before");
+            return Err(state.error.take().unwrap_or_else(gone));
+        }
+        state.waiting.append(&mut self.buffer);
+        self.shared.changed.notify_all();
+        Ok(())
+    }
+
+    /// Waits until everything is written.
+    ///
+    /// # Errors
+    /// What the output said.
+    pub fn drain(&mut self) -> io::Result<()> {
+        self.hand_over()?;
+        self.watch().drained()
+    }
+
+    /// For those who wait while somebody else writes.
+    pub fn watch(&self) -> Watch {
+        Watch(self.shared.clone())
+    }
+}
+
+/// Sees what becomes of a queue's bytes.
+#[derive(Debug)]
+pub struct Watch(Arc<Shared>);
+
+impl Watch {
+    /// Waits until everything that was handed over is written.
+    ///
+    /// # Errors
+    /// What the output said.
+    pub fn drained(&self) -> io::Result<()> {
+        let mut state = self.0.lock();
+        while !state.failed && (state.writing || !state.waiting.is_empty()) {
+            state = self.0.wait(state);
+        }
+        state.error.take().map_or(Ok(()), Err)
+    }
+}
+
+impl Write for Queue {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.buffer.extend_from_slice(bytes);
+        if self.buffer.len() >= 1 << 16 {
+            self.hand_over()?;
+        }
+        Ok(bytes.len())
+    }
+
+    /// Hands everything over; [`Queue::drain`] waits for it.
+    fn flush(&mut self) -> io::Result<()> {
+        self.hand_over()
+    }
+}
+
+impl Drop for Queue {
+    fn drop(&mut self) {
+        let _ = self.drain();
+        self.shared.lock().ended = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    #[test]
+    fn a_stalled_output_holds_nobody_up_and_loses_nothing() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut queue = Queue::new(writer).unwrap();
+        let bytes: Vec<u8> = (0..1_000_000u32).map(|n| (n % 251) as u8).collect();
+        // Much more than a pipe holds; nobody reads yet.
+        for part in bytes.chunks(1000) {
+            queue.write_all(part).unwrap();
+        }
+        queue.flush().unwrap();
+        let end = std::thread::spawn(move || {
+            queue.drain().unwrap();
+        });
+        let mut read = Vec::new();
+        reader.read_to_end(&mut read).unwrap();
+        end.join().unwrap();
+        assert!(read == bytes);
+    }
+
+    #[test]
+    fn an_error_comes_back_and_then_all_writing_fails() {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let mut queue = Queue::new(writer).unwrap();
+        drop(reader);
+        queue.write_all(b"lost").unwrap();
+        let error = queue.drain().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::BrokenPipe);
+        assert!(queue.flush().is_err());
+    }
+
+    #[test]
+    fn more_than_there_is_room_for_waits() {
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let mut queue = Queue::new(writer).unwrap();
+        let slow = std::thread::spawn(move || {
+            let mut count = 0;
+            let mut some = vec![0; 1 << 20];
+            while let Ok(n @ 1..) = reader.read(&mut some) {
+                count += n;
+            }
+            count
+        });
+        for _ in 0..40 {
+            queue.write_all(&[7; 1 << 20]).unwrap();
+        }
+        drop(queue);
+        assert_eq!(slow.join().unwrap(), 40 << 20);
+    }
+}

@@ -1,0 +1,451 @@
+//! Command lines as words: names that promise a secret, options whose value
+//! is one, the words of a script.
+
+use std::ops::Range;
+
+/// A part of an argument.
+#[derive(Clone, Copy, Debug)]
+pub struct Word<'a> {
+    /// Which argument.
+    pub arg: usize,
+    /// Where in it.
+    pub at: usize,
+    /// The part.
+    pub text: &'a [u8],
+}
+
+/// Words of a name that make it a secret's name, wherever they stand.
+const SECRET: [&str; 22] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "passin",
+    "passout",
+    "storepass",
+    "keypass",
+    "srcstorepass",
+    "deststorepass",
+    "secret",
+    "secrets",
+    "token",
+    "apikey",
+    "accesstoken",
+    "authtoken",
+    "apitoken",
+    "credential",
+    "credentials",
+    "creds",
+    "bearer",
+    "authorization",
+];
+
+/// Words that do so at the name's end.
+const SECRET_LAST: [&str; 2] = ["pass", "auth"];
+
+/// Words that do so with `key` behind them.
+const SECRET_KEY: [&str; 12] = [
+    "api",
+    "access",
+    "private",
+    "secret",
+    "signing",
+    "encryption",
+    "deploy",
+    "account",
+    "master",
+    "shared",
+    "auth",
+    "ssh",
+];
+
+/// Last words of names that say where a secret is, or what about it.
+const HARMLESS_LAST: [&str; 16] = [
+    "file", "path", "dir", "stdin", "fd", "env", "id", "name", "type", "length", "format", "url",
+    "uri", "expiry", "ttl", "store",
+];
+
+/// The words of a name in lower case: `trustStorePassword` has three.
+fn parts(name: &[u8]) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut before = b' ';
+    for &byte in name {
+        let new = !byte.is_ascii_alphanumeric()
+            || byte.is_ascii_uppercase() && before.is_ascii_lowercase();
+        if new && parts.last().is_some_and(|p| !p.is_empty()) {
+            parts.push(String::new());
+        }
+        if let (true, Some(last)) = (byte.is_ascii_alphanumeric(), parts.last_mut()) {
+            last.push(byte.to_ascii_lowercase() as char);
+        }
+        before = byte;
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+/// Whether what such a name stands for is a secret.
+pub fn is_secret(name: &[u8]) -> bool {
+    // No name of a sensible program; do not spend time on it.
+    if name.len() > 256 {
+        return false;
+    }
+    let parts = parts(name);
+    let Some((last, before)) = parts.split_last() else {
+        return false;
+    };
+    if HARMLESS_LAST.contains(&last.as_str()) {
+        return false;
+    }
+    let is = |list: &[&str], part: &String| list.contains(&part.as_str());
+    let env_style = !name.iter().any(u8::is_ascii_lowercase);
+    parts.iter().any(|part| is(&SECRET, part))
+        || is(&SECRET_LAST, last)
+        || last == "pwd" && !before.is_empty()
+        || last == "key" && (env_style || before.last().is_some_and(|p| is(&SECRET_KEY, p)))
+}
+
+/// `--x`, `-x`: an option rather than a value that begins with a dash.
+pub fn is_option(word: &[u8]) -> bool {
+    match word {
+        [b'-', b'-', rest @ ..] => {
+            let name = rest.split(|b| *b == b'=').next().unwrap_or_default();
+            rest.first().is_some_and(u8::is_ascii_alphabetic)
+                && name.iter().all(|b| b.is_ascii_lowercase() || *b == b'-')
+        }
+        [b'-', letter] => letter.is_ascii_alphabetic(),
+        _ => false,
+    }
+}
+
+/// An option without its value, whose value is a secret: `--password`.
+pub fn names_secret(word: &[u8]) -> bool {
+    let Some(name) = word.strip_prefix(b"-") else {
+        return false;
+    };
+    let name = name.strip_prefix(b"-").unwrap_or(name);
+    let harmless = name.starts_with(b"no-") || name.contains(&b'=') || name.contains(&b' ');
+    !harmless && name.len() > 2 && is_secret(name)
+}
+
+/// Programs and their options whose value is a secret, joined (`-pX`), apart
+/// (`-p X`) or both; the third is a word that must stand before the option.
+struct Program {
+    names: &'static [&'static str],
+    options: &'static [&'static str],
+    joined: bool,
+    apart: bool,
+    after: Option<&'static str>,
+}
+
+const PROGRAMS: [Program; 12] = [
+    Program {
+        names: &[
+            "mysql",
+            "mysqldump",
+            "mysqladmin",
+            "mysqlimport",
+            "mysqlcheck",
+            "mysqlshow",
+            "mysqlslap",
+            "mysqlbinlog",
+            "mariadb",
+            "mariadb-dump",
+            "mariadb-admin",
+            "mariadb-import",
+            "mariadb-check",
+        ],
+        options: &["-p"],
+        joined: true,
+        apart: false,
+        after: None,
+    },
+    Program {
+        names: &["curl"],
+        options: &["-u", "-U", "--user", "--proxy-user", "-b", "--cookie"],
+        joined: true,
+        apart: true,
+        after: None,
+    },
+    Program {
+        names: &["sshpass"],
+        options: &["-p"],
+        joined: true,
+        apart: true,
+        after: None,
+    },
+    Program {
+        names: &["redis-cli"],
+        options: &["-a"],
+        joined: false,
+        apart: true,
+        after: None,
+    },
+    Program {
+        names: &[
+            "docker", "podman", "buildah", "skopeo", "helm", "oras", "az",
+        ],
+        options: &["-p"],
+        joined: true,
+        apart: true,
+        after: Some("login"),
+    },
+    Program {
+        names: &["mongo", "mongosh", "mongodump", "mongorestore", "twine"],
+        options: &["-p"],
+        joined: true,
+        apart: true,
+        after: None,
+    },
+    Program {
+        names: &[
+            "ldapsearch",
+            "ldapmodify",
+            "ldapadd",
+            "ldapdelete",
+            "ldappasswd",
+            "ldapwhoami",
+        ],
+        options: &["-w"],
+        joined: true,
+        apart: true,
+        after: None,
+    },
+    Program {
+        names: &["zip", "unzip"],
+        options: &["-P"],
+        joined: true,
+        apart: true,
+        after: None,
+    },
+    Program {
+        names: &["7z", "7za", "7zr", "7zz"],
+        options: &["-p"],
+        joined: true,
+        apart: false,
+        after: None,
+    },
+    Program {
+        names: &["openssl"],
+        options: &["-k", "-K"],
+        joined: false,
+        apart: true,
+        after: None,
+    },
+    Program {
+        names: &["smbclient"],
+        options: &["-U", "--user"],
+        joined: false,
+        apart: true,
+        after: None,
+    },
+    // What may follow sshpass has its own -p.
+    Program {
+        names: &["ssh", "scp", "sftp", "rsync"],
+        options: &[],
+        joined: false,
+        apart: false,
+        after: None,
+    },
+];
+
+/// Reads a command line from left to right.
+#[derive(Default)]
+pub struct Options {
+    program: Option<&'static Program>,
+    /// The word that must stand before the program's options was seen.
+    armed: bool,
+    /// The next word is a secret.
+    pub next_is_secret: bool,
+}
+
+impl Options {
+    /// Looks at the next word. From where on it is a secret, if it ends with one.
+    pub fn see(&mut self, word: &[u8]) -> Option<usize> {
+        let base = word.rsplit(|b| *b == b'/').next().unwrap_or_default();
+        let named = |program: &&Program| program.names.iter().any(|n| n.as_bytes() == base);
+        if let Some(program) = PROGRAMS.iter().find(named) {
+            self.program = Some(program);
+            self.armed = program.after.is_none();
+            return None;
+        }
+        let program = self.program?;
+        if !self.armed {
+            self.armed = program.after.is_some_and(|after| after.as_bytes() == word);
+            return None;
+        }
+        for option in program.options.iter().map(|option| option.as_bytes()) {
+            let long = option.starts_with(b"--");
+            match word.strip_prefix(option) {
+                Some([]) => {
+                    self.next_is_secret = program.apart;
+                    return None;
+                }
+                Some([b'=', _, ..]) if long => return Some(option.len() + 1),
+                Some(_) if program.joined && !long => return Some(option.len()),
+                _ => {}
+            }
+            // `-su` is `-s -u`.
+            let cluster = word.len() <= 5 && word.iter().skip(1).all(u8::is_ascii_alphabetic);
+            if !long && cluster && word.first() == Some(&b'-') && word.last() == option.last() {
+                self.next_is_secret = program.apart;
+            }
+        }
+        None
+    }
+}
+
+/// Whether a word is a script: it stands behind `-c` or `-ec`.
+pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
+    let letters = previous.strip_prefix(b"-").unwrap_or_default();
+    letters.last() == Some(&b'c')
+        && letters.iter().all(u8::is_ascii_lowercase)
+        && word.iter().any(u8::is_ascii_whitespace)
+}
+
+/// The values of what looks like `NAME=value` with a secret's name, anywhere
+/// in a word. At its start the value goes on to its end, but for a script.
+pub fn assignments(text: &[u8], script: bool) -> Vec<Range<usize>> {
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
+    let mut found = Vec::new();
+    for (equals, _) in text.iter().enumerate().filter(|(_, b)| **b == b'=') {
+        let head = text.get(..equals).unwrap_or_default();
+        let start = equals - head.iter().rev().take_while(|b| in_name(b)).count();
+        let name = head.get(start..).unwrap_or_default();
+        let before = head.get(..start).and_then(|h| h.last()).copied();
+        let query = matches!(before, Some(b'?' | b'&'));
+        // As compilers, docker and gradle have it.
+        let defined = match name {
+            [b'-', b'D' | b'E' | b'P' | b'e', rest @ ..] => rest,
+            _ => b"",
+        };
+        let signed = query
+            && parts(name)
+                .last()
+                .is_some_and(|p| p == "sig" || p == "signature");
+        if is_working_directory(name) || !(is_secret(name) || is_secret(defined) || signed) {
+            continue;
+        }
+        let value = text.get(equals + 1..).unwrap_or_default();
+        let spaced = text.iter().any(u8::is_ascii_whitespace);
+        let length = |stops: &[u8]| {
+            let stop = |b: &u8| b.is_ascii_whitespace() || stops.contains(b);
+            value.iter().position(stop).unwrap_or(value.len())
+        };
+        let range = match (before, value.first()) {
+            (None, _) if script => continue,
+            // Quoted: what is between the quotes.
+            (_, Some(quote @ (b'"' | b'\''))) => {
+                let inner = value.get(1..).unwrap_or_default();
+                let end = inner.iter().position(|b| b == quote);
+                1..1 + end.unwrap_or(inner.len())
+            }
+            (None, _) => 0..value.len(),
+            (Some(b'='), _) if !spaced => 0..value.len(),
+            (Some(b'?' | b'&'), _) => 0..length(b"&#\"'"),
+            (Some(separator @ (b';' | b',' | b'"' | b'\'')), _) => 0..length(&[separator]),
+            _ => 0..length(b";\"'"),
+        };
+        found.push(equals + 1 + range.start..equals + 1 + range.end);
+    }
+    found
+}
+
+fn is_working_directory(name: &[u8]) -> bool {
+    name == b"PWD" || name == b"OLDPWD"
+}
+
+/// The words of a script, roughly as a shell would find them: between
+/// separators, quotes kept together and taken off where they stand around a
+/// whole word. A quote without an end is an ordinary character.
+pub fn split<'a>(script: &Word<'a>) -> Vec<Word<'a>> {
+    let text = script.text;
+    let rest = |at: usize| text.get(at..).unwrap_or_default();
+    let separates = |b: u8| b.is_ascii_whitespace() || b";|&()`".contains(&b);
+    let mut words = Vec::new();
+    let mut at = 0;
+    while at < text.len() {
+        let start = at;
+        while let Some(&byte) = text.get(at).filter(|b| !separates(**b)) {
+            at += match byte {
+                b'\\' => 2,
+                b'"' | b'\'' => {
+                    let inner = rest(at + 1);
+                    inner
+                        .iter()
+                        .position(|b| *b == byte)
+                        .map_or(1, |end| end + 2)
+                }
+                _ => 1,
+            };
+        }
+        at = at.min(text.len());
+        let word = text.get(start..at).unwrap_or_default();
+        if !word.is_empty() {
+            let bare = match word {
+                [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,
+                _ => word,
+            };
+            words.push(Word {
+                arg: script.arg,
+                at: script.at + start + usize::from(bare.len() != word.len()),
+                text: bare,
+            });
+        }
+        at += 1;
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_in_words() {
+        for name in [
+            "--password",
+            "DB_PASS",
+            "clientSecret",
+            "x-api-key",
+            "KEY",
+            "MY_PWD",
+            "_authToken",
+        ] {
+            assert!(is_secret(name.as_bytes()), "{name}");
+        }
+        for name in [
+            "tokens",
+            "author",
+            "bypass",
+            "key",
+            "monkey",
+            "TOKEN_FILE",
+            "passes",
+            "",
+            "--",
+        ] {
+            assert!(!is_secret(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_script_is_split_as_a_shell_does() {
+        let text = b"a 'b c';d|\"e f\"&g=\"h i\" don't \\";
+        let script = Word {
+            arg: 0,
+            at: 10,
+            text,
+        };
+        let words = split(&script);
+        let texts: Vec<_> = words
+            .iter()
+            .map(|w| String::from_utf8_lossy(w.text))
+            .collect();
+        assert_eq!(texts, ["a", "b c", "d", "e f", "g=\"h i\"", "don't", "\\"]);
+        for word in words {
+            let at = word.at - 10;
+            assert_eq!(&text[at..at + word.text.len()], word.text);
+        }
+    }
+}

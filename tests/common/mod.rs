@@ -1,0 +1,179 @@
+//! What the tests of the binary share: analyses as JSON, held to the schema and
+//! to sums, and strace's word on who executed what and how it ended.
+#![allow(dead_code)] // each test uses its part
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+pub const TR: &str = env!("CARGO_BIN_EXE_tr");
+
+/// A failed expectation, in words.
+pub type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> {
+    if good {
+        Ok(())
+    } else {
+        Err(what().into())
+    }
+}
+
+pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+pub fn int(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or(u64::MAX)
+}
+
+/// `tr analyze --format json` of a trace; valid, and every process's five times
+/// add up to its threads' lifetimes.
+pub fn analyze(trace: &Path) -> Result<Value, Failure> {
+    let out = Command::new(TR)
+        .arg("analyze")
+        .arg(trace)
+        .args(["--format", "json"])
+        .output()?;
+    if !out.status.success() {
+        return Err(String::from_utf8_lossy(&out.stderr).into_owned().into());
+    }
+    let analysis: Value = serde_json::from_slice(&out.stdout)?;
+    let schema: Value = serde_json::from_str(include_str!(
+        "../../crates/report/schema/analysis.schema.json"
+    ))?;
+    jsonschema::validate(&schema, &analysis).map_err(|e| e.to_string())?;
+    const TIMES: [&str; 5] = [
+        "on_cpu_ns",
+        "run_queue_ns",
+        "sleep_ns",
+        "blocked_ns",
+        "unknown_ns",
+    ];
+    for process in list(&analysis, "processes") {
+        let sum: u64 = TIMES.iter().map(|name| int(process, name)).sum();
+        ensure(sum == int(process, "lifetime_ns"), || {
+            format!("times do not add up: {process}")
+        })?;
+    }
+    Ok(analysis)
+}
+
+/// What a process executed and how it ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Life {
+    /// The argv of each successful exec.
+    pub execs: Vec<Vec<String>>,
+    /// Its exit code, or minus the signal that killed it.
+    pub end: Option<i64>,
+}
+
+/// The processes in the words of
+/// `strace -f -q -xx -s 65536 --seccomp-bpf -e trace=execve -o LOG`, by pid.
+pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
+    let mut lives = BTreeMap::<u64, Life>::new();
+    let mut waiting = BTreeMap::<u64, Vec<String>>::new();
+    for line in log.lines() {
+        let (pid, text) = line.split_once(' ').ok_or("no pid")?;
+        let pid: u64 = pid.parse()?;
+        let text = text.trim_start();
+        if let Some(call) = text.strip_prefix("execve(") {
+            let argv = strings(call)?.into_iter().skip(1).collect();
+            if let Some((_, leader)) = text.rsplit_once("<pid changed to ") {
+                // The thread that called it has the leader's pid from here on.
+                let leader = leader.trim_end_matches(" ...>").parse()?;
+                lives.entry(leader).or_default().execs.push(argv);
+            } else if text.ends_with("<unfinished ...>") {
+                waiting.insert(pid, argv);
+            } else if text.ends_with("= 0") {
+                lives.entry(pid).or_default().execs.push(argv);
+            }
+        } else if text.starts_with("<... execve resumed>") {
+            if let Some(argv) = waiting.remove(&pid).filter(|_| text.ends_with("= 0")) {
+                lives.entry(pid).or_default().execs.push(argv);
+            }
+        } else if let Some(rest) = text.strip_prefix("+++ exited with ") {
+            let code = rest.trim_end_matches(" +++").parse()?;
+            lives.entry(pid).or_default().end = Some(code);
+        } else if let Some(rest) = text.strip_prefix("+++ killed by SIG") {
+            let name = rest.split([' ', '+']).next().unwrap_or_default();
+            let signal = match name {
+                "HUP" => 1,
+                "INT" => 2,
+                "ABRT" => 6,
+                "KILL" => 9,
+                "SEGV" => 11,
+                "PIPE" => 13,
+                "TERM" => 15,
+                other => return Err(format!("signal {other}").into()),
+            };
+            lives.entry(pid).or_default().end = Some(-signal);
+        }
+    }
+    Ok(lives)
+}
+
+/// The quoted strings of a line, in hexadecimal.
+fn strings(line: &str) -> Result<Vec<String>, Failure> {
+    let mut out = Vec::new();
+    for (at, part) in line.split('"').enumerate() {
+        if at % 2 == 1 {
+            let bytes: Result<Vec<u8>, _> = part
+                .split("\\x")
+                .skip(1)
+                .map(|hex| u8::from_str_radix(hex, 16))
+                .collect();
+            out.push(String::from_utf8(bytes?)?);
+        }
+    }
+    Ok(out)
+}
+
+/// Every process that strace saw is in the analysis with the same execs, each
+/// argument of them, and the same end; and there is no other but strace itself.
+pub fn agree(analysis: &Value, lives: &BTreeMap<u64, Life>) -> Result<(), Failure> {
+    let processes = list(analysis, "processes");
+    let mut found = 0;
+    for process in processes {
+        let pid = int(process, "pid");
+        let Some(life) = lives.get(&pid) else {
+            continue;
+        };
+        found += 1;
+        let mut execs = Vec::new();
+        for exec in list(process, "execs") {
+            // Until its exec strace's own child is strace.
+            if exec["comm"] != "strace" {
+                let argv = exec["argv"].as_array().ok_or("no argv")?.iter();
+                execs.push(argv.map(|a| a.as_str().unwrap_or("?").to_owned()).collect());
+            }
+            ensure(exec["argv_truncated"] == false, || exec.to_string())?;
+        }
+        let exit = &process["exit"];
+        let end = exit["code"]
+            .as_i64()
+            .or(exit["signal"].as_i64().map(|signal| -signal));
+        let is = Life { execs, end };
+        ensure(is == *life, || {
+            format!("pid {pid}: {is:?}\nstrace: {life:?}")
+        })?;
+    }
+    // The others are threads, which strace lists like processes.
+    let threads: u64 = processes.iter().map(|p| int(p, "threads") - 1).sum();
+    let missing = lives.len() - found;
+    ensure(missing as u64 <= threads, || {
+        format!("{found} processes of {}", lives.len())
+    })?;
+    let own = |process: &&Value| {
+        list(process, "execs")
+            .iter()
+            .any(|exec| exec["comm"] == "strace")
+            || process["comm"] == "strace"
+    };
+    let others = processes.len() - processes.iter().filter(own).count();
+    ensure(others <= found, || {
+        format!("{others} processes, {found} of them known to strace")
+    })
+}

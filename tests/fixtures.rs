@@ -1,0 +1,143 @@
+//! Recorded traces, read again: against what strace said of the same run, and
+//! against the output of before.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use common::{analyze, ensure, Failure, TR};
+
+fn traces() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces")
+}
+
+/// Every recorded trace, by name.
+fn all() -> Vec<PathBuf> {
+    let files = std::fs::read_dir(traces()).expect("fixtures/traces");
+    let mut files: Vec<PathBuf> = files
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "bin"))
+        .collect();
+    files.sort();
+    assert!(files.len() >= 6, "{files:?}");
+    files
+}
+
+fn output(args: &[&str]) -> Result<Vec<u8>, Failure> {
+    let out = Command::new(TR)
+        .args(args)
+        .current_dir(traces())
+        .env_remove("COLUMNS")
+        .output()?;
+    ensure(out.status.success(), || {
+        format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr))
+    })?;
+    Ok(out.stdout)
+}
+
+#[test]
+fn times_add_up_and_strace_agrees() -> Result<(), Failure> {
+    for trace in all() {
+        let analysis = analyze(&trace).map_err(|e| format!("{}: {e}", trace.display()))?;
+        let log = trace.with_extension("strace");
+        if log.exists() {
+            let lives = common::strace(&std::fs::read_to_string(&log)?)?;
+            common::agree(&analysis, &lives).map_err(|e| format!("{}: {e}", trace.display()))?;
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn they_are_intact() -> Result<(), Failure> {
+    for trace in all() {
+        output(&["verify", &trace.to_string_lossy()])?;
+    }
+    Ok(())
+}
+
+/// Any number of threads, a file or a pipe: the same bytes.
+#[test]
+fn output_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
+    for trace in all() {
+        let name = trace.to_string_lossy();
+        for format in ["text", "json", "csv"] {
+            let one = output(&["analyze", &name, "--format", format, "--threads", "1"])?;
+            for threads in ["2", "3", "8"] {
+                let more = output(&["analyze", &name, "--format", format, "--threads", threads])?;
+                ensure(one == more, || {
+                    format!("{name} as {format} with {threads} threads")
+                })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The reports of the demo build are as they were. After a wanted change,
+/// `TR_UPDATE=1 cargo test --test fixtures` writes them anew.
+#[test]
+fn reports_of_the_demo_build() -> Result<(), Failure> {
+    let reports: [(&str, &[&str]); 6] = [
+        ("demo.txt", &["analyze", "demo.bin", "--top", "20"]),
+        (
+            "demo-narrow.txt",
+            &["analyze", "demo.bin", "--top", "3", "--width", "60"],
+        ),
+        (
+            "demo-program.txt",
+            &["analyze", "demo.bin", "--by", "program", "--sort", "wall"],
+        ),
+        (
+            "demo-window.txt",
+            &[
+                "analyze", "demo.bin", "--from", "1s", "--to", "2s", "--argv", "cc1", "--top", "4",
+            ],
+        ),
+        ("demo.csv", &["analyze", "demo.bin", "--format", "csv"]),
+        ("demo-info.txt", &["info", "demo.bin"]),
+    ];
+    for (file, args) in reports {
+        let file = traces().join(file);
+        let is = String::from_utf8(output(args)?)?;
+        if std::env::var_os("TR_UPDATE").is_some() {
+            std::fs::write(&file, &is)?;
+        }
+        let was = std::fs::read_to_string(&file).unwrap_or_default();
+        ensure(is == was, || {
+            let differ = is.lines().zip(was.lines()).find(|(is, was)| is != was);
+            format!("{}: {differ:?}", file.display())
+        })?;
+    }
+    Ok(())
+}
+
+/// What is not ours goes to the system's tr.
+#[test]
+fn other_uses_are_passed_through() -> Result<(), Failure> {
+    let run = |args: &[&str], input: &str| -> Result<(Option<i32>, String), Failure> {
+        let mut child = Command::new(TR)
+            .args(args)
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::null())
+            .spawn()?;
+        let mut stdin = child.stdin.take().ok_or("no stdin")?;
+        let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
+        drop(stdin);
+        let out = child.wait_with_output()?;
+        Ok((out.status.code(), String::from_utf8(out.stdout)?))
+    };
+    assert_eq!(
+        run(&["a-z", "A-Z"], "record\n")?,
+        (Some(0), "RECORD\n".into())
+    );
+    assert_eq!(run(&["-d", "\\n"], "a\nb\n")?, (Some(0), "ab".into()));
+    assert_eq!(run(&["recor", "x"], "record")?, (Some(0), "xxxxxd".into()));
+    assert_eq!(run(&[], "")?.0, Some(1), "as the system's tr says it");
+    let version = run(&["--version"], "")?;
+    assert!(version.1.starts_with("tr 0."), "{version:?}");
+    Ok(())
+}

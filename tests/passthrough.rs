@@ -1,0 +1,213 @@
+//! A build script's `tr a-z A-Z` keeps working with ours first on PATH.
+
+#![allow(clippy::unwrap_used)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const TR: &str = env!("CARGO_BIN_EXE_tr");
+const SYSTEM: &str = "/usr/bin:/bin";
+
+/// A directory with a link to our binary in it, named `tr`.
+struct Ours(tempfile::TempDir);
+
+impl Ours {
+    fn new() -> Ours {
+        let dir = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(TR, dir.path().join("tr")).unwrap();
+        Ours(dir)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// PATH: this directory, then `rest`.
+    fn before(&self, rest: &str) -> String {
+        format!("{}:{rest}", self.path().display())
+    }
+}
+
+fn script(dir: &Path, text: &str) -> PathBuf {
+    fs::create_dir_all(dir).unwrap();
+    let file = dir.join("tr");
+    fs::write(&file, text).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    file
+}
+
+/// Runs it with `input`; one that does not end is a failure, not a hang.
+fn run(command: &mut Command, input: &[u8]) -> Output {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let limit = Instant::now() + Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        if Instant::now() > limit {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("{command:?} does not end");
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.wait_with_output().unwrap()
+}
+
+fn tr(path: &str) -> Command {
+    let mut command = Command::new(TR);
+    command.env("PATH", path);
+    command
+}
+
+#[test]
+fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
+    let ours = Ours::new();
+    let done = run(
+        Command::new(ours.path().join("tr"))
+            .args(["a-z", "A-Z"])
+            .env("PATH", ours.before(SYSTEM)),
+        b"hello\n",
+    );
+    assert_eq!(done.stdout, b"HELLO\n");
+    assert_eq!(done.status.code(), Some(0));
+    let done = run(tr(&ours.before(SYSTEM)).args(["-d", "l\\n"]), b"hello\n");
+    assert_eq!(done.stdout, b"heo");
+    // No arguments, and one too few: the system's message, not ours.
+    for args in [&[][..], &["a"][..]] {
+        let done = run(tr(&ours.before(SYSTEM)).args(args), b"");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(1), "{said}");
+        assert!(said.contains("operand"), "{said}");
+    }
+}
+
+#[test]
+fn arguments_need_not_be_text() {
+    let dir = tempfile::tempdir().unwrap();
+    script(
+        dir.path(),
+        "#!/bin/sh\nfor a in \"$@\"; do printf '%s|' \"$a\"; done; exit 7\n",
+    );
+    let mut command = tr(&format!("{}:{SYSTEM}", dir.path().display()));
+    command.args(["", "a b", "--", "\u{1b}[m"]);
+    command.arg(OsStr::from_bytes(b"\xff"));
+    let done = run(&mut command, b"");
+    assert_eq!(done.stdout, b"|a b|--|\x1b[m|\xff|");
+    assert_eq!(done.status.code(), Some(7));
+}
+
+#[test]
+fn links_to_ourselves_are_not_the_next_one() {
+    let (ours, hard) = (Ours::new(), tempfile::tempdir().unwrap());
+    // A hard link where the file systems allow one.
+    let _ = fs::hard_link(TR, hard.path().join("tr"));
+    let path = ours.before(&format!("{}:{SYSTEM}", hard.path().display()));
+    let done = run(tr(&path).args(["a-z", "A-Z"]), b"x");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert_eq!(done.stdout, b"X", "{said}");
+}
+
+#[test]
+fn copies_and_callers_of_ourselves_do_not_pass_on_for_ever() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for copy in ["a", "b"] {
+        fs::create_dir(at(copy)).unwrap();
+        fs::copy(TR, at(copy).join("tr")).unwrap();
+    }
+    let copies = format!("{}:{}", at("a").display(), at("b").display());
+    let with_system = format!("{copies}:{SYSTEM}");
+    let done = run(tr(&with_system).args(["a-z", "A-Z"]), b"copies");
+    assert_eq!(done.stdout, b"COPIES");
+    let done = run(tr(&copies).args(["a-z", "A-Z"]), b"");
+    assert_eq!(done.status.code(), Some(127));
+
+    for (name, how) in [("exec", "exec "), ("fork", "")] {
+        script(&at(name), &format!("#!/bin/sh\n{how}{TR} \"$@\"\n"));
+        let path = format!("{}:{SYSTEM}", at(name).display());
+        let done = run(tr(&path).args(["a-z", "A-Z"]), b"scripts");
+        assert_eq!(done.stdout, b"SCRIPTS", "{name}");
+    }
+}
+
+#[test]
+fn what_cannot_be_executed_is_passed_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::create_dir_all(at("directory/tr")).unwrap();
+    let plain = script(&at("plain"), "no program");
+    fs::set_permissions(plain, fs::Permissions::from_mode(0o644)).unwrap();
+    script(&at("lost"), "#!/no/such/interpreter\n");
+    let names = ["directory", "plain", "lost", "absent"].map(|n| at(n).display().to_string());
+    let path = format!("{}:{SYSTEM}", names.join(":"));
+    let done = run(tr(&path).args(["a-z", "A-Z"]), b"x");
+    assert_eq!(done.stdout, b"X");
+}
+
+#[test]
+fn without_another_tr_it_says_so() {
+    let ours = Ours::new();
+    for args in [&["a-z", "A-Z"][..], &[][..]] {
+        let done = run(tr(&ours.path().display().to_string()).args(args), b"");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(127), "{said}");
+        assert!(said.starts_with("tr: "), "{said}");
+        assert!(said.contains("no other tr on PATH"), "{said}");
+    }
+}
+
+/// What the system's `tr` finds of its signals: the bits of `SigIgn` and
+/// `SigBlk`. `before` is a piece of shell that prepares them.
+fn signals(before: &str) -> (u64, u64) {
+    let dir = tempfile::tempdir().unwrap();
+    script(dir.path(), "#!/bin/sh\nexec cat /proc/self/status\n");
+    let path = format!("{}:{SYSTEM}", dir.path().display());
+    let line = format!("{before} env PATH='{path}' '{TR}' a-z A-Z");
+    let mut shell = Command::new("/bin/sh");
+    let done = run(shell.args(["-c", &line]).env("PATH", SYSTEM), b"");
+    let status = String::from_utf8_lossy(&done.stdout).into_owned();
+    let bits = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let line = line.unwrap_or_else(|| panic!("no {name} in {status:?}"));
+        u64::from_str_radix(line.trim(), 16).unwrap()
+    };
+    (bits("SigIgn:"), bits("SigBlk:"))
+}
+
+#[test]
+fn signals_are_as_they_were() {
+    const PIPE: u64 = 1 << 12;
+    const USR1: u64 = 1 << 9;
+    let (ignored, blocked) = signals("exec");
+    assert_eq!(ignored & PIPE, 0, "SIGPIPE is as by default");
+    assert_eq!(blocked & USR1, 0);
+    let (ignored, _) = signals("trap '' PIPE; exec");
+    assert_eq!(ignored & PIPE, PIPE, "SIGPIPE stays ignored");
+    let (_, blocked) = signals("exec env --block-signal=USR1");
+    assert_eq!(blocked & USR1, USR1, "the mask goes on");
+}
+
+#[test]
+fn a_reader_that_has_had_enough_ends_it() {
+    let ours = Ours::new();
+    let mut child = tr(&ours.before(SYSTEM))
+        .args(["a", "b"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let _ = child.stdin.take().unwrap().write_all(&vec![b'a'; 1 << 20]);
+    assert_eq!(child.wait().unwrap().signal(), Some(13));
+}

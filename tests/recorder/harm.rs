@@ -1,0 +1,384 @@
+//! COMMAND finds everything as it would without us, and so does the machine
+//! after us.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+
+use crate::support::{
+    analyze, dump, ensure, eventually, int, list, record, recording, scratch, text, Test, TR,
+};
+
+pub const TESTS: &[Test] = &[
+    ("the_command_finds_everything_as_without_tr", surroundings),
+    ("the_jobserver_of_make_goes_through", jobserver),
+    ("a_stream_that_the_command_closes_is_closed", closed_stream),
+    ("an_ignored_sigchld_hides_no_status", sigchld),
+    ("whatever_ends_tr_the_command_goes_on", tr_dies),
+    ("daemons_are_named_or_waited_for", outlive),
+    ("recordings_nest_and_run_side_by_side", nested),
+    ("a_hundred_recordings_leave_nothing_behind", leaks),
+    ("kill_9_leaves_nothing_in_the_kernel", kill_9),
+];
+
+/// Makes the next program's surroundings unusual.
+fn unusual(command: &mut Command) {
+    command
+        .env("TR_TEST", "a b")
+        .current_dir("/usr")
+        .stdin(Stdio::null());
+    // SAFETY: system calls only, between fork and exec.
+    unsafe {
+        command.pre_exec(|| {
+            for signal in [
+                libc::SIGINT,
+                libc::SIGQUIT,
+                libc::SIGHUP,
+                libc::SIGPIPE,
+                libc::SIGCHLD,
+                libc::SIGTTOU,
+            ] {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+            let mut mask: libc::sigset_t = std::mem::zeroed();
+            libc::sigaddset(&mut mask, libc::SIGUSR1);
+            libc::sigaddset(&mut mask, libc::SIGTERM);
+            libc::sigprocmask(libc::SIG_SETMASK, &mask, std::ptr::null_mut());
+            libc::umask(0o027);
+            libc::setpriority(libc::PRIO_PROCESS, 0, 3);
+            let limit = libc::rlimit {
+                rlim_cur: 333,
+                rlim_max: 444,
+            };
+            libc::setrlimit(libc::RLIMIT_NOFILE, &limit);
+            let limit = libc::rlimit {
+                rlim_cur: 65_536,
+                rlim_max: 65_536,
+            };
+            libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit);
+            // Descriptors to keep, one of them far out; and standard input is closed.
+            libc::dup2(1, 7);
+            libc::dup2(1, 300);
+            libc::close(0);
+            Ok(())
+        });
+    }
+}
+
+fn surroundings() -> Result<(), Failed> {
+    let trace = scratch("surroundings.bin");
+    let pick = |out: &[u8]| -> Vec<String> {
+        let wanted = [
+            "Sig", "Shd", "Umask", "Cap", "NoNew", "Seccomp:", "Cpus_", "Groups", "Uid", "Gid",
+        ];
+        let status = |line: &&str| wanted.iter().any(|w| line.starts_with(w));
+        let out = text(out);
+        match out.starts_with("Name:") {
+            true => out.lines().filter(status).map(str::to_owned).collect(),
+            // Of a descriptor only where it leads; the lister's own has a pid in it.
+            false => out
+                .lines()
+                .map(|line| {
+                    line.split_once(':')
+                        .filter(|_| line.contains("->"))
+                        .map_or(line, |l| l.1)
+                })
+                .map(|line| {
+                    line[line.find(" -> ").map_or(0, |at| at.saturating_sub(4))..].to_owned()
+                })
+                .filter(|line| !line.contains("/proc/"))
+                .collect(),
+        }
+    };
+    for command in [
+        &["cat", "/proc/self/status"][..],
+        &["cat", "/proc/self/limits"],
+        &["cat", "/proc/self/cgroup"],
+        &["cat", "/proc/self/oom_score_adj"],
+        &["ls", "-l", "/proc/self/fd"],
+        &["env"],
+        &["nice"],
+        &["pwd"],
+        &["sh", "-c", "ps -o pgid=,sid=,tpgid=,tty=,cls=,pri= -p $$"],
+    ] {
+        // The same pipe for both, so that descriptors lead to the same.
+        let (mut reader, writer) = std::io::pipe()?;
+        let mut direct = Command::new(command[0]);
+        direct.args(&command[1..]);
+        let mut traced = recording(&trace, &["-q"], command);
+        let mut run = |what: &mut Command| -> Result<Vec<String>, Failed> {
+            what.stdout(writer.try_clone()?)
+                .stderr(Stdio::null())
+                .process_group(0);
+            unusual(what);
+            let mut child = what.spawn()?;
+            let pid = child.id();
+            child.wait()?;
+            what.stdout(Stdio::null());
+            let mut out = vec![0; 1 << 16];
+            let count = reader.read(&mut out)?;
+            // The process group is called "ours" in both.
+            Ok(pick(&out[..count])
+                .into_iter()
+                .map(|l| l.replace(&pid.to_string(), "ours"))
+                .collect())
+        };
+        let (without, with) = (run(&mut direct)?, run(&mut traced)?);
+        ensure(!without.is_empty() && without == with, || {
+            format!("{command:?}\nwithout: {without:#?}\nwith: {with:#?}")
+        })?;
+    }
+    Ok(())
+}
+
+fn jobserver() -> Result<(), Failed> {
+    let dir = scratch("jobserver");
+    std::fs::create_dir_all(&dir)?;
+    let version = text(&Command::new("make").arg("--version").output()?.stdout);
+    let fifo = !["3.", "4.0", "4.1", "4.2", "4.3"]
+        .iter()
+        .any(|old| version.starts_with(&format!("GNU Make {old}")));
+    std::fs::write(
+        dir.join("Makefile"),
+        format!(
+            "all:\n\t+@{TR} record -q -o inner.bin -- $(MAKE) -s sub\n\
+             sub: a b c\na b c:\n\t@echo start; sleep 0.3; echo end\n"
+        ),
+    )?;
+    let styles = [
+        &[][..],
+        &["--jobserver-style=pipe"],
+        &["--jobserver-style=fifo"],
+    ];
+    for style in styles.into_iter().take(if fifo { 3 } else { 1 }) {
+        let out = Command::new("make")
+            .args(["-s", "-j3", "-C"])
+            .arg(&dir)
+            .args(style)
+            .output()?;
+        ensure(out.status.success() && out.stderr.is_empty(), || {
+            text(&out.stderr)
+        })?;
+        // Three at once: the inner make has got the outer's tokens.
+        ensure(
+            text(&out.stdout).starts_with("start\nstart\nstart\n"),
+            || text(&out.stdout),
+        )?;
+    }
+    Ok(())
+}
+
+fn closed_stream() -> Result<(), Failed> {
+    let script = "echo first; exec >&-; sleep 3";
+    let mut tr = recording(&scratch("closed.bin"), &["-q"], &["sh", "-c", script])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let started = std::time::Instant::now();
+    let mut said = String::new();
+    tr.stdout
+        .take()
+        .ok_or("no stdout")?
+        .read_to_string(&mut said)?;
+    ensure(
+        said == "first\n" && started.elapsed() < Duration::from_secs(2),
+        || format!("{said:?} after {:?}", started.elapsed()),
+    )?;
+    ensure(tr.wait()?.success(), || "status".into())
+}
+
+fn sigchld() -> Result<(), Failed> {
+    let trace = scratch("sigchld.bin");
+    let mut tr = recording(&trace, &["-q"], &["sh", "-c", "exit 5"]);
+    // SAFETY: a system call only.
+    unsafe {
+        tr.pre_exec(|| {
+            libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+            Ok(())
+        });
+    }
+    let status = tr.status()?;
+    ensure(status.code() == Some(5), || format!("{status:?}"))
+}
+
+fn tr_dies() -> Result<(), Failed> {
+    for signal in ["KILL", "USR1", "ALRM", "ABRT"] {
+        let (trace, done) = (scratch("dies.bin"), scratch("dies.done"));
+        let _ = (std::fs::remove_file(&done), std::fs::remove_file(&trace));
+        let script = format!("ulimit -c 0; sleep 1; touch {}", done.display());
+        let mut tr = recording(&trace, &["-q"], &["sh", "-c", &script]).spawn()?;
+        eventually("the header", || trace.exists())?;
+        std::thread::sleep(Duration::from_millis(100));
+        Command::new("kill")
+            .args([&format!("-{signal}"), &tr.id().to_string()])
+            .status()?;
+        ensure(tr.wait()?.code().is_none(), || {
+            format!("{signal} did not end tr")
+        })?;
+        ensure(!done.exists(), || "too late to tell".into())?;
+        eventually("the command's end", || done.exists())?;
+        analyze(&trace)?;
+    }
+    Ok(())
+}
+
+fn outlive() -> Result<(), Failed> {
+    let trace = scratch("outlive.bin");
+    let command = [
+        "sh",
+        "-c",
+        "(sleep 1; exec sleep 0.3) >/dev/null 2>&1 & exit 3",
+    ];
+    let out = record(&trace, &[], &command)?;
+    ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
+    ensure(text(&out.stderr).contains("still running: sh"), || {
+        text(&out.stderr)
+    })?;
+    let analysis = analyze(&trace)?;
+    let open = list(&analysis, "processes")
+        .iter()
+        .filter(|p| p["exit"].is_null())
+        .count();
+    // The shell in the background, and its sleep if it was fast.
+    ensure((1..=2).contains(&open), || {
+        format!("{open} processes without an exit")
+    })?;
+
+    let out = record(&trace, &["--wait-all"], &command)?;
+    ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
+    ensure(!text(&out.stderr).contains("still running"), || {
+        text(&out.stderr)
+    })?;
+    let analysis = analyze(&trace)?;
+    ensure(
+        int(&analysis["trace"], "duration_ns") > 1_300_000_000,
+        || "too short".into(),
+    )?;
+    ensure(
+        list(&analysis, "processes")
+            .iter()
+            .all(|p| p["exit"]["code"].is_u64()),
+        || format!("{:#}", analysis["processes"]),
+    )?;
+    // A signal ends the waiting, and the file is complete.
+    let mut tr = recording(
+        &trace,
+        &["-q", "--wait-all"],
+        &["sh", "-c", "sleep 20 & exit 3"],
+    )
+    .stdout(Stdio::null())
+    .spawn()?;
+    std::thread::sleep(Duration::from_millis(800));
+    Command::new("kill")
+        .args(["-TERM", &tr.id().to_string()])
+        .status()?;
+    let status = tr.wait()?;
+    ensure(status.code() == Some(3), || format!("{status:?}"))?;
+    ensure(analyze(&trace)?["trace"]["truncated"] == false, || {
+        "cut".into()
+    })
+}
+
+/// How often /bin/true was executed.
+fn trues(trace: &Path) -> Result<usize, Failed> {
+    let events = dump(trace)?;
+    Ok(events
+        .iter()
+        .filter(|e| e["kind"] == "exec" && e["comm"] == "true")
+        .count())
+}
+
+fn nested() -> Result<(), Failed> {
+    let (outer, inner) = (scratch("outer.bin"), scratch("inner.bin"));
+    let loop_of = |n: usize| format!("i=0; while [ $i -lt {n} ]; do /bin/true; i=$((i+1)); done");
+    let script = format!(
+        "/bin/true; {TR} record -q -o {} -- sh -c '{}'; exit $?",
+        inner.display(),
+        loop_of(50)
+    );
+    let out = record(&outer, &[], &["sh", "-c", &script])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    ensure(trues(&inner)? == 50 && trues(&outer)? == 51, || {
+        format!("{:?} inside, {:?} outside", trues(&inner), trues(&outer))
+    })?;
+
+    let traces = [scratch("first.bin"), scratch("second.bin")];
+    let mut both = Vec::new();
+    for trace in &traces {
+        both.push(recording(trace, &["-q"], &["sh", "-c", &loop_of(300)]).spawn()?);
+    }
+    for mut tr in both {
+        ensure(tr.wait()?.success(), || "one failed".into())?;
+    }
+    for trace in &traces {
+        ensure(trues(trace)? == 300, || format!("{:?}", trues(trace)))?;
+    }
+    Ok(())
+}
+
+/// The ids of all BPF programs, maps and links in the kernel.
+fn in_the_kernel() -> BTreeSet<(u32, u32)> {
+    const PROG: u32 = 11;
+    const MAP: u32 = 12;
+    const LINK: u32 = 31;
+    let mut ids = BTreeSet::new();
+    for kind in [PROG, MAP, LINK] {
+        // bpf_attr of BPF_*_GET_NEXT_ID: start_id, next_id, open_flags.
+        let mut attr = [0u32; 3];
+        // SAFETY: the kernel reads and writes within the 12 bytes that it is told of.
+        while unsafe { libc::syscall(libc::SYS_bpf, kind, attr.as_mut_ptr(), 12) } == 0 {
+            ids.insert((kind, attr[1]));
+            attr[0] = attr[1];
+        }
+    }
+    ids
+}
+
+/// Nothing but what was there before; the kernel frees after a grace period.
+fn nothing_new(before: &BTreeSet<(u32, u32)>) -> Result<(), Failed> {
+    eventually("the kernel's BPF objects are as before", || {
+        in_the_kernel().is_subset(before)
+    })
+}
+
+fn leaks() -> Result<(), Failed> {
+    let before = in_the_kernel();
+    let dir = scratch("leaks");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir(&dir)?;
+    let trace = dir.join("x.bin");
+    for _ in 0..100 {
+        let out = record(&trace, &["-q"], &["true"])?;
+        ensure(out.status.success() && out.stderr.is_empty(), || {
+            text(&out.stderr)
+        })?;
+    }
+    nothing_new(&before)?;
+    let left = std::fs::read_dir(&dir)?
+        .flatten()
+        .map(|entry| entry.file_name());
+    let left: Vec<_> = left.collect();
+    ensure(left.len() == 1, || format!("{left:?}"))
+}
+
+fn kill_9() -> Result<(), Failed> {
+    let before = in_the_kernel();
+    let trace = scratch("kill9.bin");
+    // At every stage: while it sets up, while it records.
+    for after in [0, 5, 10, 20, 40, 80, 200] {
+        let _ = std::fs::remove_file(&trace);
+        let mut tr = recording(&trace, &["-q"], &["sleep", "0.3"]).spawn()?;
+        std::thread::sleep(Duration::from_millis(after));
+        tr.kill()?;
+        tr.wait()?;
+        if after == 200 {
+            ensure(in_the_kernel() != before, || "it was not recording".into())?;
+        }
+    }
+    nothing_new(&before)
+}

@@ -1,0 +1,44 @@
+//! The recorder does not harm what it records, keeps its secrets, and says
+//! what it lost. Where this machine does not let us trace, these tests are
+//! reported as ignored, with the reason.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
+
+mod harm;
+mod options;
+mod redact;
+mod rights;
+mod storm;
+mod support;
+mod terminal;
+
+use libtest_mimic::{Arguments, Trial};
+
+fn main() {
+    let mut args = Arguments::from_args();
+    // Their times would disturb each other.
+    args.test_threads = Some(1);
+    let reason = support::why_not();
+    let tests = [
+        redact::TESTS,
+        terminal::TESTS,
+        harm::TESTS,
+        options::TESTS,
+        rights::TESTS,
+        storm::TESTS,
+    ];
+    let trials = tests.into_iter().flatten().map(|(name, test)| {
+        let reason = reason.clone().or_else(|| match *name {
+            "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
+            "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
+            "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
+            _ => None,
+        });
+        let name = match &reason {
+            Some(reason) => format!("{name} (skipped: {reason})"),
+            None => (*name).to_owned(),
+        };
+        Trial::test(name, test).with_ignored_flag(reason.is_some())
+    });
+    libtest_mimic::run(&args, trials.collect()).exit();
+}

@@ -1,0 +1,269 @@
+//! What is followed, for how long, and where it goes.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+
+use crate::support::{analyze, dump, ensure, info, int, list, record, scratch, text, Test, TR};
+
+pub const TESTS: &[Test] = &[
+    ("pid_follows_processes_that_run_already", pid),
+    ("cgroup_follows_who_is_in_it_and_who_comes", cgroup),
+    ("cpu_keeps_to_its_cpus", cpu),
+    ("all_is_the_whole_machine_for_a_time", all),
+    ("a_duration_ends_the_recording_not_the_command", duration),
+    ("standard_output_takes_the_trace", stdout),
+    ("buffer_and_quiet_are_obeyed", buffer),
+];
+
+const TRUES: &str = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done";
+
+/// `tr record -o TRACE OPTIONS`, without a COMMAND.
+fn watch(trace: &std::path::Path, options: &[&str]) -> Command {
+    let mut tr = Command::new(TR);
+    tr.args(["record", "-o"]).arg(trace).args(options);
+    tr.stdout(Stdio::piped()).stderr(Stdio::piped());
+    tr
+}
+
+/// A shell that waits for a line and then runs the script.
+fn waiting(script: &str) -> Result<Child, Failed> {
+    let child = Command::new("sh")
+        .args(["-c", &format!("read go; {script}")])
+        .stdin(Stdio::piped())
+        .spawn()?;
+    std::thread::sleep(Duration::from_millis(50));
+    Ok(child)
+}
+
+/// Waits until tracing runs: the file has its name then.
+fn under_way(trace: &std::path::Path) -> Result<(), Failed> {
+    crate::support::eventually("the header", || trace.exists())?;
+    std::thread::sleep(Duration::from_millis(50));
+    Ok(())
+}
+
+fn trues(analysis: &serde_json::Value) -> usize {
+    let execs = list(analysis, "processes")
+        .iter()
+        .flat_map(|p| list(p, "execs"));
+    execs
+        .filter(|exec| exec["argv"] == serde_json::json!(["/bin/true"]))
+        .count()
+}
+
+fn pid() -> Result<(), Failed> {
+    let trace = scratch("pid.bin");
+    let _ = std::fs::remove_file(&trace);
+    let (mut one, mut two, mut other) = (waiting(TRUES)?, waiting(TRUES)?, waiting(TRUES)?);
+    let pids = format!("{},{}", one.id(), two.id());
+    let tr = watch(&trace, &["--pid", &pids]).spawn()?;
+    under_way(&trace)?;
+    for child in [&mut one, &mut two, &mut other] {
+        drop(child.stdin.take());
+        child.wait()?;
+    }
+    // It ends by itself with the last of the two.
+    let out = tr.wait_with_output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    ensure(trues(&analysis) == 200, || {
+        format!("{} execs", trues(&analysis))
+    })?;
+    ensure(list(&analysis, "processes").len() == 202, || {
+        format!("{} processes", list(&analysis, "processes").len())
+    })?;
+    let shell = list(&analysis, "processes")
+        .iter()
+        .find(|p| int(p, "pid") == u64::from(one.id()));
+    ensure(shell.is_some_and(|p| p["exit"]["code"] == 0), || {
+        format!("{shell:?}")
+    })?;
+
+    let out = watch(&trace, &["--pid", "4194000"]).output()?;
+    ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
+    ensure(text(&out.stderr).contains("no process 4194000"), || {
+        text(&out.stderr)
+    })?;
+
+    // Ctrl-C ends it with a complete file.
+    let _ = std::fs::remove_file(&trace);
+    let mut sleeper = waiting(":")?;
+    let tr = watch(&trace, &["--pid", &sleeper.id().to_string()]).spawn()?;
+    under_way(&trace)?;
+    Command::new("kill")
+        .args(["-INT", &tr.id().to_string()])
+        .status()?;
+    let out = tr.wait_with_output()?;
+    drop(sleeper.stdin.take());
+    sleeper.wait()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    ensure(analyze(&trace)?["trace"]["truncated"] == false, || {
+        "cut".into()
+    })
+}
+
+/// A cgroup of this test's own; gone with the value.
+struct Cgroup(PathBuf);
+
+impl Cgroup {
+    fn new(name: &str) -> Option<Cgroup> {
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+        let line = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
+        let path = PathBuf::from(line.split(' ').nth(4)?)
+            .join(format!("tr-test-{name}-{}", std::process::id()));
+        std::fs::create_dir(&path).ok()?;
+        Some(Cgroup(path))
+    }
+
+    fn add(&self, pid: u32) -> std::io::Result<()> {
+        std::fs::write(self.0.join("cgroup.procs"), pid.to_string())
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// Why cgroups cannot be tested here, if so.
+pub fn no_cgroup() -> Option<String> {
+    Cgroup::new("probe")
+        .is_none()
+        .then(|| "no cgroup v2 that can be written".into())
+}
+
+fn cgroup() -> Result<(), Failed> {
+    let trace = scratch("cgroup.bin");
+    let _ = std::fs::remove_file(&trace);
+    let cgroup = Cgroup::new("follow").ok_or("no cgroup")?;
+    let (mut inside, mut late, mut outside) = (waiting(TRUES)?, waiting(TRUES)?, waiting(TRUES)?);
+    cgroup.add(inside.id())?;
+    let path = cgroup.0.to_string_lossy().into_owned();
+    let tr = watch(&trace, &["--cgroup", &path]).spawn()?;
+    under_way(&trace)?;
+    cgroup.add(late.id())?;
+    for child in [&mut inside, &mut late, &mut outside] {
+        drop(child.stdin.take());
+        child.wait()?;
+    }
+    Command::new("kill")
+        .args(["-INT", &tr.id().to_string()])
+        .status()?;
+    let out = tr.wait_with_output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    ensure(trues(&analysis) == 200, || {
+        format!("{} execs", trues(&analysis))
+    })?;
+    let out = watch(&trace, &["--cgroup", "/etc/passwd"]).output()?;
+    ensure(out.status.code() == Some(125), || format!("{out:?}"))
+}
+
+fn cpu() -> Result<(), Failed> {
+    if std::thread::available_parallelism()?.get() < 2 {
+        return Ok(());
+    }
+    let trace = scratch("cpu.bin");
+    let script = "taskset -c 0 sh -c 'sleep 0.1; :' & taskset -c 1 sh -c 'sleep 0.1; :' & wait";
+    for (list, cpus) in [("0", &[0][..]), ("1", &[1]), ("0-1", &[0, 1])] {
+        let out = record(&trace, &["--cpu", list], &["sh", "-c", script])?;
+        ensure(out.status.success(), || text(&out.stderr))?;
+        let mut seen = std::collections::BTreeSet::new();
+        for event in dump(&trace)? {
+            if event["kind"] == "switch" || event["kind"] == "waking" {
+                seen.insert(int(&event, "cpu"));
+            }
+        }
+        ensure(seen.iter().copied().eq(cpus.iter().copied()), || {
+            format!("{list}: {seen:?}")
+        })?;
+    }
+    Ok(())
+}
+
+fn all() -> Result<(), Failed> {
+    let trace = scratch("all.bin");
+    let mut other = Command::new("sh")
+        .args(["-c", "while :; do /bin/true; sleep 0.01; done"])
+        .spawn()?;
+    let started = Instant::now();
+    let out = watch(&trace, &["-a", "--duration", "400ms"]).output();
+    let took = started.elapsed();
+    other.kill()?;
+    other.wait()?;
+    let out = out?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    ensure(
+        took > Duration::from_millis(400) && took < Duration::from_secs(2),
+        || format!("{took:?}"),
+    )?;
+    let analysis = analyze(&trace)?;
+    ensure(trues(&analysis) > 5, || {
+        format!("{} execs", trues(&analysis))
+    })?;
+    let duration = int(&analysis["trace"], "duration_ns");
+    ensure((400_000_000..700_000_000).contains(&duration), || {
+        format!("{duration}")
+    })?;
+    let shell = list(&analysis, "processes")
+        .iter()
+        .any(|p| int(p, "pid") == u64::from(other.id()));
+    ensure(shell, || "what ran before is missing".into())
+}
+
+fn duration() -> Result<(), Failed> {
+    let trace = scratch("duration.bin");
+    let out = record(
+        &trace,
+        &["--duration", "200ms"],
+        &["sh", "-c", "sleep 0.6; exit 4"],
+    )?;
+    ensure(out.status.code() == Some(4), || format!("{out:?}"))?;
+    let duration = int(&analyze(&trace)?["trace"], "duration_ns");
+    ensure((200_000_000..400_000_000).contains(&duration), || {
+        format!("{duration}")
+    })
+}
+
+fn stdout() -> Result<(), Failed> {
+    // A reader that goes away ends the trace, not the command.
+    let mut tr = Command::new(TR)
+        .args(["record", "-o", "-", "--", "sh", "-c", "sleep 1; exit 3"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut head = [0; 100];
+    tr.stdout.take().ok_or("no stdout")?.read_exact(&mut head)?;
+    let out = tr.wait_with_output()?;
+    ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
+    ensure(text(&out.stderr).contains("writing failed"), || {
+        text(&out.stderr)
+    })?;
+    ensure(head.starts_with(b"\x89tr\xb5"), || format!("{head:?}"))?;
+    // Nobody wants a trace on the screen.
+    let pty = nix::pty::openpty(None, None)?;
+    let out = Command::new(TR)
+        .args(["record", "-o", "-", "--", "true"])
+        .stdout(pty.slave)
+        .stderr(Stdio::piped())
+        .output()?;
+    ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
+    ensure(text(&out.stderr).contains("terminal"), || text(&out.stderr))
+}
+
+fn buffer() -> Result<(), Failed> {
+    let trace = scratch("buffer.bin");
+    let out = record(&trace, &["--buffer", "1M", "-q"], &["sh", "-c", "exit 2"])?;
+    ensure(
+        out.status.code() == Some(2) && out.stderr.is_empty(),
+        || format!("{out:?}"),
+    )?;
+    let said = info(&trace)?;
+    let buffer = int(&said["options"], "buffer");
+    ensure((1 << 18..=1 << 20).contains(&buffer), || said.to_string())
+}

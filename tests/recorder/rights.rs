@@ -1,0 +1,262 @@
+//! Whose the trace is, who COMMAND is, and what stands in the way.
+
+use std::os::unix::fs::{symlink, FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+
+use crate::support::{ensure, eventually, info, record, recording, scratch, text, Test, TR};
+
+pub const TESTS: &[Test] = &[
+    ("under_sudo_the_trace_is_the_users", sudo),
+    ("the_trace_is_for_its_owner_alone", mode),
+    ("a_planted_link_is_not_followed", planted),
+    ("what_is_no_file_is_written_as_it_is", special),
+    ("a_file_is_replaced_by_a_complete_header_only", replaced),
+    ("the_command_runs_as_another_user", user),
+    (
+        "capabilities_will_do_and_the_command_gets_none",
+        capabilities,
+    ),
+];
+
+/// A fresh directory.
+fn fresh(name: &str) -> Result<PathBuf, Failed> {
+    let dir = scratch(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    Ok(dir)
+}
+
+fn sudo() -> Result<(), Failed> {
+    let trace = fresh("sudo")?.join("x.bin");
+    let out = recording(&trace, &[], &["true"])
+        .env("SUDO_UID", "65534")
+        .env("SUDO_GID", "65533")
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let meta = std::fs::metadata(&trace)?;
+    ensure((meta.uid(), meta.gid()) == (65534, 65533), || {
+        format!("{}:{}", meta.uid(), meta.gid())
+    })
+}
+
+fn mode() -> Result<(), Failed> {
+    let dir = fresh("mode")?;
+    let script = "umask 0; $TR record -q -o open.bin -- true; \
+        umask 0277; $TR record -q -o less.bin -- true";
+    Command::new("sh")
+        .args(["-c", script])
+        .env("TR", TR)
+        .current_dir(&dir)
+        .status()?;
+    for (name, want) in [("open.bin", 0o600), ("less.bin", 0o400)] {
+        let mode = std::fs::metadata(dir.join(name))?.permissions().mode() & 0o7777;
+        ensure(mode == want, || format!("{name}: {mode:o}"))?;
+    }
+    Ok(())
+}
+
+fn planted() -> Result<(), Failed> {
+    let dir = fresh("planted")?;
+    let victim = dir.join("victim");
+    std::fs::write(&victim, "precious")?;
+    for name in ["link.bin", "hard.bin", "fifo.bin"] {
+        let trace = dir.join(name);
+        match name {
+            "link.bin" => symlink(&victim, &trace)?,
+            "hard.bin" => std::fs::hard_link(&victim, &trace)?,
+            _ => {
+                // Another user's link to something that is no file.
+                let fifo = dir.join("fifo");
+                nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+                symlink(&fifo, &trace)?;
+                std::os::unix::fs::lchown(&trace, Some(65534), None)?;
+            }
+        }
+        let out = record(&trace, &[], &["true"])?;
+        ensure(out.status.success(), || text(&out.stderr))?;
+        ensure(std::fs::symlink_metadata(&trace)?.is_file(), || {
+            format!("{name} was followed")
+        })?;
+        info(&trace)?;
+    }
+    ensure(std::fs::read(&victim)? == b"precious", || {
+        "the victim was written".into()
+    })
+}
+
+fn special() -> Result<(), Failed> {
+    let fifo = fresh("special")?.join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+    let copy = fifo.with_file_name("copy");
+    let mut cat = Command::new("cat")
+        .arg(&fifo)
+        .stdout(std::fs::File::create(&copy)?)
+        .spawn()?;
+    let out = record(&fifo, &[], &["true"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    cat.wait()?;
+    ensure(
+        std::fs::symlink_metadata(&fifo)?.file_type().is_fifo(),
+        || "replaced".into(),
+    )?;
+    info(&copy)?;
+    for path in ["/dev/null", "/dev/stdout"] {
+        let out = record(Path::new(path), &["-q"], &["true"])?;
+        ensure(out.status.success() && out.stderr.is_empty(), || {
+            text(&out.stderr)
+        })?;
+        ensure(path == "/dev/null" || out.stdout.len() > 500, || {
+            "nothing written".into()
+        })?;
+    }
+    Ok(())
+}
+
+fn replaced() -> Result<(), Failed> {
+    let dir = fresh("replaced")?;
+    let trace = dir.join("x.bin");
+    std::fs::write(&trace, "the last recording")?;
+    // Tracing that cannot start leaves it alone, and so does a kill before.
+    let out = record(&trace, &["--cpu", "900"], &["true"])?;
+    ensure(out.status.code() == Some(125), || text(&out.stderr))?;
+    for after in [0, 3, 6, 12, 25] {
+        std::fs::write(&trace, "the last recording")?;
+        let mut tr = recording(&trace, &["-q"], &["sleep", "0.2"]).spawn()?;
+        std::thread::sleep(Duration::from_millis(after));
+        tr.kill()?;
+        tr.wait()?;
+        let now = std::fs::read(&trace)?;
+        if now != b"the last recording" {
+            info(&trace)?;
+        }
+    }
+    let names: Vec<_> = std::fs::read_dir(&dir)?
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
+    ensure(names.len() == 1, || format!("{names:?}"))
+}
+
+fn user() -> Result<(), Failed> {
+    let trace = fresh("user")?.join("x.bin");
+    let script = "id -u; id -G; cat /proc/self/status; env";
+    let out = recording(&trace, &["-q", "--user", "nobody"], &["sh", "-c", script])
+        .env("SUDO_UID", "0")
+        .env("KEPT", "yes")
+        .env("HOME", "/root")
+        .output()?;
+    let said = text(&out.stdout);
+    let groups = text(&Command::new("id").args(["-G", "nobody"]).output()?.stdout);
+    ensure(said.starts_with(&format!("65534\n{groups}")), || {
+        said.clone()
+    })?;
+    for want in [
+        "KEPT=yes\n",
+        "USER=nobody\n",
+        "LOGNAME=nobody\n",
+        "HOME=/nonexistent\n",
+        "CapEff:\t0000000000000000\n",
+        "CapPrm:\t0000000000000000\n",
+    ] {
+        ensure(said.contains(want), || format!("{want} is missing: {said}"))?;
+    }
+    ensure(!said.contains("SUDO_UID"), || said.clone())?;
+    ensure(std::fs::metadata(&trace)?.uid() == 0, || {
+        "the trace is COMMAND's".into()
+    })?;
+    let out = record(&trace, &["--user", "no such user"], &["true"])?;
+    ensure(out.status.code() == Some(125), || format!("{out:?}"))
+}
+
+/// Why file capabilities cannot be tested here, if so.
+pub fn no_capabilities() -> Option<String> {
+    let copy = elsewhere("probe").ok()?;
+    let done = Command::new("setcap")
+        .args(["cap_bpf,cap_perfmon+ep"])
+        .arg(&copy)
+        .output();
+    let _ = std::fs::remove_file(&copy);
+    match done {
+        Err(_) => Some("setcap is not installed".into()),
+        Ok(out) if !out.status.success() => Some("files here cannot have capabilities".into()),
+        Ok(_) => None,
+    }
+}
+
+/// A copy of `tr` where any user can reach it.
+fn elsewhere(name: &str) -> Result<PathBuf, Failed> {
+    let copy = std::env::temp_dir().join(format!("tr-{name}-{}", std::process::id()));
+    std::fs::copy(TR, &copy)?;
+    Ok(copy)
+}
+
+fn capabilities() -> Result<(), Failed> {
+    let copy = elsewhere("capabilities")?;
+    let set = Command::new("setcap")
+        .arg("cap_bpf,cap_perfmon+ep")
+        .arg(&copy)
+        .status()?;
+    ensure(set.success(), || "setcap".into())?;
+    let as_nobody = |args: &[&str]| {
+        Command::new("setpriv")
+            .args([
+                "--reuid=65534",
+                "--regid=65534",
+                "--clear-groups",
+                "--inh-caps=-all",
+            ])
+            .arg(&copy)
+            .args(args)
+            // Variables that the loader takes from a program with capabilities.
+            .env("LD_LIBRARY_PATH", "/nonexistent")
+            .env("TMPDIR", "/kept")
+            .stdin(Stdio::null())
+            .output()
+    };
+    let script = "cat /proc/self/status; env; ls -ld /proc/self";
+    let out = as_nobody(&[
+        "record",
+        "-o",
+        "-",
+        "--",
+        "sh",
+        "-c",
+        &format!("({script}) >&2"),
+    ]);
+    let owner = as_nobody(&["record", "-o", "/dev/null", "--user", "root", "--", "true"]);
+    let pid = std::process::id().to_string();
+    let other = as_nobody(&[
+        "record",
+        "-o",
+        "/dev/null",
+        "--pid",
+        &pid,
+        "--duration",
+        "50ms",
+    ]);
+    std::fs::remove_file(&copy)?;
+    let out = out?;
+    let said = text(&out.stderr);
+    ensure(out.status.success() && said.contains("none lost"), || {
+        said.clone()
+    })?;
+    for want in [
+        "CapEff:\t0000000000000000\n",
+        "CapPrm:\t0000000000000000\n",
+        "CapAmb:\t0000000000000000\n",
+        "LD_LIBRARY_PATH=/nonexistent\n",
+        "TMPDIR=/kept\n",
+    ] {
+        ensure(said.contains(want), || format!("{want} is missing: {said}"))?;
+    }
+    ensure(out.stdout.len() > 500, || "no trace".into())?;
+    // No way to become somebody else; other processes can be followed.
+    ensure(owner?.status.code() == Some(125), || "became root".into())?;
+    let other = other?;
+    ensure(other.status.success(), || text(&other.stderr))?;
+    eventually("the copy is gone", || !copy.exists())
+}

@@ -1,0 +1,154 @@
+//! Nothing is lost that there is room for; what is lost is said.
+
+use std::collections::HashMap;
+use std::process::Command;
+use std::sync::OnceLock;
+
+use libtest_mimic::Failed;
+
+use crate::support::{analyze, dump, ensure, info, int, record, recording, scratch, text, Test};
+
+pub const TESTS: &[Test] = &[
+    ("a_storm_on_one_cpu_loses_nothing", || {
+        storm(&["pipe", "300000"])
+    }),
+    ("four_hundred_tasks_lose_nothing", || {
+        storm(&["chat", "100"])
+    }),
+    ("twenty_thousand_processes_lose_nothing", short),
+    ("two_thousand_threads_lose_nothing", || {
+        storm(&["threads", "2000"])
+    }),
+    ("a_recorder_starved_by_nice_hogs_loses_nothing", || {
+        storm(&["hog", "n", "2", "60000"])
+    }),
+    ("a_recorder_starved_by_real_time_hogs_loses_nothing", || {
+        storm(&["hog", "f", "1", "150000"])
+    }),
+    ("an_output_that_stalls_for_5_s_loses_nothing", stall),
+    ("the_kernel_agrees_on_every_switch", switches),
+    ("what_a_tiny_ring_loses_is_said_and_never_wrong", tiny),
+];
+
+/// fixtures/programs/storm.c, compiled once.
+fn program() -> Result<&'static str, Failed> {
+    static BINARY: OnceLock<Option<String>> = OnceLock::new();
+    let compiled = BINARY.get_or_init(|| {
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/storm.c");
+        let binary = scratch("storm");
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-O1", "-pthread", "-w", "-o"])
+            .arg(&binary)
+            .arg(source);
+        gcc.status()
+            .ok()?
+            .success()
+            .then(|| binary.to_string_lossy().into_owned())
+    });
+    compiled.as_deref().ok_or_else(|| "gcc storm.c".into())
+}
+
+/// Why real-time priorities cannot be tested here, if so.
+pub fn no_real_time() -> Option<String> {
+    let tried = Command::new("chrt").args(["-r", "20", "true"]).status();
+    let done = tried.is_ok_and(|status| status.success());
+    (!done).then(|| "no real-time priorities here".into())
+}
+
+/// Records it with default settings; nothing may be lost.
+fn run(args: &[&str]) -> Result<(), Failed> {
+    let out = record(&scratch("storm.bin"), &[], &[&[program()?], args].concat())?;
+    let said = text(&out.stderr);
+    ensure(out.status.success(), || format!("{:?} {said}", out.status))?;
+    ensure(said.contains("none lost"), || said.clone())
+}
+
+fn storm(args: &[&str]) -> Result<(), Failed> {
+    run(args)?;
+    let info = info(&scratch("storm.bin"))?;
+    ensure(int(&info, "events") > 1000, || info.to_string())
+}
+
+fn short() -> Result<(), Failed> {
+    run(&["short", "20000"])?;
+    let totals = &analyze(&scratch("storm.bin"))?["totals"];
+    ensure(int(totals, "exits") == 20_001, || totals.to_string())
+}
+
+fn stall() -> Result<(), Failed> {
+    let (fifo, copy) = (scratch("stall.fifo"), scratch("stall.bin"));
+    let _ = std::fs::remove_file(&fifo);
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+    let mut reader = Command::new("sh")
+        .args(["-c", "exec <\"$FIFO\"; head -c 20000; sleep 5; exec cat"])
+        .env("FIFO", &fifo)
+        .stdout(std::fs::File::create(&copy)?)
+        .spawn()?;
+    let out = recording(&fifo, &[], &[program()?, "pipe", "1100000"]).output()?;
+    reader.wait()?;
+    let said = text(&out.stderr);
+    ensure(out.status.success() && said.contains("none lost"), || {
+        said.clone()
+    })?;
+    let info = info(&copy)?;
+    ensure(
+        info["truncated"] == false && int(&info, "events") > 1_000_000,
+        || info.to_string(),
+    )
+}
+
+/// A task's switch-outs in the trace are those that the kernel has counted.
+fn switches() -> Result<(), Failed> {
+    run(&["chat", "20"])?;
+    let (mut alive, mut checked) = (HashMap::<u64, u64>::new(), 0);
+    for event in dump(&scratch("storm.bin"))? {
+        match event["kind"].as_str() {
+            Some("fork") => {
+                alive.insert(int(&event, "tid"), 0);
+            }
+            Some("switch") => {
+                if let Some(count) = alive.get_mut(&int(&event, "prev")) {
+                    *count += 1;
+                }
+            }
+            Some("final") => {
+                let Some(ours) = alive.remove(&int(&event, "tid")) else {
+                    continue;
+                };
+                let kernel = int(&event, "nvcsw") + int(&event, "nivcsw");
+                ensure(ours == kernel, || {
+                    format!("{ours} switches, the kernel says {kernel}: {event}")
+                })?;
+                checked += 1;
+            }
+            _ => {}
+        }
+    }
+    ensure(checked == 400, || format!("{checked} tasks"))
+}
+
+fn tiny() -> Result<(), Failed> {
+    let trace = scratch("tiny.bin");
+    let out = record(&trace, &["--buffer", "4K"], &[program()?, "pipe", "100000"])?;
+    let said = text(&out.stderr);
+    ensure(out.status.success(), || said.clone())?;
+    ensure(said.contains("events lost on CPU 0 between"), || {
+        said.clone()
+    })?;
+    let lost = info(&trace)?["lost_events"].clone();
+    ensure(
+        lost["cpu0"].as_u64().is_some_and(|lost| lost > 1000),
+        || lost.to_string(),
+    )?;
+    // What is known is at most the truth; with the unknown time it is the whole.
+    let kernel: u64 = dump(&trace)?
+        .iter()
+        .filter(|event| event["kind"] == "final")
+        .map(|event| int(event, "sum_exec_runtime"))
+        .sum();
+    let totals = analyze(&trace)?["totals"].clone();
+    let (known, unknown) = (int(&totals, "on_cpu_ns"), int(&totals, "unknown_ns"));
+    ensure(unknown > 0 && known <= kernel + kernel / 50, || {
+        format!("{known} ns on CPU, {unknown} ns unknown; the kernel says {kernel} ns")
+    })
+}

@@ -1,0 +1,105 @@
+//! What the tests of the recorder share.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+pub const TR: &str = env!("CARGO_BIN_EXE_tr");
+
+/// A name and what it runs.
+pub type Test = (&'static str, fn() -> Result<(), Failed>);
+
+/// Why tracing is not possible here, if so: what `tr` itself says.
+pub fn why_not() -> Option<String> {
+    let out = record(&scratch("probe"), &[], &["true"]).ok()?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    (out.status.code() == Some(125)).then(|| said.lines().next().unwrap_or("tr failed").to_owned())
+}
+
+/// A place of this test run's own.
+pub fn scratch(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorder");
+    std::fs::create_dir_all(&dir).expect("a scratch directory");
+    dir.join(name)
+}
+
+/// `tr record -o TRACE OPTIONS -- COMMAND`, not yet started.
+pub fn recording(trace: &Path, options: &[&str], command: &[&str]) -> Command {
+    let mut tr = Command::new(TR);
+    tr.arg("record").arg("-o").arg(trace).args(options);
+    tr.arg("--").args(command);
+    tr
+}
+
+pub fn record(trace: &Path, options: &[&str], command: &[&str]) -> std::io::Result<Output> {
+    recording(trace, options, command).output()
+}
+
+/// Output of a `tr` that must succeed.
+pub fn tr(args: &[&str], trace: &Path) -> Result<Vec<u8>, Failed> {
+    let [subcommand, options @ ..] = args else {
+        return Err("no subcommand".into());
+    };
+    let out = Command::new(TR)
+        .arg(subcommand)
+        .arg(trace)
+        .args(options)
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    Ok(out.stdout)
+}
+
+pub fn analyze(trace: &Path) -> Result<Value, Failed> {
+    Ok(serde_json::from_slice(&tr(
+        &["analyze", "--format", "json"],
+        trace,
+    )?)?)
+}
+
+pub fn info(trace: &Path) -> Result<Value, Failed> {
+    Ok(serde_json::from_slice(&tr(
+        &["info", "--format", "json"],
+        trace,
+    )?)?)
+}
+
+/// The events, one JSON object each.
+pub fn dump(trace: &Path) -> Result<Vec<Value>, Failed> {
+    let lines = tr(&["dump", "--format", "ndjson"], trace)?;
+    let lines = lines.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    Ok(lines
+        .map(serde_json::from_slice)
+        .collect::<Result<_, _>>()?)
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
+    match good {
+        true => Ok(()),
+        false => Err(what().into()),
+    }
+}
+
+pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    value[name].as_array().map_or(&[], Vec::as_slice)
+}
+
+pub fn int(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or(u64::MAX)
+}
+
+/// Waits until it holds.
+pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Failed> {
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !holds() {
+        ensure(Instant::now() < limit, || format!("{what}: not in 20 s"))?;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! On a real terminal, with a real shell's job control.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use libtest_mimic::Failed;
+
+use crate::support::{analyze, ensure, eventually, scratch, text, Test, TR};
+
+pub const TESTS: &[Test] = &[
+    ("ctrl_c_reaches_the_command_once", ctrl_c),
+    ("ctrl_backslash_reaches_the_command", ctrl_backslash),
+    ("ctrl_z_stops_and_fg_goes_on", ctrl_z),
+    (
+        "ctrl_c_before_the_command_runs_means_it_never_does",
+        ctrl_c_early,
+    ),
+    ("a_new_window_size_reaches_the_command", window),
+    ("raw_mode_is_the_commands", raw),
+    ("an_interactive_shell_can_be_recorded", interactive),
+];
+
+/// A shell with job control on a terminal of its own.
+struct Terminal {
+    keys: File,
+    screen: Arc<Mutex<Vec<u8>>>,
+    shell: Child,
+}
+
+impl Terminal {
+    fn new() -> Result<Terminal, Failed> {
+        let pty = nix::pty::openpty(None, None)?;
+        let slave = pty.slave.as_raw_fd();
+        let stream = || -> Result<Stdio, Failed> { Ok(pty.slave.try_clone()?.into()) };
+        let mut shell = Command::new("bash");
+        shell
+            .args(["--norc", "--noprofile", "-i"])
+            .env("PS1", "$ ")
+            .env("TR", TR);
+        shell.env("TRACE", scratch("terminal.bin"));
+        shell.stdin(stream()?).stdout(stream()?).stderr(stream()?);
+        // SAFETY: two system calls, both allowed between fork and exec.
+        unsafe {
+            shell.pre_exec(move || {
+                nix::unistd::setsid()?;
+                match libc::ioctl(slave, libc::TIOCSCTTY, 0) {
+                    0 => Ok(()),
+                    _ => Err(std::io::Error::last_os_error()),
+                }
+            });
+        }
+        let shell = shell.spawn()?;
+        drop(pty.slave);
+        let screen = Arc::new(Mutex::new(Vec::new()));
+        let (reader, seen) = (pty.master.try_clone()?, screen.clone());
+        std::thread::spawn(move || watch(reader, &seen));
+        let _ = std::fs::remove_file(scratch("terminal.bin"));
+        Ok(Terminal {
+            keys: pty.master.into(),
+            screen,
+            shell,
+        })
+    }
+
+    fn types(&mut self, keys: &str) -> Result<(), Failed> {
+        Ok(self.keys.write_all(keys.as_bytes())?)
+    }
+
+    fn shows(&self, what: &str) -> Result<(), Failed> {
+        let screen = || text(&self.screen.lock().expect("no panic"));
+        eventually(what, || screen().contains(what))
+            .map_err(|_| format!("{what:?} is not on the screen: {:?}", screen()).into())
+    }
+
+    /// Records `command`; goes on when it says "ready".
+    fn records(&mut self, command: &str) -> Result<(), Failed> {
+        self.types(&format!("\"$TR\" record -q -o \"$TRACE\" -- {command}\r"))?;
+        self.shows("ready")
+    }
+
+    /// The last exit status.
+    fn status(&mut self, want: i32) -> Result<(), Failed> {
+        self.types("echo sta''tus=$?.\r")?;
+        self.shows(&format!("status={want}."))
+    }
+
+    fn complete(&self) -> Result<(), Failed> {
+        let analysis = analyze(&scratch("terminal.bin"))?;
+        ensure(analysis["trace"]["truncated"] == false, || {
+            "the trace is cut".into()
+        })
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.shell.kill();
+        let _ = self.shell.wait();
+    }
+}
+
+fn watch(reader: OwnedFd, screen: &Mutex<Vec<u8>>) {
+    let (mut reader, mut bytes) = (File::from(reader), [0; 4096]);
+    while let Ok(count @ 1..) = reader.read(&mut bytes) {
+        screen
+            .lock()
+            .expect("no panic")
+            .extend_from_slice(&bytes[..count]);
+    }
+}
+
+/// Counts how often it is interrupted before it gives up.
+const COUNTS: &str = "bash -c 'n=0; trap \"n=\\$((n+1))\" INT; echo rea\"\"dy; \
+    for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo times=$n.; exit 9'";
+
+fn ctrl_c() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    terminal.records(COUNTS)?;
+    terminal.types("\x03")?;
+    terminal.shows("times=1.")?;
+    terminal.status(9)?;
+    terminal.records("sh -c 'echo aga\"\"in rea\"\"dy; exec sleep 30'")?;
+    terminal.shows("again ready")?;
+    terminal.types("\x03")?;
+    terminal.status(130)?;
+    terminal.complete()
+}
+
+fn ctrl_backslash() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    terminal.records("sh -c 'ulimit -c 0; echo rea\"\"dy; exec sleep 30'")?;
+    terminal.types("\x1c")?;
+    terminal.status(131)?;
+    terminal.complete()
+}
+
+fn ctrl_z() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    terminal.records("sh -c 'echo rea\"\"dy; sleep 1; exit 7'")?;
+    terminal.types("\x1a")?;
+    terminal.shows("Stopped")?;
+    terminal.types("jobs; echo sta''tus=$?.\r")?;
+    terminal.shows("status=0.")?;
+    terminal.types("fg\r")?;
+    terminal.status(7)?;
+    terminal.complete()
+}
+
+fn ctrl_c_early() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    let mark = scratch("terminal.ran");
+    let _ = std::fs::remove_file(&mark);
+    // The terminal's signal comes while tracing is being set up.
+    terminal.types(&format!(
+        "\"$TR\" record -q -o \"$TRACE\" -- touch {} & sleep 0.02; kill -INT %1; wait %1\r",
+        mark.display()
+    ))?;
+    terminal.types("echo sta''tus=$?.\r")?;
+    terminal.shows("status=")?;
+    let ran = mark.exists();
+    let shown = text(&terminal.screen.lock().expect("no panic"));
+    // A fast machine may have finished by then.
+    ensure(shown.contains("status=130.") != ran, || {
+        format!("ran: {ran}, {shown:?}")
+    })
+}
+
+fn window() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    terminal.records(
+        "bash -c 'trap \"stty size; exit 5\" WINCH; echo rea\"\"dy; while :; do sleep 0.05; done'",
+    )?;
+    let size = nix::pty::Winsize {
+        ws_row: 33,
+        ws_col: 77,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    // SAFETY: the call reads the struct, which outlives it.
+    let set = unsafe { libc::ioctl(terminal.keys.as_raw_fd(), libc::TIOCSWINSZ, &size) };
+    ensure(set == 0, || "no window size".into())?;
+    terminal.shows("33 77")?;
+    terminal.status(5)
+}
+
+fn raw() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    terminal.records(
+        "sh -c 'stty raw -echo; echo rea\"\"dy; head -c 2 | od -An -tx1; stty sane; exit 4'",
+    )?;
+    terminal.types("\x03\x1a")?;
+    terminal.shows("03 1a")?;
+    terminal.status(4)
+}
+
+fn interactive() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    terminal.types("\"$TR\" record -o \"$TRACE\" -- bash --norc --noprofile -i\r")?;
+    terminal.types("PS1='in''ner> '\r")?;
+    terminal.shows("inner> ")?;
+    terminal.types("read -p 'wo''rds? ' x\r")?;
+    terminal.shows("words? ")?;
+    terminal.types("some words\r")?;
+    terminal.types("echo got: $x.\r")?;
+    terminal.shows("got: some words.")?;
+    // A job of the inner shell: its own group in the foreground.
+    terminal.types("sh -c 'echo rea\"\"dy; exec sleep 30'\r")?;
+    terminal.shows("ready")?;
+    terminal.types("\x03")?;
+    terminal.types("echo in''side=$?.\r")?;
+    terminal.shows("inside=130.")?;
+    terminal.types("exit 6\r")?;
+    terminal.shows("none lost")?;
+    terminal.status(6)?;
+    terminal.complete()
+}
