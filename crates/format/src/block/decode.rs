@@ -53,11 +53,7 @@ fn id(from: u32, side: &mut Cursor) -> Result<u32, Fault> {
 
 /// A shape that a frame gives.
 fn shape(side: &mut Cursor) -> Result<Shape, Fault> {
-    let shape = (side.byte()?, side.int16()?);
-    if shape.0 & !(flag::ALL | IDLE | GIVEN) != 0 {
-        return Err(Fault::Content("an event has unknown flags"));
-    }
-    Ok(shape)
+    Ok((side.byte()?, side.int16()?))
 }
 
 impl Decoder {
@@ -337,6 +333,7 @@ fn times(
     Ok((smallest, largest))
 }
 
+#[allow(clippy::indexing_slicing)] // Checked when it is compiled.
 /// [`model::step_of`] of every number that a slot can hold.
 const STEPS_OF: [(u64, u8); 128] = {
     let mut steps = [(0, 0); 128];

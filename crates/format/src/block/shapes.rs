@@ -20,7 +20,7 @@ pub struct Shapes {
 #[inline(always)]
 fn shape(flags: u8, state: u16, from: u32, to: u32) -> Shape {
     let task = if flags & flag::WAKING != 0 { from } else { to };
-    (flags | u8::from(task == 0) * IDLE, state)
+    (flags | (u8::from(task == 0) * IDLE), state)
 }
 
 #[inline(always)]
