@@ -142,6 +142,8 @@ impl Header {
             .checked_add(fields.int()?)
             .ok_or(Fault::Content("the largest time does not fit in 64 bits"))?;
         header.crc = fields.word()?;
+        within("the frame's number", header.number, limits::FRAMES)?;
+        within("the frame's sequence", header.seq, limits::FRAMES)?;
         within("the payload's length", header.payload, limits::PAYLOAD)?;
         match kind {
             kind::SCHED => within("the number of events", header.events, limits::SCHED_EVENTS)?,
