@@ -7,7 +7,7 @@ use crate::varint::{put, Cursor};
 use crate::Fault;
 
 /// The first bytes of every trace.
-pub const MAGIC: [u8; 8] = *b"\x89trace\r\n";
+pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 /// The major version of the format. A reader refuses others.
 pub const MAJOR: u16 = 1;
 /// The minor version that this crate writes. Of a higher one a reader skips
