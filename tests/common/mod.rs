@@ -144,11 +144,8 @@ pub fn agree(analysis: &Value, lives: &BTreeMap<u64, Life>) -> Result<(), Failur
         found += 1;
         let mut execs = Vec::new();
         for exec in list(process, "execs") {
-            // Until its exec strace's own child is strace.
-            if exec["comm"] != "strace" {
-                let argv = exec["argv"].as_array().ok_or("no argv")?.iter();
-                execs.push(argv.map(|a| a.as_str().unwrap_or("?").to_owned()).collect());
-            }
+            let argv = exec["argv"].as_array().ok_or("no argv")?.iter();
+            execs.push(argv.map(|a| a.as_str().unwrap_or("?").to_owned()).collect());
             ensure(exec["argv_truncated"] == false, || exec.to_string())?;
         }
         let exit = &process["exit"];
@@ -166,12 +163,7 @@ pub fn agree(analysis: &Value, lives: &BTreeMap<u64, Life>) -> Result<(), Failur
     ensure(missing as u64 <= threads, || {
         format!("{found} processes of {}", lives.len())
     })?;
-    let own = |process: &&Value| {
-        list(process, "execs")
-            .iter()
-            .any(|exec| exec["comm"] == "strace")
-            || process["comm"] == "strace"
-    };
+    let own = |process: &&Value| process["comm"] == "strace";
     let others = processes.len() - processes.iter().filter(own).count();
     ensure(others <= found, || {
         format!("{others} processes, {found} of them known to strace")
