@@ -3,7 +3,7 @@
 //! One row a frame, in file order, without the index frames themselves; packed
 //! (see `zip`). A long index is several frames, one behind the other.
 
-use crate::frame::{kind, Header};
+use crate::frame::{kind, Header, FILE_HEADER};
 use crate::limits;
 use crate::varint::{fold, put, unfold, Cursor};
 use crate::zip::{Packer, Unpacker};
@@ -82,8 +82,14 @@ impl Index {
 }
 
 /// Appends the rows of one index frame's payload to `rows`, whose last row
-/// must be the frame before.
-pub fn read(payload: &[u8], unpacker: &mut Unpacker, rows: &mut Vec<Row>) -> Result<(), Fault> {
+/// must be the frame before. All rows' frames lie before `end`, so that there
+/// are no more of them than the file has room for.
+pub fn read(
+    payload: &[u8],
+    end: u64,
+    unpacker: &mut Unpacker,
+    rows: &mut Vec<Row>,
+) -> Result<(), Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     if cursor.left() > 0 {
@@ -93,6 +99,12 @@ pub fn read(payload: &[u8], unpacker: &mut Unpacker, rows: &mut Vec<Row>) -> Res
     let count = body.int()?;
     crate::error::within("the number of rows", count, limits::INDEX_ENTRIES)?;
     let mut offset = body.int()?;
+    let expected = rows
+        .last()
+        .map_or(FILE_HEADER, |row| row.offset + row.bytes);
+    if offset != expected {
+        return Err(Fault::Content("the rows do not follow each other"));
+    }
     let mut min = 0u64;
     for _ in 0..count {
         let mut header = Header {
@@ -131,7 +143,8 @@ pub fn read(payload: &[u8], unpacker: &mut Unpacker, rows: &mut Vec<Row>) -> Res
         });
         offset = offset
             .checked_add(bytes)
-            .ok_or(Fault::Content("an offset does not fit in 64 bits"))?;
+            .filter(|offset| *offset <= end)
+            .ok_or(Fault::Content("the rows reach beyond the index"))?;
     }
     match body.left() {
         0 => Ok(()),

@@ -182,10 +182,8 @@ impl Trace {
                 return None;
             }
             let payload = payload_at(&self.source, at + len, &header).ok()?;
-            unpacking(|unpacker| index::read(&payload, unpacker, &mut rows)).ok()?;
-            // Each frame takes its bytes of the file: more rows are forged.
-            let last = rows.last()?;
-            if last.offset.checked_add(last.bytes)? > start || rows.len() as u64 > limits::FRAMES {
+            unpacking(|unpacker| index::read(&payload, start, unpacker, &mut rows)).ok()?;
+            if rows.len() as u64 > limits::FRAMES {
                 return None;
             }
             at += len + header.payload;

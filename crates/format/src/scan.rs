@@ -234,9 +234,11 @@ impl Walk<'_> {
         }
         if header.seq == self.indexes {
             let mut rows = std::mem::take(&mut self.index);
+            // Parts of the file may be missing before it, which the index tells.
+            let end = at.saturating_mul(4);
             let read = Unpacker::new()
                 .map_err(|e| Fault::Decompress(e.to_string()))
-                .and_then(|mut unpacker| index::read(payload, &mut unpacker, &mut rows));
+                .and_then(|mut unpacker| index::read(payload, end, &mut unpacker, &mut rows));
             match read {
                 Ok(()) => {
                     self.index = rows;

@@ -10,7 +10,8 @@ use std::path::Path;
 #[test]
 fn the_corpus_is_survived() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    let targets: [(&str, fn(&[u8])); 7] = [
+    type Target = fn(&[u8]);
+    let targets: [(&str, Target); 7] = [
         ("header", targets::header),
         ("sched", targets::sched),
         ("life", targets::life),
