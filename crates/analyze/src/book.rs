@@ -685,7 +685,7 @@ impl Book {
                     && (process(named) == process(running) || self.state(named) == State::Dead)
             }
         };
-        if renamed {
+        if renamed && !self.in_gap(running, time) {
             if !self.states.is_dead(state) {
                 self.by_tid.insert(prev, running);
             }
@@ -786,10 +786,15 @@ impl Book {
                 .clamp(since, time.max(since)),
             _ => since,
         };
-        let state = task.state;
-        self.enter(ix, known, state, Ended::Otherwise);
+        let gap = self.gaps.any().first_in(since, time);
+        let known = gap.map_or(known, |gap| known.min(gap));
+        let bucket = task.state.bucket(Ended::Otherwise);
+        self.account(ix, since, known, bucket);
         self.account(ix, known, time, Bucket::Unknown);
         if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.epoch = self
+                .concurrency
+                .change(time, task.epoch, task.state, State::Unknown);
             task.state = State::Unknown;
             task.since = task.since.max(time);
             task.off_since = None;
@@ -918,7 +923,13 @@ impl Book {
                     task.woken = true;
                 }
             }
-            State::Runnable { .. } | State::Dead => {}
+            State::Dead => {}
+            // From here on it may run where events are being lost.
+            state @ State::Runnable { .. } => {
+                if self.gaps.any().end_at(time).is_some_and(|end| end > time) {
+                    self.enter(ix, time, state, Ended::Otherwise);
+                }
+            }
             State::Waiting(_) | State::Unknown => {
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.waker = waker;
@@ -1014,7 +1025,10 @@ impl Book {
         }
         let parent = if is_thread { None } else { parent };
         // It cannot run before its first waking: it waits for a CPU from here.
-        let state = State::Runnable { preempted: false };
+        let state = match self.gaps.any().end_at(time) {
+            Some(end) if end > time => State::Unknown,
+            _ => State::Runnable { preempted: false },
+        };
         let start = time.max(self.start);
         let ix = self.add_task(
             fork.tid,
@@ -1190,14 +1204,17 @@ impl Book {
         }
         let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
         let new = self.process_of(tgid, ppid, parent, argv);
+        let lives = usize::from(self.state(ix) != State::Dead);
         if let Some(process) = self.processes.get_mut(old) {
-            process.threads.clear();
-            process.live = 0;
-            process.moved = Some(new);
+            process.threads.retain(|thread| *thread != ix);
+            process.live = process.live.saturating_sub(lives);
+            if process.threads.is_empty() {
+                process.moved = Some(new);
+            }
         }
         if let Some(process) = self.processes.get_mut(new) {
             process.threads.push(ix);
-            process.live += 1;
+            process.live += lives;
         }
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.process = new;
@@ -1280,10 +1297,17 @@ impl Book {
         }
         task.woken = false;
         let state = match snapshot.state {
+            // An exec that is missing may have given it this name on its way.
+            _ if snapshot.on_cpu && self.gaps.lives_before(time).is_some() => State::Unknown,
             _ if snapshot.on_cpu => State::On(None),
             // Preempted or woken: nobody knows.
             0 => State::Runnable { preempted: false },
             state => State::Waiting(self.states.wait(state, false, false)),
+        };
+        // While events are being lost, nobody knows what came right after.
+        let state = match self.gaps.any().end_at(time) {
+            Some(end) if end > time => State::Unknown,
+            _ => state,
         };
         task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
         task.state = state;

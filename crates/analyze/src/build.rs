@@ -76,20 +76,20 @@ pub fn build(book: Book, analysis: &mut Analysis) {
             .copied()
             .collect();
         threads.sort_by_key(|t| book.tasks.get(t.0).map(|task| (task.start, task.tid, *t)));
-        thread_order.extend(threads);
+        thread_order.extend(threads.into_iter().map(|thread| (thread, *old)));
     }
     let mut thread_place = vec![None; book.tasks.len()];
-    for (new, old) in thread_order.iter().enumerate() {
+    for (new, (old, _)) in thread_order.iter().enumerate() {
         if let Some(slot) = thread_place.get_mut(old.0) {
             *slot = Some(ThreadIx(u32::try_from(new).unwrap_or(u32::MAX)));
         }
     }
 
-    for old in &thread_order {
+    for (old, process) in &thread_order {
         let Some(task) = book.tasks.get(old.0) else {
             continue;
         };
-        let Some(process) = process_ix(task.process) else {
+        let Some(process) = process_ix(*process) else {
             continue;
         };
         let alive = task.end.is_none_or(|at| at > end);

@@ -16,8 +16,9 @@ use crate::recording::Recording;
 use crate::scenario::{self, Weights};
 use crate::timeline;
 
-/// That many cases, or as many as `PROPTEST_CASES` says; a failing one is
-/// printed and not kept in a file: the shrunk case stands in the message.
+/// That many cases, the same ones each time; or, other ones each time, as many
+/// as `PROPTEST_CASES` says. A failing one is printed and not kept in a file: the
+/// shrunk case stands in the message.
 pub fn cases(count: u32) -> ProptestConfig {
     let asked = std::env::var("PROPTEST_CASES")
         .ok()
@@ -25,6 +26,10 @@ pub fn cases(count: u32) -> ProptestConfig {
     ProptestConfig {
         cases: asked.unwrap_or(count),
         failure_persistence: None,
+        rng_seed: match asked {
+            Some(_) => proptest::test_runner::RngSeed::Random,
+            None => proptest::test_runner::RngSeed::Fixed(0x7472),
+        },
         ..ProptestConfig::default()
     }
 }
