@@ -17,6 +17,7 @@ want() { # want PACKAGE COMMAND...: the package unless the command succeeds
 }
 want clang command -v clang
 want gcc command -v gcc
+want g++ command -v g++
 want libc6-dev test -e /usr/include/stdio.h
 want make command -v make
 want pkg-config command -v pkg-config
