@@ -31,8 +31,12 @@ bench: setup ## the benchmarks
 	$(CARGO) build --release
 	benches/overhead.sh
 
+FUZZ_SECONDS ?= 60
+fuzz: setup ## each fuzz target for FUZZ_SECONDS
+	scripts/fuzz.sh "$(FUZZ_SECONDS)"
+
 fixtures: setup ## record the fixtures again (as root)
 	$(CARGO) build --release
 	fixtures/record.sh
 
-.PHONY: help setup demo test check fmt bench fixtures
+.PHONY: help setup demo test check fmt bench fuzz fixtures

@@ -17,6 +17,7 @@ want() { # want PACKAGE COMMAND...: the package unless the command succeeds
 }
 want clang command -v clang
 want gcc command -v gcc
+want g++ command -v g++
 want libc6-dev test -e /usr/include/stdio.h
 want make command -v make
 want pkg-config command -v pkg-config
@@ -26,6 +27,7 @@ want strace command -v strace
 want procps command -v ps
 want libcap2-bin command -v setcap
 want python3 command -v python3
+want python3-zstandard python3 -c 'import zstandard'
 
 if [ ${#missing[@]} -eq 0 ]; then
 	exit 0

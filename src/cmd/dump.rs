@@ -26,6 +26,7 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatArg {
     Text,
+    #[value(alias = "json")]
     Ndjson,
 }
 

@@ -58,7 +58,7 @@ pub fn run(args: &Args) -> ExitCode {
             .collect();
         let document = json!({
             "schema": "tr.info/1",
-            "format_version": format!("{}.{}", tr_format::frame::MAJOR, tr_format::frame::MINOR),
+            "format_version": format!("{}.{}", tr_format::frame::MAJOR, trace.minor_version()),
             "tool_version": meta.tool_version,
             "host": meta.host,
             "kernel": meta.kernel,
@@ -97,7 +97,7 @@ pub fn run(args: &Args) -> ExitCode {
         format!(
             "{}.{}, written by tr {}",
             tr_format::frame::MAJOR,
-            tr_format::frame::MINOR,
+            trace.minor_version(),
             safe(&meta.tool_version)
         ),
     );

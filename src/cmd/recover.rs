@@ -1,13 +1,13 @@
 //! `tr recover`: an intact trace of all that can be read.
 
 use std::fs::File;
-use std::io::BufWriter;
-use std::path::PathBuf;
+use std::io::{BufWriter, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tr_format::event::{Ktime, LifeKind, Stream};
-use tr_format::meta::Summary;
-use tr_format::reader::Trace;
+use tr_format::event::Stream;
+use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::writer::Writer;
 use tr_format::Error;
@@ -20,7 +20,7 @@ pub struct Args {
     /// The damaged trace; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write; must not exist
+    /// Where to write; what is there is replaced once all is written
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
 }
@@ -32,18 +32,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
-    let out = match File::options()
-        .write(true)
-        .create_new(true)
-        .open(&args.output)
-    {
-        Ok(out) => out,
-        Err(error) => {
-            eprintln!("tr: cannot create {name}: {error}");
-            return ExitCode::from(open::UNREADABLE);
-        }
-    };
-    match recover(&trace, BufWriter::new(out)) {
+    match write(&trace, &args.output) {
         Ok((events, gaps)) => {
             eprintln!(
                 "tr: {name}: {} events recovered, {gaps} gap{} marked as lost",
@@ -53,53 +42,70 @@ pub fn run(args: &Args) -> ExitCode {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let _ = std::fs::remove_file(&args.output);
             eprintln!("tr: cannot write {name}: {error}");
             ExitCode::from(open::UNREADABLE)
         }
     }
 }
 
+/// Writes beside OUT first, so that OUT is there whole or not at all, and FILE
+/// can be OUT.
+fn write(trace: &Trace, output: &Path) -> Result<(u64, usize), Error> {
+    if std::fs::metadata(output).is_ok_and(|meta| !meta.is_file()) {
+        // A device or a pipe cannot be replaced.
+        let out = File::options().write(true).open(output)?;
+        return recover(trace, BufWriter::new(out)).map(|(_, counts)| counts);
+    }
+    let directory = match output.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let file = tempfile::Builder::new()
+        .permissions(std::fs::Permissions::from_mode(0o666))
+        .tempfile_in(directory)?;
+    let (file, counts) = recover(trace, BufWriter::new(file))?;
+    let file = file.into_inner().map_err(|error| error.into_error())?;
+    file.persist(output).map_err(|error| error.error)?;
+    Ok(counts)
+}
+
 /// Copies what can be read, frame by frame, and writes each gap as a loss.
-fn recover(trace: &Trace, out: impl std::io::Write) -> Result<(u64, usize), Error> {
+fn recover<W: Write>(trace: &Trace, out: W) -> Result<(W, (u64, usize)), Error> {
     let mut writer = Writer::new(out, trace.meta())?;
-    let mut block = SchedBlock::default();
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     let mut gaps = trace.gaps().to_vec();
-    let mut progress = None;
     for frame in trace.frames() {
-        let mut events = Vec::new();
-        let result = match frame.stream {
-            Stream::Cpu(_) => trace.read_sched(frame, &mut block),
-            _ => trace.read_life(frame, &mut events),
-        };
-        match (result, frame.stream) {
-            (Err(_), _) => gaps.push(trace.gap_of(frame)),
-            (Ok(()), Stream::Cpu(cpu)) => {
-                for event in block.iter() {
-                    writer.sched(cpu, event)?;
-                }
-            }
-            (Ok(()), stream) => {
-                for event in events {
-                    if event.kind == LifeKind::Progress {
-                        progress = progress.max(Some(event.time));
+        match frame.stream {
+            Stream::Cpu(cpu) => match trace.read_sched(frame, &mut block) {
+                Ok(()) => {
+                    for event in block.iter() {
+                        writer.sched(cpu, event)?;
                     }
-                    writer.life(stream, event)?;
                 }
-            }
+                Err(_) => gaps.push(trace.gap_of(frame)),
+            },
+            stream => match trace.read_life(frame, &mut events) {
+                Ok(()) => {
+                    for event in events.drain(..) {
+                        writer.life(stream, event)?;
+                    }
+                }
+                Err(_) => gaps.push(trace.gap_of(frame)),
+            },
         }
+        // Frames stay as they were: a reader can go through them in time.
+        writer.flush()?;
     }
     let count = gaps.len();
     for gap in gaps {
         writer.life(Stream::Recorder, gap)?;
     }
-    // As the analysis does: what has no end, ends where it was last complete.
-    let last = || trace.frames().iter().map(|frame| frame.max).max();
-    let end: Ktime = progress.or_else(last).unwrap_or(trace.meta().start);
-    let missing = Summary {
-        end,
-        ..Summary::default()
+    let (out, written) = match (trace.summary(), trace.end()) {
+        (Some(summary), _) => writer.finish(summary)?,
+        (None, End::Truncated { frame, offset, why }) => writer.finish_cut(*frame, *offset, why)?,
+        (None, End::Complete) => {
+            writer.finish_cut(0, trace.bytes(), "the recording has no summary")?
+        }
     };
-    let (_, written) = writer.finish(trace.summary().unwrap_or(&missing))?;
-    Ok((written.events(), count))
+    Ok((out, (written.events(), count)))
 }

@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tr_format::event::Stream;
-use tr_format::reader::{End, Trace};
+use tr_format::reader::{End, Trace, Unknown};
 use tr_format::sched::SchedBlock;
+use tr_format::Error;
 use tr_report::{escape, units};
 
 use crate::open;
@@ -25,16 +26,32 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = escape::text(args.file.as_os_str().as_encoded_bytes());
-    let problems = problems(&trace);
+    let problems = match problems(&trace) {
+        Ok(problems) => problems,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
     let mut out = String::new();
     for problem in &problems {
-        out.push_str(&format!("{name}: {problem}\n"));
+        out.push_str(&format!("{name}: {}\n", escape::text(problem.as_bytes())));
     }
     if problems.is_empty() {
         out.push_str(&format!(
             "{name}: intact, {} frames, {} bytes\n",
             trace.frames().len(),
             units::count(trace.bytes())
+        ));
+        if let (true, End::Truncated { frame, offset, why }) = (trace.recovered(), trace.end()) {
+            out.push_str(&format!(
+                "{name}: recovered from a recording that ended at frame {frame}, byte {offset}: {}\n",
+                escape::text(why.as_bytes())
+            ));
+        }
+    }
+    let unknown = trace.unknown();
+    if unknown != Unknown::default() {
+        out.push_str(&format!(
+            "{name}: of a later version, not read: {} frames, {} events, {} fields\n",
+            unknown.frames, unknown.events, unknown.fields
         ));
     }
     let printed = open::print(out.as_bytes());
@@ -46,18 +63,19 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 /// Everything that is wrong, in the file's order: what, and at which byte.
-fn problems(trace: &Trace) -> Vec<String> {
+///
+/// # Errors
+/// When the file cannot be looked through.
+fn problems(trace: &Trace) -> Result<Vec<String>, Error> {
+    let (damages, end) = trace.examine()?;
     let mut problems: Vec<(u64, String)> = Vec::new();
-    for damage in trace.damage() {
-        let at = damage.offset;
-        problems.push((
-            at,
-            format!("frame {} at byte {at}: {}", damage.frame, damage.what),
-        ));
+    // What was found on opening is found again, but for what is inside the
+    // summary.
+    for damage in damages.iter().chain(trace.damage()) {
+        problems.push((damage.offset, damage.to_string()));
     }
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     for frame in trace.frames() {
-        events.clear();
         let result = match frame.stream {
             Stream::Cpu(_) => trace.read_sched(frame, &mut block),
             _ => trace.read_life(frame, &mut events),
@@ -66,12 +84,11 @@ fn problems(trace: &Trace) -> Vec<String> {
             problems.push((frame.offset, error.to_string()));
         }
     }
-    if let End::Truncated { frame, offset, why } = trace.end() {
-        problems.push((
-            *offset,
-            format!("ends at frame {frame}, byte {offset}: {why}"),
-        ));
+    if let End::Truncated { frame, offset, why } = end {
+        let what = format!("ends at frame {frame}, byte {offset}: {why}");
+        problems.push((offset, what));
     }
     problems.sort();
-    problems.into_iter().map(|(_, what)| what).collect()
+    problems.dedup();
+    Ok(problems.into_iter().map(|(_, what)| what).collect())
 }

@@ -1,32 +1,115 @@
-//! What can be wrong with a trace.
+//! What can be wrong with a trace, and where.
 
-/// Why a trace, or a part of it, cannot be read or written.
+/// Why a trace, or one frame of it, could not be written or read.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
-    /// Reading or writing failed.
+    /// Reading or writing failed in the system.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The first bytes are not those of a trace.
-    #[error("this is not a trace (it does not start with the bytes of one)")]
-    NotATrace,
-    /// Written by a later program, in a way that this one cannot know.
-    #[error("the trace has format version {major}; this program reads version {known}: use a newer tr", known = crate::frame::MAJOR)]
+    /// The file does not begin like a trace.
+    #[error("not a trace: it begins with {found:02x?}, expected {expected:02x?}")]
+    NotATrace {
+        /// The first bytes, up to eight.
+        found: Vec<u8>,
+        /// What every trace begins with.
+        expected: [u8; 8],
+    },
+    /// A trace of another major version.
+    #[error("this is a trace of format version {found}; this tr reads version {supported}")]
     Version {
         /// The file's major version.
-        major: u16,
+        found: u16,
+        /// The version that this crate reads.
+        supported: u16,
     },
-    /// A frame is damaged.
-    #[error("frame {frame} at byte {offset}: {what}")]
+    /// One frame is damaged, or claims what no frame may.
+    #[error("frame {frame} at byte {offset}: {fault}")]
     Frame {
-        /// Its number in the file, from 0.
+        /// The frame's number, counted from 0 at the metadata.
         frame: u64,
-        /// Where it begins.
+        /// Where the frame begins, in bytes from the start of the file.
         offset: u64,
-        /// What is wrong: expected and found.
-        what: String,
+        /// What is wrong with it.
+        fault: Fault,
     },
 }
 
-/// A value inside a block is not what it must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Corrupt(pub &'static str);
+/// What is wrong with a frame.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The bytes that begin every frame are not there.
+    #[error("no frame begins here")]
+    Sync,
+    /// A checksum does not fit.
+    #[error("{part}: checksum {found:#010x}, expected {expected:#010x}")]
+    Checksum {
+        /// What was summed up.
+        part: &'static str,
+        /// The sum of the bytes that are there.
+        found: u32,
+        /// The sum that was stored.
+        expected: u32,
+    },
+    /// The file ends first.
+    #[error("{needed} bytes are needed, {left} are left")]
+    Short {
+        /// Bytes needed.
+        needed: u64,
+        /// Bytes that are there.
+        left: u64,
+    },
+    /// A length or count is larger than the format allows.
+    #[error("{what} is {found}, the limit is {limit}")]
+    Limit {
+        /// Of what.
+        what: &'static str,
+        /// The value found.
+        found: u64,
+        /// The largest value allowed.
+        limit: u64,
+    },
+    /// The content contradicts itself although its checksum fits.
+    #[error("{0}")]
+    Content(&'static str),
+    /// The compressed data cannot be unpacked.
+    #[error("cannot be decompressed: {0}")]
+    Decompress(String),
+    /// The frame at this place is not the one that the index names.
+    #[error("is not the frame that the index has here")]
+    Index,
+    /// Frames are missing before this one.
+    #[error("{0} frames are missing before it")]
+    Missing(u64),
+    /// It is of another trace, or stands here twice.
+    #[error("frame number {found} comes after number {after}")]
+    Order {
+        /// The number found.
+        found: u64,
+        /// The number before.
+        after: u64,
+    },
+    /// The system could not read it.
+    #[error("cannot be read: {0}")]
+    Read(String),
+}
+
+impl Fault {
+    /// With the place at which it was found.
+    pub(crate) fn at(self, frame: u64, offset: u64) -> Error {
+        Error::Frame {
+            frame,
+            offset,
+            fault: self,
+        }
+    }
+}
+
+/// Refuses a value above a limit.
+pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<(), Fault> {
+    match found <= limit {
+        true => Ok(()),
+        false => Err(Fault::Limit { what, found, limit }),
+    }
+}

@@ -1,228 +1,368 @@
-//! The frame: the unit that is found, checked and lost as a whole.
+//! The frame header: what stands in front of every payload.
 
+use crate::error::within;
 use crate::event::{CpuId, Ktime, Stream};
+use crate::limits;
+use crate::varint::{put, Cursor};
+use crate::Fault;
 
-/// The first bytes of a file. Like PNG's, they show a transfer that changed
-/// line ends or cut the high bit.
+/// The first bytes of every trace.
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
-/// Readers refuse another major version.
+/// The major version of the format. A reader refuses others.
 pub const MAJOR: u16 = 1;
-/// A later minor version adds frame types and fields that can be skipped.
+/// The minor version that this crate writes. Of a higher one a reader skips
+/// what it does not know.
 pub const MINOR: u16 = 0;
-/// Bytes of the file's header: magic, major, minor, CRC-32 of these.
-pub const FILE_HEADER: usize = 16;
-/// The first bytes of a frame; what a reader looks for behind damage.
-pub const SYNC: [u8; 4] = *b"\xf5tr\xa7";
-/// Bytes of a frame's header.
-pub const FRAME_HEADER: usize = 52;
-/// Bytes of the trailer: position of the index frame, CRC-32 of it, magic.
-pub const TRAILER: usize = 20;
-/// The last bytes of a complete file.
-pub const END_MAGIC: [u8; 8] = *b"\xa7rt\xf5end\n";
+/// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
+pub const FILE_HEADER: u64 = 16;
+/// The bytes that begin every frame; a reader that has lost its way looks for
+/// them.
+pub const SYNC: [u8; 4] = [0xf7, 0x74, 0x72, 0xb1];
+/// The last four bytes of a complete trace.
+pub const TRAILER_MAGIC: [u8; 4] = *b"ecrt";
+/// Bytes of the trailer: offset of the index (8), CRC-32 of it (4), magic (4).
+pub const TRAILER: u64 = 16;
 
-/// Most bytes of a frame's payload.
-pub const MOST_PAYLOAD: u32 = 32 << 20;
-/// Most bytes that the compressed part of a payload may expand to.
-pub const MOST_RAW: u32 = 64 << 20;
-/// Most events of a frame.
-pub const MOST_EVENTS: u32 = 1 << 20;
-
-/// What a frame holds. Other numbers are skipped and counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FrameType {
-    /// The metadata; the first frame.
-    Meta = 1,
+/// Types of frames. Never renumbered.
+pub mod kind {
+    /// The metadata. Written first, and once more before the index.
+    pub const METADATA: u8 = 1;
     /// Scheduling events of one CPU.
-    Sched = 2,
-    /// Lifecycle or recorder events.
-    Life = 3,
-    /// How the recording ended.
-    Summary = 4,
-    /// Where the frames are.
-    Index = 5,
+    pub const SCHED: u8 = 2;
+    /// Lifecycle events (stream 0) or the recorder's own (stream 1).
+    pub const LIFE: u8 = 3;
+    /// The summary.
+    pub const SUMMARY: u8 = 4;
+    /// A part of the index.
+    pub const INDEX: u8 = 5;
+    /// Says, in a trace made by `tr recover`, where and why the trace that it
+    /// was made from ended.
+    pub const CUT: u8 = 6;
 }
 
-/// A frame's header, without sync mark and checksum.
+/// A frame's header. Every frame stands alone: nothing in a payload refers to
+/// another frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
-    /// See [`FrameType`].
+    /// The type, one of [`kind`].
     pub kind: u8,
-    /// See [`stream_number`].
+    /// The frame's number in the file, from 0.
+    pub number: u64,
+    /// Which stream of its type: the CPU's number, or 0 lifecycle, 1 recorder.
     pub stream: u16,
-    /// Number of the frame in its stream, from 0.
-    pub seq: u32,
+    /// The frame's number among those of its type and stream, from 0.
+    pub seq: u64,
     /// Bytes of the payload.
-    pub payload: u32,
-    /// Of these, bytes of the compressed part, which comes first.
-    pub packed: u32,
-    /// Bytes of the compressed part when expanded.
-    pub raw: u32,
-    /// Events.
-    pub events: u32,
-    /// The smallest time in the frame.
-    pub min: Ktime,
-    /// The largest time in the frame.
-    pub max: Ktime,
+    pub payload: u64,
+    /// Events in it.
+    pub events: u64,
+    /// The smallest time of an event in ns; 0 without events.
+    pub min: u64,
+    /// The largest time of an event in ns; 0 without events.
+    pub max: u64,
     /// CRC-32 of the payload.
     pub crc: u32,
 }
 
-/// The number that stands for a stream in a file.
+impl Header {
+    /// Appends the header of a frame of trace `id`.
+    pub fn encode(&self, id: u32, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.extend_from_slice(&SYNC);
+        out.push(0);
+        let body = out.len();
+        out.push(self.kind);
+        put(out, self.number);
+        put(out, u64::from(self.stream));
+        put(out, self.seq);
+        put(out, self.payload);
+        put(out, self.events);
+        put(out, self.min);
+        put(out, self.max.wrapping_sub(self.min));
+        out.extend_from_slice(&self.crc.to_le_bytes());
+        let len = out.len() - body + 4;
+        if let Some(place) = out.get_mut(body - 1) {
+            *place = len as u8;
+        }
+        let sum = salted(self.salt(id), out.get(start..).unwrap_or_default());
+        out.extend_from_slice(&sum.to_le_bytes());
+    }
+
+    /// Reads the header at the start of `bytes`, for a trace `id`. Gives also
+    /// its length in bytes.
+    ///
+    /// # Errors
+    /// When there is no intact header, or one that exceeds a limit.
+    pub fn decode(bytes: &[u8], id: u32) -> Result<(Header, usize), Fault> {
+        let mut cursor = Cursor::new(bytes);
+        let short = |needed: usize| Fault::Short {
+            needed: needed as u64,
+            left: bytes.len() as u64,
+        };
+        let sync = cursor.take(4).map_err(|_| match SYNC.starts_with(bytes) {
+            true => short(5),
+            false => Fault::Sync,
+        })?;
+        if sync != SYNC {
+            return Err(Fault::Sync);
+        }
+        let len = usize::from(cursor.byte().map_err(|_| short(5))?);
+        let whole = 5 + len;
+        let content = cursor.take(len as u64).map_err(|_| short(whole))?;
+        let (fields, stored) = content
+            .split_last_chunk::<4>()
+            .ok_or(Fault::Content("the header is too short"))?;
+        let expected = u32::from_le_bytes(*stored);
+        let kind = *fields
+            .first()
+            .ok_or(Fault::Content("the header is too short"))?;
+        let mut header = Header {
+            kind,
+            ..Header::default()
+        };
+        let summed = bytes.get(..whole - 4).unwrap_or_default();
+        let found = salted(header.salt(id), summed);
+        if found != expected {
+            return Err(Fault::Checksum {
+                part: "header",
+                found,
+                expected,
+            });
+        }
+        let mut fields = Cursor::new(fields);
+        fields.byte()?;
+        header.number = fields.int()?;
+        header.stream = fields.int16()?;
+        header.seq = fields.int()?;
+        header.payload = fields.int()?;
+        header.events = fields.int()?;
+        header.min = fields.int()?;
+        header.max = header
+            .min
+            .checked_add(fields.int()?)
+            .ok_or(Fault::Content("the largest time does not fit in 64 bits"))?;
+        header.crc = fields.word()?;
+        within("the frame's number", header.number, limits::FRAMES)?;
+        within("the frame's sequence", header.seq, limits::FRAMES)?;
+        within("the payload's length", header.payload, limits::PAYLOAD)?;
+        match kind {
+            kind::SCHED => within("the number of events", header.events, limits::SCHED_EVENTS)?,
+            kind::LIFE => within("the number of events", header.events, limits::LIFE_EVENTS)?,
+            _ => {}
+        }
+        Ok((header, whole))
+    }
+
+    /// The stream of an event frame; `None` for other frames.
+    pub fn stream(&self) -> Option<Stream> {
+        match (self.kind, self.stream) {
+            (kind::SCHED, cpu) => Some(Stream::Cpu(CpuId(cpu))),
+            (kind::LIFE, 0) => Some(Stream::Lifecycle),
+            (kind::LIFE, 1) => Some(Stream::Recorder),
+            _ => None,
+        }
+    }
+
+    /// Refuses a payload that is not the one this header was written for.
+    ///
+    /// # Errors
+    /// [`Fault::Checksum`].
+    pub fn check(&self, payload: &[u8]) -> Result<(), Fault> {
+        let found = crc32fast::hash(payload);
+        match found == self.crc {
+            true => Ok(()),
+            false => Err(Fault::Checksum {
+                part: "payload",
+                found,
+                expected: self.crc,
+            }),
+        }
+    }
+
+    /// The metadata is what the id comes from, so its header cannot have it.
+    fn salt(&self, id: u32) -> u32 {
+        match self.kind {
+            kind::METADATA => 0,
+            _ => id,
+        }
+    }
+}
+
+/// The type and stream number under which a stream's frames are stored.
+pub(crate) fn address(stream: Stream) -> (u8, u16) {
+    match stream {
+        Stream::Cpu(CpuId(cpu)) => (kind::SCHED, cpu),
+        Stream::Lifecycle => (kind::LIFE, 0),
+        Stream::Recorder => (kind::LIFE, 1),
+    }
+}
+
+/// One number for any stream, as tools print it: a CPU's own, 0xfffe for
+/// lifecycle, 0xffff for the recorder's.
 pub fn stream_number(stream: Stream) -> u16 {
     match stream {
-        Stream::Cpu(cpu) => cpu.0.min(0xffef),
+        Stream::Cpu(CpuId(cpu)) => cpu,
         Stream::Lifecycle => 0xfffe,
         Stream::Recorder => 0xffff,
     }
 }
 
-/// The stream of a number; `None` for numbers that are not given out.
-pub fn stream_of(number: u16) -> Option<Stream> {
-    match number {
-        0xffff => Some(Stream::Recorder),
-        0xfffe => Some(Stream::Lifecycle),
-        0xfff0..=0xfffd => None,
-        cpu => Some(Stream::Cpu(CpuId(cpu))),
-    }
+/// CRC-32 of the id (little-endian) and then the bytes, so that a frame left
+/// over from another trace is not taken for one of this.
+fn salted(id: u32, bytes: &[u8]) -> u32 {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(&id.to_le_bytes());
+    hasher.update(bytes);
+    hasher.finalize()
 }
 
-impl Header {
-    /// The header as it stands in the file.
-    pub fn encode(&self) -> [u8; FRAME_HEADER] {
-        let mut out = Vec::with_capacity(FRAME_HEADER);
-        out.extend(SYNC);
-        out.extend([self.kind, 0]);
-        out.extend(self.stream.to_le_bytes());
-        for field in [self.seq, self.payload, self.packed, self.raw, self.events] {
-            out.extend(field.to_le_bytes());
+/// The file header.
+pub(crate) fn file_header() -> [u8; FILE_HEADER as usize] {
+    let mut out = [0; FILE_HEADER as usize];
+    let sum = {
+        let parts = [&MAGIC[..], &MAJOR.to_le_bytes(), &MINOR.to_le_bytes()];
+        for (to, from) in out.iter_mut().zip(parts.into_iter().flatten()) {
+            *to = *from;
         }
-        out.extend(self.min.0.to_le_bytes());
-        out.extend(self.max.0.to_le_bytes());
-        out.extend(self.crc.to_le_bytes());
-        let crc = crc32fast::hash(&out);
-        out.extend(crc.to_le_bytes());
-        let mut header = [0; FRAME_HEADER];
-        for (to, from) in header.iter_mut().zip(out) {
-            *to = from;
-        }
-        header
+        crc32fast::hash(out.get(..12).unwrap_or_default())
+    };
+    for (to, from) in out.iter_mut().skip(12).zip(sum.to_le_bytes()) {
+        *to = from;
     }
-
-    /// Reads and checks a header.
-    ///
-    /// # Errors
-    /// What is wrong, in words.
-    pub fn decode(bytes: &[u8; FRAME_HEADER]) -> Result<Header, String> {
-        let (body, crc) = bytes.split_at(FRAME_HEADER - 4);
-        if !body.starts_with(&SYNC) {
-            return Err("no frame begins here".into());
-        }
-        let found = crc32fast::hash(body);
-        let expected = u32(crc, 0);
-        if found != expected {
-            return Err(format!(
-                "header checksum {found:#010x}, expected {expected:#010x}"
-            ));
-        }
-        let header = Header {
-            kind: body.get(4).copied().unwrap_or(0),
-            stream: u16::try_from(u32(body, 4) >> 16).unwrap_or(0),
-            seq: u32(body, 8),
-            payload: u32(body, 12),
-            packed: u32(body, 16),
-            raw: u32(body, 20),
-            events: u32(body, 24),
-            min: Ktime(u64(body, 28)),
-            max: Ktime(u64(body, 36)),
-            crc: u32(body, 44),
-        };
-        let limits = [
-            ("payload bytes", header.payload, MOST_PAYLOAD),
-            ("compressed bytes", header.packed, header.payload),
-            ("expanded bytes", header.raw, MOST_RAW),
-            ("events", header.events, MOST_EVENTS),
-        ];
-        for (what, found, most) in limits {
-            if found > most {
-                return Err(format!("{found} {what}, more than the {most} allowed"));
-            }
-        }
-        if header.max < header.min {
-            return Err("its last time is before its first".into());
-        }
-        Ok(header)
-    }
+    out
 }
 
-/// Little-endian integers; the callers' slices are long enough, what is beyond
-/// reads as 0.
-pub(crate) fn u32(bytes: &[u8], at: usize) -> u32 {
-    bytes
-        .get(at..)
-        .and_then(|b| b.first_chunk())
-        .map_or(0, |b| u32::from_le_bytes(*b))
+/// The trailer for an index that begins at `offset`.
+pub(crate) fn trailer(offset: u64, id: u32) -> Vec<u8> {
+    let mut out = offset.to_le_bytes().to_vec();
+    out.extend_from_slice(&salted(id, &offset.to_le_bytes()).to_le_bytes());
+    out.extend_from_slice(&TRAILER_MAGIC);
+    out
 }
 
-/// As `u32` above.
-pub(crate) fn u64(bytes: &[u8], at: usize) -> u64 {
-    bytes
-        .get(at..)
-        .and_then(|b| b.first_chunk())
-        .map_or(0, |b| u64::from_le_bytes(*b))
+/// The index's offset, when `bytes` are an intact trailer.
+pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
+    let mut cursor = Cursor::new(bytes);
+    let offset = cursor.take(8).ok()?;
+    let sum = cursor.word().ok()?;
+    if cursor.rest() != TRAILER_MAGIC || sum != salted(id, offset) {
+        return None;
+    }
+    Some(u64::from_le_bytes(offset.try_into().ok()?))
+}
+
+/// One event frame of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameInfo {
+    /// The frame's number in the file, from 0.
+    pub number: u64,
+    /// Whose events it holds.
+    pub stream: Stream,
+    /// Its number in its stream, from 0.
+    pub seq: u64,
+    /// Where it begins, in bytes from the start of the file.
+    pub offset: u64,
+    /// Its bytes, header included.
+    pub bytes: u64,
+    /// Its events.
+    pub events: u64,
+    /// The smallest time of an event.
+    pub min: Ktime,
+    /// The largest time of an event.
+    pub max: Ktime,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_header_comes_back_and_any_flipped_bit_is_noticed() {
-        let header = Header {
-            kind: 2,
-            stream: 7,
-            seq: 9,
-            payload: 1000,
-            packed: 900,
-            raw: 5000,
-            events: 64,
-            min: Ktime(1 << 40),
-            max: Ktime((1 << 40) + 5),
+    fn header() -> Header {
+        Header {
+            kind: kind::SCHED,
+            number: 300,
+            stream: 5,
+            seq: 70,
+            payload: 1234,
+            events: 500,
+            min: 1 << 45,
+            max: (1 << 45) + 700_000_000,
             crc: 0xdead_beef,
-        };
-        let good = header.encode();
-        assert_eq!(Header::decode(&good), Ok(header));
-        for bit in 0..FRAME_HEADER * 8 {
-            let mut bad = good;
-            bad[bit / 8] ^= 1 << (bit % 8);
-            assert!(Header::decode(&bad).is_err(), "bit {bit}");
         }
     }
 
     #[test]
-    fn absurd_sizes_are_refused() {
-        for absurd in [
+    fn a_header_comes_back() {
+        let mut out = Vec::new();
+        header().encode(7, &mut out);
+        let len = out.len();
+        out.extend_from_slice(b"payload");
+        assert_eq!(Header::decode(&out, 7), Ok((header(), len)));
+    }
+
+    #[test]
+    fn every_flipped_bit_is_found() {
+        let mut out = Vec::new();
+        header().encode(7, &mut out);
+        out.extend_from_slice(&[0; 300]);
+        for bit in 0..(out.len() - 300) * 8 {
+            let mut bad = out.clone();
+            bad[bit / 8] ^= 1 << (bit % 8);
+            assert!(Header::decode(&bad, 7).is_err(), "bit {bit}");
+        }
+    }
+
+    #[test]
+    fn another_traces_header_is_refused() {
+        let mut out = Vec::new();
+        header().encode(7, &mut out);
+        assert!(matches!(
+            Header::decode(&out, 8),
+            Err(Fault::Checksum { .. })
+        ));
+    }
+
+    #[test]
+    fn the_smallest_header_is_as_short_as_the_limit_says() {
+        let mut out = Vec::new();
+        Header::default().encode(0, &mut out);
+        assert_eq!(out.len() as u64, limits::LEAST_FRAME);
+    }
+
+    #[test]
+    fn a_cut_header_is_short() {
+        let mut out = Vec::new();
+        header().encode(7, &mut out);
+        for len in 0..out.len() {
+            assert!(
+                matches!(Header::decode(&out[..len], 7), Err(Fault::Short { .. })),
+                "{len}"
+            );
+        }
+    }
+
+    #[test]
+    fn more_fields_of_a_later_version_are_skipped() {
+        let mut out = Vec::new();
+        header().encode(7, &mut out);
+        out.truncate(out.len() - 4);
+        out.extend_from_slice(b"new");
+        out[4] += 3;
+        let sum = salted(7, &out);
+        out.extend_from_slice(&sum.to_le_bytes());
+        assert_eq!(Header::decode(&out, 7), Ok((header(), out.len())));
+    }
+
+    #[test]
+    fn claims_beyond_the_limits_are_refused() {
+        for (events, payload) in [(1 << 60, 5), (5, 1 << 60)] {
+            let mut out = Vec::new();
             Header {
-                events: MOST_EVENTS + 1,
-                ..Header::default()
-            },
-            Header {
-                payload: MOST_PAYLOAD + 1,
-                ..Header::default()
-            },
-            Header {
-                raw: MOST_RAW + 1,
-                ..Header::default()
-            },
-            Header {
-                packed: 1,
-                ..Header::default()
-            },
-            Header {
-                min: Ktime(1),
-                ..Header::default()
-            },
-        ] {
-            assert!(Header::decode(&absurd.encode()).is_err());
+                events,
+                payload,
+                ..header()
+            }
+            .encode(7, &mut out);
+            assert!(matches!(Header::decode(&out, 7), Err(Fault::Limit { .. })));
         }
     }
 }

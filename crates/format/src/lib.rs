@@ -4,16 +4,23 @@
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]
 
-mod error;
+mod block;
+pub mod error;
 pub mod event;
 pub mod frame;
-mod life;
+mod index;
+pub mod limits;
 pub mod meta;
-mod metadata;
 pub mod reader;
+mod scan;
 pub mod sched;
+mod section;
 pub mod source;
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod spec;
 mod varint;
 pub mod writer;
+mod zip;
 
-pub use error::Error;
+pub use error::{Error, Fault};

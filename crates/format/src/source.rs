@@ -1,98 +1,150 @@
 //! Where a trace's bytes come from.
 
+use std::borrow::Cow;
 use std::fs::File;
-use std::io::Read;
+use std::io::{Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::Error;
-
-/// Most bytes that are read from a pipe: what is not a file has to fit into
-/// memory.
-const MOST_PIPED: u64 = 16 << 30;
+use crate::{limits, Error};
 
 /// The bytes of a trace.
 ///
-/// A file is read by position, not mapped: a file that shrinks while it is
-/// read then gives an error, where a mapping would kill the process (SIGBUS).
-pub struct Source(Inner);
+/// The length is looked up once. A file that shrinks afterwards gives errors
+/// where bytes are missing; see [`Source::bytes`] for mappings.
+pub struct Source {
+    kind: Kind,
+    len: u64,
+}
 
-enum Inner {
-    File { file: File, len: u64 },
+enum Kind {
+    File(File),
     Bytes(Box<dyn AsRef<[u8]> + Send + Sync>),
 }
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Source({} bytes)", self.len())
+        write!(f, "Source({} bytes)", self.len)
     }
 }
 
 impl Source {
-    /// A regular file.
+    /// A regular file, read piece by piece where needed (`pread`). It may
+    /// shrink or change meanwhile: what is missing then is an error.
     ///
     /// # Errors
-    /// When its length cannot be found out.
+    /// When the file's length cannot be had, or it is not a regular file (use
+    /// [`Source::read`]).
     pub fn file(file: File) -> Result<Source, Error> {
-        let len = file.metadata()?.len();
-        Ok(Source(Inner::File { file, len }))
+        let meta = file.metadata()?;
+        if !meta.is_file() {
+            let kind = std::io::ErrorKind::InvalidInput;
+            return Err(std::io::Error::new(kind, "not a regular file").into());
+        }
+        Ok(Source {
+            kind: Kind::File(file),
+            len: meta.len(),
+        })
     }
 
-    /// Bytes in memory.
+    /// Bytes in memory. When they are a mapping of a file, then the file must
+    /// not shrink meanwhile: the system kills a process that touches pages of a
+    /// mapping that are gone. Use [`Source::file`] where that can happen.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
-        Source(Inner::Bytes(Box::new(bytes)))
+        let len = bytes.as_ref().len() as u64;
+        Source {
+            kind: Kind::Bytes(Box::new(bytes)),
+            len,
+        }
     }
 
-    /// Everything that a pipe gives, kept in memory; at most 16 GiB.
+    /// Everything that comes from a pipe. Up to [`limits::PIPE_MEMORY`] bytes
+    /// are kept in memory, more in an unnamed temporary file.
     ///
     /// # Errors
-    /// When reading fails.
-    pub fn read(from: impl Read) -> Result<Source, Error> {
+    /// When reading fails, or there is no room for the temporary file.
+    pub fn read(mut from: impl Read) -> Result<Source, Error> {
         let mut bytes = Vec::new();
-        from.take(MOST_PIPED).read_to_end(&mut bytes)?;
-        Ok(Source::bytes(bytes))
-    }
-
-    /// How many bytes there are (were, when it was opened).
-    pub fn len(&self) -> u64 {
-        match &self.0 {
-            Inner::File { len, .. } => *len,
-            Inner::Bytes(bytes) => (**bytes).as_ref().len() as u64,
+        from.by_ref()
+            .take(limits::PIPE_MEMORY as u64)
+            .read_to_end(&mut bytes)?;
+        if bytes.len() < limits::PIPE_MEMORY {
+            return Ok(Source::bytes(bytes));
         }
+        let mut file = tempfile::tempfile()?;
+        file.write_all(&bytes)?;
+        drop(bytes);
+        std::io::copy(&mut from, &mut file)?;
+        file.rewind()?;
+        Source::file(file)
     }
 
-    /// There are none.
+    /// How many bytes there are.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.len == 0
     }
 
-    /// Fills `into` with the bytes from `offset` on; returns how many there
-    /// were.
+    /// `len` bytes at `offset`, or as many as there are before the end.
     ///
     /// # Errors
-    /// When reading fails.
-    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<usize, Error> {
-        match &self.0 {
-            Inner::File { file, .. } => {
-                let mut done = 0;
-                while let Some(rest) = into.get_mut(done..).filter(|rest| !rest.is_empty()) {
-                    match file.read_at(rest, offset.saturating_add(done as u64)) {
-                        Ok(0) => break,
-                        Ok(n) => done += n,
-                        Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                        Err(e) => return Err(e.into()),
-                    }
-                }
-                Ok(done)
+    /// When reading fails, or the file has become shorter.
+    pub(crate) fn at(&self, offset: u64, len: u64) -> std::io::Result<Cow<'_, [u8]>> {
+        let len = len.min(self.len.saturating_sub(offset));
+        match &self.kind {
+            Kind::Bytes(bytes) => {
+                let rest = usize::try_from(offset)
+                    .ok()
+                    .and_then(|offset| (**bytes).as_ref().get(offset..))
+                    .unwrap_or_default();
+                let part = usize::try_from(len).ok().and_then(|len| rest.get(..len));
+                part.map(Cow::Borrowed).ok_or_else(shrunk)
             }
-            Inner::Bytes(bytes) => {
-                let start = usize::try_from(offset).unwrap_or(usize::MAX);
-                let from = (**bytes).as_ref().get(start..).unwrap_or_default();
-                let len = from.len().min(into.len());
-                for (to, from) in into.iter_mut().zip(from) {
-                    *to = *from;
+            Kind::File(file) => {
+                let mut buffer = vec![0; usize::try_from(len).map_err(|_| shrunk())?];
+                match file.read_exact_at(&mut buffer, offset) {
+                    Ok(()) => Ok(Cow::Owned(buffer)),
+                    Err(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => Err(shrunk()),
+                    Err(e) => Err(e),
                 }
-                Ok(len)
             }
         }
+    }
+}
+
+fn shrunk() -> std::io::Error {
+    std::io::Error::new(
+        std::io::ErrorKind::UnexpectedEof,
+        "the file has become shorter while it was being read",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_shrinks_gives_an_error() {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&[7; 100]).unwrap();
+        let source = Source::file(file.try_clone().unwrap()).unwrap();
+        assert_eq!(&*source.at(90, 20).unwrap(), &[7; 10]);
+        file.set_len(50).unwrap();
+        assert_eq!(&*source.at(0, 50).unwrap(), &[7; 50]);
+        assert!(source.at(45, 10).is_err());
+    }
+
+    #[test]
+    fn a_long_pipe_goes_to_a_file() {
+        let len = limits::PIPE_MEMORY as u64 + 5;
+        let source = Source::read(std::io::repeat(3).take(len)).unwrap();
+        assert!(matches!(source.kind, Kind::File(_)));
+        assert_eq!(source.len(), len);
+        assert_eq!(&*source.at(len - 2, 9).unwrap(), &[3, 3]);
+        let short = Source::read(&b"abc"[..]).unwrap();
+        assert_eq!(&*short.at(1, 9).unwrap(), b"bc");
     }
 }

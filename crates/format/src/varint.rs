@@ -1,110 +1,130 @@
-//! Integers of variable length: LEB128, seven bits a byte, low bits first;
-//! signed ones zigzag.
+//! Integers of variable length: seven bits a byte, the lowest first, the high
+//! bit set on all bytes but the last (LEB128). Signed ones are folded to
+//! unsigned (zigzag): 0, -1, 1, -2, … become 0, 1, 2, 3, …
 
-use crate::error::Corrupt;
+use crate::Fault;
 
-pub(crate) fn put(out: &mut Vec<u8>, mut value: u64) {
+/// Appends `value`.
+pub fn put(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out.push((value as u8) | 0x80);
         value >>= 7;
     }
     out.push(value as u8);
 }
 
-pub(crate) fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)).cast_unsigned()
+/// Folds a sign into the lowest bit.
+pub fn fold(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)) as u64
 }
 
-pub(crate) fn unzigzag(value: u64) -> i64 {
-    (value >> 1).cast_signed() ^ -(value & 1).cast_signed()
+/// The inverse of [`fold`].
+pub fn unfold(value: u64) -> i64 {
+    ((value >> 1) as i64) ^ -((value & 1) as i64)
 }
 
-/// Bytes that are read from the front.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Input<'a>(pub &'a [u8]);
+/// Reads values from the front of some bytes.
+#[derive(Clone, Debug)]
+pub struct Cursor<'a> {
+    rest: &'a [u8],
+}
 
-impl<'a> Input<'a> {
-    pub fn u8(&mut self) -> Result<u8, Corrupt> {
-        let (first, rest) = self.0.split_first().ok_or(Corrupt("a value is cut off"))?;
-        self.0 = rest;
+impl<'a> Cursor<'a> {
+    /// At the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor { rest: bytes }
+    }
+
+    /// What has not been read.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// How much has not been read.
+    pub fn left(&self) -> usize {
+        self.rest.len()
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> Result<u8, Fault> {
+        let (first, rest) = self.rest.split_first().ok_or(ENDS)?;
+        self.rest = rest;
         Ok(*first)
     }
 
-    pub fn bytes(&mut self, len: usize) -> Result<&'a [u8], Corrupt> {
-        let (bytes, rest) = self
-            .0
-            .split_at_checked(len)
-            .ok_or(Corrupt("a length goes beyond the block"))?;
-        self.0 = rest;
-        Ok(bytes)
-    }
-
-    pub fn u64(&mut self) -> Result<u64, Corrupt> {
+    /// The next varint. One that is longer than it need be, or does not fit in
+    /// 64 bits, is refused: every value has one form.
+    pub fn int(&mut self) -> Result<u64, Fault> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
-            let byte = self.u8()?;
-            if shift == 63 && byte > 1 {
-                break;
+            let byte = self.byte()?;
+            let bits = u64::from(byte & 0x7f);
+            if shift == 63 && bits > 1 {
+                return Err(Fault::Content("an integer does not fit in 64 bits"));
             }
-            value |= u64::from(byte & 0x7f) << shift;
-            if byte < 0x80 {
-                return Ok(value);
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return match shift > 0 && byte == 0 {
+                    true => Err(Fault::Content("an integer is longer than it need be")),
+                    false => Ok(value),
+                };
             }
         }
-        Err(Corrupt("an integer is longer than 64 bits"))
+        Err(Fault::Content("an integer does not fit in 64 bits"))
     }
 
-    pub fn u32(&mut self) -> Result<u32, Corrupt> {
-        u32::try_from(self.u64()?).map_err(|_| Corrupt("an integer is larger than its field"))
+    /// The next varint, as 32 bits.
+    pub fn int32(&mut self) -> Result<u32, Fault> {
+        u32::try_from(self.int()?).map_err(|_| Fault::Content("an integer does not fit in 32 bits"))
     }
 
-    pub fn u16(&mut self) -> Result<u16, Corrupt> {
-        u16::try_from(self.u64()?).map_err(|_| Corrupt("an integer is larger than its field"))
+    /// The next varint, as 16 bits.
+    pub fn int16(&mut self) -> Result<u16, Fault> {
+        u16::try_from(self.int()?).map_err(|_| Fault::Content("an integer does not fit in 16 bits"))
     }
 
-    /// A length, then that many bytes.
-    pub fn counted(&mut self) -> Result<&'a [u8], Corrupt> {
-        let len =
-            usize::try_from(self.u64()?).map_err(|_| Corrupt("a length goes beyond the block"))?;
-        self.bytes(len)
+    /// The next `len` bytes.
+    pub fn take(&mut self, len: u64) -> Result<&'a [u8], Fault> {
+        let len = usize::try_from(len).map_err(|_| ENDS)?;
+        let (taken, rest) = self.rest.split_at_checked(len).ok_or(ENDS)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// The next four bytes, little-endian.
+    pub fn word(&mut self) -> Result<u32, Fault> {
+        let bytes = self.take(4)?;
+        Ok(u32::from_le_bytes(bytes.try_into().map_err(|_| ENDS)?))
     }
 }
+
+const ENDS: Fault = Fault::Content("it ends too early");
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn integers_come_back() {
-        for value in [
-            0,
-            1,
-            127,
-            128,
-            300,
-            u64::from(u32::MAX),
-            u64::MAX - 1,
-            u64::MAX,
-        ] {
-            let mut out = Vec::new();
-            put(&mut out, value);
-            let mut input = Input(&out);
-            assert_eq!(input.u64(), Ok(value));
-            assert!(input.0.is_empty());
+    fn every_value_comes_back() {
+        for shift in 0..64 {
+            for value in [1u64 << shift, (1u64 << shift) - 1, !(1u64 << shift)] {
+                let mut out = Vec::new();
+                put(&mut out, value);
+                let mut cursor = Cursor::new(&out);
+                assert_eq!((cursor.int().unwrap(), cursor.left()), (value, 0));
+                assert_eq!(fold(unfold(value)), value);
+            }
         }
-        for value in [0, -1, 1, i64::MIN, i64::MAX] {
-            assert_eq!(unzigzag(zigzag(value)), value);
-        }
+        assert_eq!([0, -1, 1, -2, i64::MIN].map(fold), [0, 1, 2, 3, u64::MAX]);
     }
 
     #[test]
-    fn an_integer_of_more_than_64_bits_is_refused() {
-        assert!(Input(&[0xff; 11]).u64().is_err());
-        assert!(
-            Input(&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2])
-                .u64()
-                .is_err()
-        );
-        assert!(Input(&[0x80]).u64().is_err());
+    fn other_forms_are_refused() {
+        for bytes in [&[0x80, 0x00][..], &[0x80], &[], &[0xff; 10], &[0xff; 11]] {
+            assert!(Cursor::new(bytes).int().is_err(), "{bytes:02x?}");
+        }
+        let mut largest = [0xff; 10];
+        largest[9] = 1;
+        assert_eq!(Cursor::new(&largest).int().unwrap(), u64::MAX);
     }
 }

@@ -1,157 +1,377 @@
-//! Packs events into frames and writes them, front to back.
+//! Writes a trace, front to back, without seeking.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::io::Write;
 
+use crate::block::encode::Encoder;
+use crate::block::life;
 use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
-use crate::frame::{self, stream_number, FrameType, Header};
-use crate::life::LifeEncoder;
+use crate::frame::{self, address, kind, Header};
+use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
 use crate::sched::SchedBlock;
-use crate::varint::put;
-use crate::{metadata, Error};
+use crate::zip::Packer;
+use crate::{error, limits, section, Error, Fault};
 
-/// Events of a full block: some 100 ms of a CPU that does nothing but switch.
-const BLOCK_EVENTS: usize = 1 << 16;
-/// Bytes of a full lifecycle block.
-const BLOCK_BYTES: usize = 1 << 20;
-/// zstd's level: higher ones save about 2 % and cost twice the time.
-const LEVEL: i32 = 3;
+/// zstd's level: what is compressed is little, a few hundred bytes a process.
+const LEVEL: i32 = 12;
 
-/// What has been written so far.
+/// How much has been written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Bytes.
+    /// Bytes of the file so far.
     pub bytes: u64,
-    /// Frames.
+    /// Frames so far.
     pub frames: u64,
-    /// Switches.
-    pub switches: u64,
-    /// Wakings, those of new tasks included.
-    pub wakings: u64,
-    /// Forks.
-    pub forks: u64,
-    /// Execs.
-    pub execs: u64,
-    /// Exits.
-    pub exits: u64,
-    /// All other events.
-    pub others: u64,
+    /// Events taken so far, open blocks included.
+    pub by_kind: Events,
 }
 
 impl Written {
     /// All events.
     pub fn events(&self) -> u64 {
-        self.switches + self.wakings + self.forks + self.execs + self.exits + self.others
+        self.by_kind.total()
     }
 }
 
-/// Writes one trace. Nothing is sought: any [`Write`] will do.
+/// Numbers of events by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Events {
+    /// `Switch`.
+    pub switches: u64,
+    /// `Waking` of a task that existed.
+    pub wakings: u64,
+    /// `Waking` of a new task.
+    pub new_tasks: u64,
+    /// `Fork`.
+    pub forks: u64,
+    /// `Exec`.
+    pub execs: u64,
+    /// `Exit`.
+    pub exits: u64,
+    /// `Final`.
+    pub finals: u64,
+    /// `Rename`.
+    pub renames: u64,
+    /// `CgroupPath`.
+    pub cgroup_paths: u64,
+    /// `CgroupMove`.
+    pub cgroup_moves: u64,
+    /// `Snapshot`.
+    pub snapshots: u64,
+    /// `Lost`: records, not lost events.
+    pub losses: u64,
+    /// `Clock`.
+    pub clocks: u64,
+    /// `Progress`.
+    pub progress: u64,
+    /// `Mark`.
+    pub marks: u64,
+}
+
+impl Events {
+    /// Each kind's name and number, in a fixed order.
+    pub fn by_kind(&self) -> [(&'static str, u64); 15] {
+        [
+            ("switch", self.switches),
+            ("waking", self.wakings),
+            ("wakeup_new", self.new_tasks),
+            ("fork", self.forks),
+            ("exec", self.execs),
+            ("exit", self.exits),
+            ("final", self.finals),
+            ("rename", self.renames),
+            ("cgroup_path", self.cgroup_paths),
+            ("cgroup_move", self.cgroup_moves),
+            ("snapshot", self.snapshots),
+            ("lost", self.losses),
+            ("clock", self.clocks),
+            ("progress", self.progress),
+            ("mark", self.marks),
+        ]
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.by_kind().iter().map(|(_, count)| count).sum()
+    }
+
+    /// Counts a scheduling event.
+    pub fn sched(&mut self, event: &SchedEvent) {
+        match event.kind {
+            SchedKind::Switch { .. } => self.switches += 1,
+            SchedKind::Waking { new: false, .. } => self.wakings += 1,
+            SchedKind::Waking { new: true, .. } => self.new_tasks += 1,
+        }
+    }
+
+    /// Counts another event.
+    pub fn life(&mut self, event: &LifeEvent) {
+        *match event.kind {
+            LifeKind::Fork(_) => &mut self.forks,
+            LifeKind::Exec(_) => &mut self.execs,
+            LifeKind::Exit(_) => &mut self.exits,
+            LifeKind::Final(_) => &mut self.finals,
+            LifeKind::Rename(_) => &mut self.renames,
+            LifeKind::CgroupPath(_) => &mut self.cgroup_paths,
+            LifeKind::CgroupMove(_) => &mut self.cgroup_moves,
+            LifeKind::Snapshot(_) => &mut self.snapshots,
+            LifeKind::Lost(_) => &mut self.losses,
+            LifeKind::Clock(_) => &mut self.clocks,
+            LifeKind::Progress => &mut self.progress,
+            LifeKind::Mark(_) => &mut self.marks,
+        } += 1;
+    }
+}
+
+/// A block of lifecycle events that is being filled.
+#[derive(Debug, Default)]
+struct OpenLife {
+    events: Vec<LifeEvent>,
+    bytes: usize,
+}
+
+/// Writes one trace to `W`.
+///
+/// Events of a stream stay in memory until their block is full or
+/// [`Writer::flush`] is called. Memory is bounded: 19 bytes for each of
+/// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
+/// for each of the two other streams, some ten bytes a frame for the index.
+/// After an error the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {
-    out: W,
+    out: Output<W>,
+    metadata: Vec<u8>,
+    /// Open blocks by CPU.
+    cpus: Vec<(CpuId, SchedBlock)>,
+    /// Where the block of the last event is: events come CPU by CPU.
+    last: usize,
+    lifecycle: OpenLife,
+    recorder: OpenLife,
+    encoder: Encoder,
+    packer: Packer,
+    payload: Vec<u8>,
     written: Written,
-    index: Vec<(u64, Header)>,
-    seq: BTreeMap<u16, u32>,
-    cpus: BTreeMap<CpuId, SchedBlock>,
-    lifecycle: LifeEncoder,
-    recorder: LifeEncoder,
+}
+
+/// Puts frames into the file and keeps account of them.
+#[derive(Debug)]
+struct Output<W> {
+    file: W,
+    id: u32,
+    bytes: u64,
+    frames: u64,
+    seqs: HashMap<(u8, u16), u64>,
+    index: Index,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> Output<W> {
+    /// Writes one frame. Type, stream, events and times are taken from `header`.
+    fn frame(&mut self, mut header: Header, payload: &[u8]) -> Result<(), Error> {
+        let number = self.frames;
+        error::within(
+            "the payload's length",
+            payload.len() as u64,
+            limits::PAYLOAD,
+        )
+        .map_err(|fault| fault.at(number, self.bytes))?;
+        let seq = self.seqs.entry((header.kind, header.stream)).or_default();
+        header.number = number;
+        header.seq = *seq;
+        header.payload = payload.len() as u64;
+        header.crc = crc32fast::hash(payload);
+        self.buffer.clear();
+        header.encode(self.id, &mut self.buffer);
+        self.buffer.extend_from_slice(payload);
+        self.file.write_all(&self.buffer)?;
+        *seq += 1;
+        let bytes = self.buffer.len() as u64;
+        if header.kind != kind::INDEX {
+            self.index.add(&Row {
+                header,
+                offset: self.bytes,
+                bytes,
+            });
+        }
+        self.bytes += bytes;
+        self.frames += 1;
+        Ok(())
+    }
 }
 
 impl<W: Write> Writer<W> {
-    /// Writes the file's header and the metadata.
+    /// Starts a trace: writes the file header and the metadata.
     ///
     /// # Errors
-    /// When writing fails.
+    /// When `out` cannot be written, or the metadata is too large.
     pub fn new(out: W, meta: &Metadata) -> Result<Writer<W>, Error> {
+        let body = section::put_metadata(meta).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
+        let mut packer = Packer::new(LEVEL)?;
+        let mut metadata = Vec::new();
+        packer.pack(&body, &mut metadata)?;
         let mut writer = Writer {
-            out,
+            out: Output {
+                file: out,
+                id: crc32fast::hash(&metadata),
+                bytes: frame::FILE_HEADER,
+                frames: 0,
+                seqs: HashMap::new(),
+                index: Index::default(),
+                buffer: Vec::new(),
+            },
+            metadata,
+            cpus: Vec::new(),
+            last: 0,
+            lifecycle: OpenLife::default(),
+            recorder: OpenLife::default(),
+            encoder: Encoder::new(),
+            packer,
+            payload: Vec::new(),
             written: Written::default(),
-            index: Vec::new(),
-            seq: BTreeMap::new(),
-            cpus: BTreeMap::new(),
-            lifecycle: LifeEncoder::default(),
-            recorder: LifeEncoder::default(),
         };
-        let mut header = frame::MAGIC.to_vec();
-        header.extend(frame::MAJOR.to_le_bytes());
-        header.extend(frame::MINOR.to_le_bytes());
-        let crc = crc32fast::hash(&header);
-        header.extend(crc.to_le_bytes());
-        writer.write(&header)?;
-        let header = Header {
-            kind: FrameType::Meta as u8,
-            min: meta.start,
-            max: meta.start,
-            ..Header::default()
-        };
-        writer.frame(header, &metadata::encode(meta)?, &[])?;
+        writer.out.file.write_all(&frame::file_header())?;
+        writer.put_metadata()?;
         Ok(writer)
     }
 
-    /// Adds a scheduling event of a CPU.
+    fn put_metadata(&mut self) -> Result<(), Error> {
+        let header = Header {
+            kind: kind::METADATA,
+            ..Header::default()
+        };
+        self.out.frame(header, &self.metadata)?;
+        self.count();
+        Ok(())
+    }
+
+    fn count(&mut self) {
+        self.written.bytes = self.out.bytes;
+        self.written.frames = self.out.frames;
+    }
+
+    /// Takes an event of one CPU's ring. A full block is written.
     ///
     /// # Errors
-    /// When writing fails.
+    /// When the file cannot be written.
     pub fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error> {
-        match event.kind {
-            SchedKind::Switch { .. } => self.written.switches += 1,
-            SchedKind::Waking { .. } => self.written.wakings += 1,
+        self.written.by_kind.sched(&event);
+        if self
+            .cpus
+            .get(self.last)
+            .is_none_or(|(last, _)| *last != cpu)
+        {
+            self.last = match self.cpus.binary_search_by_key(&cpu, |(cpu, _)| *cpu) {
+                Ok(at) => at,
+                Err(at) => {
+                    self.cpus.insert(at, (cpu, SchedBlock::default()));
+                    at
+                }
+            };
         }
-        let block = self.cpus.entry(cpu).or_default();
+        let Some((_, block)) = self.cpus.get_mut(self.last) else {
+            return Ok(());
+        };
         block.push(event);
-        if block.len() < BLOCK_EVENTS {
+        if block.len() >= limits::BLOCK_EVENTS {
+            return self.close_sched(self.last);
+        }
+        Ok(())
+    }
+
+    /// Takes an event of the lifecycle stream or of the recorder's own.
+    ///
+    /// # Errors
+    /// When the file cannot be written, or `stream` is a CPU's.
+    pub fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), Error> {
+        let open = match stream {
+            Stream::Lifecycle => &mut self.lifecycle,
+            Stream::Recorder => &mut self.recorder,
+            Stream::Cpu(_) => {
+                return Err(Error::Io(std::io::Error::new(
+                    std::io::ErrorKind::InvalidInput,
+                    "a CPU's stream holds scheduling events only",
+                )))
+            }
+        };
+        let weight = life::weight(&event);
+        // A long event is not put behind others: the limits hold for it alone.
+        if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
+            self.close_life(stream)?;
+        }
+        self.written.by_kind.life(&event);
+        let open = match stream {
+            Stream::Lifecycle => &mut self.lifecycle,
+            _ => &mut self.recorder,
+        };
+        open.events.push(event);
+        open.bytes += weight;
+        Ok(())
+    }
+
+    fn close_sched(&mut self, at: usize) -> Result<(), Error> {
+        let Some((cpu, block)) = self.cpus.get_mut(at).filter(|(_, block)| !block.is_empty())
+        else {
+            return Ok(());
+        };
+        let (min, max) = block.span().map_or((0, 0), |(min, max)| (min.0, max.0));
+        let (kind, stream) = address(Stream::Cpu(*cpu));
+        let header = Header {
+            kind,
+            stream,
+            events: block.len() as u64,
+            min,
+            max,
+            ..Header::default()
+        };
+        self.payload.clear();
+        self.encoder.encode(block, min, &mut self.payload);
+        block.clear();
+        self.out.frame(header, &self.payload)?;
+        self.count();
+        Ok(())
+    }
+
+    fn close_life(&mut self, stream: Stream) -> Result<(), Error> {
+        let (kind, number) = address(stream);
+        let open = match stream {
+            Stream::Lifecycle => &mut self.lifecycle,
+            _ => &mut self.recorder,
+        };
+        if open.events.is_empty() {
             return Ok(());
         }
-        let mut full = std::mem::take(block);
-        self.sched_frame(cpu, &full)?;
-        full.clear();
-        self.cpus.insert(cpu, full);
+        let times = open.events.iter().map(|event| event.time.0);
+        let min = times.clone().min().unwrap_or(0);
+        let header = Header {
+            kind,
+            stream: number,
+            events: open.events.len() as u64,
+            min,
+            max: times.max().unwrap_or(0),
+            ..Header::default()
+        };
+        self.payload.clear();
+        life::encode(&open.events, min, &mut self.packer, &mut self.payload)?;
+        open.events.clear();
+        open.bytes = 0;
+        self.out.frame(header, &self.payload)?;
+        self.count();
         Ok(())
     }
 
-    /// Adds a lifecycle event, or one of the recorder's own.
+    /// Writes all open blocks, those of the CPUs first and the recorder's last,
+    /// and flushes `out`.
     ///
     /// # Errors
-    /// When writing fails.
-    pub fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), Error> {
-        let count = match event.kind {
-            LifeKind::Fork(_) => &mut self.written.forks,
-            LifeKind::Exec(_) => &mut self.written.execs,
-            LifeKind::Exit(_) => &mut self.written.exits,
-            _ => &mut self.written.others,
-        };
-        *count += 1;
-        let block = if stream == Stream::Recorder {
-            &mut self.recorder
-        } else {
-            &mut self.lifecycle
-        };
-        block.push(&event);
-        if block.out.len() >= BLOCK_BYTES {
-            let full = std::mem::take(block);
-            self.life_frame(stream, full)?;
-        }
-        Ok(())
-    }
-
-    /// Closes every open block and passes everything on.
-    ///
-    /// # Errors
-    /// When writing fails.
+    /// When the file cannot be written.
     pub fn flush(&mut self) -> Result<(), Error> {
-        let mut cpus = std::mem::take(&mut self.cpus);
-        for (cpu, block) in &mut cpus {
-            self.sched_frame(*cpu, block)?;
-            block.clear();
+        for at in 0..self.cpus.len() {
+            self.close_sched(at)?;
         }
-        self.cpus = cpus;
-        let lifecycle = std::mem::take(&mut self.lifecycle);
-        self.life_frame(Stream::Lifecycle, lifecycle)?;
-        // Last, because it says that the others are complete.
-        let recorder = std::mem::take(&mut self.recorder);
-        self.life_frame(Stream::Recorder, recorder)?;
-        self.out.flush()?;
+        self.close_life(Stream::Lifecycle)?;
+        self.close_life(Stream::Recorder)?;
+        self.out.file.flush()?;
         Ok(())
     }
 
@@ -160,122 +380,65 @@ impl<W: Write> Writer<W> {
         &self.written
     }
 
-    /// Writes the summary, the index and the trailer.
+    /// Completes the trace: open blocks, summary, index, trailer.
     ///
     /// # Errors
-    /// When writing fails.
+    /// When the file cannot be written.
     pub fn finish(mut self, summary: &Summary) -> Result<(W, Written), Error> {
         self.flush()?;
+        self.put_last(kind::SUMMARY, summary.end.0, section::put_summary(summary))?;
+        self.close()
+    }
+
+    /// Completes a trace that was made from one that ended too early: as
+    /// [`Writer::finish`], but where a summary would stand it says how that one
+    /// ended. A reader gives it as the end of this one.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn finish_cut(mut self, frame: u64, offset: u64, why: &str) -> Result<(W, Written), Error> {
+        self.flush()?;
+        let cut = section::CutOff {
+            frame,
+            offset,
+            why: why.to_owned(),
+        };
+        self.put_last(kind::CUT, 0, section::put_cut_off(&cut))?;
+        self.close()
+    }
+
+    fn put_last(&mut self, kind: u8, time: u64, body: Result<Vec<u8>, Fault>) -> Result<(), Error> {
+        let body = body.map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
+        self.payload.clear();
+        self.packer.pack(&body, &mut self.payload)?;
+        // The time is there so that a reader that has lost the end of a stream
+        // knows until when it has lost it.
         let header = Header {
-            kind: FrameType::Summary as u8,
-            min: summary.end,
-            max: summary.end,
+            kind,
+            min: time,
+            max: time,
             ..Header::default()
         };
-        self.frame(header, &metadata::encode(summary)?, &[])?;
-        let mut index = Vec::new();
-        let mut end = 0;
-        for (offset, header) in &self.index {
-            put(&mut index, offset - end);
-            end = *offset;
-            index.push(header.kind);
-            for field in [
-                u32::from(header.stream),
-                header.seq,
-                header.payload,
-                header.packed,
-                header.raw,
-                header.events,
-            ] {
-                put(&mut index, u64::from(field));
-            }
-            put(&mut index, header.min.0);
-            put(&mut index, header.max.0 - header.min.0);
-            index.extend(header.crc.to_le_bytes());
+        self.out.frame(header, &self.payload)
+    }
+
+    /// Metadata once more, index, trailer.
+    fn close(mut self) -> Result<(W, Written), Error> {
+        self.put_metadata()?;
+        let offset = self.out.bytes;
+        for (rows, payload) in self.out.index.payloads(&mut self.packer)? {
+            let header = Header {
+                kind: kind::INDEX,
+                events: rows,
+                ..Header::default()
+            };
+            self.out.frame(header, &payload)?;
         }
-        let at = self.written.bytes;
-        self.frame(
-            Header {
-                kind: FrameType::Index as u8,
-                ..Header::default()
-            },
-            &index,
-            &[],
-        )?;
-        let mut trailer = at.to_le_bytes().to_vec();
-        let crc = crc32fast::hash(&trailer);
-        trailer.extend(crc.to_le_bytes());
-        trailer.extend(frame::END_MAGIC);
-        self.write(&trailer)?;
-        self.out.flush()?;
-        Ok((self.out, self.written))
-    }
-
-    fn sched_frame(&mut self, cpu: CpuId, block: &SchedBlock) -> Result<(), Error> {
-        let Some((min, max)) = block.span() else {
-            return Ok(());
-        };
-        let (mut columns, mut bits) = (Vec::new(), Vec::new());
-        block.encode(&mut columns, &mut bits);
-        let stream = stream_number(Stream::Cpu(cpu));
-        let events = u32::try_from(block.len()).unwrap_or(u32::MAX);
-        self.frame(
-            Header {
-                kind: FrameType::Sched as u8,
-                stream,
-                events,
-                min,
-                max,
-                ..Header::default()
-            },
-            &columns,
-            &bits,
-        )
-    }
-
-    fn life_frame(&mut self, stream: Stream, block: LifeEncoder) -> Result<(), Error> {
-        let (min, max) = match block.span {
-            Some(span) => span,
-            None => return Ok(()),
-        };
-        let (stream, events) = (stream_number(stream), block.events);
-        self.frame(
-            Header {
-                kind: FrameType::Life as u8,
-                stream,
-                events,
-                min,
-                max,
-                ..Header::default()
-            },
-            &block.out,
-            &[],
-        )
-    }
-
-    /// Writes a frame: `raw` compressed, `bits` as they are.
-    fn frame(&mut self, mut header: Header, raw: &[u8], bits: &[u8]) -> Result<(), Error> {
-        let mut payload = zstd::bulk::compress(raw, LEVEL)?;
-        let size = |len: usize| u32::try_from(len).unwrap_or(u32::MAX);
-        (header.packed, header.raw) = (size(payload.len()), size(raw.len()));
-        payload.extend_from_slice(bits);
-        header.payload = size(payload.len());
-        header.crc = crc32fast::hash(&payload);
-        // The index is not an event frame: it must not number one.
-        let seq = self.seq.entry(header.stream).or_default();
-        if header.events > 0 {
-            header.seq = *seq;
-            *seq = seq.wrapping_add(1);
-        }
-        self.index.push((self.written.bytes, header));
-        self.written.frames += 1;
-        self.write(&header.encode())?;
-        self.write(&payload)
-    }
-
-    fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.out.write_all(bytes)?;
-        self.written.bytes += bytes.len() as u64;
-        Ok(())
+        let trailer = frame::trailer(offset, self.out.id);
+        self.out.file.write_all(&trailer)?;
+        self.out.bytes += trailer.len() as u64;
+        self.out.file.flush()?;
+        self.count();
+        Ok((self.out.file, self.written))
     }
 }

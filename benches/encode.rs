@@ -1,0 +1,156 @@
+//! How small traces are, how far from the entropy of what is in them, and how
+//! fast they are written: one thread.
+//!
+//! `cargo bench -p tr-format --bench encode [-- TRACE...]`
+#![allow(clippy::expect_used, missing_docs)]
+
+mod traces;
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::time::Instant;
+
+use tr_format::event::Stream;
+use tr_format::reader::Trace;
+use tr_format::sched::{flag, SchedBlock};
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+use traces::{cpu_time, workloads, Block, Workload};
+
+/// Counts values; tells their order-0 entropy in bits.
+struct Order0<T>(HashMap<T, u64>);
+
+impl<T: Hash + Eq> Order0<T> {
+    fn new() -> Order0<T> {
+        Order0(HashMap::new())
+    }
+
+    fn add(&mut self, value: T) {
+        *self.0.entry(value).or_default() += 1;
+    }
+
+    fn bits(&self) -> f64 {
+        let all = self.0.values().sum::<u64>() as f64;
+        let bits = |n: &u64| *n as f64 * (all / *n as f64).log2();
+        self.0.values().map(bits).sum()
+    }
+}
+
+/// The order-0 entropy of the columns of scheduling events, in bytes an event:
+/// of times (the size class of the difference to the event before, to an eighth
+/// of an octave, and the bits below as they are), of tasks (their ids), of
+/// shapes (flags and state). What is implied is no column.
+fn entropy(workload: &Workload) -> [f64; 3] {
+    let (mut times, mut tasks, mut shapes) = (Order0::new(), Order0::new(), Order0::new());
+    let (mut low, mut events) = (0.0, 0.0);
+    for block in &workload.blocks {
+        let Block::Sched(block) = block else { continue };
+        let mut before = block.time.first().copied().unwrap_or(0);
+        for time in &block.time {
+            let step = time.wrapping_sub(before) as i64;
+            let bits = 64 - step.unsigned_abs().leading_zeros();
+            let below = bits.saturating_sub(4);
+            times.add((step < 0, bits, step.unsigned_abs() >> below));
+            low += f64::from(below);
+            before = *time;
+        }
+        block.to.iter().for_each(|task| tasks.add(*task));
+        let flags = block.flags.iter().map(|flags| flags & flag::ALL);
+        flags.zip(&block.state).for_each(|shape| shapes.add(shape));
+        events += block.len() as f64;
+    }
+    [times.bits() + low, tasks.bits(), shapes.bits()].map(|bits| bits / 8.0 / events)
+}
+
+/// Bytes an event of the scheduling frames, and of the others.
+fn sizes(workload: &Workload) -> (f64, f64) {
+    let trace = Trace::open(Source::bytes(workload.file.clone())).expect("a trace");
+    let (mut sched, mut life) = ((0.0, 0.0), (0.0, 0.0));
+    for frame in trace.frames() {
+        let sum = match frame.stream {
+            Stream::Cpu(_) => &mut sched,
+            _ => &mut life,
+        };
+        sum.0 += frame.bytes as f64;
+        sum.1 += frame.events as f64;
+    }
+    (sched.0 / sched.1, life.0 / life.1)
+}
+
+/// Ns an event of the writer, scheduling events only.
+fn speed(workload: &Workload, short: bool) -> f64 {
+    let blocks: Vec<&SchedBlock> = workload
+        .blocks
+        .iter()
+        .filter_map(|block| match block {
+            Block::Sched(block) => Some(block),
+            Block::Life(..) => None,
+        })
+        .collect();
+    let mut least = vec![f64::MAX; blocks.len()];
+    let begin = Instant::now();
+    loop {
+        let out = Vec::with_capacity(workload.file.len() * 2);
+        let mut writer = Writer::new(out, &workload.meta).expect("a writer");
+        for (block, least) in blocks.iter().zip(&mut least) {
+            let start = cpu_time();
+            for event in block.iter() {
+                writer.sched(block.cpu, event).expect("an event");
+            }
+            writer.flush().expect("a block");
+            *least = least.min(cpu_time() - start);
+        }
+        if short || begin.elapsed().as_secs() >= 2 {
+            break;
+        }
+    }
+    let events: usize = blocks.iter().map(|block| block.len()).sum();
+    least.iter().sum::<f64>() / events as f64
+}
+
+/// Writes everything again with the present codec: bytes an event.
+fn again(workload: &Workload) -> f64 {
+    let mut writer = Writer::new(Vec::new(), &workload.meta).expect("a writer");
+    for block in &workload.blocks {
+        match block {
+            Block::Sched(block) => block
+                .iter()
+                .for_each(|event| writer.sched(block.cpu, event).expect("an event")),
+            Block::Life(stream, events) => events
+                .iter()
+                .for_each(|event| writer.life(*stream, event.clone()).expect("an event")),
+        }
+        writer.flush().expect("a block");
+    }
+    let (bytes, _) = writer.finish(&Default::default()).expect("a trace");
+    bytes.len() as f64 / workload.events as f64
+}
+
+fn main() {
+    let (all, short) = workloads();
+    println!(
+        "{:<28} {:>9} | {:>6} {:>6} {:>6} | {:>6} {:>6} {:>6} {:>6} | {:>6}",
+        "bytes an event",
+        "events",
+        "all",
+        "sched",
+        "others",
+        "H0",
+        "times",
+        "tasks",
+        "shapes",
+        "ns"
+    );
+    for workload in &all {
+        let [times, tasks, shapes] = entropy(workload);
+        let (sched, life) = sizes(workload);
+        println!(
+            "{:<28} {:>9} | {:>6.2} {sched:>6.2} {life:>6.2} | {:>6.2} {times:>6.2} {tasks:>6.2} {shapes:>6.2} | {:>6.1}",
+            workload.name,
+            workload.events,
+            again(workload),
+            times + tasks + shapes,
+            speed(workload, short),
+        );
+    }
+}

@@ -1,0 +1,176 @@
+//! Fields of a few bits, packed without gaps: the first field in the lowest
+//! bits of the first byte.
+
+use crate::Fault;
+
+/// Packs fields.
+#[derive(Debug, Default)]
+pub struct BitWriter {
+    bytes: Vec<u8>,
+    /// Bits not yet in `bytes`, the first the lowest.
+    open: u64,
+    /// How many; below 8 between calls.
+    used: u32,
+}
+
+impl BitWriter {
+    /// Appends the lowest `width` bits of `value`, at most 56.
+    #[inline]
+    fn put_part(&mut self, value: u64, width: u32) {
+        debug_assert!(width <= 56 && value >> width == 0);
+        self.open |= value << self.used;
+        self.used += width;
+        let whole = self.used / 8;
+        let bytes = self.open.to_le_bytes();
+        self.bytes
+            .extend_from_slice(bytes.get(..whole as usize).unwrap_or_default());
+        self.open = if whole == 8 {
+            0
+        } else {
+            self.open >> (8 * whole)
+        };
+        self.used %= 8;
+    }
+
+    /// Appends the lowest `width` bits of `value`; the others must be 0.
+    #[inline]
+    pub fn put(&mut self, value: u64, width: u32) {
+        if width > 56 {
+            self.put_part(value & 0xffff_ffff, 32);
+            self.put_part(value >> 32, width - 32);
+        } else {
+            self.put_part(value, width);
+        }
+    }
+
+    /// Removes all fields; keeps the memory.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        (self.open, self.used) = (0, 0);
+    }
+
+    /// Appends all fields of another.
+    pub fn append(&mut self, other: &BitWriter) {
+        for byte in &other.bytes {
+            self.put_part(u64::from(*byte), 8);
+        }
+        self.put_part(other.open, other.used);
+    }
+
+    /// All bytes; the last one filled up with zeros.
+    pub fn finish(mut self) -> Vec<u8> {
+        if self.used > 0 {
+            self.bytes.push(self.open as u8);
+        }
+        self.bytes
+    }
+}
+
+/// Reads fields.
+#[derive(Debug)]
+pub struct BitReader<'a> {
+    bytes: &'a [u8],
+    /// The next bit's place.
+    at: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// At the first bit of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> BitReader<'a> {
+        BitReader { bytes, at: 0 }
+    }
+
+    /// The next `width` bits, at most 56; zeros behind the end.
+    #[inline(always)]
+    pub fn part(&mut self, width: u32) -> u64 {
+        let first = self.at / 8;
+        let word = match self.bytes.get(first..first + 8) {
+            Some(eight) => u64::from_le_bytes(eight.try_into().unwrap_or_default()),
+            None => self.last_word(first),
+        };
+        let value = (word >> (self.at % 8)) & ((1 << width) - 1);
+        self.at += width as usize;
+        value
+    }
+
+    #[cold]
+    fn last_word(&self, first: usize) -> u64 {
+        let left = self.bytes.get(first..).unwrap_or_default();
+        let bytes = left.iter().take(8).rev();
+        bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
+    }
+
+    /// The next `width` bits, at most 64; zeros behind the end.
+    #[inline]
+    pub fn get(&mut self, width: u32) -> u64 {
+        if width > 56 {
+            let low = self.part(32);
+            low | (self.part(width - 32) << 32)
+        } else {
+            self.part(width)
+        }
+    }
+
+    /// Refuses when not all bytes were used, or more than there are.
+    pub fn finish(self) -> Result<(), Fault> {
+        let used = self.at.div_ceil(8);
+        let spare = used * 8 - self.at;
+        let last = self.bytes.last().copied().unwrap_or(0);
+        if used != self.bytes.len() || (spare > 0 && u32::from(last) >> (8 - spare) != 0) {
+            return Err(Fault::Content("the bit fields do not fill their bytes"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_of_every_width_come_back() {
+        let mut writer = BitWriter::default();
+        let fields: Vec<(u64, u32)> = (0..1000u64)
+            .map(|i| {
+                let width = (i * 7 % 65) as u32;
+                let value = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+                (if width == 0 { 0 } else { value >> (64 - width) }, width)
+            })
+            .collect();
+        for (value, width) in &fields {
+            writer.put(*value, *width);
+        }
+        let bytes = writer.finish();
+        let mut reader = BitReader::new(&bytes);
+        for (value, width) in &fields {
+            assert_eq!(reader.get(*width), *value);
+        }
+        reader.finish().unwrap();
+    }
+
+    #[test]
+    fn fields_are_appended() {
+        let (mut first, mut second) = (BitWriter::default(), BitWriter::default());
+        first.put(5, 3);
+        (0..20).for_each(|i| second.put(i, 7));
+        first.append(&second);
+        let bytes = first.finish();
+        let mut reader = BitReader::new(&bytes);
+        assert_eq!(reader.get(3), 5);
+        assert!((0..20).all(|i| reader.get(7) == i));
+        reader.finish().unwrap();
+    }
+
+    #[test]
+    fn too_few_and_too_many_bytes_are_refused() {
+        let mut reader = BitReader::new(&[1, 2]);
+        reader.get(7);
+        assert!(reader.finish().is_err());
+        let mut reader = BitReader::new(&[1]);
+        assert_eq!(reader.get(9), 1);
+        assert!(reader.finish().is_err());
+        let mut reader = BitReader::new(&[0x81]);
+        reader.get(7);
+        assert!(reader.finish().is_err(), "the rest of the last byte is 0");
+    }
+}

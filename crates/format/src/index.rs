@@ -1,0 +1,153 @@
+//! The index: where each frame is, so that a reader need not look for them.
+//!
+//! One row a frame, in file order, without the index frames themselves; packed
+//! (see `zip`). A long index is several frames, one behind the other.
+
+use crate::frame::{kind, Header, FILE_HEADER};
+use crate::limits;
+use crate::varint::{fold, put, unfold, Cursor};
+use crate::zip::{Packer, Unpacker};
+use crate::Fault;
+
+/// What the index says about one frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The frame's header; its checksum is not in the index and is 0 here.
+    pub header: Header,
+    /// Where the frame begins.
+    pub offset: u64,
+    /// Its bytes, header included.
+    pub bytes: u64,
+}
+
+/// A builder that keeps its rows packed as bytes, some ten a frame.
+#[derive(Debug, Default)]
+pub struct Index {
+    /// Columns of the rows so far, in pieces of at most
+    /// [`limits::INDEX_ENTRIES`] rows.
+    pieces: Vec<Piece>,
+}
+
+#[derive(Debug, Default)]
+struct Piece {
+    rows: u64,
+    first: u64,
+    bytes: Vec<u8>,
+    min: u64,
+}
+
+impl Index {
+    /// Appends a row. Rows come in file order.
+    pub fn add(&mut self, row: &Row) {
+        let full = |piece: &Piece| piece.rows == limits::INDEX_ENTRIES;
+        if self.pieces.last().is_none_or(full) {
+            self.pieces.push(Piece {
+                first: row.offset,
+                ..Piece::default()
+            });
+        }
+        let Some(piece) = self.pieces.last_mut() else {
+            return;
+        };
+        let header = &row.header;
+        piece.rows += 1;
+        let out = &mut piece.bytes;
+        out.push(header.kind);
+        put(out, u64::from(header.stream));
+        put(out, row.bytes);
+        put(out, row.bytes - header.payload);
+        put(out, header.events);
+        if header.events > 0 {
+            put(out, fold(header.min.wrapping_sub(piece.min) as i64));
+            put(out, header.max.wrapping_sub(header.min));
+            piece.min = header.min;
+        }
+        // Of an event frame's stream the rows give the sequence; for others too.
+        put(out, header.seq);
+    }
+
+    /// The payloads of the index frames.
+    pub fn payloads(&self, packer: &mut Packer) -> std::io::Result<Vec<(u64, Vec<u8>)>> {
+        let pack = |piece: &Piece| {
+            let mut body = Vec::new();
+            put(&mut body, piece.rows);
+            put(&mut body, piece.first);
+            body.extend_from_slice(&piece.bytes);
+            let mut out = Vec::new();
+            packer.pack(&body, &mut out)?;
+            Ok((piece.rows, out))
+        };
+        self.pieces.iter().map(pack).collect()
+    }
+}
+
+/// Appends the rows of one index frame's payload to `rows`, whose last row
+/// must be the frame before. All rows' frames lie before `end`, so that there
+/// are no more of them than the file has room for.
+pub fn read(
+    payload: &[u8],
+    end: u64,
+    unpacker: &mut Unpacker,
+    rows: &mut Vec<Row>,
+) -> Result<(), Fault> {
+    let mut cursor = Cursor::new(payload);
+    let body = unpacker.unpack(&mut cursor, limits::BODY)?;
+    if cursor.left() > 0 {
+        return Err(Fault::Content("there is more than the index"));
+    }
+    let mut body = Cursor::new(body);
+    let count = body.int()?;
+    crate::error::within("the number of rows", count, limits::INDEX_ENTRIES)?;
+    let mut offset = body.int()?;
+    let expected = rows
+        .last()
+        .map_or(FILE_HEADER, |row| row.offset + row.bytes);
+    if offset != expected {
+        return Err(Fault::Content("the rows do not follow each other"));
+    }
+    let mut min = 0u64;
+    for _ in 0..count {
+        let mut header = Header {
+            kind: body.byte()?,
+            number: rows.len() as u64,
+            stream: body.int16()?,
+            ..Header::default()
+        };
+        let bytes = body.int()?;
+        let head = body.int()?;
+        header.payload = bytes
+            .checked_sub(head)
+            .filter(|_| bytes >= limits::LEAST_FRAME)
+            .ok_or(Fault::Content("a frame is shorter than its header"))?;
+        header.events = body.int()?;
+        if header.kind == kind::SCHED || header.kind == kind::LIFE {
+            crate::error::within(
+                "the number of events",
+                header.events,
+                limits::SCHED_EVENTS.max(limits::LIFE_EVENTS),
+            )?;
+        }
+        if header.events > 0 {
+            header.min = min.wrapping_add(unfold(body.int()?) as u64);
+            min = header.min;
+            header.max = header
+                .min
+                .checked_add(body.int()?)
+                .ok_or(Fault::Content("a time does not fit in 64 bits"))?;
+        }
+        header.seq = body.int()?;
+        rows.push(Row {
+            header,
+            offset,
+            bytes,
+        });
+        offset = offset
+            .checked_add(bytes)
+            .filter(|offset| *offset <= end)
+            .ok_or(Fault::Content("the rows reach beyond the index"))?;
+    }
+    match body.left() {
+        0 => Ok(()),
+        _ => Err(Fault::Content("there is more than the rows")),
+    }
+}

@@ -1,0 +1,266 @@
+//! Metadata and summary as bytes: a sequence of fields, each a tag (varint), a
+//! length (varint) and a bincode value. This is the only place that knows
+//! bincode.
+//!
+//! bincode's configuration is `standard()`: little-endian, integers of variable
+//! length. A field is never renumbered and never changes its type; new ones get
+//! new tags. A reader skips tags it does not know, and a field that is missing
+//! has its default.
+
+use bincode::config::{Configuration, Limit, LittleEndian, Varint};
+use serde::de::DeserializeOwned;
+use serde::Serialize;
+
+use crate::error::within;
+use crate::limits;
+use crate::meta::{Metadata, Summary};
+use crate::varint::{put, Cursor};
+use crate::Fault;
+
+/// Bounds what a value may make bincode allocate.
+const MEMORY: usize = 4 * limits::SECTION_BODY as usize;
+type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
+const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
+
+/// Both directions of a field list.
+trait Fields {
+    /// Handles one field: writes it, or reads it when its tag comes.
+    fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step;
+}
+
+type Step = Result<(), Fault>;
+
+/// The metadata's fields. The tags stand in FORMAT.md.
+fn metadata(fields: &mut impl Fields, meta: &mut Metadata) -> Step {
+    fields.field(1, &mut meta.tool_version)?;
+    fields.field(2, &mut meta.host)?;
+    fields.field(3, &mut meta.kernel)?;
+    fields.field(4, &mut meta.machine)?;
+    fields.field(5, &mut meta.cpus)?;
+    fields.field(6, &mut meta.page_size)?;
+    fields.field(7, &mut meta.start)?;
+    fields.field(8, &mut meta.start_clock)?;
+    fields.field(9, &mut meta.scope)?;
+    fields.field(10, &mut meta.command)?;
+    fields.field(11, &mut meta.root)?;
+    fields.field(12, &mut meta.cwd)?;
+    fields.field(13, &mut meta.states)?;
+    fields.field(14, &mut meta.options.argv_limit)?;
+    fields.field(15, &mut meta.options.cpus)?;
+    fields.field(16, &mut meta.options.buffer)?;
+    fields.field(17, &mut meta.options.irq_known)?;
+    fields.field(18, &mut meta.missing)?;
+    fields.field(19, &mut meta.ci)
+}
+
+/// The summary's fields.
+fn summary(fields: &mut impl Fields, summary: &mut Summary) -> Step {
+    fields.field(1, &mut summary.end)?;
+    fields.field(2, &mut summary.end_clock)?;
+    fields.field(3, &mut summary.status)?;
+    fields.field(4, &mut summary.reason)?;
+    fields.field(5, &mut summary.cost.recorder_ns)?;
+    fields.field(6, &mut summary.cost.bpf_ns)?;
+    fields.field(7, &mut summary.cost.setup_ns)
+}
+
+/// Where and why the trace ended that a recovered one was made from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CutOff {
+    /// The number of the frame that was not there.
+    pub frame: u64,
+    /// The byte at which the trace ended.
+    pub offset: u64,
+    /// Why.
+    pub why: String,
+}
+
+/// The fields of where a trace ended.
+fn cut_off(fields: &mut impl Fields, cut: &mut CutOff) -> Step {
+    fields.field(1, &mut cut.frame)?;
+    fields.field(2, &mut cut.offset)?;
+    fields.field(3, &mut cut.why)
+}
+
+/// Appends fields to a body.
+struct Put(Vec<u8>);
+
+impl Fields for Put {
+    fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step {
+        let bytes = bincode::serde::encode_to_vec(&*value, CONFIG)
+            .map_err(|_| Fault::Content("a field cannot be written"))?;
+        put(&mut self.0, tag);
+        put(&mut self.0, bytes.len() as u64);
+        self.0.extend_from_slice(&bytes);
+        Ok(())
+    }
+}
+
+/// Takes fields out of a body.
+struct Take<'a>(Vec<(u64, &'a [u8])>);
+
+impl<'a> Take<'a> {
+    fn new(body: &'a [u8]) -> Result<Take<'a>, Fault> {
+        let mut cursor = Cursor::new(body);
+        let mut fields: Vec<(u64, &[u8])> = Vec::new();
+        while cursor.left() > 0 {
+            let tag = cursor.int()?;
+            let len = cursor.int()?;
+            let value = cursor.take(len)?;
+            if fields.iter().any(|(known, _)| *known == tag) {
+                return Err(Fault::Content("a field stands there twice"));
+            }
+            fields.push((tag, value));
+            within(
+                "the number of fields",
+                fields.len() as u64,
+                limits::SECTION_FIELDS,
+            )?;
+        }
+        Ok(Take(fields))
+    }
+}
+
+impl Fields for Take<'_> {
+    fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step {
+        let Some(at) = self.0.iter().position(|(known, _)| *known == tag) else {
+            return Ok(());
+        };
+        let (_, bytes) = self.0.swap_remove(at);
+        let (read, used) = bincode::serde::decode_from_slice(bytes, CONFIG)
+            .map_err(|_| Fault::Content("a field cannot be understood"))?;
+        if used != bytes.len() {
+            return Err(Fault::Content("a field is longer than its value"));
+        }
+        *value = read;
+        Ok(())
+    }
+}
+
+/// The body of a metadata frame.
+pub fn put_metadata(meta: &Metadata) -> Result<Vec<u8>, Fault> {
+    let mut out = Put(Vec::new());
+    metadata(&mut out, &mut meta.clone())?;
+    within(
+        "the metadata's length",
+        out.0.len() as u64,
+        limits::SECTION_BODY,
+    )?;
+    Ok(out.0)
+}
+
+/// Metadata, and how many of its fields are not known to this version.
+pub fn take_metadata(body: &[u8]) -> Result<(Metadata, u64), Fault> {
+    let mut fields = Take::new(body)?;
+    let mut meta = Metadata::default();
+    metadata(&mut fields, &mut meta)?;
+    Ok((meta, fields.0.len() as u64))
+}
+
+/// The body of a summary frame.
+pub fn put_summary(value: &Summary) -> Result<Vec<u8>, Fault> {
+    let mut out = Put(Vec::new());
+    summary(&mut out, &mut value.clone())?;
+    Ok(out.0)
+}
+
+/// A summary, and how many of its fields are not known to this version.
+pub fn take_summary(body: &[u8]) -> Result<(Summary, u64), Fault> {
+    let mut fields = Take::new(body)?;
+    let mut value = Summary::default();
+    summary(&mut fields, &mut value)?;
+    Ok((value, fields.0.len() as u64))
+}
+
+/// The body of a frame that says where a trace ended.
+pub fn put_cut_off(value: &CutOff) -> Result<Vec<u8>, Fault> {
+    let mut out = Put(Vec::new());
+    cut_off(&mut out, &mut value.clone())?;
+    Ok(out.0)
+}
+
+/// Where a trace ended, and how many of its fields are not known to this
+/// version.
+pub fn take_cut_off(body: &[u8]) -> Result<(CutOff, u64), Fault> {
+    let mut fields = Take::new(body)?;
+    let mut value = CutOff::default();
+    cut_off(&mut fields, &mut value)?;
+    Ok((value, fields.0.len() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Clock, CpuId, Ktime, Tgid};
+    use crate::meta::{Cost, EndReason, Options, Scope, StateName};
+
+    fn full() -> Metadata {
+        Metadata {
+            tool_version: "0.1.0".into(),
+            host: "h".into(),
+            kernel: "Linux 6.18".into(),
+            machine: "x86_64".into(),
+            cpus: vec![CpuId(0), CpuId(300)],
+            page_size: 4096,
+            start: Ktime(u64::MAX),
+            start_clock: Clock { boot: 1, real: 2 },
+            scope: Scope::Cgroup(b"/a\xff".to_vec()),
+            command: vec![b"make".to_vec(), b"-j\xff".to_vec()],
+            root: Some(Tgid(77)),
+            cwd: b"/src".to_vec(),
+            states: vec![StateName {
+                bit: 2,
+                letter: 'D',
+                name: "TASK_UNINTERRUPTIBLE".into(),
+            }],
+            options: Options {
+                argv_limit: 5,
+                cpus: vec![CpuId(1)],
+                buffer: 1 << 40,
+                irq_known: true,
+            },
+            missing: vec!["x".into()],
+            ci: vec![("CI".into(), "true".into())],
+        }
+    }
+
+    #[test]
+    fn everything_comes_back() {
+        let body = put_metadata(&full()).unwrap();
+        assert_eq!(take_metadata(&body).unwrap(), (full(), 0));
+        let value = Summary {
+            end: Ktime(9),
+            end_clock: Clock { boot: 3, real: 4 },
+            status: Some(0x8b),
+            reason: EndReason::Signal,
+            cost: Cost {
+                recorder_ns: 1,
+                bpf_ns: None,
+                setup_ns: 2,
+            },
+        };
+        let body = put_summary(&value).unwrap();
+        assert_eq!(take_summary(&body).unwrap(), (value, 0));
+    }
+
+    #[test]
+    fn unknown_fields_are_counted_and_missing_ones_are_default() {
+        let mut body = vec![99, 3, 1, 2, 3];
+        assert_eq!(take_metadata(&body).unwrap(), (Metadata::default(), 1));
+        body.extend_from_slice(&put_metadata(&full()).unwrap());
+        body.extend_from_slice(&[98, 1, 0]);
+        assert_eq!(take_metadata(&body).unwrap(), (full(), 2));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        assert!(take_metadata(&[6, 1, 5, 6, 1, 5]).is_err(), "twice");
+        assert!(take_metadata(&[6, 2, 5, 0]).is_err(), "too long");
+        assert!(take_metadata(&[6, 5, 5]).is_err(), "cut");
+        assert!(take_metadata(&[9, 1, 200]).is_err(), "no such scope");
+        // A host name that claims 2^60 bytes.
+        let mut bomb = vec![2, 9, 253];
+        bomb.extend_from_slice(&(1u64 << 60).to_le_bytes());
+        assert!(take_metadata(&bomb).is_err(), "bomb");
+    }
+}

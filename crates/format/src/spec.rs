@@ -1,0 +1,147 @@
+//! Holds FORMAT.md to the code: its numbers, its lists, its worked example.
+
+use crate::block;
+use crate::event::{CpuId, Ktime, SchedEvent, SchedKind, Tid};
+use crate::meta::Metadata;
+use crate::reader::{End, Trace};
+use crate::sched::SchedBlock;
+use crate::source::Source;
+use crate::writer::Writer;
+use crate::{frame, limits};
+
+const SPEC: &str = include_str!("../FORMAT.md");
+
+/// The lines of a fenced block.
+fn fenced(name: &str) -> Vec<&'static str> {
+    let (_, rest) = SPEC.split_once(&format!("```{name}\n")).unwrap();
+    let (block, _) = rest.split_once("```").unwrap();
+    block.lines().collect()
+}
+
+fn events() -> [SchedEvent; 2] {
+    let switch = SchedKind::Switch {
+        prev: Tid(0),
+        next: Tid(7),
+        prev_state: 0,
+        preempt: false,
+        iowait: false,
+    };
+    let waking = SchedKind::Waking {
+        waker: Tid(7),
+        wakee: Tid(8),
+        irq: false,
+        new: false,
+        vfork: false,
+    };
+    [(1000, switch), (1250, waking)].map(|(time, kind)| SchedEvent {
+        time: Ktime(time),
+        kind,
+    })
+}
+
+#[test]
+fn the_example_is_what_is_written_and_read() {
+    let meta = Metadata {
+        start: Ktime(1000),
+        ..Metadata::default()
+    };
+    let mut out = Vec::new();
+    let mut writer = Writer::new(&mut out, &meta).unwrap();
+    for event in events() {
+        writer.sched(CpuId(0), event).unwrap();
+    }
+    writer.flush().unwrap();
+    let hex: Vec<String> = out
+        .chunks(16)
+        .map(|line| {
+            let bytes: Vec<String> = line.iter().map(|byte| format!("{byte:02x}")).collect();
+            bytes.join(" ")
+        })
+        .collect();
+    assert_eq!(fenced("hex"), hex, "\n{}", hex.join("\n"));
+    let bytes: Vec<u8> = fenced("hex")
+        .iter()
+        .flat_map(|line| line.split(' '))
+        .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+        .collect();
+    let trace = Trace::open(Source::bytes(bytes)).unwrap();
+    assert_eq!(trace.meta(), &meta);
+    assert!(matches!(trace.end(), End::Truncated { frame: 2, .. }));
+    let mut block = SchedBlock::default();
+    trace.read_sched(&trace.frames()[0], &mut block).unwrap();
+    assert_eq!(block.iter().collect::<Vec<_>>(), events());
+}
+
+#[test]
+fn numbers_are_those_of_the_code() {
+    let versions = [("MAJOR", frame::MAJOR), ("MINOR", frame::MINOR)];
+    for (name, value) in versions {
+        assert!(SPEC.contains(&format!("| {name} | {value} |")), "{name}");
+    }
+    let limits = [
+        ("SCHED_EVENTS", limits::SCHED_EVENTS),
+        ("LIFE_EVENTS", limits::LIFE_EVENTS),
+        ("LIFE_COLUMNS", limits::LIFE_COLUMNS),
+        ("PAYLOAD", limits::PAYLOAD),
+        ("BODY", limits::BODY),
+        ("SECTION_BODY", limits::SECTION_BODY),
+        ("SECTION_FIELDS", limits::SECTION_FIELDS),
+        ("EXPANSION", limits::EXPANSION),
+        ("EXPANSION_FREE", limits::EXPANSION_FREE),
+        ("ARGV", limits::ARGV as u64),
+        ("NAME", limits::NAME as u64),
+        ("STRINGS", limits::STRINGS),
+        ("FRAMES", limits::FRAMES),
+        ("INDEX_ENTRIES", limits::INDEX_ENTRIES),
+        ("LEAST_FRAME", limits::LEAST_FRAME),
+        ("DAMAGES", limits::DAMAGES),
+        ("IN_VAIN", limits::IN_VAIN),
+    ];
+    for (name, value) in limits {
+        assert!(
+            SPEC.contains(&format!("| {name} | {value} |")),
+            "{name} {value}"
+        );
+    }
+    let hex = |bytes: &[u8]| -> String {
+        let bytes: Vec<String> = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        bytes.join(" ")
+    };
+    assert!(SPEC.contains(&format!("File header: `{}`", hex(&frame::MAGIC))));
+    assert!(SPEC.contains(&format!("| mark | `{}` |", hex(&frame::SYNC))));
+    assert!(SPEC.contains(&format!("`{}`.", hex(&frame::TRAILER_MAGIC))));
+    use frame::kind::{CUT, INDEX, LIFE, METADATA, SCHED, SUMMARY};
+    for (number, name) in [
+        (METADATA, "metadata"),
+        (SCHED, "scheduling"),
+        (LIFE, "lifecycle"),
+        (SUMMARY, "summary"),
+        (INDEX, "index"),
+        (CUT, "cut"),
+    ] {
+        assert!(SPEC.contains(&format!("| {number} {name} |")), "{name}");
+    }
+}
+
+#[test]
+fn tables_and_shapes_and_columns_are_those_of_the_code() {
+    let tables: Vec<&str> = include_str!("block/tables.txt")
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .collect();
+    assert_eq!(fenced("tables"), tables);
+    let shapes: Vec<String> = block::shapes()
+        .map(|(flags, state)| format!("{flags:02x}/{state:04x}"))
+        .collect();
+    let listed: Vec<&str> = fenced("shapes")
+        .iter()
+        .flat_map(|line| line.split(' '))
+        .collect();
+    assert_eq!(listed, shapes);
+    for (at, name) in block::life::columns().into_iter().enumerate() {
+        assert!(SPEC.contains(&format!("| {at} | {name} |")), "{at} {name}");
+    }
+    for (number, name) in block::life::kinds() {
+        assert!(SPEC.contains(&format!("| {number} | {name} |")), "{name}");
+    }
+}

@@ -1,0 +1,338 @@
+//! Files made to take a reader's memory or time. Each is small, and read in a
+//! process of its own that may have no more memory than a good file takes.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use tr_format::event::Stream;
+use tr_format::frame::{kind, Header};
+use tr_format::limits;
+use tr_format::meta::Metadata;
+use tr_format::reader::Trace;
+use tr_format::sched::SchedBlock;
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+use zstd::zstd_safe::{CParameter, FrameFormat};
+
+/// What a reader may take for any of these: for the largest body, its events,
+/// and the frames' places.
+const MEMORY_MIB: u64 = 96;
+const SECONDS: u64 = 20;
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A packed body that claims `claims` bytes.
+fn packed(body: &[u8], claims: usize) -> Vec<u8> {
+    let mut zstd = zstd::bulk::Compressor::new(3).unwrap();
+    zstd.set_parameter(CParameter::Format(FrameFormat::Magicless))
+        .unwrap();
+    zstd.set_parameter(CParameter::ContentSizeFlag(false))
+        .unwrap();
+    let stored = zstd.compress(body).unwrap();
+    let mut out = Vec::new();
+    varint(&mut out, claims as u64);
+    varint(&mut out, stored.len() as u64);
+    out.extend_from_slice(&stored);
+    out
+}
+
+fn begin() -> (Vec<u8>, u32) {
+    let mut out = Vec::new();
+    Writer::new(&mut out, &Metadata::default()).unwrap();
+    let (_, len) = Header::decode(&out[16..], 0).unwrap();
+    let id = crc32fast::hash(&out[16 + len..]);
+    (out, id)
+}
+
+fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
+    let header = Header {
+        payload: payload.len() as u64,
+        crc: crc32fast::hash(payload),
+        ..header
+    };
+    header.encode(id, out);
+    out.extend_from_slice(payload);
+}
+
+fn life(number: u64, events: u64) -> Header {
+    Header {
+        kind: kind::LIFE,
+        number,
+        seq: number,
+        events,
+        ..Header::default()
+    }
+}
+
+/// A body of which the given columns are not empty.
+fn columns(columns: &[(usize, Vec<u8>)]) -> Vec<u8> {
+    let count = columns.iter().map(|(at, _)| at + 1).max().unwrap_or(0);
+    let column = |at: usize| {
+        columns
+            .iter()
+            .find(|(known, _)| *known == at)
+            .map(|(_, bytes)| bytes)
+    };
+    let mut out = Vec::new();
+    varint(&mut out, count as u64);
+    for at in 0..count {
+        varint(&mut out, column(at).map_or(0, Vec::len) as u64);
+    }
+    (0..count)
+        .filter_map(column)
+        .for_each(|bytes| out.extend_from_slice(bytes));
+    out
+}
+
+/// Bytes that do not compress.
+fn noise(len: usize) -> Vec<u8> {
+    let mut state = 1u64;
+    let mut next = || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (state >> 56) as u8
+    };
+    (0..len).map(|_| next()).collect()
+}
+
+/// Each bomb's name and bytes.
+fn bombs() -> Vec<(&'static str, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut bomb = |name, make: &dyn Fn(&mut Vec<u8>, u32)| {
+        let (mut out, id) = begin();
+        make(&mut out, id);
+        assert!(out.len() < 4 << 20, "{name} is large itself");
+        all.push((name, out));
+    };
+    let most = limits::BODY as usize;
+    bomb("a body of 32 MiB of zeros, twenty times", &|out, id| {
+        // Just as much noise as the ratio asks for.
+        let mut body = noise(most / limits::EXPANSION as usize);
+        body.resize(most, 0);
+        for number in 1..=20 {
+            add(out, id, life(number, 1), &packed(&body, most));
+        }
+    });
+    bomb("a body that claims 2^60 bytes", &|out, id| {
+        let mut payload = Vec::new();
+        varint(&mut payload, 1 << 60);
+        varint(&mut payload, 1 << 59);
+        add(out, id, life(1, 1), &payload);
+    });
+    bomb("2^60 events", &|out, id| {
+        for kind in [kind::SCHED, kind::LIFE] {
+            let header = Header {
+                kind,
+                number: 1,
+                events: 1 << 60,
+                ..Header::default()
+            };
+            add(out, id, header, &[0; 100]);
+        }
+    });
+    bomb(
+        "as many events as allowed, each of a long string",
+        &|out, id| {
+            // 65,536 marks that all name the same 64 KiB.
+            let events = limits::LIFE_EVENTS as usize;
+            let mut names = Vec::new();
+            varint(&mut names, limits::NAME as u64);
+            names.extend(noise(limits::NAME));
+            let mut which = vec![1; events];
+            which[0] = 0;
+            let body = columns(&[
+                (0, vec![12; events]),
+                (1, vec![0; events]),
+                (2, vec![0; events]),
+                (10, which),
+                (11, names),
+            ]);
+            for number in 1..=20 {
+                add(
+                    out,
+                    id,
+                    life(number, events as u64),
+                    &packed(&body, body.len()),
+                );
+            }
+        },
+    );
+    bomb("as many columns as allowed", &|out, id| {
+        let mut body = Vec::new();
+        varint(&mut body, limits::LIFE_COLUMNS);
+        body.resize(body.len() + limits::LIFE_COLUMNS as usize, 0);
+        add(out, id, life(1, 1), &packed(&body, body.len()));
+        let mut body = Vec::new();
+        varint(&mut body, 1 << 50);
+        add(out, id, life(2, 1), &packed(&body, body.len()));
+    });
+    bomb("frames of nothing", &|out, id| {
+        for number in 1..100_000 {
+            add(
+                out,
+                id,
+                Header {
+                    kind: 99,
+                    number,
+                    ..Header::default()
+                },
+                &[],
+            );
+        }
+    });
+    bomb("an index of as many rows as fit", &|out, id| {
+        let index = out.len() as u64;
+        for seq in 0..30 {
+            let rows = limits::INDEX_ENTRIES;
+            let mut body = Vec::new();
+            varint(&mut body, rows);
+            varint(&mut body, 16);
+            for byte in noise(rows as usize) {
+                body.extend_from_slice(&[99, 0, 21, 21, 0, byte & 0x7f]);
+            }
+            let header = Header {
+                kind: kind::INDEX,
+                number: 1 + seq,
+                seq,
+                events: rows,
+                ..Header::default()
+            };
+            add(out, id, header, &packed(&body, body.len()));
+        }
+        let at = index.to_le_bytes();
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&id.to_le_bytes());
+        sum.update(&at);
+        out.extend_from_slice(&at);
+        out.extend_from_slice(&sum.finalize().to_le_bytes());
+        out.extend_from_slice(b"ecrt");
+    });
+    bomb("headers that claim what is not theirs", &|out, id| {
+        for number in 1..60_000 {
+            let payload = limits::PAYLOAD - number;
+            let header = Header {
+                kind: kind::SCHED,
+                number,
+                payload,
+                events: 9,
+                ..Header::default()
+            };
+            header.encode(id, out);
+        }
+    });
+    // Metadata that claims 2^60 CPUs, and one of 8 MiB.
+    for (name, body) in [
+        ("metadata of 2^60 CPUs", {
+            let mut body = vec![5, 9, 253];
+            body.extend_from_slice(&(1u64 << 60).to_le_bytes());
+            body
+        }),
+        ("metadata of many fields", {
+            let mut body = Vec::new();
+            for tag in 100..1_000_000 {
+                varint(&mut body, tag);
+                body.push(0);
+            }
+            body
+        }),
+        ("metadata of many CPUs", {
+            let mut body = vec![5];
+            let count = 8_000_000u32;
+            let len = count as u64 + 5;
+            varint(&mut body, len);
+            body.push(252);
+            body.extend_from_slice(&count.to_le_bytes());
+            body.resize(body.len() + count as usize, 0);
+            body
+        }),
+    ] {
+        let mut out = begin().0[..16].to_vec();
+        let mut payload = packed(&body, body.len());
+        if payload.len() * 200 < body.len() {
+            payload = Vec::new();
+            varint(&mut payload, body.len() as u64);
+            varint(&mut payload, body.len() as u64);
+            payload.extend_from_slice(&body);
+        }
+        add(
+            &mut out,
+            0,
+            Header {
+                kind: kind::METADATA,
+                ..Header::default()
+            },
+            &payload,
+        );
+        all.push((name, out));
+    }
+    all
+}
+
+/// Reads all that can be read.
+fn read(bytes: Vec<u8>) {
+    let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
+        return;
+    };
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    for frame in trace.frames() {
+        let _ = match frame.stream {
+            Stream::Cpu(_) => trace.read_sched(frame, &mut block),
+            _ => trace.read_life(frame, &mut events),
+        };
+    }
+    let _ = trace.examine();
+}
+
+const BOMB: &str = "TR_FORMAT_BOMB";
+
+/// The process's largest resident memory so far, in KiB.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn bombs_are_defused() {
+    if let Ok(path) = std::env::var(BOMB) {
+        let before = peak();
+        let bytes = std::fs::read(path).unwrap();
+        read(bytes);
+        println!("peak {} KiB", peak() - before);
+        return;
+    }
+    let bombs = bombs();
+    let dir = tempfile::tempdir().unwrap();
+    for (at, (name, bytes)) in bombs.iter().enumerate() {
+        let path = dir.path().join(at.to_string());
+        std::fs::write(&path, bytes).unwrap();
+        let begin = std::time::Instant::now();
+        let output = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["bombs_are_defused", "--exact", "--nocapture"])
+            .env(BOMB, &path)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{name}: {text}");
+        let peak = text.split("peak ").nth(1).expect(name);
+        let peak: u64 = peak.split(' ').next().unwrap().parse().unwrap();
+        println!(
+            "{name}: {} bytes, peak {} MiB, {:?}",
+            bytes.len(),
+            peak >> 10,
+            begin.elapsed()
+        );
+        assert!(peak >> 10 < MEMORY_MIB, "{name}: {peak} KiB");
+        assert!(
+            begin.elapsed().as_secs() < SECONDS,
+            "{name}: {:?}",
+            begin.elapsed()
+        );
+    }
+}

@@ -1,0 +1,417 @@
+//! A small made-up recording with every kind of event in it.
+#![allow(dead_code, clippy::unwrap_used)]
+
+use tr_format::event::*;
+use tr_format::meta::{Metadata, Options, Scope, StateName, Summary};
+use tr_format::writer::Writer;
+
+pub type Item = (Stream, Event);
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    Sched(SchedEvent),
+    Life(LifeEvent),
+}
+
+pub fn meta() -> Metadata {
+    Metadata {
+        tool_version: "0.1.0".into(),
+        host: "builder".into(),
+        kernel: "Linux 6.18.0 #1 SMP".into(),
+        machine: "x86_64".into(),
+        cpus: vec![CpuId(0), CpuId(1)],
+        page_size: 4096,
+        start: Ktime(1_000_000_000),
+        start_clock: Clock {
+            boot: 1_000_000_500,
+            real: 1_763_700_000_000_000_000,
+        },
+        scope: Scope::Command,
+        command: vec![b"make".to_vec(), b"-j2".to_vec()],
+        root: Some(Tgid(100)),
+        cwd: b"/src/lua".to_vec(),
+        states: vec![
+            StateName {
+                bit: 1,
+                letter: 'S',
+                name: "TASK_INTERRUPTIBLE".into(),
+            },
+            StateName {
+                bit: 2,
+                letter: 'D',
+                name: "TASK_UNINTERRUPTIBLE".into(),
+            },
+        ],
+        options: Options {
+            argv_limit: 16384,
+            cpus: vec![],
+            buffer: 36 << 20,
+            irq_known: true,
+        },
+        missing: vec![],
+        ci: vec![("CI".into(), "true".into())],
+    }
+}
+
+/// Numbers that look random and are always the same.
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ (x >> 31)
+    }
+
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+fn life(time: u64, cpu: Option<u16>, kind: LifeKind) -> Event {
+    Event::Life(LifeEvent {
+        time: Ktime(time),
+        cpu: cpu.map(CpuId),
+        kind,
+    })
+}
+
+/// One event of every lifecycle kind around a task.
+pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
+    let argv = Argv::from_args([
+        &b"/usr/lib/gcc/cc1"[..],
+        b"-quiet",
+        b"",
+        format!("l{tid}.c").as_bytes(),
+    ]);
+    let cut = Argv {
+        bytes: (*b"sh\0-c").into(),
+        full_len: Some(40_000),
+    };
+    let unknown = Argv {
+        bytes: (*b"").into(),
+        full_len: None,
+    };
+    let argv = match dice.below(4) {
+        0 => cut,
+        1 => unknown,
+        _ => argv,
+    };
+    let (id, tgid) = (Tid(tid), Tgid(tid));
+    vec![
+        life(
+            time,
+            Some(1),
+            LifeKind::Fork(Fork {
+                parent_tid: Tid(100),
+                parent_tgid: Tgid(100),
+                tid: id,
+                tgid,
+                start_time: Ktime(time - 4000),
+                ns_tid: Tid(tid % 90),
+                cgroup: CgroupId(77),
+                comm: Comm::new(b"make"),
+            }),
+        ),
+        life(
+            time + 10,
+            Some(0),
+            LifeKind::Fork(Fork {
+                parent_tid: id,
+                parent_tgid: tgid,
+                tid: Tid(tid + 1),
+                tgid,
+                start_time: Ktime(time + 3),
+                ns_tid: Tid(tid + 1),
+                cgroup: CgroupId(78),
+                comm: Comm::new(b"fifteen letters"),
+            }),
+        ),
+        life(
+            time + 50_000,
+            Some(1),
+            LifeKind::Exec(Exec {
+                tid: id,
+                tgid,
+                old_tid: Tid(tid + 1),
+                comm: Comm::new(b"cc1"),
+                filename: (*b"/usr/lib/gcc/cc1").into(),
+                argv: argv.clone(),
+                cgroup: CgroupId(77),
+            }),
+        ),
+        life(
+            time + 40_000,
+            Some(1),
+            LifeKind::Rename(Rename {
+                tid: id,
+                tgid,
+                comm: Comm::new(b"worker/1"),
+            }),
+        ),
+        life(
+            time + 41_000,
+            None,
+            LifeKind::CgroupPath(CgroupPath {
+                id: CgroupId(u64::MAX),
+                path: (*b"/ci").into(),
+            }),
+        ),
+        life(
+            time + 42_000,
+            Some(300),
+            LifeKind::CgroupMove(CgroupMove {
+                tid: id,
+                tgid,
+                cgroup: CgroupId(u64::MAX),
+            }),
+        ),
+        life(
+            time + 900_000,
+            Some(1),
+            LifeKind::Exit(Exit {
+                tid: id,
+                tgid,
+                status: 0x100,
+                group_dead: dice.below(2) == 0,
+                group_status: 0x8b,
+                utime: 4_000_000 * dice.below(9),
+                stime: dice.below(1 << 30),
+                sum_exec_runtime: dice.below(1 << 33),
+                nvcsw: dice.below(9),
+                nivcsw: dice.below(900),
+                min_flt: dice.below(9000),
+                maj_flt: 0,
+                max_rss: 4096 * dice.below(1 << 20),
+                read_bytes: Some(dice.below(1 << 40)),
+                write_bytes: (dice.below(2) == 0).then_some(4096),
+            }),
+        ),
+        life(
+            time + 910_000,
+            Some(1),
+            LifeKind::Final(Final {
+                tid: id,
+                sum_exec_runtime: dice.below(1 << 33),
+                nvcsw: 1,
+                nivcsw: dice.next(),
+            }),
+        ),
+        life(
+            time + 911_000,
+            Some(1),
+            LifeKind::Exit(Exit {
+                tid: Tid(tid + 1),
+                tgid,
+                ..Exit::default()
+            }),
+        ),
+    ]
+}
+
+/// What the recorder says.
+pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
+    let lost = |stream, count, cause| {
+        LifeKind::Lost(Lost {
+            stream,
+            count,
+            until: Ktime(time + 77),
+            cause,
+        })
+    };
+    vec![
+        life(
+            time,
+            None,
+            LifeKind::Clock(Clock {
+                boot: time + 5,
+                real: time + 1_763_700_000_000_000_000,
+            }),
+        ),
+        life(
+            time - 30,
+            None,
+            LifeKind::Snapshot(Snapshot {
+                tid: Tid(100),
+                tgid: Tgid(100),
+                parent_tgid: Tgid(1),
+                start_time: Ktime(5),
+                ns_tid: Tid(2),
+                cgroup: CgroupId(77),
+                comm: Comm::new(b"make"),
+                argv: Argv::from_args([b"make"]),
+                state: 1,
+                on_cpu: false,
+                kthread: false,
+                followed: true,
+                sum_exec_runtime: dice.below(1 << 40),
+            }),
+        ),
+        life(
+            time,
+            None,
+            LifeKind::Snapshot(Snapshot {
+                tid: Tid(2),
+                tgid: Tgid(2),
+                parent_tgid: Tgid(0),
+                start_time: Ktime(0),
+                ns_tid: Tid(2),
+                cgroup: CgroupId(1),
+                comm: Comm::new(b"kthreadd"),
+                argv: Argv::default(),
+                state: 0x402,
+                on_cpu: true,
+                kthread: true,
+                followed: false,
+                sum_exec_runtime: 0,
+            }),
+        ),
+        life(
+            time + 7,
+            None,
+            lost(Stream::Cpu(CpuId(1)), Some(12), LossCause::RingFull),
+        ),
+        life(
+            time + 7,
+            None,
+            lost(Stream::Lifecycle, None, LossCause::FollowSet),
+        ),
+        life(
+            time + 7,
+            None,
+            lost(Stream::Recorder, Some(0), LossCause::Output),
+        ),
+        life(
+            time + 8,
+            None,
+            lost(Stream::Cpu(CpuId(65535)), Some(1), LossCause::Recursion),
+        ),
+        life(
+            time + 9,
+            None,
+            lost(Stream::Cpu(CpuId(0)), Some(1), LossCause::Damage),
+        ),
+        life(
+            time + 9,
+            None,
+            LifeKind::Mark(Mark {
+                name: (*b"test starts").into(),
+            }),
+        ),
+        life(time + 10, None, LifeKind::Progress),
+    ]
+}
+
+/// A CPU's events: a plausible sequence with some odd ones in between.
+pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<SchedEvent> {
+    let mut current = Tid(0);
+    let mut time = start;
+    let mut all = Vec::new();
+    for _ in 0..events {
+        time = match dice.below(50) {
+            0 => time - dice.below(500),
+            1 => time + dice.below(1 << 25),
+            _ => time + dice.below(20_000),
+        };
+        let other = Tid(100 + (dice.below(tasks) * dice.below(tasks) / tasks) as u32);
+        let odd = dice.below(40) == 0;
+        let from = if odd {
+            Tid(dice.next() as u32)
+        } else {
+            current
+        };
+        let kind = match dice.below(2) {
+            0 => SchedKind::Waking {
+                waker: from,
+                wakee: other,
+                irq: dice.below(4) == 0,
+                new: dice.below(9) == 0,
+                vfork: dice.below(30) == 0,
+            },
+            _ => SchedKind::Switch {
+                prev: from,
+                next: if dice.below(3) == 0 { Tid(0) } else { other },
+                prev_state: if odd {
+                    dice.next() as u16
+                } else {
+                    dice.below(3) as u16
+                },
+                preempt: dice.below(5) == 0,
+                iowait: dice.below(9) == 0,
+            },
+        };
+        current = match kind {
+            SchedKind::Waking { waker, .. } => waker,
+            SchedKind::Switch { next, .. } => next,
+        };
+        all.push(SchedEvent {
+            time: Ktime(time),
+            kind,
+        });
+    }
+    all
+}
+
+/// A whole recording: `rounds` times some events of every stream and a flush.
+/// `None` stands for the flush.
+pub fn recording(rounds: u64, events: usize) -> Vec<Option<Item>> {
+    let mut dice = Dice(rounds);
+    let mut all = Vec::new();
+    for round in 0..rounds {
+        let time = 1_000_000_000 + round * 700_000_000;
+        for cpu in 0..2 {
+            let events = sched(time, events, 60, &mut dice);
+            all.extend(
+                events
+                    .into_iter()
+                    .map(|e| Some((Stream::Cpu(CpuId(cpu)), Event::Sched(e)))),
+            );
+        }
+        for task in 0..3 {
+            let events = lifecycle(time, 200 + 3 * task + 10 * round as u32, &mut dice);
+            all.extend(events.into_iter().map(|e| Some((Stream::Lifecycle, e))));
+        }
+        all.extend(
+            recorder(time, &mut dice)
+                .into_iter()
+                .map(|e| Some((Stream::Recorder, e))),
+        );
+        all.push(None);
+    }
+    all
+}
+
+pub fn summary() -> Summary {
+    Summary {
+        end: Ktime(9_000_000_000),
+        status: Some(0),
+        ..Summary::default()
+    }
+}
+
+pub fn write(items: &[Option<Item>]) -> Vec<u8> {
+    let mut writer = Writer::new(Vec::new(), &meta()).unwrap();
+    for item in items {
+        match item {
+            None => writer.flush().unwrap(),
+            Some((Stream::Cpu(cpu), Event::Sched(event))) => writer.sched(*cpu, *event).unwrap(),
+            Some((stream, Event::Life(event))) => writer.life(*stream, event.clone()).unwrap(),
+            Some(_) => unreachable!(),
+        }
+    }
+    let (bytes, written) = writer.finish(&summary()).unwrap();
+    assert_eq!(written.bytes, bytes.len() as u64);
+    assert_eq!(written.events(), items.iter().flatten().count() as u64);
+    bytes
+}
+
+/// The events of one stream, in order.
+pub fn of(items: &[Option<Item>], stream: Stream) -> Vec<Event> {
+    items
+        .iter()
+        .flatten()
+        .filter(|(s, _)| *s == stream)
+        .map(|(_, e)| e.clone())
+        .collect()
+}

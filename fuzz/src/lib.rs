@@ -1,0 +1,430 @@
+//! What is tried with hostile input. Each function takes any bytes and panics
+//! when the format's reader does something that it must not.
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic
+)]
+
+use tr_format::event::*;
+use tr_format::frame::{kind, Header};
+use tr_format::meta::{Metadata, Summary};
+use tr_format::reader::{End, Trace};
+use tr_format::sched::SchedBlock;
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+
+/// Numbers from the front of the input; zeros behind its end.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn byte(&mut self) -> u8 {
+        let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
+        self.0 = rest;
+        *first
+    }
+
+    /// Short for small numbers, so that both small and large ones come.
+    fn number(&mut self) -> u64 {
+        match self.byte() {
+            small @ 0..=0xdf => u64::from(small),
+            long => {
+                let bytes = u32::from(long & 7) + 1;
+                (0..bytes).fold(0, |value, _| value << 8 | u64::from(self.byte()))
+            }
+        }
+    }
+
+    fn bytes(&mut self) -> &'a [u8] {
+        let len = (self.number() as usize).min(self.0.len());
+        let (taken, rest) = self.0.split_at(len);
+        self.0 = rest;
+        taken
+    }
+}
+
+fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A body in its stored form.
+fn stored(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    varint(&mut out, body.len() as u64);
+    varint(&mut out, body.len() as u64);
+    out.extend_from_slice(body);
+    out
+}
+
+/// A trace's first bytes, with empty metadata; and its id.
+fn begin() -> (Vec<u8>, u32) {
+    let mut out = Vec::new();
+    Writer::new(&mut out, &Metadata::default()).unwrap();
+    let (header, len) = Header::decode(&out[16..], 0).unwrap();
+    let payload = &out[16 + len..];
+    assert_eq!(payload.len() as u64, header.payload);
+    let id = crc32fast::hash(payload);
+    (out, id)
+}
+
+fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
+    let header = Header {
+        payload: payload.len() as u64,
+        crc: crc32fast::hash(payload),
+        ..header
+    };
+    header.encode(id, out);
+    out.extend_from_slice(payload);
+}
+
+/// Opens and reads everything. What is read is within the limits and the
+/// frames' own words.
+fn read(bytes: Vec<u8>) {
+    let len = bytes.len() as u64;
+    let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
+        return;
+    };
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    for frame in trace.frames() {
+        assert!(frame.offset + frame.bytes <= len && frame.min <= frame.max);
+        let lost = trace.gap_of(frame);
+        assert_eq!(lost.time, frame.min);
+        match frame.stream {
+            Stream::Cpu(_) => match trace.read_sched(frame, &mut block) {
+                Ok(()) => {
+                    assert_eq!(block.len() as u64, frame.events);
+                    assert_eq!(block.span(), Some((frame.min, frame.max)));
+                }
+                Err(_) => assert!(block.is_empty()),
+            },
+            _ => match trace.read_life(frame, &mut events) {
+                Ok(()) => {
+                    assert!(events.len() as u64 <= frame.events);
+                    let inside = |event: &LifeEvent| (frame.min..=frame.max).contains(&event.time);
+                    assert!(events.iter().all(inside));
+                }
+                Err(_) => assert!(events.is_empty()),
+            },
+        }
+    }
+    if let End::Truncated { offset, .. } = trace.end() {
+        assert!(trace.recovered() || *offset <= len);
+    }
+    let _ = trace.examine();
+}
+
+/// A frame's header: what is read is written again as it was.
+pub fn header(data: &[u8]) {
+    if let Ok((header, len)) = Header::decode(data, 7) {
+        let mut out = Vec::new();
+        header.encode(7, &mut out);
+        // Longer only by fields of a later version.
+        assert!(out.len() <= len);
+        assert_eq!(Header::decode(&out, 7).unwrap(), (header, out.len()));
+    }
+}
+
+/// A scheduling block with good checksums.
+pub fn sched(data: &[u8]) {
+    let mut input = Input(data);
+    let (events, min, span) = (input.number(), input.number(), input.number());
+    let (mut out, id) = begin();
+    let header = Header {
+        kind: kind::SCHED,
+        number: 1,
+        events,
+        min,
+        max: min.saturating_add(span),
+        ..Header::default()
+    };
+    add(&mut out, id, header, input.0);
+    read(out);
+}
+
+/// A lifecycle block with good checksums, whose body is not compressed.
+pub fn life(data: &[u8]) {
+    let mut input = Input(data);
+    let (events, min, span) = (input.number(), input.number(), input.number());
+    let low = input.bytes();
+    let (mut out, id) = begin();
+    let header = Header {
+        kind: kind::LIFE,
+        stream: (events & 1) as u16,
+        number: 1,
+        events,
+        min,
+        max: min.saturating_add(span),
+        ..Header::default()
+    };
+    let mut payload = stored(input.0);
+    payload.extend_from_slice(low);
+    add(&mut out, id, header, &payload);
+    read(out);
+}
+
+/// Metadata, summary and the like with good checksums.
+pub fn metadata(data: &[u8]) {
+    let mut out = begin().0[..16].to_vec();
+    let payload = stored(data);
+    let header = |kind, number| Header {
+        kind,
+        number,
+        ..Header::default()
+    };
+    add(&mut out, 0, header(kind::METADATA, 0), &payload);
+    let id = crc32fast::hash(&payload);
+    add(&mut out, id, header(kind::SUMMARY, 1), &payload);
+    add(&mut out, id, header(kind::CUT, 2), &payload);
+    read(out);
+}
+
+/// A file of any bytes.
+pub fn file(data: &[u8]) {
+    read(data.to_vec());
+}
+
+/// A file of frames with good headers, out of order, overlapping, with an index
+/// that says anything.
+pub fn frames(data: &[u8]) {
+    let mut input = Input(data);
+    let (mut out, id) = begin();
+    let mut index = None;
+    while !input.0.is_empty() {
+        let kind = input.byte() % 8;
+        let header = Header {
+            kind,
+            number: input.number(),
+            stream: input.number() as u16,
+            seq: input.number(),
+            events: input.number(),
+            min: input.number(),
+            ..Header::default()
+        };
+        let max = header.min.saturating_add(input.number());
+        let header = Header { max, ..header };
+        let payload = match kind {
+            kind::INDEX => stored(input.bytes()),
+            _ => input.bytes().to_vec(),
+        };
+        if kind == kind::INDEX {
+            index.get_or_insert(out.len() as u64);
+        }
+        let lies = input.byte();
+        add(&mut out, id, header, &payload);
+        // Sometimes the payload is not what its checksum says, or not there.
+        if let (1, Some(last)) = (lies & 3, out.last_mut()) {
+            *last ^= 1;
+        } else if lies & 3 == 2 {
+            out.truncate(out.len() - payload.len() / 2);
+        }
+    }
+    if let Some(index) = index {
+        let at = index.to_le_bytes();
+        let mut sum = crc32fast::Hasher::new();
+        sum.update(&id.to_le_bytes());
+        sum.update(&at);
+        out.extend_from_slice(&at);
+        out.extend_from_slice(&sum.finalize().to_le_bytes());
+        out.extend_from_slice(b"ecrt");
+    }
+    read(out);
+}
+
+fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> SchedEvent {
+    let what = input.byte();
+    let step = input.number();
+    *time = match what & 0x40 {
+        0 => time.wrapping_add(step),
+        _ => time.wrapping_sub(step),
+    };
+    if what & 0x80 != 0 {
+        *running = input.number() as u32;
+    }
+    let (from, to) = (Tid(*running), Tid(input.number() as u32));
+    let kind = match what & 1 {
+        0 => {
+            *running = to.0;
+            SchedKind::Switch {
+                prev: from,
+                next: to,
+                prev_state: input.number() as u16,
+                preempt: what & 2 != 0,
+                iowait: what & 4 != 0,
+            }
+        }
+        _ => SchedKind::Waking {
+            waker: from,
+            wakee: to,
+            irq: what & 8 != 0,
+            new: what & 0x10 != 0,
+            vfork: what & 0x20 != 0,
+        },
+    };
+    SchedEvent {
+        time: Ktime(*time),
+        kind,
+    }
+}
+
+fn argv(input: &mut Input) -> Argv {
+    Argv {
+        full_len: Some(input.number() as u32).filter(|len| *len != 7),
+        bytes: input.bytes().into(),
+    }
+}
+
+fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
+    *time = time.wrapping_add(input.number() as i8 as u64);
+    let cpu = Some(input.number() as u16)
+        .filter(|cpu| *cpu != 9)
+        .map(CpuId);
+    let what = input.byte();
+    let (tid, tgid) = (Tid(input.number() as u32), Tgid(input.number() as u32));
+    let set = what & 0x80 != 0;
+    let kind = match what % 12 {
+        0 => LifeKind::Fork(Fork {
+            parent_tid: Tid(input.number() as u32),
+            parent_tgid: tgid,
+            tid,
+            tgid: Tgid(input.number() as u32),
+            start_time: Ktime(input.number()),
+            ns_tid: Tid(input.number() as u32),
+            cgroup: CgroupId(input.number()),
+            comm: Comm::new(input.bytes()),
+        }),
+        1 => LifeKind::Exec(Exec {
+            tid,
+            tgid,
+            old_tid: Tid(input.number() as u32),
+            comm: Comm::new(input.bytes()),
+            filename: input.bytes().into(),
+            argv: argv(input),
+            cgroup: CgroupId(input.number()),
+        }),
+        2 => LifeKind::Exit(Exit {
+            tid,
+            tgid,
+            status: input.number() as u32,
+            group_dead: set,
+            group_status: input.number() as u32,
+            utime: input.number(),
+            stime: input.number(),
+            sum_exec_runtime: input.number(),
+            nvcsw: input.number(),
+            nivcsw: input.number(),
+            min_flt: input.number(),
+            maj_flt: input.number(),
+            max_rss: input.number(),
+            read_bytes: set.then(|| input.number() >> 1),
+            write_bytes: Some(input.number() >> 1),
+        }),
+        3 => LifeKind::Final(Final {
+            tid,
+            sum_exec_runtime: input.number(),
+            nvcsw: input.number(),
+            nivcsw: input.number(),
+        }),
+        4 => LifeKind::Rename(Rename {
+            tid,
+            tgid,
+            comm: Comm::new(input.bytes()),
+        }),
+        5 => LifeKind::CgroupPath(CgroupPath {
+            id: CgroupId(input.number()),
+            path: input.bytes().into(),
+        }),
+        6 => LifeKind::CgroupMove(CgroupMove {
+            tid,
+            tgid,
+            cgroup: CgroupId(input.number()),
+        }),
+        7 => LifeKind::Snapshot(Snapshot {
+            tid,
+            tgid,
+            parent_tgid: Tgid(input.number() as u32),
+            start_time: Ktime(input.number()),
+            ns_tid: Tid(input.number() as u32),
+            cgroup: CgroupId(input.number()),
+            comm: Comm::new(input.bytes()),
+            argv: argv(input),
+            state: input.number() as u16,
+            on_cpu: set,
+            kthread: what & 0x40 != 0,
+            followed: what & 0x20 != 0,
+            sum_exec_runtime: input.number(),
+        }),
+        8 => LifeKind::Lost(Lost {
+            stream: match what >> 6 {
+                0 => Stream::Lifecycle,
+                1 => Stream::Recorder,
+                _ => Stream::Cpu(CpuId(input.number() as u16)),
+            },
+            // All ones stand for unknown.
+            count: Some(input.number()).filter(|count| *count != u64::MAX),
+            until: Ktime(input.number()),
+            cause: LossCause::FollowSet,
+        }),
+        9 => LifeKind::Clock(Clock {
+            boot: input.number(),
+            real: input.number(),
+        }),
+        10 => LifeKind::Progress,
+        _ => LifeKind::Mark(Mark {
+            name: input.bytes().into(),
+        }),
+    };
+    LifeEvent {
+        time: Ktime(*time),
+        cpu,
+        kind,
+    }
+}
+
+/// What is written is read back.
+pub fn identity(data: &[u8]) {
+    let mut input = Input(data);
+    let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
+    let (mut sched, mut life) = (Vec::new(), Vec::new());
+    let (mut time, mut running) = (input.number(), input.number() as u32);
+    while !input.0.is_empty() {
+        match input.byte() {
+            0..=0xbf => {
+                let event = sched_event(&mut input, &mut time, &mut running);
+                writer.sched(CpuId(3), event).unwrap();
+                sched.push(event);
+            }
+            0xc0..=0xf7 => {
+                let event = life_event(&mut input, &mut time);
+                writer.life(Stream::Lifecycle, event.clone()).unwrap();
+                life.push(event);
+            }
+            _ => writer.flush().unwrap(),
+        }
+    }
+    let (bytes, _) = writer.finish(&Summary::default()).unwrap();
+    let trace = Trace::open(Source::bytes(bytes)).unwrap();
+    assert_eq!((trace.end(), trace.damage()), (&End::Complete, &[][..]));
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    let (mut found_sched, mut found_life) = (Vec::new(), Vec::new());
+    for frame in trace.frames() {
+        match frame.stream {
+            Stream::Cpu(_) => {
+                trace.read_sched(frame, &mut block).unwrap();
+                found_sched.extend(block.iter());
+            }
+            _ => {
+                trace.read_life(frame, &mut events).unwrap();
+                found_life.append(&mut events);
+            }
+        }
+    }
+    assert!(found_sched == sched, "scheduling events have changed");
+    assert!(found_life == life, "lifecycle events have changed");
+    assert_eq!(trace.examine().unwrap(), (vec![], End::Complete));
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs each fuzz target for SECONDS (default 60), or only those that are named,
+# on the seeds of fuzz/corpus and on what earlier runs have found. Works with a
+# stable toolchain: the flags are those of cargo-fuzz without a sanitizer, of
+# which code without unsafe has no need. Usage: fuzz.sh SECONDS [TARGET...]
+set -euo pipefail
+cd "$(dirname "$0")/../fuzz"
+seconds=${1:-60}
+shift || true
+targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+	for file in fuzz_targets/*.rs; do
+		targets+=("$(basename "$file" .rs)")
+	done
+fi
+flags="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
+flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table"
+flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
+host=$(rustc -vV | sed -n 's/^host: //p')
+# With --target the flags are not for build scripts.
+RUSTFLAGS=$flags cargo build --release --target "$host"
+status=0
+for target in "${targets[@]}"; do
+	mkdir -p "target/found/$target" "target/artifacts/$target"
+	echo "+ $target, $seconds s"
+	"target/$host/release/$target" "target/found/$target" "corpus/$target" \
+		-max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len=65536 -print_final_stats=1 \
+		-artifact_prefix="target/artifacts/$target/" >"target/$target.log" 2>&1 || status=1
+	grep -E "stat::number_of_executed_units|stat::peak_rss_mb|SUMMARY|panicked|^(Test unit|artifact)" "target/$target.log" || tail -5 "target/$target.log"
+done
+exit "$status"

@@ -1,0 +1,200 @@
+//! The commands that look after trace files, on real recordings: dump, verify,
+//! recover; and a second reader, written from the specification alone.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(name)
+}
+
+fn tr(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tr"))
+        .args(args)
+        .output()
+        .unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// Lines of JSON, each with its fields in order, sorted.
+fn canonical(output: &Output) -> Vec<String> {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let text = std::str::from_utf8(&output.stdout).unwrap();
+    let line = |line: &str| {
+        serde_json::from_str::<serde_json::Value>(line)
+            .unwrap()
+            .to_string()
+    };
+    let mut lines: Vec<String> = text.lines().map(line).collect();
+    lines.sort();
+    lines
+}
+
+fn checksum(lines: &[String]) -> u32 {
+    lines.iter().fold(0, |sum, line| {
+        let mut hasher = crc32fast::Hasher::new_with_initial(sum);
+        hasher.update(line.as_bytes());
+        hasher.finalize()
+    })
+}
+
+/// Every published version of the format stays readable, event for event.
+#[test]
+fn fixtures_are_read_forever_and_by_both_readers() {
+    for (name, events, sum) in [
+        ("format/1.0.bin", 1911, 934_329_128),
+        ("traces/demo.bin", 11072, 2_009_777_866),
+    ] {
+        let path = fixture(name);
+        let lines = canonical(&tr(&["dump", "--format", "json", text(&path)]));
+        let python = Command::new("python3")
+            .arg(fixture("read.py"))
+            .arg(&path)
+            .env("PYTHONIOENCODING", "utf-8")
+            .output()
+            .expect("python3");
+        let other = canonical(&python);
+        assert_eq!(lines.len(), other.len(), "{name}");
+        for (ours, theirs) in lines.iter().zip(&other) {
+            assert_eq!(ours, theirs, "{name}");
+        }
+        assert_eq!((lines.len(), checksum(&lines)), (events, sum), "{name}");
+        let verified = tr(&["verify", text(&path)]);
+        assert_eq!(verified.status.code(), Some(0), "{verified:?}");
+    }
+}
+
+/// The fixture, with something done to it.
+fn damaged() -> Vec<(&'static str, Vec<u8>)> {
+    let whole = std::fs::read(fixture("traces/demo.bin")).unwrap();
+    let (half, most) = (whole.len() / 2, whole.len() * 9 / 10);
+    let mut flipped = whole.clone();
+    flipped[half] ^= 0x10;
+    let mut zeros = whole.clone();
+    zeros[half..half + 4000].fill(0);
+    let mut both = zeros.clone();
+    both.truncate(most);
+    let mut gone = whole.clone();
+    gone.drain(half..half + 3000);
+    vec![
+        ("cut", whole[..most].to_vec()),
+        ("cut early", whole[..whole.len() / 10].to_vec()),
+        ("flipped", flipped),
+        ("zeros", zeros),
+        ("zeros and cut", both),
+        ("gone", gone),
+        ("no trailer", whole[..whole.len() - 1].to_vec()),
+    ]
+}
+
+#[test]
+fn a_recovered_trace_is_intact_and_tells_the_same() {
+    let dir = tempfile::tempdir().unwrap();
+    for (what, bytes) in damaged() {
+        let (bad, good) = (dir.path().join("bad.bin"), dir.path().join("good.bin"));
+        std::fs::write(&bad, bytes).unwrap();
+        let verified = tr(&["verify", text(&bad)]);
+        assert_eq!(verified.status.code(), Some(1), "{what}: {verified:?}");
+        assert!(
+            String::from_utf8_lossy(&verified.stdout).contains("byte "),
+            "{what}"
+        );
+
+        let recovered = tr(&["recover", text(&bad), "-o", text(&good)]);
+        assert!(recovered.status.success(), "{what}: {recovered:?}");
+        let verified = tr(&["verify", text(&good)]);
+        assert_eq!(verified.status.code(), Some(0), "{what}: {verified:?}");
+
+        let analyze = |path: &Path| {
+            let output = tr(&["analyze", text(path), "--format", "json", "--top", "1000"]);
+            assert!(output.status.success(), "{what}: {output:?}");
+            serde_json::from_slice::<serde_json::Value>(&output.stdout).unwrap()
+        };
+        let (mut before, mut after) = (analyze(&bad), analyze(&good));
+        // The losses are events of the recovered trace.
+        for analysis in [&mut before, &mut after] {
+            analysis["trace"]["events"].take();
+            // All events are there, the recovered trace is a whole one.
+            if what == "no trailer" {
+                analysis["trace"]["truncated"].take();
+            }
+        }
+        assert_eq!(before, after, "{what}");
+        let warned = tr(&["analyze", text(&bad)]);
+        assert!(!warned.stderr.is_empty(), "{what}: no warning");
+
+        // Onto itself: replaced when all is written.
+        let recovered = tr(&["recover", text(&bad), "-o", text(&bad)]);
+        assert!(recovered.status.success(), "{what}");
+        assert_eq!(
+            std::fs::read(&bad).unwrap(),
+            std::fs::read(&good).unwrap(),
+            "{what}"
+        );
+    }
+    let left: Vec<_> = std::fs::read_dir(dir.path()).unwrap().collect();
+    assert_eq!(left.len(), 2, "nothing else is left behind: {left:?}");
+}
+
+#[test]
+fn what_is_no_trace_is_refused_by_name() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    let mut later = std::fs::read(fixture("traces/demo.bin")).unwrap();
+    later[8] = 7;
+    let sum = crc32fast::hash(&later[..12]);
+    later[12..16].copy_from_slice(&sum.to_le_bytes());
+    for (bytes, said) in [
+        (&b""[..], "not a trace"),
+        (b"#!/bin/sh\nexit 0\n", "not a trace"),
+        (&later, "version 7"),
+    ] {
+        std::fs::write(&path, bytes).unwrap();
+        for command in ["verify", "analyze", "dump", "info"] {
+            let output = tr(&[command, text(&path)]);
+            let error = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{command}: {error}");
+            assert!(error.contains(said), "{command}: {error}");
+        }
+    }
+}
+
+#[test]
+fn a_trace_is_read_from_a_pipe() {
+    let whole = std::fs::read(fixture("traces/demo.bin")).unwrap();
+    let path = fixture("traces/demo.bin");
+    for args in [
+        &["analyze", "-", "--format", "json"][..],
+        &["dump", "-"],
+        &["verify", "-"],
+    ] {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_tr"))
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        let bytes = whole.clone();
+        let writer = std::thread::spawn(move || stdin.write_all(&bytes));
+        let piped = child.wait_with_output().unwrap();
+        writer.join().unwrap().unwrap();
+        let named: Vec<&str> = args
+            .iter()
+            .map(|arg| if *arg == "-" { text(&path) } else { arg })
+            .collect();
+        let file = tr(&named);
+        assert!(piped.status.success() && file.status.success(), "{args:?}");
+        if args[0] != "verify" {
+            assert_eq!(piped.stdout, file.stdout, "{args:?}");
+        }
+    }
+}
