@@ -29,13 +29,13 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How many rows to show
+    /// How many rows of text to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
     /// What to sort by
     #[arg(long, value_enum, default_value_t = SortArg::OnCpu)]
     sort: SortArg,
-    /// What a row stands for
+    /// What a row of text or CSV stands for
     #[arg(long, value_enum, default_value_t = ByArg::Process)]
     by: ByArg,
     /// Only processes whose comm matches
@@ -133,6 +133,10 @@ pub fn run(args: &Args) -> ExitCode {
             damage.what
         );
     }
+    if let Some(why) = senseless(args, trace.meta()) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(2);
+    }
     let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
     let options = Options {
         from: args.from.map(nanoseconds),
@@ -147,6 +151,12 @@ pub fn run(args: &Args) -> ExitCode {
         pid: args.pid.map(Tgid),
     };
     let chosen = filter.apply(&analysis);
+    if chosen.is_empty() && !analysis.processes.is_empty() {
+        eprintln!(
+            "tr: none of the {} processes matches",
+            analysis.processes.len()
+        );
+    }
     let (sort, by) = (sort(args.sort), by(args.by));
     match args.format {
         FormatArg::Text => {
@@ -167,6 +177,23 @@ pub fn run(args: &Args) -> ExitCode {
             Ok(table) => open::print(&table),
             Err(error) => failed(&error),
         },
+    }
+}
+
+/// Options that this trace cannot have an answer to.
+fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
+    if let Some(cpu) = args.cpu.filter(|cpu| !meta.cpus.contains(&CpuId(*cpu))) {
+        let last = meta.cpus.iter().max().map_or(0, |cpu| cpu.0);
+        return Some(format!(
+            "--cpu {cpu}: the trace has {} CPUs, up to CPU {last}",
+            meta.cpus.len()
+        ));
+    }
+    match (args.from, args.to) {
+        (Some(from), Some(to)) if from >= to => {
+            Some(format!("--from {from:?} is not before --to {to:?}"))
+        }
+        _ => None,
     }
 }
 

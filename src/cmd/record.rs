@@ -96,6 +96,15 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     } else {
         Follow::Command
     };
+    // Before anything else: a typing error must not cost the last recording.
+    if let Some(errno) = args.command.first().and_then(|c| not_executable(c)) {
+        say_not_executed(&args, Some(errno));
+        return ExitCode::from(if errno == nix::errno::Errno::ENOENT {
+            127
+        } else {
+            126
+        });
+    }
     let output = if args.output.as_os_str() == "-" {
         Target::Stdout
     } else {
@@ -151,12 +160,50 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     }
 }
 
+/// Why exec would not find COMMAND, or not be allowed to execute it. What else
+/// may be wrong with it, only exec can say.
+fn not_executable(command: &std::ffi::OsStr) -> Option<nix::errno::Errno> {
+    use nix::errno::Errno;
+    use nix::unistd::{access, AccessFlags};
+    let look = |path: &std::path::Path| match access(path, AccessFlags::X_OK) {
+        Ok(()) if path.is_dir() => Err(Errno::EACCES),
+        result => result,
+    };
+    if command.as_bytes().contains(&b'/') {
+        return look(command.as_ref()).err();
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut why = Errno::ENOENT;
+    for dir in std::env::split_paths(&path) {
+        match look(&dir.join(command)) {
+            Ok(()) => return None,
+            Err(Errno::EACCES) => why = Errno::EACCES,
+            Err(_) => {}
+        }
+    }
+    Some(why)
+}
+
+/// We are what the user's Ctrl-C goes to.
+fn in_foreground() -> bool {
+    std::fs::File::open("/dev/tty").is_ok_and(|terminal| {
+        nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp())
+    })
+}
+
 /// COMMAND's own exit status, as a shell gives it.
 fn exit_code(status: Option<u32>) -> ExitCode {
     let Some(status) = status else {
         return ExitCode::SUCCESS;
     };
     let signal = status & 0x7f;
+    if signal == nix::libc::SIGINT as u32 && in_foreground() {
+        // So that a shell's loop around us ends, as it would around COMMAND.
+        let mut interrupt = nix::sys::signal::SigSet::empty();
+        interrupt.add(nix::sys::signal::Signal::SIGINT);
+        let _ = interrupt.thread_unblock();
+        let _ = nix::sys::signal::raise(nix::sys::signal::Signal::SIGINT);
+    }
     let code = if signal == 0 {
         status >> 8 & 0xff
     } else {
@@ -205,7 +252,7 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
         }
         error => eprintln!("tr: {error}"),
     }
-    if !untraced.is_empty() && !matches!(error, Error::Output(_)) || args.best_effort {
+    if !untraced.is_empty() && matches!(error, Error::Tracing(_)) || args.best_effort {
         eprintln!("    {untraced}");
     }
 }
@@ -262,7 +309,9 @@ fn tell(args: &Args, report: &Report) {
             first.pid,
         );
     }
-    let lost = if report.tally.lost.is_empty() {
+    let lost = if report.output_error.is_some() {
+        ", but not all of it is in the file"
+    } else if report.tally.lost.is_empty() {
         ", none lost"
     } else {
         ""
@@ -286,8 +335,9 @@ fn tell(args: &Args, report: &Report) {
     } else {
         ", not counting the kernel's part"
     };
-    if report.command_cpu > 0 {
-        let share = cost as f64 * 100.0 / report.command_cpu as f64;
+    let share = cost as f64 * 100.0 / report.command_cpu.max(1) as f64;
+    // Of a command that does next to nothing a share says nothing.
+    if share < 10.0 {
         eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
     } else {
         eprintln!(

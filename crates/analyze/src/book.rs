@@ -102,6 +102,9 @@ pub struct ProcessEntry {
     pub moved: Option<usize>,
 }
 
+/// The kernel did not report a switch-in.
+const UNSEEN: &str = "ran without having been switched in";
+
 /// The book.
 pub struct Book {
     /// Every task met, in the order in which they were met.
@@ -273,9 +276,10 @@ impl Book {
     }
 
     /// Forks may be missing from `since` on: tasks that are not known as
-    /// recorded ones may be running from then on, unless everybody is recorded.
+    /// recorded ones may be running from then on, unless everybody is recorded
+    /// and shows itself at once.
     fn lose_lives(&mut self, since: Ktime) {
-        if !self.everybody {
+        if !self.everybody || !self.gaps.any().is_empty() {
             self.concurrency.meet(since, State::Unknown);
         }
     }
@@ -658,6 +662,7 @@ impl Book {
                 new,
                 vfork,
             } => {
+                self.runs(waker, cpu, event.time);
                 self.waking(event.time, waker, wakee, irq, new, new && vfork);
             }
         }
@@ -696,6 +701,8 @@ impl Book {
             self.violation("another task left the CPU than had come to it");
         }
         if let Some(task) = self.tasks.get_mut(running.0) {
+            self.concurrency.advance(time);
+            self.concurrency.take_back(task.since);
             task.epoch = self
                 .concurrency
                 .change(time, task.epoch, task.state, State::Unknown);
@@ -732,7 +739,7 @@ impl Book {
             }
             State::Unknown => {}
             _ if self.in_gap(ix, time) || !self.seen(ix) => {}
-            _ => self.violation("switched out, but its switch-in is missing"),
+            _ => self.violation(UNSEEN),
         }
         // What it was before is not known when it was not seen coming.
         if !matches!(self.state(ix), State::On(_)) {
@@ -791,6 +798,8 @@ impl Book {
         let bucket = task.state.bucket(Ended::Otherwise);
         self.account(ix, since, known, bucket);
         self.account(ix, known, time, Bucket::Unknown);
+        self.concurrency.advance(time);
+        self.concurrency.take_back(known);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.epoch = self
                 .concurrency
@@ -799,6 +808,28 @@ impl Book {
             task.since = task.since.max(time);
             task.off_since = None;
         }
+    }
+
+    /// An event that only a running task makes: it runs on this CPU, whether or
+    /// not its switch-in was seen.
+    fn runs(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
+        let ix = match self.task(tid).filter(|_| tid != Tid::IDLE) {
+            Some(ix) => ix,
+            None if self.open && tid != Tid::IDLE => self.appear(tid, Tgid(tid.0), time),
+            None => return,
+        };
+        match self.state(ix) {
+            State::On(_) | State::Dead => return,
+            State::Unknown => {}
+            _ if self.in_gap(ix, time) || !self.seen(ix) => {}
+            _ => self.violation(UNSEEN),
+        }
+        self.forget(ix, cpu, time);
+        self.enter(ix, time, State::On(Some(cpu)), Ended::Otherwise);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            (task.woken, task.last_cpu) = (false, Some(cpu));
+        }
+        self.current.insert(cpu, ix);
     }
 
     fn seen(&self, ix: TaskIx) -> bool {

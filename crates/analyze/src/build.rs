@@ -89,7 +89,7 @@ pub fn build(book: Book, analysis: &mut Analysis) {
         let Some(task) = book.tasks.get(old.0) else {
             continue;
         };
-        let Some(process) = process_ix(*process) else {
+        let Some(process) = place.get(*process).copied().flatten() else {
             continue;
         };
         let alive = task.end.is_none_or(|at| at > end);

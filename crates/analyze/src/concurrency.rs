@@ -1,5 +1,7 @@
 //! How many recorded tasks were running at once, and for how long.
 
+use std::collections::VecDeque;
+
 use tr_format::event::Ktime;
 
 use crate::tasks::State;
@@ -21,8 +23,14 @@ pub struct Concurrency {
     /// Of the living, those whose state is known.
     known: usize,
     epoch: Epoch,
+    /// How long n were running, of the time that can't be taken back.
     times: Vec<u64>,
+    /// The latest time: from when on how many were running, if that is known.
+    recent: VecDeque<(Ktime, Option<usize>)>,
 }
+
+/// How many changes can be taken back.
+const RECENT: usize = 1 << 14;
 
 impl Concurrency {
     /// Nobody is running at the start of the span.
@@ -36,21 +44,59 @@ impl Concurrency {
             known: 0,
             epoch: 1,
             times: Vec::new(),
+            recent: VecDeque::new(),
         }
     }
 
     /// Time has come to `now`, and nothing has changed until then.
     pub fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
-        if self.known == self.living {
-            if self.times.len() <= self.running {
-                self.times.resize(self.running + 1, 0);
+        if to > self.since {
+            let running = (self.known == self.living).then_some(self.running);
+            if self.recent.back().map(|(_, running)| *running) != Some(running) {
+                self.recent.push_back((self.since, running));
             }
-            if let Some(time) = self.times.get_mut(self.running) {
-                *time += to.since(self.since);
+            self.since = to;
+        }
+        if self.recent.len() > RECENT {
+            self.settle();
+        }
+    }
+
+    /// Takes the oldest of the recent time for good.
+    fn settle(&mut self) {
+        let Some((from, running)) = self.recent.pop_front() else {
+            return;
+        };
+        let to = self.recent.front().map_or(self.since, |(from, _)| *from);
+        if let Some(running) = running {
+            if self.times.len() <= running {
+                self.times.resize(running + 1, 0);
+            }
+            if let Some(time) = self.times.get_mut(running) {
+                *time += to.since(from);
             }
         }
-        self.since = self.since.max(to);
+    }
+
+    /// A task may have been running since `from` without having been counted, or
+    /// the other way round. What is too long ago stays as it was told.
+    pub fn take_back(&mut self, from: Ktime) {
+        let from = from.max(self.start);
+        if from >= self.since {
+            return;
+        }
+        let mut first = None;
+        while let Some((begin, _)) = self.recent.back().filter(|(begin, _)| *begin >= from) {
+            first = Some(*begin);
+            self.recent.pop_back();
+        }
+        match (self.recent.back(), first) {
+            (Some((_, None)), _) | (None, None) => {}
+            (Some(_), _) => self.recent.push_back((from, None)),
+            // The time before is told for good.
+            (None, Some(first)) => self.recent.push_back((first, None)),
+        }
     }
 
     /// A task is met.
@@ -101,6 +147,9 @@ impl Concurrency {
     /// How long n tasks were running, for every n; the span is over.
     pub fn finish(mut self) -> Vec<u64> {
         self.advance(self.end);
+        while !self.recent.is_empty() {
+            self.settle();
+        }
         while self.times.len() > 1 && self.times.last() == Some(&0) {
             self.times.pop();
         }

@@ -20,6 +20,11 @@ impl Spans {
         self.0.insert(first, span);
     }
 
+    /// There are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The start of the first span that reaches into the time after `from` and
     /// begins before `to`; `from` when it has begun already.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {

@@ -53,12 +53,12 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         let _ = trace.read_life(frame, &mut events);
         events.drain(..).for_each(|event| known.add(&event));
     }
-    let last = || trace.frames().iter().map(|frame| frame.max).max();
+    // A file with no proper end is whole up to the last mark of progress; without
+    // one, nothing in it is known to be whole.
     let whole = trace
         .summary()
         .map(|summary| summary.end)
         .or(known.progress)
-        .or_else(last)
         .unwrap_or(meta.start);
     let at = |offset: u64| Ktime(meta.start.0.saturating_add(offset));
     let start = options
@@ -108,6 +108,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         summary: trace.summary().cloned(),
         start,
         end,
+        whole: whole.since(meta.start),
         quality: Quality {
             lost_events: lost
                 .iter()

@@ -23,6 +23,8 @@ pub struct Analysis {
     pub start: Ktime,
     /// End of the analyzed span.
     pub end: Ktime,
+    /// Length of the whole recording, in ns.
+    pub whole: u64,
     /// What can be said about the trace's quality.
     pub quality: Quality,
     /// Events, by kind; kinds in a fixed order, also those that do not occur.

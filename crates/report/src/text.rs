@@ -78,7 +78,7 @@ pub fn render(analysis: &Analysis, chosen: &[usize], file: &str, style: &Style) 
     warnings(&mut out, analysis, style);
     let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu);
     bars(&mut out, analysis, &programs, style);
-    busy(&mut out, analysis);
+    busy(&mut out, analysis, style);
     table(&mut out, analysis, chosen, style);
     if style.by != By::Program {
         by_program(&mut out, &programs, style);
@@ -148,18 +148,18 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     facts.push(units::time(wall));
     facts.push(format!("{} of CPU", units::time(cpu)));
     facts.push(format!("{busy:.2} of {} {of} busy", meta.cpus.len()));
-    let facts = facts.join(" · ");
-    let room = style.width.saturating_sub(units::width(&facts) + 2);
+    let all = facts.join(" · ");
+    let room = style.width.saturating_sub(units::width(&all) + 2);
     if units::width(&what) <= room {
-        let space = " ".repeat(style.width - units::width(&what) - units::width(&facts));
-        let _ = writeln!(out, "{}{space}{facts}", style.paint(Paint::Bold, &what));
+        let space = " ".repeat(style.width - units::width(&what) - units::width(&all));
+        let _ = writeln!(out, "{}{space}{all}", style.paint(Paint::Bold, &what));
     } else {
         let _ = writeln!(
             out,
             "{}",
             style.paint(Paint::Bold, &units::shorten(&what, style.width))
         );
-        line(out, &facts, style);
+        items(out, "", &facts, " · ", style);
     }
     let events = analysis.events.iter().map(|(_, n)| n).sum();
     let lost = match (
@@ -175,11 +175,27 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
         escape::text(file.as_bytes()),
         units::date(meta.start_clock.real),
         escape::text(kernel.join(" ").as_bytes()),
-        format!("{} processes", units::count(analysis.totals.processes)),
+        match analysis.totals.processes {
+            1 => "1 process".into(),
+            n => format!("{} processes", units::count(n)),
+        },
         format!("{} events, {lost}", units::count(events)),
     ];
-    let text = units::shorten(&facts.join(" · "), style.width);
-    let _ = writeln!(out, "{}", style.paint(Paint::Dim, &text));
+    let mut text = String::new();
+    items(&mut text, "", &facts, " · ", style);
+    if wall < analysis.whole {
+        let at = |t: tr_format::event::Ktime| units::time(t.since(meta.start).max(1));
+        let _ = writeln!(
+            text,
+            "only from {} to {} of {}; the line above is of the whole",
+            at(analysis.start),
+            at(analysis.end),
+            units::time(analysis.whole)
+        );
+    }
+    for line in text.lines() {
+        let _ = writeln!(out, "{}", style.paint(Paint::Dim, line));
+    }
     out.push('\n');
 }
 
@@ -300,7 +316,7 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
 }
 
 /// How many CPUs this build kept busy, and for how long.
-fn busy(out: &mut String, analysis: &Analysis) {
+fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
     let whole: u64 = analysis.concurrency.iter().sum();
     if whole == 0 {
         return;
@@ -310,18 +326,20 @@ fn busy(out: &mut String, analysis: &Analysis) {
         .iter()
         .enumerate()
         .filter(|(_, ns)| **ns > 0)
-        .map(|(n, ns)| format!("{n}: {}", units::share(*ns, whole)))
+        .map(|(n, ns)| format!("{n} for {}", units::share(*ns, whole)))
         .collect();
     // On a large machine only the shape matters.
     let shown = match parts.len() {
-        0..=9 => parts.join("   "),
-        n => format!(
-            "{}   …   {}",
-            parts.get(..4).unwrap_or_default().join("   "),
-            parts.get(n - 4..).unwrap_or_default().join("   ")
-        ),
+        0..=9 => parts,
+        n => {
+            let mut ends = parts.get(..4).unwrap_or_default().to_vec();
+            ends.push("…".into());
+            ends.extend_from_slice(parts.get(n - 4..).unwrap_or_default());
+            ends
+        }
     };
-    let _ = writeln!(out, "CPUs busy with it, share of the time:   {shown}\n");
+    items(out, "CPUs at once    ", &shown, " · ", style);
+    out.push('\n');
 }
 
 fn table(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) {
@@ -421,7 +439,8 @@ fn table(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style)
         padded.collect::<Vec<_>>().join("  ")
     };
     let heads = join(&titles.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
-    let room = style.width.saturating_sub(units::width(&heads) + 2);
+    // Where no room is left beside the numbers, names go on.
+    let room = style.width.saturating_sub(units::width(&heads) + 2).max(20);
     let title = format!(
         "{what} (top {} of {} by {sorted})",
         shown.len(),
@@ -487,7 +506,7 @@ fn failed(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style
             status(process.status.unwrap_or(0)),
             process.pid.0
         );
-        let room = style.width.saturating_sub(units::width(&fact) + 11);
+        let room = style.width.saturating_sub(units::width(&fact) + 12).max(20);
         let what = units::shorten(&label::label(process), room);
         let _ = writeln!(
             out,
