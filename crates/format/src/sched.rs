@@ -69,6 +69,7 @@ impl SchedBlock {
     }
 
     /// Appends an event. Flags that an event's shape does not have are dropped.
+    #[inline]
     pub fn push(&mut self, event: SchedEvent) {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         let (from, to, state, flags) = match event.kind {

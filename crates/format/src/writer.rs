@@ -254,6 +254,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// When the file cannot be written.
+    #[inline]
     pub fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error> {
         self.written.by_kind.sched(&event);
         if self

@@ -9,37 +9,33 @@ pub struct BitWriter {
     bytes: Vec<u8>,
     /// Bits not yet in `bytes`, the first the lowest.
     open: u64,
-    /// How many; below 8 between calls.
+    /// How many; below 32 between calls.
     used: u32,
 }
 
 impl BitWriter {
-    /// Appends the lowest `width` bits of `value`, at most 56.
-    #[inline]
-    fn put_part(&mut self, value: u64, width: u32) {
-        debug_assert!(width <= 56 && value >> width == 0);
+    /// Appends the lowest `width` bits of `value`, at most 32.
+    #[inline(always)]
+    fn part(&mut self, value: u64, width: u32) {
+        debug_assert!(width <= 32 && value >> width == 0);
         self.open |= value << self.used;
         self.used += width;
-        let whole = self.used / 8;
-        let bytes = self.open.to_le_bytes();
-        self.bytes
-            .extend_from_slice(bytes.get(..whole as usize).unwrap_or_default());
-        self.open = if whole == 8 {
-            0
-        } else {
-            self.open >> (8 * whole)
-        };
-        self.used %= 8;
+        if self.used >= 32 {
+            let word = self.open as u32;
+            self.bytes.extend_from_slice(&word.to_le_bytes());
+            self.open >>= 32;
+            self.used -= 32;
+        }
     }
 
     /// Appends the lowest `width` bits of `value`; the others must be 0.
-    #[inline]
+    #[inline(always)]
     pub fn put(&mut self, value: u64, width: u32) {
-        if width > 56 {
-            self.put_part(value & 0xffff_ffff, 32);
-            self.put_part(value >> 32, width - 32);
+        if width > 32 {
+            self.part(value & 0xffff_ffff, 32);
+            self.part(value >> 32, width - 32);
         } else {
-            self.put_part(value, width);
+            self.part(value, width);
         }
     }
 
@@ -51,17 +47,20 @@ impl BitWriter {
 
     /// Appends all fields of another.
     pub fn append(&mut self, other: &BitWriter) {
-        for byte in &other.bytes {
-            self.put_part(u64::from(*byte), 8);
+        // `bytes` has whole words only.
+        for word in other.bytes.chunks_exact(4) {
+            let word = u32::from_le_bytes(word.try_into().unwrap_or_default());
+            self.part(u64::from(word), 32);
         }
-        self.put_part(other.open, other.used);
+        self.part(other.open, other.used);
     }
 
     /// All bytes; the last one filled up with zeros.
     pub fn finish(mut self) -> Vec<u8> {
-        if self.used > 0 {
-            self.bytes.push(self.open as u8);
-        }
+        let bytes = self.open.to_le_bytes();
+        let used = self.used.div_ceil(8) as usize;
+        self.bytes
+            .extend_from_slice(bytes.get(..used).unwrap_or_default());
         self.bytes
     }
 }

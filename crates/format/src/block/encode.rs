@@ -200,9 +200,11 @@ impl Encoder {
             self.tasks.push(at);
             Some((model::SAME, at))
         } else {
-            let known = self.by_id.get(&to).copied();
-            let known = known.and_then(|at| Some((at, self.tasks.rank(at)?)));
-            known.map(|(at, rank)| {
+            let far = || {
+                let at = self.by_id.get(&to).copied()?;
+                Some((self.tasks.rank(at)?, at))
+            };
+            self.tasks.near(to).or_else(far).map(|(rank, at)| {
                 let (class, bits, width) = model::rank_class(rank as u32);
                 self.low.put(u64::from(bits), width);
                 self.tasks.take(rank);
@@ -227,6 +229,11 @@ impl Encoder {
         for (at, (counts, (_, costs))) in self.counts.iter().zip(defaults).enumerate() {
             let symbols = tables::symbols(at);
             let counts = counts.get(..symbols).unwrap_or_default();
+            // A symbol saves some 8 bits at most.
+            let total: u32 = counts.iter().sum();
+            if 8 * (total as usize) < 8 + symbols {
+                continue;
+            }
             let Some(digits) = tables::fit(counts) else {
                 continue;
             };

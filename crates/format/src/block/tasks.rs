@@ -113,6 +113,16 @@ impl Tasks {
         self.seen.get(usize::from(at)).map(|seen| seen.id)
     }
 
+    /// The rank and index of a task that is among the last few, found without
+    /// looking up its index.
+    #[inline(always)]
+    pub fn near(&self, id: u32) -> Option<(usize, u16)> {
+        let last = self.recent.get(NEAR..)?.iter().rev().take(4);
+        last.copied()
+            .enumerate()
+            .find(|(_, at)| self.id(*at) == Some(id))
+    }
+
     /// The rank of a task, when it has one.
     #[inline]
     pub fn rank(&self, at: u16) -> Option<usize> {
