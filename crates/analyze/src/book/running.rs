@@ -1,0 +1,340 @@
+//! Scheduling events: who runs, who waits, who woke whom.
+
+use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
+
+use super::{Book, TaskIx, UNSEEN};
+use crate::model::OffCpu;
+use crate::tasks::{Bucket, Ended, State};
+
+impl Book {
+    /// Takes a scheduling event.
+    pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
+        self.pass_gaps(event.time);
+        self.begin(event.time);
+        match event.kind {
+            SchedKind::Switch {
+                prev,
+                next,
+                prev_state,
+                preempt,
+                iowait,
+            } => {
+                self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait);
+                self.switch_in(cpu, event.time, next);
+                self.last_switch.insert(cpu, event.time);
+            }
+            SchedKind::Waking {
+                waker,
+                wakee,
+                irq,
+                new,
+                vfork,
+            } => {
+                self.runs(waker, cpu, event.time);
+                self.waking(event.time, waker, wakee, irq, new, new && vfork);
+            }
+        }
+    }
+
+    /// The task that leaves the CPU, named `prev` by the event.
+    fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
+        let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
+        let running = self.current.remove(&cpu).filter(|ix| here(self, *ix));
+        let named = match self.task(prev) {
+            _ if prev == Tid::IDLE => None,
+            None if self.open => Some(self.appear(prev, Tgid(prev.0), time)),
+            named => named,
+        };
+        let Some(running) = running.filter(|running| named != Some(*running)) else {
+            return named;
+        };
+        // Who runs here is certain, its name is not: de_thread may have given it
+        // another tid, of its own process.
+        let process = |ix: TaskIx| self.tasks.get(ix.0).map(|task| task.process);
+        let renamed = match named {
+            None => prev != Tid::IDLE && self.gaps.lives_before(time).is_some(),
+            Some(named) => {
+                !here(self, named)
+                    && (process(named) == process(running) || self.state(named) == State::Dead)
+            }
+        };
+        if renamed && !self.in_gap(running, time) {
+            if !self.states.is_dead(state) {
+                self.by_tid.insert(prev, running);
+            }
+            return Some(running);
+        }
+        // It has gone without a word.
+        if !self.in_gap(running, time) {
+            self.violation("another task left the CPU than had come to it");
+        }
+        if let Some(task) = self.tasks.get_mut(running.0) {
+            self.concurrency.advance(time);
+            self.concurrency.take_back(task.since);
+            task.epoch = self
+                .concurrency
+                .change(time, task.epoch, task.state, State::Unknown);
+            task.state = State::Unknown;
+            task.off_since = None;
+        }
+        named
+    }
+
+    fn switch_out(
+        &mut self,
+        cpu: CpuId,
+        time: Ktime,
+        prev: Tid,
+        state: u16,
+        preempt: bool,
+        iowait: bool,
+    ) {
+        let Some(ix) = self.leaving(cpu, time, prev, state) else {
+            return;
+        };
+        match self.state(ix) {
+            // Now it is known where it has been running since the start.
+            State::On(None) => {
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.state = State::On(Some(cpu));
+                }
+            }
+            State::On(Some(on)) if on == cpu => {}
+            State::On(_) => self.violation("switched out on another CPU than it ran on"),
+            State::Dead => {
+                self.violation("ran after its end");
+                return;
+            }
+            State::Unknown => {}
+            _ if self.in_gap(ix, time) || !self.seen(ix) => {}
+            _ => self.violation(UNSEEN),
+        }
+        // What it was before is not known when it was not seen coming.
+        if !matches!(self.state(ix), State::On(_)) {
+            self.forget(ix, cpu, time);
+        }
+        let counted = u64::from(self.inside(time));
+        if self.states.is_dead(state) {
+            if let Some(task) = self.tasks.get_mut(ix.0) {
+                task.switches.voluntary += counted;
+            }
+            self.end_task(ix, time);
+            return;
+        }
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
+        // As the kernel counts: __schedule's switch_count.
+        if preempt || state == 0 {
+            task.switches.involuntary += counted;
+        } else {
+            task.switches.voluntary += counted;
+        }
+        let new = match state {
+            _ if preempt => State::Runnable { preempted: true },
+            // Woken before its switch-out was complete: a sleep of no length.
+            0 => State::Runnable {
+                preempted: !task.woken,
+            },
+            state => State::Waiting(self.states.wait(state, iowait, task.vfork_child.is_some())),
+        };
+        task.off_since = Some(time);
+        task.waker = None;
+        task.last_cpu = Some(cpu);
+        self.enter(ix, time, new, Ended::Otherwise);
+    }
+
+    /// The task was on `cpu` without having been seen to get there, since at
+    /// the earliest that CPU's last switch: what it did from then on is not
+    /// known. Before, a runnable task was still waiting.
+    fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let Some(task) = self.tasks.get(ix.0) else {
+            return;
+        };
+        let since = task.since;
+        let known = match task.state {
+            State::Runnable { .. } => self
+                .last_switch
+                .get(&cpu)
+                .copied()
+                .unwrap_or(since)
+                .clamp(since, time.max(since)),
+            _ => since,
+        };
+        let gap = self.gaps.any().first_in(since, time);
+        let known = gap.map_or(known, |gap| known.min(gap));
+        let bucket = task.state.bucket(Ended::Otherwise);
+        self.account(ix, since, known, bucket);
+        self.account(ix, known, time, Bucket::Unknown);
+        self.concurrency.advance(time);
+        self.concurrency.take_back(known);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.epoch = self
+                .concurrency
+                .change(time, task.epoch, task.state, State::Unknown);
+            task.state = State::Unknown;
+            task.since = task.since.max(time);
+            task.off_since = None;
+        }
+    }
+
+    /// An event that only a running task makes: it runs on this CPU, whether or
+    /// not its switch-in was seen.
+    pub(super) fn runs(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
+        let ix = match self.task(tid).filter(|_| tid != Tid::IDLE) {
+            Some(ix) => ix,
+            None if self.open && tid != Tid::IDLE => self.appear(tid, Tgid(tid.0), time),
+            None => return,
+        };
+        match self.state(ix) {
+            State::On(_) | State::Dead => return,
+            State::Unknown => {}
+            _ if self.in_gap(ix, time) || !self.seen(ix) => {}
+            _ => self.violation(UNSEEN),
+        }
+        self.forget(ix, cpu, time);
+        self.enter(ix, time, State::On(Some(cpu)), Ended::Otherwise);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            (task.woken, task.last_cpu) = (false, Some(cpu));
+        }
+        self.current.insert(cpu, ix);
+    }
+
+    pub(super) fn seen(&self, ix: TaskIx) -> bool {
+        self.tasks.get(ix.0).is_some_and(|task| task.seen)
+    }
+
+    /// A gap lies between the task's last event and now.
+    pub(super) fn in_gap(&self, ix: TaskIx, time: Ktime) -> bool {
+        self.tasks
+            .get(ix.0)
+            .is_some_and(|task| self.gaps.any().first_in(task.since, time).is_some())
+    }
+
+    fn switch_in(&mut self, cpu: CpuId, time: Ktime, next: Tid) {
+        if next == Tid::IDLE {
+            return;
+        }
+        let Some(ix) = self.task_to_run(next, time) else {
+            return;
+        };
+        if let State::On(other) = self.state(ix) {
+            let spans = match other {
+                Some(cpu) => self.gaps.of(cpu),
+                None => Some(self.gaps.any()),
+            };
+            let since = self.tasks.get(ix.0).map(|task| task.since);
+            let lost = spans
+                .zip(since)
+                .is_some_and(|(spans, since)| spans.first_in(since, time).is_some());
+            if !lost {
+                self.violation("on two CPUs at once");
+            }
+        }
+        let counted = u64::from(self.inside(time));
+        self.close_off_cpu(ix, time, false);
+        self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.woken = false;
+            if task.last_cpu.is_some_and(|last| last != cpu) {
+                task.migrations += counted;
+            }
+            task.last_cpu = Some(cpu);
+        }
+        self.current.insert(cpu, ix);
+    }
+
+    /// Ends an off-CPU stretch and keeps it when it is the longest.
+    pub(super) fn close_off_cpu(&mut self, ix: TaskIx, time: Ktime, at_end: bool) {
+        let (start, end) = (self.start, self.end);
+        let Some(task) = self.tasks.get(ix.0) else {
+            return;
+        };
+        let Some(since) = task.off_since else { return };
+        let from = since.max(start);
+        let length = time.min(end).since(from);
+        let censored = at_end
+            || since < start
+            || time > end
+            || task.started_before && !task.seen
+            || self.gaps.any().first_in(from, time).is_some();
+        let waker = task.waker;
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.off_since = None;
+            if length
+                > task
+                    .max_off_cpu
+                    .as_ref()
+                    .map_or(0, |(longest, _)| longest.length)
+            {
+                task.max_off_cpu = Some((
+                    OffCpu {
+                        length,
+                        since: from,
+                        waker: None,
+                        censored,
+                    },
+                    waker,
+                ));
+            }
+        }
+    }
+
+    #[allow(clippy::too_many_arguments)] // the event's own fields
+    fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, new: bool, vfork: bool) {
+        let parent = match self.task(wakee) {
+            None if new && !irq && waker != Tid::IDLE => match self.task(waker) {
+                None if self.open => Some(self.appear(waker, Tgid(waker.0), time)),
+                waker => waker,
+            },
+            _ => None,
+        };
+        let ix = match parent {
+            // A recorded task's child, whose fork is missing; whether it is a
+            // process or a thread, its exit will tell.
+            Some(parent) => self.appear_child(wakee, parent, time),
+            None => match self.task_to_run(wakee, time) {
+                Some(ix) => ix,
+                None => return,
+            },
+        };
+        let waker = if irq { None } else { self.task(waker) };
+        // After a vfork the parent does nothing before its wait is over; when
+        // the child was faster there was no wait.
+        if let Some(waker) = waker.and_then(|waker| self.tasks.get_mut(waker.0)) {
+            waker.vfork_child = None;
+        }
+        if vfork {
+            let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
+            if let Some(parent) = parent.and_then(|parent| self.tasks.get_mut(parent.0)) {
+                parent.vfork_child = Some(ix);
+            }
+        }
+        // Its vfork child has let it go; the child's exec is reported later.
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.vfork_child = None;
+        }
+        match self.state(ix) {
+            // It had set its state but not yet left the CPU, or was woken for
+            // nothing; which, its switch-out tells.
+            State::On(_) => {
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.woken = true;
+                }
+            }
+            State::Dead => {}
+            // From here on it may run where events are being lost.
+            state @ State::Runnable { .. } => {
+                if self.gaps.any().end_at(time).is_some_and(|end| end > time) {
+                    self.enter(ix, time, state, Ended::Otherwise);
+                }
+            }
+            State::Waiting(_) | State::Unknown => {
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.waker = waker;
+                }
+                self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
+            }
+        }
+    }
+}
