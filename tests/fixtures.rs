@@ -80,7 +80,11 @@ fn output_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
 /// `TR_UPDATE=1 cargo test --test fixtures` writes them anew.
 #[test]
 fn reports_of_the_demo_build() -> Result<(), Failure> {
-    let reports: [(&str, &[&str]); 6] = [
+    let reports: [(&str, &[&str]); 7] = [
+        (
+            "demo-audit.txt",
+            &["analyze", "demo.bin", "--report", "audit"],
+        ),
         ("demo.txt", &["analyze", "demo.bin", "--top", "20"]),
         (
             "demo-narrow.txt",

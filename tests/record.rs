@@ -340,6 +340,12 @@ fn kernel_figures() -> Result<(), Failed> {
         known <= kernel + slack && kernel <= known + unknown + slack,
         || format!("on CPU {known} ns known, {unknown} ns unknown; the kernel says {kernel} ns"),
     )?;
+    // Every switch of every task, of each kind, as the kernel counted them.
+    let audit = &analysis["audit"];
+    let (tasks, equal) = (int(audit, "tasks"), int(audit, "switches_equal"));
+    ensure(tasks > 100 && equal * 1000 >= tasks * 999, || {
+        audit.to_string()
+    })?;
     // getrusage of make and all its descendants, by the shell's `time`.
     let line = said.lines().find_map(|line| line.strip_prefix("rusage "));
     let rusage: f64 = line

@@ -11,7 +11,7 @@ use tr_analyze::Options;
 use tr_format::event::{CpuId, Tgid};
 use tr_format::reader::End;
 use tr_report::query::{self, By, Filter, Sort};
-use tr_report::{csv, json, text};
+use tr_report::{audit, csv, json, text};
 
 use crate::{args, open};
 
@@ -100,7 +100,10 @@ enum ByArg {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum ReportArg {
+    /// Where the time went.
     Top,
+    /// Our figures beside the kernel's own.
+    Audit,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -167,7 +170,11 @@ pub fn run(args: &Args) -> ExitCode {
                 sort,
                 by,
             };
-            open::print(text::render(&analysis, &chosen, &name, &style).as_bytes())
+            let reports = args.report.iter().map(|report| match report {
+                ReportArg::Top => text::render(&analysis, &chosen, &name, &style),
+                ReportArg::Audit => audit::render(&analysis, &style),
+            });
+            open::print(reports.collect::<Vec<_>>().join("\n").as_bytes())
         }
         FormatArg::Json => match json::render(&analysis, &chosen) {
             Ok(document) => open::print(document.as_bytes()),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use tr_analyze::model::{self, Analysis};
 use tr_format::event::{Argv, Ktime};
 
+use crate::audit::{audit, Audit};
 use crate::query;
 
 /// The whole document.
@@ -15,6 +16,7 @@ struct Document {
     schema: &'static str,
     trace: Trace,
     totals: Totals,
+    audit: Audit,
     processes: Vec<Process>,
 }
 
@@ -251,6 +253,7 @@ pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<Strin
             exits: analysis.totals.exits,
             times: times(&analysis.totals.times),
         },
+        audit: audit(analysis),
         processes: chosen
             .iter()
             .filter_map(|at| analysis.processes.get(*at))

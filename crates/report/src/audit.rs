@@ -1,0 +1,197 @@
+//! Our figures beside the kernel's own: every task that ended brings its exact
+//! run time and its context switches, which the events must give as well.
+//!
+//! The two run times are not quite the same thing. The kernel charges a switch
+//! from its run queue's clock on, that is the few µs in which the next task is
+//! chosen to that next task (`set_next_entity`); the event is stamped behind
+//! that (`trace_sched_switch` in `__schedule`), so that they count for the task
+//! before. And `rq_clock_task` leaves out interrupts and steal time.
+
+use serde::Serialize;
+use tr_analyze::model::{Analysis, Thread};
+
+use crate::text::Style;
+use crate::{label, units};
+
+/// The comparison, over all tasks that began and ended in the span.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Audit {
+    /// Tasks compared.
+    pub tasks: u64,
+    /// Those whose voluntary and involuntary switches are both equal.
+    pub switches_equal: u64,
+    /// Those whose switches are equal in number, whatever their kinds.
+    pub switches_equal_in_sum: u64,
+    /// Time on a CPU in ns, by the events.
+    pub on_cpu_ns: u64,
+    /// Time of which the events don't tell what it was.
+    pub unknown_ns: u64,
+    /// `sum_exec_runtime` in ns, by the kernel.
+    pub kernel_ns: u64,
+    /// Of the tasks' differences, without their sign, in ns: the median, nine of
+    /// ten, 99 of 100, the largest.
+    pub differences_ns: [u64; 4],
+    /// The tasks with the largest differences.
+    pub worst: Vec<Worst>,
+}
+
+/// A task whose figures differ.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Worst {
+    /// Its tid.
+    pub tid: u32,
+    /// What it is.
+    pub label: String,
+    /// By the events, in ns.
+    pub on_cpu_ns: u64,
+    /// Not known to the events, in ns.
+    pub unknown_ns: u64,
+    /// By the kernel, in ns.
+    pub kernel_ns: u64,
+    /// Switches by the events.
+    pub switches: u64,
+    /// Switches by the kernel.
+    pub kernel_switches: u64,
+}
+
+const WORST: usize = 5;
+
+/// Compares.
+pub fn audit(analysis: &Analysis) -> Audit {
+    let mut out = Audit {
+        tasks: 0,
+        switches_equal: 0,
+        switches_equal_in_sum: 0,
+        on_cpu_ns: 0,
+        unknown_ns: 0,
+        kernel_ns: 0,
+        differences_ns: [0; 4],
+        worst: Vec::new(),
+    };
+    let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
+    // A task that was there before is older than what the events tell of it.
+    let whole = |thread: &&Thread| !thread.started_before && !thread.alive;
+    for thread in analysis.threads.iter().filter(whole) {
+        let Some(kernel) = thread.kernel.filter(|kernel| kernel.is_final) else {
+            continue;
+        };
+        let switches = thread.switches;
+        let sum = switches.voluntary + switches.involuntary;
+        let kernel_sum = kernel.nvcsw.saturating_add(kernel.nivcsw);
+        out.tasks += 1;
+        out.switches_equal +=
+            u64::from(switches.voluntary == kernel.nvcsw && switches.involuntary == kernel.nivcsw);
+        out.switches_equal_in_sum += u64::from(sum == kernel_sum);
+        out.on_cpu_ns = out.on_cpu_ns.saturating_add(thread.times.on_cpu);
+        out.unknown_ns = out.unknown_ns.saturating_add(thread.times.unknown);
+        out.kernel_ns = out.kernel_ns.saturating_add(kernel.sum_exec_runtime);
+        let worst = Worst {
+            tid: thread.tid.0,
+            label: String::new(),
+            on_cpu_ns: thread.times.on_cpu,
+            unknown_ns: thread.times.unknown,
+            kernel_ns: kernel.sum_exec_runtime,
+            switches: sum,
+            kernel_switches: kernel_sum,
+        };
+        let difference = worst.on_cpu_ns.abs_diff(worst.kernel_ns);
+        compared.push((difference, thread, worst));
+    }
+    compared.sort_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
+    let at = |share: usize| {
+        let place = compared.len().saturating_sub(1) * share / 1000;
+        compared
+            .get(place)
+            .map_or(0, |(difference, ..)| *difference)
+    };
+    out.differences_ns = [at(500), at(900), at(990), at(1000)];
+    for (_, thread, mut worst) in compared.into_iter().rev().take(WORST) {
+        let process = analysis.processes.get(thread.process.0 as usize);
+        worst.label = process.map(label::label).unwrap_or_default();
+        out.worst.push(worst);
+    }
+    out
+}
+
+/// A difference, with its sign, as a share.
+fn off(is: u64, should: u64) -> String {
+    if should == 0 {
+        return "–".into();
+    }
+    let percent = (is as f64 - should as f64) * 100.0 / should as f64;
+    format!("{percent:+.2} %")
+}
+
+/// As text.
+pub fn render(analysis: &Analysis, style: &Style) -> String {
+    use std::fmt::Write;
+    let audit = audit(analysis);
+    let mut out = String::new();
+    if audit.tasks == 0 {
+        return "Audit   no task began and ended in this span\n".into();
+    }
+    let of = |n: u64| format!("{} of {}", units::count(n), units::count(audit.tasks));
+    let [half, nine, most, all] = audit.differences_ns.map(units::time);
+    let _ = writeln!(
+        out,
+        "Audit: {} tasks that began and ended here, beside the kernel's own figures",
+        units::count(audit.tasks)
+    );
+    let _ = writeln!(
+        out,
+        "  switches   equal for {}, in sum for {}",
+        of(audit.switches_equal),
+        of(audit.switches_equal_in_sum)
+    );
+    let _ = writeln!(
+        out,
+        "  CPU time   {} by the events, {} by the kernel: {}; with the {} unknown at most {}",
+        units::time(audit.on_cpu_ns),
+        units::time(audit.kernel_ns),
+        off(audit.on_cpu_ns, audit.kernel_ns),
+        units::time(audit.unknown_ns),
+        off(
+            audit.on_cpu_ns.saturating_add(audit.unknown_ns),
+            audit.kernel_ns
+        ),
+    );
+    let _ = writeln!(
+        out,
+        "  a task     differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
+    );
+    let rows: Vec<[String; 6]> = audit
+        .worst
+        .iter()
+        .map(|worst| {
+            [
+                units::time(worst.on_cpu_ns),
+                units::time(worst.unknown_ns),
+                units::time(worst.kernel_ns),
+                units::count(worst.switches),
+                units::count(worst.kernel_switches),
+                worst.tid.to_string(),
+            ]
+        })
+        .collect();
+    let titles = ["events", "unknown", "kernel", "switches", "kernel", "tid"].map(String::from);
+    let width = |column: usize| {
+        let cells = rows
+            .iter()
+            .chain([&titles])
+            .filter_map(|row| row.get(column));
+        cells.map(|cell| units::width(cell)).max().unwrap_or(0)
+    };
+    let join = |row: &[String; 6]| {
+        let cells = row.iter().enumerate();
+        let cells = cells.map(|(column, cell)| units::pad(cell, width(column), true));
+        cells.collect::<Vec<_>>().join("  ")
+    };
+    let head = join(&titles);
+    let room = style.width.saturating_sub(units::width(&head) + 4).max(20);
+    let _ = writeln!(out, "  {head}  the largest differences");
+    for (row, worst) in rows.iter().zip(&audit.worst) {
+        let name = units::shorten(&worst.label, room);
+        let _ = writeln!(out, "  {}  {name}", join(row));
+    }
+    out
+}
