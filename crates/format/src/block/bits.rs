@@ -66,7 +66,7 @@ impl BitWriter {
 }
 
 /// Reads fields.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct BitReader<'a> {
     bytes: &'a [u8],
     /// The next bit's place.
@@ -85,18 +85,11 @@ impl<'a> BitReader<'a> {
         let first = self.at / 8;
         let word = match self.bytes.get(first..first + 8) {
             Some(eight) => u64::from_le_bytes(eight.try_into().unwrap_or_default()),
-            None => self.last_word(first),
+            None => last_word(self.bytes, first),
         };
         let value = (word >> (self.at % 8)) & ((1 << width) - 1);
         self.at += width as usize;
         value
-    }
-
-    #[cold]
-    fn last_word(&self, first: usize) -> u64 {
-        let left = self.bytes.get(first..).unwrap_or_default();
-        let bytes = left.iter().take(8).rev();
-        bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
     }
 
     /// The next `width` bits, at most 64; zeros behind the end.
@@ -120,6 +113,16 @@ impl<'a> BitReader<'a> {
         }
         Ok(())
     }
+}
+
+/// The word at `first`, filled up with zeros behind the end. Not a method, so
+/// that a reader can stay in registers.
+#[cold]
+#[inline(never)]
+fn last_word(bytes: &[u8], first: usize) -> u64 {
+    let left = bytes.get(first..).unwrap_or_default();
+    let bytes = left.iter().take(8).rev();
+    bytes.fold(0, |word, byte| word << 8 | u64::from(*byte))
 }
 
 #[cfg(test)]

@@ -174,6 +174,7 @@ impl Decoder {
 /// The columns `flags`, with [`IDLE`] and [`GIVEN`], and `state`; and for each
 /// event the number of its step table.
 #[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`.
+#[inline(never)] // One loop's values fit into the registers.
 fn shapes(
     tables: &Tables,
     shapes: &[Shape; SHAPES],
@@ -187,7 +188,8 @@ fn shapes(
         *traits = Traits::of(*shape);
     }
     let mut context = Context::new(current == 0);
-    let Parts { side, words, .. } = parts;
+    // Copies stay in registers.
+    let (side, mut words) = (&mut parts.side, parts.words.clone());
     let mut state = words.state;
     let columns = block.flags.iter_mut().zip(&mut block.state);
     for ((out_flags, out_state), step) in columns.zip(steps) {
@@ -203,11 +205,13 @@ fn shapes(
         context.after(op, &traits);
     }
     words.state = state;
+    parts.words = words;
     Ok(())
 }
 
 /// The columns `from` and `to`; `flags` loses what is not an event's.
 #[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`, tasks were met.
+#[inline(never)] // One loop's values fit into the registers.
 fn ids(
     tables: &Tables,
     known: &mut Tasks,
@@ -216,7 +220,8 @@ fn ids(
     block: &mut SchedBlock,
     steps: &[u8],
 ) -> Result<(), Fault> {
-    let Parts { side, words, low } = parts;
+    let side = &mut parts.side;
+    let (mut words, mut low) = (parts.words.clone(), parts.low.clone());
     let mut state = words.state;
     let (mut current, mut new_id, mut hit) = (first, first, false);
     let mut current_at = match current {
@@ -247,7 +252,7 @@ fn ids(
                     new_id = id(new_id, side)?;
                     known.add(new_id)
                 }
-                class => recent(known, class, low)?,
+                class => recent(known, class, &mut low)?,
             };
             current = known.seen[usize::from(at)].id;
             current_at = at;
@@ -275,7 +280,7 @@ fn ids(
                 known.push(at);
                 at
             }
-            class => recent(known, class, low)?,
+            class => recent(known, class, &mut low)?,
         };
         known.woken(waker, last, at);
         if model::plain_waking(*step) {
@@ -284,6 +289,7 @@ fn ids(
         *to = known.seen[usize::from(at)].id;
     }
     words.state = state;
+    (parts.words, parts.low) = (words, low);
     Ok(())
 }
 
@@ -302,6 +308,7 @@ fn recent(known: &mut Tasks, class: u8, low: &mut BitReader) -> Result<u16, Faul
 
 /// The column `time`; its smallest and largest.
 #[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`.
+#[inline(never)] // One loop's values fit into the registers.
 fn times(
     tables: &Tables,
     grid: &Grid,
@@ -310,7 +317,8 @@ fn times(
     block: &mut SchedBlock,
     steps: &[u8],
 ) -> Result<(u64, u64), Fault> {
-    let Parts { side, words, low } = parts;
+    let side = &mut parts.side;
+    let (mut words, mut low) = (parts.words.clone(), parts.low.clone());
     let mut state = words.state;
     let (mut time, mut tick) = (min, 0u64);
     let (mut smallest, mut largest) = (u64::MAX, 0);
@@ -330,6 +338,7 @@ fn times(
         largest = largest.max(time);
     }
     words.state = state;
+    (parts.words, parts.low) = (words, low);
     Ok((smallest, largest))
 }
 

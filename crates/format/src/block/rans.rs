@@ -74,7 +74,7 @@ pub fn encode<'a>(
 }
 
 /// The state, and the words that fill it up.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Words<'a> {
     /// The state, full.
     pub state: u32,
