@@ -128,9 +128,6 @@ pub struct Book {
     start: Ktime,
     end: Ktime,
     only: Option<CpuId>,
-    /// New tasks may appear without a fork: the whole machine is recorded, or
-    /// the tasks that were there before the recording are still being listed.
-    open: bool,
     /// The recording has begun: every task that was there before is listed.
     begun: bool,
     /// When it began, which the span need not.
@@ -172,7 +169,6 @@ impl Book {
             start,
             end,
             only,
-            open: true,
             begun: false,
             recorded_from: meta.start,
             everybody: meta.scope == Scope::All,
@@ -185,6 +181,12 @@ impl Book {
             coming,
             lives_lost,
         }
+    }
+
+    /// New tasks may appear without a fork: the whole machine is recorded, or
+    /// the tasks that were there before the recording are still being listed.
+    fn open(&self) -> bool {
+        self.everybody || !self.begun
     }
 
     /// The span has its first nanosecond and not its last.
@@ -213,10 +215,7 @@ impl Book {
         }
         // Events are in order; only a damaged or skewed trace steps back.
         let (told, now) = (now, now.max(from));
-        let spans = match old {
-            State::On(Some(cpu)) => self.gaps.of(cpu),
-            _ => Some(self.gaps.any()),
-        };
+        let spans = self.spans_of(old);
         // A gap makes everything unknown from its first lost event on, until
         // the next event that says something: this one.
         let known = spans
@@ -243,12 +242,8 @@ impl Book {
         self.account(ix, known, now, Bucket::Unknown);
         // Inside a gap only a task on an intact CPU is known.
         let state = match state {
-            State::On(Some(cpu)) => match self.gaps.of(cpu).and_then(|spans| spans.end_at(now)) {
-                Some(end) if end > now => State::Unknown,
-                _ => state,
-            },
-            State::On(_) | State::Dead => state,
-            _ if self.gaps.any().end_at(now).is_some_and(|end| end > now) => State::Unknown,
+            State::On(None) | State::Dead => state,
+            _ if self.spans_of(state).is_some_and(|spans| spans.covers(now)) => State::Unknown,
             _ => state,
         };
         if let Some(task) = self.tasks.get_mut(ix.0) {
@@ -261,6 +256,15 @@ impl Book {
                 // One that died before the span is no part of it.
                 task.end = Some(if task.started_before { told } else { now });
             }
+        }
+    }
+
+    /// The gaps that make such a state doubtful: those of the CPU that a task is
+    /// on; of any CPU for one that may have been woken, or have run, anywhere.
+    fn spans_of(&self, state: State) -> Option<&Spans> {
+        match state {
+            State::On(Some(cpu)) => self.gaps.of(cpu),
+            _ => Some(self.gaps.any()),
         }
     }
 
@@ -356,7 +360,7 @@ impl Book {
     fn task_to_run(&mut self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = match self.task(tid) {
             Some(ix) => ix,
-            None if self.open => self.appear(tid, Tgid(tid.0), time),
+            None if self.open() => self.appear(tid, Tgid(tid.0), time),
             None => return None,
         };
         if self.state(ix) != State::Dead {
@@ -373,22 +377,14 @@ impl Book {
             self.by_tid.insert(tid, heir);
             return Some(heir);
         }
-        self.open.then(|| self.appear(tid, Tgid(tid.0), time))
+        self.open().then(|| self.appear(tid, Tgid(tid.0), time))
     }
 
     /// A task that nothing has announced: its fork came before the recording,
     /// or was lost.
     fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let comm = self.names.get(&tid).copied().unwrap_or_default();
-        let process = self.process_of(
-            tgid,
-            None,
-            None,
-            Argv {
-                full_len: None,
-                ..Argv::default()
-            },
-        );
+        let process = self.process_of(tgid, None, None, Argv::default());
         let lost = time > self.start && self.by_tid.contains_key(&tid);
         let start = if lost { time } else { self.start };
         let ix = self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None);
@@ -607,7 +603,6 @@ impl Book {
             return;
         }
         self.begun = true;
-        self.open = self.everybody;
         // A parent may have been listed after its child.
         for at in 0..self.processes.len() {
             let ppid = self.processes.get(at).and_then(|p| p.ppid);
@@ -618,7 +613,7 @@ impl Book {
                 process.parent = process.parent.or(parent.filter(|parent| *parent != at));
             }
         }
-        if self.open {
+        if self.everybody {
             return;
         }
         for at in 0..self.tasks.len() {

@@ -49,7 +49,7 @@ impl Concurrency {
     }
 
     /// Time has come to `now`, and nothing has changed until then.
-    pub fn advance(&mut self, now: Ktime) {
+    fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
         if to > self.since {
             let running = (self.known == self.living).then_some(self.running);
@@ -79,9 +79,10 @@ impl Concurrency {
         }
     }
 
-    /// A task may have been running since `from` without having been counted, or
-    /// the other way round. What is too long ago stays as it was told.
-    pub fn take_back(&mut self, from: Ktime) {
+    /// A task may have been running from `from` to `now` without having been
+    /// counted, or the other way round. What is too long ago stays as it was told.
+    pub fn take_back(&mut self, from: Ktime, now: Ktime) {
+        self.advance(now);
         let from = from.max(self.start);
         if from >= self.since {
             return;

@@ -35,13 +35,10 @@ impl Spans {
             .map(|(start, _)| (*start).max(from))
     }
 
-    /// The end of the span that holds `time`.
-    pub fn end_at(&self, time: Ktime) -> Option<Ktime> {
-        let at = self.0.partition_point(|(_, end)| *end < time);
-        self.0
-            .get(at)
-            .filter(|(start, _)| *start <= time)
-            .map(|(_, end)| *end)
+    /// Whether a span has begun by `time` and goes on behind it.
+    pub fn covers(&self, time: Ktime) -> bool {
+        let at = self.0.partition_point(|(_, end)| *end <= time);
+        self.0.get(at).is_some_and(|(start, _)| *start <= time)
     }
 }
 
@@ -125,7 +122,8 @@ mod tests {
         assert_eq!(spans.first_in(Ktime(0), Ktime(11)), Some(Ktime(10)));
         assert_eq!(spans.first_in(Ktime(15), Ktime(16)), Some(Ktime(15)));
         assert_eq!(spans.first_in(Ktime(20), Ktime(100)), Some(Ktime(30)));
-        assert_eq!(spans.end_at(Ktime(15)), Some(Ktime(20)));
-        assert_eq!(spans.end_at(Ktime(25)), None);
+        assert!(spans.covers(Ktime(10)) && spans.covers(Ktime(15)));
+        assert!(!spans.covers(Ktime(9)) && !spans.covers(Ktime(20)));
+        assert!(!spans.covers(Ktime(25)) && !spans.covers(Ktime(40)));
     }
 }

@@ -73,26 +73,23 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     let mut counts = Counts::default();
     while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {
         // Those of a frame that turned out to be damaged.
-        if let Event::Life(life) = &event {
-            if let LifeKind::Lost(lost) = &life.kind {
-                let span = LostSpan {
-                    stream: lost.stream,
-                    since: life.time,
-                    until: lost.until,
-                    count: lost.count,
-                    cause: lost.cause,
-                };
-                if !known.lost.contains(&span) {
-                    book.lost(span.stream, span.since, span.until);
-                    known.lost.insert(span);
-                }
-            }
+        let found = match &event {
+            Event::Life(life) => loss(life).filter(|span| known.lost.insert(*span)),
+            Event::Sched(..) => None,
+        };
+        if let Some(span) = found {
+            book.lost(span.stream, span.since, span.until);
         }
         counts.add(&event);
         // Nothing after the end changes what was before it, but names.
-        let names =
-            |life: &LifeEvent| matches!(life.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
-        if event.time() > end && !matches!(&event, Event::Life(life) if names(life)) {
+        let names = matches!(
+            &event,
+            Event::Life(LifeEvent {
+                kind: LifeKind::Snapshot(_) | LifeKind::CgroupPath(_),
+                ..
+            })
+        );
+        if event.time() > end && !names {
             continue;
         }
         match &event {
@@ -142,22 +139,28 @@ struct Known {
 
 impl Known {
     fn add(&mut self, event: &LifeEvent) {
-        match &event.kind {
-            LifeKind::Lost(lost) => {
-                self.gaps.insert(lost.stream, event.time, lost.until);
-                let (stream, count, cause) = (lost.stream, lost.count, lost.cause);
-                self.lost.insert(LostSpan {
-                    stream,
-                    since: event.time,
-                    until: lost.until,
-                    count,
-                    cause,
-                });
-            }
-            LifeKind::Progress => self.progress = self.progress.max(Some(event.time)),
-            _ => {}
+        if let Some(span) = loss(event) {
+            self.gaps.insert(span.stream, span.since, span.until);
+            self.lost.insert(span);
+        }
+        if matches!(event.kind, LifeKind::Progress) {
+            self.progress = self.progress.max(Some(event.time));
         }
     }
+}
+
+/// The loss that an event tells of.
+fn loss(event: &LifeEvent) -> Option<LostSpan> {
+    let LifeKind::Lost(lost) = &event.kind else {
+        return None;
+    };
+    Some(LostSpan {
+        stream: lost.stream,
+        since: event.time,
+        until: lost.until,
+        count: lost.count,
+        cause: lost.cause,
+    })
 }
 
 /// Events by kind.

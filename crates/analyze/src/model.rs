@@ -63,7 +63,7 @@ pub struct Quality {
 }
 
 /// One span with missing events.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostSpan {
     /// From (the first lost event, or the last event known to be there).
     pub since: Ktime,

@@ -57,7 +57,7 @@ impl Book {
             self.end_task(old, time);
         }
         let parent = match self.task(fork.parent_tid) {
-            None if self.open && fork.parent_tid != Tid::IDLE => {
+            None if self.open() && fork.parent_tid != Tid::IDLE => {
                 Some(self.appear(fork.parent_tid, fork.parent_tgid, time))
             }
             known => known,
@@ -75,10 +75,7 @@ impl Book {
                 let argv = parent_process
                     .and_then(|p| self.processes.get(p))
                     .map(|p| p.argv.clone());
-                let argv = argv.unwrap_or(Argv {
-                    full_len: None,
-                    ..Argv::default()
-                });
+                let argv = argv.unwrap_or_default();
                 let parent = parent_process.or(self.by_tgid.get(&fork.parent_tgid).copied());
                 // A new thread of a process that is not listed yet: whose
                 // child that is, its listing tells.
@@ -95,9 +92,9 @@ impl Book {
         }
         let parent = if is_thread { None } else { parent };
         // It cannot run before its first waking: it waits for a CPU from here.
-        let state = match self.gaps.any().end_at(time) {
-            Some(end) if end > time => State::Unknown,
-            _ => State::Runnable { preempted: false },
+        let state = match self.gaps.any().covers(time) {
+            true => State::Unknown,
+            false => State::Runnable { preempted: false },
         };
         let start = time.max(self.start);
         let ix = self.add_task(
@@ -121,7 +118,7 @@ impl Book {
             .filter(|ix| self.state(*ix) != State::Dead);
         let ix = match caller.or_else(|| self.task(exec.tid)) {
             Some(ix) => ix,
-            None if self.open => self.appear(exec.tid, exec.tgid, time),
+            None if self.open() => self.appear(exec.tid, exec.tgid, time),
             None => return,
         };
         self.settle(ix, exec.tgid, None, Argv::default());
@@ -170,7 +167,10 @@ impl Book {
                 self.end_vfork(parent, ix);
             }
         }
-        let at = time.clamp(self.start, self.end);
+        if time >= self.end {
+            return;
+        }
+        let at = time.max(self.start);
         let span = ExecSpan {
             start: at,
             started_before: time < self.start,
@@ -181,13 +181,9 @@ impl Book {
             comm: exec.comm,
             times: Times::default(),
         };
-        let after = time >= self.end;
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
-        if after {
-            return;
-        }
         if time < self.start {
             process.execs.clear(); // over before the span
         }
@@ -203,7 +199,7 @@ impl Book {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
             Some(ix) if self.state(ix) != State::Dead => ix,
-            None if self.open => self.appear(exit.tid, exit.tgid, time),
+            None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
         };
         self.settle(ix, exit.tgid, None, Argv::default());
@@ -367,17 +363,14 @@ impl Book {
         }
         task.woken = false;
         let state = match snapshot.state {
+            // While events are being lost, nobody knows what came right after.
+            _ if self.gaps.any().covers(time) => State::Unknown,
             // An exec that is missing may have given it this name on its way.
             _ if snapshot.on_cpu && self.gaps.lives_before(time).is_some() => State::Unknown,
             _ if snapshot.on_cpu => State::On(None),
             // Preempted or woken: nobody knows.
             0 => State::Runnable { preempted: false },
             state => State::Waiting(self.states.wait(state, false, false)),
-        };
-        // While events are being lost, nobody knows what came right after.
-        let state = match self.gaps.any().end_at(time) {
-            Some(end) if end > time => State::Unknown,
-            _ => state,
         };
         task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
         task.state = state;

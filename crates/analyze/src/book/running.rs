@@ -42,7 +42,7 @@ impl Book {
         let running = self.current.remove(&cpu).filter(|ix| here(self, *ix));
         let named = match self.task(prev) {
             _ if prev == Tid::IDLE => None,
-            None if self.open => Some(self.appear(prev, Tgid(prev.0), time)),
+            None if self.open() => Some(self.appear(prev, Tgid(prev.0), time)),
             named => named,
         };
         let Some(running) = running.filter(|running| named != Some(*running)) else {
@@ -58,25 +58,18 @@ impl Book {
                     && (process(named) == process(running) || self.state(named) == State::Dead)
             }
         };
-        if renamed && !self.in_gap(running, time) {
+        let in_gap = self.in_gap(running, time);
+        if renamed && !in_gap {
             if !self.states.is_dead(state) {
                 self.by_tid.insert(prev, running);
             }
             return Some(running);
         }
         // It has gone without a word.
-        if !self.in_gap(running, time) {
+        if !in_gap {
             self.violation("another task left the CPU than had come to it");
         }
-        if let Some(task) = self.tasks.get_mut(running.0) {
-            self.concurrency.advance(time);
-            self.concurrency.take_back(task.since);
-            task.epoch = self
-                .concurrency
-                .change(time, task.epoch, task.state, State::Unknown);
-            task.state = State::Unknown;
-            task.off_since = None;
-        }
+        self.forget(running, cpu, time);
         named
     }
 
@@ -105,13 +98,7 @@ impl Book {
                 self.violation("ran after its end");
                 return;
             }
-            State::Unknown => {}
-            _ if self.in_gap(ix, time) || !self.seen(ix) => {}
-            _ => self.violation(UNSEEN),
-        }
-        // What it was before is not known when it was not seen coming.
-        if !matches!(self.state(ix), State::On(_)) {
-            self.forget(ix, cpu, time);
+            _ => self.came_unseen(ix, cpu, time),
         }
         let counted = u64::from(self.inside(time));
         if self.states.is_dead(state) {
@@ -144,9 +131,18 @@ impl Book {
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
-    /// The task was on `cpu` without having been seen to get there, since at
-    /// the earliest that CPU's last switch: what it did from then on is not
-    /// known. Before, a runnable task was still waiting.
+    /// The task is on `cpu` and was not seen to get there.
+    fn came_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let expected = self.state(ix) == State::Unknown || self.in_gap(ix, time) || !self.seen(ix);
+        if !expected {
+            self.violation(UNSEEN);
+        }
+        self.forget(ix, cpu, time);
+    }
+
+    /// The task has come to `cpu`, or left it, without having been seen to. It
+    /// came at the earliest at that CPU's last switch, until which a runnable
+    /// task was still waiting; all else that it did up to now is not known.
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let Some(task) = self.tasks.get(ix.0) else {
             return;
@@ -166,8 +162,7 @@ impl Book {
         let bucket = task.state.bucket(Ended::Otherwise);
         self.account(ix, since, known, bucket);
         self.account(ix, known, time, Bucket::Unknown);
-        self.concurrency.advance(time);
-        self.concurrency.take_back(known);
+        self.concurrency.take_back(known, time);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.epoch = self
                 .concurrency
@@ -181,18 +176,18 @@ impl Book {
     /// An event that only a running task makes: it runs on this CPU, whether or
     /// not its switch-in was seen.
     pub(super) fn runs(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
-        let ix = match self.task(tid).filter(|_| tid != Tid::IDLE) {
+        if tid == Tid::IDLE {
+            return;
+        }
+        let ix = match self.task(tid) {
             Some(ix) => ix,
-            None if self.open && tid != Tid::IDLE => self.appear(tid, Tgid(tid.0), time),
+            None if self.open() => self.appear(tid, Tgid(tid.0), time),
             None => return,
         };
-        match self.state(ix) {
-            State::On(_) | State::Dead => return,
-            State::Unknown => {}
-            _ if self.in_gap(ix, time) || !self.seen(ix) => {}
-            _ => self.violation(UNSEEN),
+        if matches!(self.state(ix), State::On(_) | State::Dead) {
+            return;
         }
-        self.forget(ix, cpu, time);
+        self.came_unseen(ix, cpu, time);
         self.enter(ix, time, State::On(Some(cpu)), Ended::Otherwise);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             (task.woken, task.last_cpu) = (false, Some(cpu));
@@ -218,11 +213,8 @@ impl Book {
         let Some(ix) = self.task_to_run(next, time) else {
             return;
         };
-        if let State::On(other) = self.state(ix) {
-            let spans = match other {
-                Some(cpu) => self.gaps.of(cpu),
-                None => Some(self.gaps.any()),
-            };
+        if let on @ State::On(_) = self.state(ix) {
+            let spans = self.spans_of(on);
             let since = self.tasks.get(ix.0).map(|task| task.since);
             let lost = spans
                 .zip(since)
@@ -284,7 +276,7 @@ impl Book {
     fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, new: bool, vfork: bool) {
         let parent = match self.task(wakee) {
             None if new && !irq && waker != Tid::IDLE => match self.task(waker) {
-                None if self.open => Some(self.appear(waker, Tgid(waker.0), time)),
+                None if self.open() => Some(self.appear(waker, Tgid(waker.0), time)),
                 waker => waker,
             },
             _ => None,
@@ -325,7 +317,7 @@ impl Book {
             State::Dead => {}
             // From here on it may run where events are being lost.
             state @ State::Runnable { .. } => {
-                if self.gaps.any().end_at(time).is_some_and(|end| end > time) {
+                if self.gaps.any().covers(time) {
                     self.enter(ix, time, state, Ended::Otherwise);
                 }
             }
