@@ -1,12 +1,13 @@
-//! Symbols to scheduling events: first all shapes, then all tasks, then all
-//! times. Three short loops are faster than a long one: more events are in
-//! flight at once.
+//! Symbols to scheduling events, a column at a time: the shapes, what follows
+//! from them, the symbols of tasks, the tasks, the symbols of times, the times.
+//! Short loops without branches are faster than one that makes whole events:
+//! more of them are in flight at once.
 
 use super::bits::BitReader;
-use super::model::{self, Context, Shape, Traits, COMMON, GIVEN, IDLE, SHAPES};
-use super::rans::{self, SCALE};
-use super::tables::{self, take, Slots, TABLES};
-use super::tasks::{Tasks, IDLE_AT, IRQ_AT, NOBODY, STRANGER_AT};
+use super::model::{self, Context, Shape, Traits, COMMON, GIVEN, IDLE, OTHER, SHAPES};
+use super::rans::{self, LANES};
+use super::tables::{self, Slots, TABLES};
+use super::tasks::{Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
 use super::tick::Grid;
 use super::{OP, STEP, TASK};
 use crate::limits;
@@ -17,31 +18,33 @@ use crate::Fault;
 /// Decodes payloads; keeps its memory.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Tables that frames have brought.
-    own: Vec<Slots>,
+    slots: Slots,
     tasks: Tasks,
-    /// Numbers of the events' step tables.
-    steps: Vec<u8>,
+    /// Words of symbols.
+    words: Vec<u16>,
+    columns: Columns,
 }
 
-/// What the loops work on, each going on where the one before has stopped.
-struct Parts<'a> {
-    side: Cursor<'a>,
-    words: rans::Words<'a>,
-    low: BitReader<'a>,
+/// What the loops hand on to each other.
+#[derive(Debug, Default)]
+struct Columns {
+    /// Symbols of shapes.
+    ops: Vec<u8>,
+    /// The step tables of events, then the symbols taken from them.
+    steps: Vec<u8>,
+    /// The task tables of events that have one, then the symbols taken from
+    /// them; then anything.
+    tasks: Vec<u8>,
 }
 
 /// What stands in front of the events.
-struct Front<'a> {
+struct Front {
     grid: Grid,
     current: u32,
+    lanes: usize,
+    far_bits: u32,
     shapes: [Shape; SHAPES],
-    /// Where each table is: below `TABLES` the format's, else an own one.
-    tables: [u8; TABLES],
-    parts: Parts<'a>,
 }
-
-type Tables<'a> = [&'a [u32; SCALE as usize]; TABLES];
 
 /// An id that is given as the difference to another.
 fn id(from: u32, side: &mut Cursor) -> Result<u32, Fault> {
@@ -56,32 +59,9 @@ fn shape(side: &mut Cursor) -> Result<Shape, Fault> {
     Ok((side.byte()?, side.int16()?))
 }
 
-impl Decoder {
-    /// Reads a payload of `events` events into `block`, their smallest time `min`
-    /// and their largest `max`. After an error it is empty.
-    pub fn decode(
-        &mut self,
-        payload: &[u8],
-        events: u64,
-        (min, max): (u64, u64),
-        block: &mut SchedBlock,
-    ) -> Result<(), Fault> {
-        block.clear();
-        crate::error::within("the number of events", events, limits::SCHED_EVENTS)?;
-        let front = self.front(payload)?;
-        let read = self.events(events as usize, (min, max), front, block);
-        if read.is_err() {
-            block.clear();
-        }
-        read
-    }
-
-    fn front<'a>(&mut self, payload: &'a [u8]) -> Result<Front<'a>, Fault> {
-        let mut cursor = Cursor::new(payload);
-        let (side, symbols) = (cursor.int()?, cursor.int()?);
-        let mut side = Cursor::new(cursor.take(side)?);
-        let words = rans::Words::new(cursor.take(symbols)?)?;
-        let mut low = BitReader::new(cursor.rest());
+impl Front {
+    /// Reads the front, and the frame's own tables.
+    fn read(side: &mut Cursor, low: &mut BitReader, slots: &mut Slots) -> Result<Front, Fault> {
         let period = side
             .int()?
             .checked_add(Grid::NANOSECOND)
@@ -89,147 +69,213 @@ impl Decoder {
             .ok_or(Fault::Content("the clock's tick is too long"))?;
         let phase = u32::from(side.int16()?) << 16;
         let current = side.int32()?;
+        let (lanes, far_bits) = match side.byte()? {
+            packed @ 0..=0x1f => (
+                if packed & 0x10 == 0 { 1 } else { LANES },
+                u32::from(packed & 0xf),
+            ),
+            _ => return Err(Fault::Content("no such coding of symbols")),
+        };
+        if far_bits > model::FAR_BITS {
+            return Err(Fault::Content("no such coding of tasks"));
+        }
         let mut shapes = COMMON;
         for _ in 0..side.byte()? {
             let place = shapes.get_mut(usize::from(side.byte()?));
             let place = place.ok_or(Fault::Content("no such place for a shape"))?;
-            *place = shape(&mut side)?;
+            *place = shape(side)?;
             if place.0 & GIVEN != 0 {
                 return Err(Fault::Content("a shape with a running task"));
             }
         }
-        let mut tables: [u8; TABLES] = std::array::from_fn(|at| at as u8);
-        for own in 0..side.byte()? {
+        slots.reset();
+        let mut seen = [false; TABLES];
+        for _ in 0..side.byte()? {
             let at = usize::from(side.byte()?);
-            let place = tables.get_mut(at);
-            let place = place
-                .filter(|place| usize::from(**place) < TABLES && usize::from(own) < TABLES)
-                .ok_or(Fault::Content("no such table"))?;
-            let digits = tables::get(tables::symbols(at), &mut low);
-            let frequencies = tables::frequencies(&digits)?;
-            match self.own.get_mut(usize::from(own)) {
-                Some(slots) => slots.set(&frequencies),
-                None => self.own.push(Slots::new(&frequencies)),
+            // Each only once: a table costs much more than it is long.
+            match seen.get_mut(at) {
+                Some(seen) if !*seen => *seen = true,
+                _ => return Err(Fault::Content("no such table")),
             }
-            *place = TABLES as u8 + own;
+            let digits = tables::get(tables::symbols(at), low);
+            slots.set(at, &tables::frequencies(&digits)?);
         }
         Ok(Front {
             grid: Grid { period, phase },
             current,
+            lanes,
+            far_bits,
             shapes,
-            tables,
-            parts: Parts { side, words, low },
         })
     }
+}
 
-    #[allow(clippy::indexing_slicing)] // Places made by `front`.
-    fn events(
+impl Decoder {
+    /// Reads a payload of `events` events into `block`, their smallest time `min`
+    /// and their largest `max`. After an error it is empty.
+    pub fn decode(
         &mut self,
-        events: usize,
-        (min, max): (u64, u64),
-        front: Front,
+        payload: &[u8],
+        events: u64,
+        span: (u64, u64),
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
-        let defaults = Slots::defaults();
-        let own = &self.own;
-        let tables: Tables = front.tables.map(|at| match usize::from(at) {
-            at if at < TABLES => &*defaults[at].0,
-            at => &*own[at - TABLES].0,
-        });
-        let mut parts = front.parts;
+        block.clear();
+        crate::error::within("the number of events", events, limits::SCHED_EVENTS)?;
+        let read = self.events(payload, events as usize, span, block);
+        if read.is_err() {
+            block.clear();
+        }
+        read
+    }
+
+    fn events(
+        &mut self,
+        payload: &[u8],
+        events: usize,
+        (min, max): (u64, u64),
+        block: &mut SchedBlock,
+    ) -> Result<(), Fault> {
+        let mut cursor = Cursor::new(payload);
+        let (side, symbols) = (cursor.int()?, cursor.int()?);
+        let mut side = Cursor::new(cursor.take(side)?);
+        let symbols = cursor.take(symbols)?;
+        let mut low = BitReader::new(cursor.rest());
+        let front = Front::read(&mut side, &mut low, &mut self.slots)?;
+        let mut rans = rans::Reader::new(symbols, front.lanes, &mut self.words)?;
         block.resize(events);
-        self.steps.clear();
-        self.steps.resize(events, 0);
-        let current = front.current;
-        shapes(
-            &tables,
-            &front.shapes,
-            current,
-            &mut parts,
-            block,
-            &mut self.steps,
-        )?;
-        self.tasks.reset();
-        ids(
-            &tables,
-            &mut self.tasks,
-            current,
-            &mut parts,
-            block,
-            &self.steps,
-        )?;
-        let span = times(&tables, &front.grid, min, &mut parts, block, &self.steps)?;
+        let columns = &mut self.columns;
+        columns.ops.resize(events, 0);
+        columns.steps.resize(events, 0);
+        columns.tasks.resize(events, 0);
+
+        take_shapes(self.slots.from(OP)?, front.lanes, &mut rans, &mut columns.ops);
+        let tasks = shapes(&front, &mut side, block, columns)?;
+        let symbols = columns.tasks.get_mut(..tasks).unwrap_or_default();
+        take(self.slots.from::<32>(TASK)?, front.lanes, &mut rans, symbols);
+        ids(&front, &mut self.tasks, &mut side, &mut low, block, symbols)?;
+        take(self.slots.from::<32>(STEP)?, front.lanes, &mut rans, &mut columns.steps);
+        let span = times(&front.grid, min, &mut side, &mut low, block, &columns.steps)?;
         if span != (min, max) {
             return Err(Fault::Content("its times are not those its header tells"));
         }
-        parts.words.finish()?;
-        parts.low.finish()?;
-        match parts.side.left() {
+        rans.finish()?;
+        low.finish()?;
+        match side.left() {
             0 => Ok(()),
             _ => Err(Fault::Content("there is more than the events")),
         }
     }
 }
 
-/// The columns `flags`, with [`IDLE`] and [`GIVEN`], and `state`; and for each
-/// event the number of its step table.
-#[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`.
+/// Symbols of shapes. A table is chosen by the symbol before, so each lane has
+/// a part of the block of its own.
+#[allow(clippy::indexing_slicing)] // A remainder is below 32, the number of tables.
+#[inline(never)] // One loop's values fit into the registers.
+fn take_shapes(
+    tables: &[rans::Slots; 32],
+    lanes: usize,
+    rans: &mut rans::Reader,
+    ops: &mut [u8],
+) {
+    let mut last = [OTHER; LANES];
+    let mut rest = ops;
+    if lanes == LANES {
+        let quarter = rest.len() / LANES;
+        let (first, second) = rest.split_at_mut(2 * quarter);
+        let (a, b) = first.split_at_mut(quarter);
+        let (c, d) = second.split_at_mut(quarter);
+        let (d, more) = d.split_at_mut(quarter);
+        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+            last = rans.four(last.map(|op| &tables[usize::from(op % 32)]));
+            [*a, *b, *c, *d] = last;
+        }
+        rest = more;
+    }
+    let mut op = last[lanes - 1];
+    for out in rest {
+        op = rans.one(lanes - 1, &tables[usize::from(op % 32)]);
+        *out = op;
+    }
+}
+
+/// Puts the symbol taken from it in the place of each table's number; lanes
+/// take turns.
+#[allow(clippy::indexing_slicing)] // A remainder is below 32, the number of tables.
+#[inline(never)] // One loop's values fit into the registers.
+fn take(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, symbols: &mut [u8]) {
+    let table = |at: u8| &tables[usize::from(at % 32)];
+    if lanes != LANES {
+        for symbol in symbols {
+            *symbol = rans.one(0, table(*symbol));
+        }
+        return;
+    }
+    let (fours, rest) = symbols.as_chunks_mut::<LANES>();
+    for four in fours {
+        *four = rans.four(four.map(table));
+    }
+    for (lane, symbol) in rest.iter_mut().enumerate() {
+        *symbol = rans.one(lane, table(*symbol));
+    }
+}
+
+/// The columns `flags`, with [`IDLE`] and [`GIVEN`], and `state`; the tables of
+/// steps and tasks. How many events have a task.
+#[allow(clippy::indexing_slicing)] // Remainders are below lengths; there are fewer tasks than events.
 #[inline(never)] // One loop's values fit into the registers.
 fn shapes(
-    tables: &Tables,
-    shapes: &[Shape; SHAPES],
-    current: u32,
-    parts: &mut Parts,
+    front: &Front,
+    side: &mut Cursor,
     block: &mut SchedBlock,
-    steps: &mut [u8],
-) -> Result<(), Fault> {
+    columns: &mut Columns,
+) -> Result<usize, Fault> {
     let mut traits = [Traits::default(); 32];
-    for (traits, shape) in traits.iter_mut().zip(shapes) {
-        *traits = Traits::of(*shape);
+    for (traits, shape) in traits.iter_mut().zip(front.shapes) {
+        *traits = Traits::of(shape);
     }
-    let mut context = Context::new(current == 0);
-    // Copies stay in registers.
-    let (side, mut words) = (&mut parts.side, parts.words.clone());
-    let mut state = words.state;
-    let columns = block.flags.iter_mut().zip(&mut block.state);
-    for ((out_flags, out_state), step) in columns.zip(steps) {
-        let (op, next) = take(tables[OP + usize::from(context.op)], state);
-        state = words.fill(next);
-        let traits = match op {
-            model::OTHER => Traits::of(shape(side)?),
-            op => traits[usize::from(op) % 32],
+    let mut context = Context::new(front.current == 0);
+    let tasks = columns.tasks.as_mut_slice();
+    let mut count = 0;
+    let out = block.flags.iter_mut().zip(&mut block.state);
+    let ops = columns.ops.iter().zip(&mut columns.steps);
+    for ((op, step), (flags, state)) in ops.zip(out) {
+        let traits = match *op {
+            OTHER => Traits::of(shape(side)?),
+            op => traits[usize::from(op % 32)],
         };
-        *out_flags = traits.flags;
-        *out_state = traits.state;
-        *step = context.step(&traits);
-        context.after(op, &traits);
+        *flags = traits.flags();
+        *state = traits.state();
+        let task;
+        (*step, task) = context.tables(traits);
+        tasks[count] = task;
+        count += usize::from(traits.has_task());
     }
-    words.state = state;
-    parts.words = words;
-    Ok(())
+    Ok(count)
 }
 
 /// The columns `from` and `to`; `flags` loses what is not an event's.
-#[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`, tasks were met.
 #[inline(never)] // One loop's values fit into the registers.
 fn ids(
-    tables: &Tables,
+    front: &Front,
     known: &mut Tasks,
-    first: u32,
-    parts: &mut Parts,
+    side: &mut Cursor,
+    low: &mut BitReader,
     block: &mut SchedBlock,
-    steps: &[u8],
+    symbols: &[u8],
 ) -> Result<(), Fault> {
-    let side = &mut parts.side;
-    let (mut words, mut low) = (parts.words.clone(), parts.low.clone());
-    let mut state = words.state;
-    let (mut current, mut new_id, mut hit) = (first, first, false);
+    known.reset();
+    let mut recent = Recent::new();
+    let mut low_bits = low.clone();
+    let first = front.current;
+    let (mut current, mut new_id) = (first, first);
     let mut current_at = match current {
         0 => IDLE_AT,
         _ => STRANGER_AT,
     };
+    let mut symbols = symbols.iter();
     let columns = block.from.iter_mut().zip(&mut block.to);
-    for (((from, to), flags), step) in columns.zip(&mut block.flags).zip(steps) {
+    for ((from, to), flags) in columns.zip(&mut block.flags) {
         let all = *flags;
         *flags = all & flag::ALL;
         if all & GIVEN != 0 {
@@ -243,102 +289,95 @@ fn ids(
             (current, current_at) = (0, IDLE_AT);
             continue;
         }
-        let table = model::task_table(*step, hit);
-        let (task, next) = take(tables[TASK + table], state);
-        state = words.fill(next);
-        if !waking {
-            let at = match task {
-                model::NEW => {
-                    new_id = id(new_id, side)?;
-                    known.add(new_id)
-                }
-                class => recent(known, class, &mut low)?,
+        let symbol = symbols.next().copied().unwrap_or(model::NEW);
+        let rank = u32::from(symbol).wrapping_sub(u32::from(model::RANK));
+        // All but the recent ones come into the last one's place.
+        let rank = if rank < RANKS { rank } else { RANKS - 1 };
+        let place = recent.place(rank);
+        let far = u32::from(symbol).wrapping_sub(u32::from(model::FAR));
+        let is_far = symbol >= model::FAR;
+        let width = if is_far { front.far_bits } else { 0 };
+        let far = (far << front.far_bits).wrapping_add(low_bits.part(width) as u32);
+        let far = far.wrapping_add(u32::from(FIRST_AT)).min(u32::from(NOBODY));
+        let mut at = if is_far { far as u16 } else { recent.at(place) };
+        if waking {
+            let waker = match all & flag::IRQ {
+                0 => current_at,
+                _ => IRQ_AT,
             };
-            current = known.seen[usize::from(at)].id;
-            current_at = at;
-            *to = current;
-            continue;
-        }
-        let waker = match all & flag::IRQ {
-            0 => current_at,
-            _ => IRQ_AT,
-        };
-        let last = known.seen[usize::from(waker)].woke;
-        let at = match task {
-            model::NEW => {
+            let (last, next) = known.expected(waker);
+            at = if symbol == model::NEXT { next } else { at };
+            at = if symbol == model::SAME { last } else { at };
+            if symbol == model::NEW {
                 new_id = id(new_id, side)?;
-                known.add(new_id)
+                at = known.add(new_id);
             }
-            model::NEXT | model::SAME => {
-                let at = match known.seen.get(usize::from(last)) {
-                    Some(seen) if task == model::NEXT => seen.next,
-                    _ => last,
-                };
-                if at == NOBODY {
+            if at >= known.count() {
+                return Err(Fault::Content("no task is expected here"));
+            }
+            known.woken(waker, last, at);
+            recent.set(rank, place, at);
+            *to = known.id(at);
+        } else {
+            if symbol < model::RANK {
+                if symbol != model::NEW {
                     return Err(Fault::Content("no task is expected here"));
                 }
-                known.push(at);
-                at
+                new_id = id(new_id, side)?;
+                at = known.add(new_id);
             }
-            class => recent(known, class, &mut low)?,
-        };
-        known.woken(waker, last, at);
-        if model::plain_waking(*step) {
-            hit = task == model::NEXT;
+            if at >= known.count() {
+                return Err(Fault::Content("no task is expected here"));
+            }
+            recent.set(rank, place, at);
+            current = known.id(at);
+            current_at = at;
+            *to = current;
         }
-        *to = known.seen[usize::from(at)].id;
     }
-    words.state = state;
-    (parts.words, parts.low) = (words, low);
+    *low = low_bits;
     Ok(())
 }
 
-/// The index of a recent task.
-#[inline(always)]
-fn recent(known: &mut Tasks, class: u8, low: &mut BitReader) -> Result<u16, Fault> {
-    if class < model::RANK {
-        return Err(Fault::Content("no task is expected here"));
-    }
-    let (first, width) = model::rank_of(class);
-    let rank = first + low.part(width) as u32;
-    known
-        .take(rank as usize)
-        .ok_or(Fault::Content("no such rank"))
-}
-
 /// The column `time`; its smallest and largest.
-#[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`.
+#[allow(clippy::indexing_slicing)] // A remainder is below the table's length.
 #[inline(never)] // One loop's values fit into the registers.
 fn times(
-    tables: &Tables,
     grid: &Grid,
     min: u64,
-    parts: &mut Parts,
+    side: &mut Cursor,
+    low: &mut BitReader,
     block: &mut SchedBlock,
-    steps: &[u8],
+    symbols: &[u8],
 ) -> Result<(u64, u64), Fault> {
-    let side = &mut parts.side;
-    let (mut words, mut low) = (parts.words.clone(), parts.low.clone());
-    let mut state = words.state;
+    let mut low_bits = low.clone();
     let (mut time, mut tick) = (min, 0u64);
+    // Ticks only grow: of the times on the grid the first is the smallest, and
+    // the last the largest. Others are looked at one by one.
     let (mut smallest, mut largest) = (u64::MAX, 0);
-    for (out, step) in block.time.iter_mut().zip(steps) {
-        let (class, next) = take(tables[STEP + usize::from(*step)], state);
-        state = words.fill(next);
-        time = match class {
-            0 => time.wrapping_add(unfold(side.int()?) as u64),
-            class => {
-                let (least, width) = STEPS_OF[usize::from(class) % 128];
-                tick += least + low.part(u32::from(width));
-                min.wrapping_add(grid.offset(tick))
-            }
-        };
+    let mut on_grid = None;
+    for (out, class) in block.time.iter_mut().zip(symbols) {
+        if *class == 0 {
+            time = time.wrapping_add(unfold(side.int()?) as u64);
+            smallest = smallest.min(time);
+            largest = largest.max(time);
+        } else {
+            let (least, width) = STEPS_OF[usize::from(class % 128)];
+            tick += least + low_bits.part(u32::from(width));
+            time = min.wrapping_add(grid.offset(tick));
+            on_grid.get_or_insert(time);
+        }
         *out = time;
-        smallest = smallest.min(time);
-        largest = largest.max(time);
     }
-    words.state = state;
-    (parts.words, parts.low) = (words, low);
+    if let Some(first) = on_grid {
+        let last = grid
+            .offset_of(tick)
+            .and_then(|offset| min.checked_add(offset))
+            .ok_or(Fault::Content("its times do not fit in 64 bits"))?;
+        smallest = smallest.min(first);
+        largest = largest.max(last);
+    }
+    *low = low_bits;
     Ok((smallest, largest))
 }
 

@@ -1,6 +1,7 @@
 //! What the coder of scheduling events distinguishes: which symbols there are,
 //! and on what the frequencies of each kind depend.
 
+use super::tasks::RANKS;
 use crate::sched::flag;
 
 /// An event's flags, [`IDLE`] among them, and its state.
@@ -54,20 +55,22 @@ pub const COMMON: [Shape; SHAPES] = [
     (0, 0x0004),
 ];
 
-/// Task symbols: a task that is not among the recent ones; its id is given.
+/// Task symbols: a task that was not met in the block; its id is given.
 pub const NEW: u8 = 0;
 /// The task that was woken after the one that this waker woke last.
 pub const NEXT: u8 = 1;
 /// The task that this waker woke last.
 pub const SAME: u8 = 2;
-/// The recent tasks, from the last one on: 16 single ranks, then classes.
+/// The first of the recent tasks, by rank.
 pub const RANK: u8 = 3;
+/// The first class of tasks that were met longer ago, by index.
+pub const FAR: u8 = RANK + RANKS as u8;
 /// Symbols of tasks.
-pub const TASKS: usize = 31;
-/// The first class of several ranks.
-const RANK_CLASS: u8 = RANK + 16;
-/// Ranks that have a symbol.
-pub const RANKS: usize = 1024;
+pub const TASKS: usize = 64;
+/// Classes of indices.
+pub const FARS: u32 = TASKS as u32 - FAR as u32;
+/// Most low bits of an index.
+pub const FAR_BITS: u32 = 11;
 
 /// Symbols of time steps: 0, a step that is given in ns; then classes.
 pub const STEPS: usize = 87;
@@ -75,29 +78,17 @@ pub const STEPS: usize = 87;
 /// How many tables there are of each kind.
 pub const OP_TABLES: usize = OPS;
 /// As [`OP_TABLES`].
-pub const TASK_TABLES: usize = 12;
+pub const TASK_TABLES: usize = 24;
 /// As [`OP_TABLES`].
 pub const STEP_TABLES: usize = 18;
 
-/// The class of a rank, and the bits below it.
-#[inline]
-pub fn rank_class(rank: u32) -> (u8, u32, u32) {
-    if rank < 16 {
-        return (RANK + rank as u8, 0, 0);
+/// How many low bits the indices of a block with this many tasks have.
+pub fn far_bits(tasks: u32) -> u32 {
+    let mut bits = 0;
+    while tasks.saturating_sub(1) >> bits >= FARS {
+        bits += 1;
     }
-    let width = 32 - rank.leading_zeros() - 2;
-    let class = u32::from(RANK_CLASS) + (width - 3) * 2 + (rank >> width & 1);
-    (class as u8, rank & ((1 << width) - 1), width)
-}
-
-/// The first rank of a class and how many bits follow.
-#[inline(always)]
-pub fn rank_of(class: u8) -> (u32, u32) {
-    if class < RANK_CLASS {
-        return (u32::from(class - RANK), 0);
-    }
-    let class = u32::from(class - RANK_CLASS);
-    ((2 | class & 1) << (class / 2 + 3), class / 2 + 3)
+    bits
 }
 
 /// The class of a step of `ticks`; `None` when it is too large for one.
@@ -133,96 +124,85 @@ pub const fn step_of(class: u8) -> (u64, u32) {
     }
 }
 
-/// What an event's shape tells the coder.
+/// What an event's shape tells the coder, in one word: the state (bits 0 to
+/// 15), the flags with [`IDLE`] and [`GIVEN`] (16 to 23), the kind (24, 25: 0 a
+/// switch to idle, 1 another switch, 2 a waking), the group when the idle task
+/// does not run (26 to 28) and when it does (29 to 31).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Traits {
-    /// The state.
-    pub state: u16,
-    /// The flags, with [`IDLE`] and [`GIVEN`].
-    pub flags: u8,
-    /// 0: it switches to idle; 1: another switch; 2: a waking.
-    kind: u8,
-    /// Three times the event's group when the idle task does not run, and when
-    /// it does.
-    group: [u8; 2],
-}
+pub struct Traits(u32);
 
 impl Traits {
     /// Of a shape. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3
     /// switch from idle, 4 of a task that can go on, 5 of one that cannot.
     #[inline]
-    pub fn of((flags, state): Shape) -> Traits {
+    pub const fn of((flags, state): Shape) -> Traits {
         let waking = flags & flag::WAKING != 0;
-        let group = if waking && flags & flag::NEW != 0 {
-            [2; 2]
+        let (busy, idle) = if waking && flags & flag::NEW != 0 {
+            (2, 2)
         } else if waking {
-            [u8::from(flags & flag::IRQ != 0); 2]
+            let irq = (flags & flag::IRQ != 0) as u32;
+            (irq, irq)
         } else {
-            [4 + u8::from(state != 0 && flags & flag::PREEMPT == 0), 3]
+            (4 + (state != 0 && flags & flag::PREEMPT == 0) as u32, 3)
         };
-        Traits {
-            state,
-            flags,
-            kind: match waking {
-                true => 2,
-                false => u8::from(flags & IDLE == 0),
-            },
-            group: group.map(|group| 3 * group),
-        }
+        let kind = match waking {
+            true => 2,
+            false => (flags & IDLE == 0) as u32,
+        };
+        Traits(state as u32 | (flags as u32) << 16 | kind << 24 | busy << 26 | idle << 29)
+    }
+
+    /// The state.
+    #[inline(always)]
+    pub fn state(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// The flags, with [`IDLE`] and [`GIVEN`].
+    #[inline(always)]
+    pub fn flags(self) -> u8 {
+        (self.0 >> 16) as u8
+    }
+
+    /// Whether a task is stored: not for a switch to the idle task.
+    #[inline(always)]
+    pub fn has_task(self) -> bool {
+        self.0 >> 24 & 3 != 0
     }
 }
 
-/// What the next shape and step depend on.
+/// What tables depend on besides shapes: the events before.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// The last event's shape symbol: the table of the next.
-    pub op: u8,
-    /// The idle task runs.
-    idle: bool,
-    /// The last event's kind.
-    last: u8,
+    /// The last event's traits.
+    last: Traits,
+    /// Whether the last event (bit 1) and the one before (bit 0) were wakings.
+    wakings: u32,
 }
 
 impl Context {
     /// Before the first event.
     pub fn new(idle: bool) -> Context {
+        let flags = if idle { IDLE } else { 0 };
         Context {
-            op: OTHER,
-            idle,
-            last: 1,
+            // Another switch.
+            last: Traits(u32::from(flags) << 16 | 1 << 24),
+            wakings: 0,
         }
     }
 
-    /// The number of the event's step table, 0 to 17: three times its group,
-    /// and the kind of the event before.
+    /// The numbers of an event's step table, 0 to 17, and task table, 0 to 23;
+    /// it is the last event from now on.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // A bool is below 2.
-    pub fn step(&self, traits: &Traits) -> u8 {
-        traits.group[usize::from(self.idle)] + self.last
+    pub fn tables(&mut self, traits: Traits) -> (u8, u8) {
+        let idle = self.last.0 >> 22 & 1;
+        let group = traits.0 >> (26 + 3 * idle) & 7;
+        let step = 3 * group + (self.last.0 >> 24 & 3);
+        let task = 4 * group + self.wakings;
+        self.last = traits;
+        self.wakings = (traits.0 >> 16 & u32::from(flag::WAKING)) << 1 | self.wakings >> 1;
+        (step as u8, task as u8)
     }
-
-    /// After an event.
-    #[inline(always)]
-    pub fn after(&mut self, op: u8, traits: &Traits) {
-        self.op = op;
-        self.last = traits.kind;
-        self.idle = traits.flags & IDLE != 0;
-    }
-}
-
-/// The number of an event's task table, 0 to 11, when its step table is `step`.
-/// `hit`: the task of the last waking of group 0 was [`NEXT`].
-#[inline(always)]
-pub fn task_table(step: u8, hit: bool) -> usize {
-    let (group, last) = (step / 3, step % 3);
-    let half = if group < 3 { hit } else { last == 2 };
-    usize::from(group) * 2 + usize::from(half)
-}
-
-/// Whether an event with this step table is of group 0.
-#[inline(always)]
-pub fn plain_waking(step: u8) -> bool {
-    step < 3
 }
 
 #[cfg(test)]
@@ -231,10 +211,9 @@ mod tests {
 
     #[test]
     fn classes_come_back() {
-        for rank in 0..RANKS as u32 {
-            let (class, low, width) = rank_class(rank);
-            assert!((RANK..TASKS as u8).contains(&class));
-            assert_eq!((rank_of(class).0 + low, rank_of(class).1), (rank, width));
+        assert_eq!(far_bits(u32::from(u16::MAX)), FAR_BITS);
+        for tasks in 1..2000 {
+            assert!((tasks - 1) >> far_bits(tasks) < FARS);
         }
         let steps = (0..36).flat_map(|b| [1u64 << b, (1 << b) + (1 << b >> 1), (2 << b) - 1]);
         for step in steps.chain([0]) {
