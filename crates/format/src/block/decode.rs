@@ -22,19 +22,23 @@ pub struct Decoder {
     tasks: Tasks,
     /// Words of symbols.
     words: Vec<u16>,
+    /// Low bits, and what a reader may touch behind them.
+    low: Vec<u8>,
     columns: Columns,
 }
 
 /// What the loops hand on to each other.
 #[derive(Debug, Default)]
 struct Columns {
-    /// Symbols of shapes.
+    /// Symbols of shapes, then for each event what it means for tasks.
     ops: Vec<u8>,
     /// The step tables of events, then the symbols taken from them.
     steps: Vec<u8>,
-    /// The task tables of events that have one, then the symbols taken from
-    /// them; then anything.
+    /// The task tables of events, then the symbols taken from them.
     tasks: Vec<u8>,
+    /// What the frame gives to the loop that comes next: it is read before, for
+    /// a call would keep the loop's values out of the registers.
+    given: Vec<u64>,
 }
 
 /// What stands in front of the events.
@@ -47,6 +51,8 @@ struct Front {
 }
 
 /// An id that is given as the difference to another.
+#[cold]
+#[inline(never)]
 fn id(from: u32, side: &mut Cursor) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(side.int()?))
@@ -88,18 +94,18 @@ impl Front {
                 return Err(Fault::Content("a shape with a running task"));
             }
         }
-        slots.reset();
         let mut seen = [false; TABLES];
         for _ in 0..side.byte()? {
             let at = usize::from(side.byte()?);
             // Each only once: a table costs much more than it is long.
             match seen.get_mut(at) {
-                Some(seen) if !*seen => *seen = true,
+                Some(seen) if !*seen && !(TASK + model::NO_TASK..STEP).contains(&at) => *seen = true,
                 _ => return Err(Fault::Content("no such table")),
             }
             let digits = tables::get(tables::symbols(at), low);
             slots.set(at, &tables::frequencies(&digits)?);
         }
+        slots.reset(&seen);
         Ok(Front {
             grid: Grid { period, phase },
             current,
@@ -120,9 +126,9 @@ impl Decoder {
         span: (u64, u64),
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
-        block.clear();
-        crate::error::within("the number of events", events, limits::SCHED_EVENTS)?;
-        let read = self.events(payload, events as usize, span, block);
+        // What a block before has left is not zeroed, but written over.
+        let read = crate::error::within("the number of events", events, limits::SCHED_EVENTS)
+            .and_then(|()| self.events(payload, events as usize, span, block));
         if read.is_err() {
             block.clear();
         }
@@ -140,7 +146,10 @@ impl Decoder {
         let (side, symbols) = (cursor.int()?, cursor.int()?);
         let mut side = Cursor::new(cursor.take(side)?);
         let symbols = cursor.take(symbols)?;
-        let mut low = BitReader::new(cursor.rest());
+        self.low.clear();
+        self.low.extend_from_slice(cursor.rest());
+        self.low.extend_from_slice(&[0; BitReader::PADDING]);
+        let mut low = BitReader::padded(&self.low);
         let front = Front::read(&mut side, &mut low, &mut self.slots)?;
         let mut rans = rans::Reader::new(symbols, front.lanes, &mut self.words)?;
         block.resize(events);
@@ -149,13 +158,27 @@ impl Decoder {
         columns.steps.resize(events, 0);
         columns.tasks.resize(events, 0);
 
-        take_shapes(self.slots.from(OP)?, front.lanes, &mut rans, &mut columns.ops);
-        let tasks = shapes(&front, &mut side, block, columns)?;
-        let symbols = columns.tasks.get_mut(..tasks).unwrap_or_default();
-        take(self.slots.from::<32>(TASK)?, front.lanes, &mut rans, symbols);
-        ids(&front, &mut self.tasks, &mut side, &mut low, block, symbols)?;
-        take(self.slots.from::<32>(STEP)?, front.lanes, &mut rans, &mut columns.steps);
-        let span = times(&front.grid, min, &mut side, &mut low, block, &columns.steps)?;
+
+        let lanes = front.lanes;
+        take_shapes(self.slots.from(OP)?, lanes, &mut rans, &mut columns.ops);
+        columns.given.clear();
+        for _ in memchr::memchr_iter(OTHER, &columns.ops) {
+            let (flags, state) = shape(&mut side)?;
+            columns.given.push(u64::from(flags) << 16 | u64::from(state));
+        }
+        shapes(&front, block, columns);
+        take(self.slots.from(TASK)?, lanes, &mut rans, &mut columns.tasks);
+        columns.new_ids(front.current, &mut self.tasks, &mut side)?;
+        match front.far_bits {
+            0 => ids::<false>(&front, &mut self.tasks, &mut low, columns, block)?,
+            _ => ids::<true>(&front, &mut self.tasks, &mut low, columns, block)?,
+        }
+        take(self.slots.from(STEP)?, lanes, &mut rans, &mut columns.steps);
+        columns.given.clear();
+        for _ in memchr::memchr_iter(0, &columns.steps) {
+            columns.given.push(unfold(side.int()?) as u64);
+        }
+        let span = times(&front.grid, min, &mut low, block, columns)?;
         if span != (min, max) {
             return Err(Fault::Content("its times are not those its header tells"));
         }
@@ -220,120 +243,162 @@ fn take(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, symbo
     }
 }
 
-/// The columns `flags`, with [`IDLE`] and [`GIVEN`], and `state`; the tables of
-/// steps and tasks. How many events have a task.
-#[allow(clippy::indexing_slicing)] // Remainders are below lengths; there are fewer tasks than events.
+/// The columns `flags` and `state`; the tables of steps and tasks, and for each
+/// event what it means for tasks.
+#[allow(clippy::indexing_slicing)] // A remainder is below the length.
 #[inline(never)] // One loop's values fit into the registers.
-fn shapes(
-    front: &Front,
-    side: &mut Cursor,
-    block: &mut SchedBlock,
-    columns: &mut Columns,
-) -> Result<usize, Fault> {
-    let mut traits = [Traits::default(); 32];
-    for (traits, shape) in traits.iter_mut().zip(front.shapes) {
-        *traits = Traits::of(shape);
+fn shapes(front: &Front, block: &mut SchedBlock, columns: &mut Columns) {
+    let mut traits = [Traits::default(); 64];
+    let (busy, idle) = traits.split_at_mut(32);
+    for ((busy, idle), shape) in busy.iter_mut().zip(idle).zip(front.shapes) {
+        [*busy, *idle] = Traits::of(shape);
     }
     let mut context = Context::new(front.current == 0);
-    let tasks = columns.tasks.as_mut_slice();
-    let mut count = 0;
+    let mut given = columns.given.iter();
     let out = block.flags.iter_mut().zip(&mut block.state);
-    let ops = columns.ops.iter().zip(&mut columns.steps);
-    for ((op, step), (flags, state)) in ops.zip(out) {
+    let tables = columns.steps.iter_mut().zip(&mut columns.tasks);
+    for ((op, (step, task)), (flags, state)) in columns.ops.iter_mut().zip(tables).zip(out) {
         let traits = match *op {
-            OTHER => Traits::of(shape(side)?),
-            op => traits[usize::from(op % 32)],
+            OTHER => {
+                let shape = given.next().copied().unwrap_or(0);
+                let shape = Traits::of(((shape >> 16) as u8, shape as u16));
+                shape[usize::from(context.idle()) / 32 % 2]
+            }
+            op => traits[usize::from(op % 32 + context.idle()) % 64],
         };
-        *flags = traits.flags();
+        *op = traits.flags();
+        *flags = traits.flags() & flag::ALL;
         *state = traits.state();
-        let task;
-        (*step, task) = context.tables(traits);
-        tasks[count] = task;
-        count += usize::from(traits.has_task());
+        (*step, *task) = context.tables(traits);
     }
-    Ok(count)
 }
 
-/// The columns `from` and `to`; `flags` loses what is not an event's.
+impl Columns {
+    /// Reads the ids of new tasks, which are known then, and of running tasks
+    /// that are given.
+    fn new_ids(
+        &mut self,
+        first: u32,
+        known: &mut Tasks,
+        side: &mut Cursor,
+    ) -> Result<(), Fault> {
+        known.reset();
+        let mut last = first;
+        // All shapes that were given, with those of running tasks among them.
+        let given = |shape: &u64| shape >> 16 & u64::from(GIVEN) != 0;
+        let strangers = self.given.iter().any(given);
+        self.given.clear();
+        if strangers {
+            for (flags, symbol) in self.ops.iter().zip(&self.tasks) {
+                if flags & GIVEN != 0 {
+                    self.given.push(u64::from(id(last, side)?));
+                }
+                if *symbol == model::NEW {
+                    last = id(last, side)?;
+                    known.add(last);
+                }
+            }
+            return Ok(());
+        }
+        for _ in memchr::memchr_iter(model::NEW, &self.tasks) {
+            last = id(last, side)?;
+            known.add(last);
+        }
+        Ok(())
+    }
+}
+
+/// In the meaning of a task's symbol, where four times the rank stands in bits 0
+/// to 7 and an index, low bits left out, from bit 12 on: it is the recent task
+/// of the rank, not one with the index.
+const RECENT: u32 = 1 << 8;
+/// Low bits of the index follow.
+const LOW: u32 = 1 << 9;
+/// The index is that of the next new task.
+const NEW: u32 = 1 << 10;
+
+/// The columns `from` and `to`. `FAR`: indices have low bits.
+#[allow(clippy::indexing_slicing)] // A remainder is below the length.
 #[inline(never)] // One loop's values fit into the registers.
-fn ids(
+fn ids<const FAR: bool>(
     front: &Front,
     known: &mut Tasks,
-    side: &mut Cursor,
     low: &mut BitReader,
+    columns: &Columns,
     block: &mut SchedBlock,
-    symbols: &[u8],
 ) -> Result<(), Fault> {
-    known.reset();
-    let mut recent = Recent::new();
+    let far_bits = front.far_bits;
+    // All but the recent ones come into the last one's place.
+    let last = 4 * (RANKS - 1);
+    let meanings: [u32; model::TASKS] = std::array::from_fn(|symbol| match symbol as u8 {
+        model::NEW => NEW | last,
+        model::EXPECTED => last,
+        symbol if symbol < model::FAR => RECENT | 4 * u32::from(symbol - model::RANK),
+        symbol => {
+            let first = u32::from(symbol - model::FAR) << far_bits;
+            LOW | last | (first + u32::from(FIRST_AT)) << 12
+        }
+    });
+    let far = ((1u64 << far_bits) - 1, u64::from(far_bits));
     let mut low_bits = low.clone();
-    let first = front.current;
-    let (mut current, mut new_id) = (first, first);
+    let mut recent = Recent::new();
+    let mut given = columns.given.iter();
+    // The index of the next new task.
+    let mut new_at = u32::from(FIRST_AT);
+    let mut current = front.current;
     let mut current_at = match current {
         0 => IDLE_AT,
         _ => STRANGER_AT,
     };
-    let mut symbols = symbols.iter();
-    let columns = block.from.iter_mut().zip(&mut block.to);
-    for ((from, to), flags) in columns.zip(&mut block.flags) {
-        let all = *flags;
-        *flags = all & flag::ALL;
-        if all & GIVEN != 0 {
-            current = id(new_id, side)?;
-            current_at = STRANGER_AT;
+    let out = block.from.iter_mut().zip(&mut block.to);
+    let shapes = columns.ops.iter().zip(&columns.tasks);
+    for ((from, to), (flags, symbol)) in out.zip(shapes) {
+        let waking = flags & flag::WAKING != 0;
+        if *flags >= IDLE {
+            if flags & GIVEN != 0 {
+                current = given.next().map_or(0, |id| *id as u32);
+                current_at = STRANGER_AT;
+            }
+            if !waking && flags & IDLE != 0 {
+                (*from, *to) = (current, 0);
+                (current, current_at) = (0, IDLE_AT);
+                continue;
+            }
         }
         *from = current;
-        let waking = all & flag::WAKING != 0;
-        if !waking && all & IDLE != 0 {
-            *to = 0;
-            (current, current_at) = (0, IDLE_AT);
-            continue;
+        let meaning = meanings[usize::from(symbol % 64)];
+        let shift = meaning as u8;
+        let place = recent.place(shift);
+        let at = recent.at(place);
+        let mut index = meaning >> 12;
+        if FAR {
+            let (mask, width) = if meaning & LOW != 0 { far } else { (0, 0) };
+            index += low_bits.masked(mask, width) as u32;
         }
-        let symbol = symbols.next().copied().unwrap_or(model::NEW);
-        let rank = u32::from(symbol).wrapping_sub(u32::from(model::RANK));
-        // All but the recent ones come into the last one's place.
-        let rank = if rank < RANKS { rank } else { RANKS - 1 };
-        let place = recent.place(rank);
-        let far = u32::from(symbol).wrapping_sub(u32::from(model::FAR));
-        let is_far = symbol >= model::FAR;
-        let width = if is_far { front.far_bits } else { 0 };
-        let far = (far << front.far_bits).wrapping_add(low_bits.part(width) as u32);
-        let far = far.wrapping_add(u32::from(FIRST_AT)).min(u32::from(NOBODY));
-        let mut at = if is_far { far as u16 } else { recent.at(place) };
+        if meaning & NEW != 0 {
+            index = new_at;
+            new_at += 1;
+        }
+        if index >= new_at {
+            return Err(Fault::Content("no such task"));
+        }
+        let mut at = if meaning & RECENT != 0 { at } else { index as u16 };
         if waking {
-            let waker = match all & flag::IRQ {
-                0 => current_at,
-                _ => IRQ_AT,
-            };
-            let (last, next) = known.expected(waker);
-            at = if symbol == model::NEXT { next } else { at };
-            at = if symbol == model::SAME { last } else { at };
-            if symbol == model::NEW {
-                new_id = id(new_id, side)?;
-                at = known.add(new_id);
-            }
-            if at >= known.count() {
-                return Err(Fault::Content("no task is expected here"));
-            }
-            known.woken(waker, last, at);
-            recent.set(rank, place, at);
+            let waker = if flags & flag::IRQ == 0 { current_at } else { IRQ_AT };
+            let expected = known.expected(waker);
+            at = if *symbol == model::EXPECTED { expected } else { at };
+            known.woken(waker, at);
             *to = known.id(at);
         } else {
-            if symbol < model::RANK {
-                if symbol != model::NEW {
-                    return Err(Fault::Content("no task is expected here"));
-                }
-                new_id = id(new_id, side)?;
-                at = known.add(new_id);
-            }
-            if at >= known.count() {
-                return Err(Fault::Content("no task is expected here"));
-            }
-            recent.set(rank, place, at);
             current = known.id(at);
             current_at = at;
             *to = current;
         }
+        // Also of a switch to the task that a waker is expected to wake.
+        if at == NOBODY || at == IDLE_AT {
+            return Err(Fault::Content("no task is expected here"));
+        }
+        recent.set(shift, place, at);
     }
     *low = low_bits;
     Ok(())
@@ -345,50 +410,68 @@ fn ids(
 fn times(
     grid: &Grid,
     min: u64,
-    side: &mut Cursor,
     low: &mut BitReader,
     block: &mut SchedBlock,
-    symbols: &[u8],
+    columns: &Columns,
 ) -> Result<(u64, u64), Fault> {
+    let symbols = &columns.steps;
     let mut low_bits = low.clone();
-    let (mut time, mut tick) = (min, 0u64);
+    let mut tick = 0u64;
+    for (out, class) in block.time.iter_mut().zip(symbols) {
+        let step = &STEPS_OF[usize::from(class % 128)];
+        tick = tick.wrapping_add(step.least + low_bits.masked(step.mask, step.width));
+        *out = min.wrapping_add(grid.offset(tick));
+    }
+    *low = low_bits;
     // Ticks only grow: of the times on the grid the first is the smallest, and
     // the last the largest. Others are looked at one by one.
     let (mut smallest, mut largest) = (u64::MAX, 0);
-    let mut on_grid = None;
-    for (out, class) in block.time.iter_mut().zip(symbols) {
-        if *class == 0 {
-            time = time.wrapping_add(unfold(side.int()?) as u64);
-            smallest = smallest.min(time);
-            largest = largest.max(time);
-        } else {
-            let (least, width) = STEPS_OF[usize::from(class % 128)];
-            tick += least + low_bits.part(u32::from(width));
-            time = min.wrapping_add(grid.offset(tick));
-            on_grid.get_or_insert(time);
+    for (at, given) in memchr::memchr_iter(0, symbols).zip(&columns.given) {
+        let before = at.checked_sub(1).and_then(|at| block.time.get(at));
+        let time = before.unwrap_or(&min).wrapping_add(*given);
+        smallest = smallest.min(time);
+        largest = largest.max(time);
+        if let Some(out) = block.time.get_mut(at) {
+            *out = time;
         }
-        *out = time;
     }
-    if let Some(first) = on_grid {
+    let on_grid = block.time.iter().zip(symbols).find(|(_, class)| **class != 0);
+    if let Some((first, _)) = on_grid {
         let last = grid
             .offset_of(tick)
             .and_then(|offset| min.checked_add(offset))
             .ok_or(Fault::Content("its times do not fit in 64 bits"))?;
-        smallest = smallest.min(first);
+        smallest = smallest.min(*first);
         largest = largest.max(last);
     }
-    *low = low_bits;
     Ok((smallest, largest))
 }
 
+/// [`model::step_of`], and the mask of the low bits.
+#[derive(Clone, Copy)]
+struct StepOf {
+    least: u64,
+    mask: u64,
+    width: u64,
+    // The size is a power of 2.
+    _pad: u64,
+}
+
+/// Of every number that a slot can hold.
 #[allow(clippy::indexing_slicing)] // Checked when it is compiled.
-/// [`model::step_of`] of every number that a slot can hold.
-const STEPS_OF: [(u64, u8); 128] = {
-    let mut steps = [(0, 0); 128];
+const STEPS_OF: [StepOf; 128] = {
+    let mut steps = [StepOf {
+        least: 0,
+        mask: 0,
+        width: 0,
+        _pad: 0,
+    }; 128];
     let mut class = 0;
     while class < model::STEPS {
         let (least, width) = model::step_of(class as u8);
-        steps[class] = (least, width as u8);
+        steps[class].least = least;
+        steps[class].mask = (1 << width) - 1;
+        steps[class].width = width as u64;
         class += 1;
     }
     steps

@@ -5,9 +5,9 @@ use rustc_hash::FxHashMap;
 use super::bits::BitWriter;
 use super::model::{self, Context, Traits, FAR, GIVEN, OTHER, RANK, STEPS};
 use super::rans::{self, LANES};
-use super::shapes::{shapes, Shapes};
+use super::shapes::{shape, Shapes};
 use super::tables::{self, Places, TABLES};
-use super::tasks::{Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
+use super::tasks::{boxed, Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
 use super::tick::{Clock, Grid};
 use super::{OP, STEP, TASK};
 use crate::sched::{flag, SchedBlock};
@@ -38,18 +38,6 @@ struct Symbols {
     tables: Vec<u8>,
 }
 
-impl Symbols {
-    fn clear(&mut self) {
-        self.symbols.clear();
-        self.tables.clear();
-    }
-
-    fn each(&self) -> impl DoubleEndedIterator<Item = (u8, u8)> + ExactSizeIterator + '_ {
-        let symbols = self.symbols.iter().copied();
-        symbols.zip(self.tables.iter().copied())
-    }
-}
-
 /// Indices and places of tasks by their ids.
 #[derive(Debug)]
 struct Ids {
@@ -62,12 +50,6 @@ struct Ids {
     places: Box<[u8; 1 << 16]>,
     /// Indices of symbols of the class [`FAR`], in order.
     far: Vec<u16>,
-}
-
-fn boxed<T: Clone + std::fmt::Debug>(value: T) -> Box<[T; 1 << 16]> {
-    let all = vec![value; 1 << 16].into_boxed_slice();
-    // It has this length.
-    all.try_into().unwrap_or_else(|_| unreachable!())
 }
 
 #[allow(clippy::indexing_slicing)] // A u16 is below 2^16.
@@ -120,14 +102,12 @@ impl Ids {
     fn symbol(&mut self, recent: &mut Recent, to: u32, waker: Option<u16>) -> (u8, u16) {
         let found = self.find(to);
         let at = found.unwrap_or_else(|| self.add(to));
-        let (last, next) = waker.map_or((NOBODY, NOBODY), |waker| self.known.expected(waker));
-        let (mut rank, mut place) = (RANKS - 1, recent.place(RANKS - 1));
+        let expected = waker.map_or(NOBODY, |waker| self.known.expected(waker));
+        let (mut rank, mut place) = (RANKS - 1, recent.place(4 * (RANKS as u8 - 1)));
         let symbol = if found.is_none() {
             model::NEW
-        } else if at == next {
-            model::NEXT
-        } else if at == last {
-            model::SAME
+        } else if at == expected {
+            model::EXPECTED
         } else {
             let known = self.places[usize::from(at)];
             if recent.at(known) == at {
@@ -138,10 +118,10 @@ impl Ids {
                 FAR
             }
         };
-        recent.set(rank, place, at);
+        recent.set(4 * rank as u8, place, at);
         self.places[usize::from(at)] = place;
         if let Some(waker) = waker {
-            self.known.woken(waker, last, at);
+            self.known.woken(waker, at);
         }
         (symbol, at)
     }
@@ -194,7 +174,10 @@ impl Encoder {
         let mut low = BitWriter::default();
         let own = self.own_tables(&mut front, &mut low);
         low.append(&self.low);
-        self.code(&own, lanes);
+        match lanes {
+            LANES => self.code::<LANES>(&own),
+            _ => self.code::<1>(&own),
+        }
         put(out, (front.len() + self.side.len()) as u64);
         put(out, self.rans.bytes(lanes) as u64);
         out.extend_from_slice(&front);
@@ -205,42 +188,46 @@ impl Encoder {
 
     /// The symbols of shapes, and what they give; the tables of tasks and steps.
     #[allow(clippy::indexing_slicing)] // Tables and symbols of the model.
+    #[inline(never)] // One loop's values fit into the registers.
     fn find_shapes(&mut self, block: &SchedBlock, first: u32, lanes: usize) {
-        self.tasks.clear();
-        self.steps.clear();
+        for symbols in [&mut self.tasks, &mut self.steps] {
+            symbols.tables.resize(block.len(), 0);
+            symbols.symbols.resize(block.len(), 0);
+        }
+        let known = self.shapes.traits();
         let mut current = first;
         let mut context = Context::new(current == 0);
         let ids = block.from.iter().zip(&block.to);
-        let symbols = self.shapes.symbols.iter_mut();
-        for ((shape, (from, to)), op) in shapes(block).zip(ids).zip(symbols) {
-            let given = *from != current;
-            if given {
+        let tables = self.tasks.tables.iter_mut().zip(&mut self.steps.tables);
+        let events = block.flags.iter().zip(&block.state).zip(ids).zip(tables);
+        for ((((flags, state), (from, to)), (task, step)), op) in
+            events.zip(&mut self.shapes.symbols)
+        {
+            if *from != current {
                 *op = OTHER;
             }
-            if *op == OTHER {
-                self.side
-                    .push(if given { shape.0 | GIVEN } else { shape.0 });
+            let traits = if *op == OTHER {
+                let shape = shape(*flags, *state, *from, *to);
+                let given = if *from != current { GIVEN } else { 0 };
+                self.side.push(shape.0 | given);
                 put(&mut self.side, u64::from(shape.1));
-            }
-            let traits = Traits::of(shape);
-            let (step, task) = context.tables(traits);
-            self.steps.tables.push(step);
-            if traits.has_task() {
-                self.tasks.tables.push(task);
-            }
-            current = if shape.0 & flag::WAKING == 0 { *to } else { *from };
+                Traits::of(shape)[usize::from(context.idle()) / 32 % 2]
+            } else {
+                known[usize::from(*op % 32 + context.idle()) % 64]
+            };
+            (*step, *task) = context.tables(traits);
+            current = if flags & flag::WAKING == 0 { *to } else { *from };
         }
-        for lane in lanes_of(&self.shapes.symbols, lanes) {
-            let mut last = OTHER;
-            for op in lane {
-                self.counts[OP + usize::from(last)][usize::from(*op)] += 1;
-                last = *op;
-            }
+        let symbols = &self.shapes.symbols;
+        match lanes {
+            LANES => count_shapes(&mut self.counts, lanes_of::<LANES>(symbols)),
+            _ => count_shapes(&mut self.counts, lanes_of::<1>(symbols)),
         }
     }
 
     /// The symbols of tasks, what they give, and the low bits of indices. How
     /// many low bits an index has.
+    #[inline(never)] // One loop's values fit into the registers.
     fn find_tasks(&mut self, block: &SchedBlock, first: u32) -> u32 {
         self.ids.reset();
         let mut recent = Recent::new();
@@ -251,7 +238,7 @@ impl Encoder {
         };
         let symbols = &mut self.tasks.symbols;
         let ids = block.from.iter().zip(&block.to);
-        for ((from, to), flags) in ids.zip(&block.flags) {
+        for (((from, to), flags), out) in ids.zip(&block.flags).zip(symbols.iter_mut()) {
             if *from != current {
                 put(&mut self.side, fold(i64::from(*from) - i64::from(new_id)));
                 (current, current_at) = (*from, STRANGER_AT);
@@ -259,6 +246,7 @@ impl Encoder {
             let waking = flags & flag::WAKING != 0;
             if !waking && *to == 0 {
                 (current, current_at) = (0, IDLE_AT);
+                *out = model::EXPECTED;
                 continue;
             }
             let waker = match flags & flag::IRQ {
@@ -271,7 +259,7 @@ impl Encoder {
                 put(&mut self.side, fold(i64::from(*to) - i64::from(new_id)));
                 new_id = *to;
             }
-            symbols.push(symbol);
+            *out = symbol;
             if !waking {
                 (current, current_at) = (*to, at);
             }
@@ -291,10 +279,12 @@ impl Encoder {
     }
 
     /// The symbols of steps, what they give, and their low bits.
+    #[inline(never)] // One loop's values fit into the registers.
     fn find_steps(&mut self, block: &SchedBlock, min: u64, grid: &Grid) {
         let (mut time, mut tick) = (min, 0);
         let ticks = grid.ticks(block.time.iter().map(|time| time.wrapping_sub(min)));
-        for ((now, step), table) in block.time.iter().zip(ticks).zip(&self.steps.tables) {
+        let out = self.steps.symbols.iter_mut().zip(&self.steps.tables);
+        for ((now, step), (out, table)) in block.time.iter().zip(ticks).zip(out) {
             let step = step.and_then(|k| Some((k, k.checked_sub(tick)?)));
             let step = step.and_then(|(k, step)| Some((k, model::step_class(step)?)));
             let class = match step {
@@ -309,12 +299,13 @@ impl Encoder {
                 }
             };
             time = *now;
-            self.steps.symbols.push(class);
+            *out = class;
             count(&mut self.counts, STEP + usize::from(*table), class);
         }
     }
 
     /// Decides which tables the frame brings, and writes them.
+    #[inline(never)] // One loop's values fit into the registers.
     fn own_tables(&self, front: &mut Vec<u8>, low: &mut BitWriter) -> Vec<(usize, Places)> {
         let defaults = Places::defaults();
         let mut own = Vec::new();
@@ -351,9 +342,10 @@ impl Encoder {
         own
     }
 
-    /// Encodes the symbols by their tables, the last one first.
+    /// Encodes the symbols by their tables, the last one first. In `N` lanes.
     #[allow(clippy::indexing_slicing)] // Tables and symbols that were counted.
-    fn code(&mut self, own: &[(usize, Places)], lanes: usize) {
+    #[inline(never)] // One loop's values fit into the registers.
+    fn code<const N: usize>(&mut self, own: &[(usize, Places)]) {
         let mut tables: [&Places; TABLES] = {
             let defaults = Places::defaults();
             std::array::from_fn(|at| &defaults[at].0)
@@ -366,24 +358,26 @@ impl Encoder {
         };
         let ops = &self.shapes.symbols;
         let rans = &mut self.rans;
-        rans.begin(ops.len() + self.tasks.symbols.len() + self.steps.symbols.len());
+        rans.begin(3 * ops.len());
         for (kind, symbols) in [(STEP, &self.steps), (TASK, &self.tasks)] {
-            for (at, (symbol, table)) in symbols.each().enumerate().rev() {
-                rans.put(at % lanes, place(kind, table, symbol));
+            let all = symbols.symbols.iter().zip(&symbols.tables);
+            for (at, (symbol, table)) in all.enumerate().rev() {
+                rans.put(at % N, place(kind, *table, *symbol));
             }
         }
-        let parts = lanes_of(ops, lanes);
+        let parts = lanes_of::<N>(ops);
         let shortest = parts[0].len();
         let before = |part: &[u8], at: usize| match at {
             0 => OTHER,
             at => part[at - 1],
         };
-        let last = parts[lanes - 1];
+        let last = parts[N - 1];
         for at in (shortest..last.len()).rev() {
-            rans.put(lanes - 1, place(OP, before(last, at), last[at]));
+            rans.put(N - 1, place(OP, before(last, at), last[at]));
         }
         for at in (0..shortest).rev() {
-            for (lane, part) in parts.iter().enumerate().take(lanes).rev() {
+            for lane in (0..N).rev() {
+                let part = parts[lane];
                 rans.put(lane, place(OP, before(part, at), part[at]));
             }
         }
@@ -391,17 +385,29 @@ impl Encoder {
 }
 
 /// The parts of a block that are lanes of shapes. The last has what is left.
-fn lanes_of(symbols: &[u8], lanes: usize) -> [&[u8]; LANES] {
-    let quarter = symbols.len() / lanes;
+fn lanes_of<const N: usize>(symbols: &[u8]) -> [&[u8]; N] {
+    let quarter = symbols.len() / N;
     let mut rest = symbols;
-    std::array::from_fn(|lane| match lane + 1 < lanes {
+    std::array::from_fn(|lane| match lane + 1 < N {
         true => {
             let (part, more) = rest.split_at(quarter);
             rest = more;
             part
         }
-        false => std::mem::take(&mut rest),
+        false => rest,
     })
+}
+
+/// Counts the symbols of shapes; the one before is the number of the table.
+#[allow(clippy::indexing_slicing)] // Tables and symbols of the model.
+fn count_shapes<const N: usize>(counts: &mut [[u32; STEPS]; TABLES], lanes: [&[u8]; N]) {
+    for lane in lanes {
+        let mut last = OTHER;
+        for op in lane {
+            counts[OP + usize::from(last)][usize::from(*op)] += 1;
+            last = *op;
+        }
+    }
 }
 
 /// Counts a symbol.

@@ -57,12 +57,10 @@ pub const COMMON: [Shape; SHAPES] = [
 
 /// Task symbols: a task that was not met in the block; its id is given.
 pub const NEW: u8 = 0;
-/// The task that was woken after the one that this waker woke last.
-pub const NEXT: u8 = 1;
-/// The task that this waker woke last.
-pub const SAME: u8 = 2;
+/// The task that this waker is expected to wake (wakings only).
+pub const EXPECTED: u8 = 1;
 /// The first of the recent tasks, by rank.
-pub const RANK: u8 = 3;
+pub const RANK: u8 = 2;
 /// The first class of tasks that were met longer ago, by index.
 pub const FAR: u8 = RANK + RANKS as u8;
 /// Symbols of tasks.
@@ -78,7 +76,10 @@ pub const STEPS: usize = 87;
 /// How many tables there are of each kind.
 pub const OP_TABLES: usize = OPS;
 /// As [`OP_TABLES`].
-pub const TASK_TABLES: usize = 24;
+pub const TASK_TABLES: usize = 28;
+/// The task tables from this one on are those of switches to the idle task:
+/// they have one symbol, [`EXPECTED`], which takes no bits.
+pub const NO_TASK: usize = 24;
 /// As [`OP_TABLES`].
 pub const STEP_TABLES: usize = 18;
 
@@ -91,19 +92,39 @@ pub fn far_bits(tasks: u32) -> u32 {
     bits
 }
 
+/// For each length of a step in bits: its first class and its low bits.
+const LENGTHS: [(u8, u8); 37] = {
+    let mut all = [(0, 0); 37];
+    let mut length = 4;
+    while length < all.len() {
+        all[length] = match length {
+            4..=15 => (9 + (length - 4) * 4, length - 3),
+            16..=24 => (57 + (length - 16) * 2, length - 2),
+            _ => (75 + (length - 25), length - 1),
+        };
+        length += 1;
+    }
+    let mut lengths = [(0, 0); 37];
+    let mut length = 0;
+    while length < all.len() {
+        lengths[length] = (all[length].0 as u8, all[length].1 as u8);
+        length += 1;
+    }
+    lengths
+};
+
 /// The class of a step of `ticks`; `None` when it is too large for one.
-#[inline]
+#[inline(always)]
 pub fn step_class(ticks: u64) -> Option<(u8, u64, u32)> {
+    if ticks < 8 {
+        return Some((1 + ticks as u8, 0, 0));
+    }
+    // Without a branch for each range, which would be foretold badly.
     let length = 64 - ticks.leading_zeros();
-    let (first, width) = match length {
-        0..=3 => return Some((1 + ticks as u8, 0, 0)),
-        4..=15 => (9 + (length - 4) * 4, length - 3),
-        16..=24 => (57 + (length - 16) * 2, length - 2),
-        25..=36 => (75 + (length - 25), length - 1),
-        _ => return None,
-    };
-    let top = (ticks >> width) as u32 - (1 << (length - 1 - width));
-    Some(((first + top) as u8, ticks & ((1 << width) - 1), width))
+    let (first, width) = *LENGTHS.get(length as usize)?;
+    let top = (ticks >> width) as u32 - (1 << (length - 1 - u32::from(width)));
+    let below = ticks & ((1 << width) - 1);
+    Some((first + top as u8, below, u32::from(width)))
 }
 
 /// The smallest step of a class (not 0) and how many bits follow.
@@ -125,31 +146,38 @@ pub const fn step_of(class: u8) -> (u64, u32) {
 }
 
 /// What an event's shape tells the coder, in one word: the state (bits 0 to
-/// 15), the flags with [`IDLE`] and [`GIVEN`] (16 to 23), the kind (24, 25: 0 a
-/// switch to idle, 1 another switch, 2 a waking), the group when the idle task
-/// does not run (26 to 28) and when it does (29 to 31).
+/// 15), the flags with [`IDLE`] and [`GIVEN`] (16 to 23), the first step table
+/// (24 to 31) and task table (32 to 39) of its group, its kind (40, 41: 0 a
+/// switch to idle, 1 another switch, 2 a waking).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Traits(u32);
+pub struct Traits(u64);
 
 impl Traits {
-    /// Of a shape. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3
-    /// switch from idle, 4 of a task that can go on, 5 of one that cannot.
+    /// Of a shape: when another task than the idle one runs, and when that
+    /// does. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3 switch from
+    /// idle, 4 of a task that can go on, 5 of one that cannot; 6 for tasks only:
+    /// to the idle task.
     #[inline]
-    pub const fn of((flags, state): Shape) -> Traits {
+    pub const fn of((flags, state): Shape) -> [Traits; 2] {
         let waking = flags & flag::WAKING != 0;
         let (busy, idle) = if waking && flags & flag::NEW != 0 {
             (2, 2)
         } else if waking {
-            let irq = (flags & flag::IRQ != 0) as u32;
+            let irq = (flags & flag::IRQ != 0) as u64;
             (irq, irq)
         } else {
-            (4 + (state != 0 && flags & flag::PREEMPT == 0) as u32, 3)
+            (4 + (state != 0 && flags & flag::PREEMPT == 0) as u64, 3)
         };
         let kind = match waking {
             true => 2,
-            false => (flags & IDLE == 0) as u32,
+            false => (flags & IDLE == 0) as u64,
         };
-        Traits(state as u32 | (flags as u32) << 16 | kind << 24 | busy << 26 | idle << 29)
+        let all = state as u64 | (flags as u64) << 16 | kind << 40;
+        let (busy_task, idle_task) = if kind == 0 { (6, 6) } else { (busy, idle) };
+        [
+            Traits(all | (3 * busy) << 24 | (4 * busy_task) << 32),
+            Traits(all | (3 * idle) << 24 | (4 * idle_task) << 32),
+        ]
     }
 
     /// The state.
@@ -163,21 +191,15 @@ impl Traits {
     pub fn flags(self) -> u8 {
         (self.0 >> 16) as u8
     }
-
-    /// Whether a task is stored: not for a switch to the idle task.
-    #[inline(always)]
-    pub fn has_task(self) -> bool {
-        self.0 >> 24 & 3 != 0
-    }
 }
 
 /// What tables depend on besides shapes: the events before.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
     /// The last event's traits.
-    last: Traits,
-    /// Whether the last event (bit 1) and the one before (bit 0) were wakings.
-    wakings: u32,
+    last: u64,
+    /// Whether the one before was a waking.
+    waking: u8,
 }
 
 impl Context {
@@ -186,22 +208,27 @@ impl Context {
         let flags = if idle { IDLE } else { 0 };
         Context {
             // Another switch.
-            last: Traits(u32::from(flags) << 16 | 1 << 24),
-            wakings: 0,
+            last: u64::from(flags) << 16 | 1 << 40,
+            waking: 0,
         }
     }
 
-    /// The numbers of an event's step table, 0 to 17, and task table, 0 to 23;
+    /// 32 when the idle task runs, else 0.
+    #[inline(always)]
+    pub fn idle(&self) -> u8 {
+        (self.last >> 17) as u8 & 32
+    }
+
+    /// The numbers of an event's step table, 0 to 17, and task table, 0 to 27;
     /// it is the last event from now on.
     #[inline(always)]
     pub fn tables(&mut self, traits: Traits) -> (u8, u8) {
-        let idle = self.last.0 >> 22 & 1;
-        let group = traits.0 >> (26 + 3 * idle) & 7;
-        let step = 3 * group + (self.last.0 >> 24 & 3);
-        let task = 4 * group + self.wakings;
-        self.last = traits;
-        self.wakings = (traits.0 >> 16 & u32::from(flag::WAKING)) << 1 | self.wakings >> 1;
-        (step as u8, task as u8)
+        let kind = (self.last >> 40) as u8;
+        let step = (traits.0 >> 24) as u8 + kind;
+        let task = (traits.0 >> 32) as u8 + (kind & 2) + self.waking;
+        self.waking = kind >> 1;
+        self.last = traits.0;
+        (step, task)
     }
 }
 

@@ -47,17 +47,24 @@ pub fn digit(share: f64, most: u8) -> u8 {
 
 /// Frequencies that add up to [`SCALE`] in the proportion of the digits'
 /// weights; 0 only for the digit 0.
+#[allow(clippy::indexing_slicing)] // A remainder.
 pub fn frequencies(digits: &[u8]) -> Result<[u16; STEPS], Fault> {
     let total: u64 = digits.iter().map(|digit| weight(*digit)).sum();
     if total == 0 {
         return Err(Fault::Content("a table without symbols"));
     }
+    // A table has few digits that differ: one division for each.
+    let mut shares = [0u16; 1 << DIGIT];
     let mut frequencies = [0u16; STEPS];
     let (mut sum, mut largest, mut at) = (0, 0, 0);
     for (symbol, (frequency, digit)) in frequencies.iter_mut().zip(digits).enumerate() {
         let weight = weight(*digit);
         if weight > 0 {
-            *frequency = (weight * u64::from(SCALE) / total).max(1) as u16;
+            let share = &mut shares[usize::from(*digit) % shares.len()];
+            if *share == 0 {
+                *share = (weight * u64::from(SCALE) / total).max(1) as u16;
+            }
+            *frequency = *share;
             sum += i32::from(*frequency);
         }
         if weight > largest {
@@ -130,8 +137,8 @@ const ROOM: usize = OP_TABLES + TASK_TABLES + 32;
 #[derive(Debug)]
 pub struct Slots {
     slots: Box<[rans::Slots; ROOM]>,
-    /// Tables that are not the format's.
-    own: Vec<usize>,
+    /// Which tables are not the format's.
+    own: [bool; TABLES],
 }
 
 impl Default for Slots {
@@ -140,7 +147,7 @@ impl Default for Slots {
         let mut slots = Slots {
             // It has this length.
             slots: slots.try_into().unwrap_or_else(|_| unreachable!()),
-            own: Vec::new(),
+            own: [false; TABLES],
         };
         for (at, frequencies) in defaults().iter().enumerate() {
             slots.fill(at, frequencies);
@@ -162,18 +169,22 @@ impl Slots {
         }
     }
 
-    /// Puts all tables of a frame before back to the format's.
-    pub fn reset(&mut self) {
-        while let Some(at) = self.own.pop() {
-            if let Some(frequencies) = defaults().get(at) {
+    /// Puts all tables but those that a frame brings back to the format's.
+    pub fn reset(&mut self, brought: &[bool; TABLES]) {
+        for (at, (frequencies, brought)) in defaults().iter().zip(brought).enumerate() {
+            if !brought && self.own.get(at) == Some(&true) {
                 self.fill(at, frequencies);
             }
         }
+        self.own = *brought;
     }
 
-    /// Puts a frame's own table in the place of the format's.
+    /// Puts a frame's own table in the place of the format's, until
+    /// [`Slots::reset`].
     pub fn set(&mut self, at: usize, frequencies: &[u16; STEPS]) {
-        self.own.push(at);
+        if let Some(own) = self.own.get_mut(at) {
+            *own = true;
+        }
         self.fill(at, frequencies);
     }
 
@@ -279,7 +290,7 @@ mod tests {
                 start += u32::from(frequency);
             }
         }
-        slots.reset();
+        slots.reset(&[false; TABLES]);
         assert_eq!(slots.slots, Slots::default().slots);
     }
 

@@ -14,57 +14,65 @@ pub const NOBODY: u16 = u16::MAX;
 /// Ranks of recent tasks.
 pub const RANKS: u32 = 16;
 
-/// What is known of a task.
+/// What is known of a task as a waker.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    /// Its id.
-    pub id: u32,
+struct Seen {
     /// The task it woke last.
-    pub woke: u16,
-    /// The task that was woken after it by the same waker.
-    pub next: u16,
+    woke: u16,
+    /// The task that was woken after it by the same waker; itself at first.
+    next: u16,
+    /// The task that it is expected to wake.
+    expected: u16,
+    // The size is a power of 2.
+    _pad: u16,
 }
 
 impl Seen {
     /// A task that has woken nobody.
-    const fn new(id: u32) -> Seen {
+    const fn new(at: u16) -> Seen {
         Seen {
-            id,
             woke: NOBODY,
-            next: NOBODY,
+            next: at,
+            expected: NOBODY,
+            _pad: 0,
         }
     }
+}
+
+/// All that an index can name, so that none needs a check.
+pub fn boxed<T: Clone>(value: T) -> Box<[T; 1 << 16]> {
+    let all = vec![value; 1 << 16].into_boxed_slice();
+    // It has this length.
+    all.try_into().unwrap_or_else(|_| unreachable!())
 }
 
 /// The tasks of a block, by index.
 #[derive(Debug)]
 pub struct Tasks {
-    /// All that an index can name, so that none needs a check.
     seen: Box<[Seen; 1 << 16]>,
+    ids: Box<[u32; 1 << 16]>,
     /// How many of them there are.
     count: u16,
 }
 
 impl Default for Tasks {
     fn default() -> Tasks {
-        let seen = vec![Seen::new(0); 1 << 16].into_boxed_slice();
         Tasks {
-            // It has this length.
-            seen: seen.try_into().unwrap_or_else(|_| unreachable!()),
+            seen: boxed(Seen::new(NOBODY)),
+            ids: boxed(0),
             count: FIRST_AT,
         }
     }
 }
 
-#[allow(clippy::indexing_slicing)] // A u16 is below 2^16, a constant below 2^16 - 1.
+#[allow(clippy::indexing_slicing)] // A u16 is below 2^16.
 impl Tasks {
     /// Before the first event.
     pub fn reset(&mut self) {
-        self.count = FIRST_AT;
-        for at in 0..FIRST_AT {
-            self.seen[usize::from(at)] = Seen::new(0);
+        self.count = 0;
+        for _ in 0..FIRST_AT {
+            self.add(0);
         }
-        self.seen[usize::from(NOBODY)] = Seen::new(0);
     }
 
     /// How many indices there are.
@@ -77,7 +85,8 @@ impl Tasks {
     #[inline(always)]
     pub fn add(&mut self, id: u32) -> u16 {
         let at = self.count;
-        self.seen[usize::from(at)] = Seen::new(id);
+        self.seen[usize::from(at)] = Seen::new(at);
+        self.ids[usize::from(at)] = id;
         // A block has fewer than 2^16 - 4 events.
         self.count = at.wrapping_add(1);
         at
@@ -86,24 +95,25 @@ impl Tasks {
     /// The id of the task at an index.
     #[inline(always)]
     pub fn id(&self, at: u16) -> u32 {
-        self.seen[usize::from(at)].id
+        self.ids[usize::from(at)]
     }
 
-    /// The task that this one woke last, and the one that was woken after that
-    /// one.
+    /// The task that this one is expected to wake.
     #[inline(always)]
-    pub fn expected(&self, waker: u16) -> (u16, u16) {
+    pub fn expected(&self, waker: u16) -> u16 {
+        self.seen[usize::from(waker)].expected
+    }
+
+    /// A task woke another.
+    #[inline(always)]
+    pub fn woken(&mut self, waker: u16, wakee: u16) {
         let last = self.seen[usize::from(waker)].woke;
-        (last, self.seen[usize::from(last)].next)
-    }
-
-    /// A task woke another; `last` was the one before.
-    #[inline(always)]
-    pub fn woken(&mut self, waker: u16, last: u16, wakee: u16) {
+        // Nobody's successor is never asked for.
         self.seen[usize::from(last)].next = wakee;
-        // Nobody is followed by nobody.
-        self.seen[usize::from(NOBODY)].next = NOBODY;
-        self.seen[usize::from(waker)].woke = wakee;
+        let expected = self.seen[usize::from(wakee)].next;
+        let waker = &mut self.seen[usize::from(waker)];
+        waker.woke = wakee;
+        waker.expected = expected;
     }
 }
 
@@ -126,10 +136,10 @@ impl Recent {
         }
     }
 
-    /// The place of a rank.
+    /// The place of a rank; `shift` is four times the rank.
     #[inline(always)]
-    pub fn place(&self, rank: u32) -> u8 {
-        (self.order >> (4 * rank) & 15) as u8
+    pub fn place(&self, shift: u8) -> u8 {
+        (self.order >> (shift % 64) & 15) as u8
     }
 
     /// The task in a place.
@@ -138,14 +148,14 @@ impl Recent {
         self.places[usize::from(place & 15)]
     }
 
-    /// Puts a task into a place, whose rank was `rank` and is 0 then.
+    /// Puts a task into a place, whose rank is 0 then; `shift` is four times
+    /// what it was.
     #[inline(always)]
-    pub fn set(&mut self, rank: u32, place: u8, at: u16) {
+    pub fn set(&mut self, shift: u8, place: u8, at: u16) {
         self.places[usize::from(place & 15)] = at;
-        let below = (1u64 << (4 * rank)) - 1;
+        let below = (1u64 << (shift % 64)) - 1;
         let through = below << 4 | 15;
-        self.order =
-            (self.order & !through) | (self.order & below) << 4 | u64::from(place);
+        self.order = (self.order & !through) | (self.order & below) << 4 | u64::from(place);
     }
 
     /// The rank of a place.
@@ -169,15 +179,15 @@ mod tests {
         let mut model = vec![NOBODY; RANKS as usize];
         for step in 0..5000u32 {
             let rank = step.wrapping_mul(step) / 7 % RANKS;
-            let place = recent.place(rank);
+            let place = recent.place(4 * rank as u8);
             assert_eq!(recent.rank(place), rank);
             assert_eq!(recent.at(place), model[rank as usize]);
             model.remove(rank as usize);
             model.insert(0, step as u16);
-            recent.set(rank, place, step as u16);
+            recent.set(4 * rank as u8, place, step as u16);
         }
         for (rank, at) in (0..).zip(&model) {
-            assert_eq!(recent.at(recent.place(rank)), *at);
+            assert_eq!(recent.at(recent.place(4 * rank as u8)), *at);
         }
     }
 }

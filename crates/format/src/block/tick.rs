@@ -47,7 +47,9 @@ impl Grid {
         if self.period == Grid::NANOSECOND {
             return Some(offset);
         }
-        let k = ((offset as f64 + 0.5 - phase) * per_tick + 0.5) as u64;
+        // As signed numbers, which processors convert at once. A k that is wrong
+        // because the offset is large does not lead back to the offset.
+        let k = ((offset as i64 as f64 + 0.5 - phase) * per_tick + 0.5) as i64 as u64;
         (self.offset(k) == offset).then_some(k)
     }
 
