@@ -81,7 +81,12 @@ fn seeds() {
         std::fs::create_dir_all(&dir).expect("a directory");
         std::fs::write(dir.join(name), bytes).expect("a seed");
     };
-    for name in ["format/1.0", "traces/vfork_exec", "traces/leader_first", "traces/build"] {
+    for name in [
+        "format/1.0",
+        "traces/vfork_exec",
+        "traces/leader_first",
+        "traces/build",
+    ] {
         let path = root.join("fixtures").join(format!("{name}.bin"));
         let file = std::fs::read(path).expect(name);
         let short = name.rsplit('/').next().expect("a name");

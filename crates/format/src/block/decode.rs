@@ -99,7 +99,9 @@ impl Front {
             let at = usize::from(side.byte()?);
             // Each only once: a table costs much more than it is long.
             match seen.get_mut(at) {
-                Some(seen) if !*seen && !(TASK + model::NO_TASK..STEP).contains(&at) => *seen = true,
+                Some(seen) if !*seen && !(TASK + model::NO_TASK..STEP).contains(&at) => {
+                    *seen = true
+                }
                 _ => return Err(Fault::Content("no such table")),
             }
             let digits = tables::get(tables::symbols(at), low);
@@ -158,13 +160,14 @@ impl Decoder {
         columns.steps.resize(events, 0);
         columns.tasks.resize(events, 0);
 
-
         let lanes = front.lanes;
         take_shapes(self.slots.from(OP)?, lanes, &mut rans, &mut columns.ops);
         columns.given.clear();
         for _ in memchr::memchr_iter(OTHER, &columns.ops) {
             let (flags, state) = shape(&mut side)?;
-            columns.given.push(u64::from(flags) << 16 | u64::from(state));
+            columns
+                .given
+                .push(u64::from(flags) << 16 | u64::from(state));
         }
         shapes(&front, block, columns);
         take(self.slots.from(TASK)?, lanes, &mut rans, &mut columns.tasks);
@@ -195,12 +198,7 @@ impl Decoder {
 /// a part of the block of its own.
 #[allow(clippy::indexing_slicing)] // A remainder is below 32, the number of tables.
 #[inline(never)] // One loop's values fit into the registers.
-fn take_shapes(
-    tables: &[rans::Slots; 32],
-    lanes: usize,
-    rans: &mut rans::Reader,
-    ops: &mut [u8],
-) {
+fn take_shapes(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, ops: &mut [u8]) {
     let mut last = [OTHER; LANES];
     let mut rest = ops;
     if lanes == LANES {
@@ -276,12 +274,7 @@ fn shapes(front: &Front, block: &mut SchedBlock, columns: &mut Columns) {
 impl Columns {
     /// Reads the ids of new tasks, which are known then, and of running tasks
     /// that are given.
-    fn new_ids(
-        &mut self,
-        first: u32,
-        known: &mut Tasks,
-        side: &mut Cursor,
-    ) -> Result<(), Fault> {
+    fn new_ids(&mut self, first: u32, known: &mut Tasks, side: &mut Cursor) -> Result<(), Fault> {
         known.reset();
         let mut last = first;
         // All shapes that were given, with those of running tasks among them.
@@ -382,11 +375,23 @@ fn ids<const FAR: bool>(
         if index >= new_at {
             return Err(Fault::Content("no such task"));
         }
-        let mut at = if meaning & RECENT != 0 { at } else { index as u16 };
+        let mut at = if meaning & RECENT != 0 {
+            at
+        } else {
+            index as u16
+        };
         if waking {
-            let waker = if flags & flag::IRQ == 0 { current_at } else { IRQ_AT };
+            let waker = if flags & flag::IRQ == 0 {
+                current_at
+            } else {
+                IRQ_AT
+            };
             let expected = known.expected(waker);
-            at = if *symbol == model::EXPECTED { expected } else { at };
+            at = if *symbol == model::EXPECTED {
+                expected
+            } else {
+                at
+            };
             known.woken(waker, at);
             *to = known.id(at);
         } else {
@@ -435,7 +440,11 @@ fn times(
             *out = time;
         }
     }
-    let on_grid = block.time.iter().zip(symbols).find(|(_, class)| **class != 0);
+    let on_grid = block
+        .time
+        .iter()
+        .zip(symbols)
+        .find(|(_, class)| **class != 0);
     if let Some((first, _)) = on_grid {
         let last = grid
             .offset_of(tick)

@@ -216,7 +216,11 @@ impl Encoder {
                 known[usize::from(*op % 32 + context.idle()) % 64]
             };
             (*step, *task) = context.tables(traits);
-            current = if flags & flag::WAKING == 0 { *to } else { *from };
+            current = if flags & flag::WAKING == 0 {
+                *to
+            } else {
+                *from
+            };
         }
         let symbols = &self.shapes.symbols;
         match lanes {

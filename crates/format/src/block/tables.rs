@@ -297,6 +297,8 @@ mod tests {
     #[test]
     fn the_format_has_all_its_tables() {
         let all = defaults().iter();
-        assert!(all.map(|f| f.iter().sum::<u16>()).all(|sum| sum == SCALE as u16));
+        assert!(all
+            .map(|f| f.iter().sum::<u16>())
+            .all(|sum| sum == SCALE as u16));
     }
 }
