@@ -57,7 +57,7 @@ impl Ids {
     fn new() -> Ids {
         Ids {
             known: Tasks::default(),
-            quick: boxed(NOBODY),
+            quick: boxed(0),
             sure: FxHashMap::default(),
             places: boxed(0),
             far: Vec::new(),

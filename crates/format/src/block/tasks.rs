@@ -14,34 +14,17 @@ pub const NOBODY: u16 = u16::MAX;
 /// Ranks of recent tasks.
 pub const RANKS: u32 = 16;
 
-/// What is known of a task as a waker.
-#[derive(Clone, Copy, Debug)]
-struct Seen {
-    /// The task it woke last.
-    woke: u16,
-    /// The task that was woken after it by the same waker; itself at first.
-    next: u16,
-    /// The task that it is expected to wake.
-    expected: u16,
-    // The size is a power of 2.
-    _pad: u16,
-}
+/// The task that a task woke last.
+const WOKE: usize = 0;
+/// The task that was woken after it by the same waker; itself at first.
+const NEXT: usize = 1;
+/// The task that it is expected to wake.
+const EXPECTED: usize = 2;
 
-impl Seen {
-    /// A task that has woken nobody.
-    const fn new(at: u16) -> Seen {
-        Seen {
-            woke: NOBODY,
-            next: at,
-            expected: NOBODY,
-            _pad: 0,
-        }
-    }
-}
-
-/// All that an index can name, so that none needs a check.
-pub fn boxed<T: Clone>(value: T) -> Box<[T; 1 << 16]> {
-    let all = vec![value; 1 << 16].into_boxed_slice();
+/// Columns by index, for all that an index can name, so that none needs a
+/// check. Memory that is not used is not touched.
+pub fn boxed<T: Clone, const N: usize>(zero: T) -> Box<[T; N]> {
+    let all = vec![zero; N].into_boxed_slice();
     // It has this length.
     all.try_into().unwrap_or_else(|_| unreachable!())
 }
@@ -49,7 +32,7 @@ pub fn boxed<T: Clone>(value: T) -> Box<[T; 1 << 16]> {
 /// The tasks of a block, by index.
 #[derive(Debug)]
 pub struct Tasks {
-    seen: Box<[Seen; 1 << 16]>,
+    seen: Box<[[u16; 1 << 16]; 3]>,
     ids: Box<[u32; 1 << 16]>,
     /// How many of them there are.
     count: u16,
@@ -58,7 +41,7 @@ pub struct Tasks {
 impl Default for Tasks {
     fn default() -> Tasks {
         Tasks {
-            seen: boxed(Seen::new(NOBODY)),
+            seen: boxed([0; 1 << 16]),
             ids: boxed(0),
             count: FIRST_AT,
         }
@@ -85,7 +68,9 @@ impl Tasks {
     #[inline(always)]
     pub fn add(&mut self, id: u32) -> u16 {
         let at = self.count;
-        self.seen[usize::from(at)] = Seen::new(at);
+        self.seen[WOKE][usize::from(at)] = NOBODY;
+        self.seen[NEXT][usize::from(at)] = at;
+        self.seen[EXPECTED][usize::from(at)] = NOBODY;
         self.ids[usize::from(at)] = id;
         // A block has fewer than 2^16 - 4 events.
         self.count = at.wrapping_add(1);
@@ -101,19 +86,17 @@ impl Tasks {
     /// The task that this one is expected to wake.
     #[inline(always)]
     pub fn expected(&self, waker: u16) -> u16 {
-        self.seen[usize::from(waker)].expected
+        self.seen[EXPECTED][usize::from(waker)]
     }
 
     /// A task woke another.
     #[inline(always)]
     pub fn woken(&mut self, waker: u16, wakee: u16) {
-        let last = self.seen[usize::from(waker)].woke;
+        let last = self.seen[WOKE][usize::from(waker)];
         // Nobody's successor is never asked for.
-        self.seen[usize::from(last)].next = wakee;
-        let expected = self.seen[usize::from(wakee)].next;
-        let waker = &mut self.seen[usize::from(waker)];
-        waker.woke = wakee;
-        waker.expected = expected;
+        self.seen[NEXT][usize::from(last)] = wakee;
+        self.seen[EXPECTED][usize::from(waker)] = self.seen[NEXT][usize::from(wakee)];
+        self.seen[WOKE][usize::from(waker)] = wakee;
     }
 }
 
