@@ -2,20 +2,19 @@
 
 use std::io::Read;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::Mutex;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{
-    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel,
-    ProgramMut, RingBufferBuilder,
+    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut,
+    RingBuffer, RingBufferBuilder,
 };
 use zerocopy::FromBytes;
 
+use crate::slots::{Sched, Slots};
 use crate::{wire, Error, Kernel};
-
-pub use libbpf_rs::RingBuffer;
 
 #[allow(
     missing_docs,
@@ -42,7 +41,7 @@ pub struct Settings {
     pub cpus: Vec<u16>,
     /// How many CPU numbers the kernel may use.
     pub possible_cpus: usize,
-    /// Bytes of each CPU's ring: a power of two, at least a page.
+    /// Bytes of each CPU's slots: a power of two, at least a page.
     pub sched_ring: u32,
     /// Bytes of the lifecycle ring: a power of two, at least a page.
     pub life_ring: u32,
@@ -59,19 +58,61 @@ pub struct Settings {
     pub count_emitted: bool,
 }
 
-/// Which ring a record came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ring {
-    /// Scheduling events of this CPU: [`wire::Sched`] and [`wire::Lost`].
-    Cpu(u16),
-    /// Lifecycle events: records that begin with a [`wire::Head`].
-    Lifecycle,
+/// What the programs have handed over.
+#[derive(Clone, Copy, Debug)]
+pub enum Record<'a> {
+    /// A scheduling event of this CPU.
+    Sched(u16, wire::Slot),
+    /// Scheduling events of this CPU that found no room.
+    Lost(u16, wire::Lost),
+    /// A lifecycle record, which begins with a [`wire::Head`].
+    Life(&'a [u8]),
 }
 
-/// What a CPU could not put into a ring.
+/// Takes what the programs have handed over.
+pub trait Receive {
+    /// Takes one record.
+    fn receive(&self, record: Record<'_>);
+}
+
+/// The reading side of everything that the programs write.
+pub struct Rings<'cb, R> {
+    life: RingBuffer<'cb>,
+    slots: Slots,
+    receiver: R,
+}
+
+impl<R: Receive> Rings<'_, R> {
+    /// Hands over all that there is: the lifecycle records first, for they explain
+    /// the others.
+    pub fn consume(&mut self) {
+        // An error here would be one of our own callback, which has none.
+        let _ = self.life.consume();
+        let receiver = &self.receiver;
+        self.slots.read(|cpu, sched| match sched {
+            Sched::Event(slot) => receiver.receive(Record::Sched(cpu, slot)),
+            Sched::Lost(lost) => receiver.receive(Record::Lost(cpu, lost)),
+        });
+    }
+
+    /// Readable when something is half full.
+    pub fn ready(&self) -> BorrowedFd<'_> {
+        // SAFETY: the epoll descriptor belongs to `self.life` and lives as long.
+        unsafe { BorrowedFd::borrow_raw(self.life.epoll_fd()) }
+    }
+}
+
+impl Settings {
+    /// Slots of each CPU.
+    fn slots(&self) -> u32 {
+        self.sched_ring / size_of::<wire::Slot>() as u32
+    }
+}
+
+/// What a CPU could not hand over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuAccount {
-    /// Lost and not yet reported in the ring: count, time of the first and of
+    /// Lost and not yet reported: count, time of the first and of
     /// the last.
     pub pending: Option<(u64, u64, u64)>,
     /// Lost in all.
@@ -85,8 +126,8 @@ pub struct CpuAccount {
 pub struct Usage {
     /// Time in the programs in ns; `None` unless `kernel.bpf_stats_enabled`.
     pub run_time_ns: Option<u64>,
-    /// Runs that the kernel left out because the program was already running
-    /// on that CPU.
+    /// Runs that were left out because the program was already running on that
+    /// CPU.
     pub recursion_misses: u64,
 }
 
@@ -110,7 +151,10 @@ impl Default for Storage {
 /// everything; so does the kernel when the process ends in any way.
 pub struct Tracer<'a> {
     skel: TracerSkel<'a>,
-    sched_rings: Vec<(u16, MapHandle)>,
+    /// Whose slots there are, in the order of their regions.
+    cpus: Vec<u16>,
+    /// Slots of each CPU.
+    slot_count: u32,
     links: Vec<Link>,
     raw: bool,
 }
@@ -166,41 +210,30 @@ impl<'a> Tracer<'a> {
             });
         }
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-        let mut sched_rings = Vec::new();
-        for cpu in &settings.cpus {
-            let opts = libbpf_rs::libbpf_sys::bpf_map_create_opts {
-                sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
-                ..Default::default()
-            };
-            let ring = MapHandle::create(
-                MapType::RingBuf,
-                Some("tr_sched"),
-                0,
-                0,
-                settings.sched_ring,
-                &opts,
-            )
-            .map_err(failed("create a BPF ring"))?;
-            sched_rings.push((*cpu, ring));
-        }
         let Storage([first, second]) = storage;
-        let (skel, raw) = match open(first, kernel, settings, &sched_rings, false)?.load() {
+        let (skel, raw) = match open(first, kernel, settings, false)?.load() {
             Ok(skel) => (skel, false),
-            Err(refused) => match open(second, kernel, settings, &sched_rings, true)?.load() {
+            Err(refused) => match open(second, kernel, settings, true)?.load() {
                 Ok(skel) => (skel, true),
                 // The first refusal is the one that matters.
                 Err(_) => return Err(failed("load the BPF programs")(refused)),
             },
         };
-        let tracer = Tracer {
+        let mut tracer = Tracer {
             skel,
-            sched_rings,
+            cpus: settings.cpus.clone(),
+            slot_count: settings.slots(),
             links: Vec::new(),
             raw,
         };
-        tracer
-            .insert_rings()
-            .map_err(failed("set up the BPF rings"))?;
+        let (cpus, count) = (tracer.cpus.clone(), tracer.slot_count);
+        tracer.write_bss(|bss| {
+            for (region, cpu) in (0u32..).zip(cpus) {
+                if let Some(account) = bss.sched_account.get_mut(usize::from(cpu)) {
+                    account.first = region * count + 1;
+                }
+            }
+        });
         for target in &settings.targets {
             tracer
                 .skel
@@ -210,39 +243,6 @@ impl<'a> Tracer<'a> {
                 .map_err(failed("set the processes to follow"))?;
         }
         Ok(tracer)
-    }
-
-    /// Puts the CPUs' rings into their map, all at once where the kernel can:
-    /// each single update waits for an RCU grace period, which takes seconds
-    /// on a machine with many CPUs.
-    fn insert_rings(&self) -> libbpf_rs::Result<()> {
-        let outer = &self.skel.maps.sched_rings;
-        let keys: Vec<u8> = self
-            .sched_rings
-            .iter()
-            .flat_map(|(cpu, _)| u32::from(*cpu).to_ne_bytes())
-            .collect();
-        let values: Vec<u8> = self
-            .sched_rings
-            .iter()
-            .flat_map(|(_, ring)| ring.as_fd().as_raw_fd().to_ne_bytes())
-            .collect();
-        let count = u32::try_from(self.sched_rings.len()).unwrap_or(u32::MAX);
-        if outer
-            .update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY)
-            .is_ok()
-        {
-            return Ok(());
-        }
-        for (cpu, ring) in &self.sched_rings {
-            let fd = ring.as_fd().as_raw_fd();
-            outer.update(
-                &u32::from(*cpu).to_ne_bytes(),
-                &fd.to_ne_bytes(),
-                MapFlags::ANY,
-            )?;
-        }
-        Ok(())
     }
 
     /// Attaches every program; recording begins. Lifecycle programs come
@@ -316,34 +316,36 @@ impl<'a> Tracer<'a> {
             .collect())
     }
 
-    /// Sets up the reading side of all rings; `sample` gets every record.
+    /// Sets up the reading side, which outlives the programs; `receiver` gets
+    /// every record.
     ///
     /// # Errors
     /// [`Error::Bpf`].
-    pub fn rings<'cb>(
+    pub fn rings<'cb, R: Receive + Clone + 'cb>(
         &self,
-        sample: impl Fn(Ring, &[u8]) + Clone + 'cb,
-    ) -> Result<RingBuffer<'cb>, Error> {
+        receiver: R,
+    ) -> Result<Rings<'cb, R>, Error> {
         let action = "map the BPF rings";
         let mut builder = RingBufferBuilder::new();
-        // The lifecycle ring first: its events explain the others.
-        let life = sample.clone();
+        let life = receiver.clone();
         builder
             .add(&self.skel.maps.life_ring, move |record| {
-                life(Ring::Lifecycle, record);
+                life.receive(Record::Life(record));
                 0
             })
             .map_err(failed(action))?;
-        for (cpu, ring) in &self.sched_rings {
-            let (cpu, sample) = (*cpu, sample.clone());
-            builder
-                .add(ring, move |record| {
-                    sample(Ring::Cpu(cpu), record);
-                    0
-                })
-                .map_err(failed(action))?;
-        }
-        builder.build().map_err(failed(action))
+        let slots = Slots::map(
+            &self.skel.maps.slots,
+            &self.skel.maps.bss,
+            std::mem::offset_of!(skel::types::bss, sched_progress),
+            self.slot_count,
+            &self.cpus,
+        );
+        Ok(Rings {
+            life: builder.build().map_err(failed(action))?,
+            slots: slots.map_err(|error| failed(action)(error.into()))?,
+            receiver,
+        })
     }
 
     /// The accounts of all CPUs: scheduling events, lifecycle events. Exact
@@ -385,7 +387,10 @@ impl<'a> Tracer<'a> {
 
     /// What the kernel has counted for the programs so far.
     pub fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
+        let mut usage = Usage {
+            recursion_misses: self.read_bss(|bss| &bss.nested_runs),
+            ..Usage::default()
+        };
         for program in self.programs() {
             let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
@@ -432,7 +437,6 @@ fn open<'a>(
     storage: &'a mut MaybeUninit<OpenObject>,
     kernel: &Kernel,
     settings: &Settings,
-    rings: &[(u16, MapHandle)],
     raw: bool,
 ) -> Result<OpenTracerSkel<'a>, Error> {
     let action = "open the BPF programs";
@@ -451,7 +455,7 @@ fn open<'a>(
         rodata.exit_has_group_dead = kernel.exit_group_dead;
         rodata.preempt_count_distance = kernel.preempt_count.unwrap_or(0);
         rodata.follow_all = settings.all;
-        rodata.sched_half = u64::from(settings.sched_ring / 2);
+        rodata.slot_count = u64::from(settings.slots());
         rodata.life_half = u64::from(settings.life_ring / 2);
         rodata.argv_limit = settings.argv_limit;
         rodata.target_cgroup = settings.target_cgroup.unwrap_or(0);
@@ -464,15 +468,16 @@ fn open<'a>(
     maps.followed
         .set_max_entries(pages)
         .map_err(failed(action))?;
-    let cpus = u32::try_from(settings.possible_cpus).unwrap_or(u32::MAX);
-    maps.sched_rings
-        .set_max_entries(cpus)
+    let slots = u32::try_from(settings.cpus.len())
+        .ok()
+        .and_then(|cpus| settings.slots().checked_mul(cpus))
+        .filter(|slots| *slots < u32::MAX)
+        .ok_or_else(|| {
+            let many = std::io::Error::other("more event slots than a BPF map has entries");
+            failed(action)(many.into())
+        })?;
+    maps.slots
+        .set_max_entries(slots.max(1))
         .map_err(failed(action))?;
-    if let Some((_, ring)) = rings.first() {
-        // Before 5.10 all inner maps must have the template's size.
-        maps.sched_rings
-            .set_inner_map_fd(ring.as_fd())
-            .map_err(failed(action))?;
-    }
     Ok(skel)
 }

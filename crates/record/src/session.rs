@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use tr_bpf::{Kernel, Ring, RingBuffer, Settings, Storage, Tracer};
+use tr_bpf::{Kernel, Rings, Settings, Storage, Tracer};
 use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
 
@@ -260,7 +260,7 @@ fn forward_signals(signals: &SignalFd, command: Option<&Running>) -> bool {
 /// A recording under way.
 struct Session<'a> {
     tracer: Tracer<'a>,
-    rings: RingBuffer<'static>,
+    rings: Rings<'static, Sink>,
     sink: Sink,
     output: Output,
     start: Ktime,
@@ -338,8 +338,7 @@ impl<'a> Session<'a> {
         };
         let mut tracer = Tracer::load(storage, &kernel, &settings)?;
         let sink = Sink::default();
-        let callback = sink.clone();
-        let rings = tracer.rings(move |ring: Ring, record: &[u8]| callback.push(ring, record))?;
+        let rings = tracer.rings(sink.clone())?;
         tracer.attach()?;
         let tasks = tracer.snapshot()?;
         let root = child
@@ -442,8 +441,6 @@ impl<'a> Session<'a> {
                 until = until.min(deadline);
             }
             let ready = {
-                // SAFETY: the epoll descriptor belongs to `self.rings` and lives as long.
-                let epoll = unsafe { BorrowedFd::borrow_raw(self.rings.epoll_fd()) };
                 // Full rings are no news while there is no room to empty them into.
                 let rings = match self.sink.bytes() < MOST_WAITING {
                     true => PollFlags::POLLIN,
@@ -451,7 +448,7 @@ impl<'a> Session<'a> {
                 };
                 let mut fds = vec![
                     PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-                    PollFd::new(epoll, rings),
+                    PollFd::new(self.rings.ready(), rings),
                 ];
                 fds.extend(
                     command
@@ -527,8 +524,7 @@ impl<'a> Session<'a> {
     fn drain(&mut self) {
         let before = host::now();
         if self.sink.bytes() < MOST_WAITING {
-            // An error here would be one of our own callback, which has none.
-            let _ = self.rings.consume();
+            self.rings.consume();
             self.drained_until = before;
         }
         let now = Instant::now();
@@ -570,7 +566,7 @@ impl<'a> Session<'a> {
         if command_ended {
             let latest = Instant::now() + LAST_SWITCH;
             loop {
-                let _ = self.rings.consume();
+                self.rings.consume();
                 if self.sink.root_done() || Instant::now() >= latest {
                     break;
                 }
@@ -584,7 +580,7 @@ impl<'a> Session<'a> {
             _ => Vec::new(),
         };
         self.tracer.detach();
-        let _ = self.rings.consume();
+        self.rings.consume();
         let batch = self.sink.take();
         self.output.give(batch);
         let usage = self.tracer.usage();
