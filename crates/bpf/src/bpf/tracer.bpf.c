@@ -284,61 +284,64 @@ static __always_inline void look(__u64 head, __u64 waiting)
 		bpf_ringbuf_discard(bell, BPF_RB_FORCE_WAKEUP);
 }
 
+/* What was lost goes before what comes next. True: there is room for one more
+ * behind it. */
+static __noinline bool report_loss(__u32 cpu)
+{
+	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
+	__u64 head = account->head;
+
+	if (head + 3 - sched_progress[cpu & (MAX_CPUS - 1)].tail > slot_count)
+		return false;
+	write_loss(account, head, account->lost_since, account->lost);
+	write_loss(account, head + 1, account->lost_until, 1);
+	account->head = head + 2;
+	account->lost = 0;
+	return true;
+}
+
+/* A slot's second word, see events.h. */
+static __always_inline __u64 pack(__u32 from, __u32 to, __u64 state, __u64 flags)
+{
+	return (__u64)from << SLOT_FROM_SHIFT | (__u64)to << SLOT_TO_SHIFT |
+	       (state & 0xffff) << SLOT_STATE_SHIFT | flags;
+}
+
 /*
- * Writes an event into the next slot of this CPU, or counts it as lost; what was
- * lost is reported before what comes next. Returns the event's time.
+ * Writes an event into the next slot of this CPU, or counts it as lost. Returns
+ * its time.
  *
- * The time is read last: it waits for all loads before it, so that no load is
- * waited for twice.
- *
- * All but one of the callers run with interrupts off. sched_waking of a task
- * that wakes itself does not, and before 5.19 the kernel ran a program inside
- * itself: an interrupt that finds this CPU busy counts its event as missed, as
- * later kernels do.
+ * The time is read last: reading it waits for all loads before it, and so the
+ * few that are slow are waited for together.
  */
-static __always_inline __u64 emit_sched(__u32 cpu, __u64 from, __u64 to, __u64 state, __u64 kind,
-					__u64 flags)
+static __always_inline __u64 emit_sched(__u32 cpu, __u64 kind, __u64 what)
 {
 	struct account *account = &sched_account[cpu];
+	struct wire_slot *slot;
 	__u64 head, waiting, time;
 
-	if (!account->first)
-		return bpf_ktime_get_ns();
-	if (account->busy) {
-		__sync_fetch_and_add(&nested_runs, 1);
-		return bpf_ktime_get_ns();
-	}
-	account->busy = 1;
-	barrier();
 	if (count_emitted)
 		account->emitted++;
-	head = account->head;
-	waiting = head - *(volatile __u64 *)&sched_progress[cpu].tail;
-	if (account->lost && waiting + 3 <= slot_count) {
-		write_loss(account, head, account->lost_since, account->lost);
-		write_loss(account, head + 1, account->lost_until, 1);
-		account->lost = 0;
-		head += 2;
-		waiting += 2;
-	}
-	if (account->lost || waiting >= slot_count) {
+	if (account->lost && !report_loss(cpu)) {
 		time = bpf_ktime_get_ns();
 		note_lost(account, time);
-	} else {
-		struct wire_slot *slot = slot_at(account, head);
-
-		time = 0;
-		if (slot) {
-			slot->what = from << SLOT_FROM_SHIFT | to << SLOT_TO_SHIFT |
-				     state << SLOT_STATE_SHIFT | flags;
-			time = bpf_ktime_get_ns();
-			slot->when = time << SLOT_KIND_BITS | kind;
-		}
-		account->head = head + 1;
-		look(head, waiting);
+		return time;
 	}
-	barrier();
-	account->busy = 0;
+	head = account->head;
+	waiting = head - *(volatile __u64 *)&sched_progress[cpu].tail;
+	if (waiting >= slot_count) {
+		time = bpf_ktime_get_ns();
+		note_lost(account, time);
+		return time;
+	}
+	slot = slot_at(account, head);
+	if (!slot)
+		return 0; /* there is none beyond the last */
+	account->head = head + 1;
+	look(head, waiting);
+	slot->what = what;
+	time = bpf_ktime_get_ns();
+	slot->when = time << SLOT_KIND_BITS | kind;
 	return time;
 }
 
@@ -452,29 +455,41 @@ static __always_inline void forget(struct task_struct *task)
 		unfollow(tgid);
 }
 
+/* Out of line: the way of all other switches is shorter for it. */
+static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 what)
+{
+	__u64 time;
+
+	cpu &= MAX_CPUS - 1;
+	time = sched_account[cpu].first ? emit_sched(cpu, SCHED_SWITCH, what) :
+					  bpf_ktime_get_ns();
+	on_final(prev, time);
+	forget(prev);
+	return 0;
+}
+
 static __always_inline int on_switch(bool btf, bool preempt, struct task_struct *prev,
 				     struct task_struct *next, __u32 state)
 {
+	__u32 cpu = this_cpu();
 	__u32 from = FIELD(btf, prev, pid);
 	__u32 to = FIELD(btf, next, pid);
-	bool mine = is_followed(from);
-	__u64 flags = preempt ? SCHED_PREEMPT : 0;
-	__u32 cpu = this_cpu();
-	__u64 time;
+	__u64 what = pack(from, to, state, preempt ? SCHED_PREEMPT : 0);
+	bool mine;
 
 	sched_account[cpu].task = (__u64)next;
+	mine = is_followed(from);
 	if (!mine && !is_followed(to))
 		return 0;
 	if (state & TASK_UNINTERRUPTIBLE) {
 		if (btf ? BPF_CORE_READ_BITFIELD(prev, in_iowait) :
 			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait))
-			flags |= SCHED_IOWAIT;
+			what |= SCHED_IOWAIT;
 	}
-	time = emit_sched(cpu, from, to, state & 0xffff, SCHED_SWITCH, flags);
-	if ((state & TASK_DEAD) && mine && from) {
-		on_final(prev, time);
-		forget(prev);
-	}
+	if ((state & TASK_DEAD) && mine && from)
+		return last_switch(cpu, prev, what);
+	if (sched_account[cpu].first)
+		emit_sched(cpu, SCHED_SWITCH, what);
 	return 0;
 }
 
@@ -536,16 +551,39 @@ static __always_inline __u32 current_tid(struct account *account)
 	return (__u32)bpf_get_current_pid_tgid();
 }
 
+/*
+ * Writes the event of a waking. Interrupts may be on, when a task wakes itself,
+ * and before 5.19 the kernel ran a program inside itself: an interrupt that
+ * finds this CPU busy counts its event as missed, as later kernels do.
+ */
+static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
+{
+	struct account *account = &sched_account[cpu];
+
+	if (!account->first)
+		return;
+	if (account->busy) {
+		__sync_fetch_and_add(&nested_runs, 1);
+		return;
+	}
+	account->busy = 1;
+	barrier();
+	emit_sched(cpu, kind, what);
+	barrier();
+	account->busy = 0;
+}
+
 static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 {
 	__u32 cpu = this_cpu();
-	struct account *account = &sched_account[cpu];
-	__u32 from = current_tid(account);
+	__u32 from = current_tid(&sched_account[cpu]);
 	__u32 to = FIELD(btf, wakee, pid);
+	__u64 flags;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
-	emit_sched(cpu, from, to, 0, SCHED_WAKING, in_interrupt(account) ? SCHED_IRQ : 0);
+	flags = in_interrupt(&sched_account[cpu]) ? SCHED_IRQ : 0;
+	emit_waking(cpu, SCHED_WAKING, pack(from, to, 0, flags));
 	return 0;
 }
 
@@ -573,7 +611,7 @@ static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 		return 0;
 	if (FIELD(btf, wakee, vfork_done))
 		flags = SCHED_VFORK;
-	emit_sched(this_cpu(), from, to, 0, SCHED_WAKEUP_NEW, flags);
+	emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
 	return 0;
 }
 
