@@ -29,9 +29,6 @@ mod skel {
 
 use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 
-/// Bytes of the followed-tasks map that stand in one of its entries.
-const FOLLOW_PAGE: u32 = 4096;
-
 /// What is to be traced, and into how much memory.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -448,13 +445,15 @@ fn open<'a>(
         let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
         program.set_autoload(wanted);
     }
-    let pages = settings.pid_max.div_ceil(FOLLOW_PAGE).max(1);
+    // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
+    let followed = settings.pid_max.clamp(1, 1 << 22);
     if let Some(rodata) = &mut skel.maps.rodata_data {
         rodata.switch_prev_arg = kernel.switch_prev;
         rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
         rodata.exit_has_group_dead = kernel.exit_group_dead;
         rodata.preempt_count_distance = kernel.preempt_count.unwrap_or(0);
         rodata.follow_all = settings.all;
+        rodata.followed_count = followed;
         rodata.slot_count = u64::from(settings.slots());
         rodata.life_half = u64::from(settings.life_ring / 2);
         rodata.argv_limit = settings.argv_limit;
@@ -465,8 +464,8 @@ fn open<'a>(
     maps.life_ring
         .set_max_entries(settings.life_ring)
         .map_err(failed(action))?;
-    maps.followed
-        .set_max_entries(pages)
+    maps.data_followed
+        .set_value_size(followed)
         .map_err(failed(action))?;
     let slots = u32::try_from(settings.cpus.len())
         .ok()
