@@ -78,7 +78,9 @@ impl Slots {
             && cpus.iter().all(|cpu| usize::from(*cpu) < MAX_CPUS);
         match room {
             true => Ok(slots),
-            false => Err(std::io::Error::other("the slots are not where they should be")),
+            false => Err(std::io::Error::other(
+                "the slots are not where they should be",
+            )),
         }
     }
 
@@ -145,12 +147,11 @@ impl Slots {
         // `count` slots for every region. The other side writes whole words only,
         // and in this process the words are atomics everywhere.
         unsafe {
-            let first = self
-                .slots
-                .as_mut_ptr()
-                .cast::<u64>()
-                .add(slot as usize * 2);
-            [AtomicU64::from_ptr(first), AtomicU64::from_ptr(first.add(1))]
+            let first = self.slots.as_mut_ptr().cast::<u64>().add(slot as usize * 2);
+            [
+                AtomicU64::from_ptr(first),
+                AtomicU64::from_ptr(first.add(1)),
+            ]
         }
     }
 

@@ -153,8 +153,14 @@ pub struct Tracer<'a> {
     /// Slots of each CPU.
     slot_count: u32,
     links: Vec<Link>,
+    /// Of the program that sees signals, which is needed as long as COMMAND runs.
+    signals: Option<Link>,
     raw: bool,
 }
+
+/// How far apart the two halves of a signal to a process group can be, in ns: a
+/// virtual CPU may be taken away in between.
+const TOGETHER: u64 = 100_000_000;
 
 /// What libbpf and the verifier say is kept for the error message.
 static LOG: Mutex<String> = Mutex::new(String::new());
@@ -221,6 +227,7 @@ impl<'a> Tracer<'a> {
             cpus: settings.cpus.clone(),
             slot_count: settings.slots(),
             links: Vec::new(),
+            signals: None,
             raw,
         };
         let (cpus, count) = (tracer.cpus.clone(), tracer.slot_count);
@@ -256,12 +263,42 @@ impl<'a> Tracer<'a> {
                     .map_err(failed("attach the BPF programs"))?,
             );
         }
+        self.signals = links.pop();
         self.links = links;
         Ok(())
     }
 
-    /// The programs that are loaded, in the order in which they are attached.
-    fn programs(&self) -> [&ProgramMut<'a>; 9] {
+    /// From here on the signals to COMMAND and to the recorder are watched: their
+    /// processes, as the host numbers them.
+    pub fn watch_signals(&mut self, command: u32, recorder: u32) {
+        self.write_bss(|bss| (bss.command_tgid, bss.recorder_tgid) = (command, recorder));
+    }
+
+    /// The last signal of this number came to the recorder as one of a group that
+    /// COMMAND belongs to: the same task has just sent it to both.
+    pub fn sent_to_both(&self, signal: u32) -> bool {
+        let read = |who: usize| {
+            let Some(bss) = &self.skel.maps.bss_data else {
+                return (0, 0);
+            };
+            let Some(sent) = bss.sent.get(who).and_then(|s| s.get(signal as usize)) else {
+                return (0, 0);
+            };
+            // SAFETY: as in `read_bss`.
+            unsafe {
+                (
+                    ptr::read_volatile(&sent.time),
+                    ptr::read_volatile(&sent.sender),
+                )
+            }
+        };
+        let ((command_time, command_sender), (time, sender)) = (read(0), read(1));
+        sender != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
+    }
+
+    /// The programs that are loaded, in the order in which they are attached; the
+    /// one that sees signals is the last.
+    fn programs(&self) -> [&ProgramMut<'a>; 10] {
         let progs = &self.skel.progs;
         let pairs = [
             (&progs.fork_btf, &progs.fork_raw),
@@ -273,11 +310,12 @@ impl<'a> Tracer<'a> {
             (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
             (&progs.waking_btf, &progs.waking_raw),
             (&progs.switch_btf, &progs.switch_raw),
+            (&progs.signal_btf, &progs.signal_raw),
         ];
         pairs.map(|(btf, raw)| if self.raw { raw } else { btf })
     }
 
-    /// Detaches every program; what is in the rings stays there.
+    /// Detaches every program that records; what is in the rings stays there.
     pub fn detach(&mut self) {
         self.links.clear();
     }

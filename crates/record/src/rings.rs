@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tr_bpf::{wire, Receive, Record};
-use tr_format::event::{CpuId, Ktime};
+use tr_format::event::{CpuId, Ktime, LifeEvent};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// What was drained and not yet handed to the writer.
@@ -20,6 +20,8 @@ pub struct Batch {
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// Lifecycle records, each behind its length (u32).
     pub life: Vec<u8>,
+    /// Events of the recorder's own.
+    pub own: Vec<LifeEvent>,
     /// All rings were drained after this time.
     pub drained_until: Ktime,
     /// The writer is to close its blocks after this batch.
@@ -226,7 +228,10 @@ mod tests {
         batch.push(Record::Sched(2, slot));
         batch.push(Record::Lost(1, lost));
         batch.push(Record::Sched(2, slot));
-        assert_eq!(batch.sched.iter().map(Vec::len).collect::<Vec<_>>(), [0, 0, 2]);
+        assert_eq!(
+            batch.sched.iter().map(Vec::len).collect::<Vec<_>>(),
+            [0, 0, 2]
+        );
         assert_eq!(batch.lost, [(CpuId(1), lost)]);
         assert_eq!(batch.bytes(), 32);
     }

@@ -196,4 +196,12 @@ struct progress {
 	__u64 pad[7]; /* a cache line for each CPU */
 };
 
+/* The last signal of a number that a process was sent. */
+struct sent {
+	__u64 time;
+	__u64 sender; /* the task, by its address; 0: none yet */
+};
+
+#define SIGNALS 32
+
 #endif

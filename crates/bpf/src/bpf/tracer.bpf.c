@@ -51,6 +51,10 @@ struct account life_account[MAX_CPUS];
 struct progress sched_progress[MAX_CPUS] __attribute__((aligned(64)));
 /* Runs of a program that came while another on the same CPU wrote a slot. */
 __u64 nested_runs;
+/* COMMAND's process and the recorder's, as the host numbers them; 0: none. And
+ * the signals that they were sent, in this order. */
+__u32 command_tgid, recorder_tgid;
+struct sent sent[2][SIGNALS];
 /* Tasks that the last snapshot pass has newly followed. */
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
@@ -947,6 +951,41 @@ SEC("raw_tp/cgroup_mkdir")
 int mkdir_raw(__u64 *ctx)
 {
 	return on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0);
+}
+
+/* ---- Signals ---- */
+
+/* A signal that the recorder gets is COMMAND's too, unless whoever sent it has
+ * sent it to COMMAND as well: to their process group. Only here can the two be
+ * told apart. */
+static __always_inline int on_signal(__u32 signal, struct task_struct *task)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	struct sent *last;
+
+	if (signal >= SIGNALS || !tgid)
+		return 0;
+	if (tgid == command_tgid)
+		last = &sent[0][signal];
+	else if (tgid == recorder_tgid)
+		last = &sent[1][signal];
+	else
+		return 0;
+	last->time = bpf_ktime_get_ns();
+	last->sender = bpf_get_current_task();
+	return 0;
+}
+
+SEC("tp_btf/signal_generate")
+int signal_btf(__u64 *ctx)
+{
+	return on_signal(ctx[0], (struct task_struct *)ctx[2]);
+}
+
+SEC("raw_tp/signal_generate")
+int signal_raw(__u64 *ctx)
+{
+	return on_signal(ctx[0], (struct task_struct *)ctx[2]);
 }
 
 /* ---- Tasks that are alive already ---- */
