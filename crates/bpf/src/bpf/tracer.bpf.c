@@ -965,6 +965,9 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 
 	if (signal >= SIGNALS || !tgid)
 		return 0;
+	/* For verifiers that have lost track of the comparison. */
+	barrier_var(signal);
+	signal &= SIGNALS - 1;
 	if (tgid == command_tgid)
 		last = &sent[0][signal];
 	else if (tgid == recorder_tgid)
