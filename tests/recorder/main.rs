@@ -4,6 +4,8 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
+#[path = "../common/mod.rs"]
+mod common;
 mod cost;
 mod harm;
 mod options;
