@@ -426,6 +426,27 @@ impl<'a> Tracer<'a> {
             recursion_misses: self.read_bss(|bss| &bss.nested_runs),
             ..Usage::default()
         };
+        for (_, info) in self.infos() {
+            usage.recursion_misses += info.recursion_misses;
+            if info.run_cnt > 0 {
+                *usage.run_time_ns.get_or_insert(0) += info.run_time_ns;
+            }
+        }
+        usage
+    }
+
+    /// Each program's name, time in ns and number of runs, as the kernel has counted
+    /// them with `kernel.bpf_stats_enabled`.
+    pub fn run_times(&self) -> Vec<(String, u64, u64)> {
+        let infos = self.infos();
+        infos
+            .into_iter()
+            .map(|(name, info)| (name, info.run_time_ns, info.run_cnt))
+            .collect()
+    }
+
+    fn infos(&self) -> Vec<(String, libbpf_rs::libbpf_sys::bpf_prog_info)> {
+        let mut infos = Vec::new();
         for program in self.programs() {
             let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
@@ -435,13 +456,10 @@ impl<'a> Tracer<'a> {
             let done =
                 unsafe { libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
             if done == 0 {
-                usage.recursion_misses += info.recursion_misses;
-                if info.run_cnt > 0 {
-                    *usage.run_time_ns.get_or_insert(0) += info.run_time_ns;
-                }
+                infos.push((program.name().to_string_lossy().into_owned(), info));
             }
         }
-        usage
+        infos
     }
 
     /// The programs were refused as `tp_btf` and run as `raw_tp`.
