@@ -145,6 +145,7 @@ pub fn run(args: &Args) -> ExitCode {
         from: args.from.map(nanoseconds),
         to: args.to.map(nanoseconds),
         cpu: args.cpu.map(CpuId),
+        timeline: false,
     };
     let analysis = tr_analyze::analyze(&trace, &options);
     let filter = Filter {

@@ -16,6 +16,7 @@ use crate::gaps::{Gaps, Spans};
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
 use crate::order::Event;
 use crate::tasks::{Bucket, Ended, State, States, Wait};
+use crate::timeline::{By, Draft};
 
 /// A task, by its place in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +51,8 @@ pub struct Task {
     pub migrations: u64,
     /// Its exit.
     pub exit: Option<Exit>,
+    /// When it called exit; its last switch-out comes after.
+    pub exited: Option<Ktime>,
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
     state: State,
@@ -60,13 +63,15 @@ pub struct Task {
     told: Ktime,
     /// It was woken since its last switch-in.
     woken: bool,
-    /// The stretch off CPU that it is in: since when, and who ended its wait.
+    /// The stretch off CPU that it is in: since when.
     off_since: Option<Ktime>,
-    waker: Option<TaskIx>,
+    /// Who woke it last, or started it; once preempted, who took the CPU.
+    by: By,
     last_cpu: Option<CpuId>,
     /// The child that runs in its memory.
     vfork_child: Option<TaskIx>,
-    parent: Option<TaskIx>,
+    /// Who forked it.
+    pub parent: Option<TaskIx>,
     /// An event of it has been seen.
     seen: bool,
 }
@@ -123,6 +128,8 @@ pub struct Book {
     pub names: HashMap<Tid, Comm>,
     /// Forks, execs and exits counted.
     pub counts: [u64; 3],
+    /// What every task did when, if that is asked for.
+    pub timeline: Option<Draft>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -164,6 +171,7 @@ impl Book {
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),
             counts: [0; 3],
+            timeline: None,
             gaps,
             states: States::new(&meta.states),
             start,
@@ -316,13 +324,20 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0).filter(|_| ns > 0) else {
             return;
         };
+        let bucket = match bucket {
+            // With --cpu: what happens elsewhere is not known from that CPU.
+            Bucket::OnCpu(cpu) if self.only.is_some_and(|only| cpu != Some(only)) => {
+                Bucket::Unknown
+            }
+            bucket => bucket,
+        };
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(ix.0, from.max(self.start), bucket, task.by);
+        }
         let (mut times, mut causes) = (Times::default(), Causes::default());
         match bucket {
-            Bucket::OnCpu(cpu) if self.only.is_none_or(|only| cpu == Some(only)) => {
-                times.on_cpu = ns;
-            }
-            // With --cpu: what happens elsewhere is not known from that CPU.
-            Bucket::OnCpu(_) | Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown = ns,
+            Bucket::OnCpu(_) => times.on_cpu = ns,
+            Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown = ns,
             Bucket::RunQueue { preempted } => {
                 times.run_queue = ns;
                 causes.preempted = if preempted { ns } else { 0 };
@@ -482,6 +497,7 @@ impl Book {
             max_off_cpu: None,
             migrations: 0,
             exit: None,
+            exited: None,
             kernel: None,
             state,
             epoch,
@@ -489,7 +505,7 @@ impl Book {
             told: start,
             woken: false,
             off_since: Some(start),
-            waker: None,
+            by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
             last_cpu: None,
             vfork_child: None,
             parent,

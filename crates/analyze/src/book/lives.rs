@@ -207,6 +207,7 @@ impl Book {
             return;
         };
         task.exit = Some(exit.clone());
+        task.exited = Some(time);
         task.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
             is_final: false,
