@@ -11,6 +11,7 @@ mod concurrency;
 mod gaps;
 pub mod model;
 pub mod order;
+mod places;
 mod tasks;
 pub mod timeline;
 
