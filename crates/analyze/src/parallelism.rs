@@ -13,7 +13,8 @@ use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::programs::{Group, Groups};
 use crate::timeline::{Bucket, Stretch};
 
-/// A stretch of time in which one process was all that ran or wanted to run.
+/// A stretch of time in which one process, as one program, was all that ran or
+/// wanted to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alone {
     /// From here on.
@@ -22,7 +23,7 @@ pub struct Alone {
     pub to: Ktime,
     /// Who.
     pub process: ProcessIx,
-    /// What it was at the beginning.
+    /// What it was.
     pub group: Group,
     /// How much of it it was on a CPU; the rest of the time it waited for one.
     pub on_cpu: u64,
@@ -316,19 +317,26 @@ impl Sweep<'_> {
             self.close();
             return;
         };
-        if self.alone.is_some_and(|alone| alone.process != process) {
-            self.close();
-        }
-        let group = || self.groups.at(process, from).unwrap_or(0);
-        let alone = self.alone.get_or_insert_with(|| Alone {
-            from,
-            to: from,
-            process,
-            group: group(),
-            on_cpu: 0,
+        let groups = self.groups;
+        groups.split(process, from, to, |group, from, to| {
+            let goes_on = |alone: &Alone| (alone.process, alone.group) == (process, group);
+            if !self.alone.as_ref().is_some_and(goes_on) {
+                self.close();
+            }
+            let alone = self.alone.get_or_insert(Alone {
+                from,
+                to,
+                process,
+                group,
+                on_cpu: 0,
+            });
+            alone.to = to;
+            alone.on_cpu += if running.tasks == 1 {
+                to.since(from)
+            } else {
+                0
+            };
         });
-        alone.to = to;
-        alone.on_cpu += if running.tasks == 1 { ns } else { 0 };
     }
 
     /// The process is no longer alone.

@@ -15,7 +15,9 @@
 //! "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999).
 //!
 //! All of that holds for the wake-ups as they were recorded: who gets a job
-//! server's token from whom could be otherwise in another run.
+//! server's token from whom could be otherwise in another run. And a limit may be
+//! lower than it could be: of a child that had ended before its parent asked for
+//! it no event tells that the parent needed it.
 
 use rayon::slice::ParallelSliceMut;
 use tr_format::event::Ktime;
