@@ -142,6 +142,7 @@ pub fn run(args: &Args) -> ExitCode {
         top: args.top,
         sort: args.sort,
         by: args.by,
+        pid: args.pid.map(Tgid),
     };
     let view = View {
         analysis: &analysis,

@@ -87,6 +87,95 @@ impl CriticalPath {
     }
 }
 
+/// What the time of a part of the path was, in ns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent {
+    /// On a CPU.
+    pub on_cpu: u64,
+    /// Waiting for a CPU.
+    pub run_queue: u64,
+    /// Waiting for a disk.
+    pub disk: u64,
+    /// Asleep until an interrupt.
+    pub sleep: u64,
+    /// Stopped, in another uninterruptible wait, or waiting for a task that is
+    /// no part of the recording.
+    pub other: u64,
+    /// Not known.
+    pub unknown: u64,
+}
+
+impl Spent {
+    /// Adds a segment's time.
+    pub fn add(&mut self, kind: Kind, ns: u64) {
+        let sum = match kind {
+            Kind::OnCpu => &mut self.on_cpu,
+            Kind::RunQueue(_) => &mut self.run_queue,
+            Kind::Disk => &mut self.disk,
+            Kind::Sleep => &mut self.sleep,
+            Kind::Stopped | Kind::Blocked | Kind::Outside(_) => &mut self.other,
+            Kind::Unknown => &mut self.unknown,
+        };
+        *sum += ns;
+    }
+
+    /// Adds another part's.
+    pub fn add_all(&mut self, other: &Spent) {
+        self.on_cpu += other.on_cpu;
+        self.run_queue += other.run_queue;
+        self.disk += other.disk;
+        self.sleep += other.sleep;
+        self.other += other.other;
+        self.unknown += other.unknown;
+    }
+}
+
+/// A part of the path in which it stays with one thread, as one program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Leg {
+    /// From here on.
+    pub from: Ktime,
+    /// Up to here, where the next one begins.
+    pub to: Ktime,
+    /// Whose time it is.
+    pub thread: ThreadIx,
+    /// As in [`Segment::program`].
+    pub program: Option<(ProcessIx, u32)>,
+    /// What its time was.
+    pub spent: Spent,
+    /// How the next leg came to be.
+    pub then: Then,
+}
+
+impl Leg {
+    /// Its length in ns.
+    pub fn length(&self) -> u64 {
+        self.to.since(self.from)
+    }
+}
+
+impl CriticalPath {
+    /// The path in larger pieces, in order of time.
+    pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
+        let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
+        self.segments.chunk_by(same).filter_map(|segments| {
+            let (first, last) = (segments.first()?, segments.last()?);
+            let mut spent = Spent::default();
+            for segment in segments {
+                spent.add(segment.kind, segment.length());
+            }
+            Some(Leg {
+                from: first.from,
+                to: last.to,
+                thread: first.thread,
+                program: first.program,
+                spent,
+                then: last.then,
+            })
+        })
+    }
+}
+
 /// Why there is no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
