@@ -149,3 +149,16 @@ pub fn program_at(
     }
     None
 }
+
+/// Whose decision a sleep was, and when: sleep(1) does what its parent has told
+/// it.
+pub fn sleeper(analysis: &Analysis, process: ProcessIx, time: Ktime) -> (ProcessIx, Ktime) {
+    let told = || {
+        let of = analysis.processes.get(process.0 as usize)?;
+        let (executed, at) = program_at(analysis, process, time)?;
+        let exec = of.execs.get(at).filter(|_| executed == process)?;
+        let name = exec.filename.rsplit(|byte| *byte == b'/').next()?;
+        Some((of.parent.filter(|_| name == b"sleep")?, of.start))
+    };
+    told().unwrap_or((process, time))
+}
