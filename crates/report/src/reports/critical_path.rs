@@ -425,12 +425,16 @@ impl crate::reports::Report for Report<'_> {
             _ => "the exit",
         };
         let title = format!(
-            "Critical path: {} from the exec at {} s to {end} at {} s of {name}",
+            "Critical path: {} from the exec at {} s to {end} at {} s",
             units::time(path.length()),
             units::at(self.since(path.from)),
             units::at(self.since(path.to)),
         );
-        let title = units::shorten(&title, style.width);
+        let room = style.width.saturating_sub(units::width(&title) + 3);
+        let title = match room {
+            8.. => format!("{title} · {}", units::shorten(&name, room)),
+            _ => units::shorten(&title, style.width),
+        };
         let _ = writeln!(out, "{}", style.paint(Paint::Bold, &title));
         bars(&mut out, &found.shares, path.length(), 8, style);
         out.push('\n');

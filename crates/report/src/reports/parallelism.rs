@@ -94,10 +94,10 @@ impl<'a> Report<'a> {
             units::share(found.wanted(cpus + 1), whole)
         );
         style.line(out, &text);
-        let mut machines = Vec::new();
-        for n in std::iter::once(cpus).chain([2, 4, 8, 16, 32, 64, 128, 256]) {
+        let mut machines = vec![format!("{:.2} of {cpus} {}", busy(cpus), of(cpus))];
+        for n in [2, 4, 8, 16, 32, 64, 128, 256] {
             // More are of no use.
-            if n == cpus || n > cpus && busy(n / 2) < busy(n) {
+            if n > cpus && busy(cpus.max(n / 2)) < busy(n) {
                 machines.push(format!("{:.2} of {n} {}", busy(n), of(n)));
             }
         }
