@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tr_analyze::critical_path::{self, CriticalPath, Kind, Leg, NoPath, Spent, Then};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, ThreadIx};
-use tr_analyze::programs::{sleeper, Group, Groups};
+use tr_analyze::programs::{sleeper, Group, Groups, Program};
 use tr_analyze::what_if::{self, Limits};
 
 use crate::reports::View;
@@ -153,11 +153,11 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
 }
 
 /// A program of a leg, for people.
-fn label_of(analysis: &Analysis, thread: ThreadIx, program: Option<(ProcessIx, u32)>) -> String {
+fn label_of(analysis: &Analysis, thread: ThreadIx, program: Option<Program>) -> String {
     let Some(own) = process_ix(analysis, thread) else {
         return String::new();
     };
-    let exec = |(process, at): (ProcessIx, u32)| -> Option<(ProcessIx, &ExecSpan)> {
+    let exec = |(process, at): Program| -> Option<(ProcessIx, &ExecSpan)> {
         let executed: &Process = analysis.processes.get(process.0 as usize)?;
         Some((process, executed.execs.get(at as usize)?))
     };
