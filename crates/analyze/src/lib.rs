@@ -8,10 +8,17 @@
 mod book;
 mod build;
 mod concurrency;
+pub mod critical_path;
 mod gaps;
+mod graph;
 pub mod model;
 pub mod order;
+pub mod parallelism;
+mod places;
+pub mod programs;
 mod tasks;
+pub mod timeline;
+pub mod what_if;
 
 use std::collections::BTreeSet;
 
@@ -32,6 +39,8 @@ pub struct Options {
     pub to: Option<u64>,
     /// Only time on this CPU counts as on-CPU; that on others as unknown.
     pub cpu: Option<CpuId>,
+    /// Keep what every thread did when: 16 bytes for each change of state.
+    pub timeline: bool,
 }
 
 /// Analyzes a trace. What is damaged or missing is no error: it stands in
@@ -69,6 +78,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
     let mut book = Book::new(meta, known.gaps, start, end, options.cpu);
+    book.timeline = options.timeline.then(Default::default);
     let mut merge = order::merge(trace);
     let mut counts = Counts::default();
     while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {
