@@ -40,6 +40,7 @@ struct Trace {
 struct Quality {
     lost: Vec<Lost>,
     largest_inversion_ns: u64,
+    latest_write_ns: u64,
     violations: std::collections::BTreeMap<&'static str, u64>,
 }
 
@@ -240,6 +241,7 @@ pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<Strin
                     })
                     .collect(),
                 largest_inversion_ns: quality.largest_inversion,
+                latest_write_ns: quality.latest_write,
                 violations: quality.violations.iter().copied().collect(),
             },
             concurrency_ns: analysis.concurrency.clone(),
