@@ -36,11 +36,12 @@ Slice = collections.namedtuple("Slice", "cpu since until state preempt")
 
 
 def perf_events(path):
-    """Switches by CPU, wakings by task, spans with losses (CPU, from, to), from `perf script`."""
+    """Switches by CPU, wakings by task, spans with losses (CPU, from, to), what the kernel charged each
+    task and when, from `perf script`."""
     line_of = re.compile(r"\s*(\d+) \[(\d+)\]\s+(\d+)\.(\d{9}):\s+(?:sched:)?(\w+):? ?(.*)")
     switch_of = re.compile(r"prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+)")
     switches, wakings, lost = collections.defaultdict(list), collections.defaultdict(list), []
-    latest = {}
+    latest, charged = {}, collections.defaultdict(list)
     with open(path, encoding="utf-8", errors="replace") as lines:
         for text in lines:
             line = line_of.match(text)
@@ -55,9 +56,12 @@ def perf_events(path):
                 found = switch_of.findall(line[6])
                 prev, state, next_ = found[-1]
                 switches[cpu].append((time, int(prev), int(next_), state))
+            elif line[5] == "sched_stat_runtime":
+                ran = re.search(r" pid=(\d+) runtime=(\d+)", line[6])
+                charged[int(ran[1])].append((time, int(ran[2])))
             elif line[5] in ("sched_waking", "sched_wakeup_new", "sched_wakeup"):
                 wakings[int(re.findall(r" pid=(\d+)", line[6])[-1])].append((time, line[5]))
-    return switches, wakings, lost
+    return switches, wakings, lost, charged
 
 
 def timehist(path):
@@ -128,10 +132,29 @@ def last_between(times, after, until):
 
 
 def missing_in_perf(lost, piece):
-    """Why perf lacks a switch of this slice of tr's."""
+    """Why perf lacks a switch of this slice of tr's (or a waking, by any CPU, when it has no state)."""
     since = piece.since if piece.since is not None else piece.until
-    hit = any(cpu == piece.cpu and a - APART <= piece.until and since <= b + APART for cpu, a, b in lost)
+    hit = any((cpu == piece.cpu or piece.state is None) and a - APART <= piece.until and since <= b + APART for cpu, a, b in lost)
     return "lost" if hit else "UNEXPLAINED"
+
+
+def waits_before(slices, wakes, times):
+    """tr's wait for a CPU before each of a task's slices but the first, and what it follows from: whether the task
+    was left runnable, when it was woken since, and when it was woken while it was still on its CPU."""
+    waits = [(0, False, None, None)]
+    for before, mine in zip(slices, slices[1:]):
+        off = before.until
+        prev_state, preempt = before.state
+        runnable = preempt or prev_state == 0
+        woken = last_between(wakes, off, mine.until)
+        on_way = last_between(wakes, before.since or off, off)
+        # Where it came unseen, tr knows the wait up to the CPU's last switch.
+        last = bisect.bisect_left(times[mine.cpu], mine.until) - 1
+        ends = mine.since if mine.since is not None else max(times[mine.cpu][last] if last >= 0 else off, off)
+        # Asleep without a waking since: if it ran again, that came while it was still on its CPU.
+        ready = off if runnable or woken is None and mine.since is not None else woken
+        waits.append((max(ends - ready, 0) if ready is not None else 0, runnable, woken, on_way))
+    return waits
 
 
 def share(is_, should):
@@ -140,13 +163,41 @@ def share(is_, should):
     return f"{(is_ - should) / should * 100:+.2f} %" if should else "from 0"
 
 
+def accounts(slices, charged, lost):
+    """The kernel's own account of each slice (sched_stat_runtime) beside the slice in the events.
+
+    The kernel closes a task's account with the time that it reads when it begins to switch, the event is
+    stamped when it has chosen the next task; in between lie some µs, which the kernel charges to that next
+    one. A slice's difference is that of its two ends, less what its run queue's clock leaves out:
+    interrupts and steal.
+    """
+    differences = []
+    for tid, some in slices.items():
+        charges = charged.get(tid, [])
+        times = [time for time, _ in charges]
+        for piece in some:
+            if piece.since is None or missing_in_perf(lost, piece) == "lost":
+                continue
+            sums = charges[bisect.bisect_right(times, piece.since):bisect.bisect_right(times, piece.until)]
+            if sums:
+                differences.append(piece.until - piece.since - sum(ran for _, ran in sums))
+    if not differences:
+        return "no sched_stat_runtime here: the kernel's account of single slices is not known"
+    size = sorted(map(abs, differences))
+    at = lambda share: f"{size[int((len(size) - 1) * share)] / 1000:,.1f} µs"
+    left_out = [d for d in differences if d > APART]
+    return (f"{len(size):,} slices beside the kernel's account of each: {at(.5)} apart (half of them), {at(.9)} (9 of 10), "
+            f"{at(.99)} (99 of 100), {at(1)} (all), in sum {sum(differences) / 1e6:+,.3f} ms;\n  {len(left_out)} longer by more "
+            f"than {APART / 1e6} ms, {milli(sum(left_out))} in all: interrupts, or steal, which the kernel leaves out")
+
+
 def milli(ns):
     return f"{ns / 1e6:,.3f} ms"
 
 
 def main():
     directory = sys.argv[1]
-    p_switches, _, lost = perf_events(f"{directory}/perf.events")
+    p_switches, _, lost, charged = perf_events(f"{directory}/perf.events")
     t_switches, t_wakings, t_acts = tr_events(f"{directory}/tr.events")
     perf = timehist(f"{directory}/perf.slices")
     zero = offset(t_switches, p_switches)
@@ -185,6 +236,7 @@ def main():
         t_acts_of = sorted(time for time, in t_acts.get(tid, []))
         before = None  # the slice before, in tr's eyes
         p_before = None
+        waits = waits_before(ours, t_wakes, t_times)
         exact = None
         for cpu, stop, between, delay, ran, state in theirs:
             p_run += ran
@@ -203,6 +255,8 @@ def main():
                 if mine.since is not None:
                     run[cause] -= mine.until - mine.since
                     t_run += mine.until - mine.since
+                t_wait += waits[at][0]
+                wait[cause] -= waits[at][0]
                 switches[cause] -= 1
                 before, at = mine, at + 1
             if at == len(ours) or ours[at].cpu != cpu or abs(ours[at].until - exact.until) > SLACK:
@@ -245,15 +299,7 @@ def main():
                 else:
                     wait["outside"] += waited
             else:
-                off = before.until
-                prev_state, preempt = before.state
-                ends = mine.since if mine.since is not None else max(came, off)
-                woken = last_between(t_wakes, off, mine.until)
-                on_way = last_between(t_wakes, before.since or off, off)
-                runnable = preempt or prev_state == 0
-                # Asleep without a waking since: if it ran again, that came while it was still on its CPU.
-                ready = off if runnable or woken is None and mine.since is not None else woken
-                is_ = max(ends - ready, 0) if ready is not None else 0
+                is_, runnable, woken, on_way = waits[at - 1]
                 t_wait += is_
                 if mine.since is None or exact.since is None:
                     cause = "unreported, wait"
@@ -262,12 +308,15 @@ def main():
                 elif not runnable and woken is None:
                     cause = "early waking" if on_way is not None else "UNEXPLAINED"
                 else:
-                    cause = "stamps" if abs(waited - is_) <= APART else "UNEXPLAINED"
+                    off_cpu = Slice(mine.cpu, before.until, mine.until, None, None)
+                    cause = "stamps" if abs(waited - is_) <= APART else missing_in_perf(lost, off_cpu)
                 wait[cause] += waited - is_
             before = mine
             p_before = (cpu, stop, between, delay, ran, state)
-        for mine in ours[at:]:
+        for mine, (is_, *_) in zip(ours[at:], waits[at:]):
             cause = missing_in_perf(lost, mine)
+            t_wait += is_
+            wait[cause] -= is_
             switches[cause] -= 1
             if mine.since is not None:
                 t_run += mine.until - mine.since
@@ -301,6 +350,8 @@ def main():
     print(f"  run    perf {milli(total['p_run'])}, tr {milli(total['t_run'])} and {milli(total['unknown'])} unknown: "
           f"{share(total['p_run'], total['t_run'])}")
     print(f"  wait   perf {milli(total['p_wait'])}, tr {milli(total['t_wait'])}: {share(total['p_wait'], total['t_wait'])}")
+    ours = {int(row["pid"]): t_slices[int(row["pid"])] for row in threads}
+    print(accounts(ours, charged, lost))
     print(f"{len(over)} figures differ by more than 1 %:")
     show = lambda what, amount: f"{amount:+d}" if what == "switches" else f"{amount / 1e6:+,.3f} ms"
     for _, name, tid, what, is_, should, parts in sorted(over, key=lambda o: (-o[0], o[2], o[3])):
