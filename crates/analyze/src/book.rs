@@ -15,7 +15,9 @@ use crate::concurrency::{Concurrency, Epoch};
 use crate::gaps::{Gaps, Spans};
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
 use crate::order::Event;
+use crate::places::{ByCpu, ByTid};
 use crate::tasks::{Bucket, Ended, State, States, Wait};
+use crate::timeline::{By, Draft};
 
 /// A task, by its place in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +52,8 @@ pub struct Task {
     pub migrations: u64,
     /// Its exit.
     pub exit: Option<Exit>,
+    /// When it called exit; its last switch-out comes after.
+    pub exited: Option<Ktime>,
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
     state: State,
@@ -60,13 +64,15 @@ pub struct Task {
     told: Ktime,
     /// It was woken since its last switch-in.
     woken: bool,
-    /// The stretch off CPU that it is in: since when, and who ended its wait.
+    /// The stretch off CPU that it is in: since when.
     off_since: Option<Ktime>,
-    waker: Option<TaskIx>,
+    /// Who woke it last, or started it; once preempted, who took the CPU.
+    by: By,
     last_cpu: Option<CpuId>,
     /// The child that runs in its memory.
     vfork_child: Option<TaskIx>,
-    parent: Option<TaskIx>,
+    /// Who forked it.
+    pub parent: Option<TaskIx>,
     /// An event of it has been seen.
     seen: bool,
 }
@@ -123,6 +129,8 @@ pub struct Book {
     pub names: HashMap<Tid, Comm>,
     /// Forks, execs and exits counted.
     pub counts: [u64; 3],
+    /// What every task did when, if that is asked for.
+    pub timeline: Option<Draft>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -138,11 +146,11 @@ pub struct Book {
     partial: bool,
     /// COMMAND's process.
     root: Option<Tgid>,
-    by_tid: HashMap<Tid, TaskIx>,
+    by_tid: ByTid<TaskIx>,
     by_tgid: HashMap<Tgid, usize>,
-    current: BTreeMap<CpuId, TaskIx>,
+    current: ByCpu<TaskIx>,
     /// When each CPU last switched.
-    last_switch: BTreeMap<CpuId, Ktime>,
+    last_switch: ByCpu<Ktime>,
     /// The gaps that have not begun yet, the next one last.
     coming: Vec<(Ktime, CpuId)>,
     /// The first loss of lifecycle events, if it has not come yet.
@@ -164,6 +172,7 @@ impl Book {
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),
             counts: [0; 3],
+            timeline: None,
             gaps,
             states: States::new(&meta.states),
             start,
@@ -174,10 +183,10 @@ impl Book {
             everybody: meta.scope == Scope::All,
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
-            by_tid: HashMap::new(),
+            by_tid: ByTid::default(),
             by_tgid: HashMap::new(),
-            current: BTreeMap::new(),
-            last_switch: BTreeMap::new(),
+            current: ByCpu::default(),
+            last_switch: ByCpu::default(),
             coming,
             lives_lost,
         }
@@ -271,11 +280,11 @@ impl Book {
     /// A CPU's events are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
-        for (on, ix) in &self.current {
-            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| *on != cpu) else {
+        for (on, ix) in self.current.iter() {
+            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| on != cpu) else {
                 continue;
             };
-            if task.state == State::On(Some(*on)) {
+            if task.state == State::On(Some(on)) {
                 task.epoch = self.concurrency.vouch(task.epoch);
             }
         }
@@ -316,13 +325,20 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0).filter(|_| ns > 0) else {
             return;
         };
+        let bucket = match bucket {
+            // With --cpu: what happens elsewhere is not known from that CPU.
+            Bucket::OnCpu(cpu) if self.only.is_some_and(|only| cpu != Some(only)) => {
+                Bucket::Unknown
+            }
+            bucket => bucket,
+        };
+        if let Some(timeline) = &mut self.timeline {
+            timeline.add(ix.0, from.max(self.start), bucket, task.by);
+        }
         let (mut times, mut causes) = (Times::default(), Causes::default());
         match bucket {
-            Bucket::OnCpu(cpu) if self.only.is_none_or(|only| cpu == Some(only)) => {
-                times.on_cpu = ns;
-            }
-            // With --cpu: what happens elsewhere is not known from that CPU.
-            Bucket::OnCpu(_) | Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown = ns,
+            Bucket::OnCpu(_) => times.on_cpu = ns,
+            Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown = ns,
             Bucket::RunQueue { preempted } => {
                 times.run_queue = ns;
                 causes.preempted = if preempted { ns } else { 0 };
@@ -347,7 +363,7 @@ impl Book {
     // ---- Tasks ----
 
     fn task(&self, tid: Tid) -> Option<TaskIx> {
-        self.by_tid.get(&tid).copied()
+        self.by_tid.get(tid)
     }
 
     fn state(&self, ix: TaskIx) -> State {
@@ -385,7 +401,7 @@ impl Book {
     fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let comm = self.names.get(&tid).copied().unwrap_or_default();
         let process = self.process_of(tgid, None, None, Argv::default());
-        let lost = time > self.start && self.by_tid.contains_key(&tid);
+        let lost = time > self.start && self.by_tid.get(tid).is_some();
         let start = if lost { time } else { self.start };
         let ix = self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None);
         if let Some(task) = self.tasks.get_mut(ix.0) {
@@ -482,6 +498,7 @@ impl Book {
             max_off_cpu: None,
             migrations: 0,
             exit: None,
+            exited: None,
             kernel: None,
             state,
             epoch,
@@ -489,7 +506,7 @@ impl Book {
             told: start,
             woken: false,
             off_since: Some(start),
-            waker: None,
+            by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
             last_cpu: None,
             vfork_child: None,
             parent,
@@ -631,9 +648,9 @@ impl Book {
             }
         }
         let tasks = &self.tasks;
-        let alive = |ix: &TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
-        self.by_tid.retain(|_, ix| alive(ix));
-        self.current.retain(|_, ix| alive(ix));
+        let alive = |ix: TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
+        self.by_tid.retain(alive);
+        self.current.retain(alive);
     }
 
     /// The span is over: closes every task's last state.

@@ -9,7 +9,7 @@ use crate::model::{
 };
 
 /// Fills in everything that comes from the book.
-pub fn build(book: Book, analysis: &mut Analysis) {
+pub fn build(mut book: Book, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.concurrency = book.concurrency.finish();
     let known: u64 = analysis.concurrency.iter().sum();
@@ -117,6 +117,10 @@ pub fn build(book: Book, analysis: &mut Analysis) {
                 .filter(|_| !alive)
                 .map(|exit| exit.status),
             kernel: task.kernel.filter(|_| !alive),
+            exited: task.exited.filter(|at| *at <= end),
+            parent: task
+                .parent
+                .and_then(|parent| thread_place.get(parent.0).copied().flatten()),
         };
         debug_assert_eq!(
             thread.times.sum(),
@@ -125,6 +129,14 @@ pub fn build(book: Book, analysis: &mut Analysis) {
         );
         analysis.threads.push(thread);
     }
+    analysis.timeline = book.timeline.take().map(|timeline| {
+        let tasks = thread_order.iter().map(|(task, _)| task.0);
+        let ends = analysis.threads.iter().map(|thread| thread.end);
+        timeline.finish(tasks.zip(ends), |at| {
+            let place = thread_place.get(at).copied().flatten();
+            place.ok_or_else(|| book.tasks.get(at).map_or(Tid(0), |task| task.tid))
+        })
+    });
 
     for old in &order {
         let Some(entry) = book.processes.get(*old) else {

@@ -12,7 +12,9 @@ mod gaps;
 mod late;
 pub mod model;
 pub mod order;
+mod places;
 mod tasks;
+pub mod timeline;
 
 use std::collections::BTreeSet;
 
@@ -34,6 +36,8 @@ pub struct Options {
     pub to: Option<u64>,
     /// Only time on this CPU counts as on-CPU; that on others as unknown.
     pub cpu: Option<CpuId>,
+    /// Keep what every thread did when: 16 bytes for each change of state.
+    pub timeline: bool,
 }
 
 /// Analyzes a trace. What is damaged or missing is no error: it stands in
@@ -75,6 +79,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
     let mut book = Book::new(meta, known.gaps, start, end, options.cpu);
+    book.timeline = options.timeline.then(Default::default);
     let mut merge = order::merge(trace);
     let mut counts = Counts::default();
     while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {

@@ -4,6 +4,8 @@
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Summary};
 
+use crate::timeline::Timeline;
+
 /// Index into [`Analysis::processes`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessIx(pub u32);
@@ -42,6 +44,8 @@ pub struct Analysis {
     pub concurrency_unknown: u64,
     /// Paths of the cgroups met, by id.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
+    /// What every thread did when, if that was asked for.
+    pub timeline: Option<Timeline>,
 }
 
 /// How far the numbers of an analysis can be trusted.
@@ -204,6 +208,10 @@ pub struct Thread {
     pub status: Option<u32>,
     /// The kernel's own figures at its exit.
     pub kernel: Option<KernelFigures>,
+    /// When it began to exit; `end` is its last switch-out, which comes later.
+    pub exited: Option<Ktime>,
+    /// The thread that started it, when that is one of the recording.
+    pub parent: Option<ThreadIx>,
 }
 
 /// The kernel's own accounting of an exited task, to check ours by.

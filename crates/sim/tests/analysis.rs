@@ -4,7 +4,8 @@
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use tr_analyze::model::{self, Analysis};
+use tr_analyze::model::{self, Analysis, ThreadIx};
+use tr_analyze::timeline::{Bucket, Wait};
 use tr_analyze::{analyze, Options};
 use tr_format::event::Stream;
 use tr_format::reader::Trace;
@@ -20,7 +21,11 @@ fn run(case: &Case) -> (Analysis, Truth, Vec<Injected>) {
     let done = case.plan.apply(&mut recording);
     let file = recording.to_file(&case.cut).expect("a file");
     let trace = Trace::open(Source::bytes(file)).expect("a trace");
-    (analyze(&trace, &Options::default()), truth, done)
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    (analyze(&trace, &options), truth, done)
 }
 
 fn times(times: &model::Times) -> (Times, u64) {
@@ -64,6 +69,7 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         prop_assert!(thread.causes.stopped <= thread.times.sleep);
         on_cpu += thread.times.on_cpu;
     }
+    check_timeline(analysis)?;
     for process in &analysis.processes {
         let mut sum = model::Times::default();
         for thread in &process.threads {
@@ -92,6 +98,42 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
             .map(|(time, n)| time * n)
             .sum();
         prop_assert_eq!(weighed, on_cpu);
+    }
+    Ok(())
+}
+
+/// The timeline tells the same times as the sums, and has no holes.
+fn check_timeline(analysis: &Analysis) -> Result<(), TestCaseError> {
+    let timeline = analysis.timeline.as_ref().expect("was asked for");
+    for (thread, at) in analysis.threads.iter().zip(0..) {
+        let (mut times, mut causes) = (model::Times::default(), model::Causes::default());
+        let mut now = thread.start;
+        for stretch in timeline.of(ThreadIx(at)) {
+            prop_assert_eq!(stretch.from, now, "{:?}", stretch);
+            prop_assert!(stretch.to > stretch.from, "{:?}", stretch);
+            now = stretch.to;
+            let ns = stretch.length();
+            match stretch.doing {
+                Bucket::OnCpu(_) => times.on_cpu += ns,
+                Bucket::RunQueue { preempted } => {
+                    times.run_queue += ns;
+                    causes.preempted += if preempted { ns } else { 0 };
+                }
+                Bucket::Wait(Wait::Sleep) => times.sleep += ns,
+                Bucket::Wait(Wait::Stopped) => {
+                    times.sleep += ns;
+                    causes.stopped += ns;
+                }
+                Bucket::Wait(Wait::Unknown) | Bucket::Unknown => times.unknown += ns,
+                Bucket::Wait(wait) => {
+                    times.blocked += ns;
+                    causes.io += if wait == Wait::Io { ns } else { 0 };
+                    causes.vfork += if wait == Wait::Vfork { ns } else { 0 };
+                }
+            }
+        }
+        prop_assert_eq!(now, thread.end, "{:?}", thread);
+        prop_assert_eq!((times, causes), (thread.times, thread.causes));
     }
     Ok(())
 }

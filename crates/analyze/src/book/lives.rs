@@ -126,7 +126,7 @@ impl Book {
             return;
         };
         if exec.old_tid != exec.tid {
-            self.by_tid.remove(&exec.old_tid);
+            self.by_tid.remove(exec.old_tid);
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.
@@ -207,6 +207,7 @@ impl Book {
             return;
         };
         task.exit = Some(exit.clone());
+        task.exited = Some(time);
         task.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
             is_final: false,

@@ -5,6 +5,7 @@ use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 use super::{Book, TaskIx, UNSEEN};
 use crate::model::OffCpu;
 use crate::tasks::{Bucket, Ended, State};
+use crate::timeline::By;
 
 impl Book {
     /// Takes a scheduling event.
@@ -19,7 +20,7 @@ impl Book {
                 preempt,
                 iowait,
             } => {
-                self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait);
+                self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait, next);
                 self.switch_in(cpu, event.time, next);
                 self.last_switch.insert(cpu, event.time);
             }
@@ -39,7 +40,7 @@ impl Book {
     /// The task that leaves the CPU, named `prev` by the event.
     fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
         let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
-        let running = self.current.remove(&cpu).filter(|ix| here(self, *ix));
+        let running = self.current.remove(cpu).filter(|ix| here(self, *ix));
         let named = match self.task(prev) {
             _ if prev == Tid::IDLE => None,
             None if self.open() => Some(self.appear(prev, Tgid(prev.0), time)),
@@ -73,6 +74,7 @@ impl Book {
         named
     }
 
+    #[allow(clippy::too_many_arguments)] // the event's own fields
     fn switch_out(
         &mut self,
         cpu: CpuId,
@@ -81,6 +83,7 @@ impl Book {
         state: u16,
         preempt: bool,
         iowait: bool,
+        next: Tid,
     ) {
         let Some(ix) = self.leaving(cpu, time, prev, state) else {
             return;
@@ -108,6 +111,7 @@ impl Book {
             self.end_task(ix, time);
             return;
         }
+        let next = self.who(next);
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
@@ -126,7 +130,11 @@ impl Book {
             state => State::Waiting(self.states.wait(state, iowait, task.vfork_child.is_some())),
         };
         task.off_since = Some(time);
-        task.waker = None;
+        task.by = match new {
+            State::Runnable { preempted: true } => next,
+            State::Runnable { .. } => task.by,
+            _ => By::UNKNOWN,
+        };
         task.last_cpu = Some(cpu);
         self.enter(ix, time, new, Ended::Otherwise);
     }
@@ -151,8 +159,7 @@ impl Book {
         let known = match task.state {
             State::Runnable { .. } => self
                 .last_switch
-                .get(&cpu)
-                .copied()
+                .get(cpu)
                 .unwrap_or(since)
                 .clamp(since, time.max(since)),
             _ => since,
@@ -193,6 +200,12 @@ impl Book {
             (task.woken, task.last_cpu) = (false, Some(cpu));
         }
         self.current.insert(cpu, ix);
+    }
+
+    /// Whoever has this tid, for the timeline.
+    fn who(&self, tid: Tid) -> By {
+        self.task(tid)
+            .map_or_else(|| By::outside(tid), |ix| By::task(ix.0))
     }
 
     pub(super) fn seen(&self, ix: TaskIx) -> bool {
@@ -250,7 +263,10 @@ impl Book {
             || time > end
             || task.started_before && !task.seen
             || self.gaps.any().first_in(from, time).is_some();
-        let waker = task.waker;
+        let waker = match task.state {
+            State::Runnable { preempted: true } => None,
+            _ => task.by.place().map(TaskIx),
+        };
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.off_since = None;
             if length
@@ -290,7 +306,12 @@ impl Book {
                 None => return,
             },
         };
-        let waker = if irq { None } else { self.task(waker) };
+        let by = match waker {
+            // The idle task wakes nobody of its own accord.
+            waker if irq || waker == Tid::IDLE => By::INTERRUPT,
+            waker => self.who(waker),
+        };
+        let waker = by.place().map(TaskIx);
         // After a vfork the parent does nothing before its wait is over; when
         // the child was faster there was no wait.
         if let Some(waker) = waker.and_then(|waker| self.tasks.get_mut(waker.0)) {
@@ -311,7 +332,7 @@ impl Book {
             // nothing; which, its switch-out tells.
             State::On(_) => {
                 if let Some(task) = self.tasks.get_mut(ix.0) {
-                    task.woken = true;
+                    (task.woken, task.by) = (true, by);
                 }
             }
             State::Dead => {}
@@ -323,7 +344,7 @@ impl Book {
             }
             State::Waiting(_) | State::Unknown => {
                 if let Some(task) = self.tasks.get_mut(ix.0) {
-                    task.waker = waker;
+                    task.by = by;
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
             }

@@ -1,0 +1,280 @@
+//! What every thread did when: kept while the book is, for the reports that a
+//! sum cannot answer (who waited for whom, what was serial).
+//!
+//! Takes 16 bytes for each change of a thread's state, so its size grows with
+//! the events; it is only kept when [`Options::timeline`](crate::Options) asks.
+
+use tr_format::event::{CpuId, Ktime, Tid};
+
+use crate::model::ThreadIx;
+pub use crate::tasks::{Bucket, Wait};
+
+/// Who ended a wait, or took a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Who {
+    /// Not known, or nobody.
+    Unknown,
+    /// An interrupt: a timer, a disk, the network.
+    Interrupt,
+    /// A thread of the recording.
+    Thread(ThreadIx),
+    /// A task that is not recorded, or lived outside the span.
+    Outside(Tid),
+}
+
+/// A piece of a thread's time in one state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stretch {
+    /// From here on.
+    pub from: Ktime,
+    /// Up to here, where the next one begins.
+    pub to: Ktime,
+    /// What the thread did.
+    pub doing: Bucket,
+    /// Of a wait: who ended it. Of a wait for a CPU: who woke the thread, or
+    /// started it; after being preempted, who took the CPU.
+    pub who: Who,
+}
+
+impl Stretch {
+    /// Its length in ns.
+    pub fn length(&self) -> u64 {
+        self.to.since(self.from)
+    }
+}
+
+/// Who, while the book is being kept: a task's place in it, or a tid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct By(u32);
+
+impl By {
+    pub(crate) const UNKNOWN: By = By(u32::MAX);
+    pub(crate) const INTERRUPT: By = By(u32::MAX - 1);
+    /// Above it are tids: Linux has at most 2^22 (`PID_MAX_LIMIT`).
+    const OUTSIDE: u32 = 1 << 31;
+
+    /// A task by its place in the book.
+    pub(crate) fn task(ix: usize) -> By {
+        let ix = u32::try_from(ix).ok().filter(|ix| *ix < By::OUTSIDE);
+        ix.map_or(By::UNKNOWN, By)
+    }
+
+    /// A task that is not in the book.
+    pub(crate) fn outside(tid: Tid) -> By {
+        let tid = tid.0.checked_add(By::OUTSIDE);
+        tid.filter(|tid| *tid < By::INTERRUPT.0)
+            .map_or(By::UNKNOWN, By)
+    }
+
+    /// The place in the book (in a finished timeline: in the model), when it
+    /// is one.
+    pub(crate) fn place(self) -> Option<usize> {
+        (self.0 < By::OUTSIDE).then_some(self.0 as usize)
+    }
+
+    fn who(self) -> Who {
+        match self {
+            By::UNKNOWN => Who::Unknown,
+            By::INTERRUPT => Who::Interrupt,
+            By(by) if by < By::OUTSIDE => Who::Thread(ThreadIx(by)),
+            By(by) => Who::Outside(Tid(by - By::OUTSIDE)),
+        }
+    }
+}
+
+/// A stretch as it is kept: up to the next one's start.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    from: Ktime,
+    by: By,
+    /// Of [`Bucket::OnCpu`]; `u16::MAX` when not known.
+    cpu: u16,
+    doing: u8,
+}
+
+/// What a piece's number stands for; the CPU is kept apart.
+const DOING: [Bucket; 10] = [
+    Bucket::Unknown,
+    Bucket::OnCpu(None),
+    Bucket::RunQueue { preempted: false },
+    Bucket::RunQueue { preempted: true },
+    Bucket::Wait(Wait::Sleep),
+    Bucket::Wait(Wait::Stopped),
+    Bucket::Wait(Wait::Io),
+    Bucket::Wait(Wait::Vfork),
+    Bucket::Wait(Wait::Blocked),
+    Bucket::Wait(Wait::Unknown),
+];
+
+impl Piece {
+    fn new(from: Ktime, doing: Bucket, by: By) -> Piece {
+        let (cpu, plain) = match doing {
+            Bucket::OnCpu(cpu) => (cpu.map_or(u16::MAX, |cpu| cpu.0), Bucket::OnCpu(None)),
+            other => (u16::MAX, other),
+        };
+        let by = match plain {
+            Bucket::OnCpu(_) | Bucket::Unknown => By::UNKNOWN,
+            _ => by,
+        };
+        let doing = DOING.iter().position(|known| *known == plain);
+        Piece {
+            from,
+            by,
+            cpu,
+            doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
+        }
+    }
+
+    fn doing(&self) -> Bucket {
+        match DOING.get(usize::from(self.doing)) {
+            Some(Bucket::OnCpu(_)) => {
+                Bucket::OnCpu(Some(CpuId(self.cpu)).filter(|cpu| cpu.0 != u16::MAX))
+            }
+            Some(other) => *other,
+            None => Bucket::Unknown,
+        }
+    }
+
+    fn goes_on(&self, next: &Piece) -> bool {
+        (self.doing, self.cpu, self.by) == (next.doing, next.cpu, next.by)
+    }
+}
+
+/// The timelines of the book's tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Draft(Vec<Vec<Piece>>);
+
+impl Draft {
+    /// A task's next stretch; its stretches come in order, without holes.
+    pub(crate) fn add(&mut self, task: usize, from: Ktime, doing: Bucket, by: By) {
+        if self.0.len() <= task {
+            self.0.resize_with(task + 1, Vec::new);
+        }
+        let piece = Piece::new(from, doing, by);
+        if let Some(pieces) = self.0.get_mut(task) {
+            if !pieces.last().is_some_and(|last| last.goes_on(&piece)) {
+                pieces.push(piece);
+            }
+        }
+    }
+
+    /// Of the model's threads: `threads` has each one's place in the book and
+    /// its end, `tasks` tells each task's place in the model, or its tid.
+    pub(crate) fn finish(
+        mut self,
+        threads: impl Iterator<Item = (usize, Ktime)>,
+        tasks: impl Fn(usize) -> Result<ThreadIx, Tid>,
+    ) -> Timeline {
+        let renamed = |by: By| match by.place().map(&tasks) {
+            Some(Ok(thread)) => By::task(thread.0 as usize),
+            Some(Err(tid)) => By::outside(tid),
+            None => by,
+        };
+        let lines = threads.map(|(task, end)| {
+            let pieces = self.0.get_mut(task).map(std::mem::take);
+            let mut pieces = pieces.unwrap_or_default();
+            for piece in &mut pieces {
+                piece.by = renamed(piece.by);
+            }
+            (pieces, end)
+        });
+        Timeline(lines.collect())
+    }
+}
+
+/// What every thread did when.
+#[derive(Clone, Debug, Default)]
+pub struct Timeline(Vec<(Vec<Piece>, Ktime)>);
+
+impl Timeline {
+    /// How many stretches a thread has.
+    pub fn count(&self, thread: ThreadIx) -> usize {
+        self.0
+            .get(thread.0 as usize)
+            .map_or(0, |(pieces, _)| pieces.len())
+    }
+
+    /// A thread's stretch by its number.
+    pub fn get(&self, thread: ThreadIx, number: usize) -> Option<Stretch> {
+        let (pieces, end) = self.0.get(thread.0 as usize)?;
+        let piece = pieces.get(number)?;
+        Some(Stretch {
+            from: piece.from,
+            to: pieces.get(number + 1).map_or(*end, |next| next.from),
+            doing: piece.doing(),
+            who: piece.by.who(),
+        })
+    }
+
+    /// A thread's stretches: they follow each other from its start to its end
+    /// inside the analyzed span.
+    pub fn of(&self, thread: ThreadIx) -> impl Iterator<Item = Stretch> + '_ {
+        (0..self.count(thread)).filter_map(move |number| self.get(thread, number))
+    }
+
+    /// The number of the stretch in which a time lies: the last one that begins
+    /// at or before it.
+    pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
+        let (pieces, _) = self.0.get(thread.0 as usize)?;
+        pieces
+            .partition_point(|piece| piece.from <= time)
+            .checked_sub(1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timeline_gives_back_what_was_put_in() {
+        // 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ==cpu3== 40 __disk__ 50
+        let mut draft = Draft::default();
+        let ready = Bucket::RunQueue { preempted: false };
+        let on = Bucket::OnCpu(Some(CpuId(3)));
+        let task = 2; // the book's third task is the model's first thread
+        draft.add(task, Ktime(10), on, By::UNKNOWN);
+        draft.add(task, Ktime(15), on, By::task(9)); // the same stretch
+        draft.add(task, Ktime(20), Bucket::Wait(Wait::Sleep), By::task(task));
+        draft.add(task, Ktime(30), ready, By::task(7));
+        draft.add(task, Ktime(35), on, By::UNKNOWN);
+        draft.add(task, Ktime(40), Bucket::Wait(Wait::Io), By::INTERRUPT);
+        let place = |at| match at {
+            2 => Ok(ThreadIx(0)),
+            _ => Err(Tid(1007)),
+        };
+        let timeline = draft.finish([(task, Ktime(50))].into_iter(), place);
+        let stretch = |from, to, doing, who| Stretch {
+            from: Ktime(from),
+            to: Ktime(to),
+            doing,
+            who,
+        };
+        let all: Vec<Stretch> = timeline.of(ThreadIx(0)).collect();
+        assert_eq!(
+            all,
+            [
+                stretch(10, 20, on, Who::Unknown),
+                stretch(20, 30, Bucket::Wait(Wait::Sleep), Who::Thread(ThreadIx(0))),
+                stretch(30, 35, ready, Who::Outside(Tid(1007))),
+                stretch(35, 40, on, Who::Unknown),
+                stretch(40, 50, Bucket::Wait(Wait::Io), Who::Interrupt),
+            ]
+        );
+        let at = |time| timeline.at(ThreadIx(0), Ktime(time));
+        assert_eq!(
+            [at(9), at(10), at(19), at(20), at(99)],
+            [None, Some(0), Some(0), Some(1), Some(4)]
+        );
+        assert_eq!(timeline.count(ThreadIx(1)), 0, "no such thread");
+        assert!(timeline.of(ThreadIx(1)).next().is_none());
+    }
+
+    #[test]
+    fn every_kind_of_stretch_survives() {
+        for doing in DOING {
+            assert_eq!(Piece::new(Ktime(1), doing, By::UNKNOWN).doing(), doing);
+        }
+        assert_eq!(std::mem::size_of::<Piece>(), 16);
+    }
+}

@@ -1,0 +1,102 @@
+//! The reports: each one file, which computes nothing but what it shows.
+
+pub mod audit;
+pub mod top;
+
+use serde_json::Value;
+use tr_analyze::model::Analysis;
+
+use crate::query::{By, Sort};
+use crate::style::Style;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Rows to show as text.
+    pub top: usize,
+    /// What to sort by; otherwise what suits the report.
+    pub sort: Option<Sort>,
+    /// What a row stands for; otherwise what suits the report.
+    pub by: Option<By>,
+}
+
+/// What a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Everything that was found out.
+    pub analysis: &'a Analysis,
+    /// The processes that were asked for, by place.
+    pub chosen: &'a [usize],
+    /// The trace's name.
+    pub file: &'a str,
+    /// What is asked for.
+    pub ask: &'a Ask,
+}
+
+/// A report, ready to be written in any format.
+pub trait Report {
+    /// For people.
+    fn text(&self, style: &Style) -> String;
+
+    /// Its value in the JSON document, under its [`Kind::key`]; nothing for
+    /// one that is in every document.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    fn json(&self) -> serde_json::Result<Option<Value>>;
+
+    /// As one table.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    fn csv(&self) -> Result<Vec<u8>, csv::Error>;
+}
+
+/// Which report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // `about` says it
+pub enum Kind {
+    Top,
+    Audit,
+}
+
+impl Kind {
+    /// All of them, in the order of `--report all`.
+    pub const ALL: [Kind; 2] = [Kind::Top, Kind::Audit];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Top => "top",
+            Kind::Audit => "audit",
+        }
+    }
+
+    /// Its name in JSON.
+    pub fn key(self) -> String {
+        self.name().replace('-', "_")
+    }
+
+    /// What it shows.
+    pub fn about(self) -> &'static str {
+        match self {
+            Kind::Top => "Where the time went",
+            Kind::Audit => "Our figures beside the kernel's own",
+        }
+    }
+
+    /// Whether it needs [`Analysis::timeline`].
+    pub fn needs_timeline(self) -> bool {
+        match self {
+            Kind::Top | Kind::Audit => false,
+        }
+    }
+
+    /// Makes it.
+    pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
+        match self {
+            Kind::Top => Box::new(top::Top::new(view)),
+            Kind::Audit => Box::new(audit::audit(view.analysis)),
+        }
+    }
+}
