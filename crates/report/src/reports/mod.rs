@@ -1,10 +1,13 @@
 //! The reports: each one file, which computes nothing but what it shows.
 
 pub mod audit;
+pub mod critical_path;
+pub mod parallelism;
 pub mod top;
 
 use serde_json::Value;
 use tr_analyze::model::Analysis;
+use tr_format::event::Tgid;
 
 use crate::query::{By, Sort};
 use crate::style::Style;
@@ -18,6 +21,8 @@ pub struct Ask {
     pub sort: Option<Sort>,
     /// What a row stands for; otherwise what suits the report.
     pub by: Option<By>,
+    /// The process that was asked for with its descendants.
+    pub pid: Option<Tgid>,
 }
 
 /// What a report is made of.
@@ -58,17 +63,26 @@ pub trait Report {
 pub enum Kind {
     Top,
     Audit,
+    CriticalPath,
+    Parallelism,
 }
 
 impl Kind {
     /// All of them, in the order of `--report all`.
-    pub const ALL: [Kind; 2] = [Kind::Top, Kind::Audit];
+    pub const ALL: [Kind; 4] = [
+        Kind::Top,
+        Kind::Audit,
+        Kind::CriticalPath,
+        Kind::Parallelism,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Top => "top",
             Kind::Audit => "audit",
+            Kind::CriticalPath => "critical-path",
+            Kind::Parallelism => "parallelism",
         }
     }
 
@@ -82,6 +96,8 @@ impl Kind {
         match self {
             Kind::Top => "Where the time went",
             Kind::Audit => "Our figures beside the kernel's own",
+            Kind::CriticalPath => "What the end had to wait for, step by step",
+            Kind::Parallelism => "How much ran at once, and what ran alone",
         }
     }
 
@@ -89,6 +105,7 @@ impl Kind {
     pub fn needs_timeline(self) -> bool {
         match self {
             Kind::Top | Kind::Audit => false,
+            Kind::CriticalPath | Kind::Parallelism => true,
         }
     }
 
@@ -97,6 +114,8 @@ impl Kind {
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
             Kind::Audit => Box::new(audit::audit(view.analysis)),
+            Kind::CriticalPath => Box::new(critical_path::Report::new(view)),
+            Kind::Parallelism => Box::new(parallelism::Report::new(view)),
         }
     }
 }
