@@ -43,8 +43,6 @@ pub struct Clocks {
     errors: BTreeMap<CpuId, Vec<i64>>,
     /// How far the corrected times of two events can be wrong against each other.
     uncertainty: u64,
-    /// How far such times can still be in the wrong order.
-    tolerance: u64,
 }
 
 impl Clocks {
@@ -53,7 +51,6 @@ impl Clocks {
             grid,
             errors: BTreeMap::new(),
             uncertainty: 0,
-            tolerance: 0,
         }
     }
 
@@ -143,10 +140,10 @@ impl Clocks {
         )
     }
 
-    /// Events whose times are as far apart as this may have come the other way
-    /// round, ns.
-    pub fn tolerance(&self) -> u64 {
-        self.tolerance
+    /// How far the corrected times of two events can be wrong against each other,
+    /// ns: those that are no further apart may have come the other way round.
+    pub fn uncertainty(&self) -> u64 {
+        self.uncertainty
     }
 }
 
@@ -214,6 +211,7 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
         };
         let solved = slacks.iter().find_map(|slack| bounds.solve(*slack));
         let Some(now) = solved else {
+            if std::env::var("SHOW").is_ok() { eprintln!("contradiction in round {round}"); }
             return Verdict::Unclear;
         };
         let solution = Solution::new(&now, &bounds, grid, &places, &margins.cpus);

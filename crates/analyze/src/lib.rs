@@ -156,6 +156,7 @@ fn read(
     let mut lost = known.lost(clocks);
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
     book.timeline = options.timeline.then(Default::default);
+    book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
     let mut merge = order::merge(trace, clocks);
     let mut counts = Counts::default();
     while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {

@@ -290,7 +290,7 @@ pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlo
         unreadable: Vec::new(),
     };
     let mut merge = Merge::new(source, streams.into_values().collect());
-    merge.tolerance = clocks.map_or(0, Clocks::tolerance);
+    merge.tolerance = clocks.map_or(0, Clocks::uncertainty);
     merge
 }
 

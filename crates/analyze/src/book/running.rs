@@ -337,17 +337,30 @@ impl Book {
                 }
             }
             State::Dead => {}
-            // From here on it may run where events are being lost.
             state @ State::Runnable { .. } => {
-                if self.gaps.any().covers(time) {
+                let task = self.tasks.get_mut(ix.0);
+                if let Some((wait, task)) = task.and_then(|task| Some((task.doubt?, task))) {
+                    // Nobody is woken twice: the first waking came before the wait.
+                    (task.state, task.by) = (State::Waiting(wait), by);
+                    self.enter(ix, time, state, Ended::Woken);
+                } else if self.gaps.any().covers(time) {
+                    // From here on it may run where events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
                 }
             }
-            State::Waiting(_) | State::Unknown => {
+            state @ (State::Waiting(_) | State::Unknown) => {
+                let mut doubt = None;
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.by = by;
+                    if let State::Waiting(wait) = state {
+                        let close = time.since(task.since) < self.uncertainty;
+                        doubt = Some(wait).filter(|_| close);
+                    }
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.doubt = doubt;
+                }
             }
         }
     }

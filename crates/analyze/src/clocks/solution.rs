@@ -62,7 +62,7 @@ impl Solution {
         }
         let broken = bounds.broken(|clock, at| errors[clock][grid.part(at)]);
         let drift = grid.drift().unsigned_abs();
-        clocks.tolerance = broken.unsigned_abs() + ROUNDING + drift;
+        let rounding = broken.unsigned_abs() + ROUNDING + drift;
 
         // How far an estimate of one clock against another can be wrong.
         let off = |one: usize, other: usize| {
@@ -72,7 +72,7 @@ impl Solution {
                 most.saturating_sub(errors[one][part].saturating_sub(errors[other][part]))
             });
             let worst = worst.max().unwrap_or(0).max(0);
-            worst.unsigned_abs() + clocks.tolerance + drift
+            worst.unsigned_abs() + rounding + drift
         };
         let with_events = || places.iter().filter(|(cpu, _)| seen.contains(cpu));
         let ties = |place: usize| {
@@ -105,7 +105,7 @@ impl Solution {
             };
             among().map(of).max().unwrap_or(0).min(of(recorder)).max(0)
         };
-        let margin = furthest(1).max(furthest(-1)).unsigned_abs() + clocks.tolerance;
+        let margin = furthest(1).max(furthest(-1)).unsigned_abs() + rounding;
         let corrections = with_events().map(|(cpu, place)| ClockCorrection {
             cpu: *cpu,
             at_start: errors[*place].first().copied().unwrap_or(0),
@@ -166,9 +166,16 @@ impl Maker<'_> {
         if groups.is_empty() {
             groups = (0..recorder).map(|at| with(vec![at])).collect();
         }
-        let largest = groups.iter().map(Vec::len).max().unwrap_or(0);
-        let first = groups.into_iter().find(|group| group.len() == largest);
-        first.unwrap_or_default()
+        // Of several, the one by whose clock COMMAND ran soonest after the start,
+        // as it does; then the one with the lowest number.
+        let after = |group: &Vec<usize>| {
+            let leads = group.iter().map(|at| self.leads.most(0, *at, recorder));
+            leads.filter(|lead| *lead > 0).min()
+        };
+        let rank = |group: &Vec<usize>| (group.len(), std::cmp::Reverse(after(group)));
+        let best = groups.iter().map(rank).max();
+        let first = groups.iter().find(|group| Some(rank(group)) == best);
+        first.cloned().unwrap_or_default()
     }
 
     /// How far a clock may be ahead of the settled ones' time in a part, and how
