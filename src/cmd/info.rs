@@ -75,6 +75,8 @@ pub fn run(args: &Args) -> ExitCode {
             "lost_events": lost,
             "largest_inversion_ns": analysis.quality.largest_inversion,
             "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
+            "time_uncertainty_ns": analysis.quality.time_uncertainty(),
+            "clocks": tr_report::json::clocks(&analysis.quality),
             "truncated": *trace.end() != End::Complete,
             "cost": cost.map(|cost| json!({
                 "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
@@ -168,6 +170,15 @@ pub fn run(args: &Args) -> ExitCode {
             "none".into()
         } else {
             violations.join(", ")
+        },
+    );
+    let clocks = tr_report::text::clocks(&analysis.quality);
+    say(
+        "clocks",
+        match analysis.quality.clocks_unclear {
+            true => "disagree, it is not clear by how much".into(),
+            false if clocks.is_empty() => "nothing says that they disagree".into(),
+            false => clocks.join(", "),
         },
     );
     if let Some(cost) = cost {

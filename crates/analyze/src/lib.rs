@@ -159,12 +159,16 @@ fn read(
     book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
     let mut merge = order::merge(trace, clocks);
     let mut counts = Counts::default();
-    while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {
+    let mut latest = Ktime(0);
+    while let Some(mut event) = merge.next_fitting(|event| book.misfit(event)) {
         // Those of a frame that turned out to be damaged.
         let found = match &event {
             Event::Life(life) => loss(life).filter(|span| lost.insert(*span)),
             Event::Sched(..) => None,
         };
+        // With corrected clocks, one may be let past that is a little later.
+        latest = latest.max(event.time());
+        event.set_time(latest);
         if let Some(span) = found {
             book.lost(span.stream, span.since, span.until);
         }

@@ -38,6 +38,14 @@ impl Event {
             Event::Life(event) => event.time,
         }
     }
+
+    /// Gives it another time.
+    pub fn set_time(&mut self, time: Ktime) {
+        match self {
+            Event::Sched(_, event) => event.time = time,
+            Event::Life(event) => event.time = time,
+        }
+    }
 }
 
 /// The order of events with equal times: a gap begins before what is missing
@@ -277,9 +285,7 @@ pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlo
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
-            min: clocks.map_or(frame.min, |clocks| {
-                clocks.earliest(frame.stream, frame.min)
-            }),
+            min: clocks.map_or(frame.min, |clocks| clocks.earliest(frame.stream, frame.min)),
             key: *frame,
         });
     }
@@ -290,7 +296,7 @@ pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlo
         unreadable: Vec::new(),
     };
     let mut merge = Merge::new(source, streams.into_values().collect());
-    merge.tolerance = clocks.map_or(0, Clocks::uncertainty);
+    merge.tolerance = clocks.map_or(0, Clocks::tolerance);
     merge
 }
 

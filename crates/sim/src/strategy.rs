@@ -349,26 +349,29 @@ pub fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
 /// some of a build, of pipes or of short processes.
 pub fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     let cpus = prop_oneof![4 => 2..=4u16, 2 => 5..=16u16, 1 => 17..=64u16];
-    let world = (weights(), 0..=8u32, 0..=5u8, 1..=8u32).prop_map(|(weights, residents, which, n)| {
-        match which {
-            0 => scenario::make(n, 1 + n * 3),
-            1 => scenario::short_processes(n, 1 + 40 / n),
-            2 => scenario::hackbench(1 + n / 4, n),
-            _ => scenario::chaos(&weights, residents),
-        }
-    });
-    (run(longest), world, cpus, least..=longest).prop_map(move |(mut config, world, cpus, duration)| {
-        config.world = world;
-        config.cpus = cpus;
-        config.duration = duration;
-        config.kernel.pid_max = 32_768;
-        config.max_events = 60_000;
-        config.progress = (duration / 7).max(5_000);
-        config
-    })
+    let world =
+        (weights(), 0..=8u32, 0..=5u8, 1..=8u32).prop_map(|(weights, residents, which, n)| {
+            match which {
+                0 => scenario::make(n, 1 + n * 3),
+                1 => scenario::short_processes(n, 1 + 40 / n),
+                2 => scenario::hackbench(1 + n / 4, n),
+                _ => scenario::chaos(&weights, residents),
+            }
+        });
+    (run(longest), world, cpus, least..=longest).prop_map(
+        move |(mut config, world, cpus, duration)| {
+            config.world = world;
+            config.cpus = cpus;
+            config.duration = duration;
+            config.kernel.pid_max = 32_768;
+            config.max_events = 12_000;
+            config.progress = (duration / 7).max(5_000);
+            config
+        },
+    )
 }
 
-/// Clocks that are off, and if `worse`, late writes and lost spans as well.
+/// Clocks that are off, and late writes; if `worse`, lost spans as well.
 pub fn skewed(least: u64, longest: u64, worse: bool) -> impl Strategy<Value = Case> {
     let case = long_run(least, longest).prop_flat_map(|config| {
         let cpus = config.cpus;

@@ -27,7 +27,7 @@ use crate::tasks::States;
 /// change within it, as ids are given in turn.
 const HORIZON: u64 = 1_000_000_000;
 
-/// More wakings than this during one wait are not looked at.
+/// How many wakings of a task are kept to be looked at.
 const MOST_WAKINGS: usize = 64;
 
 /// What is known of a tid's present holder.
@@ -82,6 +82,23 @@ struct Runs {
     before: Option<Run>,
     last: Option<Run>,
     wakings: Vec<Stamp>,
+    /// The last waking by each CPU that there was no room for.
+    dropped: Vec<Stamp>,
+}
+
+impl Runs {
+    fn woken(&mut self, stamp: Stamp) {
+        if self.wakings.len() == MOST_WAKINGS {
+            for old in self.wakings.drain(..MOST_WAKINGS / 2) {
+                let same = |last: &&mut Stamp| last.clock == old.clock;
+                match self.dropped.iter_mut().find(same) {
+                    Some(last) => *last = old,
+                    None => self.dropped.push(old),
+                }
+            }
+        }
+        self.wakings.push(stamp);
+    }
 }
 
 /// Collects the evidence of a trace, event by event.
@@ -267,11 +284,7 @@ impl<'a> Evidence<'a> {
                 }
                 self.see(wakee, stamp);
                 if self.leads.is_some() {
-                    let runs = self.runs.entry(wakee).or_default();
-                    runs.wakings.push(stamp);
-                    if runs.wakings.len() > MOST_WAKINGS {
-                        *runs = Runs::default();
-                    }
+                    self.runs.entry(wakee).or_default().woken(stamp);
                 }
             }
             SchedKind::Switch {
@@ -283,15 +296,16 @@ impl<'a> Evidence<'a> {
             } => {
                 self.see(prev, stamp);
                 self.see(next, stamp);
+                // Of others the end alone may be seen, and who has the name next.
+                let recorded = self.everybody || self.recorded.contains(&prev);
                 let dead = self.states.is_dead(prev_state);
-                if dead && prev != Tid::IDLE {
+                if dead && recorded && prev != Tid::IDLE {
                     self.end(prev, stamp);
                 }
                 let began = self.current.insert(cpu, (next, stamp));
                 if self.leads.is_none() || prev == Tid::IDLE {
                     return;
                 }
-                let recorded = self.everybody || self.recorded.contains(&prev);
                 if let Some((tid, from)) = began.filter(|(tid, _)| *tid == prev && recorded) {
                     let (since, until) = (Ktime(from.at), event.time);
                     let lost = |spans: &crate::gaps::Spans| spans.first_in(since, until).is_some();
@@ -326,6 +340,7 @@ impl<'a> Evidence<'a> {
         let (left, began) = (before.from, last.from);
         // Who may have ended the wait before the last run.
         runs.wakings.retain(|waking| !leads.is_after(left, *waking));
+        runs.dropped.retain(|waking| !leads.is_after(left, *waking));
         let may = runs.wakings.iter().copied();
         let mut may = may.filter(|waking| !leads.is_after(*waking, began));
         let only = may.next().filter(|_| may.next().is_none());
@@ -334,7 +349,8 @@ impl<'a> Evidence<'a> {
             .any()
             .first_in(Ktime(before.from.at), Ktime(run.to.at))
             .is_some();
-        let Some(waking) = only.filter(|_| before.waits && !lost) else {
+        let whole = !lost && runs.dropped.is_empty();
+        let Some(waking) = only.filter(|_| before.waits && whole) else {
             return;
         };
         // The next wait has a waking of its own: this one is not that.
@@ -356,7 +372,10 @@ impl<'a> Evidence<'a> {
         let here = self.ahead(stamp.clock, stamp.at);
         let reach = |(cpu, place): (&CpuId, &usize)| {
             let most = leads.lead(*place, stamp);
-            let known = self.clocks.ahead(*cpu, Ktime(stamp.at)).saturating_sub(here);
+            let known = self
+                .clocks
+                .ahead(*cpu, Ktime(stamp.at))
+                .saturating_sub(here);
             (most < FREE).then(|| most.saturating_sub(known))
         };
         self.places.iter().filter_map(reach).max().unwrap_or(0)

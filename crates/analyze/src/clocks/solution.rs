@@ -92,7 +92,9 @@ impl Solution {
                 spread = spread.max(off(one, other));
             }
         }
-        clocks.uncertainty = spread;
+        // One that must have come after the other is told no earlier than that: at
+        // the time of the latest that may have come before, at worst.
+        clocks.uncertainty = spread.saturating_mul(2);
 
         // The recorder reads the clock of some CPU.
         let furthest = |sign: i64| {
@@ -117,8 +119,8 @@ impl Solution {
         });
         let report = model::Clocks {
             corrections: corrections.collect(),
-            uncertainty: all_tied.then_some(spread),
-            margin: all_tied.then_some(margin),
+            uncertainty: all_tied.then_some(clocks.uncertainty),
+            margin: all_tied.then_some(margin.saturating_add(spread)),
             violations_before: 0,
         };
         Solution {
@@ -148,7 +150,11 @@ impl Maker<'_> {
     fn group(&self) -> Vec<usize> {
         let recorder = self.count - 1;
         let agree: Vec<Vec<bool>> = (0..self.count)
-            .map(|one| (0..self.count).map(|other| self.agree(one, other)).collect())
+            .map(|one| {
+                (0..self.count)
+                    .map(|other| self.agree(one, other))
+                    .collect()
+            })
             .collect();
         let with = |seed: Vec<usize>| {
             let mut group = seed;
@@ -207,7 +213,10 @@ impl Maker<'_> {
             }
             let limits = self.leads.parts().map(|part| self.limits(at, part, &right));
             let limits: Vec<(i64, i64)> = limits.collect();
-            if limits.iter().all(|(least, most)| *least > -FREE && *most < FREE) {
+            if limits
+                .iter()
+                .all(|(least, most)| *least > -FREE && *most < FREE)
+            {
                 let middle = |(least, most): &(i64, i64)| least + (most - least) / 2;
                 self.errors[at] = limits.iter().map(middle).collect();
                 self.settled[at] = true;
