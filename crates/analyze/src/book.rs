@@ -243,7 +243,12 @@ impl Book {
         };
         let broken = self.partial || spans.is_some_and(lost);
         let bucket = match old {
-            State::Waiting(_) if self.partial && ended == Ended::SwitchedIn => Bucket::Unknown,
+            // Nor where the clocks are not exact: its waking may come yet.
+            State::Waiting(_)
+                if (self.partial || self.uncertainty > 0) && ended == Ended::SwitchedIn =>
+            {
+                Bucket::Unknown
+            }
             // A waking that was stamped before its switch-out may have ended
             // this wait as it began; only an unbroken record tells.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
