@@ -5,13 +5,16 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::ValueEnum;
 use regex::bytes::Regex;
 use tr_analyze::Options;
 use tr_format::event::{CpuId, Tgid};
-use tr_format::reader::End;
-use tr_report::query::{self, By, Filter, Sort};
-use tr_report::{audit, csv, json, text};
+use tr_format::reader::{End, Trace};
+use tr_report::json;
+use tr_report::query::{By, Filter, Sort};
+use tr_report::reports::{top, Ask, Kind, View};
+use tr_report::style::Style;
 
 use crate::{args, open};
 
@@ -32,12 +35,12 @@ pub struct Args {
     /// How many rows of text to show
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// What to sort by
-    #[arg(long, value_enum, default_value_t = SortArg::OnCpu)]
-    sort: SortArg,
-    /// What a row of text or CSV stands for
-    #[arg(long, value_enum, default_value_t = ByArg::Process)]
-    by: ByArg,
+    /// What to sort by [default: on-cpu]
+    #[arg(long, value_parser = word(Sort::ALL.map(|(sort, name, _)| (sort, name))))]
+    sort: Option<Sort>,
+    /// What a row of text or CSV stands for [default: process]
+    #[arg(long, value_parser = word(By::ALL.map(|(by, name, _)| (by, name))))]
+    by: Option<By>,
     /// Only processes whose comm matches
     #[arg(long, value_name = "RE")]
     comm: Option<Regex>,
@@ -60,8 +63,8 @@ pub struct Args {
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
     /// Which report
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "top")]
-    report: Vec<ReportArg>,
+    #[arg(long, value_parser = reports(), value_delimiter = ',', default_value = "top")]
+    report: Vec<Asked>,
     /// How to write it
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
@@ -74,43 +77,16 @@ pub struct Args {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum SortArg {
-    OnCpu,
-    OffCpu,
-    Wall,
-    RunQueue,
-    Sleep,
-    Blocked,
-    Unknown,
-    Rss,
-    TreeCpu,
-    Start,
-    Pid,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ByArg {
-    Process,
-    Thread,
-    Program,
-    Comm,
-    Cgroup,
-    Depth,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum ReportArg {
-    /// Where the time went.
-    Top,
-    /// Our figures beside the kernel's own.
-    Audit,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
 enum FormatArg {
     Text,
     Json,
     Csv,
+}
+
+impl Args {
+    fn report_is_no_table(&self) -> bool {
+        matches!(self.format, FormatArg::Csv) && kinds(&self.report).len() != 1
+    }
 }
 
 /// Runs it.
@@ -140,12 +116,14 @@ pub fn run(args: &Args) -> ExitCode {
         eprintln!("tr: {why}");
         return ExitCode::from(2);
     }
+    let kinds = kinds(&args.report);
     let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
     let options = Options {
         from: args.from.map(nanoseconds),
         to: args.to.map(nanoseconds),
         cpu: args.cpu.map(CpuId),
-        timeline: false,
+        timeline: kinds.iter().any(|kind| kind.needs_timeline())
+            || shows_path(args, &kinds, &trace),
     };
     let analysis = tr_analyze::analyze(&trace, &options);
     let filter = Filter {
@@ -161,31 +139,95 @@ pub fn run(args: &Args) -> ExitCode {
             analysis.processes.len()
         );
     }
-    let (sort, by) = (sort(args.sort), by(args.by));
+    let ask = Ask {
+        top: args.top,
+        sort: args.sort,
+        by: args.by,
+        pid: args.pid.map(Tgid),
+    };
+    let view = View {
+        analysis: &analysis,
+        chosen: &chosen,
+        file: &name,
+        ask: &ask,
+    };
+    let reports: Vec<_> = kinds
+        .iter()
+        .map(|kind| (kind.key(), kind.make(&view)))
+        .collect();
     match args.format {
         FormatArg::Text => {
-            let style = text::Style {
+            let style = Style {
                 width: width(args.width),
                 color: color(),
-                top: args.top,
-                sort,
-                by,
+                ascii: ascii(),
             };
-            let reports = args.report.iter().map(|report| match report {
-                ReportArg::Top => text::render(&analysis, &chosen, &name, &style),
-                ReportArg::Audit => audit::render(&analysis, &style),
-            });
-            open::print(reports.collect::<Vec<_>>().join("\n").as_bytes())
+            let texts = reports.iter().map(|(_, report)| report.text(&style));
+            open::print(texts.collect::<Vec<_>>().join("\n").as_bytes())
         }
-        FormatArg::Json => match json::render(&analysis, &chosen) {
+        FormatArg::Json => match json::render(&view, &reports) {
             Ok(document) => open::print(document.as_bytes()),
             Err(error) => failed(&error),
         },
-        FormatArg::Csv => match csv::render(&query::rows(&analysis, &chosen, by, sort)) {
-            Ok(table) => open::print(&table),
-            Err(error) => failed(&error),
+        FormatArg::Csv => match reports.first().map(|(_, report)| report.csv()) {
+            Some(Ok(table)) => open::print(&table),
+            Some(Err(error)) => failed(&error),
+            None => ExitCode::SUCCESS,
         },
     }
+}
+
+/// Whether the first screen has the critical path.
+fn shows_path(args: &Args, kinds: &[Kind], trace: &Trace) -> bool {
+    let events: u64 = trace.frames().iter().map(|frame| frame.events).sum();
+    matches!(args.format, FormatArg::Text)
+        && kinds.contains(&Kind::Top)
+        && events <= top::PATH_UP_TO
+}
+
+/// One of a list of words.
+fn word<T: Copy + Send + Sync + 'static, const N: usize>(
+    words: [(T, &'static str); N],
+) -> impl TypedValueParser<Value = T> {
+    PossibleValuesParser::new(words.map(|(_, name)| name)).try_map(move |given| {
+        let meant = words.iter().find(|(_, name)| *name == given);
+        meant.map(|(value, _)| *value).ok_or("no such word")
+    })
+}
+
+/// What `--report` may name.
+#[derive(Clone, Copy, Debug)]
+enum Asked {
+    One(Kind),
+    All,
+}
+
+fn reports() -> impl TypedValueParser<Value = Asked> {
+    let one = Kind::ALL
+        .iter()
+        .map(|kind| PossibleValue::new(kind.name()).help(kind.about()));
+    let all = PossibleValue::new("all").help("All of them");
+    PossibleValuesParser::new(one.chain([all])).map(|given| {
+        let meant = Kind::ALL.into_iter().find(|kind| kind.name() == given);
+        meant.map_or(Asked::All, Asked::One)
+    })
+}
+
+/// The reports asked for, each once.
+fn kinds(asked: &[Asked]) -> Vec<Kind> {
+    let mut kinds: Vec<Kind> = Vec::new();
+    for asked in asked {
+        let these = match asked {
+            Asked::One(kind) => vec![*kind],
+            Asked::All => Kind::ALL.to_vec(),
+        };
+        for kind in these {
+            if !kinds.contains(&kind) {
+                kinds.push(kind);
+            }
+        }
+    }
+    kinds
 }
 
 /// Options that this trace cannot have an answer to.
@@ -196,6 +238,9 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
             "--cpu {cpu}: the trace has {} CPUs, up to CPU {last}",
             meta.cpus.len()
         ));
+    }
+    if args.report_is_no_table() {
+        return Some("--format csv writes one table: ask for one report".into());
     }
     match (args.from, args.to) {
         (Some(from), Some(to)) if from >= to => {
@@ -208,33 +253,6 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
 fn failed(error: &dyn std::error::Error) -> ExitCode {
     eprintln!("tr: cannot write the report: {error}");
     ExitCode::FAILURE
-}
-
-fn sort(arg: SortArg) -> Sort {
-    match arg {
-        SortArg::OnCpu => Sort::OnCpu,
-        SortArg::OffCpu => Sort::OffCpu,
-        SortArg::Wall => Sort::Wall,
-        SortArg::RunQueue => Sort::RunQueue,
-        SortArg::Sleep => Sort::Sleep,
-        SortArg::Blocked => Sort::Blocked,
-        SortArg::Unknown => Sort::Unknown,
-        SortArg::Rss => Sort::Rss,
-        SortArg::TreeCpu => Sort::TreeCpu,
-        SortArg::Start => Sort::Start,
-        SortArg::Pid => Sort::Pid,
-    }
-}
-
-fn by(arg: ByArg) -> By {
-    match arg {
-        ByArg::Process => By::Process,
-        ByArg::Thread => By::Thread,
-        ByArg::Program => By::Program,
-        ByArg::Comm => By::Comm,
-        ByArg::Cgroup => By::Cgroup,
-        ByArg::Depth => By::Depth,
-    }
 }
 
 fn width(asked: Option<usize>) -> usize {
@@ -254,4 +272,14 @@ fn color() -> bool {
     let dumb = set("TERM").is_some_and(|term| term == "dumb");
     let off = set("NO_COLOR").is_some() || set("CLICOLOR").is_some_and(|value| value == "0");
     std::io::stdout().is_terminal() && !dumb && !off
+}
+
+/// Where the locale says that the terminal knows nothing but ASCII.
+fn ascii() -> bool {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL")
+        .or_else(|| set("LC_CTYPE"))
+        .or_else(|| set("LANG"));
+    let plain = |locale: String| locale == "C" || locale == "POSIX";
+    std::io::stdout().is_terminal() && locale.is_some_and(plain)
 }

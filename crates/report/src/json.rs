@@ -3,12 +3,16 @@
 //! trace; what is not known is `null`, never 0. Fields are added, never
 //! renamed. Bytes that are not UTF-8 become U+FFFD.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
-use tr_analyze::model::{self, Analysis};
+use serde_json::Value;
+use tr_analyze::model;
 use tr_format::event::{Argv, Ktime};
 
-use crate::audit::{audit, Audit};
 use crate::query;
+use crate::reports::audit::{audit, Audit};
+use crate::reports::{Report, View};
 
 /// The whole document.
 #[derive(Serialize)]
@@ -18,6 +22,8 @@ struct Document {
     totals: Totals,
     audit: Audit,
     processes: Vec<Process>,
+    #[serde(flatten)]
+    reports: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -40,7 +46,7 @@ struct Trace {
 struct Quality {
     lost: Vec<Lost>,
     largest_inversion_ns: u64,
-    violations: std::collections::BTreeMap<&'static str, u64>,
+    violations: BTreeMap<&'static str, u64>,
     time_uncertainty_ns: Option<u64>,
     clocks: Option<Clocks>,
 }
@@ -190,11 +196,23 @@ fn times(times: &model::Times) -> Times {
     }
 }
 
-/// The document for the processes in these places.
+/// The document for the chosen processes, with these reports by their keys.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
-pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<String> {
+pub fn render<'a>(
+    view: &View<'a>,
+    reports: &[(String, Box<dyn Report + 'a>)],
+) -> serde_json::Result<String> {
+    let View {
+        analysis, chosen, ..
+    } = *view;
+    let mut more = BTreeMap::new();
+    for (key, report) in reports {
+        if let Some(value) = report.json()? {
+            more.insert(key.clone(), value);
+        }
+    }
     let zero = analysis.meta.start;
     let since = |t: Ktime| t.since(zero);
     let process = |process: &model::Process| {
@@ -295,6 +313,7 @@ pub fn render(analysis: &Analysis, chosen: &[usize]) -> serde_json::Result<Strin
             .filter_map(|at| analysis.processes.get(*at))
             .map(process)
             .collect(),
+        reports: more,
     };
     serde_json::to_string_pretty(&document).map(|json| json + "\n")
 }

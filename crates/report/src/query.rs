@@ -50,6 +50,53 @@ pub enum By {
     Depth,
 }
 
+impl Sort {
+    /// Each with its name on the command line and its title.
+    pub const ALL: [(Sort, &'static str, &'static str); 11] = [
+        (Sort::OnCpu, "on-cpu", "CPU time"),
+        (Sort::OffCpu, "off-cpu", "time off CPU"),
+        (Sort::Wall, "wall", "wall time"),
+        (Sort::RunQueue, "run-queue", "waiting for a CPU"),
+        (Sort::Sleep, "sleep", "sleep"),
+        (Sort::Blocked, "blocked", "blocked time"),
+        (Sort::Unknown, "unknown", "unknown time"),
+        (Sort::Rss, "rss", "memory"),
+        (Sort::TreeCpu, "tree-cpu", "CPU time with descendants"),
+        (Sort::Start, "start", "start"),
+        (Sort::Pid, "pid", "pid"),
+    ];
+
+    /// As a table's title says it.
+    pub fn title(self) -> &'static str {
+        let all = Sort::ALL.iter();
+        all.filter(|(sort, ..)| *sort == self)
+            .map(|(.., title)| *title)
+            .next()
+            .unwrap_or_default()
+    }
+}
+
+impl By {
+    /// Each with its name on the command line and its title.
+    pub const ALL: [(By, &'static str, &'static str); 6] = [
+        (By::Process, "process", "process"),
+        (By::Thread, "thread", "thread"),
+        (By::Program, "program", "program"),
+        (By::Comm, "comm", "comm"),
+        (By::Cgroup, "cgroup", "cgroup"),
+        (By::Depth, "depth", "depth in the tree"),
+    ];
+
+    /// As a table's title says it.
+    pub fn title(self) -> &'static str {
+        let all = By::ALL.iter();
+        all.filter(|(by, ..)| *by == self)
+            .map(|(.., title)| *title)
+            .next()
+            .unwrap_or_default()
+    }
+}
+
 /// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {

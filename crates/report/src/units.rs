@@ -36,6 +36,11 @@ pub fn time(ns: u64) -> String {
     }
 }
 
+/// A point in time, in seconds since the start of the trace.
+pub fn at(ns: u64) -> String {
+    format!("{}.{:03}", ns / 1_000_000_000, ns / 1_000_000 % 1000)
+}
+
 /// Bytes, in powers of 1024.
 pub fn bytes(count: u64) -> String {
     match count {

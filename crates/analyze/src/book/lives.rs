@@ -94,7 +94,6 @@ impl Book {
             process.cgroup = fork.cgroup;
             process.forked |= !is_thread;
         }
-        let parent = if is_thread { None } else { parent };
         // It cannot run before its first waking: it waits for a CPU from here.
         let state = match self.gaps.any().covers(time) {
             true => State::Unknown,
@@ -130,7 +129,7 @@ impl Book {
             return;
         };
         if exec.old_tid != exec.tid {
-            self.by_tid.remove(&exec.old_tid);
+            self.by_tid.remove(exec.old_tid);
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.

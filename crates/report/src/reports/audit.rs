@@ -8,9 +8,12 @@
 //! before. And `rq_clock_task` leaves out interrupts and steal time.
 
 use serde::Serialize;
+use serde_json::Value;
 use tr_analyze::model::{Analysis, Thread};
 
-use crate::text::Style;
+use crate::reports::Report;
+use crate::style::{Paint, Style};
+use crate::table::{Cell, Table};
 use crate::{label, units};
 
 /// The comparison, over all tasks that began and ended in the span.
@@ -122,76 +125,77 @@ fn off(is: u64, should: u64) -> String {
     format!("{percent:+.2} %")
 }
 
-/// As text.
-pub fn render(analysis: &Analysis, style: &Style) -> String {
-    use std::fmt::Write;
-    let audit = audit(analysis);
-    let mut out = String::new();
-    if audit.tasks == 0 {
-        return "Audit   no task began and ended in this span\n".into();
+impl Audit {
+    /// The tasks with the largest differences.
+    fn table(&self) -> Table {
+        let mut table = Table::new()
+            .column("events", "on_cpu_ns")
+            .column("unknown", "unknown_ns")
+            .column("kernel", "kernel_ns")
+            .column("switches", "switches")
+            .column("kernel", "kernel_switches")
+            .column("tid", "tid")
+            .name("the largest differences", "name");
+        for worst in &self.worst {
+            let cells = vec![
+                Cell::Time(worst.on_cpu_ns),
+                Cell::Time(worst.unknown_ns),
+                Cell::Time(worst.kernel_ns),
+                Cell::Count(worst.switches),
+                Cell::Count(worst.kernel_switches),
+                Cell::Id(worst.tid),
+            ];
+            table.row(cells, worst.label.clone(), Paint::Plain);
+        }
+        table
     }
-    let of = |n: u64| format!("{} of {}", units::count(n), units::count(audit.tasks));
-    let [half, nine, most, all] = audit.differences_ns.map(units::time);
-    let _ = writeln!(
-        out,
-        "Audit: {} tasks that began and ended here, beside the kernel's own figures",
-        units::count(audit.tasks)
-    );
-    let _ = writeln!(
-        out,
-        "  switches   equal for {}, in sum for {}",
-        of(audit.switches_equal),
-        of(audit.switches_equal_in_sum)
-    );
-    let _ = writeln!(
-        out,
-        "  CPU time   {} by the events, {} by the kernel: {}; with the {} unknown at most {}",
-        units::time(audit.on_cpu_ns),
-        units::time(audit.kernel_ns),
-        off(audit.on_cpu_ns, audit.kernel_ns),
-        units::time(audit.unknown_ns),
-        off(
-            audit.on_cpu_ns.saturating_add(audit.unknown_ns),
-            audit.kernel_ns
-        ),
-    );
-    let _ = writeln!(
-        out,
-        "  a task     differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
-    );
-    let rows: Vec<[String; 6]> = audit
-        .worst
-        .iter()
-        .map(|worst| {
-            [
-                units::time(worst.on_cpu_ns),
-                units::time(worst.unknown_ns),
-                units::time(worst.kernel_ns),
-                units::count(worst.switches),
-                units::count(worst.kernel_switches),
-                worst.tid.to_string(),
-            ]
-        })
-        .collect();
-    let titles = ["events", "unknown", "kernel", "switches", "kernel", "tid"].map(String::from);
-    let width = |column: usize| {
-        let cells = rows
-            .iter()
-            .chain([&titles])
-            .filter_map(|row| row.get(column));
-        cells.map(|cell| units::width(cell)).max().unwrap_or(0)
-    };
-    let join = |row: &[String; 6]| {
-        let cells = row.iter().enumerate();
-        let cells = cells.map(|(column, cell)| units::pad(cell, width(column), true));
-        cells.collect::<Vec<_>>().join("  ")
-    };
-    let head = join(&titles);
-    let room = style.width.saturating_sub(units::width(&head) + 4).max(20);
-    let _ = writeln!(out, "  {head}  the largest differences");
-    for (row, worst) in rows.iter().zip(&audit.worst) {
-        let name = units::shorten(&worst.label, room);
-        let _ = writeln!(out, "  {}  {name}", join(row));
+}
+
+impl Report for Audit {
+    fn text(&self, style: &Style) -> String {
+        use std::fmt::Write;
+        let mut out = String::new();
+        if self.tasks == 0 {
+            return "Audit   no task began and ended in this span\n".into();
+        }
+        let of = |n: u64| format!("{} of {}", units::count(n), units::count(self.tasks));
+        let [half, nine, most, all] = self.differences_ns.map(units::time);
+        let _ = writeln!(
+            out,
+            "Audit: {} tasks that began and ended here, beside the kernel's own figures",
+            units::count(self.tasks)
+        );
+        let _ = writeln!(
+            out,
+            "  switches   equal for {}, in sum for {}",
+            of(self.switches_equal),
+            of(self.switches_equal_in_sum)
+        );
+        let _ = writeln!(
+            out,
+            "  CPU time   {} by the events, {} by the kernel: {}; with the {} unknown at most {}",
+            units::time(self.on_cpu_ns),
+            units::time(self.kernel_ns),
+            off(self.on_cpu_ns, self.kernel_ns),
+            units::time(self.unknown_ns),
+            off(
+                self.on_cpu_ns.saturating_add(self.unknown_ns),
+                self.kernel_ns
+            ),
+        );
+        let _ = writeln!(
+            out,
+            "  a task     differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
+        );
+        out + &self.table().text(style, 2)
     }
-    out
+
+    /// Every document has it.
+    fn json(&self) -> serde_json::Result<Option<Value>> {
+        Ok(None)
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        self.table().csv()
+    }
 }

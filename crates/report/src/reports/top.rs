@@ -3,51 +3,15 @@
 
 use std::fmt::Write;
 
+use serde_json::Value;
 use tr_analyze::model::{Analysis, Process, Quality};
 use tr_format::event::Stream;
 
 use crate::query::{self, By, Row, Sort};
+use crate::reports::{critical_path, Report, View};
+use crate::style::{Paint, Style};
+use crate::table::{Cell, Table};
 use crate::{escape, label, units};
-
-/// How to write.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Style {
-    /// Columns of the terminal.
-    pub width: usize,
-    /// With colours.
-    pub color: bool,
-    /// Rows of the table.
-    pub top: usize,
-    /// Its order.
-    pub sort: Sort,
-    /// What a row stands for.
-    pub by: By,
-}
-
-/// Colours by meaning.
-#[derive(Clone, Copy)]
-enum Paint {
-    Bold,
-    Dim,
-    Bad,
-    Bar,
-}
-
-impl Style {
-    fn paint(&self, paint: Paint, text: &str) -> String {
-        let code = match paint {
-            Paint::Bold => "1",
-            Paint::Dim => "2",
-            Paint::Bad => "31",
-            Paint::Bar => "34",
-        };
-        if self.color && !text.is_empty() {
-            format!("\x1b[{code}m{text}\x1b[0m")
-        } else {
-            text.to_owned()
-        }
-    }
-}
 
 /// `exit 0`, `killed by SIGKILL`.
 pub fn status(raw: u32) -> String {
@@ -71,48 +35,130 @@ pub fn status(raw: u32) -> String {
     format!("killed by {name}{core}")
 }
 
-/// The report over the processes in these places. `file` is the trace's name.
-pub fn render(analysis: &Analysis, chosen: &[usize], file: &str, style: &Style) -> String {
-    let mut out = String::new();
-    header(&mut out, analysis, file, style);
-    warnings(&mut out, analysis, style);
-    let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu);
-    bars(&mut out, analysis, &programs, style);
-    busy(&mut out, analysis, style);
-    table(&mut out, analysis, chosen, style);
-    if style.by != By::Program {
-        by_program(&mut out, &programs, style);
-    }
-    failed(&mut out, analysis, chosen, style);
-    peak(&mut out, analysis, chosen, style);
-    contradictions(&mut out, analysis, style);
-    out
+/// Up to how many events the first screen shows the critical path. It takes
+/// the timeline, some 60 bytes an event at the peak, where all else grows with
+/// the tasks: a trace of a million events is read in 16 MB without it, and in 60
+/// with it. A larger one is asked for its path by name.
+pub const PATH_UP_TO: u64 = 1_000_000;
+
+/// The report.
+pub struct Top<'a> {
+    view: View<'a>,
+    by: By,
+    sort: Sort,
 }
 
-/// Items behind a lead, as many lines as they need: nothing is cut out.
-fn items(out: &mut String, lead: &str, items: &[String], between: &str, style: &Style) {
-    let indent = units::width(lead);
-    let mut text = lead.to_owned();
-    let mut empty = true;
-    for item in items {
-        let more = units::width(&text) + units::width(between) + units::width(item);
-        if !empty && more > style.width {
-            line(out, text.trim_end(), style);
-            text = " ".repeat(indent);
-            empty = true;
+impl<'a> Top<'a> {
+    /// Over the processes that were chosen.
+    pub fn new(view: &View<'a>) -> Top<'a> {
+        Top {
+            view: *view,
+            by: view.ask.by.unwrap_or_default(),
+            sort: view.ask.sort.unwrap_or_default(),
         }
-        if !empty {
-            text.push_str(between);
-        }
-        text.push_str(item);
-        empty = false;
     }
-    line(out, &text, style);
+
+    /// What the time from exec to exit went to, and that time: of all
+    /// processes, when the timeline was kept.
+    fn path(&self) -> Option<(Vec<critical_path::Share>, u64)> {
+        let analysis = self.view.analysis;
+        let events: u64 = analysis.events.iter().map(|(_, count)| count).sum();
+        if events > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len() {
+            return None;
+        }
+        let path = critical_path::path_of(&self.view).ok()?;
+        let groups = critical_path::groups(analysis);
+        let shares = critical_path::shares(analysis, &groups, &path);
+        Some((shares, path.length()))
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        query::rows(self.view.analysis, self.view.chosen, self.by, self.sort)
+    }
 }
 
-/// A line, cut to the width.
-fn line(out: &mut String, text: &str, style: &Style) {
-    let _ = writeln!(out, "{}", units::shorten(text.trim_end(), style.width));
+impl Report for Top<'_> {
+    fn text(&self, style: &Style) -> String {
+        let View {
+            analysis,
+            chosen,
+            file,
+            ..
+        } = self.view;
+        let mut out = String::new();
+        header(&mut out, analysis, file, style);
+        warnings(&mut out, analysis, style);
+        let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu);
+        match self.path() {
+            Some((shares, whole)) => {
+                let title = format!("The {} went to", units::time(whole));
+                let title = style.paint(Paint::Bold, &title);
+                let _ = writeln!(
+                    out,
+                    "{title}   {}",
+                    style.paint(Paint::Dim, "(critical path)")
+                );
+                critical_path::bars(&mut out, &shares, whole, 7, style);
+            }
+            None => bars(&mut out, &programs, style),
+        }
+        all_processes(&mut out, analysis, style);
+        busy(&mut out, analysis, style);
+        self.table(&mut out, style);
+        if self.by != By::Program {
+            by_program(&mut out, &programs, style);
+        }
+        failed(&mut out, analysis, chosen, style);
+        peak(&mut out, analysis, chosen, style);
+        contradictions(&mut out, analysis, style);
+        out
+    }
+
+    /// Every document has it.
+    fn json(&self) -> serde_json::Result<Option<Value>> {
+        Ok(None)
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let mut table = Table::new()
+            .words("", "name")
+            .column("", "count")
+            .column("", "pid")
+            .column("", "start_ns")
+            .column("", "wall_ns")
+            .column("", "on_cpu_ns")
+            .column("", "run_queue_ns")
+            .column("", "sleep_ns")
+            .column("", "blocked_ns")
+            .column("", "unknown_ns")
+            .column("", "tree_on_cpu_ns")
+            .column("", "max_rss_bytes")
+            .column("", "exit_code")
+            .column("", "signal");
+        for row in self.rows() {
+            let code = row.status.filter(|s| s & 0x7f == 0).map(|s| s >> 8 & 0xff);
+            let signal = row.status.map(|s| s & 0x7f).filter(|s| *s != 0);
+            let times = &row.times;
+            let cells = vec![
+                Cell::Text(row.name.clone()),
+                Cell::Count(row.count),
+                Cell::known(row.pid, Cell::Id),
+                Cell::At(row.start),
+                Cell::Time(row.wall),
+                Cell::Time(times.on_cpu),
+                Cell::Time(times.run_queue),
+                Cell::Time(times.sleep),
+                Cell::Time(times.blocked),
+                Cell::Time(times.unknown),
+                Cell::Time(row.tree_cpu),
+                Cell::known(row.max_rss, Cell::Bytes),
+                Cell::known(code, Cell::Id),
+                Cell::known(signal, Cell::Id),
+            ];
+            table.row(cells, "", Paint::Plain);
+        }
+        table.csv()
+    }
 }
 
 fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
@@ -159,7 +205,7 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
             "{}",
             style.paint(Paint::Bold, &units::shorten(&what, style.width))
         );
-        items(out, "", &facts, " · ", style);
+        style.items(out, "", &facts, " · ");
     }
     let events = analysis.events.iter().map(|(_, n)| n).sum();
     let lost = match (
@@ -182,7 +228,7 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
         format!("{} events, {lost}", units::count(events)),
     ];
     let mut text = String::new();
-    items(&mut text, "", &facts, " · ", style);
+    style.items(&mut text, "", &facts, " · ");
     if wall < analysis.whole {
         let at = |t: tr_format::event::Ktime| units::time(t.since(meta.start).max(1));
         let _ = writeln!(
@@ -255,25 +301,8 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
     }
 }
 
-/// A bar of eighths.
-fn bar(part: u64, whole: u64, columns: usize) -> String {
-    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = if whole == 0 {
-        0
-    } else {
-        (part as u128 * columns as u128 * 8 / whole as u128) as usize
-    };
-    let mut bar = "█".repeat(eighths / 8);
-    bar.push_str(EIGHTHS.get(eighths % 8).copied().unwrap_or_default());
-    if bar.is_empty() && part > 0 {
-        bar.push('▏');
-    }
-    bar
-}
-
-/// Where the CPU time went, by program; then what all the time was.
-fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) {
-    let times = &analysis.totals.times;
+/// Where the CPU time went, by program.
+fn bars(out: &mut String, programs: &[Row], style: &Style) {
     let whole: u64 = programs.iter().map(|row| row.times.on_cpu).sum();
     if whole == 0 {
         return;
@@ -297,7 +326,7 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
     let columns = style.width.saturating_sub(names + 34).clamp(8, 40);
     let largest = shown.first().map_or(1, |row| row.times.on_cpu);
     for row in shown {
-        let bar = bar(row.times.on_cpu, largest, columns);
+        let bar = style.bar(row.times.on_cpu, largest, columns);
         let _ = writeln!(
             out,
             "  {}  {}  {}  {}  {:>6} ×",
@@ -307,6 +336,14 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
             units::pad(&units::share(row.times.on_cpu, whole), 5, true),
             units::count(row.count),
         );
+    }
+}
+
+/// What all processes' time was.
+fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
+    let times = &analysis.totals.times;
+    if times.on_cpu == 0 {
+        return;
     }
     let mut parts = vec![format!("on CPU {}", units::time(times.on_cpu))];
     for (what, ns) in [
@@ -319,7 +356,7 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
             parts.push(format!("{what} {}", units::time(ns)));
         }
     }
-    items(out, "All processes   ", &parts, " · ", style);
+    style.items(out, "All processes   ", &parts, " · ");
 }
 
 /// How many CPUs this build kept busy, and for how long.
@@ -345,135 +382,80 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
             ends
         }
     };
-    items(out, "CPUs at once    ", &shown, " · ", style);
+    style.items(out, "CPUs at once    ", &shown, " · ");
     out.push('\n');
 }
 
-fn table(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) {
-    let rows = query::rows(analysis, chosen, style.by, style.sort);
-    let unknown = rows.iter().any(|row| row.times.unknown > 0);
-    let single = matches!(style.by, By::Process | By::Thread);
-    let sorted = match style.sort {
-        Sort::OnCpu => "CPU time",
-        Sort::OffCpu => "time off CPU",
-        Sort::Wall => "wall time",
-        Sort::RunQueue => "waiting for a CPU",
-        Sort::Sleep => "sleep",
-        Sort::Blocked => "blocked time",
-        Sort::Unknown => "unknown time",
-        Sort::Rss => "memory",
-        Sort::TreeCpu => "CPU time with descendants",
-        Sort::Start => "start",
-        Sort::Pid => "pid",
-    };
-    let what = match style.by {
-        By::Process => "process",
-        By::Thread => "thread",
-        By::Program => "program",
-        By::Comm => "comm",
-        By::Cgroup => "cgroup",
-        By::Depth => "depth in the tree",
-    };
-    let mut titles = vec!["CPU", "wall", "wait cpu", "blocked", "sleep"];
-    if unknown {
-        titles.push("unknown");
+/// How a process ended, in a column.
+pub fn exit_cell(status: Option<u32>, alive: bool) -> Cell {
+    match status {
+        Some(raw) if raw & 0x7f != 0 => Cell::Text(format!("sig {}", raw & 0x7f)),
+        Some(raw) => Cell::Id(raw >> 8 & 0xff),
+        None if alive => Cell::from("alive"),
+        None => Cell::Unknown,
     }
-    if style.sort == Sort::Rss {
-        titles.push("memory");
-    }
-    if style.sort == Sort::TreeCpu {
-        titles.push("CPU tree");
-    }
-    titles.extend(if single {
-        ["exit", "pid"]
-    } else {
-        ["", "count"]
-    });
-    let cells = |row: &Row| {
-        let mut cells = vec![
-            units::time(row.times.on_cpu),
-            units::time(row.wall),
-            units::time(row.times.run_queue),
-            units::time(row.times.blocked),
-            units::time(row.times.sleep),
-        ];
-        if unknown {
-            cells.push(units::time(row.times.unknown));
-        }
-        if style.sort == Sort::Rss {
-            cells.push(row.max_rss.map_or("unknown".into(), units::bytes));
-        }
-        if style.sort == Sort::TreeCpu {
-            cells.push(units::time(row.tree_cpu));
-        }
-        if single {
-            cells.push(match row.status {
-                Some(raw) if raw & 0x7f != 0 => format!("sig {}", raw & 0x7f),
-                Some(raw) => (raw >> 8 & 0xff).to_string(),
-                None if row.alive => "alive".into(),
-                None => "?".into(),
-            });
-            cells.push(row.pid.map_or("?".into(), |pid| pid.to_string()));
-        } else {
-            cells.push(String::new());
-            cells.push(units::count(row.count));
-        }
-        cells
-    };
-    let shown: Vec<(Vec<String>, &Row)> = rows
-        .iter()
-        .take(style.top)
-        .map(|row| (cells(row), row))
-        .collect();
-    let widths: Vec<usize> = titles
-        .iter()
-        .enumerate()
-        .map(|(at, title)| {
-            let cell = shown
-                .iter()
-                .filter_map(|(cells, _)| cells.get(at))
-                .map(|cell| units::width(cell))
-                .max();
-            cell.unwrap_or(0).max(units::width(title))
-        })
-        .collect();
-    let join = |cells: &[String]| {
-        let padded = cells
-            .iter()
-            .zip(&widths)
-            .filter(|(_, w)| **w > 0)
-            .map(|(cell, w)| units::pad(cell, *w, true));
-        padded.collect::<Vec<_>>().join("  ")
-    };
-    let heads = join(&titles.iter().map(|t| (*t).to_owned()).collect::<Vec<_>>());
-    // Where no room is left beside the numbers, names go on.
-    let room = style.width.saturating_sub(units::width(&heads) + 2).max(20);
-    let title = format!(
-        "{what} (top {} of {} by {sorted})",
-        shown.len(),
-        units::count(rows.len() as u64)
-    );
-    let _ = writeln!(
-        out,
-        "{}",
-        style.paint(
-            Paint::Bold,
-            &format!("{heads}  {}", units::shorten(&title, room))
-        )
-    );
-    for (cells, row) in shown {
-        let bad = single && row.status.is_some_and(|raw| raw != 0);
-        let name = units::shorten(&row.name, room);
-        let text = format!("{}  {name}", join(&cells));
-        let _ = writeln!(
-            out,
-            "{}",
-            if bad {
-                style.paint(Paint::Bad, &text)
-            } else {
-                text
-            }
+}
+
+impl Top<'_> {
+    fn table(&self, out: &mut String, style: &Style) {
+        let rows = self.rows();
+        let (by, sort) = (self.by, self.sort);
+        let unknown = rows.iter().any(|row| row.times.unknown > 0);
+        let single = matches!(by, By::Process | By::Thread);
+        let shown = rows.iter().take(self.view.ask.top);
+        let title = format!(
+            "{} (top {} of {} by {})",
+            by.title(),
+            shown.len(),
+            units::count(rows.len() as u64),
+            sort.title()
         );
+        let mut table = Table::new()
+            .column("CPU", "")
+            .column("wall", "")
+            .column("wait cpu", "")
+            .column("blocked", "")
+            .column("sleep", "");
+        let more = [
+            (unknown, "unknown"),
+            (sort == Sort::Rss, "memory"),
+            (sort == Sort::TreeCpu, "CPU tree"),
+            (single, "exit"),
+            (single, "pid"),
+            (!single, "count"),
+        ];
+        for (_, title) in more.iter().filter(|(wanted, _)| *wanted) {
+            table = table.column(*title, "");
+        }
+        let mut table = table.name(title, "");
+        for row in shown {
+            let mut cells = vec![
+                Cell::Time(row.times.on_cpu),
+                Cell::Time(row.wall),
+                Cell::Time(row.times.run_queue),
+                Cell::Time(row.times.blocked),
+                Cell::Time(row.times.sleep),
+            ];
+            if unknown {
+                cells.push(Cell::Time(row.times.unknown));
+            }
+            if sort == Sort::Rss {
+                cells.push(Cell::known(row.max_rss, Cell::Bytes));
+            }
+            if sort == Sort::TreeCpu {
+                cells.push(Cell::Time(row.tree_cpu));
+            }
+            if single {
+                cells.push(exit_cell(row.status, row.alive));
+                cells.push(Cell::known(row.pid, Cell::Id));
+            } else {
+                cells.push(Cell::Count(row.count));
+            }
+            let bad = single && row.status.is_some_and(|raw| raw != 0);
+            let paint = if bad { Paint::Bad } else { Paint::Plain };
+            table.row(cells, row.name.clone(), paint);
+        }
+        out.push_str(&table.text(style, 0));
     }
 }
 
@@ -491,7 +473,7 @@ fn by_program(out: &mut String, programs: &[Row], style: &Style) {
         })
         .collect();
     if !parts.is_empty() {
-        items(out, "by program   ", &parts, " · ", style);
+        style.items(out, "by program   ", &parts, " · ");
     }
 }
 
@@ -540,15 +522,12 @@ fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) 
                 .then_with(|| y.pid.cmp(&x.pid))
         });
     if let Some((rss, process)) = largest {
-        line(
-            out,
-            &format!(
-                "Peak memory   {} in {}",
-                units::bytes(rss),
-                label::label(process)
-            ),
-            style,
+        let text = format!(
+            "Peak memory   {} in {}",
+            units::bytes(rss),
+            label::label(process)
         );
+        style.line(out, &text);
     }
 }
 
@@ -597,10 +576,10 @@ fn contradictions(out: &mut String, analysis: &Analysis, style: &Style) {
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))
         .collect();
     if !parts.is_empty() {
-        items(out, "Contradictions   ", &parts, " · ", style);
+        style.items(out, "Contradictions   ", &parts, " · ");
     }
     let parts = clocks(&analysis.quality);
     if !parts.is_empty() {
-        items(out, "Clocks   ", &parts, " · ", style);
+        style.items(out, "Clocks   ", &parts, " · ");
     }
 }

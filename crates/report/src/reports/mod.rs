@@ -1,0 +1,121 @@
+//! The reports: each one file, which computes nothing but what it shows.
+
+pub mod audit;
+pub mod critical_path;
+pub mod parallelism;
+pub mod top;
+
+use serde_json::Value;
+use tr_analyze::model::Analysis;
+use tr_format::event::Tgid;
+
+use crate::query::{By, Sort};
+use crate::style::Style;
+
+/// What is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Rows to show as text.
+    pub top: usize,
+    /// What to sort by; otherwise what suits the report.
+    pub sort: Option<Sort>,
+    /// What a row stands for; otherwise what suits the report.
+    pub by: Option<By>,
+    /// The process that was asked for with its descendants.
+    pub pid: Option<Tgid>,
+}
+
+/// What a report is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// Everything that was found out.
+    pub analysis: &'a Analysis,
+    /// The processes that were asked for, by place.
+    pub chosen: &'a [usize],
+    /// The trace's name.
+    pub file: &'a str,
+    /// What is asked for.
+    pub ask: &'a Ask,
+}
+
+/// A report, ready to be written in any format.
+pub trait Report {
+    /// For people.
+    fn text(&self, style: &Style) -> String;
+
+    /// Its value in the JSON document, under its [`Kind::key`]; nothing for
+    /// one that is in every document.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    fn json(&self) -> serde_json::Result<Option<Value>>;
+
+    /// As one table.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    fn csv(&self) -> Result<Vec<u8>, csv::Error>;
+}
+
+/// Which report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)] // `about` says it
+pub enum Kind {
+    Top,
+    Audit,
+    CriticalPath,
+    Parallelism,
+}
+
+impl Kind {
+    /// All of them, in the order of `--report all`.
+    pub const ALL: [Kind; 4] = [
+        Kind::Top,
+        Kind::Audit,
+        Kind::CriticalPath,
+        Kind::Parallelism,
+    ];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Top => "top",
+            Kind::Audit => "audit",
+            Kind::CriticalPath => "critical-path",
+            Kind::Parallelism => "parallelism",
+        }
+    }
+
+    /// Its name in JSON.
+    pub fn key(self) -> String {
+        self.name().replace('-', "_")
+    }
+
+    /// What it shows.
+    pub fn about(self) -> &'static str {
+        match self {
+            Kind::Top => "Where the time went",
+            Kind::Audit => "Our figures beside the kernel's own",
+            Kind::CriticalPath => "What the end had to wait for, step by step",
+            Kind::Parallelism => "How much ran at once, and what ran alone",
+        }
+    }
+
+    /// Whether it needs [`Analysis::timeline`].
+    pub fn needs_timeline(self) -> bool {
+        match self {
+            Kind::Top | Kind::Audit => false,
+            Kind::CriticalPath | Kind::Parallelism => true,
+        }
+    }
+
+    /// Makes it.
+    pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
+        match self {
+            Kind::Top => Box::new(top::Top::new(view)),
+            Kind::Audit => Box::new(audit::audit(view.analysis)),
+            Kind::CriticalPath => Box::new(critical_path::Report::new(view)),
+            Kind::Parallelism => Box::new(parallelism::Report::new(view)),
+        }
+    }
+}
