@@ -89,7 +89,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
             Verdict::Off(clocks, corrected) => {
                 let again = read(trace, options, &known, (start, end), Some(&clocks));
                 // Else it was not the clocks, or not them alone.
-                if again.violations() < before {
+                if again.violations().saturating_mul(2) <= before {
                     reading = Some(again);
                     report = Some(model::Clocks {
                         violations_before: before,

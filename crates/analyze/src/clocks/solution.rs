@@ -158,8 +158,8 @@ impl Maker<'_> {
             .collect();
         let with = |seed: Vec<usize>| {
             let mut group = seed;
-            for at in 0..recorder {
-                if !group.contains(&at) && group.iter().all(|in_it| agree[*in_it][at]) {
+            for (at, with) in agree.iter().enumerate().take(recorder) {
+                if !group.contains(&at) && group.iter().all(|in_it| with[*in_it]) {
                     group.push(at);
                 }
             }
