@@ -80,6 +80,8 @@ pub fn run(args: &Args) -> ExitCode {
             "latest_write_ns": analysis.quality.latest_write,
             "unknown_ns": analysis.totals.times.unknown,
             "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
+            "time_uncertainty_ns": analysis.quality.time_uncertainty(),
+            "clocks": tr_report::json::clocks(&analysis.quality),
             "suspends": suspends.iter().map(|suspend| json!({
                 "since_ns": suspend.since.since(meta.start),
                 "until_ns": suspend.until.since(meta.start),
@@ -199,6 +201,15 @@ pub fn run(args: &Args) -> ExitCode {
             "none".into()
         } else {
             violations.join(", ")
+        },
+    );
+    let clocks = tr_report::reports::top::clocks(&analysis.quality);
+    say(
+        "clocks",
+        match analysis.quality.clocks_unclear {
+            true => "disagree, it is not clear by how much".into(),
+            false if clocks.is_empty() => "nothing says that they disagree".into(),
+            false => clocks.join(", "),
         },
     );
     for suspend in &suspends {

@@ -64,6 +64,9 @@ pub struct Task {
     told: Ktime,
     /// It was woken since its last switch-in.
     woken: bool,
+    /// The wait that its last waking has ended, when the clocks leave open whether
+    /// that came before the wait began: in vain.
+    doubt: Option<Wait>,
     /// The stretch off CPU that it is in: since when.
     off_since: Option<Ktime>,
     /// Who woke it last, or started it; once preempted, who took the CPU.
@@ -131,6 +134,8 @@ pub struct Book {
     pub counts: [u64; 3],
     /// What every task did when, if that is asked for.
     pub timeline: Option<Draft>,
+    /// How far two events' times can be wrong against each other, ns.
+    pub uncertainty: u64,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -173,6 +178,7 @@ impl Book {
             names: HashMap::new(),
             counts: [0; 3],
             timeline: None,
+            uncertainty: 0,
             gaps,
             states: States::new(&meta.states),
             start,
@@ -238,7 +244,12 @@ impl Book {
         };
         let broken = self.partial || spans.is_some_and(lost);
         let bucket = match old {
-            State::Waiting(_) if self.partial && ended == Ended::SwitchedIn => Bucket::Unknown,
+            // Nor where the clocks are not exact: its waking may come yet.
+            State::Waiting(_)
+                if (self.partial || self.uncertainty > 0) && ended == Ended::SwitchedIn =>
+            {
+                Bucket::Unknown
+            }
             // A waking that was stamped before its switch-out may have ended
             // this wait as it began; only an unbroken record tells.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
@@ -261,6 +272,7 @@ impl Book {
             task.since = now;
             task.told = told;
             task.seen = true;
+            task.doubt = None;
             if state == State::Dead {
                 // One that died before the span is no part of it.
                 task.end = Some(if task.started_before { told } else { now });
@@ -505,6 +517,7 @@ impl Book {
             since: start,
             told: start,
             woken: false,
+            doubt: None,
             off_since: Some(start),
             by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
             last_cpu: None,
@@ -662,6 +675,9 @@ impl Book {
                 continue;
             }
             self.close_off_cpu(ix, self.end, true);
+            if let Some(task) = self.tasks.get_mut(at).filter(|t| t.doubt.is_some()) {
+                task.state = State::Unknown;
+            }
             let state = self.state(ix);
             self.enter(ix, self.end, state, Ended::Otherwise);
         }

@@ -19,6 +19,8 @@ use tr_format::reader::{FrameInfo, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::Error;
 
+pub use crate::clocks::Clocks;
+
 /// An event of any stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -34,6 +36,14 @@ impl Event {
         match self {
             Event::Sched(_, event) => event.time,
             Event::Life(event) => event.time,
+        }
+    }
+
+    /// Gives it another time.
+    pub fn set_time(&mut self, time: Ktime) {
+        match self {
+            Event::Sched(_, event) => event.time = time,
+            Event::Life(event) => event.time = time,
         }
     }
 }
@@ -118,6 +128,8 @@ pub struct Merge<B: Blocks> {
     chains: Vec<Chain<B::Key>>,
     heads: BinaryHeap<Reverse<(Ktime, u8, usize)>>,
     largest_inversion: u64,
+    /// Events as far apart as this count as of equal time.
+    tolerance: u64,
 }
 
 impl<B: Blocks> Merge<B> {
@@ -150,6 +162,7 @@ impl<B: Blocks> Merge<B> {
             chains,
             heads: BinaryHeap::new(),
             largest_inversion: 0,
+            tolerance: 0,
         };
         (0..count).for_each(|at| merge.renew(at));
         merge
@@ -172,12 +185,13 @@ impl<B: Blocks> Merge<B> {
     }
 
     /// The next event; of several with equal times, the one for which `misfit`
-    /// is least.
+    /// is least. With corrected clocks, times count as equal that are closer
+    /// together than the correction is exact.
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<Event> {
         let Reverse(mut first) = self.heads.pop()?;
         let time = first.0;
-        let tied =
-            |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0 == time);
+        let tolerance = self.tolerance;
+        let tied = |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0.since(time) <= tolerance);
         if tied(self) {
             let worth = |merge: &Merge<B>, head: (Ktime, u8, usize)| {
                 let event = merge
@@ -249,6 +263,7 @@ impl<B: Blocks> Merge<B> {
 pub struct TraceBlocks<'a> {
     trace: &'a Trace,
     block: SchedBlock,
+    clocks: Option<&'a Clocks>,
     /// Frames that could not be read, and why.
     pub unreadable: Vec<Error>,
 }
@@ -257,6 +272,7 @@ impl Blocks for TraceBlocks<'_> {
     type Key = FrameInfo;
 
     fn read(&mut self, frame: FrameInfo, into: &mut Vec<Event>) {
+        let before = into.len();
         let result = match frame.stream {
             Stream::Cpu(cpu) => self.trace.read_sched(&frame, &mut self.block).map(|()| {
                 into.extend(self.block.iter().map(|event| Event::Sched(cpu, event)));
@@ -272,24 +288,36 @@ impl Blocks for TraceBlocks<'_> {
             self.unreadable.push(error);
             into.push(Event::Life(self.trace.gap_of(&frame)));
         }
+        if let Some(clocks) = self.clocks {
+            for event in into.iter_mut().skip(before) {
+                match event {
+                    Event::Sched(cpu, event) => event.time = clocks.correct(*cpu, event.time),
+                    Event::Life(event) => clocks.correct_life(event),
+                }
+            }
+        }
     }
 }
 
-/// All events of a trace in order, those that it lacks told as losses.
-pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
+/// All events of a trace in order, those that it lacks told as losses; with
+/// their times corrected, if there is something to correct.
+pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
-            min: frame.min,
+            min: clocks.map_or(frame.min, |clocks| clocks.earliest(frame.stream, frame.min)),
             key: *frame,
         });
     }
     let source = TraceBlocks {
         trace,
         block: SchedBlock::default(),
+        clocks,
         unreadable: Vec::new(),
     };
-    Merge::new(source, streams.into_values().collect())
+    let mut merge = Merge::new(source, streams.into_values().collect());
+    merge.tolerance = clocks.map_or(0, Clocks::tolerance);
+    merge
 }
 
 #[cfg(test)]

@@ -48,6 +48,40 @@ struct Quality {
     largest_inversion_ns: u64,
     latest_write_ns: u64,
     violations: BTreeMap<&'static str, u64>,
+    time_uncertainty_ns: Option<u64>,
+    clocks: Option<Clocks>,
+}
+
+/// How the CPUs' clocks were corrected.
+#[derive(Serialize)]
+pub struct Clocks {
+    cpus: Vec<Clock>,
+    margin_uncertainty_ns: Option<u64>,
+    violations_before: u64,
+}
+
+#[derive(Serialize)]
+struct Clock {
+    cpu: u16,
+    ahead_at_start_ns: i64,
+    ahead_at_end_ns: i64,
+    uncertainty_ns: Option<u64>,
+}
+
+/// The corrections of the clocks, as they stand in every document.
+pub fn clocks(quality: &model::Quality) -> Option<Clocks> {
+    let clocks = quality.clocks.as_ref()?;
+    let cpus = clocks.corrections.iter().map(|clock| Clock {
+        cpu: clock.cpu.0,
+        ahead_at_start_ns: clock.at_start,
+        ahead_at_end_ns: clock.at_end,
+        uncertainty_ns: clock.uncertainty,
+    });
+    Some(Clocks {
+        cpus: cpus.collect(),
+        margin_uncertainty_ns: clocks.margin,
+        violations_before: clocks.violations_before,
+    })
 }
 
 #[derive(Serialize)]
@@ -261,6 +295,8 @@ pub fn render<'a>(
                 largest_inversion_ns: quality.largest_inversion,
                 latest_write_ns: quality.latest_write,
                 violations: quality.violations.iter().copied().collect(),
+                time_uncertainty_ns: quality.time_uncertainty(),
+                clocks: clocks(quality),
             },
             concurrency_ns: analysis.concurrency.clone(),
             concurrency_unknown_ns: analysis.concurrency_unknown,

@@ -20,6 +20,7 @@ impl Book {
                 preempt,
                 iowait,
             } => {
+                self.concerns(event.time, prev, next);
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait, next);
                 self.switch_in(cpu, event.time, next);
                 self.last_switch.insert(cpu, event.time);
@@ -31,10 +32,36 @@ impl Book {
                 new,
                 vfork,
             } => {
+                self.concerns(event.time, waker, wakee);
                 self.runs(waker, cpu, event.time);
                 self.waking(event.time, waker, wakee, irq, new, new && vfork);
             }
         }
+    }
+
+    /// Only what concerns a recorded task is recorded: one that is there, or
+    /// whose fork was lost.
+    fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
+        let lives = |book: &Book, tid| {
+            let task = book.task(tid).filter(|_| tid != Tid::IDLE);
+            task.is_some_and(|ix| book.state(ix) != State::Dead)
+        };
+        if !self.open()
+            && self.gaps.lives_before(time).is_none()
+            && !lives(self, one)
+            && !lives(self, other)
+            && !self.heir(one)
+            && !self.heir(other)
+        {
+            self.violation("an event of tasks that are not there");
+        }
+    }
+
+    /// The name of a dead leader, which another thread may be about to take over.
+    fn heir(&self, tid: Tid) -> bool {
+        let process = self.task(tid).and_then(|ix| self.tasks.get(ix.0));
+        let process = process.and_then(|task| self.processes.get(task.process));
+        process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
     }
 
     /// The task that leaves the CPU, named `prev` by the event.
@@ -336,17 +363,30 @@ impl Book {
                 }
             }
             State::Dead => {}
-            // From here on it may run where events are being lost.
             state @ State::Runnable { .. } => {
-                if self.gaps.any().covers(time) {
+                let task = self.tasks.get_mut(ix.0);
+                if let Some((wait, task)) = task.and_then(|task| Some((task.doubt?, task))) {
+                    // Nobody is woken twice: the first waking came before the wait.
+                    (task.state, task.by) = (State::Waiting(wait), by);
+                    self.enter(ix, time, state, Ended::Woken);
+                } else if self.gaps.any().covers(time) {
+                    // From here on it may run where events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
                 }
             }
-            State::Waiting(_) | State::Unknown => {
+            state @ (State::Waiting(_) | State::Unknown) => {
+                let mut doubt = None;
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.by = by;
+                    if let State::Waiting(wait) = state {
+                        let close = time.since(task.since) < self.uncertainty;
+                        doubt = Some(wait).filter(|_| close);
+                    }
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.doubt = doubt;
+                }
             }
         }
     }

@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::model::{Analysis, Process, Quality};
 use tr_format::event::Stream;
 
 use crate::query::{self, By, Row, Sort};
@@ -276,6 +276,13 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
             "and {} more spans with missing events",
             quality.lost.len() - MOST
         ));
+    }
+    if quality.clocks_unclear {
+        said.push(
+            "the CPUs' clocks disagree, and it is not clear by how much: times of tasks \
+             that changed CPU are not certain"
+                .into(),
+        );
     }
     let times = &analysis.totals.times;
     // Less than that changes no answer; it stands with the other sums.
@@ -555,6 +562,44 @@ fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
     style.items(out, "Trace   ", &parts, " · ");
 }
 
+/// Whose clock was corrected, and how far times can be wrong after that; nothing
+/// when none had to be.
+pub fn clocks(quality: &Quality) -> Vec<String> {
+    let Some(clocks) = &quality.clocks else {
+        return Vec::new();
+    };
+    let way = |ns: i64| match ns < 0 {
+        true => format!("{} behind", units::time(ns.unsigned_abs())),
+        false => format!("{} ahead", units::time(ns.unsigned_abs())),
+    };
+    let off = clocks
+        .corrections
+        .iter()
+        .filter(|clock| clock.at_start != 0 || clock.at_end != 0);
+    let mut parts: Vec<String> = off
+        .map(|clock| {
+            let (start, end) = (way(clock.at_start), way(clock.at_end));
+            let drift = match start == end {
+                true => String::new(),
+                false => format!(" at first, {end} at last"),
+            };
+            let known = match clock.uncertainty {
+                Some(ns) => format!("±{}", units::time(ns)),
+                None => "or more".into(),
+            };
+            format!(
+                "CPU {} was {start}{drift} ({known}), corrected",
+                clock.cpu.0
+            )
+        })
+        .collect();
+    parts.push(match clocks.uncertainty {
+        Some(ns) => format!("times are ±{}", units::time(ns)),
+        None => "how far times can be wrong is not known".into(),
+    });
+    parts
+}
+
 /// What cannot be as the trace has it, so that some time had to be unknown.
 fn contradictions(out: &mut String, analysis: &Analysis, style: &Style) {
     let counts = analysis.quality.violations.iter();
@@ -563,5 +608,9 @@ fn contradictions(out: &mut String, analysis: &Analysis, style: &Style) {
         .collect();
     if !parts.is_empty() {
         style.items(out, "Contradictions   ", &parts, " · ");
+    }
+    let parts = clocks(&analysis.quality);
+    if !parts.is_empty() {
+        style.items(out, "Clocks   ", &parts, " · ");
     }
 }
