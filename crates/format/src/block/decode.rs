@@ -326,10 +326,10 @@ fn ids<const FAR: bool>(
     let meanings: [u32; model::TASKS] = std::array::from_fn(|symbol| match symbol as u8 {
         model::NEW => NEW | last,
         model::EXPECTED => last,
-        symbol if symbol < model::FAR => RECENT | 4 * u32::from(symbol - model::RANK),
+        symbol if symbol < model::FAR => RECENT | (4 * u32::from(symbol - model::RANK)),
         symbol => {
             let first = u32::from(symbol - model::FAR) << far_bits;
-            LOW | last | (first + u32::from(FIRST_AT)) << 12
+            LOW | last | ((first + u32::from(FIRST_AT)) << 12)
         }
     });
     let far = ((1u64 << far_bits) - 1, u64::from(far_bits));

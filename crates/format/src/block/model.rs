@@ -93,21 +93,17 @@ pub fn far_bits(tasks: u32) -> u32 {
 }
 
 /// For each length of a step in bits: its first class and its low bits.
+#[allow(clippy::indexing_slicing)] // Checked when it is compiled.
 const LENGTHS: [(u8, u8); 37] = {
-    let mut all = [(0, 0); 37];
+    let mut lengths = [(0, 0); 37];
     let mut length = 4;
-    while length < all.len() {
-        all[length] = match length {
+    while length < lengths.len() {
+        let (first, width) = match length {
             4..=15 => (9 + (length - 4) * 4, length - 3),
             16..=24 => (57 + (length - 16) * 2, length - 2),
             _ => (75 + (length - 25), length - 1),
         };
-        length += 1;
-    }
-    let mut lengths = [(0, 0); 37];
-    let mut length = 0;
-    while length < all.len() {
-        lengths[length] = (all[length].0 as u8, all[length].1 as u8);
+        lengths[length] = (first as u8, width as u8);
         length += 1;
     }
     lengths
