@@ -1,6 +1,7 @@
 //! Keeps the books while the events go by: which task is what, in which state,
 //! and how much time it has spent in each.
 
+mod cpus;
 mod lives;
 mod running;
 
@@ -131,6 +132,8 @@ pub struct Book {
     pub counts: [u64; 3],
     /// What every task did when, if that is asked for.
     pub timeline: Option<Draft>,
+    /// What each CPU did.
+    cpus: BTreeMap<CpuId, cpus::CpuEntry>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -173,6 +176,7 @@ impl Book {
             names: HashMap::new(),
             counts: [0; 3],
             timeline: None,
+            cpus: BTreeMap::new(),
             gaps,
             states: States::new(&meta.states),
             start,
@@ -656,6 +660,7 @@ impl Book {
     /// The span is over: closes every task's last state.
     pub fn finish(&mut self) {
         self.pass_gaps(self.end);
+        self.finish_cpus();
         for at in 0..self.tasks.len() {
             let ix = TaskIx(at);
             if self.state(ix) == State::Dead {

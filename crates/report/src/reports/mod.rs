@@ -1,12 +1,18 @@
 //! The reports: each one file, which computes nothing but what it shows.
 
 pub mod audit;
+pub mod ci_tracer;
+pub mod cpus;
+pub mod execs;
+pub mod series;
 pub mod top;
+pub mod tree;
 
 use serde_json::Value;
 use tr_analyze::model::Analysis;
+use tr_format::event::CpuId;
 
-use crate::query::{By, Sort};
+use crate::query::{By, Group, Sort};
 use crate::style::Style;
 
 /// What is asked for.
@@ -14,10 +20,22 @@ use crate::style::Style;
 pub struct Ask {
     /// Rows to show as text.
     pub top: usize,
+    /// The same, when it was asked for: some reports show all otherwise.
+    pub limit: Option<usize>,
     /// What to sort by; otherwise what suits the report.
     pub sort: Option<Sort>,
     /// What a row stands for; otherwise what suits the report.
     pub by: Option<By>,
+    /// The user's own groups, for [`By::Group`].
+    pub groups: Vec<Group>,
+    /// Length of an interval in ns; otherwise what suits the report.
+    pub interval: Option<u64>,
+    /// Only this CPU.
+    pub cpu: Option<CpuId>,
+    /// Only what failed.
+    pub failed: bool,
+    /// Only what took so long, in ns.
+    pub min: u64,
 }
 
 /// What a report is made of.
@@ -58,17 +76,32 @@ pub trait Report {
 pub enum Kind {
     Top,
     Audit,
+    Tree,
+    Execs,
+    Series,
+    Cpus,
 }
 
 impl Kind {
     /// All of them, in the order of `--report all`.
-    pub const ALL: [Kind; 2] = [Kind::Top, Kind::Audit];
+    pub const ALL: [Kind; 6] = [
+        Kind::Top,
+        Kind::Tree,
+        Kind::Execs,
+        Kind::Series,
+        Kind::Cpus,
+        Kind::Audit,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Top => "top",
             Kind::Audit => "audit",
+            Kind::Tree => "tree",
+            Kind::Execs => "execs",
+            Kind::Series => "series",
+            Kind::Cpus => "cpus",
         }
     }
 
@@ -82,13 +115,18 @@ impl Kind {
         match self {
             Kind::Top => "Where the time went",
             Kind::Audit => "Our figures beside the kernel's own",
+            Kind::Tree => "What ran: the tree of processes",
+            Kind::Execs => "What ran: every execution, a line each",
+            Kind::Series => "When each process was on a CPU",
+            Kind::Cpus => "What the machine did, CPU by CPU",
         }
     }
 
     /// Whether it needs [`Analysis::timeline`].
     pub fn needs_timeline(self) -> bool {
         match self {
-            Kind::Top | Kind::Audit => false,
+            Kind::Top | Kind::Audit | Kind::Tree | Kind::Execs => false,
+            Kind::Series | Kind::Cpus => true,
         }
     }
 
@@ -97,6 +135,10 @@ impl Kind {
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
             Kind::Audit => Box::new(audit::audit(view.analysis)),
+            Kind::Tree => Box::new(tree::Tree::new(view)),
+            Kind::Execs => Box::new(execs::Execs::new(view)),
+            Kind::Series => Box::new(series::Series::new(view)),
+            Kind::Cpus => Box::new(cpus::Cpus::new(view)),
         }
     }
 }
