@@ -165,7 +165,9 @@ impl<'v, 'a> Stream<'v, 'a> {
         if self.cgroups.insert(cgroup) {
             let path = query::cgroup_path(analysis, process).map(json::text);
             let path = path.unwrap_or_else(|| "unknown".into());
-            let path = string(path.strip_prefix('/').unwrap_or(&path))?;
+            // As ci-tracer names them: without the first slash.
+            let plain = path.strip_prefix('/').filter(|path| !path.is_empty());
+            let path = string(plain.unwrap_or(&path))?;
             writeln!(out, "{{\"cgr\": {}, \"v\": {path}}},", cgroup.0)?;
         }
         let mut args: Vec<String> = process.argv.args().map(json::text).collect();

@@ -406,9 +406,11 @@ impl Levels {
     }
 }
 
-fn wall(process: &Process) -> Cell {
+/// COMMAND is there before the recording begins, but held until then.
+fn wall(analysis: &Analysis, process: &Process) -> Cell {
     let wall = process.end.since(process.start);
-    match process.started_before || process.alive {
+    let before = process.started_before && analysis.meta.root != Some(process.pid);
+    match before || process.alive {
         true => Cell::AtLeast(wall),
         false => Cell::Time(wall),
     }
@@ -454,7 +456,7 @@ impl Report for Tree<'_> {
                         _ => Paint::Plain,
                     };
                     let cells = (
-                        wall(process),
+                        wall(self.view.analysis, process),
                         Cell::Count(process.threads.len() as u64),
                         exit_cell(process.status, process.alive),
                         Cell::Id(process.pid.0),
