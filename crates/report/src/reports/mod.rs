@@ -3,14 +3,16 @@
 pub mod audit;
 pub mod ci_tracer;
 pub mod cpus;
+pub mod critical_path;
 pub mod execs;
+pub mod parallelism;
 pub mod series;
 pub mod top;
 pub mod tree;
 
 use serde_json::Value;
 use tr_analyze::model::Analysis;
-use tr_format::event::CpuId;
+use tr_format::event::{CpuId, Tgid};
 
 use crate::query::{By, Group, Sort};
 use crate::style::Style;
@@ -36,6 +38,8 @@ pub struct Ask {
     pub failed: bool,
     /// Only what took so long, in ns.
     pub min: u64,
+    /// The process that was asked for with its descendants.
+    pub pid: Option<Tgid>,
 }
 
 /// What a report is made of.
@@ -80,15 +84,19 @@ pub enum Kind {
     Execs,
     Series,
     Cpus,
+    CriticalPath,
+    Parallelism,
 }
 
 impl Kind {
     /// All of them, in the order of `--report all`.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Top,
+        Kind::CriticalPath,
         Kind::Tree,
         Kind::Execs,
         Kind::Series,
+        Kind::Parallelism,
         Kind::Cpus,
         Kind::Audit,
     ];
@@ -102,6 +110,8 @@ impl Kind {
             Kind::Execs => "execs",
             Kind::Series => "series",
             Kind::Cpus => "cpus",
+            Kind::CriticalPath => "critical-path",
+            Kind::Parallelism => "parallelism",
         }
     }
 
@@ -119,6 +129,8 @@ impl Kind {
             Kind::Execs => "What ran: every execution, a line each",
             Kind::Series => "When each process was on a CPU",
             Kind::Cpus => "What the machine did, CPU by CPU",
+            Kind::CriticalPath => "What the end had to wait for, step by step",
+            Kind::Parallelism => "How much ran at once, and what ran alone",
         }
     }
 
@@ -126,7 +138,7 @@ impl Kind {
     pub fn needs_timeline(self) -> bool {
         match self {
             Kind::Top | Kind::Audit | Kind::Tree | Kind::Execs => false,
-            Kind::Series | Kind::Cpus => true,
+            Kind::CriticalPath | Kind::Series | Kind::Parallelism | Kind::Cpus => true,
         }
     }
 
@@ -139,6 +151,8 @@ impl Kind {
             Kind::Execs => Box::new(execs::Execs::new(view)),
             Kind::Series => Box::new(series::Series::new(view)),
             Kind::Cpus => Box::new(cpus::Cpus::new(view)),
+            Kind::CriticalPath => Box::new(critical_path::Report::new(view)),
+            Kind::Parallelism => Box::new(parallelism::Report::new(view)),
         }
     }
 }
