@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tr_analyze::Options;
-use tr_format::reader::End;
+use tr_format::reader::{End, Unknown};
 use tr_report::{escape, units};
 
 use crate::{open, suspend};
@@ -28,6 +28,8 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let analysis = tr_analyze::analyze(&trace, &Options::default());
+    // After all frames have been read.
+    let unknown = trace.unknown();
     let meta = trace.meta();
     let events: u64 = analysis.events.iter().map(|(_, n)| n).sum();
     let bytes = trace.bytes();
@@ -75,6 +77,8 @@ pub fn run(args: &Args) -> ExitCode {
             "frames": trace.frames().len(),
             "lost_events": lost,
             "largest_inversion_ns": analysis.quality.largest_inversion,
+            "latest_write_ns": analysis.quality.latest_write,
+            "unknown_ns": analysis.totals.times.unknown,
             "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
             "suspends": suspends.iter().map(|suspend| json!({
                 "since_ns": suspend.since.since(meta.start),
@@ -90,6 +94,7 @@ pub fn run(args: &Args) -> ExitCode {
                 "argv_limit": meta.options.argv_limit,
                 "cpus": meta.options.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
             },
+            "unknown": {"frames": unknown.frames, "events": unknown.events, "fields": unknown.fields},
             "missing": meta.missing,
             "ci": meta.ci.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         });
@@ -147,6 +152,15 @@ pub fn run(args: &Args) -> ExitCode {
             }
         },
     );
+    if unknown != Unknown::default() {
+        say(
+            "not read",
+            format!(
+                "of a later version: {} frames, {} events, {} fields",
+                unknown.frames, unknown.events, unknown.fields
+            ),
+        );
+    }
     say(
         "lost",
         match lost.is_empty() {
@@ -160,7 +174,18 @@ pub fn run(args: &Args) -> ExitCode {
     );
     say(
         "largest inversion",
-        units::time(analysis.quality.largest_inversion),
+        match analysis.quality.largest_inversion {
+            0 => "none".into(),
+            back => units::time(back),
+        },
+    );
+    // A lower bound: the file proves no more.
+    say(
+        "latest write",
+        match analysis.quality.latest_write {
+            0 => "none known to be late".into(),
+            late => format!("at least {} after its stamp", units::time(late)),
+        },
     );
     let violations: Vec<String> = analysis
         .quality
@@ -187,6 +212,13 @@ pub fn run(args: &Args) -> ExitCode {
             ),
         );
     }
+    say(
+        "unknown time",
+        match analysis.totals.times.unknown {
+            0 => "none".into(),
+            unknown => units::time(unknown),
+        },
+    );
     if let Some(cost) = cost {
         let bpf = cost.bpf_ns.map_or(
             "not counted (kernel.bpf_stats_enabled is off)".into(),

@@ -319,7 +319,8 @@ fn forest(parents: impl Iterator<Item = Option<u32>>) -> Analysis {
 #[test]
 fn large_trees_are_fast_and_few_lines() {
     let many = 100_000;
-    let shapes: [(&str, Box<dyn Fn(u32) -> Option<u32>>); 4] = [
+    type Parent = Box<dyn Fn(u32) -> Option<u32>>;
+    let shapes: [(&str, Parent); 4] = [
         ("a chain", Box::new(|at: u32| at.checked_sub(1))),
         ("a fan", Box::new(|at| (at > 0).then_some(0))),
         (
