@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 
 use libtest_mimic::Failed;
 
-use crate::support::{analyze, dump, ensure, info, int, record, recording, scratch, text, Test};
+use crate::support::{
+    analyze, dump, ensure, eventually, info, int, record, recording, scratch, text, Test,
+};
 
 pub const TESTS: &[Test] = &[
     ("a_storm_on_one_cpu_loses_nothing", || {
@@ -163,7 +165,20 @@ fn switches() -> Result<(), Failed> {
 
 fn tiny() -> Result<(), Failed> {
     let trace = scratch("tiny.bin");
-    let out = record(&trace, &["--buffer", "4K"], &[program()?, "pipe", "100000"])?;
+    let _ = std::fs::remove_file(&trace);
+    // A recorder that runs keeps up even so: this one is stopped for a while.
+    let tr = recording(&trace, &["--buffer", "4K"], &[program()?, "pipe", "200000"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()?;
+    eventually("the header", || trace.exists())?;
+    for (signal, pause) in [("-STOP", 200), ("-CONT", 0)] {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        Command::new("kill")
+            .args([signal, &tr.id().to_string()])
+            .status()?;
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+    }
+    let out = tr.wait_with_output()?;
     let said = text(&out.stderr);
     ensure(out.status.success(), || said.clone())?;
     ensure(said.contains("events lost on CPU 0 between"), || {

@@ -7,7 +7,7 @@ use tr_format::event::Ktime;
 
 use crate::model::{Analysis, ExecSpan, Process, ProcessIx};
 
-/// A group, by its place in [`Groups::names`].
+/// A group, by its number; [`Groups::name`] tells its name.
 pub type Group = u32;
 
 /// The group that every process belonged to at every time.
