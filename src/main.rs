@@ -20,7 +20,7 @@ mod suspend;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Where did the time go? Records a build or test run and reads it back.
 #[derive(Parser)]
@@ -32,7 +32,12 @@ use clap::{Parser, Subcommand};
         tr record -- make -j8              record a build into trace.bin\n  \
         tr analyze trace.bin --top 20      where its time went\n  \
         tr analyze trace.bin --by program --sort run-queue\n  \
-        tr info trace.bin                  what the recording holds\n\n\
+        tr analyze trace.bin --report tree what ran, as a tree\n  \
+        tr analyze trace.bin --report execs --failed\n  \
+        tr info trace.bin                  what the recording holds\n  \
+        tr verify trace.bin                whether it is intact\n  \
+        tr completions bash > /etc/bash_completion.d/tr\n  \
+        tr man /usr/local/share/man/man1\n\n\
         tr help COMMAND says more about one of them."
 )]
 struct Cli {
@@ -48,6 +53,8 @@ enum Command {
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
     Recover(cmd::recover::Args),
+    Completions(cmd::manual::CompletionsArgs),
+    Man(cmd::manual::ManArgs),
 }
 
 /// The exit status of `tr record` when tr itself failed, as `env` and `timeout`
@@ -83,5 +90,7 @@ fn main() -> ExitCode {
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Recover(args) => cmd::recover::run(&args),
+        Command::Completions(args) => cmd::manual::completions(&args, Cli::command()),
+        Command::Man(args) => cmd::manual::man(&args, Cli::command()),
     }
 }

@@ -3,6 +3,7 @@
 pub mod analyze;
 pub mod dump;
 pub mod info;
+pub mod manual;
 pub mod record;
 pub mod recover;
 pub mod verify;

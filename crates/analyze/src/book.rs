@@ -1,6 +1,7 @@
 //! Keeps the books while the events go by: which task is what, in which state,
 //! and how much time it has spent in each.
 
+mod cpus;
 mod lives;
 mod running;
 
@@ -136,6 +137,8 @@ pub struct Book {
     pub timeline: Option<Draft>,
     /// How far two events' times can be wrong against each other, ns.
     pub uncertainty: u64,
+    /// What each CPU did.
+    cpus: BTreeMap<CpuId, cpus::CpuEntry>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -179,6 +182,7 @@ impl Book {
             counts: [0; 3],
             timeline: None,
             uncertainty: 0,
+            cpus: BTreeMap::new(),
             gaps,
             states: States::new(&meta.states),
             start,
@@ -669,6 +673,7 @@ impl Book {
     /// The span is over: closes every task's last state.
     pub fn finish(&mut self) {
         self.pass_gaps(self.end);
+        self.finish_cpus();
         for at in 0..self.tasks.len() {
             let ix = TaskIx(at);
             if self.state(ix) == State::Dead {

@@ -42,6 +42,8 @@ pub struct Analysis {
     pub concurrency: Vec<u64>,
     /// How long the number of running tasks was not known.
     pub concurrency_unknown: u64,
+    /// What each CPU did, by its number: those of the machine and those met.
+    pub cpus: Vec<(CpuId, CpuFigures)>,
     /// Paths of the cgroups met, by id.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
     /// What every thread did when, if that was asked for.
@@ -205,6 +207,21 @@ impl Switches {
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
     }
+}
+
+/// What a CPU did. How long a thread ran on it, the timeline tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuFigures {
+    /// For how long its switches prove that nobody ran, in ns.
+    pub idle: u64,
+    /// Its switches from and to everybody are recorded, so that `idle` is all
+    /// of its idle time but for gaps; otherwise that is not known.
+    pub idle_known: bool,
+    /// How often a recorded thread left it. Sums to the processes' switches.
+    pub switches: Switches,
+    /// How often a recorded thread came to it from another CPU. Sums to the
+    /// threads' migrations.
+    pub migrations: u64,
 }
 
 /// The longest time a task was off CPU at a stretch.

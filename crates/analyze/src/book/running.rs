@@ -3,7 +3,7 @@
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
 use super::{Book, TaskIx, UNSEEN};
-use crate::model::OffCpu;
+use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
 
@@ -21,6 +21,7 @@ impl Book {
                 iowait,
             } => {
                 self.concerns(event.time, prev, next);
+                self.cpu_switched(cpu, event.time, prev, next);
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait, next);
                 self.switch_in(cpu, event.time, next);
                 self.last_switch.insert(cpu, event.time);
@@ -131,10 +132,18 @@ impl Book {
             _ => self.came_unseen(ix, cpu, time),
         }
         let counted = u64::from(self.inside(time));
-        if self.states.is_dead(state) {
-            if let Some(task) = self.tasks.get_mut(ix.0) {
-                task.switches.voluntary += counted;
-            }
+        let dies = self.states.is_dead(state);
+        // As the kernel counts: __schedule's switch_count.
+        let involuntary = u64::from(!dies && (preempt || state == 0));
+        let switches = Switches {
+            voluntary: counted * (1 - involuntary),
+            involuntary: counted * involuntary,
+        };
+        self.cpu_left(cpu, time, switches);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.switches.add(&switches);
+        }
+        if dies {
             self.end_task(ix, time);
             return;
         }
@@ -142,12 +151,6 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        // As the kernel counts: __schedule's switch_count.
-        if preempt || state == 0 {
-            task.switches.involuntary += counted;
-        } else {
-            task.switches.voluntary += counted;
-        }
         let new = match state {
             _ if preempt => State::Runnable { preempted: true },
             // Woken before its switch-out was complete: a sleep of no length.
@@ -213,6 +216,7 @@ impl Book {
         if tid == Tid::IDLE {
             return;
         }
+        self.cpu_not_idle(cpu);
         let ix = match self.task(tid) {
             Some(ix) => ix,
             None if self.open() => self.appear(tid, Tgid(tid.0), time),
@@ -268,10 +272,12 @@ impl Book {
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.woken = false;
-            if task.last_cpu.is_some_and(|last| last != cpu) {
-                task.migrations += counted;
-            }
+            let moved = task.last_cpu.is_some_and(|last| last != cpu);
             task.last_cpu = Some(cpu);
+            if moved {
+                task.migrations += counted;
+                self.cpu_gained(cpu, time);
+            }
         }
         self.current.insert(cpu, ix);
     }

@@ -73,7 +73,11 @@ impl<'a> Top<'a> {
     }
 
     fn rows(&self) -> Vec<Row> {
-        query::rows(self.view.analysis, self.view.chosen, self.by, self.sort)
+        let groups = &self.view.ask.groups;
+        let View {
+            analysis, chosen, ..
+        } = self.view;
+        query::rows(analysis, chosen, self.by, self.sort, groups)
     }
 }
 
@@ -88,7 +92,7 @@ impl Report for Top<'_> {
         let mut out = String::new();
         header(&mut out, analysis, file, style);
         warnings(&mut out, analysis, style);
-        let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu);
+        let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
         match self.path() {
             Some((shares, whole)) => {
                 let title = format!("The {} went to", units::time(whole));
