@@ -62,6 +62,9 @@ pub struct Args {
     /// Up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
+    /// How long an interval of a report over time is [default: 1s]
+    #[arg(long, value_name = "T", value_parser = args::duration)]
+    interval: Option<Duration>,
     /// Which report
     #[arg(long, value_parser = reports(), value_delimiter = ',', default_value = "top")]
     report: Vec<Asked>,
@@ -142,6 +145,8 @@ pub fn run(args: &Args) -> ExitCode {
         top: args.top,
         sort: args.sort,
         by: args.by,
+        interval: args.interval.map(nanoseconds),
+        cpu: args.cpu.map(CpuId),
     };
     let view = View {
         analysis: &analysis,
@@ -231,6 +236,9 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
     }
     if args.report_is_no_table() {
         return Some("--format csv writes one table: ask for one report".into());
+    }
+    if args.interval == Some(Duration::ZERO) {
+        return Some("--interval 0: an interval has some length".into());
     }
     match (args.from, args.to) {
         (Some(from), Some(to)) if from >= to => {

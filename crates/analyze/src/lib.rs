@@ -13,6 +13,7 @@ pub mod model;
 pub mod order;
 mod tasks;
 pub mod timeline;
+pub mod waits;
 
 use std::collections::BTreeSet;
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod escape;
+pub mod hist;
 pub mod json;
 pub mod label;
 pub mod query;
@@ -9,3 +10,4 @@ pub mod reports;
 pub mod style;
 pub mod table;
 pub mod units;
+pub mod who;

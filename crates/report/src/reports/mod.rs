@@ -1,10 +1,15 @@
 //! The reports: each one file, which computes nothing but what it shows.
 
 pub mod audit;
+pub mod histogram;
+pub mod max_off_cpu;
+pub mod off_cpu;
+pub mod run_queue;
 pub mod top;
 
 use serde_json::Value;
 use tr_analyze::model::Analysis;
+use tr_format::event::CpuId;
 
 use crate::query::{By, Sort};
 use crate::style::Style;
@@ -18,6 +23,10 @@ pub struct Ask {
     pub sort: Option<Sort>,
     /// What a row stands for; otherwise what suits the report.
     pub by: Option<By>,
+    /// How long an interval is, in ns; otherwise a second.
+    pub interval: Option<u64>,
+    /// The only CPU that is of interest.
+    pub cpu: Option<CpuId>,
 }
 
 /// What a report is made of.
@@ -57,17 +66,32 @@ pub trait Report {
 #[allow(missing_docs)] // `about` says it
 pub enum Kind {
     Top,
+    Histogram,
+    OffCpu,
+    MaxOffCpu,
+    RunQueue,
     Audit,
 }
 
 impl Kind {
     /// All of them, in the order of `--report all`.
-    pub const ALL: [Kind; 2] = [Kind::Top, Kind::Audit];
+    pub const ALL: [Kind; 6] = [
+        Kind::Top,
+        Kind::Histogram,
+        Kind::OffCpu,
+        Kind::MaxOffCpu,
+        Kind::RunQueue,
+        Kind::Audit,
+    ];
 
     /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Top => "top",
+            Kind::Histogram => "histogram",
+            Kind::OffCpu => "off-cpu",
+            Kind::MaxOffCpu => "max-off-cpu",
+            Kind::RunQueue => "run-queue",
             Kind::Audit => "audit",
         }
     }
@@ -81,6 +105,10 @@ impl Kind {
     pub fn about(self) -> &'static str {
         match self {
             Kind::Top => "Where the time went",
+            Kind::Histogram => "How long the slices on a CPU were",
+            Kind::OffCpu => "Who waited, for what, and who ended the wait",
+            Kind::MaxOffCpu => "Each process's longest time off CPU, per interval",
+            Kind::RunQueue => "How long tasks waited for a CPU, and how many wanted one",
             Kind::Audit => "Our figures beside the kernel's own",
         }
     }
@@ -89,6 +117,7 @@ impl Kind {
     pub fn needs_timeline(self) -> bool {
         match self {
             Kind::Top | Kind::Audit => false,
+            Kind::Histogram | Kind::OffCpu | Kind::MaxOffCpu | Kind::RunQueue => true,
         }
     }
 
@@ -96,6 +125,10 @@ impl Kind {
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
+            Kind::Histogram => Box::new(histogram::Histogram::new(view)),
+            Kind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
+            Kind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
+            Kind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
             Kind::Audit => Box::new(audit::audit(view.analysis)),
         }
     }
