@@ -147,6 +147,7 @@ pub fn run(args: &Args) -> ExitCode {
         by: args.by,
         interval: args.interval.map(nanoseconds),
         cpu: args.cpu.map(CpuId),
+        pid: args.pid.map(Tgid),
     };
     let view = View {
         analysis: &analysis,

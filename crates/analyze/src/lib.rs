@@ -8,12 +8,17 @@
 mod book;
 mod build;
 mod concurrency;
+pub mod critical_path;
 mod gaps;
+mod graph;
 pub mod model;
 pub mod order;
+pub mod parallelism;
+pub mod programs;
 mod tasks;
 pub mod timeline;
 pub mod waits;
+pub mod what_if;
 
 use std::collections::BTreeSet;
 

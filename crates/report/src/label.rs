@@ -1,6 +1,7 @@
 //! A short name for what a process did, from its arguments.
 
 use tr_analyze::model::Process;
+use tr_format::event::{Argv, Comm};
 
 use crate::escape;
 
@@ -28,13 +29,18 @@ fn base(path: &str) -> &str {
 /// The program: its file's name, an interpreted script's for a script; the
 /// comm for what has no arguments.
 pub fn program(process: &Process) -> String {
-    match parts(process) {
+    program_of(&process.argv, &process.comm)
+}
+
+/// The same of one of a process's programs.
+pub fn program_of(argv: &Argv, comm: &Comm) -> String {
+    match parts(argv) {
         Parts {
             script: Some(script),
             ..
         } => script,
         Parts { program, .. } if !program.is_empty() => program,
-        _ => escape::text(process.comm.bytes()),
+        _ => escape::text(comm.bytes()),
     }
 }
 
@@ -44,8 +50,8 @@ struct Parts {
     rest: Vec<String>,
 }
 
-fn parts(process: &Process) -> Parts {
-    let mut args = process.argv.args().map(escape::text);
+fn parts(argv: &Argv) -> Parts {
+    let mut args = argv.args().map(escape::text);
     let first = args.next().unwrap_or_default();
     // A login shell's name starts with a dash.
     let program = base(first.strip_prefix('-').unwrap_or(&first)).to_owned();
@@ -72,20 +78,21 @@ pub fn label(process: &Process) -> String {
     if process.kthread {
         return format!("[{}]", escape::text(process.comm.bytes()));
     }
+    label_of(&process.argv, &process.comm, process.execs.is_empty())
+}
+
+/// The same of one of a process's programs; `forked`: of a child that still is
+/// what its parent was.
+pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let Parts {
         program,
         script,
         rest,
-    } = parts(process);
-    let comm = || escape::text(process.comm.bytes());
+    } = parts(argv);
     if program.is_empty() {
-        return comm();
+        return escape::text(comm.bytes());
     }
-    let forked = if process.execs.is_empty() {
-        " (forked)"
-    } else {
-        ""
-    };
+    let forked = if forked { " (forked)" } else { "" };
     let value_of = |option: &str| {
         rest.iter()
             .position(|arg| arg == option)

@@ -90,7 +90,6 @@ impl Book {
             process.cgroup = fork.cgroup;
             process.forked |= !is_thread;
         }
-        let parent = if is_thread { None } else { parent };
         // It cannot run before its first waking: it waits for a CPU from here.
         let state = match self.gaps.any().covers(time) {
             true => State::Unknown,

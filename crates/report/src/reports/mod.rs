@@ -1,15 +1,17 @@
 //! The reports: each one file, which computes nothing but what it shows.
 
 pub mod audit;
+pub mod critical_path;
 pub mod histogram;
 pub mod max_off_cpu;
 pub mod off_cpu;
+pub mod parallelism;
 pub mod run_queue;
 pub mod top;
 
 use serde_json::Value;
 use tr_analyze::model::Analysis;
-use tr_format::event::CpuId;
+use tr_format::event::{CpuId, Tgid};
 
 use crate::query::{By, Sort};
 use crate::style::Style;
@@ -27,6 +29,8 @@ pub struct Ask {
     pub interval: Option<u64>,
     /// The only CPU that is of interest.
     pub cpu: Option<CpuId>,
+    /// The process that was asked for with its descendants.
+    pub pid: Option<Tgid>,
 }
 
 /// What a report is made of.
@@ -71,16 +75,20 @@ pub enum Kind {
     MaxOffCpu,
     RunQueue,
     Audit,
+    CriticalPath,
+    Parallelism,
 }
 
 impl Kind {
     /// All of them, in the order of `--report all`.
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 8] = [
         Kind::Top,
         Kind::Histogram,
         Kind::OffCpu,
         Kind::MaxOffCpu,
         Kind::RunQueue,
+        Kind::Parallelism,
+        Kind::CriticalPath,
         Kind::Audit,
     ];
 
@@ -93,6 +101,8 @@ impl Kind {
             Kind::MaxOffCpu => "max-off-cpu",
             Kind::RunQueue => "run-queue",
             Kind::Audit => "audit",
+            Kind::CriticalPath => "critical-path",
+            Kind::Parallelism => "parallelism",
         }
     }
 
@@ -110,6 +120,8 @@ impl Kind {
             Kind::MaxOffCpu => "Each process's longest time off CPU, per interval",
             Kind::RunQueue => "How long tasks waited for a CPU, and how many wanted one",
             Kind::Audit => "Our figures beside the kernel's own",
+            Kind::CriticalPath => "What the end had to wait for, step by step",
+            Kind::Parallelism => "How much ran at once, and what ran alone",
         }
     }
 
@@ -118,6 +130,7 @@ impl Kind {
         match self {
             Kind::Top | Kind::Audit => false,
             Kind::Histogram | Kind::OffCpu | Kind::MaxOffCpu | Kind::RunQueue => true,
+            Kind::CriticalPath | Kind::Parallelism => true,
         }
     }
 
@@ -130,6 +143,8 @@ impl Kind {
             Kind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
             Kind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
             Kind::Audit => Box::new(audit::audit(view.analysis)),
+            Kind::CriticalPath => Box::new(critical_path::Report::new(view)),
+            Kind::Parallelism => Box::new(parallelism::Report::new(view)),
         }
     }
 }

@@ -1,0 +1,653 @@
+//! The critical path, what-if limits and parallelism: against worlds whose
+//! answer is known, against the events themselves, and laws that hold whatever
+//! happens.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+
+use std::collections::HashSet;
+
+use proptest::prelude::*;
+use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, NoPath, Segment, Then};
+use tr_analyze::model::{Analysis, Process, ProcessIx, Thread};
+use tr_analyze::parallelism::{parallelism, Idle, Parallelism};
+use tr_analyze::programs::Groups;
+use tr_analyze::timeline::{Bucket, Who};
+use tr_analyze::what_if::{limits, Limits};
+use tr_analyze::{analyze, Options};
+use tr_format::event::{LifeKind, SchedKind, Tid};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_sim::blocks::{Cut, Order};
+use tr_sim::config::{Config, Follow, Kernel};
+use tr_sim::inject::{Late, Plan};
+use tr_sim::program::{chan, ms, Arg, Image, Op, World};
+use tr_sim::recording::Recording;
+use tr_sim::sink::Event;
+use tr_sim::strategy::{self, Case};
+use tr_sim::timeline;
+
+const MS: u64 = 1_000_000;
+/// What forks, execs, exits and waking up cost in a short run.
+const SLACK: u64 = MS;
+const CUT: Cut = Cut {
+    largest: 100,
+    order: Order::Written,
+    seed: 1,
+};
+
+fn analyzed(recording: &Recording, cut: &Cut) -> Analysis {
+    let file = recording.to_file(cut).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&trace, &options)
+}
+
+/// Groups by the program's file name; a child before its exec is its parent's.
+fn by_program(analysis: &Analysis) -> Groups {
+    Groups::new(analysis, |_, exec| {
+        let path = exec.map(|exec| String::from_utf8_lossy(&exec.filename).into_owned());
+        path.as_deref()
+            .and_then(|path| path.rsplit('/').next())
+            .unwrap_or("?")
+            .to_owned()
+    })
+}
+
+// ---- Laws ----
+
+/// Whatever the trace: the segments follow each other, and each is what the
+/// thread's own timeline says.
+fn check_path(analysis: &Analysis, path: &CriticalPath) -> Result<(), TestCaseError> {
+    let timeline = analysis.timeline.as_ref().unwrap();
+    let mut now = path.from;
+    for segment in &path.segments {
+        prop_assert_eq!(segment.from, now, "{:?}", segment);
+        prop_assert!(segment.to > segment.from, "{:?}", segment);
+        now = segment.to;
+        if segment.kind == Kind::Unknown {
+            continue;
+        }
+        // What the timeline says at both ends and in the middle.
+        let middle = segment.from.0 + (segment.to.0 - segment.from.0) / 2;
+        for at in [segment.from.0, middle, segment.to.0 - 1] {
+            let number = timeline.at(segment.thread, tr_format::event::Ktime(at));
+            let stretch = timeline.get(segment.thread, number.unwrap()).unwrap();
+            let fits = match (segment.kind, stretch.doing) {
+                (Kind::OnCpu, Bucket::OnCpu(_)) => true,
+                (Kind::RunQueue(_), Bucket::RunQueue { .. }) => true,
+                (Kind::OnCpu | Kind::RunQueue(_), _) => false,
+                (Kind::Outside(_), Bucket::Wait(_)) => !matches!(stretch.who, Who::Interrupt),
+                (_, Bucket::Wait(_)) => true,
+                (_, _) => false,
+            };
+            prop_assert!(fits, "{:?} in {:?}", segment, stretch);
+        }
+    }
+    prop_assert_eq!(now, path.to);
+    let sum: u64 = path.segments.iter().map(Segment::length).sum();
+    prop_assert_eq!(sum, path.length());
+    for pair in path.segments.windows(2) {
+        let same = |s: &Segment| (s.thread, s.program, s.kind);
+        prop_assert!(same(&pair[0]) != same(&pair[1]), "not merged: {:?}", pair);
+        prop_assert_eq!(
+            pair[0].then == Then::Same,
+            pair[0].thread == pair[1].thread,
+            "{:?}",
+            pair
+        );
+    }
+    Ok(())
+}
+
+/// The forward pass: with nothing free the end's clock shows the time it took.
+fn check_limits(
+    analysis: &Analysis,
+    path: &CriticalPath,
+    groups: &Groups,
+) -> Result<(), TestCaseError> {
+    let free: Vec<u32> = (0..groups.count() as u32).take(4).collect();
+    let limits = limits(analysis, path, groups, &free).expect("a timeline");
+    prop_assert_eq!(limits.recorded, path.length(), "the clock of the end");
+    prop_assert!(limits.span <= limits.recorded, "{:?}", limits);
+    for free in &limits.free {
+        prop_assert!(free.at_least <= free.same_waits, "{:?}", limits);
+        prop_assert!(free.at_least <= limits.on(limits.cpus), "{:?}", limits);
+    }
+    Ok(())
+}
+
+fn check_parallelism(
+    analysis: &Analysis,
+    path: Option<&CriticalPath>,
+    groups: &Groups,
+) -> Result<(), TestCaseError> {
+    let is = parallelism(analysis, groups, path, 5).expect("a timeline");
+    let span = analysis.end.since(analysis.start);
+    prop_assert_eq!(is.running.iter().sum::<u64>() + is.unknown, span);
+    prop_assert_eq!(is.demand.iter().sum::<u64>() + is.unknown, span);
+    // The book counts the running tasks event by event.
+    let told = |n: usize| is.running.get(n).copied().unwrap_or(0);
+    for (n, time) in analysis.concurrency.iter().enumerate() {
+        prop_assert!(
+            told(n) <= time + analysis.concurrency_unknown,
+            "{} at once",
+            n
+        );
+        prop_assert!(*time <= told(n) + is.unknown, "{} at once", n);
+    }
+    let ran: u64 = is.alone_by_group.values().map(|sum| sum.ran).sum();
+    prop_assert_eq!(ran, told(1));
+    let idle: u64 = is.idle.values().sum();
+    prop_assert_eq!(idle, told(0));
+    prop_assert!(is
+        .alone
+        .windows(2)
+        .all(|pair| pair[0].length() >= pair[1].length()));
+    let alone: u64 = is.alone.iter().map(|alone| alone.length()).sum();
+    prop_assert!(alone <= is.demand.get(1).copied().unwrap_or(0));
+    Ok(())
+}
+
+/// The laws for every process of the recording.
+fn check_all(analysis: &Analysis) -> Result<(), TestCaseError> {
+    let groups = by_program(analysis);
+    check_parallelism(analysis, None, &groups)?;
+    for at in 0..analysis.processes.len() {
+        let path = critical_path(analysis, ProcessIx(at as u32)).expect("a path");
+        check_path(analysis, &path)?;
+        if at < 12 {
+            check_limits(analysis, &path, &groups)?;
+            check_parallelism(analysis, Some(&path), &groups)?;
+        }
+    }
+    Ok(())
+}
+
+/// Where the path goes from one thread to another there was a wake-up, or a
+/// fork, by the one for the other, at that moment.
+fn check_links(
+    analysis: &Analysis,
+    recording: &Recording,
+    path: &CriticalPath,
+) -> Result<(), TestCaseError> {
+    let mut wakings = HashSet::new();
+    let mut forks = HashSet::new();
+    for event in timeline::in_order(recording) {
+        match event {
+            Event::Sched(_, event) => {
+                if let SchedKind::Waking {
+                    waker,
+                    wakee,
+                    irq: false,
+                    ..
+                } = event.kind
+                {
+                    wakings.insert((event.time, waker, wakee));
+                }
+            }
+            Event::Life(_, event) => {
+                if let LifeKind::Fork(fork) = event.kind {
+                    forks.insert((event.time, fork.parent_tid, fork.tid));
+                }
+            }
+        }
+    }
+    // An exec may have given a thread another tid since.
+    let tid = |segment: &Segment| -> Option<Tid> {
+        let thread: &Thread = &analysis.threads[segment.thread.0 as usize];
+        let process: &Process = &analysis.processes[thread.process.0 as usize];
+        (process.threads.len() == 1).then_some(thread.tid)
+    };
+    for pair in path.segments.windows(2) {
+        let (Some(by), Some(of)) = (tid(&pair[0]), tid(&pair[1])) else {
+            continue;
+        };
+        let link = (pair[1].from, by, of);
+        let known = match pair[0].then {
+            Then::Same => true,
+            Then::Forked => forks.contains(&link),
+            _ => wakings.contains(&link),
+        };
+        prop_assert!(known, "{:?}", pair);
+    }
+    Ok(())
+}
+
+fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
+    TestCaseError::fail(format!("{error}\n{}", case.draw(400)))
+}
+
+proptest! {
+    #![proptest_config(strategy::cases(200))]
+
+    /// Any lateness, inversions and order of the blocks.
+    #[test]
+    fn without_loss_the_path_is_made_of_what_happened(case in strategy::lossless(3_000_000)) {
+        let (mut recording, _) = Recording::record(&case.config);
+        let before = recording.clone();
+        case.plan.apply(&mut recording);
+        let analysis = analyzed(&recording, &case.cut);
+        let checked = check_all(&analysis).and_then(|()| {
+            // Equal times make chains at one instant.
+            let exact = case.config.grain == 1;
+            (0..analysis.processes.len()).filter(|_| exact).try_for_each(|at| {
+                let path = critical_path(&analysis, ProcessIx(at as u32)).expect("a path");
+                check_links(&analysis, &before, &path)
+            })
+        });
+        checked.map_err(|error| explain(&case, error))?;
+    }
+
+    /// Lost spans: what is missing is unknown, and all adds up.
+    #[test]
+    fn with_loss_the_path_adds_up(case in strategy::lossy(3_000_000)) {
+        let (mut recording, _) = Recording::record(&case.config);
+        case.plan.apply(&mut recording);
+        check_all(&analyzed(&recording, &case.cut)).map_err(|error| explain(&case, error))?;
+    }
+
+    /// Everything at once: nothing panics, and all adds up.
+    #[test]
+    fn whatever_happens_the_path_adds_up(case in strategy::anything(3_000_000)) {
+        let (mut recording, _) = Recording::record(&case.config);
+        case.plan.apply(&mut recording);
+        check_all(&analyzed(&recording, &case.cut)).map_err(|error| explain(&case, error))?;
+    }
+}
+
+// ---- Worlds whose answer is known ----
+
+/// Programs by name; the first is COMMAND's. Each begins with the exec of itself.
+fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
+    World {
+        name: "serial".to_owned(),
+        images: programs
+            .iter()
+            .map(|(name, _)| Image {
+                path: format!("/bin/{name}"),
+                args: vec![(*name).to_owned()],
+            })
+            .collect(),
+        programs: programs
+            .iter()
+            .zip(0..)
+            .map(|((_, ops), at)| [vec![Op::Exec(at)], ops.clone()].concat())
+            .collect(),
+        channels: channels.to_vec(),
+        cgroups: 1,
+        ..World::default()
+    }
+}
+
+/// `ops` again and again; what `Op::Exec` at the front takes is counted in.
+fn repeat(slot: u8, times: u32, ops: &[Op]) -> Vec<Op> {
+    let to = 1;
+    [ops.to_vec(), vec![Op::Repeat { slot, times, to }]].concat()
+}
+
+const fn run(length: u64) -> Op {
+    Op::Run(ms(length, length))
+}
+
+const fn fork(program: u16) -> Op {
+    Op::Fork(program, Arg::Same)
+}
+
+/// What is said of a run.
+struct Answer {
+    analysis: Analysis,
+    groups: Groups,
+    path: CriticalPath,
+    limits: Limits,
+    parallelism: Parallelism,
+}
+
+impl Answer {
+    fn of(world: World, cpus: u16) -> Answer {
+        Answer::with(&Answer::config(world, cpus), &Plan::default())
+    }
+
+    fn config(world: World, cpus: u16) -> Config {
+        let mut config = Config::new(world, cpus, 2_000 * MS);
+        config.linger = Some(100_000);
+        config.kernel = Kernel {
+            window: 0,
+            late_stamp: 0,
+            preempt: 0,
+            ..Kernel::default()
+        };
+        config
+    }
+
+    fn with(config: &Config, plan: &Plan) -> Answer {
+        let (mut recording, _) = Recording::record(config);
+        plan.apply(&mut recording);
+        let analysis = analyzed(&recording, &CUT);
+        let groups = by_program(&analysis);
+        let root = critical_path::root(&analysis).expect("COMMAND");
+        let path = critical_path(&analysis, root).expect("a path");
+        check_path(&analysis, &path).unwrap();
+        check_limits(&analysis, &path, &groups).unwrap();
+        check_parallelism(&analysis, Some(&path), &groups).unwrap();
+        let free: Vec<u32> = (0..groups.count() as u32).collect();
+        let limits = limits(&analysis, &path, &groups, &free).unwrap();
+        let parallelism = parallelism(&analysis, &groups, Some(&path), 10).unwrap();
+        Answer {
+            analysis,
+            groups,
+            path,
+            limits,
+            parallelism,
+        }
+    }
+
+    fn name(&self, segment: &Segment) -> String {
+        let process = self.analysis.threads[segment.thread.0 as usize].process;
+        let group = self.groups.at(process, segment.from).unwrap();
+        self.groups.name(group).to_owned()
+    }
+
+    /// The path's time with this program at this.
+    fn time(&self, program: &str, fits: impl Fn(Kind) -> bool) -> u64 {
+        let segments = self.path.segments.iter();
+        segments
+            .filter(|segment| self.name(segment) == program && fits(segment.kind))
+            .map(Segment::length)
+            .sum()
+    }
+
+    fn on_cpu(&self, program: &str) -> u64 {
+        self.time(program, |kind| kind == Kind::OnCpu)
+    }
+
+    /// How often the path goes on in this way from this program.
+    fn links(&self, program: &str, then: Then) -> usize {
+        let segments = self.path.segments.iter();
+        segments
+            .filter(|segment| segment.then == then && self.name(segment) == program)
+            .count()
+    }
+
+    fn free(&self, program: &str) -> u64 {
+        let group = self.groups.find(program).expect("a group");
+        let free = self.limits.free.iter().find(|free| free.group == group);
+        free.unwrap().at_least
+    }
+
+    fn alone(&self, program: &str) -> u64 {
+        let group = self.groups.find(program).expect("a group");
+        let sum = self.parallelism.alone_by_group.get(&group);
+        sum.map_or(0, |sum| sum.serial)
+    }
+}
+
+#[track_caller]
+fn about(is: u64, expected: u64) {
+    assert!(
+        is.abs_diff(expected) <= SLACK,
+        "{is} ns, and not about {expected}"
+    );
+}
+
+/// ```text
+/// make _>..___________>..___________>..______
+/// step   ====10 ms====  ====10 ms====  ...
+/// ```
+#[test]
+fn a_serial_chain_is_the_path() {
+    let make = repeat(0, 3, &[fork(1), Op::Wait]);
+    let is = Answer::of(world(&[("make", make), ("step", vec![run(10)])], &[]), 2);
+    about(is.path.length(), 30 * MS);
+    about(is.on_cpu("step"), 30 * MS);
+    assert_eq!(is.links("step", Then::Exited), 3);
+    assert_eq!(is.links("make", Then::Forked), 3);
+    about(is.free("step"), 0);
+    about(is.free("make"), 30 * MS);
+    // More CPUs are of no use.
+    about(is.limits.span, 30 * MS);
+    about(is.alone("step"), 30 * MS);
+    assert_eq!(
+        is.parallelism.alone[0].group,
+        is.groups.find("step").unwrap()
+    );
+    about(is.parallelism.alone[0].length(), 10 * MS);
+    about(is.parallelism.wanted(2), 0);
+}
+
+/// Four jobs on four CPUs, one a little longer: it is the path, and when it
+/// costs nothing the others take over.
+#[test]
+fn of_a_fan_out_the_longest_is_the_path() {
+    let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
+    let programs = [
+        ("make", make),
+        ("short", vec![run(10)]),
+        ("long", vec![run(14)]),
+    ];
+    let is = Answer::of(world(&programs, &[]), 4);
+    about(is.path.length(), 14 * MS);
+    about(is.on_cpu("long"), 14 * MS);
+    assert_eq!(is.on_cpu("short"), 0);
+    about(is.free("long"), 10 * MS);
+    about(is.free("short"), 14 * MS);
+    about(is.limits.work, 44 * MS);
+    // On two CPUs the work takes its time, on any number the longest job.
+    about(is.limits.on(2), 22 * MS);
+    about(is.limits.on(100), 14 * MS);
+    about(is.parallelism.running[4], 10 * MS);
+    about(is.alone("long"), 4 * MS);
+}
+
+/// The same jobs on one CPU: they wait for it, each for the others.
+#[test]
+fn one_cpu_for_all_is_waited_for() {
+    let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
+    let programs = [
+        ("make", make),
+        ("short", vec![run(10)]),
+        ("long", vec![run(14)]),
+    ];
+    let is = Answer::of(world(&programs, &[]), 1);
+    about(is.path.length(), 44 * MS);
+    // It was forked late: make waited for the CPU, too.
+    let waits = |kind| matches!(kind, Kind::RunQueue(_));
+    let waited = is.time("long", waits) + is.time("make", waits);
+    about(is.on_cpu("long"), 14 * MS);
+    about(waited, 30 * MS);
+    let taken = is.time("long", |kind| {
+        matches!(kind, Kind::RunQueue(Who::Thread(_)))
+    });
+    assert!(taken > 20 * MS, "it is known who took the CPU: {taken}");
+    about(is.limits.span, 14 * MS);
+    about(is.free("short"), 14 * MS);
+    // Of a child that ended before make asked for it nothing tells that make
+    // needed it: the limit is lower than it could be, not higher.
+    assert!(
+        (13 * MS..45 * MS).contains(&is.limits.on(1)),
+        "{:?}",
+        is.limits
+    );
+    assert!(is.parallelism.wanted(2) > 40 * MS);
+    about(is.parallelism.running[1], 44 * MS);
+}
+
+/// Two tokens, four CPUs, six jobs: the driver waits for tokens, which the jobs
+/// give back by writing, before they exit.
+#[test]
+fn a_jobserver_without_tokens_holds_up_the_driver() {
+    let token = chan(0);
+    let make = [repeat(0, 6, &[Op::Take(token), fork(1)]), vec![Op::WaitAll]].concat();
+    let job = vec![run(10), Op::Post(token)];
+    let is = Answer::of(world(&[("make", make), ("job", job)], &[2]), 4);
+    about(is.path.length(), 30 * MS);
+    about(is.on_cpu("job"), 30 * MS);
+    assert_eq!(is.links("job", Then::Woke), 2, "tokens");
+    assert_eq!(is.links("job", Then::Exited), 1, "the last one");
+    assert_eq!(is.links("make", Then::Forked), 3);
+    about(is.limits.span, 30 * MS);
+    about(is.limits.work, 60 * MS);
+    about(is.parallelism.running[2], 30 * MS);
+    about(is.parallelism.wanted(3), 0);
+}
+
+/// Three workers on four CPUs that take turns on a byte in a pipe, which is
+/// their lock: only one works at a time.
+#[test]
+fn a_convoy_through_a_pipe_is_serial() {
+    let lock = chan(0);
+    let make = vec![fork(1), fork(1), fork(1), Op::WaitAll];
+    let worker = repeat(0, 5, &[Op::Take(lock), run(2), Op::Post(lock)]);
+    let is = Answer::of(world(&[("make", make), ("worker", worker)], &[1]), 4);
+    about(is.path.length(), 30 * MS);
+    about(is.on_cpu("worker"), 30 * MS);
+    assert!(
+        is.links("worker", Then::Woke) >= 12,
+        "{:?}",
+        is.path.segments
+    );
+    about(is.alone("worker"), 30 * MS);
+    about(is.limits.span, 30 * MS);
+    about(is.free("worker"), 0);
+}
+
+/// A test that sleeps, beside a job that works for less long.
+#[test]
+fn a_sleeping_test_is_named() {
+    let make = vec![fork(1), fork(2), Op::WaitAll];
+    let test = repeat(0, 3, &[run(1), Op::Sleep(ms(40, 40))]);
+    let is = Answer::of(
+        world(
+            &[("make", make), ("job", vec![run(50)]), ("test", test)],
+            &[],
+        ),
+        2,
+    );
+    about(is.path.length(), 123 * MS);
+    about(is.time("test", |kind| kind == Kind::Sleep), 120 * MS);
+    about(is.on_cpu("test"), 3 * MS);
+    assert_eq!(is.on_cpu("job"), 0);
+    // Its CPU time is of no importance.
+    about(is.free("test"), 120 * MS);
+    about(is.free("job"), 123 * MS);
+    let test = is.groups.find("test");
+    let slept = is.parallelism.idle[&(Idle::Sleep, test)];
+    about(slept, 120 * MS - 48 * MS);
+    assert_eq!(
+        is.parallelism.alone[0].group,
+        is.groups.find("job").unwrap()
+    );
+}
+
+/// What ends without a task's doing is the waiting thread's own time.
+#[test]
+fn timers_disks_and_locks_are_told_apart() {
+    let make = vec![
+        run(2),
+        Op::Sleep(ms(7, 7)),
+        Op::Io(ms(11, 11)),
+        Op::Lock(ms(13, 13)),
+    ];
+    let is = Answer::of(world(&[("make", make)], &[]), 2);
+    for (kind, expected) in [
+        (Kind::OnCpu, 2),
+        (Kind::Sleep, 7),
+        (Kind::Disk, 11),
+        (Kind::Blocked, 13),
+    ] {
+        about(is.time("make", |is| is == kind), expected * MS);
+    }
+    assert_eq!(is.time("make", |kind| kind == Kind::Unknown), 0);
+    about(is.limits.span, 33 * MS);
+    about(is.limits.work, 2 * MS);
+}
+
+/// A compiler driver by vfork and exec: the path goes through the child, and
+/// what the child did before its exec is still the driver's.
+#[test]
+fn vfork_leads_to_the_child() {
+    let cc = vec![run(1), Op::Vfork(1, Arg::Same), Op::Wait, run(1)];
+    let is = Answer::of(world(&[("cc", cc), ("cc1", vec![run(20)])], &[]), 2);
+    about(is.path.length(), 22 * MS);
+    about(is.on_cpu("cc1"), 20 * MS);
+    about(is.on_cpu("cc"), 2 * MS);
+    assert_eq!(is.links("cc1", Then::Exited), 1);
+    assert_eq!(is.links("cc", Then::Forked), 1);
+    // The parent did nothing between vfork and the wait that mattered.
+    assert_eq!(is.links("cc", Then::Returned), 0);
+}
+
+/// The child lives on behind its exec, and nobody waits for its end: what the
+/// parent waited for is the exec.
+#[test]
+fn who_waits_in_vfork_waits_for_the_exec() {
+    let cc = vec![run(1), Op::Vfork(1, Arg::Same), run(3)];
+    // Not `world`'s child: it works before its exec, as nothing should.
+    let mut world = world(&[("cc", cc), ("daemon", vec![run(50)])], &[]);
+    world.programs[1] = vec![run(5), Op::Exec(1), run(50)];
+    let is = Answer::of(world, 2);
+    about(is.path.length(), 9 * MS);
+    assert_eq!(is.links("cc", Then::Returned), 1);
+    about(is.on_cpu("cc"), 9 * MS);
+    assert_eq!(is.on_cpu("daemon"), 0);
+    // The daemon's work was not needed for the end.
+    about(is.limits.work, 9 * MS);
+}
+
+/// A thread's beginning leads to the thread that made it.
+#[test]
+fn threads_lead_to_their_creators() {
+    let done = chan(0);
+    let main = vec![run(5), Op::Thread(1, Arg::Same), Op::Take(done), run(1)];
+    let mut world = world(&[("tool", main)], &[0]);
+    world
+        .programs
+        .push(vec![run(10), Op::Post(done), Op::Exit(0)]);
+    let is = Answer::of(world, 2);
+    about(is.path.length(), 16 * MS);
+    about(is.on_cpu("tool"), 16 * MS);
+    let threads: HashSet<_> = is.path.segments.iter().map(|s| s.thread).collect();
+    assert_eq!(threads.len(), 2);
+    assert_eq!(is.links("tool", Then::Forked), 1);
+}
+
+/// Events that are written late, and in the wrong order, change nothing.
+#[test]
+fn late_writes_change_nothing() {
+    let token = chan(0);
+    let make = [repeat(0, 6, &[Op::Take(token), fork(1)]), vec![Op::WaitAll]].concat();
+    let job = vec![run(3), Op::Io(ms(1, 2)), Op::Post(token)];
+    let config = Answer::config(world(&[("make", make), ("job", job)], &[2]), 4);
+    let plain = Answer::with(&config, &Plan::default());
+    let late = Plan {
+        late: Some(Late {
+            per_mille: 300,
+            longest: 2_000 * MS,
+            life_only: false,
+        }),
+        ..Plan::default()
+    };
+    let late = Answer::with(&config, &late);
+    assert_eq!(plain.path, late.path);
+    assert_eq!(plain.limits, late.limits);
+    assert_eq!(plain.parallelism, late.parallelism);
+}
+
+/// With the whole machine recorded and no COMMAND there is no one end.
+#[test]
+fn without_a_command_there_is_a_reason() {
+    let make = vec![run(5)];
+    let mut config = Answer::config(world(&[("make", make)], &[]), 1);
+    config.follow = Follow::All;
+    let (recording, _) = Recording::record(&config);
+    let mut analysis = analyzed(&recording, &CUT);
+    analysis.meta.root = None;
+    assert_eq!(critical_path::root(&analysis), Err(NoPath::NoCommand));
+    let timeline = analysis.timeline.take();
+    assert!(timeline.is_some());
+    assert_eq!(
+        critical_path(&analysis, ProcessIx(0)),
+        Err(NoPath::NoTimeline)
+    );
+}
