@@ -269,25 +269,25 @@ impl<'a> OffCpu<'a> {
         let mut table = Table::new()
             .column("from", "")
             .column("length", "")
+            .words(format!("the {} longest waits", shown.len()), "")
             .words("why", "")
-            .words("ended, or CPU taken, by", "")
-            .name(format!("the {} longest waits", shown.len()), "");
+            .name("ended, or CPU taken, by", "");
         for (waited, why) in shown.iter().zip(reasons) {
             let length = units::time(waited.stretch.length());
             let at_least = if waited.whole { "" } else { "≥ " };
             let by = match (waited.whole, waited.stretch.who) {
                 // Nobody has ended it yet.
                 (false, Who::Unknown) => String::new(),
-                (_, who) => units::shorten(&who::name(analysis, who), room),
+                (_, who) => who::name(analysis, who),
             };
+            let name = who::name(analysis, Who::Thread(waited.thread));
             let cells = vec![
                 Cell::At(waited.stretch.from.since(analysis.meta.start)),
                 Cell::Text(format!("{at_least}{length}")),
+                units::shorten(&name, room).into(),
                 why.into(),
-                by.into(),
             ];
-            let name = who::name(analysis, Who::Thread(waited.thread));
-            table.row(cells, name, Paint::Plain);
+            table.row(cells, by, Paint::Plain);
         }
         table.text(style, 0)
     }
