@@ -31,6 +31,7 @@ use clap::{Parser, Subcommand};
         tr record -- make -j8              record a build into trace.bin\n  \
         tr analyze trace.bin --top 20      where its time went\n  \
         tr analyze trace.bin --by program --sort run-queue\n  \
+        tr diff main.bin pr.bin            what changed between two builds\n  \
         tr info trace.bin                  what the recording holds\n\n\
         tr help COMMAND says more about one of them."
 )]
@@ -43,6 +44,7 @@ struct Cli {
 enum Command {
     Record(cmd::record::Args),
     Analyze(cmd::analyze::Args),
+    Diff(cmd::diff::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
     match command {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Diff(args) => cmd::diff::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),

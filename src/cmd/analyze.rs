@@ -161,11 +161,7 @@ pub fn run(args: &Args) -> ExitCode {
         .collect();
     match args.format {
         FormatArg::Text => {
-            let style = Style {
-                width: width(args.width),
-                color: color(),
-                ascii: ascii(),
-            };
+            let style = style(args.width);
             let texts = reports.iter().map(|(_, report)| report.text(&style));
             open::print(texts.collect::<Vec<_>>().join("\n").as_bytes())
         }
@@ -252,6 +248,15 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
 fn failed(error: &dyn std::error::Error) -> ExitCode {
     eprintln!("tr: cannot write the report: {error}");
     ExitCode::FAILURE
+}
+
+/// How to write for whoever reads standard output.
+pub fn style(asked: Option<usize>) -> Style {
+    Style {
+        width: width(asked),
+        color: color(),
+        ascii: ascii(),
+    }
 }
 
 fn width(asked: Option<usize>) -> usize {

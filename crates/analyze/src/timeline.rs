@@ -290,7 +290,10 @@ mod tests {
     #[test]
     fn every_kind_of_stretch_survives() {
         for doing in DOING {
-            assert_eq!(Piece::new(Ktime(1), doing, None, By::UNKNOWN).doing(), doing);
+            assert_eq!(
+                Piece::new(Ktime(1), doing, None, By::UNKNOWN).doing(),
+                doing
+            );
         }
         assert_eq!(std::mem::size_of::<Piece>(), 16);
     }

@@ -1,6 +1,7 @@
 //! Renderers of an analysis. They know nothing of events.
 #![forbid(unsafe_code)]
 
+pub mod diff;
 pub mod escape;
 pub mod hist;
 pub mod json;

@@ -452,9 +452,7 @@ impl Report for OffCpu<'_> {
                     Cell::Count(sum.count),
                     Cell::known(longest, |w| Cell::Time(w.stretch.length())),
                     Cell::known(longest, |w| Cell::At(w.stretch.from.since(start))),
-                    Cell::known(who, |who| {
-                        Cell::Text(who::name(self.view.analysis, who))
-                    }),
+                    Cell::known(who, |who| Cell::Text(who::name(self.view.analysis, who))),
                 ];
                 table.row(cells, "", Paint::Plain);
             }

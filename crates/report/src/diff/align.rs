@@ -1,0 +1,280 @@
+//! Which process of one run is which of another: by its arguments and its place
+//! in the tree.
+//!
+//! The runs are taken one after the other. A process is looked for among the
+//! children of what its parent was found to be, by the surest of the ways that
+//! [`Proc::keys`] has, then by the next; of several that are alike in the order
+//! of their start. What has no place there is looked for anywhere: it may have
+//! got another parent. What is not found at all is new.
+
+use std::collections::{HashMap, VecDeque};
+
+use super::run::{Figures, Proc, Run, WAYS};
+
+/// The same process in several runs.
+#[derive(Clone, Debug)]
+pub struct Slot {
+    /// Its parent.
+    pub parent: Option<usize>,
+    /// From the latest run that has it.
+    pub program: String,
+    /// From the latest run that has it.
+    pub label: String,
+    /// In each run its values, if it was there.
+    pub runs: Vec<Option<Figures>>,
+    keys: [u64; WAYS],
+}
+
+/// The processes of all runs. Parents stand in front of their children but
+/// where a later run has another tree.
+pub fn align(runs: &[&Run]) -> Vec<Slot> {
+    let mut slots: Vec<Slot> = Vec::new();
+    for (number, run) in runs.iter().enumerate() {
+        let found = find(&slots, run);
+        let mut places: Vec<Option<usize>> = Vec::with_capacity(found.len());
+        for (process, found) in run.processes.iter().zip(found) {
+            let parent = process
+                .parent
+                .and_then(|at| places.get(at).copied().flatten());
+            let place = match found {
+                Some(place) => place,
+                None => {
+                    slots.push(Slot {
+                        parent,
+                        program: String::new(),
+                        label: String::new(),
+                        runs: vec![None; runs.len()],
+                        keys: process.keys,
+                    });
+                    slots.len() - 1
+                }
+            };
+            if let Some(slot) = slots.get_mut(place) {
+                slot.program.clone_from(&process.program);
+                slot.label.clone_from(&process.label);
+                if let Some(figures) = slot.runs.get_mut(number) {
+                    *figures = Some(process.figures);
+                }
+            }
+            places.push(Some(place));
+        }
+    }
+    slots
+}
+
+/// Slots that are alike, in order; those that are taken are passed over.
+type Queues<K> = HashMap<K, VecDeque<usize>>;
+
+struct Search<'a> {
+    processes: &'a [Proc],
+    found: Vec<Option<usize>>,
+    taken: Vec<bool>,
+}
+
+impl Search<'_> {
+    fn take<K: std::hash::Hash + Eq>(&mut self, queues: &mut Queues<K>, key: &K, at: usize) {
+        let Some(queue) = queues.get_mut(key) else {
+            return;
+        };
+        while let Some(place) = queue.pop_front() {
+            if let Some(taken) = self.taken.get_mut(place).filter(|taken| !**taken) {
+                *taken = true;
+                if let Some(found) = self.found.get_mut(at) {
+                    *found = Some(place);
+                }
+                return;
+            }
+        }
+    }
+
+    fn missing(&self, at: usize) -> bool {
+        self.found.get(at).is_some_and(Option::is_none)
+    }
+}
+
+/// For each process of a run the slot that it is, if there is one.
+fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
+    let mut search = Search {
+        processes: &run.processes,
+        found: vec![None; run.processes.len()],
+        taken: vec![false; slots.len()],
+    };
+    let mut below: Queues<(Option<usize>, usize, u64)> = HashMap::new();
+    let mut anywhere: Queues<(usize, u64)> = HashMap::new();
+    for (place, slot) in slots.iter().enumerate() {
+        for (way, key) in slot.keys.into_iter().enumerate() {
+            let queue = below.entry((slot.parent, way, key)).or_default();
+            queue.push_back(place);
+            anywhere.entry((way, key)).or_default().push_back(place);
+        }
+    }
+    // Generation by generation, so that a parent is found before its children.
+    let generations = generations(search.processes);
+    for (number, generation) in generations.iter().enumerate() {
+        for way in 0..WAYS {
+            for at in generation {
+                let Some(process) = search.processes.get(*at).filter(|_| search.missing(*at))
+                else {
+                    continue;
+                };
+                let parent = process
+                    .parent
+                    .map(|at| search.found.get(at).copied().flatten());
+                // Below a parent that is new there is nothing to find.
+                let (Some(key), None | Some(Some(_))) = (process.keys.get(way), parent) else {
+                    continue;
+                };
+                search.take(&mut below, &(parent.flatten(), way, *key), *at);
+            }
+        }
+        // COMMAND is COMMAND, whatever its arguments; it is in the first one.
+        if number == 0 {
+            only_root(&mut search, slots);
+        }
+    }
+    for way in 0..WAYS {
+        for at in 0..search.processes.len() {
+            let Some(process) = search.processes.get(at).filter(|_| search.missing(at)) else {
+                continue;
+            };
+            if let Some(key) = process.keys.get(way) {
+                search.take(&mut anywhere, &(way, *key), at);
+            }
+        }
+    }
+    search.found
+}
+
+/// When one root is left on either side, they are the same.
+fn only_root(search: &mut Search<'_>, slots: &[Slot]) {
+    let free = |taken: &[bool]| -> Vec<usize> {
+        let roots = slots.iter().enumerate().filter(|(_, s)| s.parent.is_none());
+        let free = roots.filter(|(place, _)| taken.get(*place) == Some(&false));
+        free.map(|(place, _)| place).take(2).collect()
+    };
+    let roots = search.processes.iter().enumerate();
+    let missing: Vec<usize> = roots
+        .filter(|(at, process)| process.parent.is_none() && search.missing(*at))
+        .map(|(at, _)| at)
+        .take(2)
+        .collect();
+    if let ([place], [at]) = (free(&search.taken).as_slice(), missing.as_slice()) {
+        if let (Some(taken), Some(found)) =
+            (search.taken.get_mut(*place), search.found.get_mut(*at))
+        {
+            (*taken, *found) = (true, Some(*place));
+        }
+    }
+}
+
+/// The places of the processes by their distance from the root.
+fn generations(processes: &[Proc]) -> Vec<Vec<usize>> {
+    let mut depths: Vec<usize> = Vec::with_capacity(processes.len());
+    let mut generations: Vec<Vec<usize>> = Vec::new();
+    for (at, process) in processes.iter().enumerate() {
+        let parent = process.parent.and_then(|parent| depths.get(parent));
+        let depth = parent.map_or(0, |depth| depth + 1);
+        depths.push(depth);
+        if generations.len() <= depth {
+            generations.resize_with(depth + 1, Vec::new);
+        }
+        if let Some(generation) = generations.get_mut(depth) {
+            generation.push(at);
+        }
+    }
+    generations
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each with its parent's place and its keys: exact, then label.
+    fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
+        let process = |(parent, exact, label): &(Option<usize>, u64, u64)| Proc {
+            parent: *parent,
+            keys: [*exact, *exact, *exact, *label],
+            program: String::new(),
+            label: format!("{exact}"),
+            figures: Figures::default(),
+        };
+        Run {
+            file: String::new(),
+            command: String::new(),
+            status: None,
+            cpus: 1,
+            kernel: String::new(),
+            cut: false,
+            lost: false,
+            figures: Figures::default(),
+            processes: processes.iter().map(process).collect(),
+        }
+    }
+
+    /// For each slot its label in either run.
+    fn pairs(base: &Run, new: &Run) -> Vec<(bool, bool, String)> {
+        let slots = align(&[base, new]);
+        let row = |slot: &Slot| {
+            let there = |at| {
+                slot.runs
+                    .get(at)
+                    .is_some_and(|run: &Option<_>| run.is_some())
+            };
+            (there(0), there(1), slot.label.clone())
+        };
+        slots.iter().map(row).collect()
+    }
+
+    #[test]
+    fn place_comes_before_looks() {
+        // make ─ cc(a) ─ cc1 ; make ─ cc(b) ─ cc1, started in the other order.
+        let base = run(&[
+            (None, 1, 1),
+            (Some(0), 10, 10),
+            (Some(0), 20, 20),
+            (Some(1), 5, 5),
+            (Some(2), 5, 5),
+        ]);
+        let new = run(&[
+            (None, 2, 2), // make with another option
+            (Some(0), 20, 20),
+            (Some(0), 10, 10),
+            (Some(1), 5, 5),
+            (Some(2), 5, 5),
+        ]);
+        let slots = align(&[&base, &new]);
+        assert_eq!(slots.len(), 5, "every process has found itself");
+        let parents: Vec<_> = find(&align(&[&base]), &new);
+        assert_eq!(parents, [0, 2, 1, 4, 3].map(Some), "each below its own cc");
+    }
+
+    #[test]
+    fn what_is_new_or_gone_is_told() {
+        let base = run(&[(None, 1, 1), (Some(0), 10, 9), (Some(0), 30, 30)]);
+        let new = run(&[
+            (None, 1, 1),
+            (Some(0), 11, 9), // the same label, other options
+            (Some(0), 40, 40),
+            (Some(2), 30, 30), // wrapped into another process
+        ]);
+        let is = |base, new, label: &str| (base, new, label.to_owned());
+        assert_eq!(
+            pairs(&base, &new),
+            [
+                is(true, true, "1"),
+                is(true, true, "11"),
+                is(true, true, "30"),
+                is(false, true, "40")
+            ]
+        );
+        let gone = run(&[(None, 1, 1)]);
+        assert_eq!(
+            pairs(&base, &gone),
+            [
+                is(true, true, "1"),
+                is(true, false, "10"),
+                is(true, false, "30")
+            ]
+        );
+    }
+}
