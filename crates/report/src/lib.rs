@@ -6,6 +6,7 @@ pub mod escape;
 pub mod hist;
 pub mod json;
 pub mod label;
+pub mod members;
 pub mod query;
 pub mod reports;
 pub mod style;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
-use tr_analyze::model::{Analysis, Process, ThreadIx, Times};
+use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Tgid;
 
 use crate::{escape, label};
@@ -185,7 +185,7 @@ fn depth(analysis: &Analysis, process: &Process) -> usize {
 }
 
 /// What the row is called that a process belongs to.
-fn name(analysis: &Analysis, process: &Process, by: By) -> String {
+pub fn name(analysis: &Analysis, process: &Process, by: By) -> String {
     match by {
         By::Process | By::Thread => label::label(process),
         By::Program => label::program(process),
@@ -193,54 +193,6 @@ fn name(analysis: &Analysis, process: &Process, by: By) -> String {
         By::Cgroup => cgroup_path(analysis, process).map_or("unknown".into(), escape::text),
         By::Depth => format!("depth {}", depth(analysis, process)),
     }
-}
-
-/// The threads that a row of a table stands for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Group {
-    /// What it stands for.
-    pub name: String,
-    /// The pid (tid), when it is one process (thread).
-    pub pid: Option<u32>,
-    /// Its threads.
-    pub threads: Vec<ThreadIx>,
-}
-
-/// The threads of `processes` in groups, in the order of their first one.
-pub fn groups(analysis: &Analysis, processes: &[usize], by: By) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    let mut places = BTreeMap::<String, usize>::new();
-    let chosen = processes.iter();
-    for process in chosen.filter_map(|at| analysis.processes.get(*at)) {
-        let name = name(analysis, process, by);
-        match by {
-            By::Process => groups.push(Group {
-                name,
-                pid: Some(process.pid.0),
-                threads: process.threads.clone(),
-            }),
-            By::Thread => groups.extend(process.threads.iter().filter_map(|ix| {
-                let thread = analysis.threads.get(ix.0 as usize)?;
-                Some(Group {
-                    name: format!("{} · {name}", escape::text(thread.comm.bytes())),
-                    pid: Some(thread.tid.0),
-                    threads: vec![*ix],
-                })
-            })),
-            _ => {
-                let place = *places.entry(name.clone()).or_insert(groups.len());
-                match groups.get_mut(place) {
-                    Some(group) => group.threads.extend_from_slice(&process.threads),
-                    None => groups.push(Group {
-                        name,
-                        pid: None,
-                        threads: process.threads.clone(),
-                    }),
-                }
-            }
-        }
-    }
-    groups
 }
 
 /// The rows of a table over `processes`, sorted.

@@ -87,6 +87,16 @@ impl Search<'_> {
         }
     }
 
+    /// They are the same, if neither is another's.
+    fn pair(&mut self, at: usize, place: usize) {
+        let (Some(taken), Some(found)) = (self.taken.get_mut(place), self.found.get_mut(at)) else {
+            return;
+        };
+        if !*taken && found.is_none() {
+            (*taken, *found) = (true, Some(place));
+        }
+    }
+
     fn missing(&self, at: usize) -> bool {
         self.found.get(at).is_some_and(Option::is_none)
     }
@@ -127,7 +137,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
                 search.take(&mut below, &(parent.flatten(), way, *key), *at);
             }
         }
-        // COMMAND is COMMAND, whatever its arguments; it is in the first one.
+        // COMMAND is COMMAND with other arguments too; it is in the first one.
         if number == 0 {
             only_root(&mut search, slots);
         }
@@ -142,10 +152,32 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
             }
         }
     }
+    only_one(&mut search, slots);
     search.found
 }
 
-/// When one root is left on either side, they are the same.
+/// A program that either side has once is the same, whatever its arguments and
+/// its place: `make` under a wrapper.
+fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
+    fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
+        let mut single = HashMap::new();
+        for (at, program) in all.enumerate() {
+            let once = single.entry(program).or_insert(Some(at));
+            *once = once.filter(|first| *first == at);
+        }
+        single
+    }
+    let here = single(search.processes.iter().map(|p| p.program.as_str()));
+    let there = single(slots.iter().map(|slot| slot.program.as_str()));
+    for (program, at) in here {
+        if let (Some(at), Some(Some(place))) = (at, there.get(program)) {
+            search.pair(at, *place);
+        }
+    }
+}
+
+/// When one root is left on either side, and both are the same program, they
+/// are the same.
 fn only_root(search: &mut Search<'_>, slots: &[Slot]) {
     let free = |taken: &[bool]| -> Vec<usize> {
         let roots = slots.iter().enumerate().filter(|(_, s)| s.parent.is_none());
@@ -159,10 +191,9 @@ fn only_root(search: &mut Search<'_>, slots: &[Slot]) {
         .take(2)
         .collect();
     if let ([place], [at]) = (free(&search.taken).as_slice(), missing.as_slice()) {
-        if let (Some(taken), Some(found)) =
-            (search.taken.get_mut(*place), search.found.get_mut(*at))
-        {
-            (*taken, *found) = (true, Some(*place));
+        let here = search.processes.get(*at).map(|p| &p.program);
+        if here == slots.get(*place).map(|slot| &slot.program) {
+            search.pair(*at, *place);
         }
     }
 }
@@ -194,7 +225,7 @@ mod tests {
         let process = |(parent, exact, label): &(Option<usize>, u64, u64)| Proc {
             parent: *parent,
             keys: [*exact, *exact, *exact, *label],
-            program: String::new(),
+            program: format!("{label}"),
             label: format!("{exact}"),
             figures: Figures::default(),
         };
@@ -236,7 +267,7 @@ mod tests {
             (Some(2), 5, 5),
         ]);
         let new = run(&[
-            (None, 2, 2), // make with another option
+            (None, 2, 1), // make with another option
             (Some(0), 20, 20),
             (Some(0), 10, 10),
             (Some(1), 5, 5),

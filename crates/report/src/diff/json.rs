@@ -15,7 +15,7 @@ struct Document {
     new: Vec<OneRun>,
     statistic: &'static str,
     warnings: Vec<String>,
-    figures: BTreeMap<&'static str, Value>,
+    figures: BTreeMap<String, Value>,
     matched: usize,
     changes: Vec<OneChange>,
     programs: Vec<OneProgram>,
@@ -28,7 +28,7 @@ struct OneRun {
     command: String,
     complete: bool,
     processes: usize,
-    figures: BTreeMap<&'static str, Option<u64>>,
+    figures: BTreeMap<String, Option<u64>>,
 }
 
 #[derive(Serialize)]
@@ -50,7 +50,7 @@ struct OneChange {
     base_runs: usize,
     new_runs: usize,
     through_children: bool,
-    figures: BTreeMap<&'static str, Value>,
+    figures: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -64,11 +64,15 @@ struct OneProgram {
 
 #[derive(Serialize)]
 struct OneGate {
-    figure: &'static str,
+    figure: String,
     most_percent: f64,
     percent: Option<f64>,
     passed: bool,
     why: Option<String>,
+}
+
+fn key(figure: Figure) -> String {
+    figure.name().replace('-', "_")
 }
 
 fn small(value: i128) -> i64 {
@@ -99,7 +103,7 @@ fn run(run: &Run) -> OneRun {
         complete: !run.cut,
         processes: run.processes.len(),
         figures: all
-            .map(|(figure, ..)| (figure.name(), run.figures.get(*figure)))
+            .map(|(figure, ..)| (key(*figure), run.figures.get(*figure)))
             .collect(),
     }
 }
@@ -125,7 +129,7 @@ fn change(change: &Change) -> OneChange {
         through_children: change.through,
         figures: Figure::ALL
             .iter()
-            .map(|(figure, ..)| (figure.name(), of(*figure)))
+            .map(|(figure, ..)| (key(*figure), of(*figure)))
             .collect(),
     }
 }
@@ -139,7 +143,7 @@ impl Diff {
         let gate = self.gate().map(|gate| {
             let (figure, most) = self.ask.gate.unwrap_or((Figure::Wall, 0.0));
             OneGate {
-                figure: figure.name(),
+                figure: key(figure),
                 most_percent: most,
                 percent: gate.as_ref().ok().map(|gate| gate.percent),
                 passed: gate.as_ref().is_ok_and(|gate| !gate.failed()),
@@ -162,7 +166,7 @@ impl Diff {
             figures: self
                 .whole
                 .iter()
-                .map(|(figure, judged)| (figure.name(), value(judged)))
+                .map(|(figure, judged)| (key(*figure), value(judged)))
                 .collect(),
             matched: self.matched,
             changes: self.changes.iter().map(change).collect(),

@@ -118,18 +118,6 @@ impl Change {
     }
 }
 
-impl PartialOrd for Figure {
-    fn partial_cmp(&self, other: &Figure) -> Option<std::cmp::Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Ord for Figure {
-    fn cmp(&self, other: &Figure) -> std::cmp::Ordering {
-        (*self as usize).cmp(&(*other as usize))
-    }
-}
-
 /// The known values of a figure in some runs.
 fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
     let runs = runs.iter().flatten();
@@ -390,7 +378,6 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
             judged.is_none_or(|judged| judged.verdict != Verdict::Inside)
         };
         match change.what {
-            // In one of several runs it is chance as likely as not.
             What::New | What::Gone => large(&Figure::Wall) || large(&Figure::OnCpu),
             _ => TIMES.iter().any(|figure| large(figure) && beyond(figure)),
         }

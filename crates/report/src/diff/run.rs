@@ -9,7 +9,7 @@ use super::normal::{self, Paths};
 use crate::{escape, label};
 
 /// What is compared: of a recording, or of one process in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Figure {
     /// From start to end.
     Wall,

@@ -25,10 +25,13 @@ pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
 
 /// What is known of the spread, in words.
 pub(super) fn verdict(figure: Figure, judged: &Judged) -> String {
-    let spread = judged.spread.map(|spread| value(figure, spread));
+    let spread = judged.spread.filter(|spread| *spread > 0);
+    let spread = spread.map(|spread| value(figure, spread));
     match (judged.verdict, judged.p, spread) {
         _ if judged.difference() == 0 => String::new(),
-        (Verdict::Unknown, ..) | (_, None, None) => String::new(),
+        (Verdict::Unknown, ..) => String::new(),
+        (Verdict::Outside, None, None) => "outside the spread".into(),
+        (Verdict::Inside, None, None) => "inside the spread".into(),
         (Verdict::Outside, Some(p), _) => format!("outside the spread, p = {p:.3}"),
         (Verdict::Inside, Some(p), _) => format!("inside the spread, p = {p:.2}"),
         (Verdict::Outside, None, Some(spread)) => format!("outside the spread ({spread})"),

@@ -5,7 +5,8 @@ use serde_json::Value;
 use tr_analyze::waits;
 
 use crate::hist::{Facts, Hist};
-use crate::query::{self, By, Group};
+use crate::members::{members, Members};
+use crate::query::By;
 use crate::reports::{Report, View};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -18,21 +19,21 @@ pub struct Histogram<'a> {
     by: By,
     all: Hist,
     /// Those with the most time first.
-    groups: Vec<(Group, Hist)>,
+    groups: Vec<(Members, Hist)>,
 }
 
 impl<'a> Histogram<'a> {
     /// Of the processes that were chosen.
     pub fn new(view: &View<'a>) -> Histogram<'a> {
         let by = view.ask.by.unwrap_or(By::Program);
-        let slices = |group: &Group| {
+        let slices = |group: &Members| {
             let threads = group.threads.clone().into_iter();
             let pieces = threads.flat_map(|ix| waits::slices(view.analysis, ix));
             pieces.map(|piece| (piece.length(), piece.whole_slice()))
         };
-        let groups = query::groups(view.analysis, view.chosen, by);
+        let groups = members(view, by);
         let all = Hist::new(groups.iter().flat_map(slices));
-        let mut groups: Vec<(Group, Hist)> = groups
+        let mut groups: Vec<(Members, Hist)> = groups
             .into_iter()
             .map(|group| {
                 let hist = Hist::new(slices(&group));

@@ -7,7 +7,8 @@ use serde_json::Value;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Bucket, Stretch, Timeline, Wait, Who};
 
-use crate::query::{self, By, Group, Sort};
+use crate::members::{members, Members};
+use crate::query::{By, Sort};
 use crate::reports::{Report, View};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -127,7 +128,7 @@ pub struct OffCpu<'a> {
     by: By,
     all: Sums,
     /// Those with most time off CPU first, or as `--sort` has it.
-    groups: Vec<(Group, Sums)>,
+    groups: Vec<(Members, Sums)>,
     /// The longest waits with a known reason, longest first.
     longest: Vec<Waited>,
 }
@@ -147,7 +148,7 @@ impl<'a> OffCpu<'a> {
             return report;
         };
         let keep = LONGEST.max(view.ask.top);
-        for group in query::groups(view.analysis, view.chosen, by) {
+        for group in members(view, by) {
             let mut sums = Sums::default();
             for thread in &group.threads {
                 for waited in waits(view.analysis, timeline, *thread) {

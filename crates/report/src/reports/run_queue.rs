@@ -16,7 +16,8 @@ use tr_analyze::what_if;
 use tr_format::event::CpuId;
 
 use crate::hist::{Facts, Hist};
-use crate::query::{self, By, Group};
+use crate::members::{members, Members};
+use crate::query::By;
 use crate::reports::histogram::{cells, columns};
 use crate::reports::{critical_path, Report, View};
 use crate::style::{Paint, Style};
@@ -30,7 +31,7 @@ pub struct RunQueue<'a> {
     all: Hist,
     cpus: BTreeMap<CpuId, Hist>,
     /// Those that waited longest in all first.
-    groups: Vec<(Group, Hist)>,
+    groups: Vec<(Members, Hist)>,
     /// Of all recorded tasks, whichever are chosen; not known from one CPU alone.
     wanted: Option<Wanted>,
 }
@@ -67,7 +68,7 @@ impl<'a> RunQueue<'a> {
         let only = view.ask.cpu;
         // Without a switch-in no CPU is known.
         let here = move |piece: &Piece| only.is_none() || piece.after.cpu() == only;
-        let of = |group: &Group| -> Vec<Piece> {
+        let of = |group: &Members| -> Vec<Piece> {
             let threads = group.threads.iter();
             let pieces = threads.flat_map(|ix| waits::for_cpu(analysis, *ix));
             pieces.filter(here).collect()
@@ -75,7 +76,7 @@ impl<'a> RunQueue<'a> {
         let length = |piece: &Piece| (piece.length(), piece.whole_wait());
         let (mut groups, mut all) = (Vec::new(), Vec::new());
         let mut cpus = BTreeMap::<CpuId, Vec<(u64, bool)>>::new();
-        for group in query::groups(analysis, view.chosen, by) {
+        for group in members(view, by) {
             let pieces = of(&group);
             for piece in &pieces {
                 all.push(length(piece));
