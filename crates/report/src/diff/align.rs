@@ -87,6 +87,16 @@ impl Search<'_> {
         }
     }
 
+    /// The slot that a process's parent is; `None` inside for a root, outside
+    /// for a parent that is in no slot.
+    #[allow(clippy::option_option)] // no parent is not the same as a new one
+    fn place_of_parent(&self, process: &Proc) -> Option<Option<usize>> {
+        match process.parent {
+            None => Some(None),
+            Some(at) => self.found.get(at).copied().flatten().map(Some),
+        }
+    }
+
     /// They are the same, if neither is another's.
     fn pair(&mut self, at: usize, place: usize) {
         let (Some(taken), Some(found)) = (self.taken.get_mut(place), self.found.get_mut(at)) else {
@@ -118,29 +128,30 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
             anywhere.entry((way, key)).or_default().push_back(place);
         }
     }
+    let mut programs: HashMap<(Option<usize>, &str), Vec<usize>> = HashMap::new();
+    for (place, slot) in slots.iter().enumerate() {
+        let of = programs.entry((slot.parent, &slot.program)).or_default();
+        of.push(place);
+    }
     // Generation by generation, so that a parent is found before its children.
     let generations = generations(search.processes);
-    for (number, generation) in generations.iter().enumerate() {
+    for generation in &generations {
         for way in 0..WAYS {
             for at in generation {
                 let Some(process) = search.processes.get(*at).filter(|_| search.missing(*at))
                 else {
                     continue;
                 };
-                let parent = process
-                    .parent
-                    .map(|at| search.found.get(at).copied().flatten());
                 // Below a parent that is new there is nothing to find.
-                let (Some(key), None | Some(Some(_))) = (process.keys.get(way), parent) else {
+                let Some(parent) = search.place_of_parent(process) else {
                     continue;
                 };
-                search.take(&mut below, &(parent.flatten(), way, *key), *at);
+                if let Some(key) = process.keys.get(way) {
+                    search.take(&mut below, &(parent, way, *key), *at);
+                }
             }
         }
-        // COMMAND is COMMAND with other arguments too; it is in the first one.
-        if number == 0 {
-            only_root(&mut search, slots);
-        }
+        all_of_program(&mut search, &programs, generation);
     }
     for way in 0..WAYS {
         for at in 0..search.processes.len() {
@@ -176,24 +187,34 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// When one root is left on either side, and both are the same program, they
-/// are the same.
-fn only_root(search: &mut Search<'_>, slots: &[Slot]) {
-    let free = |taken: &[bool]| -> Vec<usize> {
-        let roots = slots.iter().enumerate().filter(|(_, s)| s.parent.is_none());
-        let free = roots.filter(|(place, _)| taken.get(*place) == Some(&false));
-        free.map(|(place, _)| place).take(2).collect()
-    };
-    let roots = search.processes.iter().enumerate();
-    let missing: Vec<usize> = roots
-        .filter(|(at, process)| process.parent.is_none() && search.missing(*at))
-        .map(|(at, _)| at)
-        .take(2)
-        .collect();
-    if let ([place], [at]) = (free(&search.taken).as_slice(), missing.as_slice()) {
-        let here = search.processes.get(*at).map(|p| &p.program);
-        if here == slots.get(*place).map(|slot| &slot.program) {
-            search.pair(*at, *place);
+/// Of one parent all children of a program, when none of them was found and there
+/// are as many on either side: in the order of their start they are the same,
+/// with other arguments (`sleep 1` for `sleep 2`; COMMAND itself).
+fn all_of_program(
+    search: &mut Search<'_>,
+    there: &HashMap<(Option<usize>, &str), Vec<usize>>,
+    generation: &[usize],
+) {
+    let processes = search.processes;
+    let mut here: HashMap<(Option<usize>, &str), Vec<usize>> = HashMap::new();
+    for at in generation {
+        let Some(process) = processes.get(*at) else {
+            continue;
+        };
+        let Some(parent) = search.place_of_parent(process) else {
+            continue;
+        };
+        let of = here.entry((parent, &process.program)).or_default();
+        of.push(*at);
+    }
+    for (key, here) in here {
+        let there = there.get(&key).map_or(&[][..], Vec::as_slice);
+        let free = |place: &usize| search.taken.get(*place) == Some(&false);
+        let all = there.iter().all(free) && here.iter().all(|at| search.missing(*at));
+        if all && here.len() == there.len() {
+            for (at, place) in here.iter().zip(there) {
+                search.pair(*at, *place);
+            }
         }
     }
 }
