@@ -26,6 +26,7 @@ want zlib1g-dev test -e /usr/include/zlib.h
 want strace command -v strace
 want procps command -v ps
 want libcap2-bin command -v setcap
+want stress-ng command -v stress-ng
 want python3 command -v python3
 want python3-zstandard python3 -c 'import zstandard'
 

@@ -16,6 +16,7 @@ mod cmd;
 mod inherited;
 mod open;
 mod passthrough;
+mod suspend;
 
 use std::process::ExitCode;
 

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{analyze, int, list, TR};
+use common::{analyze, int, list, why_not, TR};
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -56,21 +56,6 @@ fn main() {
         trial("without_rights_best_effort_runs_the_command", best_effort),
     ];
     libtest_mimic::run(&args, trials).exit();
-}
-
-/// Why tracing is not possible here, if so: what `tr` itself says.
-fn why_not() -> Option<String> {
-    let out = record(&scratch("probe"), &["true"]).ok()?;
-    if out.status.code() != Some(125) {
-        return None;
-    }
-    Some(
-        String::from_utf8_lossy(&out.stderr)
-            .lines()
-            .next()
-            .unwrap_or("tr failed")
-            .to_owned(),
-    )
 }
 
 fn scratch(name: &str) -> PathBuf {

@@ -10,10 +10,10 @@ use clap::ValueEnum;
 use regex::bytes::Regex;
 use tr_analyze::Options;
 use tr_format::event::{CpuId, Tgid};
-use tr_format::reader::End;
+use tr_format::reader::{End, Trace};
 use tr_report::json;
 use tr_report::query::{By, Filter, Sort};
-use tr_report::reports::{Ask, Kind, View};
+use tr_report::reports::{top, Ask, Kind, View};
 use tr_report::style::Style;
 
 use crate::{args, open};
@@ -125,7 +125,8 @@ pub fn run(args: &Args) -> ExitCode {
         from: args.from.map(nanoseconds),
         to: args.to.map(nanoseconds),
         cpu: args.cpu.map(CpuId),
-        timeline: kinds.iter().any(|kind| kind.needs_timeline()),
+        timeline: kinds.iter().any(|kind| kind.needs_timeline())
+            || shows_path(args, &kinds, &trace),
     };
     let analysis = tr_analyze::analyze(&trace, &options);
     let filter = Filter {
@@ -175,6 +176,14 @@ pub fn run(args: &Args) -> ExitCode {
             None => ExitCode::SUCCESS,
         },
     }
+}
+
+/// Whether the first screen has the critical path.
+fn shows_path(args: &Args, kinds: &[Kind], trace: &Trace) -> bool {
+    let events: u64 = trace.frames().iter().map(|frame| frame.events).sum();
+    matches!(args.format, FormatArg::Text)
+        && kinds.contains(&Kind::Top)
+        && events <= top::PATH_UP_TO
 }
 
 /// One of a list of words.

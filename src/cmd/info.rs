@@ -8,7 +8,7 @@ use tr_analyze::Options;
 use tr_format::reader::End;
 use tr_report::{escape, units};
 
-use crate::open;
+use crate::{open, suspend};
 
 /// Say what a recording holds
 #[derive(clap::Args, Debug)]
@@ -45,6 +45,7 @@ pub fn run(args: &Args) -> ExitCode {
         .iter()
         .map(|arg| String::from_utf8_lossy(arg).into_owned())
         .collect();
+    let suspends = suspend::suspends(&trace);
     let per_event = if events > 0 {
         bytes as f64 / events as f64
     } else {
@@ -75,6 +76,11 @@ pub fn run(args: &Args) -> ExitCode {
             "lost_events": lost,
             "largest_inversion_ns": analysis.quality.largest_inversion,
             "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
+            "suspends": suspends.iter().map(|suspend| json!({
+                "since_ns": suspend.since.since(meta.start),
+                "until_ns": suspend.until.since(meta.start),
+                "asleep_ns": suspend.asleep,
+            })).collect::<Vec<_>>(),
             "truncated": *trace.end() != End::Complete,
             "cost": cost.map(|cost| json!({
                 "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
@@ -170,6 +176,17 @@ pub fn run(args: &Args) -> ExitCode {
             violations.join(", ")
         },
     );
+    for suspend in &suspends {
+        say(
+            "suspended",
+            format!(
+                "for {}, between {} and {}; the times of the trace leave it out",
+                units::time(suspend.asleep),
+                units::time(suspend.since.since(meta.start)),
+                units::time(suspend.until.since(meta.start)),
+            ),
+        );
+    }
     if let Some(cost) = cost {
         let bpf = cost.bpf_ns.map_or(
             "not counted (kernel.bpf_stats_enabled is off)".into(),

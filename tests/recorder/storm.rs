@@ -15,6 +15,7 @@ pub const TESTS: &[Test] = &[
     ("four_hundred_tasks_lose_nothing", || {
         storm(&["chat", "100"])
     }),
+    ("a_storm_of_stress_ng_loses_nothing", stress_ng),
     ("twenty_thousand_processes_lose_nothing", short),
     ("two_thousand_threads_lose_nothing", || {
         storm(&["threads", "2000"])
@@ -25,13 +26,17 @@ pub const TESTS: &[Test] = &[
     ("a_recorder_starved_by_real_time_hogs_loses_nothing", || {
         storm(&["hog", "f", "1", "150000"])
     }),
+    (
+        "a_recorder_starved_by_the_most_urgent_hogs_loses_nothing",
+        || storm(&["hog", "F", "1", "150000"]),
+    ),
     ("an_output_that_stalls_for_5_s_loses_nothing", stall),
     ("the_kernel_agrees_on_every_switch", switches),
     ("what_a_tiny_ring_loses_is_said_and_never_wrong", tiny),
 ];
 
 /// fixtures/programs/storm.c, compiled once.
-fn program() -> Result<&'static str, Failed> {
+pub fn program() -> Result<&'static str, Failed> {
     static BINARY: OnceLock<Option<String>> = OnceLock::new();
     let compiled = BINARY.get_or_init(|| {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/storm.c");
@@ -55,9 +60,38 @@ pub fn no_real_time() -> Option<String> {
     (!done).then(|| "no real-time priorities here".into())
 }
 
-/// Records it with default settings; nothing may be lost.
+/// Why there is no `stress-ng --switch` here, if so.
+pub fn no_stress_ng() -> Option<String> {
+    let tried = Command::new("stress-ng").arg("--version").output();
+    tried.is_err().then(|| "stress-ng is not installed".into())
+}
+
+/// Pairs of processes on every CPU that do nothing but switch.
+fn stress_ng() -> Result<(), Failed> {
+    let command = [
+        "stress-ng",
+        "-q",
+        "--switch",
+        "0",
+        "--switch-ops",
+        "400000",
+        "-t",
+        "60",
+    ];
+    lossless(&command)?;
+    let info = info(&scratch("storm.bin"))?;
+    ensure(int(&info["events_by_kind"], "switch") > 400_000, || {
+        info.to_string()
+    })
+}
+
 fn run(args: &[&str]) -> Result<(), Failed> {
-    let out = record(&scratch("storm.bin"), &[], &[&[program()?], args].concat())?;
+    lossless(&[&[program()?], args].concat())
+}
+
+/// Records it with default settings; nothing may be lost.
+fn lossless(command: &[&str]) -> Result<(), Failed> {
+    let out = record(&scratch("storm.bin"), &[], command)?;
     let said = text(&out.stderr);
     ensure(out.status.success(), || format!("{:?} {said}", out.status))?;
     ensure(said.contains("none lost"), || said.clone())

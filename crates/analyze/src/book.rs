@@ -15,6 +15,7 @@ use crate::concurrency::{Concurrency, Epoch};
 use crate::gaps::{Gaps, Spans};
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
 use crate::order::Event;
+use crate::places::{ByCpu, ByTid};
 use crate::tasks::{Bucket, Ended, State, States, Wait};
 use crate::timeline::{By, Draft};
 
@@ -145,11 +146,11 @@ pub struct Book {
     partial: bool,
     /// COMMAND's process.
     root: Option<Tgid>,
-    by_tid: HashMap<Tid, TaskIx>,
+    by_tid: ByTid<TaskIx>,
     by_tgid: HashMap<Tgid, usize>,
-    current: BTreeMap<CpuId, TaskIx>,
+    current: ByCpu<TaskIx>,
     /// When each CPU last switched.
-    last_switch: BTreeMap<CpuId, Ktime>,
+    last_switch: ByCpu<Ktime>,
     /// The gaps that have not begun yet, the next one last.
     coming: Vec<(Ktime, CpuId)>,
     /// The first loss of lifecycle events, if it has not come yet.
@@ -182,10 +183,10 @@ impl Book {
             everybody: meta.scope == Scope::All,
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
-            by_tid: HashMap::new(),
+            by_tid: ByTid::default(),
             by_tgid: HashMap::new(),
-            current: BTreeMap::new(),
-            last_switch: BTreeMap::new(),
+            current: ByCpu::default(),
+            last_switch: ByCpu::default(),
             coming,
             lives_lost,
         }
@@ -279,11 +280,11 @@ impl Book {
     /// A CPU's events are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
-        for (on, ix) in &self.current {
-            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| *on != cpu) else {
+        for (on, ix) in self.current.iter() {
+            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| on != cpu) else {
                 continue;
             };
-            if task.state == State::On(Some(*on)) {
+            if task.state == State::On(Some(on)) {
                 task.epoch = self.concurrency.vouch(task.epoch);
             }
         }
@@ -366,7 +367,7 @@ impl Book {
     // ---- Tasks ----
 
     fn task(&self, tid: Tid) -> Option<TaskIx> {
-        self.by_tid.get(&tid).copied()
+        self.by_tid.get(tid)
     }
 
     fn state(&self, ix: TaskIx) -> State {
@@ -404,7 +405,7 @@ impl Book {
     fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let comm = self.names.get(&tid).copied().unwrap_or_default();
         let process = self.process_of(tgid, None, None, Argv::default());
-        let lost = time > self.start && self.by_tid.contains_key(&tid);
+        let lost = time > self.start && self.by_tid.get(tid).is_some();
         let start = if lost { time } else { self.start };
         let ix = self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None);
         if let Some(task) = self.tasks.get_mut(ix.0) {
@@ -651,9 +652,9 @@ impl Book {
             }
         }
         let tasks = &self.tasks;
-        let alive = |ix: &TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
-        self.by_tid.retain(|_, ix| alive(ix));
-        self.current.retain(|_, ix| alive(ix));
+        let alive = |ix: TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
+        self.by_tid.retain(alive);
+        self.current.retain(alive);
     }
 
     /// The span is over: closes every task's last state.

@@ -14,6 +14,7 @@ mod graph;
 pub mod model;
 pub mod order;
 pub mod parallelism;
+mod places;
 pub mod programs;
 mod tasks;
 pub mod timeline;

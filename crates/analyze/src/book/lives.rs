@@ -125,7 +125,7 @@ impl Book {
             return;
         };
         if exec.old_tid != exec.tid {
-            self.by_tid.remove(&exec.old_tid);
+            self.by_tid.remove(exec.old_tid);
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.

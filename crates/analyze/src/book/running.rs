@@ -40,7 +40,7 @@ impl Book {
     /// The task that leaves the CPU, named `prev` by the event.
     fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
         let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
-        let running = self.current.remove(&cpu).filter(|ix| here(self, *ix));
+        let running = self.current.remove(cpu).filter(|ix| here(self, *ix));
         let named = match self.task(prev) {
             _ if prev == Tid::IDLE => None,
             None if self.open() => Some(self.appear(prev, Tgid(prev.0), time)),
@@ -159,8 +159,7 @@ impl Book {
         let known = match task.state {
             State::Runnable { .. } => self
                 .last_switch
-                .get(&cpu)
-                .copied()
+                .get(cpu)
                 .unwrap_or(since)
                 .clamp(since, time.max(since)),
             _ => since,

@@ -8,7 +8,7 @@ use tr_analyze::model::{Analysis, Process};
 use tr_format::event::Stream;
 
 use crate::query::{self, By, Row, Sort};
-use crate::reports::{Report, View};
+use crate::reports::{critical_path, Report, View};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::{escape, label, units};
@@ -35,6 +35,12 @@ pub fn status(raw: u32) -> String {
     format!("killed by {name}{core}")
 }
 
+/// Up to how many events the first screen shows the critical path. It takes
+/// the timeline, some 60 bytes an event at the peak, where all else grows with
+/// the tasks: a trace of a million events is read in 16 MB without it, and in 60
+/// with it. A larger one is asked for its path by name.
+pub const PATH_UP_TO: u64 = 1_000_000;
+
 /// The report.
 pub struct Top<'a> {
     view: View<'a>,
@@ -50,6 +56,20 @@ impl<'a> Top<'a> {
             by: view.ask.by.unwrap_or_default(),
             sort: view.ask.sort.unwrap_or_default(),
         }
+    }
+
+    /// What the time from exec to exit went to, and that time: of all
+    /// processes, when the timeline was kept.
+    fn path(&self) -> Option<(Vec<critical_path::Share>, u64)> {
+        let analysis = self.view.analysis;
+        let events: u64 = analysis.events.iter().map(|(_, count)| count).sum();
+        if events > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len() {
+            return None;
+        }
+        let path = critical_path::path_of(&self.view).ok()?;
+        let groups = critical_path::groups(analysis);
+        let shares = critical_path::shares(analysis, &groups, &path);
+        Some((shares, path.length()))
     }
 
     fn rows(&self) -> Vec<Row> {
@@ -69,7 +89,20 @@ impl Report for Top<'_> {
         header(&mut out, analysis, file, style);
         warnings(&mut out, analysis, style);
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu);
-        bars(&mut out, analysis, &programs, style);
+        match self.path() {
+            Some((shares, whole)) => {
+                let title = format!("The {} went to", units::time(whole));
+                let title = style.paint(Paint::Bold, &title);
+                let _ = writeln!(
+                    out,
+                    "{title}   {}",
+                    style.paint(Paint::Dim, "(critical path)")
+                );
+                critical_path::bars(&mut out, &shares, whole, 7, style);
+            }
+            None => bars(&mut out, &programs, style),
+        }
+        all_processes(&mut out, analysis, style);
         busy(&mut out, analysis, style);
         self.table(&mut out, style);
         if self.by != By::Program {
@@ -261,9 +294,8 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
     }
 }
 
-/// Where the CPU time went, by program; then what all the time was.
-fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) {
-    let times = &analysis.totals.times;
+/// Where the CPU time went, by program.
+fn bars(out: &mut String, programs: &[Row], style: &Style) {
     let whole: u64 = programs.iter().map(|row| row.times.on_cpu).sum();
     if whole == 0 {
         return;
@@ -297,6 +329,14 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
             units::pad(&units::share(row.times.on_cpu, whole), 5, true),
             units::count(row.count),
         );
+    }
+}
+
+/// What all processes' time was.
+fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
+    let times = &analysis.totals.times;
+    if times.on_cpu == 0 {
+        return;
     }
     let mut parts = vec![format!("on CPU {}", units::time(times.on_cpu))];
     for (what, ns) in [
