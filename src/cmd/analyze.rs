@@ -53,7 +53,9 @@ pub struct Args {
     /// Only this process and its descendants
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
-    /// Count only what runs on this CPU; time on others is unknown
+    /// Count only what runs on this CPU; time on others is unknown. In
+    /// max-off-cpu: only threads that left this CPU; in run-queue: only waits
+    /// that ended on it
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
     /// From this time of the recording on, e.g. 1.5s

@@ -86,7 +86,7 @@ impl Report for Histogram<'_> {
         if self.view.ask.by.is_none() {
             out.push_str(&self.all.draw(style));
             let title = format!(
-                "{} (top {} of {} by CPU time)",
+                "{} (top {} of {})",
                 self.by.title(),
                 top.min(self.groups.len()),
                 units::count(self.groups.len() as u64)

@@ -114,7 +114,7 @@ impl<'a> RunQueue<'a> {
     fn by_group(&self, style: &Style) -> String {
         let top = self.view.ask.top;
         let title = format!(
-            "{} (top {} of {} by waiting for a CPU)",
+            "{} (top {} of {})",
             self.by.title(),
             top.min(self.groups.len()),
             units::count(self.groups.len() as u64)
