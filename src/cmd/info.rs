@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tr_analyze::Options;
-use tr_format::reader::End;
+use tr_format::reader::{End, Unknown};
 use tr_report::{escape, units};
 
 use crate::{open, suspend};
@@ -28,6 +28,8 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let analysis = tr_analyze::analyze(&trace, &Options::default());
+    // After all frames have been read.
+    let unknown = trace.unknown();
     let meta = trace.meta();
     let events: u64 = analysis.events.iter().map(|(_, n)| n).sum();
     let bytes = trace.bytes();
@@ -90,6 +92,7 @@ pub fn run(args: &Args) -> ExitCode {
                 "argv_limit": meta.options.argv_limit,
                 "cpus": meta.options.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
             },
+            "unknown": {"frames": unknown.frames, "events": unknown.events, "fields": unknown.fields},
             "missing": meta.missing,
             "ci": meta.ci.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         });
@@ -147,6 +150,15 @@ pub fn run(args: &Args) -> ExitCode {
             }
         },
     );
+    if unknown != Unknown::default() {
+        say(
+            "not read",
+            format!(
+                "of a later version: {} frames, {} events, {} fields",
+                unknown.frames, unknown.events, unknown.fields
+            ),
+        );
+    }
     say(
         "lost",
         match lost.is_empty() {
