@@ -437,6 +437,23 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         status(&["diff", &file, &cut, "--fail-over", "10%"]),
         Some(2)
     );
+    // More may be hidden in the unknown time than the gate allows.
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let demo = demo.to_string_lossy();
+    let gate = |most| {
+        [
+            "diff",
+            &demo,
+            &demo,
+            "--fail-on",
+            "on-cpu",
+            "--fail-over",
+            most,
+        ]
+        .map(str::to_owned)
+    };
+    let gated = |most| status(&gate(most).each_ref().map(String::as_str));
+    assert_eq!((gated("1%"), gated("10%")), (Some(2), Some(0)));
     let said = String::from_utf8(good(&["diff", &file, &cut])?)?;
     assert!(said.contains("has no proper end"), "{said}");
     Ok(())

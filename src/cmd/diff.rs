@@ -26,7 +26,8 @@ one run a side the spread is not known, and every difference is told.
 or what --fail-on names); a difference inside the spread does not fail.
 
 Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, or
---fail-over cannot be judged because a recording has no proper end.
+--fail-over cannot be judged: a recording has no proper end, or too much of its
+time is unknown.
 
 Examples:
   tr diff main.bin pr.bin

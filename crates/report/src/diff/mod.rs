@@ -259,7 +259,8 @@ impl Diff {
     ///
     /// It measures the medians. Where the spread is known a difference inside it
     /// does not count. What cannot be measured is an error: a recording without
-    /// a proper end, a figure that is not known.
+    /// a proper end, a figure that is not known, or of which more may be hidden in
+    /// unknown time than it may grow.
     pub fn gate(&self) -> Option<Result<Gate, String>> {
         let (figure, most) = self.ask.gate?;
         if let Some(run) = self.base.iter().chain(&self.new).find(|run| run.cut) {
@@ -274,6 +275,18 @@ impl Diff {
                 figure.title()
             )));
         };
+        // Time that is not known may have been that.
+        let unknown = self.base.iter().chain(&self.new);
+        let unknown = unknown.filter_map(|run| run.figures.get(Figure::Unknown));
+        let unknown = unknown.max().unwrap_or(0) as f64;
+        let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
+        if hides && unknown > 0.0 && unknown > judged.base as f64 * most / 100.0 {
+            return Some(Err(format!(
+                "{} is not known well enough for --fail-over: {} of a recording's time is unknown",
+                figure.title(),
+                crate::units::time(unknown as u64)
+            )));
+        }
         let percent = judged.difference() as f64 * 100.0 / judged.base as f64;
         Some(Ok(Gate {
             figure,
@@ -402,32 +415,39 @@ fn above(slots: &[Slot], at: usize) -> Vec<String> {
     above
 }
 
+/// A program's processes in one run.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    processes: u64,
+    on_cpu: u64,
+    /// Time on the critical path.
+    path: u64,
+}
+
 /// The sums by program, where they differ.
 fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
-    // For each program in each run: processes, CPU time, time on the path.
-    type Sums = Vec<(u64, u64, Option<u64>)>;
-    let mut sums = BTreeMap::<&str, Sums>::new();
+    let mut sums = BTreeMap::<&str, Vec<Sum>>::new();
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
     // A run has a path when any of its processes says so.
     let mut has_path = vec![false; runs];
     for slot in slots {
         let of = sums
             .entry(&slot.program)
-            .or_insert_with(|| vec![(0, 0, None); runs]);
+            .or_insert_with(|| vec![Sum::default(); runs]);
         for ((sum, figures), path) in of.iter_mut().zip(&slot.runs).zip(&mut has_path) {
             let Some(figures) = figures else { continue };
-            sum.0 += 1;
-            sum.1 += figures.get(Figure::OnCpu).unwrap_or(0);
+            sum.processes += 1;
+            sum.on_cpu += figures.get(Figure::OnCpu).unwrap_or(0);
             if let Some(ns) = figures.get(Figure::CriticalPath) {
                 *path = true;
-                sum.2 = Some(sum.2.unwrap_or(0) + ns);
+                sum.path += ns;
             }
         }
     }
     let mut programs: Vec<Program> = sums
         .into_iter()
         .filter_map(|(name, sums)| {
-            let judge = |of: &dyn Fn(usize, &(u64, u64, Option<u64>)) -> Option<u64>| {
+            let judge = |of: &dyn Fn(usize, &Sum) -> Option<u64>| {
                 let all: Vec<Option<u64>> = sums
                     .iter()
                     .enumerate()
@@ -438,15 +458,15 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
                     |side: &[Option<u64>]| side.iter().flatten().copied().collect::<Vec<_>>();
                 Judged::new(&known(base), &known(new))
             };
-            let count = judge(&|_, sum| Some(sum.0))?;
+            let count = judge(&|_, sum| Some(sum.processes))?;
             Some(Program {
                 name: name.to_owned(),
                 count: (count.base, count.new),
-                on_cpu: judge(&|_, sum| Some(sum.1))?,
+                on_cpu: judge(&|_, sum| Some(sum.on_cpu))?,
                 // A program that is not in a run is not on its path.
                 path: judge(&|at, sum| {
                     has_path.get(at).filter(|has| **has)?;
-                    Some(sum.2.unwrap_or(0))
+                    Some(sum.path)
                 }),
             })
         })
