@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and the machine lacks. Debian 12 and
 # Ubuntu 24.04, by apt-get, through sudo when not root. Does nothing, fast, when
-# nothing is missing.
+# nothing is missing. `setup.sh kernels` is for scripts/test-kernels.sh.
 set -euo pipefail
 
 if ! command -v cargo >/dev/null; then
@@ -29,6 +29,10 @@ want libcap2-bin command -v setcap
 want stress-ng command -v stress-ng
 want python3 command -v python3
 want python3-zstandard python3 -c 'import zstandard'
+if [ "${1-}" = kernels ]; then
+	want qemu-system-x86 command -v qemu-system-x86_64
+	want busybox-static command -v busybox
+fi
 
 if [ ${#missing[@]} -eq 0 ]; then
 	exit 0

@@ -77,6 +77,8 @@ pub fn run(args: &Args) -> ExitCode {
             "frames": trace.frames().len(),
             "lost_events": lost,
             "largest_inversion_ns": analysis.quality.largest_inversion,
+            "latest_write_ns": analysis.quality.latest_write,
+            "unknown_ns": analysis.totals.times.unknown,
             "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
             "suspends": suspends.iter().map(|suspend| json!({
                 "since_ns": suspend.since.since(meta.start),
@@ -172,7 +174,18 @@ pub fn run(args: &Args) -> ExitCode {
     );
     say(
         "largest inversion",
-        units::time(analysis.quality.largest_inversion),
+        match analysis.quality.largest_inversion {
+            0 => "none".into(),
+            back => units::time(back),
+        },
+    );
+    // A lower bound: the file proves no more.
+    say(
+        "latest write",
+        match analysis.quality.latest_write {
+            0 => "none known to be late".into(),
+            late => format!("at least {} after its stamp", units::time(late)),
+        },
     );
     let violations: Vec<String> = analysis
         .quality
@@ -199,6 +212,13 @@ pub fn run(args: &Args) -> ExitCode {
             ),
         );
     }
+    say(
+        "unknown time",
+        match analysis.totals.times.unknown {
+            0 => "none".into(),
+            unknown => units::time(unknown),
+        },
+    );
     if let Some(cost) = cost {
         let bpf = cost.bpf_ns.map_or(
             "not counted (kernel.bpf_stats_enabled is off)".into(),

@@ -11,6 +11,7 @@ mod concurrency;
 pub mod critical_path;
 mod gaps;
 mod graph;
+mod late;
 pub mod model;
 pub mod order;
 pub mod parallelism;
@@ -28,6 +29,7 @@ use tr_format::reader::{End, Trace};
 
 use crate::book::Book;
 use crate::gaps::Gaps;
+use crate::late::Lateness;
 use crate::model::{Analysis, LostSpan, Quality};
 use crate::order::Event;
 
@@ -54,14 +56,18 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         known.add(event);
     }
     let mut events = Vec::new();
-    for frame in trace
-        .frames()
-        .iter()
-        .filter(|frame| frame.stream == Stream::Recorder)
-    {
+    let mut late = Lateness::default();
+    for frame in trace.frames() {
+        late.frame(frame);
+        if frame.stream != Stream::Recorder {
+            continue;
+        }
         // What cannot be read is met again, and told, in the merge.
         let _ = trace.read_life(frame, &mut events);
-        events.drain(..).for_each(|event| known.add(&event));
+        for event in events.drain(..) {
+            late.word(&event);
+            known.add(&event);
+        }
     }
     // A file with no proper end is whole up to the last mark of progress; without
     // one, nothing in it is known to be whole.
@@ -131,6 +137,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
                 }
             },
             largest_inversion: merge.largest_inversion(),
+            latest_write: late.latest().max(merge.largest_inversion()),
             violations: Vec::new(),
         },
         events: counts.list(),

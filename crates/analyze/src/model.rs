@@ -59,8 +59,14 @@ pub struct Quality {
     pub lost_unknown: bool,
     /// The file ends before the recording did: where and why.
     pub truncated: Option<String>,
-    /// The largest step back in time inside one stream, ns.
+    /// The largest step back in time inside one ring, ns.
     pub largest_inversion: u64,
+    /// The longest time, in ns, by which an event is proved to have been written
+    /// after its stamp: it stands behind a younger event of its ring, or the
+    /// recorder had emptied that ring meanwhile and not found it. It may have
+    /// been later than that, and so may others. Never less than
+    /// `largest_inversion`.
+    pub latest_write: u64,
     /// Events that contradict what came before (a task on two CPUs, running
     /// before its fork, …), by kind; empty on a good trace.
     pub violations: Vec<(&'static str, u64)>,

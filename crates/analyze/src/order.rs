@@ -68,6 +68,22 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
+/// The kernel wrote it into a ring; the others are the recorder's own words.
+fn from_ring(event: &Event) -> bool {
+    match event {
+        Event::Sched(..) => true,
+        Event::Life(event) => !matches!(
+            event.kind,
+            LifeKind::Snapshot(_)
+                | LifeKind::Lost(_)
+                | LifeKind::Clock(_)
+                | LifeKind::CgroupPath(_)
+                | LifeKind::Progress
+                | LifeKind::Mark(_)
+        ),
+    }
+}
+
 /// A block that has not been read: its times, and how to read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<K> {
@@ -92,6 +108,8 @@ struct Chain<K> {
     blocks: std::vec::IntoIter<(Block<K>, Ktime)>,
     /// Sorted, the next one last.
     ready: Vec<Event>,
+    /// The largest time that a ring's event has had so far.
+    latest: Ktime,
 }
 
 /// The merge of all streams.
@@ -122,6 +140,7 @@ impl<B: Blocks> Merge<B> {
                 Chain {
                     blocks: blocks.into_iter(),
                     ready: Vec::new(),
+                    latest: Ktime(0),
                 }
             })
             .collect::<Vec<_>>();
@@ -136,7 +155,8 @@ impl<B: Blocks> Merge<B> {
         merge
     }
 
-    /// The largest step back in time inside one stream so far, in ns.
+    /// The largest step back in time inside one ring so far, in ns. The
+    /// recorder's own words, which tell of the past, are none.
     pub fn largest_inversion(&self) -> u64 {
         self.largest_inversion
     }
@@ -207,10 +227,10 @@ impl<B: Blocks> Merge<B> {
             };
             let mut events = Vec::new();
             self.source.read(block.key, &mut events);
-            let mut latest = Ktime(0);
-            for event in &events {
-                self.largest_inversion = self.largest_inversion.max(latest.since(event.time()));
-                latest = latest.max(event.time());
+            for event in events.iter().filter(|event| from_ring(event)) {
+                let back = chain.latest.since(event.time());
+                self.largest_inversion = self.largest_inversion.max(back);
+                chain.latest = chain.latest.max(event.time());
             }
             // Stable, on the reverse of both: what was written first stays first.
             let waiting = std::mem::take(&mut chain.ready);

@@ -46,6 +46,7 @@ struct Trace {
 struct Quality {
     lost: Vec<Lost>,
     largest_inversion_ns: u64,
+    latest_write_ns: u64,
     violations: BTreeMap<&'static str, u64>,
 }
 
@@ -258,6 +259,7 @@ pub fn render<'a>(
                     })
                     .collect(),
                 largest_inversion_ns: quality.largest_inversion,
+                latest_write_ns: quality.latest_write,
                 violations: quality.violations.iter().copied().collect(),
             },
             concurrency_ns: analysis.concurrency.clone(),

@@ -110,6 +110,7 @@ impl Report for Top<'_> {
         }
         failed(&mut out, analysis, chosen, style);
         peak(&mut out, analysis, chosen, style);
+        trust(&mut out, analysis, style);
         contradictions(&mut out, analysis, style);
         out
     }
@@ -522,6 +523,36 @@ fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) 
         );
         style.line(out, &text);
     }
+}
+
+/// How far the trace can be trusted: what is missing, what is not known, how
+/// far out of order and how late the events were written.
+fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
+    let quality = &analysis.quality;
+    let spans = quality.lost.len() as u64;
+    let contradictions: u64 = quality.violations.iter().map(|(_, count)| count).sum();
+    let of = |n: u64, one: &str, more: &str| match n {
+        0 => format!("no {more}"),
+        1 => format!("1 {one}"),
+        n => format!("{} {more}", units::count(n)),
+    };
+    let mut parts = vec![
+        of(spans, "lost span", "lost spans"),
+        match analysis.totals.times.unknown {
+            0 => "no unknown time".to_owned(),
+            unknown => format!("{} unknown", units::time(unknown)),
+        },
+        of(contradictions, "contradiction", "contradictions"),
+        match quality.largest_inversion {
+            0 => "rings in order".to_owned(),
+            back => format!("rings out of order by up to {}", units::time(back)),
+        },
+    ];
+    if quality.latest_write > 0 {
+        let late = units::time(quality.latest_write);
+        parts.push(format!("latest write at least {late} late"));
+    }
+    style.items(out, "Trace   ", &parts, " · ");
 }
 
 /// What cannot be as the trace has it, so that some time had to be unknown.
