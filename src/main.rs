@@ -34,6 +34,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr analyze trace.bin --by program --sort run-queue\n  \
         tr analyze trace.bin --report tree what ran, as a tree\n  \
         tr analyze trace.bin --report execs --failed\n  \
+        tr diff main.bin pr.bin            what changed between two builds\n  \
         tr info trace.bin                  what the recording holds\n  \
         tr verify trace.bin                whether it is intact\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
@@ -49,6 +50,7 @@ struct Cli {
 enum Command {
     Record(cmd::record::Args),
     Analyze(cmd::analyze::Args),
+    Diff(cmd::diff::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
@@ -86,6 +88,7 @@ fn main() -> ExitCode {
     match command {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Diff(args) => cmd::diff::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),

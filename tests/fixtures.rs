@@ -148,18 +148,54 @@ fn reports_of_the_demo_build() -> Result<(), Failure> {
         ),
     ];
     for (file, args) in reports {
-        let file = traces().join(file);
-        let is = String::from_utf8(output(args)?)?;
-        if std::env::var_os("TR_UPDATE").is_some() {
-            std::fs::write(&file, &is)?;
-        }
-        let was = std::fs::read_to_string(&file).unwrap_or_default();
-        ensure(is == was, || {
-            let differ = is.lines().zip(was.lines()).find(|(is, was)| is != was);
-            format!("{}: {differ:?}", file.display())
-        })?;
+        as_it_was(file, args)?;
     }
     Ok(())
+}
+
+/// Holds output to a file; `TR_UPDATE=1` writes the file anew.
+fn as_it_was(file: &str, args: &[&str]) -> Result<(), Failure> {
+    let file = traces().join(file);
+    let is = String::from_utf8(output(args)?)?;
+    if std::env::var_os("TR_UPDATE").is_some() {
+        std::fs::write(&file, &is)?;
+    }
+    let was = std::fs::read_to_string(&file).unwrap_or_default();
+    ensure(is == was, || {
+        let differ = is.lines().zip(was.lines()).find(|(is, was)| is != was);
+        format!("{}: {differ:?}", file.display())
+    })
+}
+
+/// Each report of three recordings is as it was; `TR_UPDATE=1` as above.
+#[test]
+fn every_report_of_three_traces() -> Result<(), Failure> {
+    let reports: [(&str, &[&str]); 5] = [
+        ("off-cpu", &["--top", "6"]),
+        ("max-off-cpu", &["--cpu", "1", "--top", "6"]),
+        ("histogram", &["--top", "4"]),
+        ("histogram-by", &["--top", "2", "--by", "process"]),
+        ("run-queue", &["--top", "4", "--width", "80"]),
+    ];
+    for trace in ["demo", "build", "thread_exec"] {
+        let file = format!("{trace}.bin");
+        for (report, options) in reports {
+            let name = report.trim_end_matches("-by");
+            let args = [&["analyze", &file, "--report", name], options].concat();
+            as_it_was(&format!("{trace}-{report}.txt"), &args)?;
+        }
+    }
+    as_it_was("diff.txt", &["diff", "demo.bin", "build.bin", "--top", "6"])?;
+    let markdown = [
+        "diff",
+        "demo.bin",
+        "build.bin",
+        "--top",
+        "3",
+        "--format",
+        "markdown",
+    ];
+    as_it_was("diff.md", &markdown)
 }
 
 /// The two reports of every trace: the schema, and the sums.

@@ -79,7 +79,9 @@ pub struct Args {
     /// Only this process and its descendants
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
-    /// Count only what runs on this CPU; time on others is unknown
+    /// Count only what runs on this CPU; time on others is unknown. In
+    /// max-off-cpu: only threads that left this CPU; in run-queue: only waits
+    /// that ended on it
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
     /// From this time of the recording on, e.g. 1.5s
@@ -204,11 +206,7 @@ pub fn run(args: &Args) -> ExitCode {
         .collect();
     match args.format {
         FormatArg::Text => {
-            let style = Style {
-                width: width(args.width),
-                color: color(),
-                ascii: ascii(),
-            };
+            let style = style(args.width);
             let texts = reports.iter().map(|(_, report)| report.text(&style));
             open::print(texts.collect::<Vec<_>>().join("\n").as_bytes())
         }
@@ -325,6 +323,15 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
 fn failed(error: &dyn std::error::Error) -> ExitCode {
     eprintln!("tr: cannot write the report: {error}");
     ExitCode::FAILURE
+}
+
+/// How to write for whoever reads standard output.
+pub fn style(asked: Option<usize>) -> Style {
+    Style {
+        width: width(asked),
+        color: color(),
+        ascii: ascii(),
+    }
 }
 
 fn width(asked: Option<usize>) -> usize {

@@ -1,6 +1,7 @@
 //! The subcommands, a file each.
 
 pub mod analyze;
+pub mod diff;
 pub mod dump;
 pub mod info;
 pub mod manual;

@@ -341,6 +341,10 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0).filter(|_| ns > 0) else {
             return;
         };
+        let on = match bucket {
+            Bucket::OnCpu(cpu) => cpu,
+            _ => None,
+        };
         let bucket = match bucket {
             // With --cpu: what happens elsewhere is not known from that CPU.
             Bucket::OnCpu(cpu) if self.only.is_some_and(|only| cpu != Some(only)) => {
@@ -349,7 +353,7 @@ impl Book {
             bucket => bucket,
         };
         if let Some(timeline) = &mut self.timeline {
-            timeline.add(ix.0, from.max(self.start), bucket, task.by);
+            timeline.add(ix.0, from.max(self.start), bucket, on, task.by);
         }
         let (mut times, mut causes) = (Times::default(), Causes::default());
         match bucket {

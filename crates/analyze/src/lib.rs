@@ -20,6 +20,7 @@ mod places;
 pub mod programs;
 mod tasks;
 pub mod timeline;
+pub mod waits;
 pub mod what_if;
 
 use std::collections::BTreeSet;

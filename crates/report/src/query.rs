@@ -1,5 +1,7 @@
 //! What was asked for: which processes, in which order, grouped how.
 
+use std::collections::BTreeMap;
+
 use regex::bytes::Regex;
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Tgid;
@@ -284,6 +286,46 @@ fn depths(analysis: &Analysis) -> Vec<usize> {
     depths
 }
 
+/// What the rows are called that processes belong to.
+pub struct Names<'a> {
+    analysis: &'a Analysis,
+    by: By,
+    groups: &'a [Group],
+    /// Of every process, for [`By::Depth`].
+    depths: Vec<usize>,
+}
+
+impl<'a> Names<'a> {
+    /// For rows of this kind; `groups` is for [`By::Group`].
+    pub fn new(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Names<'a> {
+        let depths = if by == By::Depth {
+            depths(analysis)
+        } else {
+            Vec::new()
+        };
+        Names {
+            analysis,
+            by,
+            groups,
+            depths,
+        }
+    }
+
+    /// The row of the process at this place.
+    pub fn of(&self, at: usize, process: &Process) -> String {
+        match self.by {
+            By::Process | By::Thread => label::label(process),
+            By::Program => label::program(process),
+            By::Comm => escape::text(process.comm.bytes()),
+            By::Cgroup => {
+                cgroup_path(self.analysis, process).map_or("unknown".into(), escape::text)
+            }
+            By::Group => group_of(self.analysis, process, self.groups).to_owned(),
+            By::Depth => format!("depth {}", self.depths.get(at).copied().unwrap_or(0)),
+        }
+    }
+}
+
 /// The rows of a table over `processes`, sorted; `groups` is for [`By::Group`].
 pub fn rows(
     analysis: &Analysis,
@@ -303,25 +345,13 @@ pub fn rows(
             .flat_map(|process| of_threads(analysis, process))
             .collect(),
         _ => {
-            let depths = if by == By::Depth {
-                depths(analysis)
-            } else {
-                Vec::new()
-            };
-            let mut named = std::collections::BTreeMap::<String, Row>::new();
+            let names = Names::new(analysis, by, groups);
+            let mut named = BTreeMap::<String, Row>::new();
             for at in processes {
                 let Some(process) = analysis.processes.get(*at) else {
                     continue;
                 };
-                let name = match by {
-                    By::Program => label::program(process),
-                    By::Comm => escape::text(process.comm.bytes()),
-                    By::Cgroup => {
-                        cgroup_path(analysis, process).map_or("unknown".into(), escape::text)
-                    }
-                    By::Group => group_of(analysis, process, groups).to_owned(),
-                    _ => format!("depth {}", depths.get(*at).copied().unwrap_or(0)),
-                };
+                let name = names.of(*at, process);
                 let row = of_process(analysis, process, name.clone());
                 match named.get_mut(&name) {
                     None => {

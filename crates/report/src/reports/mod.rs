@@ -5,7 +5,11 @@ pub mod ci_tracer;
 pub mod cpus;
 pub mod critical_path;
 pub mod execs;
+pub mod histogram;
+pub mod max_off_cpu;
+pub mod off_cpu;
 pub mod parallelism;
+pub mod run_queue;
 pub mod series;
 pub mod top;
 pub mod tree;
@@ -79,6 +83,10 @@ pub trait Report {
 #[allow(missing_docs)] // `about` says it
 pub enum Kind {
     Top,
+    Histogram,
+    OffCpu,
+    MaxOffCpu,
+    RunQueue,
     Audit,
     Tree,
     Execs,
@@ -90,13 +98,17 @@ pub enum Kind {
 
 impl Kind {
     /// All of them, in the order of `--report all`.
-    pub const ALL: [Kind; 8] = [
+    pub const ALL: [Kind; 12] = [
         Kind::Top,
         Kind::CriticalPath,
         Kind::Tree,
         Kind::Execs,
-        Kind::Series,
+        Kind::OffCpu,
+        Kind::MaxOffCpu,
+        Kind::RunQueue,
         Kind::Parallelism,
+        Kind::Histogram,
+        Kind::Series,
         Kind::Cpus,
         Kind::Audit,
     ];
@@ -105,6 +117,10 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::Top => "top",
+            Kind::Histogram => "histogram",
+            Kind::OffCpu => "off-cpu",
+            Kind::MaxOffCpu => "max-off-cpu",
+            Kind::RunQueue => "run-queue",
             Kind::Audit => "audit",
             Kind::Tree => "tree",
             Kind::Execs => "execs",
@@ -124,6 +140,10 @@ impl Kind {
     pub fn about(self) -> &'static str {
         match self {
             Kind::Top => "Where the time went",
+            Kind::Histogram => "How long the slices on a CPU were",
+            Kind::OffCpu => "Who waited, for what, and who ended the wait",
+            Kind::MaxOffCpu => "Each process's longest time off CPU, per interval",
+            Kind::RunQueue => "How long tasks waited for a CPU, and how many wanted one",
             Kind::Audit => "Our figures beside the kernel's own",
             Kind::Tree => "What ran: the tree of processes",
             Kind::Execs => "What ran: every execution, a line each",
@@ -138,6 +158,7 @@ impl Kind {
     pub fn needs_timeline(self) -> bool {
         match self {
             Kind::Top | Kind::Audit | Kind::Tree | Kind::Execs => false,
+            Kind::Histogram | Kind::OffCpu | Kind::MaxOffCpu | Kind::RunQueue => true,
             Kind::CriticalPath | Kind::Series | Kind::Parallelism | Kind::Cpus => true,
         }
     }
@@ -146,6 +167,10 @@ impl Kind {
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
+            Kind::Histogram => Box::new(histogram::Histogram::new(view)),
+            Kind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
+            Kind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
+            Kind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
             Kind::Audit => Box::new(audit::audit(view.analysis)),
             Kind::Tree => Box::new(tree::Tree::new(view)),
             Kind::Execs => Box::new(execs::Execs::new(view)),
