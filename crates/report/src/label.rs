@@ -2,7 +2,7 @@
 //!
 //! The *program* is what many processes have in common (`cc1`, `git clone`,
 //! `foo.py`); the *label* tells one from its siblings (`cc1 lparser.c`). What is
-//! known of common tools stands in [`TOOLS`].
+//! known of common tools stands in the table `TOOLS`.
 
 use tr_analyze::model::Process;
 use tr_format::event::{Argv, Comm};
