@@ -116,6 +116,8 @@ pub struct ProcessEntry {
 
 /// The kernel did not report a switch-in.
 const UNSEEN: &str = "ran without having been switched in";
+/// The kernel did not report a switch-out, or who came.
+const UNSEEN_OUT: &str = "another task left the CPU than had come to it";
 
 /// The book.
 pub struct Book {

@@ -2,7 +2,7 @@
 
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, TaskIx, UNSEEN};
+use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -96,7 +96,7 @@ impl Book {
         }
         // It has gone without a word.
         if !in_gap {
-            self.violation("another task left the CPU than had come to it");
+            self.violation(UNSEEN_OUT);
         }
         self.forget(running, cpu, time);
         named
@@ -178,6 +178,21 @@ impl Book {
         self.forget(ix, cpu, time);
     }
 
+    /// Whoever else was on `cpu`, before the task that turns out to be there,
+    /// has gone; or it is that very task under its new tid, and the exec that
+    /// gave it that (`de_thread`) is missing.
+    fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let on = |book: &Book, other: TaskIx| book.state(other) == State::On(Some(cpu));
+        let other = self.current.get(cpu).filter(|other| *other != ix);
+        let Some(other) = other.filter(|other| on(self, *other)) else {
+            return;
+        };
+        if !self.in_gap(other, time) && self.gaps.lives_before(time).is_none() {
+            self.violation(UNSEEN_OUT);
+        }
+        self.forget(other, cpu, time);
+    }
+
     /// The task has come to `cpu`, or left it, without having been seen to. It
     /// came at the earliest at that CPU's last switch, until which a runnable
     /// task was still waiting; all else that it did up to now is not known.
@@ -226,6 +241,7 @@ impl Book {
             return;
         }
         self.came_unseen(ix, cpu, time);
+        self.gone_unseen(ix, cpu, time);
         self.enter(ix, time, State::On(Some(cpu)), Ended::Otherwise);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             (task.woken, task.last_cpu) = (false, Some(cpu));
