@@ -470,7 +470,7 @@ fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
 }
 
 proptest! {
-    #![proptest_config(strategy::cases(300))]
+    #![proptest_config(strategy::cases(1000))]
 
     /// No loss: every number of every process, for any lateness, inversions and
     /// order of the blocks.
