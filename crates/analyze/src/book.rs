@@ -439,7 +439,7 @@ impl Book {
         // It was forked while events were being lost.
         let born = self.gaps.lives_before(time).unwrap_or(time);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            (task.start, task.since) = (born.max(self.start), born.max(self.start));
+            (task.start, task.since) = (born.max(self.start), born);
             (task.started_before, task.parent) = (born < self.start, Some(parent));
             let process = self.processes.get_mut(task.process);
             if let Some(process) = process.filter(|p| p.parent.is_none()) {

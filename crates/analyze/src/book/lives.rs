@@ -111,7 +111,8 @@ impl Book {
             parent,
         );
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.seen = true;
+            // Before the span too: a gap may lie between.
+            (task.seen, task.since, task.told) = (true, time, time);
         }
     }
 
