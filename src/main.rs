@@ -16,6 +16,7 @@ mod cmd;
 mod inherited;
 mod open;
 mod passthrough;
+mod replace;
 
 use std::process::ExitCode;
 
@@ -31,6 +32,7 @@ use clap::{Parser, Subcommand};
         tr record -- make -j8              record a build into trace.bin\n  \
         tr analyze trace.bin --top 20      where its time went\n  \
         tr analyze trace.bin --by program --sort run-queue\n  \
+        tr report trace.bin -o report.html the same as a page to look at\n  \
         tr info trace.bin                  what the recording holds\n\n\
         tr help COMMAND says more about one of them."
 )]
@@ -43,6 +45,7 @@ struct Cli {
 enum Command {
     Record(cmd::record::Args),
     Analyze(cmd::analyze::Args),
+    Report(cmd::report::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
@@ -78,6 +81,7 @@ fn main() -> ExitCode {
     match command {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),

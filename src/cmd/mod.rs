@@ -5,4 +5,5 @@ pub mod dump;
 pub mod info;
 pub mod record;
 pub mod recover;
+pub mod report;
 pub mod verify;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod escape;
+pub mod html;
 pub mod json;
 pub mod label;
 pub mod query;

@@ -67,7 +67,7 @@ impl Report for Top<'_> {
         } = self.view;
         let mut out = String::new();
         header(&mut out, analysis, file, style);
-        warnings(&mut out, analysis, style);
+        warn(&mut out, analysis, style);
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu);
         bars(&mut out, analysis, &programs, style);
         busy(&mut out, analysis, style);
@@ -77,7 +77,10 @@ impl Report for Top<'_> {
         }
         failed(&mut out, analysis, chosen, style);
         peak(&mut out, analysis, chosen, style);
-        contradictions(&mut out, analysis, style);
+        let parts = contradictions(analysis);
+        if !parts.is_empty() {
+            style.items(&mut out, "Contradictions   ", &parts, " · ");
+        }
         out
     }
 
@@ -212,8 +215,8 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     out.push('\n');
 }
 
-/// What makes the numbers less than whole, before the numbers.
-fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
+/// What makes the numbers less than whole.
+pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
     let quality = &analysis.quality;
     let at =
@@ -252,6 +255,12 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
             units::time(times.unknown)
         ));
     }
+    said
+}
+
+/// The warnings stand before the numbers.
+fn warn(out: &mut String, analysis: &Analysis, style: &Style) {
+    let said = warnings(analysis);
     for text in &said {
         let text = units::shorten(&format!("! {text}"), style.width);
         let _ = writeln!(out, "{}", style.paint(Paint::Bad, &text));
@@ -485,12 +494,9 @@ fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) 
 }
 
 /// What cannot be as the trace has it, so that some time had to be unknown.
-fn contradictions(out: &mut String, analysis: &Analysis, style: &Style) {
+pub(crate) fn contradictions(analysis: &Analysis) -> Vec<String> {
     let counts = analysis.quality.violations.iter();
-    let parts: Vec<String> = counts
+    counts
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))
-        .collect();
-    if !parts.is_empty() {
-        style.items(out, "Contradictions   ", &parts, " · ");
-    }
+        .collect()
 }
