@@ -135,6 +135,11 @@ export class Heatmap extends TimeView {
     }
     this.blit(frame);
     ctx.textBaseline = "middle";
+    // Under what is painted: lines that lead from a name to its cells.
+    ctx.globalCompositeOperation = "destination-over";
+    ctx.fillStyle = theme.css.stripe;
+    for (let r = first + (first % 2); r < last; r += 2) ctx.fillRect(0, 3 + r * PITCH - top, width, PITCH);
+    ctx.globalCompositeOperation = "source-over";
     for (let r = first; r < last; r++) {
       const row = this.rows[r];
       const y = 4 + r * PITCH - top + HEIGHT / 2;

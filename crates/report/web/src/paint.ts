@@ -6,7 +6,7 @@ import { ASLEEP, BLOCKED, ON, UNKNOWN, WAIT } from "./data";
 export interface Theme {
   /** By state, as 0xAABBGGRR. */
   states: Uint32Array;
-  css: Record<"ink" | "dim" | "faint" | "line" | "paper" | "panel" | "accent" | "bad" | "path" | "on" | "wait" | "blocked" | "asleep" | "unknown", string>;
+  css: Record<"ink" | "dim" | "faint" | "line" | "paper" | "panel" | "accent" | "bad" | "path" | "on" | "wait" | "blocked" | "asleep" | "unknown" | "stripe", string>;
   paper: number;
   /** By rank of a program. */
   programs: string[];
@@ -23,7 +23,7 @@ function number(css: string): number {
 export function theme(): Theme {
   const style = getComputedStyle(document.documentElement);
   const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
-  const names = ["ink", "dim", "faint", "line", "paper", "panel", "accent", "bad", "path", "on", "wait", "blocked", "asleep", "unknown"] as const;
+  const names = ["ink", "dim", "faint", "line", "paper", "panel", "accent", "bad", "path", "on", "wait", "blocked", "asleep", "unknown", "stripe"] as const;
   const css = Object.fromEntries(names.map((name) => [name, get(name)])) as Theme["css"];
   return {
     css,
@@ -73,7 +73,8 @@ export class Pixels {
           // Hatched: not a state that was seen.
           for (let px = left; px < right; px++) if ((px + row) % 4 < 2) data[row * width + px] = states[UNKNOWN];
         } else {
-          data.fill(states[state], row * width + left, row * width + right);
+          const color = states[state];
+          for (let at = row * width + left; at < row * width + right; at++) data[at] = color;
         }
       }
     }
@@ -93,13 +94,6 @@ export class Pixels {
       for (let row = Math.max(0, y); row < Math.min(this.height, y + height); row++) {
         data.fill(color, row * width + left, row * width + right);
       }
-    }
-  }
-
-  /** Lets what is in these rows stand back. */
-  fade(y: number, height: number, theme: Theme) {
-    for (let at = Math.max(0, y) * this.width; at < Math.min(this.height, y + height) * this.width; at++) {
-      if (this.data[at] !== 0) this.data[at] = mix(theme.paper, this.data[at], 0.25);
     }
   }
 }

@@ -7,13 +7,13 @@ import { axisBottom } from "d3-axis";
 import { select } from "d3-selection";
 import { STATES, type Data } from "./data";
 import { h } from "./dom";
-import { theme } from "./paint";
+import { theme, type Theme } from "./paint";
 import type { Store } from "./state";
 import { clock, type Context } from "./timeview";
 import { at, time } from "./units";
 
 const HEIGHT = 56;
-const PATH = 12;
+const PATH = 16;
 const AXIS = 20;
 
 /** Each program's place in the order of CPU time: its colour. */
@@ -47,7 +47,9 @@ export class Strip {
     this.axis.setAttribute("aria-hidden", "true");
     this.plot = h("div", { class: "strip-plot" }, this.canvas, this.frame);
     const legend = h("div", { class: "legend" },
-      ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)));
+      ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
+      h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`),
+      this.data.doc.path ? h("span", { class: "key" }, "· lower band: the critical path, by program") : null);
     this.element = h("section", { class: "strip", "aria-label": "The whole recording" },
       h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis);
     new ResizeObserver(() => this.draw(true)).observe(this.plot);
@@ -129,6 +131,37 @@ export class Strip {
     this.scopeKey = key;
   }
 
+  /** Each column of pixels is shared by what the path went to in its time. */
+  private drawPath(ctx: CanvasRenderingContext2D, colors: Theme, width: number) {
+    const path = this.data.doc.path!;
+    const [from, to] = this.store.whole;
+    const dt = (to - from) / width;
+    const columns: Map<string, number>[] = Array.from({ length: width }, () => new Map());
+    let t = path.from;
+    path.thread.forEach((thread, at) => {
+      const end = t + path.length[at];
+      const rank = this.programRanks.get(this.data.program(this.data.processOf[thread])) ?? 99;
+      const color = segmentColor(rank, path.kind[at], colors);
+      const last = Math.min(width - 1, Math.floor((end - from) / dt));
+      for (let c = Math.max(0, Math.floor((t - from) / dt)); c <= last; c++) {
+        const share = (Math.min(end, from + (c + 1) * dt) - Math.max(t, from + c * dt)) / dt;
+        if (share > 0) columns[c].set(color, (columns[c].get(color) ?? 0) + share);
+      }
+      t = end;
+    });
+    const order = [...colors.programs, colors.css.dim, colors.css.wait, colors.css.blocked, colors.css.asleep];
+    columns.forEach((column, c) => {
+      let y = HEIGHT + 3 + PATH;
+      for (const color of order) {
+        const share = column.get(color);
+        if (!share) continue;
+        ctx.fillStyle = color;
+        ctx.fillRect(c, y - share * PATH, 1, share * PATH);
+        y -= share * PATH;
+      }
+    });
+  }
+
   draw(all = true) {
     const width = this.plot.clientWidth;
     if (width === 0) return;
@@ -182,18 +215,7 @@ export class Strip {
     ctx.lineTo(width, line);
     ctx.stroke();
     ctx.setLineDash([]);
-    if (path) {
-      let t = path.from;
-      path.thread.forEach((thread, at) => {
-        const end = t + path.length[at];
-        const kind = path.kind[at];
-        const rank = this.programRanks.get(this.data.program(this.data.processOf[thread])) ?? 99;
-        ctx.fillStyle = kind === 1 ? (rank < 8 ? colors.programs[rank] : colors.css.dim)
-          : kind === 2 ? colors.css.wait : kind === 6 || kind === 8 ? colors.css.blocked : colors.css.asleep;
-        ctx.fillRect(x(t), HEIGHT + 3, Math.max(0.4, x(end) - x(t)), PATH);
-        t = end;
-      });
-    }
+    if (path) this.drawPath(ctx, colors, width);
     this.axis.setAttribute("width", String(width));
     this.axis.setAttribute("height", String(AXIS));
     const scale = scaleLinear([from / 1e9, to / 1e9], [0, width]);
@@ -203,6 +225,13 @@ export class Strip {
     select(this.axis).selectAll<SVGGElement, null>("g.x").data([null]).join("g").attr("class", "x")
       .call(axisBottom(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)));
   }
+}
+
+/** The colour of a segment of the path: its program's, or that of what it waited for. */
+function segmentColor(rank: number, kind: number, colors: Theme): string {
+  if (kind === 1) return rank < 8 ? colors.programs[rank] : colors.css.dim;
+  if (kind === 2) return colors.css.wait;
+  return kind === 6 || kind === 8 ? colors.css.blocked : colors.css.asleep;
 }
 
 /** Who the critical path is with at a time; -1: nobody. */

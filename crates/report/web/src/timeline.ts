@@ -8,10 +8,12 @@ import { fit } from "./paint";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
 import { at, time } from "./units";
 
-const PITCH = 30;
+/** Of a lane, CSS pixels: the least and the most. */
+const PITCH = [30, 54];
 /** The name, then the states below it. */
-const NAME = 14;
-const BAND = 11;
+const NAME = 15;
+/** What a lane has besides its states. */
+const REST = 20;
 
 export class Timeline extends TimeView {
   /** Each process's lane; -1: not in the scope. */
@@ -21,6 +23,7 @@ export class Timeline extends TimeView {
   private key = "";
   private sums = new Float64Array(0);
   private wakes: { key: number; list: Wake[] } = { key: -1, list: [] };
+  private pitch = PITCH[0];
   private path: Step[];
   private refresh: () => void;
 
@@ -90,6 +93,7 @@ export class Timeline extends TimeView {
         (this.lanes[top[ix]] ??= []).push(ix);
       }
     }
+    if (this.lanes.length === 0) this.lanes.push([]);
     for (let at = 0; at < this.lanes.length; at++) (this.lanes[at] ??= []).sort((a, b) => start[a] - start[b]);
   }
 
@@ -105,22 +109,30 @@ export class Timeline extends TimeView {
     return 0;
   }
   protected contentHeight(): number {
-    return this.lanes.length * PITCH + 24;
+    return this.lanes.length * this.pitch + 12;
+  }
+  /** The height of the states. */
+  private get band(): number {
+    return this.pitch - REST;
+  }
+  protected override resized(height: number) {
+    this.pitch = Math.floor(Math.max(PITCH[0], Math.min(PITCH[1], (height - 14) / Math.max(1, this.lanes.length))));
   }
   private top(lane: number): number {
-    return 8 + lane * PITCH;
+    return 8 + lane * this.pitch;
   }
 
   protected paint(frame: Frame) {
     const { ctx, pixels, theme, ratio, state, width, top, x } = frame;
-    const { data, store } = this;
+    const { data, store, pitch } = this;
+    const band = this.band;
     const { start, end } = data.doc.processes;
     const n = pixels.width;
     const dt = (state.t1 - state.t0) / n;
     if (this.sums.length < 5 * n) this.sums = new Float64Array(5 * n);
     const { sums } = this;
-    const first = Math.max(0, Math.floor((top - 8) / PITCH) - 1);
-    const last = Math.min(this.lanes.length, Math.ceil((top + frame.height) / PITCH) + 1);
+    const first = Math.max(0, Math.floor((top - 8) / pitch) - 1);
+    const last = Math.min(this.lanes.length, Math.ceil((top + frame.height) / pitch) + 1);
     const seen: [number, number, number][] = [];
     const searching = store.matches !== null;
     for (let l = first; l < last; l++) {
@@ -141,9 +153,10 @@ export class Timeline extends TimeView {
         for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) data.integrate(t, state.t0, dt, n, sums, weight * dim);
         seen.push([l, ix, dim]);
       }
-      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(BAND * ratio), theme);
+      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(band * ratio), theme);
     }
     this.blit(frame);
+    this.drawPath(frame);
     ctx.textBaseline = "alphabetic";
     ctx.textAlign = "left";
     ctx.font = FONT;
@@ -157,7 +170,7 @@ export class Timeline extends TimeView {
       // Where one program became another.
       if (right - left > 3) {
         ctx.fillStyle = theme.css.panel;
-        ctx.fillRect(x(start[ix]) - 0.5, y + NAME, 1, BAND);
+        ctx.fillRect(x(start[ix]) - 0.5, y + NAME, 1, band);
       }
       const [from, to] = [data.execsFrom[ix], data.execsFrom[ix + 1]];
       const programs: [number, string][] = [];
@@ -165,7 +178,7 @@ export class Timeline extends TimeView {
         const begin = x(execs.start[e]);
         if (begin - x(start[ix]) > 2 && begin > 0 && begin < width) {
           ctx.fillStyle = theme.css.ink;
-          ctx.fillRect(begin - 0.5, y + NAME - 2, 1, BAND + 2);
+          ctx.fillRect(begin - 0.5, y + NAME - 2, 1, band + 2);
         }
         programs.push([execs.start[e], data.string(execs.label[e])]);
       }
@@ -182,47 +195,46 @@ export class Timeline extends TimeView {
       }
       if (failed && right >= 0 && right <= width) {
         ctx.fillStyle = theme.css.bad;
-        ctx.fillRect(Math.max(left, right - 3), y + NAME - 2, 3, BAND + 4);
+        ctx.fillRect(Math.max(left, right - 3), y + NAME - 2, 3, band + 4);
       }
       if (ix === state.sel) {
         ctx.strokeStyle = theme.css.accent;
         ctx.lineWidth = 2;
-        ctx.strokeRect(left - 1, y + NAME - 2, Math.max(4, right - left + 2), BAND + 4);
+        ctx.strokeRect(left - 1, y + NAME - 2, Math.max(4, right - left + 2), band + 4);
       }
       ctx.globalAlpha = 1;
     }
-    this.drawPath(frame);
     if (state.wakeups && state.sel >= 0) this.drawWakes(frame);
   }
 
   /** A line below the states of who was on the path, and from one to the next. */
   private drawPath({ ctx, theme, state, x, top }: Frame) {
-    ctx.strokeStyle = theme.css.path;
     ctx.fillStyle = theme.css.path;
-    ctx.lineWidth = 1.5;
+    ctx.strokeStyle = theme.css.path;
+    ctx.lineWidth = 1;
+    ctx.globalAlpha = 0.7;
     ctx.beginPath();
     let before = -1;
-    let lastX = -1;
+    let link = -9;
     for (const step of this.path) {
+      if (step.from > state.t1) break;
       const lane = this.lane[step.process];
-      if (step.to < state.t0 || step.from > state.t1 || lane < 0) {
-        before = lane;
-        continue;
-      }
-      const y = this.top(lane) - top + NAME + BAND + 2;
-      const [a, b] = [x(Math.max(step.from, state.t0)), x(Math.min(step.to, state.t1))];
-      if (b - lastX > 0.3 || lane !== before) {
-        ctx.fillRect(a, y - 1, Math.max(1, b - a), 2.5);
-        lastX = b;
-      }
-      if (before >= 0 && before !== lane && step.from >= state.t0) {
-        const other = this.top(before) - top + NAME + BAND + 2;
-        ctx.moveTo(a, other);
-        ctx.lineTo(a, y);
-      }
+      const from = before;
       before = lane;
+      if (step.to < state.t0 || lane < 0) continue;
+      const y = this.top(lane) - top + NAME + this.band + 1;
+      const [a, b] = [x(Math.max(step.from, state.t0)), x(Math.min(step.to, state.t1))];
+      ctx.fillRect(a, y, Math.max(0.6, b - a), 3);
+      // Those too close together cannot be told apart.
+      if (from >= 0 && from !== lane && step.from >= state.t0 && a - link > 4) {
+        link = a;
+        const px = Math.round(a) + 0.5;
+        ctx.moveTo(px, this.top(from) - top + NAME + this.band + 1);
+        ctx.lineTo(px, y + 2);
+      }
     }
     ctx.stroke();
+    ctx.globalAlpha = 1;
   }
 
   /** Who ended the waits of the selected process, and whose waits it ended. */
@@ -258,7 +270,7 @@ export class Timeline extends TimeView {
       if (a < 0 || b < 0 || px - last < 3 || drawn >= 400) continue;
       last = px;
       drawn++;
-      const [ya, yb] = [this.top(a) - top + NAME + BAND / 2, this.top(b) - top + NAME + BAND / 2];
+      const [ya, yb] = [this.top(a) - top + NAME + this.band / 2, this.top(b) - top + NAME + this.band / 2];
       const down = yb > ya ? 1 : -1;
       ctx.strokeStyle = ctx.fillStyle = wake.to === state.sel ? theme.css.accent : theme.css.ink;
       ctx.lineWidth = 1.2;
@@ -276,7 +288,7 @@ export class Timeline extends TimeView {
   }
 
   private find(t: number, y: number): number {
-    const l = Math.floor((y - 8) / PITCH);
+    const l = Math.floor((y - 8) / this.pitch);
     const { start, end } = this.data.doc.processes;
     const slack = ((this.store.state.t1 - this.store.state.t0) / Math.max(1, this.element.clientWidth)) * 3;
     let best = -1;
@@ -334,7 +346,7 @@ export class Timeline extends TimeView {
 
   reveal() {
     const lane = this.lane[this.store.state.sel];
-    if (lane >= 0) this.scrollTo(this.top(lane), PITCH);
+    if (lane >= 0) this.scrollTo(this.top(lane), this.pitch);
   }
 
   /** The next or previous process in order of the tree. */
@@ -344,7 +356,7 @@ export class Timeline extends TimeView {
     while (at >= 0 && at < data.n && !store.shown(data.order[at])) at += by;
     if (at >= 0 && at < data.n) {
       store.set({ sel: data.order[at] });
-      this.scrollTo(this.top(this.lane[data.order[at]]), PITCH);
+      this.scrollTo(this.top(this.lane[data.order[at]]), this.pitch);
     }
   }
 }

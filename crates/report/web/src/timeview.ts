@@ -8,7 +8,6 @@ import type { Data } from "./data";
 import { h, Tip } from "./dom";
 import { Pixels, theme, type Theme } from "./paint";
 import type { State, Store } from "./state";
-import { at } from "./units";
 
 export interface Context {
   data: Data;
@@ -43,7 +42,7 @@ export abstract class TimeView {
   private scroll: HTMLElement;
   private spacer = h("div", { class: "spacer" });
   private axis = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  private band = h("div", { class: "band", hidden: true });
+  private marked = h("div", { class: "band", hidden: true });
   private pixels = new Pixels(1, 1);
   private pending = 0;
   private drag: null | { x: number; y: number; t0: number; t1: number; top: number; range: boolean; moved: boolean } = null;
@@ -62,7 +61,7 @@ export abstract class TimeView {
     this.axis.setAttribute("aria-hidden", "true");
     this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
     this.element = h("div", { class: "timeview" }, toolbar,
-      h("div", { class: "plot" }, this.axis, this.scroll, this.band), h("p", { class: "hint" }, hint));
+      h("div", { class: "plot" }, this.axis, this.scroll, this.marked), h("p", { class: "hint" }, hint));
     this.scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroll);
     this.listen();
@@ -72,6 +71,8 @@ export abstract class TimeView {
   protected abstract contentHeight(): number;
   /** Paints the pixels of the plot, then what is drawn above it. */
   protected abstract paint(frame: Frame): void;
+  /** The height that the rows are seen in. */
+  protected resized(_height: number): void {}
   /** What is at a point of the plot or of the labels: tells and picks. */
   protected abstract hover(event: PointerEvent, t: number, y: number): void;
   protected abstract pick(t: number, y: number, twice: boolean): void;
@@ -111,6 +112,7 @@ export abstract class TimeView {
     const height = this.scroll.clientHeight;
     if (width === 0 || height === 0) return;
     this.frames++;
+    this.resized(height);
     this.sync();
     const ratio = Math.min(2, devicePixelRatio || 1);
     const gutter = this.gutter();
@@ -192,9 +194,9 @@ export abstract class TimeView {
       if (drag.range) {
         const box = this.scroll.getBoundingClientRect();
         const [a, b] = [drag.x, event.clientX].sort((p, q) => p - q);
-        this.band.hidden = false;
-        this.band.style.left = `${Math.max(this.gutter(), a - box.left)}px`;
-        this.band.style.width = `${b - a}px`;
+        this.marked.hidden = false;
+        this.marked.style.left = `${Math.max(this.gutter(), a - box.left)}px`;
+        this.marked.style.width = `${b - a}px`;
         return;
       }
       const by = ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0);
@@ -205,7 +207,7 @@ export abstract class TimeView {
       this.touches.delete(event.pointerId);
       const drag = this.drag;
       this.drag = null;
-      this.band.hidden = true;
+      this.marked.hidden = true;
       if (!drag || event.type === "pointercancel") return;
       const { t, y, plot } = place(event);
       if (drag.moved && drag.range) {
@@ -255,4 +257,3 @@ export function zoomButtons(store: Store): HTMLElement {
     button("Whole", "Show the whole recording (0)", () => store.zoom(...store.whole)));
 }
 
-export { at };

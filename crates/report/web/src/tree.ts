@@ -48,6 +48,7 @@ export class Tree {
   private sunBox: HTMLElement;
   private iceBox: HTMLElement;
   private root: Node | null = null;
+  private depth = 1;
   private key = "";
   private items = new Map<number, HTMLElement>();
   private open = new Set<number>();
@@ -64,7 +65,8 @@ export class Tree {
     this.iceBox = h("div", { class: "icicle" }, this.ice);
     this.element = h("div", { class: "treeview" },
       h("div", { class: "toolbar" }, metric.element, up, h("span", { class: "dim note" })),
-      h("div", { class: "tree-columns" }, h("div", { class: "tree-box" }, this.list), this.sunBox), this.iceBox);
+      h("div", { class: "tree-columns" }, h("div", { class: "tree-box" },
+        h("div", { class: "line tree-head", "aria-hidden": "true" }, h("span"), h("span", {}, "Process"), h("span", { class: "num" }, "CPU, tree"), h("span", { class: "num" }, "Wall")), this.list), this.sunBox), this.iceBox);
     const note = this.element.querySelector(".note")!;
     this.refresh = () => {
       metric.show(store.state.metric);
@@ -116,6 +118,11 @@ export class Tree {
     root.sum((ix) => (ix >= 0 && store.scope[ix] ? own(data, ix, store.state.metric) : 0));
     root.sort((a, b) => (b.value ?? 0) - (a.value ?? 0) || a.data - b.data);
     this.root = partition<number>()(root);
+    // Levels of which nothing can be seen take no room.
+    this.depth = 1;
+    this.root.each((d) => {
+      if (d.x1 - d.x0 > 0.006) this.depth = Math.max(this.depth, Math.min(RINGS, d.depth));
+    });
   }
 
   private color(ix: number, colors: ReturnType<typeof theme>): string {
@@ -149,7 +156,7 @@ export class Tree {
     return Math.max(120, Math.min(this.sunBox.clientWidth, this.sunBox.clientHeight || 480));
   }
   private rings(): number {
-    return Math.min(RINGS, this.root?.height ?? 0);
+    return this.depth;
   }
 
   private drawSun(colors: ReturnType<typeof theme>) {
@@ -157,7 +164,7 @@ export class Tree {
     const size = this.size();
     const ctx = this.canvas(this.sun, size, size);
     if (!ctx) return;
-    const ring = (size / 2 - 4) / (this.rings() + 1.2);
+    const ring = (size / 2 - 10) / (this.rings() + 1.2);
     const shape = arc<Node>()
       .startAngle((d) => d.x0 * 2 * Math.PI).endAngle((d) => d.x1 * 2 * Math.PI)
       .padAngle((d) => Math.min(0.004, (d.x1 - d.x0) * Math.PI)).padRadius(size / 3)
@@ -255,7 +262,7 @@ export class Tree {
     const box = this.sun.getBoundingClientRect();
     const size = this.size();
     const [dx, dy] = [event.clientX - box.left - size / 2, event.clientY - box.top - size / 2];
-    const ring = (size / 2 - 4) / (this.rings() + 1.2);
+    const ring = (size / 2 - 10) / (this.rings() + 1.2);
     const depth = Math.floor(Math.hypot(dx, dy) / ring - 0.2);
     if (depth < 0 || Math.hypot(dx, dy) < ring * 1.2) return this.root;
     let x = (Math.atan2(dy, dx) + Math.PI / 2) / (2 * Math.PI);
