@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use tr_format::event::{Argv, LifeKind};
-use tr_sim::blocks::Cut;
+use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::recording::Recording;
 use tr_sim::scenario::{self, Weights};
@@ -47,8 +47,9 @@ fn chromium() -> Option<PathBuf> {
 
 /// Why the pages cannot be looked at.
 fn why_not() -> Option<String> {
-    let node = Command::new("node").arg("--version").stdout(Stdio::null());
-    let node = node.stderr(Stdio::null()).status();
+    let mut node = Command::new("node");
+    let node = node.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let node = node.status();
     if !node.is_ok_and(|status| status.success()) {
         return Some("no Node".into());
     }
@@ -104,7 +105,12 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     }
     let simulate = |name: &str, recording: &Recording| -> Result<(), Failed> {
         let trace = directory.join(format!("{name}.bin"));
-        write(&trace, recording.to_file(&Cut::default())?)?;
+        let cut = Cut {
+            largest: 4096,
+            order: Order::Written,
+            seed: 1,
+        };
+        write(&trace, recording.to_file(&cut)?)?;
         page(&trace, directory, name)
     };
     let mut config = Config::new(scenario::chaos(&Weights::default(), 6), 4, 60_000_000);
