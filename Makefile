@@ -17,6 +17,10 @@ demo: setup ## build tr, record a real build, show where its time went
 test: setup ## every test; those that need BPF run for real as root
 	@scripts/test.sh
 
+test-kernels: ## record in Debian's kernels (in QEMU) and in this one, and check it
+	@scripts/setup.sh kernels
+	@scripts/test-kernels.sh
+
 check: setup ## formatting, clippy, docs, layers, the page's bundle
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -48,4 +52,4 @@ fixtures: setup ## record the fixtures again (as root)
 	$(CARGO) build --release
 	fixtures/record.sh
 
-.PHONY: help setup demo test check fmt bench web screenshots fuzz fixtures
+.PHONY: help setup demo test test-kernels check fmt bench web screenshots fuzz fixtures

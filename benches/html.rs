@@ -21,8 +21,8 @@ fn world(units: u32, rounds: u32) -> World {
     world.programs[2] = vec![
         Op::Exec(2),
         Op::Run(ms(1, 4)),
-        Op::Io(us(500, 8_000)),
-        Op::Run(ms(20, 60)),
+        Op::Io(us(500, 3_000)),
+        Op::Run(ms(3, 9)),
         Op::Repeat {
             slot: 0,
             times: rounds,
@@ -37,7 +37,7 @@ fn main() {
     // `cargo test --benches` only wants to know that it runs.
     let real = std::env::args().any(|arg| arg == "--bench");
     let out = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
-    let (units, rounds) = if real { (2_500, 250) } else { (10, 5) };
+    let (units, rounds) = if real { (2_500, 1_400) } else { (10, 5) };
     let mut config = Config::new(world(units, rounds), 8, 4 * 3_600_000_000_000);
     config.linger = Some(1_000_000);
     let (file, _, _) = tr_sim::file::record_to(&config, Vec::new()).expect("the simulation");
@@ -57,14 +57,14 @@ fn main() {
         analysis.end.since(analysis.start) as f64 / 1e9,
         size as f64 / 1e6
     );
-    println!("analysis   {:.2} s", analyzed.as_secs_f64());
-    let begun = Instant::now();
-    let page = tr_report::html::render(&analysis, "large.bin").expect("the page");
-    let rendered = begun.elapsed();
     assert!(
         !real || (analysis.totals.processes >= 10_000 && events >= 10_000_000),
         "too small to tell"
     );
+    println!("analysis   {:.2} s", analyzed.as_secs_f64());
+    let begun = Instant::now();
+    let page = tr_report::html::render(&analysis, "large.bin").expect("the page");
+    let rendered = begun.elapsed();
     if let Some(out) = &out {
         std::fs::write(out, &page).expect("the page's file");
     }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs what building and testing need and the machine lacks. Debian 12 and
 # Ubuntu 24.04, by apt-get, through sudo when not root. Does nothing, fast, when
-# nothing is missing.
+# nothing is missing. `setup.sh kernels` is for scripts/test-kernels.sh.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -27,6 +27,7 @@ want zlib1g-dev test -e /usr/include/zlib.h
 want strace command -v strace
 want procps command -v ps
 want libcap2-bin command -v setcap
+want stress-ng command -v stress-ng
 want python3 command -v python3
 want python3-zstandard python3 -c 'import zstandard'
 # The page of `tr report` is looked at in a browser. Ubuntu has Chromium only as
@@ -48,6 +49,10 @@ packages() {
 	echo "setup: installing the Node packages of $web"
 	npm ci --silent --prefix $web || echo "setup: npm ci failed: the page's tests are skipped" >&2
 }
+if [ "${1-}" = kernels ]; then
+	want qemu-system-x86 command -v qemu-system-x86_64
+	want busybox-static command -v busybox
+fi
 
 if [ ${#missing[@]} -eq 0 ]; then
 	packages

@@ -44,6 +44,20 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
 }
 
+/// `10%`, `2.5`: a share in percent.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let number: f64 = text
+        .strip_suffix('%')
+        .unwrap_or(text)
+        .trim()
+        .parse()
+        .map_err(|_| "not a share such as 10%".to_owned())?;
+    match number.is_finite() && number >= 0.0 {
+        true => Ok(number),
+        false => Err("not a share of 0% or more".to_owned()),
+    }
+}
+
 /// `0-3,8`: numbers of CPUs.
 pub fn cpus(text: &str) -> Result<Cpus, String> {
     let number = |n: &str| {
@@ -96,6 +110,12 @@ mod tests {
         assert!(
             duration("10 parsecs").is_err() && duration("-1s").is_err() && duration("inf").is_err()
         );
+    }
+
+    #[test]
+    fn shares() {
+        assert_eq!((percent("10%"), percent("2.5")), (Ok(10.0), Ok(2.5)));
+        assert!(percent("-1%").is_err() && percent("nan").is_err() && percent("%").is_err());
     }
 
     #[test]

@@ -17,10 +17,11 @@ mod inherited;
 mod open;
 mod passthrough;
 mod replace;
+mod suspend;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 /// Where did the time go? Records a build or test run and reads it back.
 #[derive(Parser)]
@@ -32,8 +33,14 @@ use clap::{Parser, Subcommand};
         tr record -- make -j8              record a build into trace.bin\n  \
         tr analyze trace.bin --top 20      where its time went\n  \
         tr analyze trace.bin --by program --sort run-queue\n  \
-        tr report trace.bin -o report.html the same as a page to look at\n  \
-        tr info trace.bin                  what the recording holds\n\n\
+        tr analyze trace.bin --report tree what ran, as a tree\n  \
+        tr analyze trace.bin --report execs --failed\n  \
+        tr diff main.bin pr.bin            what changed between two builds\n  \
+        tr report trace.bin                the same as a page to look at\n  \
+        tr info trace.bin                  what the recording holds\n  \
+        tr verify trace.bin                whether it is intact\n  \
+        tr completions bash > /etc/bash_completion.d/tr\n  \
+        tr man /usr/local/share/man/man1\n\n\
         tr help COMMAND says more about one of them."
 )]
 struct Cli {
@@ -46,10 +53,13 @@ enum Command {
     Record(cmd::record::Args),
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
+    Diff(cmd::diff::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
     Recover(cmd::recover::Args),
+    Completions(cmd::manual::CompletionsArgs),
+    Man(cmd::manual::ManArgs),
 }
 
 /// The exit status of `tr record` when tr itself failed, as `env` and `timeout`
@@ -82,9 +92,12 @@ fn main() -> ExitCode {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
         Command::Report(args) => cmd::report::run(&args),
+        Command::Diff(args) => cmd::diff::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Recover(args) => cmd::recover::run(&args),
+        Command::Completions(args) => cmd::manual::completions(&args, Cli::command()),
+        Command::Man(args) => cmd::manual::man(&args, Cli::command()),
     }
 }

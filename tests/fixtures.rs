@@ -7,7 +7,8 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{analyze, ensure, Failure, TR};
+use common::{analyze, ensure, int, list, Failure, TR};
+use serde_json::Value;
 
 fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces")
@@ -80,7 +81,7 @@ fn output_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
 /// `TR_UPDATE=1 cargo test --test fixtures` writes them anew.
 #[test]
 fn reports_of_the_demo_build() -> Result<(), Failure> {
-    let reports: [(&str, &[&str]); 7] = [
+    let reports: [(&str, &[&str]); 12] = [
         (
             "demo-audit.txt",
             &["analyze", "demo.bin", "--report", "audit"],
@@ -102,18 +103,180 @@ fn reports_of_the_demo_build() -> Result<(), Failure> {
         ),
         ("demo.csv", &["analyze", "demo.bin", "--format", "csv"]),
         ("demo-info.txt", &["info", "demo.bin"]),
+        (
+            "demo-critical-path.txt",
+            &["analyze", "demo.bin", "--report", "critical-path"],
+        ),
+        (
+            "demo-critical-path-80.txt",
+            &[
+                "analyze",
+                "demo.bin",
+                "--report",
+                "critical-path",
+                "--width",
+                "80",
+                "--top",
+                "5",
+            ],
+        ),
+        (
+            "demo-critical-path.csv",
+            &[
+                "analyze",
+                "demo.bin",
+                "--report",
+                "critical-path",
+                "--format",
+                "csv",
+            ],
+        ),
+        (
+            "demo-parallelism.txt",
+            &["analyze", "demo.bin", "--report", "parallelism"],
+        ),
+        (
+            "demo-parallelism-80.txt",
+            &[
+                "analyze",
+                "demo.bin",
+                "--report",
+                "parallelism",
+                "--width",
+                "80",
+            ],
+        ),
     ];
     for (file, args) in reports {
-        let file = traces().join(file);
-        let is = String::from_utf8(output(args)?)?;
-        if std::env::var_os("TR_UPDATE").is_some() {
-            std::fs::write(&file, &is)?;
+        as_it_was(file, args)?;
+    }
+    Ok(())
+}
+
+/// Holds output to a file; `TR_UPDATE=1` writes the file anew.
+fn as_it_was(file: &str, args: &[&str]) -> Result<(), Failure> {
+    let file = traces().join(file);
+    let is = String::from_utf8(output(args)?)?;
+    if std::env::var_os("TR_UPDATE").is_some() {
+        std::fs::write(&file, &is)?;
+    }
+    let was = std::fs::read_to_string(&file).unwrap_or_default();
+    ensure(is == was, || {
+        let differ = is.lines().zip(was.lines()).find(|(is, was)| is != was);
+        format!("{}: {differ:?}", file.display())
+    })
+}
+
+/// Each report of three recordings is as it was; `TR_UPDATE=1` as above.
+#[test]
+fn every_report_of_three_traces() -> Result<(), Failure> {
+    let reports: [(&str, &[&str]); 5] = [
+        ("off-cpu", &["--top", "6"]),
+        ("max-off-cpu", &["--cpu", "1", "--top", "6"]),
+        ("histogram", &["--top", "4"]),
+        ("histogram-by", &["--top", "2", "--by", "process"]),
+        ("run-queue", &["--top", "4", "--width", "80"]),
+    ];
+    for trace in ["demo", "build", "thread_exec"] {
+        let file = format!("{trace}.bin");
+        for (report, options) in reports {
+            let name = report.trim_end_matches("-by");
+            let args = [&["analyze", &file, "--report", name], options].concat();
+            as_it_was(&format!("{trace}-{report}.txt"), &args)?;
         }
-        let was = std::fs::read_to_string(&file).unwrap_or_default();
-        ensure(is == was, || {
-            let differ = is.lines().zip(was.lines()).find(|(is, was)| is != was);
-            format!("{}: {differ:?}", file.display())
+    }
+    as_it_was("diff.txt", &["diff", "demo.bin", "build.bin", "--top", "6"])?;
+    let markdown = [
+        "diff",
+        "demo.bin",
+        "build.bin",
+        "--top",
+        "3",
+        "--format",
+        "markdown",
+    ];
+    as_it_was("diff.md", &markdown)
+}
+
+/// The two reports of every trace: the schema, and the sums.
+#[test]
+fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
+    let schema: Value =
+        serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
+    for trace in all() {
+        let name = trace.to_string_lossy();
+        let report = "critical-path,parallelism";
+        let json = output(&["analyze", &name, "--report", report, "--format", "json"])?;
+        let document: Value = serde_json::from_slice(&json)?;
+        jsonschema::validate(&schema, &document).map_err(|e| format!("{name}: {e}"))?;
+        let path = &document["critical_path"]["path"];
+        let wall = int(path, "wall_ns");
+        ensure(wall > 0, || format!("{name}: no path"))?;
+        let mut now = int(path, "from_ns");
+        for step in list(path, "steps") {
+            ensure(int(step, "from_ns") == now, || format!("{name}: {step}"))?;
+            now = int(step, "to_ns");
+            const PARTS: [&str; 6] = [
+                "on_cpu_ns",
+                "run_queue_ns",
+                "disk_ns",
+                "sleep_ns",
+                "other_ns",
+                "unknown_ns",
+            ];
+            let sum: u64 = PARTS.iter().map(|part| int(step, part)).sum();
+            let length = now - int(step, "from_ns");
+            ensure(sum == length, || format!("{name}: {step}"))?;
+        }
+        ensure(now == int(path, "to_ns"), || {
+            format!("{name}: ends at {now}")
         })?;
+        let times = |of: &Value, list_name: &str, time: &str| -> u64 {
+            list(of, list_name).iter().map(|one| int(one, time)).sum()
+        };
+        assert_eq!(times(path, "shares", "time_ns"), wall, "{name}");
+        let at_once = &document["parallelism"];
+        let span = int(&document["trace"], "duration_ns");
+        for of in ["running_ns", "wanted_ns"] {
+            let sum: u64 = list(at_once, of).iter().filter_map(Value::as_u64).sum();
+            assert_eq!(sum + int(at_once, "unknown_ns"), span, "{name}: {of}");
+        }
+    }
+    Ok(())
+}
+
+/// What is planted in the demo build is on its critical path: the code generator
+/// before everything, the serial link, which is also named as having run alone,
+/// and the test that sleeps.
+#[test]
+fn the_critical_path_names_what_is_planted() -> Result<(), Failure> {
+    let report = "critical-path,parallelism";
+    let json = output(&[
+        "analyze", "demo.bin", "--report", report, "--format", "json",
+    ])?;
+    let document: Value = serde_json::from_slice(&json)?;
+    let path = &document["critical_path"]["path"];
+    let share = |what: &str, program: &str| {
+        let shares = list(path, "shares").iter();
+        let mut shares = shares.filter(|s| s["what"] == what && s["program"] == program);
+        shares.next().map_or(0, |share| int(share, "time_ns"))
+    };
+    const MS: u64 = 1_000_000;
+    let link = share("on_cpu", "linkpass");
+    assert!(link > 900 * MS, "linkpass: {link} ns");
+    let sleep = share("sleep", "sleep.sh");
+    assert!(
+        (1_200 * MS..1_250 * MS).contains(&sleep),
+        "sleep.sh: {sleep} ns"
+    );
+    assert!(share("on_cpu", "gen") > 0, "gen");
+    let at_once = &document["parallelism"];
+    let alone = &list(at_once, "alone")[0];
+    let label = alone["label"].as_str().unwrap_or_default();
+    assert!(label.starts_with("linkpass "), "{alone}");
+    // Whatever costs nothing, the test goes on sleeping.
+    for free in list(path, "free") {
+        assert!(int(free, "at_least_ns") > sleep, "{free}");
     }
     Ok(())
 }

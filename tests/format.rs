@@ -2,6 +2,9 @@
 //! recover; and a second reader, written from the specification alone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+#[path = "../fuzz/src/pieces.rs"]
+mod pieces;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -69,6 +72,25 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         assert_eq!((lines.len(), checksum(&lines)), (events, sum), "{name}");
         let verified = tr(&["verify", text(&path)]);
         assert_eq!(verified.status.code(), Some(0), "{verified:?}");
+    }
+}
+
+#[test]
+fn what_a_later_version_adds_is_counted_in_what_is_printed() {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&pieces::later()).unwrap();
+    let output = tr(&["info", text(file.path()), "--format", "json"]);
+    assert!(output.status.success(), "{output:?}");
+    let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(info["format_version"], "1.9");
+    assert_eq!(
+        info["unknown"],
+        serde_json::json!({"frames": 1, "events": 1, "fields": 3})
+    );
+    for command in ["info", "verify"] {
+        let output = tr(&[command, text(file.path())]);
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(said.contains("1 frames, 1 events, 3 fields"), "{said}");
     }
 }
 

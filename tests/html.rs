@@ -48,7 +48,10 @@ fn chromium() -> Option<PathBuf> {
 /// Why the pages cannot be looked at.
 fn why_not() -> Option<String> {
     let mut node = Command::new("node");
-    let node = node.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+    let node = node
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let node = node.status();
     if !node.is_ok_and(|status| status.success()) {
         return Some("no Node".into());
@@ -172,9 +175,17 @@ fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
     assert!(first.len() < 1 << 20, "{} bytes", first.len());
     let files = std::fs::read_dir(directory.path())?.count();
     assert_eq!(files, 1);
-    let status = |args: &[&str]| Command::new(TR).args(args).output().map(|o| o.status.code());
+    let status = |args: &[&str]| {
+        Command::new(TR)
+            .args(args)
+            .output()
+            .map(|o| o.status.code())
+    };
     let nowhere = directory.path().join("no/such/place.html");
-    assert_eq!(status(&["report", &trace, "-o", &nowhere.to_string_lossy()])?, Some(1));
+    assert_eq!(
+        status(&["report", &trace, "-o", &nowhere.to_string_lossy()])?,
+        Some(1)
+    );
     assert_eq!(status(&["report", &name, "-o", &name])?, Some(2));
     assert!(first == read(&out)?, "kept when there is nothing to write");
     Ok(())
@@ -201,7 +212,11 @@ fn main() {
             None => test.to_owned(),
         };
         let (path, prepared) = (path.clone(), prepared.clone());
-        let look = move || prepared.map_err(Failed::from).and_then(|()| look(&path, test));
+        let look = move || {
+            prepared
+                .map_err(Failed::from)
+                .and_then(|()| look(&path, test))
+        };
         Trial::test(name, look).with_ignored_flag(reason.is_some())
     }));
     let conclusion = libtest_mimic::run(&args, trials);

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 mod common;
 
-use common::{analyze, int, list, TR};
+use common::{analyze, int, list, why_not, TR};
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -47,6 +47,7 @@ fn main() {
         },
         trial("the_kernel_agrees_on_cpu_time_and_switches", kernel_figures),
         trial("strace_sees_the_same_execs_and_exits", strace),
+        trial("diff_names_a_planted_slowdown", planted_slowdown),
         trial(
             "kill_9_leaves_a_readable_file_and_an_unharmed_command",
             kill_9,
@@ -55,21 +56,6 @@ fn main() {
         trial("without_rights_best_effort_runs_the_command", best_effort),
     ];
     libtest_mimic::run(&args, trials).exit();
-}
-
-/// Why tracing is not possible here, if so: what `tr` itself says.
-fn why_not() -> Option<String> {
-    let out = record(&scratch("probe"), &["true"]).ok()?;
-    if out.status.code() != Some(125) {
-        return None;
-    }
-    Some(
-        String::from_utf8_lossy(&out.stderr)
-            .lines()
-            .next()
-            .unwrap_or("tr failed")
-            .to_owned(),
-    )
 }
 
 fn scratch(name: &str) -> PathBuf {
@@ -402,6 +388,51 @@ fn kernel_figures() -> Result<(), Failed> {
 
 /// strace and we watch the same build at once: the same processes, every
 /// argument of every exec, every exit code.
+/// Two checkouts of the demo project, in one of which a test sleeps longer.
+fn planted_slowdown() -> Result<(), Failed> {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/demo");
+    let record = |name: &str, sleep: &str| -> Result<String, Failed> {
+        let checkout = scratch(name);
+        let _ = std::fs::remove_dir_all(&checkout);
+        let copied = Command::new("cp")
+            .arg("-r")
+            .args([&demo, &checkout])
+            .status()?;
+        ensure(copied.success(), || "cp".into())?;
+        let test = checkout.join("tests/sleep.sh");
+        let script = std::fs::read_to_string(&test)?.replace("sleep 0.4", sleep);
+        std::fs::write(&test, script)?;
+        let dir = checkout.to_string_lossy().into_owned();
+        let build = format!("BUILD={dir}/build");
+        let trace = format!("{name}.bin");
+        run(
+            &trace,
+            &["make", "-s", "-j2", "-C", &dir, &build, "KERNELS=0"],
+        )?;
+        std::fs::remove_dir_all(&checkout)?;
+        Ok(scratch(&trace).to_string_lossy().into_owned())
+    };
+    let base = record("checkout-a", "sleep 0.4")?;
+    let new = record("checkout-b", "sleep 0.9")?;
+    let out = Command::new(TR)
+        .args(["diff", &base, &new, "--format", "json"])
+        .output()?;
+    let diff: Value = serde_json::from_slice(&out.stdout)?;
+    let changes = list(&diff, "changes").iter();
+    let slower = |change: &&Value| {
+        let longer = change["figures"]["wall"]["difference"].as_i64();
+        change["what"] == "slower"
+            && change["program"] == "sleep"
+            && longer.is_some_and(|ns| (450_000_000..800_000_000).contains(&ns))
+    };
+    let named = changes.filter(slower).count();
+    ensure(named == 3, || format!("{named}: {diff:#}"))?;
+    // Every process of one checkout is found in the other.
+    let lone = |change: &&Value| change["what"] == "new" || change["what"] == "gone";
+    let lone: Vec<&Value> = list(&diff, "changes").iter().filter(lone).collect();
+    ensure(lone.is_empty(), || format!("{lone:#?}"))
+}
+
 fn strace() -> Result<(), Failed> {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
     let (build, log) = (scratch("build"), scratch("strace.log"));

@@ -8,6 +8,9 @@
     clippy::panic
 )]
 
+mod pieces;
+
+use pieces::{add, begin, stored};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
@@ -43,44 +46,6 @@ impl<'a> Input<'a> {
         self.0 = rest;
         taken
     }
-}
-
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
-
-/// A body in its stored form.
-fn stored(body: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    varint(&mut out, body.len() as u64);
-    varint(&mut out, body.len() as u64);
-    out.extend_from_slice(body);
-    out
-}
-
-/// A trace's first bytes, with empty metadata; and its id.
-fn begin() -> (Vec<u8>, u32) {
-    let mut out = Vec::new();
-    Writer::new(&mut out, &Metadata::default()).unwrap();
-    let (header, len) = Header::decode(&out[16..], 0).unwrap();
-    let payload = &out[16 + len..];
-    assert_eq!(payload.len() as u64, header.payload);
-    let id = crc32fast::hash(payload);
-    (out, id)
-}
-
-fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
-    let header = Header {
-        payload: payload.len() as u64,
-        crc: crc32fast::hash(payload),
-        ..header
-    };
-    header.encode(id, out);
-    out.extend_from_slice(payload);
 }
 
 /// Opens and reads everything. What is read is within the limits and the

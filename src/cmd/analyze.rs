@@ -10,9 +10,11 @@ use clap::ValueEnum;
 use regex::bytes::Regex;
 use tr_analyze::Options;
 use tr_format::event::{CpuId, Tgid};
+use tr_format::reader::Trace;
 use tr_report::json;
-use tr_report::query::{By, Filter, Sort};
-use tr_report::reports::{Ask, Kind, View};
+use tr_report::query::{By, Filter, Group, Sort};
+use tr_report::reports::series::Series;
+use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
 use tr_report::style::Style;
 
 use crate::{args, open};
@@ -26,20 +28,45 @@ and stand in the report.
 Examples:
   tr analyze trace.bin --top 20
   tr analyze trace.bin --by program --sort run-queue
-  tr analyze trace.bin --argv '\\.c$' --format csv")]
+  tr analyze trace.bin --argv '\\.c$' --format csv
+  tr analyze trace.bin --report tree
+  tr analyze trace.bin --report execs --failed
+  tr analyze trace.bin --group 'compile=program:^cc1' --group 'link=argv:\\bld\\b'
+  tr analyze trace.bin --report series --interval 100ms --format csv
+  tr analyze trace.bin --format ci-tracer > ci-tracer.json
+
+Units: CSV and JSON have times in ns. --format ci-tracer is a JSON array with an
+object a line, for the viewers of ci-tracer: t, ts and end in seconds since the
+start of the recording, start in seconds since 1970, interval and v of a cpu
+object in milliseconds, exact to the ns; a ts comes before the values of the
+interval that begins there.")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How many rows of text to show
-    #[arg(long, value_name = "N", default_value_t = 10)]
-    top: usize,
-    /// What to sort by [default: on-cpu]
+    /// How many rows of text to show [default: 10; tree: 40 lines; execs: all]
+    #[arg(long, value_name = "N")]
+    top: Option<usize>,
+    /// What to sort by [default: on-cpu; execs: start]
     #[arg(long, value_parser = word(Sort::ALL.map(|(sort, name, _)| (sort, name))))]
     sort: Option<Sort>,
     /// What a row of text or CSV stands for [default: process]
     #[arg(long, value_parser = word(By::ALL.map(|(by, name, _)| (by, name))))]
     by: Option<By>,
+    /// A group of your own: NAME=WHAT:REGEX, WHAT being argv, comm, program or
+    /// cgroup; the first that matches counts. Rows are groups then, unless --by
+    /// says otherwise
+    #[arg(long, value_name = "GROUP", value_parser = Group::parse)]
+    group: Vec<Group>,
+    /// Only processes that failed: an exit status other than 0, or a signal
+    #[arg(long)]
+    failed: bool,
+    /// Only processes (in execs: executions) that took at least this long
+    #[arg(long, value_name = "T", value_parser = args::duration)]
+    min: Option<Duration>,
+    /// Length of an interval of a report over time, e.g. 100ms [default: 1s]
+    #[arg(long, value_name = "T", value_parser = interval)]
+    interval: Option<Duration>,
     /// Only processes whose comm matches
     #[arg(long, value_name = "RE")]
     comm: Option<Regex>,
@@ -52,7 +79,9 @@ pub struct Args {
     /// Only this process and its descendants
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
-    /// Count only what runs on this CPU; time on others is unknown
+    /// Count only what runs on this CPU; time on others is unknown. In
+    /// max-off-cpu: only threads that left this CPU; in run-queue: only waits
+    /// that ended on it
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
     /// From this time of the recording on, e.g. 1.5s
@@ -61,8 +90,8 @@ pub struct Args {
     /// Up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
-    /// Which report
-    #[arg(long, value_parser = reports(), value_delimiter = ',', default_value = "top")]
+    /// Which report, or several with commas between [default: top]
+    #[arg(long, value_parser = reports(), value_delimiter = ',')]
     report: Vec<Asked>,
     /// How to write it
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
@@ -80,11 +109,17 @@ enum FormatArg {
     Text,
     Json,
     Csv,
+    /// The stream of on-CPU times that the viewers of ci-tracer read
+    CiTracer,
 }
 
 impl Args {
-    fn report_is_no_table(&self) -> bool {
-        matches!(self.format, FormatArg::Csv) && kinds(&self.report).len() != 1
+    fn kinds(&self) -> Vec<Kind> {
+        match (kinds(&self.report), self.format) {
+            (kinds, _) if !kinds.is_empty() => kinds,
+            (_, FormatArg::CiTracer) => vec![Kind::Series],
+            _ => vec![Kind::Top],
+        }
     }
 }
 
@@ -100,13 +135,14 @@ pub fn run(args: &Args) -> ExitCode {
         eprintln!("tr: {why}");
         return ExitCode::from(2);
     }
-    let kinds = kinds(&args.report);
+    let kinds = args.kinds();
     let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
     let options = Options {
         from: args.from.map(nanoseconds),
         to: args.to.map(nanoseconds),
         cpu: args.cpu.map(CpuId),
-        timeline: kinds.iter().any(|kind| kind.needs_timeline()),
+        timeline: kinds.iter().any(|kind| kind.needs_timeline())
+            || shows_path(args, &kinds, &trace),
     };
     let analysis = tr_analyze::analyze(&trace, &options);
     let filter = Filter {
@@ -114,6 +150,8 @@ pub fn run(args: &Args) -> ExitCode {
         argv: args.argv.clone(),
         cgroup: args.cgroup.clone(),
         pid: args.pid.map(Tgid),
+        failed: args.failed,
+        min: args.min.map_or(0, nanoseconds),
     };
     let chosen = filter.apply(&analysis);
     if chosen.is_empty() && !analysis.processes.is_empty() {
@@ -122,10 +160,17 @@ pub fn run(args: &Args) -> ExitCode {
             analysis.processes.len()
         );
     }
+    let by_group = || (!args.group.is_empty()).then_some(By::Group);
     let ask = Ask {
-        top: args.top,
+        top: args.top.unwrap_or(10),
+        limit: args.top,
         sort: args.sort,
-        by: args.by,
+        by: args.by.or_else(by_group),
+        groups: args.group.clone(),
+        interval: args.interval.map(nanoseconds),
+        cpu: args.cpu.map(CpuId),
+        failed: args.failed,
+        min: filter.min,
         pid: args.pid.map(Tgid),
     };
     let view = View {
@@ -134,17 +179,19 @@ pub fn run(args: &Args) -> ExitCode {
         file: &name,
         ask: &ask,
     };
+    if matches!(args.format, FormatArg::CiTracer) {
+        return match ci_tracer::render(&view, &Series::new(&view)) {
+            Ok(stream) => open::print(&stream),
+            Err(error) => failed(&error),
+        };
+    }
     let reports: Vec<_> = kinds
         .iter()
         .map(|kind| (kind.key(), kind.make(&view)))
         .collect();
     match args.format {
         FormatArg::Text => {
-            let style = Style {
-                width: width(args.width),
-                color: color(),
-                ascii: ascii(),
-            };
+            let style = style(args.width);
             let texts = reports.iter().map(|(_, report)| report.text(&style));
             open::print(texts.collect::<Vec<_>>().join("\n").as_bytes())
         }
@@ -157,15 +204,37 @@ pub fn run(args: &Args) -> ExitCode {
             Some(Err(error)) => failed(&error),
             None => ExitCode::SUCCESS,
         },
+        FormatArg::CiTracer => ExitCode::SUCCESS, // written above
     }
+}
+
+/// An interval of at least a microsecond.
+fn interval(text: &str) -> Result<Duration, String> {
+    let interval = args::duration(text)?;
+    if interval < Duration::from_micros(1) {
+        return Err("shorter than 1us".into());
+    }
+    Ok(interval)
+}
+
+/// Whether the first screen has the critical path.
+fn shows_path(args: &Args, kinds: &[Kind], trace: &Trace) -> bool {
+    let events: u64 = trace.frames().iter().map(|frame| frame.events).sum();
+    matches!(args.format, FormatArg::Text)
+        && kinds.contains(&Kind::Top)
+        && events <= top::PATH_UP_TO
 }
 
 /// One of a list of words.
 fn word<T: Copy + Send + Sync + 'static, const N: usize>(
     words: [(T, &'static str); N],
 ) -> impl TypedValueParser<Value = T> {
-    PossibleValuesParser::new(words.map(|(_, name)| name)).try_map(move |given| {
-        let meant = words.iter().find(|(_, name)| *name == given);
+    // What execs calls TIME is the wall time everywhere else.
+    let also = |name: &str| (name == "wall").then_some("time");
+    let known = words.map(|(_, name)| PossibleValue::new(name).aliases(also(name)));
+    PossibleValuesParser::new(known).try_map(move |given| {
+        let is = |name: &str| name == given || also(name) == Some(&given);
+        let meant = words.iter().find(|(_, name)| is(name));
         meant.map(|(value, _)| *value).ok_or("no such word")
     })
 }
@@ -214,8 +283,19 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
             meta.cpus.len()
         ));
     }
-    if args.report_is_no_table() {
-        return Some("--format csv writes one table: ask for one report".into());
+    let kinds = args.kinds();
+    match args.format {
+        FormatArg::Csv if kinds.len() != 1 => {
+            return Some("--format csv writes one table: ask for one report".into());
+        }
+        FormatArg::CiTracer if kinds != [Kind::Series] => {
+            return Some("--format ci-tracer is a form of --report series alone".into());
+        }
+        _ => {}
+    }
+    if args.by == Some(By::Group) && args.group.is_empty() {
+        let how = "--group 'compile=argv:(cc1|rustc)'";
+        return Some(format!("--by group: no group is defined; add {how}"));
     }
     match (args.from, args.to) {
         (Some(from), Some(to)) if from >= to => {
@@ -228,6 +308,15 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
 fn failed(error: &dyn std::error::Error) -> ExitCode {
     eprintln!("tr: cannot write the report: {error}");
     ExitCode::FAILURE
+}
+
+/// How to write for whoever reads standard output.
+pub fn style(asked: Option<usize>) -> Style {
+    Style {
+        width: width(asked),
+        color: color(),
+        ascii: ascii(),
+    }
 }
 
 fn width(asked: Option<usize>) -> usize {

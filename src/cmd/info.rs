@@ -5,10 +5,10 @@ use std::process::ExitCode;
 
 use serde_json::json;
 use tr_analyze::Options;
-use tr_format::reader::End;
+use tr_format::reader::{End, Unknown};
 use tr_report::{escape, units};
 
-use crate::open;
+use crate::{open, suspend};
 
 /// Say what a recording holds
 #[derive(clap::Args, Debug)]
@@ -28,6 +28,8 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let analysis = tr_analyze::analyze(&trace, &Options::default());
+    // After all frames have been read.
+    let unknown = trace.unknown();
     let meta = trace.meta();
     let events: u64 = analysis.events.iter().map(|(_, n)| n).sum();
     let bytes = trace.bytes();
@@ -45,6 +47,7 @@ pub fn run(args: &Args) -> ExitCode {
         .iter()
         .map(|arg| String::from_utf8_lossy(arg).into_owned())
         .collect();
+    let suspends = suspend::suspends(&trace);
     let per_event = if events > 0 {
         bytes as f64 / events as f64
     } else {
@@ -74,7 +77,16 @@ pub fn run(args: &Args) -> ExitCode {
             "frames": trace.frames().len(),
             "lost_events": lost,
             "largest_inversion_ns": analysis.quality.largest_inversion,
+            "latest_write_ns": analysis.quality.latest_write,
+            "unknown_ns": analysis.totals.times.unknown,
             "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
+            "time_uncertainty_ns": analysis.quality.time_uncertainty(),
+            "clocks": tr_report::json::clocks(&analysis.quality),
+            "suspends": suspends.iter().map(|suspend| json!({
+                "since_ns": suspend.since.since(meta.start),
+                "until_ns": suspend.until.since(meta.start),
+                "asleep_ns": suspend.asleep,
+            })).collect::<Vec<_>>(),
             "truncated": *trace.end() != End::Complete,
             "cost": cost.map(|cost| json!({
                 "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
@@ -84,6 +96,7 @@ pub fn run(args: &Args) -> ExitCode {
                 "argv_limit": meta.options.argv_limit,
                 "cpus": meta.options.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
             },
+            "unknown": {"frames": unknown.frames, "events": unknown.events, "fields": unknown.fields},
             "missing": meta.missing,
             "ci": meta.ci.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         });
@@ -141,6 +154,15 @@ pub fn run(args: &Args) -> ExitCode {
             }
         },
     );
+    if unknown != Unknown::default() {
+        say(
+            "not read",
+            format!(
+                "of a later version: {} frames, {} events, {} fields",
+                unknown.frames, unknown.events, unknown.fields
+            ),
+        );
+    }
     say(
         "lost",
         match lost.is_empty() {
@@ -154,7 +176,18 @@ pub fn run(args: &Args) -> ExitCode {
     );
     say(
         "largest inversion",
-        units::time(analysis.quality.largest_inversion),
+        match analysis.quality.largest_inversion {
+            0 => "none".into(),
+            back => units::time(back),
+        },
+    );
+    // A lower bound: the file proves no more.
+    say(
+        "latest write",
+        match analysis.quality.latest_write {
+            0 => "none known to be late".into(),
+            late => format!("at least {} after its stamp", units::time(late)),
+        },
     );
     let violations: Vec<String> = analysis
         .quality
@@ -168,6 +201,33 @@ pub fn run(args: &Args) -> ExitCode {
             "none".into()
         } else {
             violations.join(", ")
+        },
+    );
+    let clocks = tr_report::reports::top::clocks(&analysis.quality);
+    say(
+        "clocks",
+        match analysis.quality.clocks_unclear {
+            true => "disagree, it is not clear by how much".into(),
+            false if clocks.is_empty() => "nothing says that they disagree".into(),
+            false => clocks.join(", "),
+        },
+    );
+    for suspend in &suspends {
+        say(
+            "suspended",
+            format!(
+                "for {}, between {} and {}; the times of the trace leave it out",
+                units::time(suspend.asleep),
+                units::time(suspend.since.since(meta.start)),
+                units::time(suspend.until.since(meta.start)),
+            ),
+        );
+    }
+    say(
+        "unknown time",
+        match analysis.totals.times.unknown {
+            0 => "none".into(),
+            unknown => units::time(unknown),
         },
     );
     if let Some(cost) = cost {

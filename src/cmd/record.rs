@@ -130,6 +130,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         closed_streams: inherited::closed_streams(),
         wait_all: args.wait_all,
         user: args.user.clone(),
+        on_wait: if args.quiet { || {} } else { say_waiting },
         started,
         version: env!("CARGO_PKG_VERSION").to_owned(),
     };
@@ -257,12 +258,23 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     }
 }
 
+fn say_waiting() {
+    eprintln!(
+        "tr: the command has ended, but the output does not take the end of the trace; \
+         waiting (Ctrl-C gives it up)"
+    );
+}
+
 /// The closing words: first what was not right, then what there is.
 fn tell(args: &Args, report: &Report) {
     let file = match args.output.as_os_str() {
         name if name == "-" => "standard output".into(),
         name => name.to_string_lossy(),
     };
+    if report.given_up {
+        eprintln!("tr: {file}: given up; the trace ends where the output stopped to take it");
+        return;
+    }
     if let Some(error) = &report.output_error {
         eprintln!("tr: {file}: writing failed: {error}; the trace ends there, the command went on");
     }

@@ -21,6 +21,16 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> 
     }
 }
 
+/// Why tracing is not possible here, if so: what `tr` itself says. Programs that
+/// the kernel refuses are no reason to skip a test.
+pub fn why_not() -> Option<String> {
+    let probe = ["record", "-o", "/dev/null", "--", "true"];
+    let out = Command::new(TR).args(probe).output().ok()?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    let cannot = out.status.code() == Some(125) && !said.contains("load the BPF programs");
+    cannot.then(|| said.lines().next().unwrap_or("tr failed").to_owned())
+}
+
 pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
     value[name].as_array().map_or(&[], Vec::as_slice)
 }

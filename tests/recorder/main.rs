@@ -4,10 +4,14 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
+#[path = "../common/mod.rs"]
+mod common;
+mod cost;
 mod harm;
 mod options;
 mod redact;
 mod rights;
+mod signals;
 mod storm;
 mod support;
 mod terminal;
@@ -25,6 +29,8 @@ fn main() {
         harm::TESTS,
         options::TESTS,
         rights::TESTS,
+        signals::TESTS,
+        cost::TESTS,
         storm::TESTS,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
@@ -32,6 +38,8 @@ fn main() {
             "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
             "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
             "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
+            "a_storm_of_stress_ng_loses_nothing" => storm::no_stress_ng(),
+            "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts" => cost::no_statistics(),
             _ => None,
         });
         let name = match &reason {

@@ -6,7 +6,9 @@ use std::sync::OnceLock;
 
 use libtest_mimic::Failed;
 
-use crate::support::{analyze, dump, ensure, info, int, record, recording, scratch, text, Test};
+use crate::support::{
+    analyze, dump, ensure, eventually, info, int, record, recording, scratch, text, Test,
+};
 
 pub const TESTS: &[Test] = &[
     ("a_storm_on_one_cpu_loses_nothing", || {
@@ -15,6 +17,7 @@ pub const TESTS: &[Test] = &[
     ("four_hundred_tasks_lose_nothing", || {
         storm(&["chat", "100"])
     }),
+    ("a_storm_of_stress_ng_loses_nothing", stress_ng),
     ("twenty_thousand_processes_lose_nothing", short),
     ("two_thousand_threads_lose_nothing", || {
         storm(&["threads", "2000"])
@@ -25,13 +28,17 @@ pub const TESTS: &[Test] = &[
     ("a_recorder_starved_by_real_time_hogs_loses_nothing", || {
         storm(&["hog", "f", "1", "150000"])
     }),
+    (
+        "a_recorder_starved_by_the_most_urgent_hogs_loses_nothing",
+        || storm(&["hog", "F", "1", "150000"]),
+    ),
     ("an_output_that_stalls_for_5_s_loses_nothing", stall),
     ("the_kernel_agrees_on_every_switch", switches),
     ("what_a_tiny_ring_loses_is_said_and_never_wrong", tiny),
 ];
 
 /// fixtures/programs/storm.c, compiled once.
-fn program() -> Result<&'static str, Failed> {
+pub fn program() -> Result<&'static str, Failed> {
     static BINARY: OnceLock<Option<String>> = OnceLock::new();
     let compiled = BINARY.get_or_init(|| {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/programs/storm.c");
@@ -55,9 +62,38 @@ pub fn no_real_time() -> Option<String> {
     (!done).then(|| "no real-time priorities here".into())
 }
 
-/// Records it with default settings; nothing may be lost.
+/// Why there is no `stress-ng --switch` here, if so.
+pub fn no_stress_ng() -> Option<String> {
+    let tried = Command::new("stress-ng").arg("--version").output();
+    tried.is_err().then(|| "stress-ng is not installed".into())
+}
+
+/// Pairs of processes on every CPU that do nothing but switch.
+fn stress_ng() -> Result<(), Failed> {
+    let command = [
+        "stress-ng",
+        "-q",
+        "--switch",
+        "0",
+        "--switch-ops",
+        "400000",
+        "-t",
+        "60",
+    ];
+    lossless(&command)?;
+    let info = info(&scratch("storm.bin"))?;
+    ensure(int(&info["events_by_kind"], "switch") > 400_000, || {
+        info.to_string()
+    })
+}
+
 fn run(args: &[&str]) -> Result<(), Failed> {
-    let out = record(&scratch("storm.bin"), &[], &[&[program()?], args].concat())?;
+    lossless(&[&[program()?], args].concat())
+}
+
+/// Records it with default settings; nothing may be lost.
+fn lossless(command: &[&str]) -> Result<(), Failed> {
+    let out = record(&scratch("storm.bin"), &[], command)?;
     let said = text(&out.stderr);
     ensure(out.status.success(), || format!("{:?} {said}", out.status))?;
     ensure(said.contains("none lost"), || said.clone())
@@ -129,7 +165,20 @@ fn switches() -> Result<(), Failed> {
 
 fn tiny() -> Result<(), Failed> {
     let trace = scratch("tiny.bin");
-    let out = record(&trace, &["--buffer", "4K"], &[program()?, "pipe", "100000"])?;
+    let _ = std::fs::remove_file(&trace);
+    // A recorder that runs keeps up even so: this one is stopped for a while.
+    let tr = recording(&trace, &["--buffer", "4K"], &[program()?, "pipe", "200000"])
+        .stderr(std::process::Stdio::piped())
+        .spawn()?;
+    eventually("the header", || trace.exists())?;
+    for (signal, pause) in [("-STOP", 200), ("-CONT", 0)] {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        Command::new("kill")
+            .args([signal, &tr.id().to_string()])
+            .status()?;
+        std::thread::sleep(std::time::Duration::from_millis(pause));
+    }
+    let out = tr.wait_with_output()?;
     let said = text(&out.stderr);
     ensure(out.status.success(), || said.clone())?;
     ensure(said.contains("events lost on CPU 0 between"), || {

@@ -7,17 +7,11 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-pub const TR: &str = env!("CARGO_BIN_EXE_tr");
+use crate::common;
+pub use crate::common::{int, list, why_not, TR};
 
 /// A name and what it runs.
 pub type Test = (&'static str, fn() -> Result<(), Failed>);
-
-/// Why tracing is not possible here, if so: what `tr` itself says.
-pub fn why_not() -> Option<String> {
-    let out = record(&scratch("probe"), &[], &["true"]).ok()?;
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    (out.status.code() == Some(125)).then(|| said.lines().next().unwrap_or("tr failed").to_owned())
-}
 
 /// A place of this test run's own.
 pub fn scratch(name: &str) -> PathBuf {
@@ -53,10 +47,7 @@ pub fn tr(args: &[&str], trace: &Path) -> Result<Vec<u8>, Failed> {
 }
 
 pub fn analyze(trace: &Path) -> Result<Value, Failed> {
-    Ok(serde_json::from_slice(&tr(
-        &["analyze", "--format", "json"],
-        trace,
-    )?)?)
+    Ok(common::analyze(trace)?)
 }
 
 pub fn info(trace: &Path) -> Result<Value, Failed> {
@@ -80,18 +71,7 @@ pub fn text(bytes: &[u8]) -> String {
 }
 
 pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
-    match good {
-        true => Ok(()),
-        false => Err(what().into()),
-    }
-}
-
-pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
-    value[name].as_array().map_or(&[], Vec::as_slice)
-}
-
-pub fn int(value: &Value, name: &str) -> u64 {
-    value[name].as_u64().unwrap_or(u64::MAX)
+    Ok(common::ensure(good, what)?)
 }
 
 /// Waits until it holds.

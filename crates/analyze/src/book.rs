@@ -1,6 +1,7 @@
 //! Keeps the books while the events go by: which task is what, in which state,
 //! and how much time it has spent in each.
 
+mod cpus;
 mod lives;
 mod running;
 
@@ -15,6 +16,7 @@ use crate::concurrency::{Concurrency, Epoch};
 use crate::gaps::{Gaps, Spans};
 use crate::model::{Causes, ExecSpan, KernelFigures, OffCpu, Switches, Times};
 use crate::order::Event;
+use crate::places::{ByCpu, ByTid};
 use crate::tasks::{Bucket, Ended, State, States, Wait};
 use crate::timeline::{By, Draft};
 
@@ -63,6 +65,9 @@ pub struct Task {
     told: Ktime,
     /// It was woken since its last switch-in.
     woken: bool,
+    /// The wait that its last waking has ended, when the clocks leave open whether
+    /// that came before the wait began: in vain.
+    doubt: Option<Wait>,
     /// The stretch off CPU that it is in: since when.
     off_since: Option<Ktime>,
     /// Who woke it last, or started it; once preempted, who took the CPU.
@@ -111,6 +116,8 @@ pub struct ProcessEntry {
 
 /// The kernel did not report a switch-in.
 const UNSEEN: &str = "ran without having been switched in";
+/// The kernel did not report a switch-out, or who came.
+const UNSEEN_OUT: &str = "another task left the CPU than had come to it";
 
 /// The book.
 pub struct Book {
@@ -130,6 +137,10 @@ pub struct Book {
     pub counts: [u64; 3],
     /// What every task did when, if that is asked for.
     pub timeline: Option<Draft>,
+    /// How far two events' times can be wrong against each other, ns.
+    pub uncertainty: u64,
+    /// What each CPU did.
+    cpus: BTreeMap<CpuId, cpus::CpuEntry>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -145,11 +156,11 @@ pub struct Book {
     partial: bool,
     /// COMMAND's process.
     root: Option<Tgid>,
-    by_tid: HashMap<Tid, TaskIx>,
+    by_tid: ByTid<TaskIx>,
     by_tgid: HashMap<Tgid, usize>,
-    current: BTreeMap<CpuId, TaskIx>,
+    current: ByCpu<TaskIx>,
     /// When each CPU last switched.
-    last_switch: BTreeMap<CpuId, Ktime>,
+    last_switch: ByCpu<Ktime>,
     /// The gaps that have not begun yet, the next one last.
     coming: Vec<(Ktime, CpuId)>,
     /// The first loss of lifecycle events, if it has not come yet.
@@ -172,6 +183,8 @@ impl Book {
             names: HashMap::new(),
             counts: [0; 3],
             timeline: None,
+            uncertainty: 0,
+            cpus: BTreeMap::new(),
             gaps,
             states: States::new(&meta.states),
             start,
@@ -182,10 +195,10 @@ impl Book {
             everybody: meta.scope == Scope::All,
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
-            by_tid: HashMap::new(),
+            by_tid: ByTid::default(),
             by_tgid: HashMap::new(),
-            current: BTreeMap::new(),
-            last_switch: BTreeMap::new(),
+            current: ByCpu::default(),
+            last_switch: ByCpu::default(),
             coming,
             lives_lost,
         }
@@ -237,7 +250,12 @@ impl Book {
         };
         let broken = self.partial || spans.is_some_and(lost);
         let bucket = match old {
-            State::Waiting(_) if self.partial && ended == Ended::SwitchedIn => Bucket::Unknown,
+            // Nor where the clocks are not exact: its waking may come yet.
+            State::Waiting(_)
+                if (self.partial || self.uncertainty > 0) && ended == Ended::SwitchedIn =>
+            {
+                Bucket::Unknown
+            }
             // A waking that was stamped before its switch-out may have ended
             // this wait as it began; only an unbroken record tells.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
@@ -260,6 +278,7 @@ impl Book {
             task.since = now;
             task.told = told;
             task.seen = true;
+            task.doubt = None;
             if state == State::Dead {
                 // One that died before the span is no part of it.
                 task.end = Some(if task.started_before { told } else { now });
@@ -279,11 +298,11 @@ impl Book {
     /// A CPU's events are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
-        for (on, ix) in &self.current {
-            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| *on != cpu) else {
+        for (on, ix) in self.current.iter() {
+            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| on != cpu) else {
                 continue;
             };
-            if task.state == State::On(Some(*on)) {
+            if task.state == State::On(Some(on)) {
                 task.epoch = self.concurrency.vouch(task.epoch);
             }
         }
@@ -324,6 +343,10 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0).filter(|_| ns > 0) else {
             return;
         };
+        let on = match bucket {
+            Bucket::OnCpu(cpu) => cpu,
+            _ => None,
+        };
         let bucket = match bucket {
             // With --cpu: what happens elsewhere is not known from that CPU.
             Bucket::OnCpu(cpu) if self.only.is_some_and(|only| cpu != Some(only)) => {
@@ -332,7 +355,7 @@ impl Book {
             bucket => bucket,
         };
         if let Some(timeline) = &mut self.timeline {
-            timeline.add(ix.0, from.max(self.start), bucket, task.by);
+            timeline.add(ix.0, from.max(self.start), bucket, on, task.by);
         }
         let (mut times, mut causes) = (Times::default(), Causes::default());
         match bucket {
@@ -362,7 +385,7 @@ impl Book {
     // ---- Tasks ----
 
     fn task(&self, tid: Tid) -> Option<TaskIx> {
-        self.by_tid.get(&tid).copied()
+        self.by_tid.get(tid)
     }
 
     fn state(&self, ix: TaskIx) -> State {
@@ -400,7 +423,7 @@ impl Book {
     fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
         let comm = self.names.get(&tid).copied().unwrap_or_default();
         let process = self.process_of(tgid, None, None, Argv::default());
-        let lost = time > self.start && self.by_tid.contains_key(&tid);
+        let lost = time > self.start && self.by_tid.get(tid).is_some();
         let start = if lost { time } else { self.start };
         let ix = self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None);
         if let Some(task) = self.tasks.get_mut(ix.0) {
@@ -504,6 +527,7 @@ impl Book {
             since: start,
             told: start,
             woken: false,
+            doubt: None,
             off_since: Some(start),
             by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
             last_cpu: None,
@@ -647,20 +671,24 @@ impl Book {
             }
         }
         let tasks = &self.tasks;
-        let alive = |ix: &TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
-        self.by_tid.retain(|_, ix| alive(ix));
-        self.current.retain(|_, ix| alive(ix));
+        let alive = |ix: TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
+        self.by_tid.retain(alive);
+        self.current.retain(alive);
     }
 
     /// The span is over: closes every task's last state.
     pub fn finish(&mut self) {
         self.pass_gaps(self.end);
+        self.finish_cpus();
         for at in 0..self.tasks.len() {
             let ix = TaskIx(at);
             if self.state(ix) == State::Dead {
                 continue;
             }
             self.close_off_cpu(ix, self.end, true);
+            if let Some(task) = self.tasks.get_mut(at).filter(|t| t.doubt.is_some()) {
+                task.state = State::Unknown;
+            }
             let state = self.state(ix);
             self.enter(ix, self.end, state, Ended::Otherwise);
         }

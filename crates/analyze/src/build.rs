@@ -11,6 +11,7 @@ use crate::model::{
 /// Fills in everything that comes from the book.
 pub fn build(mut book: Book, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
+    analysis.cpus = book.cpu_figures(&analysis.meta.cpus);
     analysis.concurrency = book.concurrency.finish();
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);

@@ -21,7 +21,7 @@ use tr_format::meta::Scope;
 pub use crate::graph::Kind;
 use crate::graph::{Cause, Graph};
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::program_at;
+use crate::programs::{Program, Programs};
 use crate::timeline::Bucket;
 
 /// How the path goes on from a segment's thread to the next segment's.
@@ -49,9 +49,8 @@ pub struct Segment {
     pub to: Ktime,
     /// Whose time it is.
     pub thread: ThreadIx,
-    /// The program that its process was: the process that executed it, and
-    /// which of that one's execs (see [`program_at`]).
-    pub program: Option<(ProcessIx, u32)>,
+    /// The program that its process was.
+    pub program: Option<Program>,
     /// What was done.
     pub kind: Kind,
     /// How the next segment came to be.
@@ -72,7 +71,7 @@ pub struct CriticalPath {
     pub process: ProcessIx,
     /// The thread of it that ended last: where the path ends.
     pub thread: ThreadIx,
-    /// Its first exec in the span; its beginning, when it had none.
+    /// Its first exec; its beginning, or the span's, when that was not seen.
     pub from: Ktime,
     /// Its end: the last switch-out of its last thread, or the span's end.
     pub to: Ktime,
@@ -139,8 +138,8 @@ pub struct Leg {
     pub to: Ktime,
     /// Whose time it is.
     pub thread: ThreadIx,
-    /// As in [`Segment::program`].
-    pub program: Option<(ProcessIx, u32)>,
+    /// The program that its process was.
+    pub program: Option<Program>,
     /// What its time was.
     pub spent: Spent,
     /// How the next leg came to be.
@@ -231,10 +230,12 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     let thread = root.threads.iter().rev().copied().max_by_key(end_of);
     let thread = thread.ok_or(NoPath::NotThere)?;
     let to = end_of(&thread).ok_or(NoPath::NotThere)?;
-    let exec = root.execs.iter().find(|exec| !exec.started_before);
+    // One that was running before the span has begun with the span.
+    let exec = root.execs.first().filter(|exec| !exec.started_before);
     let from = exec.map_or(root.start, |exec| exec.start).min(to);
     let mut walk = Walk {
         graph,
+        programs: Programs::new(analysis),
         from,
         segments: Vec::new(),
         then: Then::Same,
@@ -252,6 +253,7 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
 
 struct Walk<'a> {
     graph: Graph<'a>,
+    programs: Programs,
     from: Ktime,
     /// The last one first.
     segments: Vec<Segment>,
@@ -320,12 +322,14 @@ impl Walk<'_> {
         let mut to = to;
         while to > from {
             let last = Ktime(to.0 - 1);
-            let program = process.and_then(|process| program_at(analysis, process, last));
+            let program = process.and_then(|process| self.programs.at(analysis, process, last));
             let begin = program
                 .filter(|(executed, _)| Some(*executed) == process)
-                .and_then(|(ix, at)| analysis.processes.get(ix.0 as usize)?.execs.get(at))
+                .and_then(|(ix, at)| {
+                    let process = analysis.processes.get(ix.0 as usize)?;
+                    process.execs.get(at as usize)
+                })
                 .map_or(from, |exec| exec.start.max(from));
-            let program = program.and_then(|(ix, at)| Some((ix, u32::try_from(at).ok()?)));
             let then = std::mem::replace(&mut self.then, Then::Same);
             self.push(Segment {
                 from: begin,

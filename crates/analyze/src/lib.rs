@@ -7,16 +7,20 @@
 
 mod book;
 mod build;
+mod clocks;
 mod concurrency;
 pub mod critical_path;
 mod gaps;
 mod graph;
+mod late;
 pub mod model;
 pub mod order;
 pub mod parallelism;
+mod places;
 pub mod programs;
 mod tasks;
 pub mod timeline;
+pub mod waits;
 pub mod what_if;
 
 use std::collections::BTreeSet;
@@ -25,7 +29,9 @@ use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedKind, Stream};
 use tr_format::reader::{End, Trace};
 
 use crate::book::Book;
+use crate::clocks::{Clocks, Verdict};
 use crate::gaps::Gaps;
+use crate::late::Lateness;
 use crate::model::{Analysis, LostSpan, Quality};
 use crate::order::Event;
 
@@ -52,14 +58,18 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         known.add(event);
     }
     let mut events = Vec::new();
-    for frame in trace
-        .frames()
-        .iter()
-        .filter(|frame| frame.stream == Stream::Recorder)
-    {
+    let mut late = Lateness::default();
+    for frame in trace.frames() {
+        late.frame(frame);
+        if frame.stream != Stream::Recorder {
+            continue;
+        }
         // What cannot be read is met again, and told, in the merge.
         let _ = trace.read_life(frame, &mut events);
-        events.drain(..).for_each(|event| known.add(&event));
+        for event in events.drain(..) {
+            late.word(&event);
+            known.add(&event);
+        }
     }
     // A file with no proper end is whole up to the last mark of progress; without
     // one, nothing in it is known to be whole.
@@ -76,16 +86,107 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         .max(meta.start);
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
-    let mut book = Book::new(meta, known.gaps, start, end, options.cpu);
+    let first = read(trace, options, &known, (start, end), None);
+    let before = first.violations();
+    let (mut reading, mut report, mut unclear) = (None, None, false);
+    if before > 0 {
+        match clocks::estimate(trace, &known) {
+            Verdict::Equal => {}
+            Verdict::Unclear => unclear = true,
+            Verdict::Off(clocks, corrected) => {
+                let again = read(trace, options, &known, (start, end), Some(&clocks));
+                // Else it was not the clocks, or not them alone.
+                if again.violations().saturating_mul(2) <= before {
+                    reading = Some(again);
+                    report = Some(model::Clocks {
+                        violations_before: before,
+                        ..corrected
+                    });
+                } else {
+                    unclear = true;
+                }
+            }
+        }
+    }
+    let largest_inversion = first.largest_inversion;
+    let Reading {
+        book, lost, counts, ..
+    } = reading.unwrap_or(first);
+    let lost: Vec<LostSpan> = lost.into_iter().collect();
+    let mut analysis = Analysis {
+        meta: meta.clone(),
+        summary: trace.summary().cloned(),
+        start,
+        end,
+        whole: whole.since(meta.start),
+        quality: Quality {
+            lost_events: lost
+                .iter()
+                .filter_map(|span| span.count)
+                .fold(0, u64::saturating_add),
+            lost_unknown: lost.iter().any(|span| span.count.is_none()),
+            lost,
+            truncated: match trace.end() {
+                End::Complete => None,
+                End::Truncated { frame, offset, why } => {
+                    Some(format!("ends at frame {frame}, byte {offset}: {why}"))
+                }
+            },
+            largest_inversion,
+            // A clock that is behind looks like an event that is late.
+            latest_write: match report.is_some() {
+                true => largest_inversion,
+                false => late.latest().max(largest_inversion),
+            },
+            violations: Vec::new(),
+            clocks: report,
+            clocks_unclear: unclear,
+        },
+        events: counts.list(),
+        ..Analysis::default()
+    };
+    build::build(book, &mut analysis);
+    analysis
+}
+
+/// What one reading of a trace has brought.
+struct Reading {
+    book: Book,
+    lost: BTreeSet<LostSpan>,
+    counts: Counts,
+    largest_inversion: u64,
+}
+
+impl Reading {
+    fn violations(&self) -> u64 {
+        self.book.violations.values().sum()
+    }
+}
+
+/// Keeps the books of the span over a whole trace.
+fn read(
+    trace: &Trace,
+    options: &Options,
+    known: &Known,
+    (start, end): (Ktime, Ktime),
+    clocks: Option<&Clocks>,
+) -> Reading {
+    let mut lost = known.lost(clocks);
+    let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
     book.timeline = options.timeline.then(Default::default);
-    let mut merge = order::merge(trace);
+    book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
+    let mut merge = order::merge(trace, clocks);
     let mut counts = Counts::default();
-    while let Some(event) = merge.next_fitting(|event| book.misfit(event)) {
+    let mut latest = Ktime(0);
+    while let Some(mut event) = merge.next_fitting(|event| book.misfit(event)) {
         // Those of a frame that turned out to be damaged.
         let found = match &event {
-            Event::Life(life) => loss(life).filter(|span| known.lost.insert(*span)),
+            Event::Life(life) => loss(life).filter(|span| lost.insert(*span)),
             Event::Sched(..) => None,
         };
+        // With corrected clocks, one may be let past that is a little later.
+        latest = latest.max(event.time());
+        event.set_time(latest);
         if let Some(span) = found {
             book.lost(span.stream, span.since, span.until);
         }
@@ -107,41 +208,17 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         }
     }
     book.finish();
-
-    let lost: Vec<LostSpan> = known.lost.into_iter().collect();
-    let mut analysis = Analysis {
-        meta: meta.clone(),
-        summary: trace.summary().cloned(),
-        start,
-        end,
-        whole: whole.since(meta.start),
-        quality: Quality {
-            lost_events: lost
-                .iter()
-                .filter_map(|span| span.count)
-                .fold(0, u64::saturating_add),
-            lost_unknown: lost.iter().any(|span| span.count.is_none()),
-            lost,
-            truncated: match trace.end() {
-                End::Complete => None,
-                End::Truncated { frame, offset, why } => {
-                    Some(format!("ends at frame {frame}, byte {offset}: {why}"))
-                }
-            },
-            largest_inversion: merge.largest_inversion(),
-            violations: Vec::new(),
-        },
-        events: counts.list(),
-        ..Analysis::default()
-    };
-    build::build(book, &mut analysis);
-    analysis
+    Reading {
+        book,
+        lost,
+        counts,
+        largest_inversion: merge.largest_inversion(),
+    }
 }
 
 /// What the recorder's own events say, read before all others.
 #[derive(Default)]
-struct Known {
-    gaps: Gaps,
+pub(crate) struct Known {
     lost: BTreeSet<LostSpan>,
     progress: Option<Ktime>,
 }
@@ -149,12 +226,36 @@ struct Known {
 impl Known {
     fn add(&mut self, event: &LifeEvent) {
         if let Some(span) = loss(event) {
-            self.gaps.insert(span.stream, span.since, span.until);
             self.lost.insert(span);
         }
         if matches!(event.kind, LifeKind::Progress) {
             self.progress = self.progress.max(Some(event.time));
         }
+    }
+
+    /// The losses, their times corrected.
+    fn lost(&self, clocks: Option<&Clocks>) -> BTreeSet<LostSpan> {
+        let correct = |span: &LostSpan| {
+            let (since, until) = match clocks {
+                Some(clocks) => clocks.correct_span(span.stream, span.since, span.until),
+                None => (span.since, span.until),
+            };
+            LostSpan {
+                since,
+                until,
+                ..*span
+            }
+        };
+        self.lost.iter().map(correct).collect()
+    }
+
+    /// The gaps, their times corrected.
+    fn gaps(&self, clocks: Option<&Clocks>) -> Gaps {
+        let mut gaps = Gaps::default();
+        for span in self.lost(clocks) {
+            gaps.insert(span.stream, span.since, span.until);
+        }
+        gaps
     }
 }
 

@@ -1,7 +1,7 @@
 //! The result of an analysis. All times are in ns; points in time are
 //! [`Ktime`], to be shown relative to [`Analysis::start`].
 
-use tr_format::event::{Argv, CgroupId, Comm, Ktime, Stream, Tgid, Tid};
+use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Summary};
 
 use crate::timeline::Timeline;
@@ -42,6 +42,8 @@ pub struct Analysis {
     pub concurrency: Vec<u64>,
     /// How long the number of running tasks was not known.
     pub concurrency_unknown: u64,
+    /// What each CPU did, by its number: those of the machine and those met.
+    pub cpus: Vec<(CpuId, CpuFigures)>,
     /// Paths of the cgroups met, by id.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
     /// What every thread did when, if that was asked for.
@@ -59,11 +61,64 @@ pub struct Quality {
     pub lost_unknown: bool,
     /// The file ends before the recording did: where and why.
     pub truncated: Option<String>,
-    /// The largest step back in time inside one stream, ns.
+    /// The largest step back in time inside one ring, ns.
     pub largest_inversion: u64,
+    /// The longest time, in ns, by which an event is proved to have been written
+    /// after its stamp: it stands behind a younger event of its ring, or the
+    /// recorder had emptied that ring meanwhile and not found it. It may have
+    /// been later than that, and so may others. Never less than
+    /// `largest_inversion`.
+    pub latest_write: u64,
     /// Events that contradict what came before (a task on two CPUs, running
-    /// before its fork, …), by kind; empty on a good trace.
+    /// before its fork, …), by kind; empty on a good trace. Those that are left
+    /// when the clocks have been corrected.
     pub violations: Vec<(&'static str, u64)>,
+    /// The CPUs' clocks disagree, as the trace proves, and were corrected.
+    pub clocks: Option<Clocks>,
+    /// The CPUs' clocks disagree, but it is not clear how.
+    pub clocks_unclear: bool,
+}
+
+impl Quality {
+    /// By how much the length between two events of any CPUs can be wrong, ns: 0
+    /// where nothing says that the clocks disagree, `None` when it is not known.
+    pub fn time_uncertainty(&self) -> Option<u64> {
+        match &self.clocks {
+            _ if self.clocks_unclear => None,
+            Some(clocks) => clocks.uncertainty,
+            None => Some(0),
+        }
+    }
+}
+
+/// How the CPUs' clocks were corrected.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Clocks {
+    /// Each CPU that has scheduling events, by number.
+    pub corrections: Vec<ClockCorrection>,
+    /// By how much the length between two events of any CPUs can be wrong, ns.
+    /// Of a length on one CPU only, as a run, it is an upper limit. `None`: some
+    /// CPU's clock is not bounded from both sides.
+    pub uncertainty: Option<u64>,
+    /// By how much the length between the start or the end of the recording and an
+    /// event can be wrong, ns: which CPU's clock the recorder has read is not known.
+    pub margin: Option<u64>,
+    /// How many violations there were before.
+    pub violations_before: u64,
+}
+
+/// How far a CPU's clock was ahead of the right ones; that much was taken off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockCorrection {
+    /// The CPU.
+    pub cpu: CpuId,
+    /// At the first scheduling event of the trace, ns; 0 at both ends when it was
+    /// taken for right.
+    pub at_start: i64,
+    /// At the last one, ns.
+    pub at_end: i64,
+    /// By how much that can be wrong, either way, ns; `None`: by any length.
+    pub uncertainty: Option<u64>,
 }
 
 /// One span with missing events.
@@ -152,6 +207,21 @@ impl Switches {
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
     }
+}
+
+/// What a CPU did. How long a thread ran on it, the timeline tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuFigures {
+    /// For how long its switches prove that nobody ran, in ns.
+    pub idle: u64,
+    /// Its switches from and to everybody are recorded, so that `idle` is all
+    /// of its idle time but for gaps; otherwise that is not known.
+    pub idle_known: bool,
+    /// How often a recorded thread left it. Sums to the processes' switches.
+    pub switches: Switches,
+    /// How often a recorded thread came to it from another CPU. Sums to the
+    /// threads' migrations.
+    pub migrations: u64,
 }
 
 /// The longest time a task was off CPU at a stretch.

@@ -19,6 +19,8 @@ use tr_format::reader::{FrameInfo, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::Error;
 
+pub use crate::clocks::Clocks;
+
 /// An event of any stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
@@ -34,6 +36,14 @@ impl Event {
         match self {
             Event::Sched(_, event) => event.time,
             Event::Life(event) => event.time,
+        }
+    }
+
+    /// Gives it another time.
+    pub fn set_time(&mut self, time: Ktime) {
+        match self {
+            Event::Sched(_, event) => event.time = time,
+            Event::Life(event) => event.time = time,
         }
     }
 }
@@ -68,6 +78,22 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
+/// The kernel wrote it into a ring; the others are the recorder's own words.
+fn from_ring(event: &Event) -> bool {
+    match event {
+        Event::Sched(..) => true,
+        Event::Life(event) => !matches!(
+            event.kind,
+            LifeKind::Snapshot(_)
+                | LifeKind::Lost(_)
+                | LifeKind::Clock(_)
+                | LifeKind::CgroupPath(_)
+                | LifeKind::Progress
+                | LifeKind::Mark(_)
+        ),
+    }
+}
+
 /// A block that has not been read: its times, and how to read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<K> {
@@ -92,6 +118,8 @@ struct Chain<K> {
     blocks: std::vec::IntoIter<(Block<K>, Ktime)>,
     /// Sorted, the next one last.
     ready: Vec<Event>,
+    /// The largest time that a ring's event has had so far.
+    latest: Ktime,
 }
 
 /// The merge of all streams.
@@ -100,6 +128,8 @@ pub struct Merge<B: Blocks> {
     chains: Vec<Chain<B::Key>>,
     heads: BinaryHeap<Reverse<(Ktime, u8, usize)>>,
     largest_inversion: u64,
+    /// Events as far apart as this count as of equal time.
+    tolerance: u64,
 }
 
 impl<B: Blocks> Merge<B> {
@@ -122,6 +152,7 @@ impl<B: Blocks> Merge<B> {
                 Chain {
                     blocks: blocks.into_iter(),
                     ready: Vec::new(),
+                    latest: Ktime(0),
                 }
             })
             .collect::<Vec<_>>();
@@ -131,12 +162,14 @@ impl<B: Blocks> Merge<B> {
             chains,
             heads: BinaryHeap::new(),
             largest_inversion: 0,
+            tolerance: 0,
         };
         (0..count).for_each(|at| merge.renew(at));
         merge
     }
 
-    /// The largest step back in time inside one stream so far, in ns.
+    /// The largest step back in time inside one ring so far, in ns. The
+    /// recorder's own words, which tell of the past, are none.
     pub fn largest_inversion(&self) -> u64 {
         self.largest_inversion
     }
@@ -152,12 +185,13 @@ impl<B: Blocks> Merge<B> {
     }
 
     /// The next event; of several with equal times, the one for which `misfit`
-    /// is least.
+    /// is least. With corrected clocks, times count as equal that are closer
+    /// together than the correction is exact.
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<Event> {
         let Reverse(mut first) = self.heads.pop()?;
         let time = first.0;
-        let tied =
-            |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0 == time);
+        let tolerance = self.tolerance;
+        let tied = |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0.since(time) <= tolerance);
         if tied(self) {
             let worth = |merge: &Merge<B>, head: (Ktime, u8, usize)| {
                 let event = merge
@@ -207,10 +241,10 @@ impl<B: Blocks> Merge<B> {
             };
             let mut events = Vec::new();
             self.source.read(block.key, &mut events);
-            let mut latest = Ktime(0);
-            for event in &events {
-                self.largest_inversion = self.largest_inversion.max(latest.since(event.time()));
-                latest = latest.max(event.time());
+            for event in events.iter().filter(|event| from_ring(event)) {
+                let back = chain.latest.since(event.time());
+                self.largest_inversion = self.largest_inversion.max(back);
+                chain.latest = chain.latest.max(event.time());
             }
             // Stable, on the reverse of both: what was written first stays first.
             let waiting = std::mem::take(&mut chain.ready);
@@ -229,6 +263,7 @@ impl<B: Blocks> Merge<B> {
 pub struct TraceBlocks<'a> {
     trace: &'a Trace,
     block: SchedBlock,
+    clocks: Option<&'a Clocks>,
     /// Frames that could not be read, and why.
     pub unreadable: Vec<Error>,
 }
@@ -237,6 +272,7 @@ impl Blocks for TraceBlocks<'_> {
     type Key = FrameInfo;
 
     fn read(&mut self, frame: FrameInfo, into: &mut Vec<Event>) {
+        let before = into.len();
         let result = match frame.stream {
             Stream::Cpu(cpu) => self.trace.read_sched(&frame, &mut self.block).map(|()| {
                 into.extend(self.block.iter().map(|event| Event::Sched(cpu, event)));
@@ -252,24 +288,36 @@ impl Blocks for TraceBlocks<'_> {
             self.unreadable.push(error);
             into.push(Event::Life(self.trace.gap_of(&frame)));
         }
+        if let Some(clocks) = self.clocks {
+            for event in into.iter_mut().skip(before) {
+                match event {
+                    Event::Sched(cpu, event) => event.time = clocks.correct(*cpu, event.time),
+                    Event::Life(event) => clocks.correct_life(event),
+                }
+            }
+        }
     }
 }
 
-/// All events of a trace in order, those that it lacks told as losses.
-pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
+/// All events of a trace in order, those that it lacks told as losses; with
+/// their times corrected, if there is something to correct.
+pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
-            min: frame.min,
+            min: clocks.map_or(frame.min, |clocks| clocks.earliest(frame.stream, frame.min)),
             key: *frame,
         });
     }
     let source = TraceBlocks {
         trace,
         block: SchedBlock::default(),
+        clocks,
         unreadable: Vec::new(),
     };
-    Merge::new(source, streams.into_values().collect())
+    let mut merge = Merge::new(source, streams.into_values().collect());
+    merge.tolerance = clocks.map_or(0, Clocks::tolerance);
+    merge
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tr_format::meta::Scope;
 use crate::critical_path::{CriticalPath, Kind, NoPath};
 use crate::graph::Graph;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::{Group, Groups};
+use crate::programs::{sleeper, Group, Groups};
 use crate::timeline::{Bucket, Stretch};
 
 /// A stretch of time in which one process, as one program, was all that ran or
@@ -373,7 +373,11 @@ impl Sweep<'_> {
                 None => (to, Idle::NoPath, None),
                 Some(segment) => {
                     let process = self.graph.thread(segment.thread).map(|t| t.process);
-                    let group = process.and_then(|process| self.groups.at(process, now));
+                    let who = process.map(|process| match segment.kind {
+                        Kind::Sleep => sleeper(self.graph.analysis, process, now),
+                        _ => (process, now),
+                    });
+                    let group = who.and_then(|(process, now)| self.groups.at(process, now));
                     (segment.to, idle(segment.kind), group)
                 }
             };

@@ -7,7 +7,7 @@ use tr_format::event::Ktime;
 
 use crate::model::{Analysis, ExecSpan, Process, ProcessIx};
 
-/// A group, by its place in [`Groups::names`].
+/// A group, by its number; [`Groups::name`] tells its name.
 pub type Group = u32;
 
 /// The group that every process belonged to at every time.
@@ -29,6 +29,7 @@ impl Groups {
         mut name: impl FnMut(&Process, Option<&ExecSpan>) -> String,
     ) -> Groups {
         let mut groups = Groups::default();
+        let programs = Programs::new(analysis);
         let mut known: HashMap<String, Group> = HashMap::new();
         // One name for each program that any process was.
         let mut group_of = |groups: &mut Groups, process: &Process, exec: Option<&ExecSpan>| {
@@ -57,10 +58,10 @@ impl Groups {
                 .first()
                 .is_none_or(|(first, _)| *first > process.start)
             {
-                let group = match program_at(analysis, ProcessIx(at), process.start) {
-                    Some((ProcessIx(origin), exec)) => {
-                        own.get(origin as usize).and_then(|own| own.get(exec))
-                    }
+                let group = match programs.at(analysis, ProcessIx(at), process.start) {
+                    Some((ProcessIx(origin), exec)) => own
+                        .get(origin as usize)
+                        .and_then(|own| own.get(exec as usize)),
                     None => None,
                 };
                 let group = match group {
@@ -129,23 +130,74 @@ impl Groups {
     }
 }
 
-/// The program that a process was right after `time`, as the process that
-/// executed it and its place among that one's execs: before its first exec a
-/// child is what its parent was when it was forked.
-pub fn program_at(
-    analysis: &Analysis,
-    mut process: ProcessIx,
-    mut time: Ktime,
-) -> Option<(ProcessIx, usize)> {
-    // Parents begin before their children; a damaged trace may have a circle.
-    for _ in 0..=analysis.processes.len() {
-        let of = analysis.processes.get(process.0 as usize)?;
-        let at = of.execs.partition_point(|exec| exec.start <= time);
-        if let Some(at) = at.checked_sub(1) {
-            return Some((process, at));
+/// A program: the process that executed it, and its place among that one's execs.
+pub type Program = (ProcessIx, u32);
+
+/// What every process was before its first exec: what its parent was when it
+/// was forked.
+#[derive(Clone, Debug, Default)]
+pub struct Programs(Vec<Option<Program>>);
+
+impl Programs {
+    /// Of all processes of an analysis.
+    pub fn new(analysis: &Analysis) -> Programs {
+        let count = analysis.processes.len();
+        let mut inherited: Vec<Option<Program>> = vec![None; count];
+        let mut known = vec![false; count];
+        for first in 0..count {
+            // Up to an ancestor of which it is known: each process is gone
+            // through once, however long the chain. A circle, which only a
+            // damaged trace has, ends where it began.
+            let mut way = Vec::new();
+            let mut at = first;
+            let program = loop {
+                match known.get_mut(at) {
+                    Some(known) if !*known => *known = true,
+                    _ => break inherited.get(at).copied().flatten(),
+                }
+                way.push(at);
+                let process = analysis.processes.get(at);
+                let start = process.map_or(Ktime(0), |process| process.start);
+                let Some(parent) = process.and_then(|process| process.parent) else {
+                    break None;
+                };
+                if let Some(own) = own_program(analysis, parent, start) {
+                    break Some(own);
+                }
+                at = parent.0 as usize;
+            };
+            for at in way {
+                if let Some(slot) = inherited.get_mut(at) {
+                    *slot = program;
+                }
+            }
         }
-        time = time.min(of.start);
-        process = of.parent?;
+        Programs(inherited)
     }
-    None
+
+    /// The program that a process was right after `time`.
+    pub fn at(&self, analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
+        let inherited = || self.0.get(process.0 as usize).copied().flatten();
+        own_program(analysis, process, time).or_else(inherited)
+    }
+}
+
+/// The last exec of a process's own by then.
+fn own_program(analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
+    let of = analysis.processes.get(process.0 as usize)?;
+    let at = of.execs.partition_point(|exec| exec.start <= time);
+    Some((process, u32::try_from(at.checked_sub(1)?).ok()?))
+}
+
+/// Whose decision a sleep was, and when it was made: sleep(1) does what its parent
+/// has told it.
+pub fn sleeper(analysis: &Analysis, process: ProcessIx, time: Ktime) -> (ProcessIx, Ktime) {
+    let told = || {
+        let of = analysis.processes.get(process.0 as usize)?;
+        let (_, at) = own_program(analysis, process, time)?;
+        let exec = of.execs.get(at as usize)?;
+        let name = exec.filename.rsplit(|byte| *byte == b'/').next()?;
+        Some((of.parent.filter(|_| name == b"sleep")?, of.start))
+    };
+    told().unwrap_or((process, time))
 }

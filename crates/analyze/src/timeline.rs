@@ -34,6 +34,10 @@ pub struct Stretch {
     /// Of a wait: who ended it. Of a wait for a CPU: who woke the thread, or
     /// started it; after being preempted, who took the CPU.
     pub who: Who,
+    /// The CPU that the thread was on, if that is known. With
+    /// [`Options::cpu`](crate::Options::cpu) time on another CPU has it too,
+    /// though it counts as unknown.
+    pub cpu: Option<CpuId>,
 }
 
 impl Stretch {
@@ -87,7 +91,7 @@ impl By {
 struct Piece {
     from: Ktime,
     by: By,
-    /// Of [`Bucket::OnCpu`]; `u16::MAX` when not known.
+    /// [`Stretch::cpu`]; `u16::MAX` when not known.
     cpu: u16,
     doing: u8,
 }
@@ -107,10 +111,10 @@ const DOING: [Bucket; 10] = [
 ];
 
 impl Piece {
-    fn new(from: Ktime, doing: Bucket, by: By) -> Piece {
-        let (cpu, plain) = match doing {
-            Bucket::OnCpu(cpu) => (cpu.map_or(u16::MAX, |cpu| cpu.0), Bucket::OnCpu(None)),
-            other => (u16::MAX, other),
+    fn new(from: Ktime, doing: Bucket, cpu: Option<CpuId>, by: By) -> Piece {
+        let plain = match doing {
+            Bucket::OnCpu(_) => Bucket::OnCpu(None),
+            other => other,
         };
         let by = match plain {
             Bucket::OnCpu(_) | Bucket::Unknown => By::UNKNOWN,
@@ -120,19 +124,21 @@ impl Piece {
         Piece {
             from,
             by,
-            cpu,
+            cpu: cpu.map_or(u16::MAX, |cpu| cpu.0),
             doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
         }
     }
 
     fn doing(&self) -> Bucket {
         match DOING.get(usize::from(self.doing)) {
-            Some(Bucket::OnCpu(_)) => {
-                Bucket::OnCpu(Some(CpuId(self.cpu)).filter(|cpu| cpu.0 != u16::MAX))
-            }
+            Some(Bucket::OnCpu(_)) => Bucket::OnCpu(self.cpu()),
             Some(other) => *other,
             None => Bucket::Unknown,
         }
+    }
+
+    fn cpu(&self) -> Option<CpuId> {
+        (self.cpu != u16::MAX).then_some(CpuId(self.cpu))
     }
 
     fn goes_on(&self, next: &Piece) -> bool {
@@ -146,11 +152,18 @@ pub(crate) struct Draft(Vec<Vec<Piece>>);
 
 impl Draft {
     /// A task's next stretch; its stretches come in order, without holes.
-    pub(crate) fn add(&mut self, task: usize, from: Ktime, doing: Bucket, by: By) {
+    pub(crate) fn add(
+        &mut self,
+        task: usize,
+        from: Ktime,
+        doing: Bucket,
+        cpu: Option<CpuId>,
+        by: By,
+    ) {
         if self.0.len() <= task {
             self.0.resize_with(task + 1, Vec::new);
         }
-        let piece = Piece::new(from, doing, by);
+        let piece = Piece::new(from, doing, cpu, by);
         if let Some(pieces) = self.0.get_mut(task) {
             if !pieces.last().is_some_and(|last| last.goes_on(&piece)) {
                 pieces.push(piece);
@@ -203,6 +216,7 @@ impl Timeline {
             to: pieces.get(number + 1).map_or(*end, |next| next.from),
             doing: piece.doing(),
             who: piece.by.who(),
+            cpu: piece.cpu(),
         })
     }
 
@@ -228,17 +242,19 @@ mod tests {
 
     #[test]
     fn a_timeline_gives_back_what_was_put_in() {
-        // 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ==cpu3== 40 __disk__ 50
+        // 10 ==cpu3== 20 __sleep__ 30 ..ready.. 35 ??cpu3?? 40 __disk__ 50
         let mut draft = Draft::default();
         let ready = Bucket::RunQueue { preempted: false };
         let on = Bucket::OnCpu(Some(CpuId(3)));
         let task = 2; // the book's third task is the model's first thread
-        draft.add(task, Ktime(10), on, By::UNKNOWN);
-        draft.add(task, Ktime(15), on, By::task(9)); // the same stretch
-        draft.add(task, Ktime(20), Bucket::Wait(Wait::Sleep), By::task(task));
-        draft.add(task, Ktime(30), ready, By::task(7));
-        draft.add(task, Ktime(35), on, By::UNKNOWN);
-        draft.add(task, Ktime(40), Bucket::Wait(Wait::Io), By::INTERRUPT);
+        let mut add = |from, doing, cpu, by| draft.add(task, Ktime(from), doing, cpu, by);
+        let third = Some(CpuId(3));
+        add(10, on, third, By::UNKNOWN);
+        add(15, on, third, By::task(9)); // the same stretch
+        add(20, Bucket::Wait(Wait::Sleep), None, By::task(task));
+        add(30, ready, None, By::task(7));
+        add(35, Bucket::Unknown, third, By::UNKNOWN); // with --cpu of another
+        add(40, Bucket::Wait(Wait::Io), None, By::INTERRUPT);
         let place = |at| match at {
             2 => Ok(ThreadIx(0)),
             _ => Err(Tid(1007)),
@@ -249,6 +265,7 @@ mod tests {
             to: Ktime(to),
             doing,
             who,
+            cpu: [10, 35].contains(&from).then_some(CpuId(3)),
         };
         let all: Vec<Stretch> = timeline.of(ThreadIx(0)).collect();
         assert_eq!(
@@ -257,7 +274,7 @@ mod tests {
                 stretch(10, 20, on, Who::Unknown),
                 stretch(20, 30, Bucket::Wait(Wait::Sleep), Who::Thread(ThreadIx(0))),
                 stretch(30, 35, ready, Who::Outside(Tid(1007))),
-                stretch(35, 40, on, Who::Unknown),
+                stretch(35, 40, Bucket::Unknown, Who::Unknown),
                 stretch(40, 50, Bucket::Wait(Wait::Io), Who::Interrupt),
             ]
         );
@@ -273,7 +290,10 @@ mod tests {
     #[test]
     fn every_kind_of_stretch_survives() {
         for doing in DOING {
-            assert_eq!(Piece::new(Ktime(1), doing, By::UNKNOWN).doing(), doing);
+            assert_eq!(
+                Piece::new(Ktime(1), doing, None, By::UNKNOWN).doing(),
+                doing
+            );
         }
         assert_eq!(std::mem::size_of::<Piece>(), 16);
     }

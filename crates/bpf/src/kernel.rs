@@ -21,7 +21,7 @@ pub struct Kernel {
 }
 
 /// The tracepoints that the recorder cannot do without.
-const NEEDED: [&str; 8] = [
+const NEEDED: [&str; 9] = [
     "sched_switch",
     "sched_waking",
     "sched_wakeup_new",
@@ -30,6 +30,7 @@ const NEEDED: [&str; 8] = [
     "sched_process_exit",
     "task_rename",
     "cgroup_attach_task",
+    "signal_generate",
 ];
 
 impl Kernel {

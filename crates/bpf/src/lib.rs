@@ -5,11 +5,12 @@
 //! This crate knows nothing of files and reports.
 
 mod kernel;
+mod slots;
 mod tracer;
 pub mod wire;
 
 pub use kernel::Kernel;
-pub use tracer::{CpuAccount, Ring, RingBuffer, Settings, Storage, Tracer, Usage};
+pub use tracer::{CpuAccount, Receive, Record, Rings, Settings, Storage, Tracer, Usage};
 
 /// Why tracing cannot start.
 #[derive(Debug, thiserror::Error)]

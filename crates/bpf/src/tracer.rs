@@ -2,20 +2,19 @@
 
 use std::io::Read;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::Mutex;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{
-    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, MapHandle, MapType, OpenObject, PrintLevel,
-    ProgramMut, RingBufferBuilder,
+    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut,
+    RingBuffer, RingBufferBuilder,
 };
 use zerocopy::FromBytes;
 
+use crate::slots::{Sched, Slots};
 use crate::{wire, Error, Kernel};
-
-pub use libbpf_rs::RingBuffer;
 
 #[allow(
     missing_docs,
@@ -30,9 +29,6 @@ mod skel {
 
 use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 
-/// Bytes of the followed-tasks map that stand in one of its entries.
-const FOLLOW_PAGE: u32 = 4096;
-
 /// What is to be traced, and into how much memory.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -42,7 +38,7 @@ pub struct Settings {
     pub cpus: Vec<u16>,
     /// How many CPU numbers the kernel may use.
     pub possible_cpus: usize,
-    /// Bytes of each CPU's ring: a power of two, at least a page.
+    /// Bytes of each CPU's slots: a power of two, at least a page.
     pub sched_ring: u32,
     /// Bytes of the lifecycle ring: a power of two, at least a page.
     pub life_ring: u32,
@@ -59,19 +55,61 @@ pub struct Settings {
     pub count_emitted: bool,
 }
 
-/// Which ring a record came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ring {
-    /// Scheduling events of this CPU: [`wire::Sched`] and [`wire::Lost`].
-    Cpu(u16),
-    /// Lifecycle events: records that begin with a [`wire::Head`].
-    Lifecycle,
+/// What the programs have handed over.
+#[derive(Clone, Copy, Debug)]
+pub enum Record<'a> {
+    /// A scheduling event of this CPU.
+    Sched(u16, wire::Slot),
+    /// Scheduling events of this CPU that found no room.
+    Lost(u16, wire::Lost),
+    /// A lifecycle record, which begins with a [`wire::Head`].
+    Life(&'a [u8]),
 }
 
-/// What a CPU could not put into a ring.
+/// Takes what the programs have handed over.
+pub trait Receive {
+    /// Takes one record.
+    fn receive(&self, record: Record<'_>);
+}
+
+/// The reading side of everything that the programs write.
+pub struct Rings<'cb, R> {
+    life: RingBuffer<'cb>,
+    slots: Slots,
+    receiver: R,
+}
+
+impl<R: Receive> Rings<'_, R> {
+    /// Hands over all that there is: the lifecycle records first, for they explain
+    /// the others.
+    pub fn consume(&mut self) {
+        // An error here would be one of our own callback, which has none.
+        let _ = self.life.consume();
+        let receiver = &self.receiver;
+        self.slots.read(|cpu, sched| match sched {
+            Sched::Event(slot) => receiver.receive(Record::Sched(cpu, slot)),
+            Sched::Lost(lost) => receiver.receive(Record::Lost(cpu, lost)),
+        });
+    }
+
+    /// Readable when something is half full.
+    pub fn ready(&self) -> BorrowedFd<'_> {
+        // SAFETY: the epoll descriptor belongs to `self.life` and lives as long.
+        unsafe { BorrowedFd::borrow_raw(self.life.epoll_fd()) }
+    }
+}
+
+impl Settings {
+    /// Slots of each CPU.
+    fn slots(&self) -> u32 {
+        self.sched_ring / size_of::<wire::Slot>() as u32
+    }
+}
+
+/// What a CPU could not hand over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuAccount {
-    /// Lost and not yet reported in the ring: count, time of the first and of
+    /// Lost and not yet reported: count, time of the first and of
     /// the last.
     pub pending: Option<(u64, u64, u64)>,
     /// Lost in all.
@@ -85,8 +123,8 @@ pub struct CpuAccount {
 pub struct Usage {
     /// Time in the programs in ns; `None` unless `kernel.bpf_stats_enabled`.
     pub run_time_ns: Option<u64>,
-    /// Runs that the kernel left out because the program was already running
-    /// on that CPU.
+    /// Runs that were left out because the program was already running on that
+    /// CPU.
     pub recursion_misses: u64,
 }
 
@@ -110,10 +148,19 @@ impl Default for Storage {
 /// everything; so does the kernel when the process ends in any way.
 pub struct Tracer<'a> {
     skel: TracerSkel<'a>,
-    sched_rings: Vec<(u16, MapHandle)>,
+    /// Whose slots there are, in the order of their regions.
+    cpus: Vec<u16>,
+    /// Slots of each CPU.
+    slot_count: u32,
     links: Vec<Link>,
+    /// Of the program that sees signals, which is needed as long as COMMAND runs.
+    signals: Option<Link>,
     raw: bool,
 }
+
+/// How far apart the two halves of a signal to a process group can be, in ns: a
+/// virtual CPU may be taken away in between.
+const TOGETHER: u64 = 100_000_000;
 
 /// What libbpf and the verifier say is kept for the error message.
 static LOG: Mutex<String> = Mutex::new(String::new());
@@ -166,41 +213,31 @@ impl<'a> Tracer<'a> {
             });
         }
         libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
-        let mut sched_rings = Vec::new();
-        for cpu in &settings.cpus {
-            let opts = libbpf_rs::libbpf_sys::bpf_map_create_opts {
-                sz: size_of::<libbpf_rs::libbpf_sys::bpf_map_create_opts>() as u64,
-                ..Default::default()
-            };
-            let ring = MapHandle::create(
-                MapType::RingBuf,
-                Some("tr_sched"),
-                0,
-                0,
-                settings.sched_ring,
-                &opts,
-            )
-            .map_err(failed("create a BPF ring"))?;
-            sched_rings.push((*cpu, ring));
-        }
         let Storage([first, second]) = storage;
-        let (skel, raw) = match open(first, kernel, settings, &sched_rings, false)?.load() {
+        let (skel, raw) = match open(first, kernel, settings, false)?.load() {
             Ok(skel) => (skel, false),
-            Err(refused) => match open(second, kernel, settings, &sched_rings, true)?.load() {
+            Err(refused) => match open(second, kernel, settings, true)?.load() {
                 Ok(skel) => (skel, true),
                 // The first refusal is the one that matters.
                 Err(_) => return Err(failed("load the BPF programs")(refused)),
             },
         };
-        let tracer = Tracer {
+        let mut tracer = Tracer {
             skel,
-            sched_rings,
+            cpus: settings.cpus.clone(),
+            slot_count: settings.slots(),
             links: Vec::new(),
+            signals: None,
             raw,
         };
-        tracer
-            .insert_rings()
-            .map_err(failed("set up the BPF rings"))?;
+        let (cpus, count) = (tracer.cpus.clone(), tracer.slot_count);
+        tracer.write_bss(|bss| {
+            for (region, cpu) in (0u32..).zip(cpus) {
+                if let Some(account) = bss.sched_account.get_mut(usize::from(cpu)) {
+                    account.first = region * count + 1;
+                }
+            }
+        });
         for target in &settings.targets {
             tracer
                 .skel
@@ -210,39 +247,6 @@ impl<'a> Tracer<'a> {
                 .map_err(failed("set the processes to follow"))?;
         }
         Ok(tracer)
-    }
-
-    /// Puts the CPUs' rings into their map, all at once where the kernel can:
-    /// each single update waits for an RCU grace period, which takes seconds
-    /// on a machine with many CPUs.
-    fn insert_rings(&self) -> libbpf_rs::Result<()> {
-        let outer = &self.skel.maps.sched_rings;
-        let keys: Vec<u8> = self
-            .sched_rings
-            .iter()
-            .flat_map(|(cpu, _)| u32::from(*cpu).to_ne_bytes())
-            .collect();
-        let values: Vec<u8> = self
-            .sched_rings
-            .iter()
-            .flat_map(|(_, ring)| ring.as_fd().as_raw_fd().to_ne_bytes())
-            .collect();
-        let count = u32::try_from(self.sched_rings.len()).unwrap_or(u32::MAX);
-        if outer
-            .update_batch(&keys, &values, count, MapFlags::ANY, MapFlags::ANY)
-            .is_ok()
-        {
-            return Ok(());
-        }
-        for (cpu, ring) in &self.sched_rings {
-            let fd = ring.as_fd().as_raw_fd();
-            outer.update(
-                &u32::from(*cpu).to_ne_bytes(),
-                &fd.to_ne_bytes(),
-                MapFlags::ANY,
-            )?;
-        }
-        Ok(())
     }
 
     /// Attaches every program; recording begins. Lifecycle programs come
@@ -259,12 +263,42 @@ impl<'a> Tracer<'a> {
                     .map_err(failed("attach the BPF programs"))?,
             );
         }
+        self.signals = links.pop();
         self.links = links;
         Ok(())
     }
 
-    /// The programs that are loaded, in the order in which they are attached.
-    fn programs(&self) -> [&ProgramMut<'a>; 9] {
+    /// From here on the signals to COMMAND and to the recorder are watched: their
+    /// processes, as the host numbers them.
+    pub fn watch_signals(&mut self, command: u32, recorder: u32) {
+        self.write_bss(|bss| (bss.command_tgid, bss.recorder_tgid) = (command, recorder));
+    }
+
+    /// The last signal of this number came to the recorder as one of a group that
+    /// COMMAND belongs to: the same task has just sent it to both.
+    pub fn sent_to_both(&self, signal: u32) -> bool {
+        let read = |who: usize| {
+            let Some(bss) = &self.skel.maps.bss_data else {
+                return (0, 0);
+            };
+            let Some(sent) = bss.sent.get(who).and_then(|s| s.get(signal as usize)) else {
+                return (0, 0);
+            };
+            // SAFETY: as in `read_bss`.
+            unsafe {
+                (
+                    ptr::read_volatile(&sent.time),
+                    ptr::read_volatile(&sent.sender),
+                )
+            }
+        };
+        let ((command_time, command_sender), (time, sender)) = (read(0), read(1));
+        sender != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
+    }
+
+    /// The programs that are loaded, in the order in which they are attached; the
+    /// one that sees signals is the last.
+    fn programs(&self) -> [&ProgramMut<'a>; 10] {
         let progs = &self.skel.progs;
         let pairs = [
             (&progs.fork_btf, &progs.fork_raw),
@@ -276,11 +310,12 @@ impl<'a> Tracer<'a> {
             (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
             (&progs.waking_btf, &progs.waking_raw),
             (&progs.switch_btf, &progs.switch_raw),
+            (&progs.signal_btf, &progs.signal_raw),
         ];
         pairs.map(|(btf, raw)| if self.raw { raw } else { btf })
     }
 
-    /// Detaches every program; what is in the rings stays there.
+    /// Detaches every program that records; what is in the rings stays there.
     pub fn detach(&mut self) {
         self.links.clear();
     }
@@ -316,34 +351,36 @@ impl<'a> Tracer<'a> {
             .collect())
     }
 
-    /// Sets up the reading side of all rings; `sample` gets every record.
+    /// Sets up the reading side, which outlives the programs; `receiver` gets
+    /// every record.
     ///
     /// # Errors
     /// [`Error::Bpf`].
-    pub fn rings<'cb>(
+    pub fn rings<'cb, R: Receive + Clone + 'cb>(
         &self,
-        sample: impl Fn(Ring, &[u8]) + Clone + 'cb,
-    ) -> Result<RingBuffer<'cb>, Error> {
+        receiver: R,
+    ) -> Result<Rings<'cb, R>, Error> {
         let action = "map the BPF rings";
         let mut builder = RingBufferBuilder::new();
-        // The lifecycle ring first: its events explain the others.
-        let life = sample.clone();
+        let life = receiver.clone();
         builder
             .add(&self.skel.maps.life_ring, move |record| {
-                life(Ring::Lifecycle, record);
+                life.receive(Record::Life(record));
                 0
             })
             .map_err(failed(action))?;
-        for (cpu, ring) in &self.sched_rings {
-            let (cpu, sample) = (*cpu, sample.clone());
-            builder
-                .add(ring, move |record| {
-                    sample(Ring::Cpu(cpu), record);
-                    0
-                })
-                .map_err(failed(action))?;
-        }
-        builder.build().map_err(failed(action))
+        let slots = Slots::map(
+            &self.skel.maps.slots,
+            &self.skel.maps.bss,
+            std::mem::offset_of!(skel::types::bss, sched_progress),
+            self.slot_count,
+            &self.cpus,
+        );
+        Ok(Rings {
+            life: builder.build().map_err(failed(action))?,
+            slots: slots.map_err(|error| failed(action)(error.into()))?,
+            receiver,
+        })
     }
 
     /// The accounts of all CPUs: scheduling events, lifecycle events. Exact
@@ -385,7 +422,31 @@ impl<'a> Tracer<'a> {
 
     /// What the kernel has counted for the programs so far.
     pub fn usage(&self) -> Usage {
-        let mut usage = Usage::default();
+        let mut usage = Usage {
+            recursion_misses: self.read_bss(|bss| &bss.nested_runs),
+            ..Usage::default()
+        };
+        for (_, info) in self.infos() {
+            usage.recursion_misses += info.recursion_misses;
+            if info.run_cnt > 0 {
+                *usage.run_time_ns.get_or_insert(0) += info.run_time_ns;
+            }
+        }
+        usage
+    }
+
+    /// Each program's name, time in ns and number of runs, as the kernel has counted
+    /// them with `kernel.bpf_stats_enabled`.
+    pub fn run_times(&self) -> Vec<(String, u64, u64)> {
+        let infos = self.infos();
+        infos
+            .into_iter()
+            .map(|(name, info)| (name, info.run_time_ns, info.run_cnt))
+            .collect()
+    }
+
+    fn infos(&self) -> Vec<(String, libbpf_rs::libbpf_sys::bpf_prog_info)> {
+        let mut infos = Vec::new();
         for program in self.programs() {
             let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
@@ -395,13 +456,10 @@ impl<'a> Tracer<'a> {
             let done =
                 unsafe { libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
             if done == 0 {
-                usage.recursion_misses += info.recursion_misses;
-                if info.run_cnt > 0 {
-                    *usage.run_time_ns.get_or_insert(0) += info.run_time_ns;
-                }
+                infos.push((program.name().to_string_lossy().into_owned(), info));
             }
         }
-        usage
+        infos
     }
 
     /// The programs were refused as `tp_btf` and run as `raw_tp`.
@@ -432,7 +490,6 @@ fn open<'a>(
     storage: &'a mut MaybeUninit<OpenObject>,
     kernel: &Kernel,
     settings: &Settings,
-    rings: &[(u16, MapHandle)],
     raw: bool,
 ) -> Result<OpenTracerSkel<'a>, Error> {
     let action = "open the BPF programs";
@@ -444,14 +501,16 @@ fn open<'a>(
         let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
         program.set_autoload(wanted);
     }
-    let pages = settings.pid_max.div_ceil(FOLLOW_PAGE).max(1);
+    // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
+    let followed = settings.pid_max.clamp(1, 1 << 22);
     if let Some(rodata) = &mut skel.maps.rodata_data {
         rodata.switch_prev_arg = kernel.switch_prev;
         rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
         rodata.exit_has_group_dead = kernel.exit_group_dead;
         rodata.preempt_count_distance = kernel.preempt_count.unwrap_or(0);
         rodata.follow_all = settings.all;
-        rodata.sched_half = u64::from(settings.sched_ring / 2);
+        rodata.followed_count = followed;
+        rodata.slot_count = u64::from(settings.slots());
         rodata.life_half = u64::from(settings.life_ring / 2);
         rodata.argv_limit = settings.argv_limit;
         rodata.target_cgroup = settings.target_cgroup.unwrap_or(0);
@@ -461,18 +520,19 @@ fn open<'a>(
     maps.life_ring
         .set_max_entries(settings.life_ring)
         .map_err(failed(action))?;
-    maps.followed
-        .set_max_entries(pages)
+    maps.data_followed
+        .set_value_size(followed)
         .map_err(failed(action))?;
-    let cpus = u32::try_from(settings.possible_cpus).unwrap_or(u32::MAX);
-    maps.sched_rings
-        .set_max_entries(cpus)
+    let slots = u32::try_from(settings.cpus.len())
+        .ok()
+        .and_then(|cpus| settings.slots().checked_mul(cpus))
+        .filter(|slots| *slots < u32::MAX)
+        .ok_or_else(|| {
+            let many = std::io::Error::other("more event slots than a BPF map has entries");
+            failed(action)(many.into())
+        })?;
+    maps.slots
+        .set_max_entries(slots.max(1))
         .map_err(failed(action))?;
-    if let Some((_, ring)) = rings.first() {
-        // Before 5.10 all inner maps must have the template's size.
-        maps.sched_rings
-            .set_inner_map_fd(ring.as_fd())
-            .map_err(failed(action))?;
-    }
     Ok(skel)
 }

@@ -3,6 +3,8 @@
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
+/// `sched_kind`: half of a loss.
+pub const SCHED_LOST: u8 = 0;
 /// `sched_kind`: `sched_switch`.
 pub const SCHED_SWITCH: u8 = 1;
 /// `sched_kind`: `sched_waking`.
@@ -62,10 +64,10 @@ macro_rules! wire {
 }
 
 wire! {
-    /// A scheduling event.
-    Sched = "wire_sched" { time: u64, from: u32, to: u32, state: u16, kind: u8, flags: u8, pad: u32 }
-    /// Scheduling events of one CPU that found no room.
-    Lost = "wire_lost" { since: u64, until: u64, count: u64, pad: u64 }
+    /// A scheduling event, packed; see [`Slot::event`].
+    Slot = "wire_slot" { when: u64, what: u64 }
+    /// How far a CPU's slots have been read.
+    Progress = "progress" { tail: u64, pad: [u64; 7] }
     /// The head of every lifecycle record.
     Head = "wire_head" { time: u64, kind: u32, cpu: u32 }
     /// A new task.
@@ -104,12 +106,102 @@ wire! {
     }
 }
 
+/// A scheduling event: what a [`Slot`] says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sched {
+    /// `CLOCK_MONOTONIC` in ns.
+    pub time: u64,
+    /// prev, or the waker.
+    pub from: u32,
+    /// next, or the wakee.
+    pub to: u32,
+    /// Of a switch, the raw `prev_state`.
+    pub state: u16,
+    /// [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
+    pub kind: u8,
+    /// [`SCHED_PREEMPT`] and the others.
+    pub flags: u8,
+}
+
+/// Scheduling events of one CPU that found no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost {
+    /// Time of the first, `CLOCK_MONOTONIC` in ns.
+    pub since: u64,
+    /// Time of the last.
+    pub until: u64,
+    /// How many.
+    pub count: u64,
+}
+
+/// A task id has no more bits (`PID_MAX_LIMIT`, include/linux/threads.h).
+const TID_BITS: u32 = 22;
+
+impl Slot {
+    /// Nothing has been written here, or not all of it.
+    pub fn is_empty(self) -> bool {
+        self.when == 0 || self.what == 0
+    }
+
+    /// `sched_kind`.
+    pub fn kind(self) -> u8 {
+        (self.when & 3) as u8
+    }
+
+    /// When, `CLOCK_MONOTONIC` in ns.
+    pub fn time(self) -> u64 {
+        self.when >> 2
+    }
+
+    /// The event; of a [`SCHED_LOST`] it means nothing.
+    pub fn event(self) -> Sched {
+        let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
+        Sched {
+            time: self.time(),
+            from: tid(42),
+            to: tid(20),
+            state: (self.what >> 4 & 0xffff) as u16,
+            kind: self.kind(),
+            flags: (self.what & 15) as u8,
+        }
+    }
+}
+
+impl From<Sched> for Slot {
+    fn from(event: Sched) -> Slot {
+        Slot {
+            when: event.time << 2 | u64::from(event.kind & 3),
+            what: u64::from(event.from) << 42
+                | u64::from(event.to) << 20
+                | u64::from(event.state) << 4
+                | u64::from(event.flags & 15),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use libbpf_rs::btf::types::Struct;
     use libbpf_rs::btf::{Btf, HasSize};
 
-    use super::layouts;
+    use super::{layouts, Sched, Slot};
+
+    #[test]
+    fn a_slot_holds_the_largest_event_and_the_smallest() {
+        for (from, to, state, flags) in [(4_194_303, 4_194_302, 0xffff, 15), (0, 1, 0, 0)] {
+            let event = Sched {
+                time: (1 << 62) - 1,
+                from,
+                to,
+                state,
+                kind: 3,
+                flags,
+            };
+            let slot = Slot::from(event);
+            assert!(!slot.is_empty());
+            assert_eq!(slot.event(), event);
+        }
+    }
 
     #[test]
     fn mirrors_have_the_layout_of_the_c_structs() {

@@ -366,8 +366,8 @@ impl Trace {
     /// [`Error::Frame`] when the frame is damaged or not one of a CPU's stream;
     /// [`Trace::gap_of`] then gives the loss. `into` holds no events then.
     pub fn read_sched(&self, frame: &FrameInfo, into: &mut SchedBlock) -> Result<(), Error> {
-        into.clear();
         let Stream::Cpu(cpu) = frame.stream else {
+            into.clear();
             return Err(
                 Fault::Content("it holds no scheduling events").at(frame.number, frame.offset)
             );

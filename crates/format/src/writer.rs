@@ -136,7 +136,8 @@ struct OpenLife {
 /// Events of a stream stay in memory until their block is full or
 /// [`Writer::flush`] is called. Memory is bounded: 19 bytes for each of
 /// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
-/// for each of the two other streams, some ten bytes a frame for the index.
+/// for each of the two other streams, some ten bytes a frame for the index, and
+/// below 2 MiB to encode.
 /// After an error the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {

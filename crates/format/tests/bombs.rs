@@ -2,28 +2,22 @@
 //! process of its own that may have no more memory than a good file takes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+#[path = "../../../fuzz/src/pieces.rs"]
+mod pieces;
+
+use pieces::{add, begin, columns, varint};
 use tr_format::event::Stream;
 use tr_format::frame::{kind, Header};
 use tr_format::limits;
-use tr_format::meta::Metadata;
 use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
-use tr_format::writer::Writer;
 use zstd::zstd_safe::{CParameter, FrameFormat};
 
 /// What a reader may take for any of these: for the largest body, its events,
 /// and the frames' places.
 const MEMORY_MIB: u64 = 96;
 const SECONDS: u64 = 20;
-
-fn varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push(value as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
-}
 
 /// A packed body that claims `claims` bytes.
 fn packed(body: &[u8], claims: usize) -> Vec<u8> {
@@ -40,24 +34,6 @@ fn packed(body: &[u8], claims: usize) -> Vec<u8> {
     out
 }
 
-fn begin() -> (Vec<u8>, u32) {
-    let mut out = Vec::new();
-    Writer::new(&mut out, &Metadata::default()).unwrap();
-    let (_, len) = Header::decode(&out[16..], 0).unwrap();
-    let id = crc32fast::hash(&out[16 + len..]);
-    (out, id)
-}
-
-fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
-    let header = Header {
-        payload: payload.len() as u64,
-        crc: crc32fast::hash(payload),
-        ..header
-    };
-    header.encode(id, out);
-    out.extend_from_slice(payload);
-}
-
 fn life(number: u64, events: u64) -> Header {
     Header {
         kind: kind::LIFE,
@@ -66,26 +42,6 @@ fn life(number: u64, events: u64) -> Header {
         events,
         ..Header::default()
     }
-}
-
-/// A body of which the given columns are not empty.
-fn columns(columns: &[(usize, Vec<u8>)]) -> Vec<u8> {
-    let count = columns.iter().map(|(at, _)| at + 1).max().unwrap_or(0);
-    let column = |at: usize| {
-        columns
-            .iter()
-            .find(|(known, _)| *known == at)
-            .map(|(_, bytes)| bytes)
-    };
-    let mut out = Vec::new();
-    varint(&mut out, count as u64);
-    for at in 0..count {
-        varint(&mut out, column(at).map_or(0, Vec::len) as u64);
-    }
-    (0..count)
-        .filter_map(column)
-        .for_each(|bytes| out.extend_from_slice(bytes));
-    out
 }
 
 /// Bytes that do not compress.

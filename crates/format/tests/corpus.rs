@@ -81,12 +81,22 @@ fn seeds() {
         std::fs::create_dir_all(&dir).expect("a directory");
         std::fs::write(dir.join(name), bytes).expect("a seed");
     };
-    for name in ["format/1.0", "traces/vfork_exec", "traces/leader_first"] {
+    for name in [
+        "format/1.0",
+        "traces/vfork_exec",
+        "traces/leader_first",
+        "traces/build",
+    ] {
         let path = root.join("fixtures").join(format!("{name}.bin"));
         let file = std::fs::read(path).expect(name);
         let short = name.rsplit('/').next().expect("a name");
-        put("file", short, &file);
-        put("file", &format!("{short}-cut"), &file[..file.len() / 2]);
+        // Of the large one only a scheduling frame with several lanes.
+        let large = file.len() > 100_000;
+        if !large {
+            put("file", short, &file);
+            put("file", &format!("{short}-cut"), &file[..file.len() / 2]);
+        }
+        let mut lanes = 0;
         let (mut at, mut id) = (16, 0);
         while let Ok((header, len)) =
             Header::decode(&file[at..], id).or(Header::decode(&file[at..], 0))
@@ -96,7 +106,7 @@ fn seeds() {
             let name = format!("{short}-{}", header.number);
             let mut seed = Vec::new();
             header.encode(7, &mut seed);
-            if header.number < 9 {
+            if header.number < 9 && !large {
                 put("header", &name, &seed);
             }
             seed.clear();
@@ -108,7 +118,16 @@ fn seeds() {
                     if header.kind == kind::METADATA {
                         id = crc32fast::hash(payload);
                     }
-                    put("metadata", &name, &unpack(payload).0);
+                    if !large {
+                        put("metadata", &name, &unpack(payload).0);
+                    }
+                }
+                kind::SCHED if large && (lanes > 0 || header.events < 1024) => {}
+                kind::LIFE if large => {}
+                kind::SCHED if large => {
+                    lanes += 1;
+                    seed.extend_from_slice(payload);
+                    put("sched", &name, &seed);
                 }
                 kind::SCHED if header.number < 12 => {
                     seed.extend_from_slice(payload);

@@ -7,13 +7,15 @@
 )]
 
 mod common;
+#[path = "../../../fuzz/src/pieces.rs"]
+mod pieces;
 
 use std::collections::BTreeMap;
 
 use common::*;
 use tr_format::event::*;
 use tr_format::frame::{kind, Header, FILE_HEADER, SYNC, TRAILER};
-use tr_format::reader::{End, FrameInfo, Trace};
+use tr_format::reader::{End, FrameInfo, Trace, Unknown};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 use tr_format::{Error, Fault};
@@ -357,6 +359,32 @@ fn what_a_later_version_adds_is_skipped_and_counted() {
         }
     }
     assert_eq!(kind::CUT, 6, "types are never renumbered");
+}
+
+#[test]
+fn what_a_later_minor_version_adds_anywhere_is_passed_over() {
+    let trace = open(&pieces::later()).unwrap();
+    assert_eq!(trace.minor_version(), 9);
+    assert_eq!(trace.damage(), &[]);
+    assert_eq!(trace.summary().unwrap().end, Ktime(1000));
+    let of = |frames, events, fields| Unknown {
+        frames,
+        events,
+        fields,
+    };
+    assert_eq!(trace.unknown(), of(1, 0, 2));
+    let mut events = Vec::new();
+    // Reading a frame again counts nothing twice.
+    for _ in 0..2 {
+        trace.read_life(&trace.frames()[0], &mut events).unwrap();
+        let known = LifeEvent {
+            time: Ktime(500),
+            cpu: None,
+            kind: LifeKind::Progress,
+        };
+        assert_eq!(events, [known]);
+        assert_eq!(trace.unknown(), of(1, 1, 3));
+    }
 }
 
 #[test]

@@ -211,6 +211,13 @@ impl Running {
         self.pidfd.as_fd()
     }
 
+    /// COMMAND's process has ended.
+    pub fn has_ended(&self) -> bool {
+        use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+        let mut fd = [PollFd::new(self.ended(), PollFlags::POLLIN)];
+        poll(&mut fd, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+    }
+
     /// Sends a signal on to it.
     pub fn forward(&self, signal: i32) {
         // SAFETY: a plain system call on a descriptor that we own.

@@ -9,7 +9,8 @@ use tr_format::event::{
 use zerocopy::FromBytes;
 
 /// A scheduling event; `None` for a kind that this version does not know.
-pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
+pub fn sched(slot: &wire::Slot) -> Option<SchedEvent> {
+    let event = slot.event();
     let flag = |flag: u8| event.flags & flag != 0;
     let (from, to) = (Tid(event.from), Tid(event.to));
     let kind = match event.kind {
@@ -35,7 +36,7 @@ pub fn sched(event: &wire::Sched) -> Option<SchedEvent> {
     })
 }
 
-/// A loss that a CPU's ring reports.
+/// A loss that a CPU reports.
 pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
     loss(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
 }
@@ -232,16 +233,15 @@ mod tests {
         event.kind
     }
 
-    fn event(kind: u8, flags: u8) -> wire::Sched {
-        wire::Sched {
+    fn event(kind: u8, flags: u8) -> wire::Slot {
+        wire::Slot::from(wire::Sched {
             time: 5,
             from: 10,
             to: 20,
             state: 2,
             kind,
             flags,
-            pad: 0,
-        }
+        })
     }
 
     #[test]
@@ -289,7 +289,7 @@ mod tests {
             .unwrap()
             .kind;
         assert_eq!(new, want(false, true, true));
-        assert_eq!(sched(&event(99, 0)), None);
+        assert_eq!(sched(&event(wire::SCHED_LOST, 0)), None);
     }
 
     #[test]

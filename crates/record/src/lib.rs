@@ -16,7 +16,7 @@ mod urgency;
 mod words;
 
 pub use output::{Tally, Target};
-pub use session::{record, ring_sizes, run_untraced, Alive, Config, Follow, Report};
+pub use session::{record, ring_sizes, run_untraced, Alive, Config, Follow, Report, LONG};
 
 /// Why a recording could not start; COMMAND has not run.
 #[derive(Debug, thiserror::Error)]

@@ -235,12 +235,8 @@ impl Output {
         }
     }
 
-    /// Hands a batch over, waiting for the thread if need be.
-    pub fn give(&self, batch: Batch) {
-        let _ = self.sender.send(Message::Batch(Box::new(batch)));
-    }
-
-    /// Hands over events that do not come from a ring.
+    /// Hands over events that do not come from a ring; before there is anything
+    /// else, when the thread has room.
     pub fn life(&self, stream: Stream, events: Vec<LifeEvent>) {
         let _ = self.sender.send(Message::Life(stream, events));
     }
@@ -250,19 +246,46 @@ impl Output {
         self.thread.is_finished()
     }
 
-    /// Completes the file.
+    /// Completes the file. An output may stall for as long as it likes: `go_on`
+    /// is asked again and again, does the waiting, and says when it is enough.
+    /// `None`: it was; the file is cut short.
     ///
     /// # Errors
     /// The first error that writing met, with what had been written by then.
-    pub fn finish(self, summary: Summary) -> (Tally, Result<(), tr_format::Error>) {
-        let _ = self.sender.send(Message::Finish(Box::new(summary)));
+    pub fn finish(
+        self,
+        batch: Batch,
+        summary: Summary,
+        mut go_on: impl FnMut() -> bool,
+    ) -> Option<(Tally, Result<(), tr_format::Error>)> {
+        let messages = [
+            Message::Batch(Box::new(batch)),
+            Message::Finish(Box::new(summary)),
+        ];
+        'messages: for mut message in messages {
+            loop {
+                match self.sender.try_send(message) {
+                    Ok(()) => break,
+                    Err(TrySendError::Disconnected(_)) => break 'messages,
+                    Err(TrySendError::Full(back)) => message = back,
+                }
+                if !go_on() {
+                    return None;
+                }
+            }
+        }
         drop(self.sender);
-        self.thread.join().unwrap_or_else(|_| {
+        while !self.thread.is_finished() {
+            if !go_on() {
+                return None;
+            }
+        }
+        Some(self.thread.join().unwrap_or_else(|_| {
             (
                 Tally::default(),
                 Err(io::Error::other("the writing thread has failed").into()),
             )
-        })
+        }))
     }
 }
 
@@ -331,6 +354,9 @@ impl State {
         }
         for (cpu, lost) in &batch.lost {
             self.life(Stream::Recorder, convert::lost(*cpu, lost))?;
+        }
+        for event in &batch.own {
+            self.life(Stream::Recorder, event.clone())?;
         }
         if batch.flush {
             let progress = LifeEvent {

@@ -6,20 +6,22 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use tr_bpf::{wire, Ring};
-use tr_format::event::{CpuId, Ktime};
+use tr_bpf::{wire, Receive, Record};
+use tr_format::event::{CpuId, Ktime, LifeEvent};
 use zerocopy::{FromBytes, IntoBytes};
 
 /// What was drained and not yet handed to the writer.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Scheduling events of each CPU, in the ring's order; the index is the
-    /// CPU's number.
-    pub sched: Vec<Vec<wire::Sched>>,
-    /// Losses that the CPUs' rings reported.
+    /// Scheduling events of each CPU, in its order; the index is the CPU's
+    /// number.
+    pub sched: Vec<Vec<wire::Slot>>,
+    /// Losses that the CPUs reported.
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// Lifecycle records, each behind its length (u32).
     pub life: Vec<u8>,
+    /// Events of the recorder's own.
+    pub own: Vec<LifeEvent>,
     /// All rings were drained after this time.
     pub drained_until: Ktime,
     /// The writer is to close its blocks after this batch.
@@ -33,11 +35,21 @@ impl Batch {
         self.bytes
     }
 
-    /// Adds one record of a ring.
-    pub fn push(&mut self, ring: Ring, record: &[u8]) {
-        match ring {
-            Ring::Cpu(cpu) => self.push_sched(cpu, record),
-            Ring::Lifecycle => {
+    /// Adds one record.
+    pub fn push(&mut self, record: Record<'_>) {
+        match record {
+            Record::Sched(cpu, slot) => {
+                let at = usize::from(cpu);
+                if self.sched.len() <= at {
+                    self.sched.resize_with(at + 1, Vec::new);
+                }
+                if let Some(slots) = self.sched.get_mut(at) {
+                    slots.push(slot);
+                    self.bytes += size_of::<wire::Slot>();
+                }
+            }
+            Record::Lost(cpu, lost) => self.lost.push((CpuId(cpu), lost)),
+            Record::Life(record) => {
                 let record = used_part(record);
                 let Ok(len) = u32::try_from(record.len()) else {
                     return;
@@ -46,22 +58,6 @@ impl Batch {
                 self.life.extend_from_slice(record);
                 self.bytes += record.len() + 4;
             }
-        }
-    }
-
-    /// The sizes tell the two kinds of records apart.
-    fn push_sched(&mut self, cpu: u16, record: &[u8]) {
-        let at = usize::from(cpu);
-        if let Ok(event) = wire::Sched::read_from_bytes(record) {
-            if self.sched.len() <= at {
-                self.sched.resize_with(at + 1, Vec::new);
-            }
-            if let Some(events) = self.sched.get_mut(at) {
-                events.push(event);
-                self.bytes += record.len();
-            }
-        } else if let Ok(lost) = wire::Lost::read_from_bytes(record) {
-            self.lost.push((CpuId(cpu), lost));
         }
     }
 
@@ -168,20 +164,21 @@ impl Reported {
     }
 }
 
-impl Sink {
-    /// Takes one record.
-    pub fn push(&self, ring: Ring, record: &[u8]) {
+impl Receive for Sink {
+    fn receive(&self, record: Record<'_>) {
         let (batch, root, reported) = &mut *self.0.borrow_mut();
-        if ring == Ring::Lifecycle {
+        if let Record::Life(record) = record {
             root.see(record);
             if let Some(record) = reported.counted(record) {
-                batch.push(ring, &record);
+                batch.push(Record::Life(&record));
             }
         } else {
-            batch.push(ring, record);
+            batch.push(record);
         }
     }
+}
 
+impl Sink {
     /// How many lifecycle events a CPU has lost that no ring has reported.
     pub fn lost_life(&self, cpu: u32, total: u64) -> u64 {
         self.0.borrow_mut().2.add(cpu, total)
@@ -220,15 +217,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_of_a_cpu_are_told_apart_by_their_size() {
+    fn every_cpu_has_its_events_and_its_losses() {
         let mut batch = Batch::default();
-        batch.push(Ring::Cpu(2), &[1; 24]);
-        batch.push(Ring::Cpu(2), &[2; 32]);
-        batch.push(Ring::Cpu(2), &[3; 7]);
-        assert_eq!(batch.sched.len(), 3);
-        assert_eq!(batch.sched[2].len(), 1);
-        assert_eq!(batch.lost.len(), 1);
-        assert_eq!(batch.lost[0].0, CpuId(2));
+        let slot = wire::Slot { when: 5, what: 6 };
+        let lost = wire::Lost {
+            since: 1,
+            until: 2,
+            count: 3,
+        };
+        batch.push(Record::Sched(2, slot));
+        batch.push(Record::Lost(1, lost));
+        batch.push(Record::Sched(2, slot));
+        assert_eq!(
+            batch.sched.iter().map(Vec::len).collect::<Vec<_>>(),
+            [0, 0, 2]
+        );
+        assert_eq!(batch.lost, [(CpuId(1), lost)]);
+        assert_eq!(batch.bytes(), 32);
     }
 
     #[test]
@@ -244,7 +249,7 @@ mod tests {
         };
         let sink = Sink::default();
         for total in [3, 3, 10] {
-            sink.push(Ring::Lifecycle, lost(total).as_bytes());
+            sink.receive(Record::Life(lost(total).as_bytes()));
         }
         let batch = sink.take();
         let counts: Vec<_> = batch
@@ -259,9 +264,9 @@ mod tests {
     #[test]
     fn lifecycle_records_come_back_as_they_went_in() {
         let mut batch = Batch::default();
-        batch.push(Ring::Lifecycle, b"first");
-        batch.push(Ring::Lifecycle, b"");
-        batch.push(Ring::Lifecycle, b"third");
+        batch.push(Record::Life(b"first"));
+        batch.push(Record::Life(b""));
+        batch.push(Record::Life(b"third"));
         let records: Vec<_> = batch.life_records().collect();
         assert_eq!(records, [&b"first"[..], b"", b"third"]);
     }

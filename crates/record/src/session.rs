@@ -2,13 +2,13 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use tr_bpf::{Kernel, Ring, RingBuffer, Settings, Storage, Tracer};
+use tr_bpf::{Kernel, Rings, Settings, Storage, Tracer};
 use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
 
@@ -19,10 +19,11 @@ use crate::redact::Redactor;
 use crate::rings::{RootWatch, Sink};
 use crate::{convert, host, urgency, Error};
 
-/// How often the rings are drained when nothing else calls for it.
-const DRAIN_EVERY: Duration = Duration::from_millis(100);
-/// How often the file's blocks are closed; with a drain's age this bounds what
-/// a kill can cost to less than a second.
+/// How often the rings are drained when nothing else calls for it; one that is
+/// half full does. Each time costs some 100 µs, most of it for waking up.
+const DRAIN_EVERY: Duration = Duration::from_millis(350);
+/// How often the file's blocks are closed, every other time that the rings are
+/// drained: this bounds what a kill can cost to less than a second.
 const FLUSH_EVERY: Duration = Duration::from_millis(700);
 /// How often the clocks are read together.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
@@ -35,6 +36,9 @@ const BATCH: usize = 1 << 20;
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 /// How long COMMAND's last switch-out is waited for after its end.
 const LAST_SWITCH: Duration = Duration::from_millis(20);
+
+/// How long the end of the file is waited for before somebody is told.
+pub const LONG: Duration = Duration::from_secs(2);
 
 /// What to record, and how.
 #[derive(Clone, Debug)]
@@ -63,6 +67,9 @@ pub struct Config {
     pub sigpipe_ignored: bool,
     /// Standard input, output, error were closed when `tr` was started.
     pub closed_streams: [bool; 3],
+    /// Called once when COMMAND has ended and the output still has not taken the end
+    /// of the trace after [`LONG`]; a signal ends the waiting.
+    pub on_wait: fn(),
     /// When `tr` was started.
     pub started: Instant,
     /// The version of `tr`.
@@ -94,6 +101,9 @@ pub struct Report {
     pub tally: Tally,
     /// Why the file ends before the recording does.
     pub output_error: Option<tr_format::Error>,
+    /// The output did not take the end of the trace, and a signal has put an end
+    /// to waiting for it; `tally` is empty then.
+    pub given_up: bool,
     /// The recorded time in ns.
     pub duration: u64,
     /// What tracing cost.
@@ -202,7 +212,9 @@ pub fn run_untraced(config: &Config) -> Result<(u32, Option<nix::errno::Errno>),
     let (inherited, signals) = take_signals(config)?;
     let child = command::start(&config.command, &inherited).map_err(Error::Command)?;
     let command = child.release().map_err(Error::Command)?;
-    outlive(command, &signals).map_err(Error::Command)
+    // Without the programs nobody knows of signals to a group: a second one does
+    // less harm than none.
+    outlive(command, &signals, |_| false).map_err(Error::Command)
 }
 
 /// From here on the signals come as readable events. Returns what COMMAND is
@@ -242,16 +254,25 @@ fn is_ready(fds: &[PollFd<'_>], at: usize) -> bool {
 }
 
 /// Sends on what was sent to `tr` alone. A signal from the terminal (SI_KERNEL)
-/// has gone to the whole foreground process group, COMMAND included, already.
-/// True when any signal came.
-fn forward_signals(signals: &SignalFd, command: Option<&Running>) -> bool {
+/// has gone to the whole foreground process group, COMMAND included, already; of
+/// one that a process has sent to their group `to_both` knows. True when any
+/// signal came.
+fn forward_signals(
+    signals: &SignalFd,
+    command: Option<&Running>,
+    to_both: impl Fn(u32) -> bool,
+) -> bool {
     let mut any = false;
     while let Ok(Some(info)) = signals.read_signal() {
         any = true;
-        if let Some(command) = command {
-            if info.ssi_code != libc::SI_KERNEL {
-                command.forward(info.ssi_signo.cast_signed());
-            }
+        let Some(command) = command else { continue };
+        if info.ssi_code == libc::SI_KERNEL || to_both(info.ssi_signo) {
+            continue;
+        }
+        // The sender may not be through with the group.
+        std::thread::sleep(Duration::from_millis(2));
+        if !to_both(info.ssi_signo) {
+            command.forward(info.ssi_signo.cast_signed());
         }
     }
     any
@@ -260,12 +281,14 @@ fn forward_signals(signals: &SignalFd, command: Option<&Running>) -> bool {
 /// A recording under way.
 struct Session<'a> {
     tracer: Tracer<'a>,
-    rings: RingBuffer<'static>,
+    rings: Rings<'static, Sink>,
     sink: Sink,
     output: Output,
     start: Ktime,
     setup_ns: u64,
     cpu_before: u64,
+    /// The recorder's own events that no batch has taken yet.
+    own: Vec<LifeEvent>,
     /// The rings hold nothing from before this time.
     drained_until: Ktime,
     next_flush: Instant,
@@ -338,8 +361,7 @@ impl<'a> Session<'a> {
         };
         let mut tracer = Tracer::load(storage, &kernel, &settings)?;
         let sink = Sink::default();
-        let callback = sink.clone();
-        let rings = tracer.rings(move |ring: Ring, record: &[u8]| callback.push(ring, record))?;
+        let rings = tracer.rings(sink.clone())?;
         tracer.attach()?;
         let tasks = tracer.snapshot()?;
         let root = child
@@ -347,6 +369,8 @@ impl<'a> Session<'a> {
             .map(|task| task.tgid);
         if let Some(root) = root {
             sink.watch(RootWatch::new(root));
+            let own = tasks.iter().find(|t| t.seen_tid == std::process::id());
+            tracer.watch_signals(root, own.map_or(0, |t| t.tgid));
         }
         let start = host::now();
         let start_clock = host::clock();
@@ -416,6 +440,7 @@ impl<'a> Session<'a> {
             start,
             setup_ns: nanoseconds(config.started.elapsed()),
             cpu_before: host::own_cpu(),
+            own: Vec::new(),
             drained_until: start,
             next_flush: now + FLUSH_EVERY,
             next_clock: now + CLOCK_EVERY,
@@ -441,9 +466,10 @@ impl<'a> Session<'a> {
             if let Some(deadline) = deadline {
                 until = until.min(deadline);
             }
+            if command_ended {
+                until = until.min(next_look);
+            }
             let ready = {
-                // SAFETY: the epoll descriptor belongs to `self.rings` and lives as long.
-                let epoll = unsafe { BorrowedFd::borrow_raw(self.rings.epoll_fd()) };
                 // Full rings are no news while there is no room to empty them into.
                 let rings = match self.sink.bytes() < MOST_WAITING {
                     true => PollFlags::POLLIN,
@@ -451,7 +477,7 @@ impl<'a> Session<'a> {
                 };
                 let mut fds = vec![
                     PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-                    PollFd::new(epoll, rings),
+                    PollFd::new(self.rings.ready(), rings),
                 ];
                 fds.extend(
                     command
@@ -476,7 +502,8 @@ impl<'a> Session<'a> {
             self.drain();
             let is = |at: usize| ready.get(at).copied().unwrap_or(false);
             let running = command.as_ref().filter(|_| !command_ended);
-            if is(0) && forward_signals(signals, running) && running.is_none() {
+            let to_both = |signal| self.tracer.sent_to_both(signal);
+            if is(0) && forward_signals(signals, running, to_both) && running.is_none() {
                 break EndReason::Signal;
             }
             if command_ended {
@@ -527,33 +554,32 @@ impl<'a> Session<'a> {
     fn drain(&mut self) {
         let before = host::now();
         if self.sink.bytes() < MOST_WAITING {
-            // An error here would be one of our own callback, which has none.
-            let _ = self.rings.consume();
+            self.rings.consume();
             self.drained_until = before;
         }
         let now = Instant::now();
         let flush = now >= self.next_flush;
         if now >= self.next_clock {
             self.next_clock = now + CLOCK_EVERY;
-            let clock = LifeKind::Clock(host::clock());
-            self.output.life(
-                Stream::Recorder,
-                vec![LifeEvent {
-                    time: host::now(),
-                    cpu: None,
-                    kind: clock,
-                }],
-            );
+            self.own.push(LifeEvent {
+                time: host::now(),
+                cpu: None,
+                kind: LifeKind::Clock(host::clock()),
+            });
         }
         if flush || self.sink.bytes() >= BATCH {
             let mut batch = self.sink.take();
             batch.drained_until = self.drained_until;
             batch.flush = flush;
+            batch.own.append(&mut self.own);
             match self.output.offer(batch) {
                 Ok(()) if flush => self.next_flush = now + FLUSH_EVERY,
                 Ok(()) | Err(None) => {}
                 // The writer is busy: go on collecting, up to MOST_WAITING.
-                Err(Some(batch)) => self.sink.put_back(batch),
+                Err(Some(mut batch)) => {
+                    self.own.append(&mut batch.own);
+                    self.sink.put_back(batch);
+                }
             }
         }
     }
@@ -570,7 +596,7 @@ impl<'a> Session<'a> {
         if command_ended {
             let latest = Instant::now() + LAST_SWITCH;
             loop {
-                let _ = self.rings.consume();
+                self.rings.consume();
                 if self.sink.root_done() || Instant::now() >= latest {
                     break;
                 }
@@ -584,17 +610,18 @@ impl<'a> Session<'a> {
             _ => Vec::new(),
         };
         self.tracer.detach();
-        let _ = self.rings.consume();
-        let batch = self.sink.take();
-        self.output.give(batch);
+        self.rings.consume();
         let usage = self.tracer.usage();
-        let mut last = self.last_losses(usage.recursion_misses, end);
-        last.push(LifeEvent {
+        let mut batch = self.sink.take();
+        batch.own = std::mem::take(&mut self.own);
+        batch
+            .own
+            .extend(self.last_losses(usage.recursion_misses, end));
+        batch.own.push(LifeEvent {
             time: end,
             cpu: None,
             kind: LifeKind::Clock(end_clock),
         });
-        self.output.life(Stream::Recorder, last);
 
         let (mut status, mut not_executed) = (None, None);
         let mut running = command;
@@ -615,10 +642,24 @@ impl<'a> Session<'a> {
             reason,
             cost,
         };
-        let (tally, written) = self.output.finish(summary);
+        let tracer = self.tracer;
+        let to_both = |signal| tracer.sent_to_both(signal);
+        let mut pause = Pause::default();
+        let finished = self.output.finish(batch, summary, || {
+            // As long as COMMAND runs signals are its own; later they are ours.
+            let over = running.as_ref().is_none_or(Running::has_ended);
+            let signal = forward_signals(signals, running.as_ref(), to_both);
+            if over && pause.has_become_long() {
+                (config.on_wait)();
+            }
+            pause.go_on();
+            !(signal && over)
+        });
+        let given_up = finished.is_none();
+        let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
         // The recording is over; COMMAND may not be.
         if let Some(command) = running {
-            if let Ok((raw, errno)) = outlive(command, signals) {
+            if let Ok((raw, errno)) = outlive(command, signals, to_both) {
                 (status, not_executed) = (Some(raw), errno);
             }
         }
@@ -627,6 +668,7 @@ impl<'a> Session<'a> {
             not_executed,
             tally,
             output_error: written.err(),
+            given_up,
             duration: end.since(self.start),
             cost,
             command_cpu: host::children_cpu(),
@@ -673,10 +715,43 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Waits for the output: short at first, for it is through in a few ms as a rule.
+#[derive(Debug)]
+struct Pause {
+    since: Instant,
+    next: Duration,
+    told: bool,
+}
+
+impl Default for Pause {
+    fn default() -> Pause {
+        Pause {
+            since: Instant::now(),
+            next: Duration::from_micros(200),
+            told: false,
+        }
+    }
+}
+
+impl Pause {
+    /// True once.
+    fn has_become_long(&mut self) -> bool {
+        let long = !self.told && self.since.elapsed() >= LONG;
+        self.told |= long;
+        long
+    }
+
+    fn go_on(&mut self) {
+        std::thread::sleep(self.next);
+        self.next = (self.next * 2).min(Duration::from_millis(20));
+    }
+}
+
 /// Waits for a COMMAND that goes on after the recording.
 fn outlive(
     command: Running,
     signals: &SignalFd,
+    to_both: impl Fn(u32) -> bool,
 ) -> std::io::Result<(u32, Option<nix::errno::Errno>)> {
     loop {
         let mut fds = [
@@ -684,7 +759,7 @@ fn outlive(
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
         ];
         let _ = nix::poll::poll(&mut fds, PollTimeout::NONE);
-        forward_signals(signals, Some(&command));
+        forward_signals(signals, Some(&command), &to_both);
         if is_ready(&fds, 0) {
             return command.wait();
         }

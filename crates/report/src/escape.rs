@@ -11,7 +11,7 @@ pub fn text(bytes: &[u8]) -> String {
                 '\n' => out.push_str("\\n"),
                 '\t' => out.push_str("\\t"),
                 '\r' => out.push_str("\\r"),
-                c if c.is_control() || is_bidi(c) => out.extend(c.escape_unicode()),
+                c if is_hidden(c) => out.extend(c.escape_unicode()),
                 c => out.push(c),
             }
         }
@@ -20,6 +20,12 @@ pub fn text(bytes: &[u8]) -> String {
         }
     }
     out
+}
+
+/// A character that is not shown but does something: a control character or a
+/// mark of direction.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control() || is_bidi(c)
 }
 
 /// Marks, embeddings and isolates of the bidirectional algorithm; line and

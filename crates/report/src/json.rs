@@ -4,15 +4,17 @@
 //! renamed. Bytes that are not UTF-8 become U+FFFD.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use serde::Serialize;
+use serde_json::ser::Formatter;
 use serde_json::Value;
 use tr_analyze::model;
 use tr_format::event::{Argv, Ktime};
 
-use crate::query;
 use crate::reports::audit::{audit, Audit};
 use crate::reports::{Report, View};
+use crate::{escape, query};
 
 /// The whole document.
 #[derive(Serialize)]
@@ -46,7 +48,42 @@ struct Trace {
 struct Quality {
     lost: Vec<Lost>,
     largest_inversion_ns: u64,
+    latest_write_ns: u64,
     violations: BTreeMap<&'static str, u64>,
+    time_uncertainty_ns: Option<u64>,
+    clocks: Option<Clocks>,
+}
+
+/// How the CPUs' clocks were corrected.
+#[derive(Serialize)]
+pub struct Clocks {
+    cpus: Vec<Clock>,
+    margin_uncertainty_ns: Option<u64>,
+    violations_before: u64,
+}
+
+#[derive(Serialize)]
+struct Clock {
+    cpu: u16,
+    ahead_at_start_ns: i64,
+    ahead_at_end_ns: i64,
+    uncertainty_ns: Option<u64>,
+}
+
+/// The corrections of the clocks, as they stand in every document.
+pub fn clocks(quality: &model::Quality) -> Option<Clocks> {
+    let clocks = quality.clocks.as_ref()?;
+    let cpus = clocks.corrections.iter().map(|clock| Clock {
+        cpu: clock.cpu.0,
+        ahead_at_start_ns: clock.at_start,
+        ahead_at_end_ns: clock.at_end,
+        uncertainty_ns: clock.uncertainty,
+    });
+    Some(Clocks {
+        cpus: cpus.collect(),
+        margin_uncertainty_ns: clocks.margin,
+        violations_before: clocks.violations_before,
+    })
 }
 
 #[derive(Serialize)]
@@ -57,8 +94,9 @@ struct Lost {
     count: Option<u64>,
 }
 
+/// How a process ended.
 #[derive(Serialize)]
-struct Exit {
+pub(crate) struct Exit {
     code: Option<u32>,
     signal: Option<u32>,
 }
@@ -74,8 +112,9 @@ struct Totals {
     times: Times,
 }
 
+/// Where time went.
 #[derive(Serialize)]
-struct Times {
+pub(crate) struct Times {
     on_cpu_ns: u64,
     run_queue_ns: u64,
     sleep_ns: u64,
@@ -131,15 +170,18 @@ struct Exec {
     on_cpu_ns: u64,
 }
 
-fn text(bytes: &[u8]) -> String {
+/// Bytes as text; what is not UTF-8 becomes U+FFFD.
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn argv(argv: &Argv) -> Option<Vec<String>> {
+/// The arguments, if they are known.
+pub(crate) fn argv(argv: &Argv) -> Option<Vec<String>> {
     argv.full_len.map(|_| argv.args().map(text).collect())
 }
 
-fn exit(status: u32) -> Exit {
+/// From a raw `wait` status.
+pub(crate) fn exit(status: u32) -> Exit {
     match status & 0x7f {
         0 => Exit {
             code: Some(status >> 8 & 0xff),
@@ -152,7 +194,8 @@ fn exit(status: u32) -> Exit {
     }
 }
 
-fn times(times: &model::Times) -> Times {
+/// From the model's.
+pub(crate) fn times(times: &model::Times) -> Times {
     Times {
         on_cpu_ns: times.on_cpu,
         run_queue_ns: times.run_queue,
@@ -258,7 +301,10 @@ pub fn render<'a>(
                     })
                     .collect(),
                 largest_inversion_ns: quality.largest_inversion,
+                latest_write_ns: quality.latest_write,
                 violations: quality.violations.iter().copied().collect(),
+                time_uncertainty_ns: quality.time_uncertainty(),
+                clocks: clocks(quality),
             },
             concurrency_ns: analysis.concurrency.clone(),
             concurrency_unknown_ns: analysis.concurrency_unknown,
@@ -279,5 +325,54 @@ pub fn render<'a>(
             .collect(),
         reports: more,
     };
-    serde_json::to_string_pretty(&document).map(|json| json + "\n")
+    let mut out = Vec::new();
+    let safe = Safe(serde_json::ser::PrettyFormatter::new());
+    document.serialize(&mut serde_json::Serializer::with_formatter(&mut out, safe))?;
+    out.push(b'\n');
+    Ok(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// A formatter whose strings are safe on a terminal too: what [`escape::text`]
+/// would not show as it is stands there as `\\uXXXX`.
+pub(crate) struct Safe<F>(pub F);
+
+/// Hands these on as they are.
+macro_rules! as_it_is {
+    ($($name:ident($($arg:ident: $kind:ty),*)),* $(,)?) => {
+        $(fn $name<W: ?Sized + Write>(&mut self, out: &mut W $(, $arg: $kind)*) -> io::Result<()> {
+            self.0.$name(out $(, $arg)*)
+        })*
+    };
+}
+
+impl<F: Formatter> Formatter for Safe<F> {
+    as_it_is!(
+        begin_array(),
+        end_array(),
+        begin_array_value(first: bool),
+        end_array_value(),
+        begin_object(),
+        end_object(),
+        begin_object_key(first: bool),
+        end_object_key(),
+        begin_object_value(),
+        end_object_value(),
+    );
+
+    fn write_string_fragment<W: ?Sized + Write>(
+        &mut self,
+        out: &mut W,
+        text: &str,
+    ) -> io::Result<()> {
+        let mut rest = text;
+        while let Some((at, c)) = rest.char_indices().find(|(_, c)| escape::is_hidden(*c)) {
+            let (plain, more) = rest.split_at(at);
+            self.0.write_string_fragment(out, plain)?;
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
+            rest = more.get(c.len_utf8()..).unwrap_or_default();
+        }
+        self.0.write_string_fragment(out, rest)
+    }
 }

@@ -1,5 +1,7 @@
 //! What was asked for: which processes, in which order, grouped how.
 
+use std::collections::BTreeMap;
+
 use regex::bytes::Regex;
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Tgid;
@@ -17,6 +19,91 @@ pub struct Filter {
     pub cgroup: Option<Regex>,
     /// This process and its descendants.
     pub pid: Option<Tgid>,
+    /// Only those that did not end with status 0.
+    pub failed: bool,
+    /// Only those that were there for at least this long, in ns.
+    pub min: u64,
+}
+
+/// A group that the user has defined: `compile=argv:(cc1|cc1plus|rustc)`.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// Its name.
+    pub name: String,
+    on: On,
+    pattern: Regex,
+}
+
+/// What a group's pattern is matched with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum On {
+    Argv,
+    Comm,
+    Program,
+    Cgroup,
+}
+
+/// What a process is in that no group wants.
+pub const OTHER: &str = "other";
+
+impl Group {
+    /// From `NAME=WHAT:REGEX`, WHAT being argv, comm, program or cgroup.
+    ///
+    /// # Errors
+    /// What is wrong with it, and how it should be.
+    pub fn parse(text: &str) -> Result<Group, String> {
+        const HOW: &str = "write NAME=WHAT:REGEX, e.g. compile=argv:(cc1|rustc)";
+        let (name, rest) = text
+            .split_once('=')
+            .ok_or_else(|| format!("no = in {text:?}: {HOW}"))?;
+        if name.is_empty() {
+            return Err(format!("the group has no name: {HOW}"));
+        }
+        let (what, pattern) = rest
+            .split_once(':')
+            .ok_or_else(|| format!("nothing says what to match {rest:?} with: {HOW}"))?;
+        let on = match what {
+            "argv" => On::Argv,
+            "comm" => On::Comm,
+            "program" => On::Program,
+            "cgroup" => On::Cgroup,
+            _ => {
+                return Err(format!(
+                    "{what:?} is none of argv, comm, program, cgroup: {HOW}"
+                ))
+            }
+        };
+        if pattern.is_empty() {
+            return Err(format!("the pattern is empty and would match all: {HOW}"));
+        }
+        let pattern = Regex::new(pattern).map_err(|error| error.to_string())?;
+        Ok(Group {
+            name: escape::text(name.as_bytes()),
+            on,
+            pattern,
+        })
+    }
+
+    fn has(&self, analysis: &Analysis, process: &Process) -> bool {
+        match self.on {
+            On::Argv => self.pattern.is_match(&joined(process)),
+            On::Comm => self.pattern.is_match(process.comm.bytes()),
+            On::Program => self.pattern.is_match(label::program(process).as_bytes()),
+            On::Cgroup => cgroup_path(analysis, process).is_some_and(|p| self.pattern.is_match(p)),
+        }
+    }
+}
+
+/// The command line, arguments with a space between.
+fn joined(process: &Process) -> Vec<u8> {
+    process.argv.args().collect::<Vec<_>>().join(&b' ')
+}
+
+/// The first group that a process is in.
+pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group]) -> &'a str {
+    let mut groups = groups.iter();
+    let found = groups.find(|group| group.has(analysis, process));
+    found.map_or(OTHER, |group| &group.name)
 }
 
 /// What a table is sorted by; the largest first, but for start and pid.
@@ -48,6 +135,7 @@ pub enum By {
     Comm,
     Cgroup,
     Depth,
+    Group,
 }
 
 impl Sort {
@@ -78,13 +166,14 @@ impl Sort {
 
 impl By {
     /// Each with its name on the command line and its title.
-    pub const ALL: [(By, &'static str, &'static str); 6] = [
+    pub const ALL: [(By, &'static str, &'static str); 7] = [
         (By::Process, "process", "process"),
         (By::Thread, "thread", "thread"),
         (By::Program, "program", "program"),
         (By::Comm, "comm", "comm"),
         (By::Cgroup, "cgroup", "cgroup"),
         (By::Depth, "depth", "depth in the tree"),
+        (By::Group, "group", "group"),
     ];
 
     /// As a table's title says it.
@@ -125,23 +214,12 @@ pub struct Row {
 impl Filter {
     /// The processes that match, by their places.
     pub fn apply(&self, analysis: &Analysis) -> Vec<usize> {
-        // Parents may stand behind their children; so from each process upwards.
+        let below = self.pid.map(|pid| with_descendants(analysis, pid));
         let below = |at: usize| {
-            let Some(pid) = self.pid else { return true };
-            let mut at = Some(at);
-            for _ in 0..analysis.processes.len() {
-                let Some(process) = at.and_then(|at| analysis.processes.get(at)) else {
-                    return false;
-                };
-                if process.pid == pid {
-                    return true;
-                }
-                at = process.parent.map(|parent| parent.0 as usize);
-            }
-            false
+            let is = |below: &Vec<bool>| below.get(at).copied().unwrap_or(false);
+            below.as_ref().is_none_or(is)
         };
         let matches = |process: &Process| {
-            let argv = || process.argv.args().collect::<Vec<_>>().join(&b' ');
             let cgroup = || {
                 cgroup_path(analysis, process)
                     .map(<[u8]>::to_vec)
@@ -150,8 +228,13 @@ impl Filter {
             self.comm
                 .as_ref()
                 .is_none_or(|re| re.is_match(process.comm.bytes()))
-                && self.argv.as_ref().is_none_or(|re| re.is_match(&argv()))
+                && self
+                    .argv
+                    .as_ref()
+                    .is_none_or(|re| re.is_match(&joined(process)))
                 && self.cgroup.as_ref().is_none_or(|re| re.is_match(&cgroup()))
+                && (!self.failed || process.status.is_some_and(|raw| raw != 0))
+                && process.end.since(process.start) >= self.min
         };
         let all = analysis.processes.iter().enumerate();
         all.filter(|(at, process)| matches(process) && below(*at))
@@ -169,21 +252,88 @@ pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a 
     analysis.cgroups.get(at).map(|(_, path)| &**path)
 }
 
-fn depth(analysis: &Analysis, process: &Process) -> usize {
-    let mut depth = 0;
-    let mut parent = process.parent;
-    while let Some(process) = parent.and_then(|at| analysis.processes.get(at.0 as usize)) {
-        depth += 1;
-        parent = process.parent;
-        if depth > analysis.processes.len() {
-            break;
+/// Which processes have this pid or descend from one that has.
+fn with_descendants(analysis: &Analysis, pid: Tgid) -> Vec<bool> {
+    let processes = &analysis.processes;
+    let mut below = vec![false; processes.len()];
+    let own = processes.iter().enumerate().filter(|(_, p)| p.pid == pid);
+    let mut open: Vec<usize> = own.map(|(at, _)| at).collect();
+    while let Some(at) = open.pop() {
+        match below.get_mut(at) {
+            Some(known) if !*known => *known = true,
+            _ => continue,
         }
+        let children = processes.get(at).map(|process| process.children.iter());
+        open.extend(children.into_iter().flatten().map(|child| child.0 as usize));
     }
-    depth
+    below
 }
 
-/// The rows of a table over `processes`, sorted.
-pub fn rows(analysis: &Analysis, processes: &[usize], by: By, sort: Sort) -> Vec<Row> {
+/// How many recorded ancestors each process has.
+fn depths(analysis: &Analysis) -> Vec<usize> {
+    let mut depths = vec![0; analysis.processes.len()];
+    let all = analysis.processes.iter().enumerate();
+    let roots = all.filter(|(_, process)| process.parent.is_none());
+    let mut open: Vec<(usize, usize)> = roots.map(|(at, _)| (at, 0)).collect();
+    while let Some((at, depth)) = open.pop() {
+        if let Some(known) = depths.get_mut(at) {
+            *known = depth;
+        }
+        let children = analysis.processes.get(at).map(|p| p.children.iter());
+        let children = children.into_iter().flatten();
+        open.extend(children.map(|child| (child.0 as usize, depth + 1)));
+    }
+    depths
+}
+
+/// What the rows are called that processes belong to.
+pub struct Names<'a> {
+    analysis: &'a Analysis,
+    by: By,
+    groups: &'a [Group],
+    /// Of every process, for [`By::Depth`].
+    depths: Vec<usize>,
+}
+
+impl<'a> Names<'a> {
+    /// For rows of this kind; `groups` is for [`By::Group`].
+    pub fn new(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Names<'a> {
+        let depths = if by == By::Depth {
+            depths(analysis)
+        } else {
+            Vec::new()
+        };
+        Names {
+            analysis,
+            by,
+            groups,
+            depths,
+        }
+    }
+
+    /// The row of the process at this place.
+    pub fn of(&self, at: usize, process: &Process) -> String {
+        match self.by {
+            By::Process | By::Thread => label::label(process),
+            By::Program => label::program(process),
+            By::Comm => escape::text(process.comm.bytes()),
+            By::Cgroup => {
+                cgroup_path(self.analysis, process).map_or("unknown".into(), escape::text)
+            }
+            By::Group => group_of(self.analysis, process, self.groups).to_owned(),
+            By::Depth => format!("depth {}", self.depths.get(at).copied().unwrap_or(0)),
+        }
+    }
+}
+
+/// The rows of a table over `processes`, sorted; `groups` is for [`By::Group`].
+pub fn rows(
+    analysis: &Analysis,
+    processes: &[usize],
+    by: By,
+    sort: Sort,
+    groups: &[Group],
+) -> Vec<Row> {
     let chosen = processes
         .iter()
         .filter_map(|at| analysis.processes.get(*at));
@@ -195,20 +345,17 @@ pub fn rows(analysis: &Analysis, processes: &[usize], by: By, sort: Sort) -> Vec
             .flat_map(|process| of_threads(analysis, process))
             .collect(),
         _ => {
-            let mut groups = std::collections::BTreeMap::<String, Row>::new();
-            for process in chosen {
-                let name = match by {
-                    By::Program => label::program(process),
-                    By::Comm => escape::text(process.comm.bytes()),
-                    By::Cgroup => {
-                        cgroup_path(analysis, process).map_or("unknown".into(), escape::text)
-                    }
-                    _ => format!("depth {}", depth(analysis, process)),
+            let names = Names::new(analysis, by, groups);
+            let mut named = BTreeMap::<String, Row>::new();
+            for at in processes {
+                let Some(process) = analysis.processes.get(*at) else {
+                    continue;
                 };
+                let name = names.of(*at, process);
                 let row = of_process(analysis, process, name.clone());
-                match groups.get_mut(&name) {
+                match named.get_mut(&name) {
                     None => {
-                        groups.insert(name, row);
+                        named.insert(name, row);
                     }
                     Some(group) => {
                         group.count += 1;
@@ -222,7 +369,7 @@ pub fn rows(analysis: &Analysis, processes: &[usize], by: By, sort: Sort) -> Vec
                     }
                 }
             }
-            groups.into_values().collect()
+            named.into_values().collect()
         }
     };
     let key = |row: &Row| match sort {
@@ -293,4 +440,27 @@ fn of_threads(analysis: &Analysis, process: &Process) -> Vec<Row> {
         alive: thread.alive,
     };
     threads.map(row).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_say_what_is_wrong_with_them() {
+        let group = Group::parse("compile=argv:(cc1|x=y:z)").expect("a group");
+        assert_eq!(group.name, "compile");
+        assert!(group.pattern.is_match(b"x=y:z") && group.on == On::Argv);
+        for (text, why) in [
+            ("compile", "no = in"),
+            ("=argv:x", "no name"),
+            ("a=x", "nothing says what to match"),
+            ("a=argc:x", "none of argv, comm, program, cgroup"),
+            ("a=argv:", "empty"),
+            ("a=argv:(", "unclosed group"),
+        ] {
+            let error = Group::parse(text).expect_err(text);
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
 }

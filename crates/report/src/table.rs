@@ -13,6 +13,10 @@ pub enum Cell {
     Unknown,
     /// A time in ns.
     Time(u64),
+    /// A time of which only a part is in the trace: it is at least this long.
+    AtLeast(u64),
+    /// A time in ns, shown in seconds.
+    Seconds(u64),
     /// A point in time, in ns since the start of the trace.
     At(u64),
     /// A number.
@@ -51,6 +55,8 @@ impl Cell {
             Cell::Empty => String::new(),
             Cell::Unknown => "?".into(),
             Cell::Time(ns) => units::time(*ns),
+            Cell::AtLeast(ns) => format!(">{}", units::time(*ns)),
+            Cell::Seconds(ns) => format!("{}.{:04}", ns / 1_000_000_000, ns / 100_000 % 10_000),
             Cell::At(ns) => units::at(*ns),
             Cell::Count(number) => units::count(*number),
             Cell::Id(id) => id.to_string(),
@@ -64,9 +70,12 @@ impl Cell {
     fn plain(&self) -> String {
         match self {
             Cell::Empty | Cell::Unknown => String::new(),
-            Cell::Time(number) | Cell::At(number) | Cell::Count(number) | Cell::Bytes(number) => {
-                number.to_string()
-            }
+            Cell::Time(number)
+            | Cell::AtLeast(number)
+            | Cell::Seconds(number)
+            | Cell::At(number)
+            | Cell::Count(number)
+            | Cell::Bytes(number) => number.to_string(),
             Cell::Id(id) => id.to_string(),
             Cell::Share(_, 0) => String::new(),
             Cell::Share(part, whole) => format!("{:.6}", *part as f64 / *whole as f64),

@@ -323,3 +323,73 @@ pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
             },
         )
 }
+
+/// Clocks of some of this many CPUs, off by ±50 µs to ±100 ms, with a drift of up
+/// to 50 µs a second; at least one CPU's is right.
+pub fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
+    let clock = (
+        0..cpus,
+        prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64],
+        any::<bool>(),
+        -50_000..=50_000i64,
+    );
+    let clock = clock.prop_map(|(cpu, size, back, drift)| {
+        let offset = if back { -size } else { size };
+        (CpuId(cpu), ClockError { offset, drift })
+    });
+    vec(clock, 1..=usize::from(cpus.clamp(2, 8) - 1)).prop_map(|mut clocks| {
+        clocks.sort_by_key(|(cpu, _)| *cpu);
+        clocks.dedup_by_key(|(cpu, _)| *cpu);
+        Skew { clocks }
+    })
+}
+
+/// A run of `least` to `longest` ns on 2 to 64 CPUs, as a machine has it: ids of
+/// tasks come again only after a long time. Some are of anything that can happen,
+/// some of a build, of pipes or of short processes.
+pub fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
+    let cpus = prop_oneof![4 => 2..=4u16, 2 => 5..=16u16, 1 => 17..=64u16];
+    let world =
+        (weights(), 0..=8u32, 0..=5u8, 1..=8u32).prop_map(|(weights, residents, which, n)| {
+            match which {
+                0 => scenario::make(n, 1 + n * 3),
+                1 => scenario::short_processes(n, 1 + 40 / n),
+                2 => scenario::hackbench(1 + n / 4, n),
+                _ => scenario::chaos(&weights, residents),
+            }
+        });
+    (run(longest), world, cpus, least..=longest).prop_map(
+        move |(mut config, world, cpus, duration)| {
+            config.world = world;
+            config.cpus = cpus;
+            config.duration = duration;
+            config.kernel.pid_max = 32_768;
+            config.max_events = 12_000;
+            config.progress = (duration / 7).max(5_000);
+            config
+        },
+    )
+}
+
+/// Clocks that are off, and late writes; if `worse`, lost spans as well.
+pub fn skewed(least: u64, longest: u64, worse: bool) -> impl Strategy<Value = Case> {
+    let case = long_run(least, longest).prop_flat_map(|config| {
+        let cpus = config.cpus;
+        (Just(config), clocks_of(cpus))
+    });
+    (case, disorder(), losses(), any_order(), any::<u64>()).prop_map(
+        move |((config, skew), (late, inversions), loss, cut, seed)| {
+            let mut plan = Plan {
+                skew: Some(skew),
+                late,
+                inversions,
+                seed,
+                ..Plan::default()
+            };
+            if worse {
+                plan.loss = loss;
+            }
+            Case { config, plan, cut }
+        },
+    )
+}

@@ -70,6 +70,7 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         on_cpu += thread.times.on_cpu;
     }
     check_timeline(analysis)?;
+    check_cpus(analysis)?;
     for process in &analysis.processes {
         let mut sum = model::Times::default();
         for thread in &process.threads {
@@ -100,6 +101,54 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         prop_assert_eq!(weighed, on_cpu);
     }
     Ok(())
+}
+
+/// The CPUs' figures are the threads', seen from the other side. No CPU is idle
+/// and busy at once; in a whole recording it always is one of the two.
+fn check_cpus(analysis: &Analysis) -> Result<(), TestCaseError> {
+    let timeline = analysis.timeline.as_ref().expect("was asked for");
+    let mut busy: HashMap<_, u64> = HashMap::new();
+    let mut switches = model::Switches::default();
+    let mut migrations = 0;
+    for (thread, at) in analysis.threads.iter().zip(0..) {
+        switches.add(&thread.switches);
+        migrations += thread.migrations;
+        for stretch in timeline.of(ThreadIx(at)) {
+            if let Bucket::OnCpu(cpu) = stretch.doing {
+                *busy.entry(cpu).or_default() += stretch.length();
+            }
+        }
+    }
+    let all_known = all_known(analysis);
+    let mut sum = model::CpuFigures::default();
+    let quality = &analysis.quality;
+    let span = analysis.end.since(analysis.start);
+    for (cpu, figures) in &analysis.cpus {
+        sum.switches.add(&figures.switches);
+        sum.migrations += figures.migrations;
+        let busy = busy.get(&Some(*cpu)).copied().unwrap_or(0);
+        if quality.violations.is_empty() {
+            prop_assert!(busy + figures.idle <= span, "{:?}: {:?}", cpu, figures);
+        }
+        let whole = quality.violations.is_empty()
+            && quality.lost.is_empty()
+            && quality.truncated.is_none()
+            && figures.switches != model::Switches::default()
+            && all_known;
+        if whole && figures.idle_known {
+            prop_assert_eq!(busy + figures.idle, span, "{:?}: {:?}", cpu, figures);
+        }
+    }
+    prop_assert_eq!((sum.switches, sum.migrations), (switches, migrations));
+    Ok(())
+}
+
+/// Every thread's CPU is known whenever it has one.
+fn all_known(analysis: &Analysis) -> bool {
+    let timeline = analysis.timeline.as_ref().expect("was asked for");
+    let threads = 0..u32::try_from(analysis.threads.len()).expect("few");
+    let mut all = threads.flat_map(|at| timeline.of(ThreadIx(at)));
+    all.all(|stretch| !matches!(stretch.doing, Bucket::OnCpu(None) | Bucket::Unknown))
 }
 
 /// The timeline tells the same times as the sums, and has no holes.

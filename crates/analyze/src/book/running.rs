@@ -2,8 +2,8 @@
 
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, TaskIx, UNSEEN};
-use crate::model::OffCpu;
+use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
+use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
 
@@ -20,6 +20,8 @@ impl Book {
                 preempt,
                 iowait,
             } => {
+                self.concerns(event.time, prev, next);
+                self.cpu_switched(cpu, event.time, prev, next);
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait, next);
                 self.switch_in(cpu, event.time, next);
                 self.last_switch.insert(cpu, event.time);
@@ -31,16 +33,42 @@ impl Book {
                 new,
                 vfork,
             } => {
+                self.concerns(event.time, waker, wakee);
                 self.runs(waker, cpu, event.time);
                 self.waking(event.time, waker, wakee, irq, new, new && vfork);
             }
         }
     }
 
+    /// Only what concerns a recorded task is recorded: one that is there, or
+    /// whose fork was lost.
+    fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
+        let lives = |book: &Book, tid| {
+            let task = book.task(tid).filter(|_| tid != Tid::IDLE);
+            task.is_some_and(|ix| book.state(ix) != State::Dead)
+        };
+        if !self.open()
+            && self.gaps.lives_before(time).is_none()
+            && !lives(self, one)
+            && !lives(self, other)
+            && !self.heir(one)
+            && !self.heir(other)
+        {
+            self.violation("an event of tasks that are not there");
+        }
+    }
+
+    /// The name of a dead leader, which another thread may be about to take over.
+    fn heir(&self, tid: Tid) -> bool {
+        let process = self.task(tid).and_then(|ix| self.tasks.get(ix.0));
+        let process = process.and_then(|task| self.processes.get(task.process));
+        process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
+    }
+
     /// The task that leaves the CPU, named `prev` by the event.
     fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
         let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
-        let running = self.current.remove(&cpu).filter(|ix| here(self, *ix));
+        let running = self.current.remove(cpu).filter(|ix| here(self, *ix));
         let named = match self.task(prev) {
             _ if prev == Tid::IDLE => None,
             None if self.open() => Some(self.appear(prev, Tgid(prev.0), time)),
@@ -68,7 +96,7 @@ impl Book {
         }
         // It has gone without a word.
         if !in_gap {
-            self.violation("another task left the CPU than had come to it");
+            self.violation(UNSEEN_OUT);
         }
         self.forget(running, cpu, time);
         named
@@ -104,10 +132,18 @@ impl Book {
             _ => self.came_unseen(ix, cpu, time),
         }
         let counted = u64::from(self.inside(time));
-        if self.states.is_dead(state) {
-            if let Some(task) = self.tasks.get_mut(ix.0) {
-                task.switches.voluntary += counted;
-            }
+        let dies = self.states.is_dead(state);
+        // As the kernel counts: __schedule's switch_count.
+        let involuntary = u64::from(!dies && (preempt || state == 0));
+        let switches = Switches {
+            voluntary: counted * (1 - involuntary),
+            involuntary: counted * involuntary,
+        };
+        self.cpu_left(cpu, time, switches);
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.switches.add(&switches);
+        }
+        if dies {
             self.end_task(ix, time);
             return;
         }
@@ -115,12 +151,6 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        // As the kernel counts: __schedule's switch_count.
-        if preempt || state == 0 {
-            task.switches.involuntary += counted;
-        } else {
-            task.switches.voluntary += counted;
-        }
         let new = match state {
             _ if preempt => State::Runnable { preempted: true },
             // Woken before its switch-out was complete: a sleep of no length.
@@ -148,6 +178,21 @@ impl Book {
         self.forget(ix, cpu, time);
     }
 
+    /// Whoever else was on `cpu`, before the task that turns out to be there,
+    /// has gone; or it is that very task under its new tid, and the exec that
+    /// gave it that (`de_thread`) is missing.
+    fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let on = |book: &Book, other: TaskIx| book.state(other) == State::On(Some(cpu));
+        let other = self.current.get(cpu).filter(|other| *other != ix);
+        let Some(other) = other.filter(|other| on(self, *other)) else {
+            return;
+        };
+        if !self.in_gap(other, time) && self.gaps.lives_before(time).is_none() {
+            self.violation(UNSEEN_OUT);
+        }
+        self.forget(other, cpu, time);
+    }
+
     /// The task has come to `cpu`, or left it, without having been seen to. It
     /// came at the earliest at that CPU's last switch, until which a runnable
     /// task was still waiting; all else that it did up to now is not known.
@@ -159,8 +204,7 @@ impl Book {
         let known = match task.state {
             State::Runnable { .. } => self
                 .last_switch
-                .get(&cpu)
-                .copied()
+                .get(cpu)
                 .unwrap_or(since)
                 .clamp(since, time.max(since)),
             _ => since,
@@ -187,6 +231,7 @@ impl Book {
         if tid == Tid::IDLE {
             return;
         }
+        self.cpu_not_idle(cpu);
         let ix = match self.task(tid) {
             Some(ix) => ix,
             None if self.open() => self.appear(tid, Tgid(tid.0), time),
@@ -196,6 +241,7 @@ impl Book {
             return;
         }
         self.came_unseen(ix, cpu, time);
+        self.gone_unseen(ix, cpu, time);
         self.enter(ix, time, State::On(Some(cpu)), Ended::Otherwise);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             (task.woken, task.last_cpu) = (false, Some(cpu));
@@ -242,10 +288,12 @@ impl Book {
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.woken = false;
-            if task.last_cpu.is_some_and(|last| last != cpu) {
-                task.migrations += counted;
-            }
+            let moved = task.last_cpu.is_some_and(|last| last != cpu);
             task.last_cpu = Some(cpu);
+            if moved {
+                task.migrations += counted;
+                self.cpu_gained(cpu, time);
+            }
         }
         self.current.insert(cpu, ix);
     }
@@ -337,17 +385,30 @@ impl Book {
                 }
             }
             State::Dead => {}
-            // From here on it may run where events are being lost.
             state @ State::Runnable { .. } => {
-                if self.gaps.any().covers(time) {
+                let task = self.tasks.get_mut(ix.0);
+                if let Some((wait, task)) = task.and_then(|task| Some((task.doubt?, task))) {
+                    // Nobody is woken twice: the first waking came before the wait.
+                    (task.state, task.by) = (State::Waiting(wait), by);
+                    self.enter(ix, time, state, Ended::Woken);
+                } else if self.gaps.any().covers(time) {
+                    // From here on it may run where events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
                 }
             }
-            State::Waiting(_) | State::Unknown => {
+            state @ (State::Waiting(_) | State::Unknown) => {
+                let mut doubt = None;
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.by = by;
+                    if let State::Waiting(wait) = state {
+                        let close = time.since(task.since) < self.uncertainty;
+                        doubt = Some(wait).filter(|_| close);
+                    }
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
+                if let Some(task) = self.tasks.get_mut(ix.0) {
+                    task.doubt = doubt;
+                }
             }
         }
     }

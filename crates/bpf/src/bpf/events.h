@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the BPF programs put into their rings: the wire structs.
+ * What the BPF programs hand over: the wire structs.
  *
  * This header is the source; src/wire.rs mirrors it and a test compares both
  * with the BTF of the compiled object. Padding is explicit. Times are
@@ -11,6 +11,7 @@
 #define TR_EVENTS_H
 
 enum sched_kind {
+	SCHED_LOST = 0,
 	SCHED_SWITCH = 1,
 	SCHED_WAKING = 2,
 	SCHED_WAKEUP_NEW = 3,
@@ -23,24 +24,29 @@ enum sched_flag {
 	SCHED_VFORK = 8,   /* wakeup_new: the parent waits for this child */
 };
 
-/* The per-CPU rings hold these, and wire_lost. */
-struct wire_sched {
-	__u64 time;
-	__u32 from;  /* prev, or the waker */
-	__u32 to;    /* next, or the wakee */
-	__u16 state; /* switch: raw prev_state */
-	__u8 kind;   /* enum sched_kind */
-	__u8 flags;  /* enum sched_flag */
-	__u32 pad;
+/*
+ * A scheduling event in the slots of its CPU. Neither word of a written slot is
+ * 0, and the reader sets both to 0: so each says for itself whether it is there,
+ * in whatever order another CPU sees the stores.
+ *
+ *   when: time << 2 | kind (enum sched_kind)
+ *   what: from << 42 | to << 20 | state << 4 | flags (enum sched_flag)
+ *
+ * from: prev, or the waker; to: next, or the wakee (a tid has 22 bits at most,
+ * PID_MAX_LIMIT in include/linux/threads.h); state: of a switch, raw prev_state.
+ *
+ * A loss takes two slots: { first lost event's time, count }, { the last one's
+ * time, 1 }, both of kind SCHED_LOST.
+ */
+struct wire_slot {
+	__u64 when;
+	__u64 what;
 };
 
-/* Told apart from wire_sched by its size; see record/src/rings.rs. */
-struct wire_lost {
-	__u64 since; /* stamp of the first lost event */
-	__u64 until; /* stamp of the last */
-	__u64 count;
-	__u64 pad;
-};
+#define SLOT_KIND_BITS 2
+#define SLOT_FROM_SHIFT 42
+#define SLOT_TO_SHIFT 20
+#define SLOT_STATE_SHIFT 4
 
 /* The lifecycle ring holds records that start with this. */
 enum life_kind {
@@ -168,17 +174,34 @@ struct wire_snapshot {
 
 #define MAX_CPUS 1024
 
-/* A CPU's account of what it could not put into a ring. */
+/* What a CPU has put into its slots or its ring, and what not. */
 struct account {
-	/* Not yet reported in the ring; of lifecycle events: reported so far. */
+	__u64 head; /* slots written since the start */
+	__u64 task; /* the task that runs; 0: no switch seen yet */
+	__u64 preempt_count; /* where this CPU's preemption count is; 0: not looked up yet */
+	__u32 first; /* its first slot, plus 1; 0: not asked for (--cpu) */
+	__u32 busy; /* a slot is being written */
+	__u64 emitted; /* attempts, when count_emitted is set */
+	/* Not yet reported in the slots; of lifecycle events: reported so far. */
 	__u64 lost;
 	__u64 lost_since; /* of what is not yet reported */
 	__u64 lost_until;
 	__u64 lost_total;
-	__u64 emitted; /* attempts, when count_emitted is set */
-	__u64 tick;    /* events since the last look at how full the ring is */
-	__u64 preempt_count; /* where this CPU's preemption count is; 0: not looked up yet */
-	__u64 pad;           /* a cache line for each CPU */
+	__u64 pad[7]; /* two cache lines for each CPU, all but the total in the first */
 };
+
+/* How far a CPU's slots have been read; written by user space. */
+struct progress {
+	__u64 tail; /* slots read since the start */
+	__u64 pad[7]; /* a cache line for each CPU */
+};
+
+/* The last signal of a number that a process was sent. */
+struct sent {
+	__u64 time;
+	__u64 sender; /* the task, by its address; 0: none yet */
+};
+
+#define SIGNALS 32
 
 #endif

@@ -30,8 +30,10 @@ typedef _Bool bool;
 enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
-	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
+};
+enum {
+	BPF_F_MMAPABLE = 1 << 10,
 };
 enum {
 	BPF_RB_NO_WAKEUP = 1,

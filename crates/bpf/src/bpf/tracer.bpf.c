@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * The tracer: scheduler and process events, stamped where they happen and put
- * into rings. Nothing is aggregated here.
+ * into the slots of their CPU or the lifecycle ring. Nothing is aggregated here.
  *
  * Every program exists twice: as tp_btf, where the verifier knows the types of
  * the arguments and fields are plain loads, and as raw_tp, where each field is
@@ -10,7 +10,8 @@
  *
  * Where a program runs with interrupts off (switch, waking, wakeup_new: the
  * run queue lock or pi_lock is held) nothing on this CPU can come between its
- * time stamp and its record. Records are built in the ring's own memory, never
+ * time stamp and its record. (But for a task that wakes itself: see `busy`.)
+ * Records are built in the ring's own memory, never
  * in per-CPU scratch: programs can be preempted on PREEMPT_LAZY kernels.
  */
 #include "kernel.h"
@@ -31,8 +32,9 @@ const volatile __u32 switch_state_arg = 3;
 const volatile bool exit_has_group_dead = false;
 /* Record every task, not only the followed ones. */
 const volatile bool follow_all = false;
-/* A ring with more bytes than this waiting wakes the recorder. */
-const volatile __u64 sched_half = 0;
+/* Slots of each CPU, a power of two. */
+const volatile __u64 slot_count = 256;
+/* A lifecycle ring with more bytes than this waiting wakes the recorder. */
 const volatile __u64 life_half = 0;
 const volatile __u32 argv_limit = 16384;
 /* The cgroup whose tasks are to be followed, or 0. */
@@ -44,8 +46,15 @@ const volatile bool count_emitted = false;
 
 /* ---- Shared with user space ---- */
 
-struct account sched_account[MAX_CPUS];
+struct account sched_account[MAX_CPUS] __attribute__((aligned(64)));
 struct account life_account[MAX_CPUS];
+struct progress sched_progress[MAX_CPUS] __attribute__((aligned(64)));
+/* Runs of a program that came while another on the same CPU wrote a slot. */
+__u64 nested_runs;
+/* COMMAND's process and the recorder's, as the host numbers them; 0: none. And
+ * the signals that they were sent, in this order. */
+__u32 command_tgid, recorder_tgid;
+struct sent sent[2][SIGNALS];
 /* Tasks that the last snapshot pass has newly followed. */
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
@@ -53,8 +62,9 @@ __u64 follow_overflow;
 
 /* Brings the wire structs into the object's BTF, where a test looks them up. */
 union wire_types {
-	struct wire_sched sched;
-	struct wire_lost lost;
+	struct wire_slot slot;
+	struct account account;
+	struct progress progress;
 	struct wire_head head;
 	struct wire_fork fork;
 	struct wire_exec exec;
@@ -71,34 +81,25 @@ struct {
 	__uint(max_entries, 4096); /* set by the loader */
 } life_ring SEC(".maps");
 
-struct inner_ring {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 4096);
-};
-
-/* One ring for each CPU; no ring, no scheduling events of that CPU. */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
-	__uint(max_entries, 1); /* set by the loader */
-	__type(key, __u32);
-	__array(values, struct inner_ring);
-} sched_rings SEC(".maps");
-
 /*
- * The followed tasks: one byte for every possible tid, in pages. An array is
- * never full and a look-up is a few instructions; the byte is cleared when the
- * task is switched out for the last time, before its tid can be given anew.
+ * The slots of all CPUs, one region after the other. The reader maps them.
+ * Nothing here needs a lock: a CPU's head is its own, its tail is the reader's.
  */
-struct follow_page {
-	__u8 task[4096];
-};
-
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
 	__uint(max_entries, 1); /* set by the loader */
 	__type(key, __u32);
-	__type(value, struct follow_page);
-} followed SEC(".maps");
+	__type(value, struct wire_slot);
+} slots SEC(".maps");
+
+/*
+ * The followed tasks: one byte for every possible tid. It is never full, and
+ * global data is reached without a look-up; the byte is cleared when the task is
+ * switched out for the last time, before its tid can be given anew.
+ */
+__u8 followed[4096] SEC(".data.followed"); /* resized by the loader */
+const volatile __u32 followed_count = 4096;
 
 /* Processes to follow from the start, as the recorder's pid namespace names
  * them. */
@@ -190,10 +191,14 @@ static __always_inline bool in_interrupt(struct account *account)
 
 static __always_inline __u8 *follow_slot(__u32 tid)
 {
-	__u32 page = tid / sizeof(struct follow_page);
-	struct follow_page *tasks = bpf_map_lookup_elem(&followed, &page);
+	__u8 *all = followed;
+	__u64 at = tid;
 
-	return tasks ? &tasks->task[tid % sizeof(struct follow_page)] : NULL;
+	/* The compiler must not know how long the array seems to be, and is to add
+	 * to it the very register that it compares: the verifier follows that one. */
+	barrier_var(all);
+	barrier_var(at);
+	return at < followed_count ? all + at : NULL;
 }
 
 static __always_inline bool is_followed(__u32 tid)
@@ -230,7 +235,29 @@ static __always_inline void unfollow(__u32 tid)
 		*slot = 0;
 }
 
-/* ---- Rings ---- */
+/* ---- Slots of scheduling events ---- */
+
+static __always_inline __u32 this_cpu(void)
+{
+	return bpf_get_smp_processor_id() & (MAX_CPUS - 1);
+}
+
+static __always_inline struct wire_slot *slot_at(struct account *account, __u64 head)
+{
+	__u32 key = account->first - 1 + (head & (slot_count - 1));
+
+	return bpf_map_lookup_elem(&slots, &key);
+}
+
+static __always_inline void write_loss(struct account *account, __u64 head, __u64 time, __u64 what)
+{
+	struct wire_slot *slot = slot_at(account, head);
+
+	if (slot) {
+		slot->what = what;
+		slot->when = time << SLOT_KIND_BITS | SCHED_LOST;
+	}
+}
 
 static __always_inline void note_lost(struct account *account, __u64 time)
 {
@@ -241,59 +268,81 @@ static __always_inline void note_lost(struct account *account, __u64 time)
 	account->lost_total++;
 }
 
-/* Puts the account of what was lost into the ring, before what comes next.
- * False: still no room. */
-static __always_inline bool report_sched_loss(void *ring, struct account *account)
-{
-	struct wire_lost *lost = bpf_ringbuf_reserve(ring, sizeof(*lost), 0);
+/* How many events of a CPU pass between two looks at how full its slots are. */
+#define LOOK_EVERY 128
 
-	if (!lost)
+/* Wakes the recorder, once each time that the slots become half full: by an
+ * empty record in the lifecycle ring, which no reader ever sees. */
+static __always_inline void look(__u64 head, __u64 waiting)
+{
+	void *bell;
+
+	if (head % LOOK_EVERY || waiting - slot_count / 2 >= LOOK_EVERY)
+		return;
+	bell = bpf_ringbuf_reserve(&life_ring, 8, 0);
+	if (bell)
+		bpf_ringbuf_discard(bell, BPF_RB_FORCE_WAKEUP);
+}
+
+/* What was lost goes before what comes next. True: there is room for one more
+ * behind it. */
+static __noinline bool report_loss(__u32 cpu)
+{
+	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
+	__u64 head = account->head;
+
+	if (head + 3 - sched_progress[cpu & (MAX_CPUS - 1)].tail > slot_count)
 		return false;
-	lost->since = account->lost_since;
-	lost->until = account->lost_until;
-	lost->count = account->lost;
-	lost->pad = 0;
-	bpf_ringbuf_submit(lost, BPF_RB_NO_WAKEUP);
+	write_loss(account, head, account->lost_since, account->lost);
+	write_loss(account, head + 1, account->lost_until, 1);
+	account->head = head + 2;
 	account->lost = 0;
 	return true;
 }
 
-/* How many events of a CPU pass between two looks at how full its ring is. */
-#define LOOK_EVERY 128
-
-static __always_inline void emit_sched(__u64 time, __u32 from, __u32 to, __u16 state, __u8 kind,
-				       __u8 flags)
+/* A slot's second word, see events.h. */
+static __always_inline __u64 pack(__u32 from, __u32 to, __u64 state, __u64 flags)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
-	struct wire_sched *event;
-	void *ring = bpf_map_lookup_elem(&sched_rings, &cpu);
-	__u64 wake = BPF_RB_NO_WAKEUP;
+	return (__u64)from << SLOT_FROM_SHIFT | (__u64)to << SLOT_TO_SHIFT |
+	       (state & 0xffff) << SLOT_STATE_SHIFT | flags;
+}
 
-	if (!ring)
-		return; /* --cpu: not asked for */
+/*
+ * Writes an event into the next slot of this CPU, or counts it as lost. Returns
+ * its time.
+ *
+ * The time is read last: reading it waits for all loads before it, and so the
+ * few that are slow are waited for together.
+ */
+static __always_inline __u64 emit_sched(__u32 cpu, __u64 kind, __u64 what)
+{
+	struct account *account = &sched_account[cpu];
+	struct wire_slot *slot;
+	__u64 head, waiting, time;
+
 	if (count_emitted)
 		account->emitted++;
-	if (account->lost && !report_sched_loss(ring, account)) {
+	if (account->lost && !report_loss(cpu)) {
+		time = bpf_ktime_get_ns();
 		note_lost(account, time);
-		return;
+		return time;
 	}
-	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
-	if (!event) {
+	head = account->head;
+	waiting = head - *(volatile __u64 *)&sched_progress[cpu].tail;
+	if (waiting >= slot_count) {
+		time = bpf_ktime_get_ns();
 		note_lost(account, time);
-		return;
+		return time;
 	}
-	event->time = time;
-	event->from = from;
-	event->to = to;
-	event->state = state;
-	event->kind = kind;
-	event->flags = flags;
-	event->pad = 0;
-	if (++account->tick % LOOK_EVERY == 0 &&
-	    bpf_ringbuf_query(ring, BPF_RB_AVAIL_DATA) > sched_half)
-		wake = BPF_RB_FORCE_WAKEUP;
-	bpf_ringbuf_submit(event, wake);
+	slot = slot_at(account, head);
+	if (!slot)
+		return 0; /* there is none beyond the last */
+	account->head = head + 1;
+	look(head, waiting);
+	slot->what = what;
+	time = bpf_ktime_get_ns();
+	slot->when = time << SLOT_KIND_BITS | kind;
+	return time;
 }
 
 /*
@@ -406,28 +455,41 @@ static __always_inline void forget(struct task_struct *task)
 		unfollow(tgid);
 }
 
+/* Out of line: the way of all other switches is shorter for it. */
+static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 what)
+{
+	__u64 time;
+
+	cpu &= MAX_CPUS - 1;
+	time = sched_account[cpu].first ? emit_sched(cpu, SCHED_SWITCH, what) :
+					  bpf_ktime_get_ns();
+	on_final(prev, time);
+	forget(prev);
+	return 0;
+}
+
 static __always_inline int on_switch(bool btf, bool preempt, struct task_struct *prev,
 				     struct task_struct *next, __u32 state)
 {
+	__u32 cpu = this_cpu();
 	__u32 from = FIELD(btf, prev, pid);
 	__u32 to = FIELD(btf, next, pid);
-	bool mine = is_followed(from);
-	__u8 flags = preempt ? SCHED_PREEMPT : 0;
-	__u64 time;
+	__u64 what = pack(from, to, state, preempt ? SCHED_PREEMPT : 0);
+	bool mine;
 
+	sched_account[cpu].task = (__u64)next;
+	mine = is_followed(from);
 	if (!mine && !is_followed(to))
 		return 0;
-	time = bpf_ktime_get_ns();
 	if (state & TASK_UNINTERRUPTIBLE) {
 		if (btf ? BPF_CORE_READ_BITFIELD(prev, in_iowait) :
 			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait))
-			flags |= SCHED_IOWAIT;
+			what |= SCHED_IOWAIT;
 	}
-	emit_sched(time, from, to, state, SCHED_SWITCH, flags);
-	if ((state & TASK_DEAD) && mine && from) {
-		on_final(prev, time);
-		forget(prev);
-	}
+	if ((state & TASK_DEAD) && mine && from)
+		return last_switch(cpu, prev, what);
+	if (sched_account[cpu].first)
+		emit_sched(cpu, SCHED_SWITCH, what);
 	return 0;
 }
 
@@ -473,17 +535,55 @@ int switch_raw(__u64 *ctx)
 	return SWITCH(false, ctx);
 }
 
+/*
+ * The tid of the running task. Of its own helper's 10 ns (a call that returns
+ * through the kernel's return thunk) the way by the last switch takes one. The
+ * tid is read now, because an exec by a thread changes it.
+ */
+static __always_inline __u32 current_tid(struct account *account)
+{
+	if (bpf_ksym_exists(bpf_rdonly_cast) && account->task) {
+		struct task_struct *task = bpf_rdonly_cast(
+			(void *)account->task, bpf_core_type_id_kernel(struct task_struct));
+
+		return task->pid;
+	}
+	return (__u32)bpf_get_current_pid_tgid();
+}
+
+/*
+ * Writes the event of a waking. Interrupts may be on, when a task wakes itself,
+ * and before 5.19 the kernel ran a program inside itself: an interrupt that
+ * finds this CPU busy counts its event as missed, as later kernels do.
+ */
+static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
+{
+	struct account *account = &sched_account[cpu];
+
+	if (!account->first)
+		return;
+	if (account->busy) {
+		__sync_fetch_and_add(&nested_runs, 1);
+		return;
+	}
+	account->busy = 1;
+	barrier();
+	emit_sched(cpu, kind, what);
+	barrier();
+	account->busy = 0;
+}
+
 static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 {
-	__u32 from = (__u32)bpf_get_current_pid_tgid();
+	__u32 cpu = this_cpu();
+	__u32 from = current_tid(&sched_account[cpu]);
 	__u32 to = FIELD(btf, wakee, pid);
-	struct account *account;
+	__u64 flags;
 
-	if (!is_followed(to) && !is_followed(from))
+	if (!is_followed(from) && !is_followed(to))
 		return 0;
-	account = &sched_account[bpf_get_smp_processor_id() & (MAX_CPUS - 1)];
-	emit_sched(bpf_ktime_get_ns(), from, to, 0, SCHED_WAKING,
-		   in_interrupt(account) ? SCHED_IRQ : 0);
+	flags = in_interrupt(&sched_account[cpu]) ? SCHED_IRQ : 0;
+	emit_waking(cpu, SCHED_WAKING, pack(from, to, 0, flags));
 	return 0;
 }
 
@@ -505,13 +605,13 @@ static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 {
 	__u32 from = (__u32)bpf_get_current_pid_tgid();
 	__u32 to = FIELD(btf, wakee, pid);
-	__u8 flags = 0;
+	__u64 flags = 0;
 
-	if (!is_followed(to) && !is_followed(from))
+	if (!is_followed(from) && !is_followed(to))
 		return 0;
 	if (FIELD(btf, wakee, vfork_done))
 		flags = SCHED_VFORK;
-	emit_sched(bpf_ktime_get_ns(), from, to, 0, SCHED_WAKEUP_NEW, flags);
+	emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
 	return 0;
 }
 
@@ -851,6 +951,44 @@ SEC("raw_tp/cgroup_mkdir")
 int mkdir_raw(__u64 *ctx)
 {
 	return on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0);
+}
+
+/* ---- Signals ---- */
+
+/* A signal that the recorder gets is COMMAND's too, unless whoever sent it has
+ * sent it to COMMAND as well: to their process group. Only here can the two be
+ * told apart. */
+static __always_inline int on_signal(__u32 signal, struct task_struct *task)
+{
+	__u32 tgid = BPF_CORE_READ(task, tgid);
+	struct sent *last;
+
+	if (signal >= SIGNALS || !tgid)
+		return 0;
+	/* For verifiers that have lost track of the comparison. */
+	barrier_var(signal);
+	signal &= SIGNALS - 1;
+	if (tgid == command_tgid)
+		last = &sent[0][signal];
+	else if (tgid == recorder_tgid)
+		last = &sent[1][signal];
+	else
+		return 0;
+	last->time = bpf_ktime_get_ns();
+	last->sender = bpf_get_current_task();
+	return 0;
+}
+
+SEC("tp_btf/signal_generate")
+int signal_btf(__u64 *ctx)
+{
+	return on_signal(ctx[0], (struct task_struct *)ctx[2]);
+}
+
+SEC("raw_tp/signal_generate")
+int signal_raw(__u64 *ctx)
+{
+	return on_signal(ctx[0], (struct task_struct *)ctx[2]);
 }
 
 /* ---- Tasks that are alive already ---- */

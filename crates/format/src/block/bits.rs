@@ -71,12 +71,45 @@ pub struct BitReader<'a> {
     bytes: &'a [u8],
     /// The next bit's place.
     at: usize,
+    /// Bytes at the end that are no fields.
+    padding: usize,
 }
 
 impl<'a> BitReader<'a> {
     /// At the first bit of `bytes`.
     pub fn new(bytes: &'a [u8]) -> BitReader<'a> {
-        BitReader { bytes, at: 0 }
+        BitReader {
+            bytes,
+            at: 0,
+            padding: 0,
+        }
+    }
+
+    /// Bytes behind the fields that a reader may touch.
+    pub const PADDING: usize = 8;
+
+    /// At the first bit of `bytes`, which has [`BitReader::PADDING`] zeros at its
+    /// end that are no fields.
+    pub fn padded(bytes: &'a [u8]) -> BitReader<'a> {
+        BitReader {
+            bytes,
+            at: 0,
+            padding: BitReader::PADDING,
+        }
+    }
+
+    /// The next `width` bits, at most 56, which `mask` has; of a padded reader.
+    #[inline(always)]
+    pub fn masked(&mut self, mask: u64, width: u64) -> u64 {
+        let first = self.at / 8;
+        // Behind the end `finish` notices.
+        let word = match self.bytes.get(first..first + 8) {
+            Some(eight) => u64::from_le_bytes(eight.try_into().unwrap_or_default()),
+            None => 0,
+        };
+        let value = (word >> (self.at % 8)) & mask;
+        self.at += width as usize;
+        value
     }
 
     /// The next `width` bits, at most 56; zeros behind the end.
@@ -107,8 +140,10 @@ impl<'a> BitReader<'a> {
     pub fn finish(self) -> Result<(), Fault> {
         let used = self.at.div_ceil(8);
         let spare = used * 8 - self.at;
-        let last = self.bytes.last().copied().unwrap_or(0);
-        if used != self.bytes.len() || (spare > 0 && u32::from(last) >> (8 - spare) != 0) {
+        let end = self.bytes.len() - self.padding;
+        let bytes = self.bytes.get(..end).unwrap_or_default();
+        let last = bytes.last().copied().unwrap_or(0);
+        if used != bytes.len() || (spare > 0 && u32::from(last) >> (8 - spare) != 0) {
             return Err(Fault::Content("the bit fields do not fill their bytes"));
         }
         Ok(())

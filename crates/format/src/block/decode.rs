@@ -1,12 +1,13 @@
-//! Symbols to scheduling events: first all shapes, then all tasks, then all
-//! times. Three short loops are faster than a long one: more events are in
-//! flight at once.
+//! Symbols to scheduling events, a column at a time: the shapes, what follows
+//! from them, the symbols of tasks, the tasks, the symbols of times, the times.
+//! Short loops without branches are faster than one that makes whole events:
+//! more of them are in flight at once.
 
 use super::bits::BitReader;
-use super::model::{self, Context, Shape, Traits, COMMON, GIVEN, IDLE, SHAPES};
-use super::rans::{self, SCALE};
-use super::tables::{self, take, Slots, TABLES};
-use super::tasks::{Tasks, IDLE_AT, IRQ_AT, NOBODY, STRANGER_AT};
+use super::model::{self, Context, Shape, Traits, COMMON, GIVEN, IDLE, OTHER, SHAPES};
+use super::rans::{self, LANES};
+use super::tables::{self, Slots, TABLES};
+use super::tasks::{Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
 use super::tick::Grid;
 use super::{OP, STEP, TASK};
 use crate::limits;
@@ -17,33 +18,41 @@ use crate::Fault;
 /// Decodes payloads; keeps its memory.
 #[derive(Debug, Default)]
 pub struct Decoder {
-    /// Tables that frames have brought.
-    own: Vec<Slots>,
+    slots: Slots,
     tasks: Tasks,
-    /// Numbers of the events' step tables.
-    steps: Vec<u8>,
+    /// Words of symbols.
+    words: Vec<u16>,
+    /// Low bits, and what a reader may touch behind them.
+    low: Vec<u8>,
+    columns: Columns,
 }
 
-/// What the loops work on, each going on where the one before has stopped.
-struct Parts<'a> {
-    side: Cursor<'a>,
-    words: rans::Words<'a>,
-    low: BitReader<'a>,
+/// What the loops hand on to each other.
+#[derive(Debug, Default)]
+struct Columns {
+    /// Symbols of shapes, then for each event what it means for tasks.
+    ops: Vec<u8>,
+    /// The step tables of events, then the symbols taken from them.
+    steps: Vec<u8>,
+    /// The task tables of events, then the symbols taken from them.
+    tasks: Vec<u8>,
+    /// What the frame gives to the loop that comes next: it is read before, for
+    /// a call would keep the loop's values out of the registers.
+    given: Vec<u64>,
 }
 
 /// What stands in front of the events.
-struct Front<'a> {
+struct Front {
     grid: Grid,
     current: u32,
+    lanes: usize,
+    far_bits: u32,
     shapes: [Shape; SHAPES],
-    /// Where each table is: below `TABLES` the format's, else an own one.
-    tables: [u8; TABLES],
-    parts: Parts<'a>,
 }
 
-type Tables<'a> = [&'a [u32; SCALE as usize]; TABLES];
-
 /// An id that is given as the difference to another.
+#[cold]
+#[inline(never)]
 fn id(from: u32, side: &mut Cursor) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(side.int()?))
@@ -56,32 +65,9 @@ fn shape(side: &mut Cursor) -> Result<Shape, Fault> {
     Ok((side.byte()?, side.int16()?))
 }
 
-impl Decoder {
-    /// Reads a payload of `events` events into `block`, their smallest time `min`
-    /// and their largest `max`. After an error it is empty.
-    pub fn decode(
-        &mut self,
-        payload: &[u8],
-        events: u64,
-        (min, max): (u64, u64),
-        block: &mut SchedBlock,
-    ) -> Result<(), Fault> {
-        block.clear();
-        crate::error::within("the number of events", events, limits::SCHED_EVENTS)?;
-        let front = self.front(payload)?;
-        let read = self.events(events as usize, (min, max), front, block);
-        if read.is_err() {
-            block.clear();
-        }
-        read
-    }
-
-    fn front<'a>(&mut self, payload: &'a [u8]) -> Result<Front<'a>, Fault> {
-        let mut cursor = Cursor::new(payload);
-        let (side, symbols) = (cursor.int()?, cursor.int()?);
-        let mut side = Cursor::new(cursor.take(side)?);
-        let words = rans::Words::new(cursor.take(symbols)?)?;
-        let mut low = BitReader::new(cursor.rest());
+impl Front {
+    /// Reads the front, and the frame's own tables.
+    fn read(side: &mut Cursor, low: &mut BitReader, slots: &mut Slots) -> Result<Front, Fault> {
         let period = side
             .int()?
             .checked_add(Grid::NANOSECOND)
@@ -89,267 +75,412 @@ impl Decoder {
             .ok_or(Fault::Content("the clock's tick is too long"))?;
         let phase = u32::from(side.int16()?) << 16;
         let current = side.int32()?;
+        let (lanes, far_bits) = match side.byte()? {
+            packed @ 0..=0x1f => (
+                if packed & 0x10 == 0 { 1 } else { LANES },
+                u32::from(packed & 0xf),
+            ),
+            _ => return Err(Fault::Content("no such coding of symbols")),
+        };
+        if far_bits > model::FAR_BITS {
+            return Err(Fault::Content("no such coding of tasks"));
+        }
         let mut shapes = COMMON;
         for _ in 0..side.byte()? {
             let place = shapes.get_mut(usize::from(side.byte()?));
             let place = place.ok_or(Fault::Content("no such place for a shape"))?;
-            *place = shape(&mut side)?;
+            *place = shape(side)?;
             if place.0 & GIVEN != 0 {
                 return Err(Fault::Content("a shape with a running task"));
             }
         }
-        let mut tables: [u8; TABLES] = std::array::from_fn(|at| at as u8);
-        for own in 0..side.byte()? {
+        let mut seen = [false; TABLES];
+        for _ in 0..side.byte()? {
             let at = usize::from(side.byte()?);
-            let place = tables.get_mut(at);
-            let place = place
-                .filter(|place| usize::from(**place) < TABLES && usize::from(own) < TABLES)
-                .ok_or(Fault::Content("no such table"))?;
-            let digits = tables::get(tables::symbols(at), &mut low);
-            let frequencies = tables::frequencies(&digits)?;
-            match self.own.get_mut(usize::from(own)) {
-                Some(slots) => slots.set(&frequencies),
-                None => self.own.push(Slots::new(&frequencies)),
+            // Each only once: a table costs much more than it is long.
+            match seen.get_mut(at) {
+                Some(seen) if !*seen && !(TASK + model::NO_TASK..STEP).contains(&at) => {
+                    *seen = true
+                }
+                _ => return Err(Fault::Content("no such table")),
             }
-            *place = TABLES as u8 + own;
+            let digits = tables::get(tables::symbols(at), low);
+            slots.set(at, &tables::frequencies(&digits)?);
         }
+        slots.reset(&seen);
         Ok(Front {
             grid: Grid { period, phase },
             current,
+            lanes,
+            far_bits,
             shapes,
-            tables,
-            parts: Parts { side, words, low },
         })
     }
+}
 
-    #[allow(clippy::indexing_slicing)] // Places made by `front`.
-    fn events(
+impl Decoder {
+    /// Reads a payload of `events` events into `block`, their smallest time `min`
+    /// and their largest `max`. After an error it is empty.
+    pub fn decode(
         &mut self,
-        events: usize,
-        (min, max): (u64, u64),
-        front: Front,
+        payload: &[u8],
+        events: u64,
+        span: (u64, u64),
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
-        let defaults = Slots::defaults();
-        let own = &self.own;
-        let tables: Tables = front.tables.map(|at| match usize::from(at) {
-            at if at < TABLES => &*defaults[at].0,
-            at => &*own[at - TABLES].0,
-        });
-        let mut parts = front.parts;
+        // What a block before has left is not zeroed, but written over.
+        let read = crate::error::within("the number of events", events, limits::SCHED_EVENTS)
+            .and_then(|()| self.events(payload, events as usize, span, block));
+        if read.is_err() {
+            block.clear();
+        }
+        read
+    }
+
+    fn events(
+        &mut self,
+        payload: &[u8],
+        events: usize,
+        (min, max): (u64, u64),
+        block: &mut SchedBlock,
+    ) -> Result<(), Fault> {
+        let mut cursor = Cursor::new(payload);
+        let (side, symbols) = (cursor.int()?, cursor.int()?);
+        let mut side = Cursor::new(cursor.take(side)?);
+        let symbols = cursor.take(symbols)?;
+        self.low.clear();
+        self.low.extend_from_slice(cursor.rest());
+        self.low.extend_from_slice(&[0; BitReader::PADDING]);
+        let mut low = BitReader::padded(&self.low);
+        let front = Front::read(&mut side, &mut low, &mut self.slots)?;
+        let mut rans = rans::Reader::new(symbols, front.lanes, &mut self.words)?;
         block.resize(events);
-        self.steps.clear();
-        self.steps.resize(events, 0);
-        let current = front.current;
-        shapes(
-            &tables,
-            &front.shapes,
-            current,
-            &mut parts,
-            block,
-            &mut self.steps,
-        )?;
-        self.tasks.reset();
-        ids(
-            &tables,
-            &mut self.tasks,
-            current,
-            &mut parts,
-            block,
-            &self.steps,
-        )?;
-        let span = times(&tables, &front.grid, min, &mut parts, block, &self.steps)?;
+        let columns = &mut self.columns;
+        columns.ops.resize(events, 0);
+        columns.steps.resize(events, 0);
+        columns.tasks.resize(events, 0);
+
+        let lanes = front.lanes;
+        take_shapes(self.slots.from(OP)?, lanes, &mut rans, &mut columns.ops);
+        columns.given.clear();
+        for _ in memchr::memchr_iter(OTHER, &columns.ops) {
+            let (flags, state) = shape(&mut side)?;
+            columns
+                .given
+                .push(u64::from(flags) << 16 | u64::from(state));
+        }
+        shapes(&front, block, columns);
+        take(self.slots.from(TASK)?, lanes, &mut rans, &mut columns.tasks);
+        columns.new_ids(front.current, &mut self.tasks, &mut side)?;
+        match front.far_bits {
+            0 => ids::<false>(&front, &mut self.tasks, &mut low, columns, block)?,
+            _ => ids::<true>(&front, &mut self.tasks, &mut low, columns, block)?,
+        }
+        take(self.slots.from(STEP)?, lanes, &mut rans, &mut columns.steps);
+        columns.given.clear();
+        for _ in memchr::memchr_iter(0, &columns.steps) {
+            columns.given.push(unfold(side.int()?) as u64);
+        }
+        let span = times(&front.grid, min, &mut low, block, columns)?;
         if span != (min, max) {
             return Err(Fault::Content("its times are not those its header tells"));
         }
-        parts.words.finish()?;
-        parts.low.finish()?;
-        match parts.side.left() {
+        rans.finish()?;
+        low.finish()?;
+        match side.left() {
             0 => Ok(()),
             _ => Err(Fault::Content("there is more than the events")),
         }
     }
 }
 
-/// The columns `flags`, with [`IDLE`] and [`GIVEN`], and `state`; and for each
-/// event the number of its step table.
-#[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`.
+/// Symbols of shapes. A table is chosen by the symbol before, so each lane has
+/// a part of the block of its own.
+#[allow(clippy::indexing_slicing)] // A remainder is below 32, the number of tables.
 #[inline(never)] // One loop's values fit into the registers.
-fn shapes(
-    tables: &Tables,
-    shapes: &[Shape; SHAPES],
-    current: u32,
-    parts: &mut Parts,
-    block: &mut SchedBlock,
-    steps: &mut [u8],
-) -> Result<(), Fault> {
-    let mut traits = [Traits::default(); 32];
-    for (traits, shape) in traits.iter_mut().zip(shapes) {
-        *traits = Traits::of(*shape);
+fn take_shapes(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, ops: &mut [u8]) {
+    let mut last = [OTHER; LANES];
+    let mut rest = ops;
+    if lanes == LANES {
+        let quarter = rest.len() / LANES;
+        let (first, second) = rest.split_at_mut(2 * quarter);
+        let (a, b) = first.split_at_mut(quarter);
+        let (c, d) = second.split_at_mut(quarter);
+        let (d, more) = d.split_at_mut(quarter);
+        for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+            last = rans.four(last.map(|op| &tables[usize::from(op % 32)]));
+            [*a, *b, *c, *d] = last;
+        }
+        rest = more;
     }
-    let mut context = Context::new(current == 0);
-    // Copies stay in registers.
-    let (side, mut words) = (&mut parts.side, parts.words.clone());
-    let mut state = words.state;
-    let columns = block.flags.iter_mut().zip(&mut block.state);
-    for ((out_flags, out_state), step) in columns.zip(steps) {
-        let (op, next) = take(tables[OP + usize::from(context.op)], state);
-        state = words.fill(next);
-        let traits = match op {
-            model::OTHER => Traits::of(shape(side)?),
-            op => traits[usize::from(op) % 32],
-        };
-        *out_flags = traits.flags;
-        *out_state = traits.state;
-        *step = context.step(&traits);
-        context.after(op, &traits);
+    let mut op = last[lanes - 1];
+    for out in rest {
+        op = rans.one(lanes - 1, &tables[usize::from(op % 32)]);
+        *out = op;
     }
-    words.state = state;
-    parts.words = words;
-    Ok(())
 }
 
-/// The columns `from` and `to`; `flags` loses what is not an event's.
-#[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`, tasks were met.
+/// Puts the symbol taken from it in the place of each table's number; lanes
+/// take turns.
+#[allow(clippy::indexing_slicing)] // A remainder is below 32, the number of tables.
 #[inline(never)] // One loop's values fit into the registers.
-fn ids(
-    tables: &Tables,
+fn take(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, symbols: &mut [u8]) {
+    let table = |at: u8| &tables[usize::from(at % 32)];
+    if lanes != LANES {
+        for symbol in symbols {
+            *symbol = rans.one(0, table(*symbol));
+        }
+        return;
+    }
+    let (fours, rest) = symbols.as_chunks_mut::<LANES>();
+    for four in fours {
+        *four = rans.four(four.map(table));
+    }
+    for (lane, symbol) in rest.iter_mut().enumerate() {
+        *symbol = rans.one(lane, table(*symbol));
+    }
+}
+
+/// The columns `flags` and `state`; the tables of steps and tasks, and for each
+/// event what it means for tasks.
+#[allow(clippy::indexing_slicing)] // A remainder is below the length.
+#[inline(never)] // One loop's values fit into the registers.
+fn shapes(front: &Front, block: &mut SchedBlock, columns: &mut Columns) {
+    let mut traits = [Traits::default(); 64];
+    let (busy, idle) = traits.split_at_mut(32);
+    for ((busy, idle), shape) in busy.iter_mut().zip(idle).zip(front.shapes) {
+        [*busy, *idle] = Traits::of(shape);
+    }
+    let mut context = Context::new(front.current == 0);
+    let mut given = columns.given.iter();
+    let out = block.flags.iter_mut().zip(&mut block.state);
+    let tables = columns.steps.iter_mut().zip(&mut columns.tasks);
+    for ((op, (step, task)), (flags, state)) in columns.ops.iter_mut().zip(tables).zip(out) {
+        let traits = match *op {
+            OTHER => {
+                let shape = given.next().copied().unwrap_or(0);
+                let shape = Traits::of(((shape >> 16) as u8, shape as u16));
+                shape[usize::from(context.idle()) / 32 % 2]
+            }
+            op => traits[usize::from(op % 32 + context.idle()) % 64],
+        };
+        *op = traits.flags();
+        *flags = traits.flags() & flag::ALL;
+        *state = traits.state();
+        (*step, *task) = context.tables(traits);
+    }
+}
+
+impl Columns {
+    /// Reads the ids of new tasks, which are known then, and of running tasks
+    /// that are given.
+    fn new_ids(&mut self, first: u32, known: &mut Tasks, side: &mut Cursor) -> Result<(), Fault> {
+        known.reset();
+        let mut last = first;
+        // All shapes that were given, with those of running tasks among them.
+        let given = |shape: &u64| shape >> 16 & u64::from(GIVEN) != 0;
+        let strangers = self.given.iter().any(given);
+        self.given.clear();
+        if strangers {
+            for (flags, symbol) in self.ops.iter().zip(&self.tasks) {
+                if flags & GIVEN != 0 {
+                    self.given.push(u64::from(id(last, side)?));
+                }
+                if *symbol == model::NEW {
+                    last = id(last, side)?;
+                    known.add(last);
+                }
+            }
+            return Ok(());
+        }
+        for _ in memchr::memchr_iter(model::NEW, &self.tasks) {
+            last = id(last, side)?;
+            known.add(last);
+        }
+        Ok(())
+    }
+}
+
+/// In the meaning of a task's symbol, where four times the rank stands in bits 0
+/// to 7 and an index, low bits left out, from bit 12 on: it is the recent task
+/// of the rank, not one with the index.
+const RECENT: u32 = 1 << 8;
+/// Low bits of the index follow.
+const LOW: u32 = 1 << 9;
+/// The index is that of the next new task.
+const NEW: u32 = 1 << 10;
+
+/// The columns `from` and `to`. `FAR`: indices have low bits.
+#[allow(clippy::indexing_slicing)] // A remainder is below the length.
+#[inline(never)] // One loop's values fit into the registers.
+fn ids<const FAR: bool>(
+    front: &Front,
     known: &mut Tasks,
-    first: u32,
-    parts: &mut Parts,
+    low: &mut BitReader,
+    columns: &Columns,
     block: &mut SchedBlock,
-    steps: &[u8],
 ) -> Result<(), Fault> {
-    let side = &mut parts.side;
-    let (mut words, mut low) = (parts.words.clone(), parts.low.clone());
-    let mut state = words.state;
-    let (mut current, mut new_id, mut hit) = (first, first, false);
+    let far_bits = front.far_bits;
+    // All but the recent ones come into the last one's place.
+    let last = 4 * (RANKS - 1);
+    let meanings: [u32; model::TASKS] = std::array::from_fn(|symbol| match symbol as u8 {
+        model::NEW => NEW | last,
+        model::EXPECTED => last,
+        symbol if symbol < model::FAR => RECENT | (4 * u32::from(symbol - model::RANK)),
+        symbol => {
+            let first = u32::from(symbol - model::FAR) << far_bits;
+            LOW | last | ((first + u32::from(FIRST_AT)) << 12)
+        }
+    });
+    let far = ((1u64 << far_bits) - 1, u64::from(far_bits));
+    let mut low_bits = low.clone();
+    let mut recent = Recent::new();
+    let mut given = columns.given.iter();
+    // The index of the next new task.
+    let mut new_at = u32::from(FIRST_AT);
+    let mut current = front.current;
     let mut current_at = match current {
         0 => IDLE_AT,
         _ => STRANGER_AT,
     };
-    let columns = block.from.iter_mut().zip(&mut block.to);
-    for (((from, to), flags), step) in columns.zip(&mut block.flags).zip(steps) {
-        let all = *flags;
-        *flags = all & flag::ALL;
-        if all & GIVEN != 0 {
-            current = id(new_id, side)?;
-            current_at = STRANGER_AT;
+    let out = block.from.iter_mut().zip(&mut block.to);
+    let shapes = columns.ops.iter().zip(&columns.tasks);
+    for ((from, to), (flags, symbol)) in out.zip(shapes) {
+        let waking = flags & flag::WAKING != 0;
+        if *flags >= IDLE {
+            if flags & GIVEN != 0 {
+                current = given.next().map_or(0, |id| *id as u32);
+                current_at = STRANGER_AT;
+            }
+            if !waking && flags & IDLE != 0 {
+                (*from, *to) = (current, 0);
+                (current, current_at) = (0, IDLE_AT);
+                continue;
+            }
         }
         *from = current;
-        let waking = all & flag::WAKING != 0;
-        if !waking && all & IDLE != 0 {
-            *to = 0;
-            (current, current_at) = (0, IDLE_AT);
-            continue;
+        let meaning = meanings[usize::from(symbol % 64)];
+        let shift = meaning as u8;
+        let place = recent.place(shift);
+        let at = recent.at(place);
+        let mut index = meaning >> 12;
+        if FAR {
+            let (mask, width) = if meaning & LOW != 0 { far } else { (0, 0) };
+            index += low_bits.masked(mask, width) as u32;
         }
-        let table = model::task_table(*step, hit);
-        let (task, next) = take(tables[TASK + table], state);
-        state = words.fill(next);
-        if !waking {
-            let at = match task {
-                model::NEW => {
-                    new_id = id(new_id, side)?;
-                    known.add(new_id)
-                }
-                class => recent(known, class, &mut low)?,
+        if meaning & NEW != 0 {
+            index = new_at;
+            new_at += 1;
+        }
+        if index >= new_at {
+            return Err(Fault::Content("no such task"));
+        }
+        let mut at = if meaning & RECENT != 0 {
+            at
+        } else {
+            index as u16
+        };
+        if waking {
+            let waker = if flags & flag::IRQ == 0 {
+                current_at
+            } else {
+                IRQ_AT
             };
-            current = known.seen[usize::from(at)].id;
+            let expected = known.expected(waker);
+            at = if *symbol == model::EXPECTED {
+                expected
+            } else {
+                at
+            };
+            known.woken(waker, at);
+            *to = known.id(at);
+        } else {
+            current = known.id(at);
             current_at = at;
             *to = current;
-            continue;
         }
-        let waker = match all & flag::IRQ {
-            0 => current_at,
-            _ => IRQ_AT,
-        };
-        let last = known.seen[usize::from(waker)].woke;
-        let at = match task {
-            model::NEW => {
-                new_id = id(new_id, side)?;
-                known.add(new_id)
-            }
-            model::NEXT | model::SAME => {
-                let at = match known.seen.get(usize::from(last)) {
-                    Some(seen) if task == model::NEXT => seen.next,
-                    _ => last,
-                };
-                if at == NOBODY {
-                    return Err(Fault::Content("no task is expected here"));
-                }
-                known.push(at);
-                at
-            }
-            class => recent(known, class, &mut low)?,
-        };
-        known.woken(waker, last, at);
-        if model::plain_waking(*step) {
-            hit = task == model::NEXT;
+        // Also of a switch to the task that a waker is expected to wake.
+        if at == NOBODY || at == IDLE_AT {
+            return Err(Fault::Content("no task is expected here"));
         }
-        *to = known.seen[usize::from(at)].id;
+        recent.set(shift, place, at);
     }
-    words.state = state;
-    (parts.words, parts.low) = (words, low);
+    *low = low_bits;
     Ok(())
 }
 
-/// The index of a recent task.
-#[inline(always)]
-fn recent(known: &mut Tasks, class: u8, low: &mut BitReader) -> Result<u16, Fault> {
-    if class < model::RANK {
-        return Err(Fault::Content("no task is expected here"));
-    }
-    let (first, width) = model::rank_of(class);
-    let rank = first + low.part(width) as u32;
-    known
-        .take(rank as usize)
-        .ok_or(Fault::Content("no such rank"))
-}
-
 /// The column `time`; its smallest and largest.
-#[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`.
+#[allow(clippy::indexing_slicing)] // A remainder is below the table's length.
 #[inline(never)] // One loop's values fit into the registers.
 fn times(
-    tables: &Tables,
     grid: &Grid,
     min: u64,
-    parts: &mut Parts,
+    low: &mut BitReader,
     block: &mut SchedBlock,
-    steps: &[u8],
+    columns: &Columns,
 ) -> Result<(u64, u64), Fault> {
-    let side = &mut parts.side;
-    let (mut words, mut low) = (parts.words.clone(), parts.low.clone());
-    let mut state = words.state;
-    let (mut time, mut tick) = (min, 0u64);
+    let symbols = &columns.steps;
+    let mut low_bits = low.clone();
+    let mut tick = 0u64;
+    for (out, class) in block.time.iter_mut().zip(symbols) {
+        let step = &STEPS_OF[usize::from(class % 128)];
+        tick = tick.wrapping_add(step.least + low_bits.masked(step.mask, step.width));
+        *out = min.wrapping_add(grid.offset(tick));
+    }
+    *low = low_bits;
+    // Ticks only grow: of the times on the grid the first is the smallest, and
+    // the last the largest. Others are looked at one by one.
     let (mut smallest, mut largest) = (u64::MAX, 0);
-    for (out, step) in block.time.iter_mut().zip(steps) {
-        let (class, next) = take(tables[STEP + usize::from(*step)], state);
-        state = words.fill(next);
-        time = match class {
-            0 => time.wrapping_add(unfold(side.int()?) as u64),
-            class => {
-                let (least, width) = STEPS_OF[usize::from(class) % 128];
-                tick += least + low.part(u32::from(width));
-                min.wrapping_add(grid.offset(tick))
-            }
-        };
-        *out = time;
+    for (at, given) in memchr::memchr_iter(0, symbols).zip(&columns.given) {
+        let before = at.checked_sub(1).and_then(|at| block.time.get(at));
+        let time = before.unwrap_or(&min).wrapping_add(*given);
         smallest = smallest.min(time);
         largest = largest.max(time);
+        if let Some(out) = block.time.get_mut(at) {
+            *out = time;
+        }
     }
-    words.state = state;
-    (parts.words, parts.low) = (words, low);
+    let on_grid = block
+        .time
+        .iter()
+        .zip(symbols)
+        .find(|(_, class)| **class != 0);
+    if let Some((first, _)) = on_grid {
+        let last = grid
+            .offset_of(tick)
+            .and_then(|offset| min.checked_add(offset))
+            .ok_or(Fault::Content("its times do not fit in 64 bits"))?;
+        smallest = smallest.min(*first);
+        largest = largest.max(last);
+    }
     Ok((smallest, largest))
 }
 
+/// [`model::step_of`], and the mask of the low bits.
+#[derive(Clone, Copy)]
+struct StepOf {
+    least: u64,
+    mask: u64,
+    width: u64,
+    // The size is a power of 2.
+    _pad: u64,
+}
+
+/// Of every number that a slot can hold.
 #[allow(clippy::indexing_slicing)] // Checked when it is compiled.
-/// [`model::step_of`] of every number that a slot can hold.
-const STEPS_OF: [(u64, u8); 128] = {
-    let mut steps = [(0, 0); 128];
+const STEPS_OF: [StepOf; 128] = {
+    let mut steps = [StepOf {
+        least: 0,
+        mask: 0,
+        width: 0,
+        _pad: 0,
+    }; 128];
     let mut class = 0;
     while class < model::STEPS {
         let (least, width) = model::step_of(class as u8);
-        steps[class] = (least, width as u8);
+        steps[class].least = least;
+        steps[class].mask = (1 << width) - 1;
+        steps[class].width = width as u64;
         class += 1;
     }
     steps

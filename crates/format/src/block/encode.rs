@@ -3,34 +3,128 @@
 use rustc_hash::FxHashMap;
 
 use super::bits::BitWriter;
-use super::model::{self, Context, Traits, GIVEN, OTHER, STEPS};
-use super::rans;
-use super::shapes::{shapes, Shapes};
+use super::model::{self, Context, Traits, FAR, GIVEN, OTHER, RANK, STEPS};
+use super::rans::{self, LANES};
+use super::shapes::{shape, Shapes};
 use super::tables::{self, Places, TABLES};
-use super::tasks::{Tasks, IDLE_AT, IRQ_AT, NOBODY, STRANGER_AT};
+use super::tasks::{boxed, Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
 use super::tick::{Clock, Grid};
 use super::{OP, STEP, TASK};
 use crate::sched::{flag, SchedBlock};
 use crate::varint::{fold, put};
 
-/// A symbol and the number of its table.
-type Symbol = (u8, u8);
+/// Blocks with fewer events have one lane: a state costs four bytes.
+const LARGE: usize = 1024;
 
 /// Encodes blocks; keeps its memory, and what it has found out about the clock.
 #[derive(Debug)]
 pub struct Encoder {
     clock: Clock,
     shapes: Shapes,
-    tasks: Tasks,
-    by_id: FxHashMap<u32, u16>,
-    /// Symbols of shapes, tasks and steps.
-    symbols: [Vec<Symbol>; 3],
-    /// Numbers of the events' step tables.
-    steps: Vec<u8>,
-    words: Vec<u16>,
+    ids: Ids,
+    /// Symbols of tasks and of steps, and the tables of each.
+    tasks: Symbols,
+    steps: Symbols,
+    rans: rans::Writer,
     side: Vec<u8>,
     low: BitWriter,
     counts: Box<[[u32; STEPS]; TABLES]>,
+}
+
+/// Symbols, and the number of each one's table among those of its kind.
+#[derive(Debug, Default)]
+struct Symbols {
+    symbols: Vec<u8>,
+    tables: Vec<u8>,
+}
+
+/// Indices and places of tasks by their ids.
+#[derive(Debug)]
+struct Ids {
+    known: Tasks,
+    /// The index that an id with these low bits has had last.
+    quick: Box<[u16; 1 << 16]>,
+    /// All indices.
+    sure: FxHashMap<u32, u16>,
+    /// For each index its place among the recent tasks, when it has one.
+    places: Box<[u8; 1 << 16]>,
+    /// Indices of symbols of the class [`FAR`], in order.
+    far: Vec<u16>,
+}
+
+#[allow(clippy::indexing_slicing)] // A u16 is below 2^16.
+impl Ids {
+    fn new() -> Ids {
+        Ids {
+            known: Tasks::default(),
+            quick: boxed(0),
+            sure: FxHashMap::default(),
+            places: boxed(0),
+            far: Vec::new(),
+        }
+    }
+
+    fn reset(&mut self) {
+        self.known.reset();
+        self.sure.clear();
+        self.far.clear();
+    }
+
+    /// The index of a task; `None` when it is met for the first time.
+    #[inline(always)]
+    fn find(&mut self, id: u32) -> Option<u16> {
+        let quick = self.quick[usize::from(id as u16)];
+        // What stands there may be of a block before.
+        let same = (FIRST_AT..self.known.count()).contains(&quick) && self.known.id(quick) == id;
+        match same {
+            true => Some(quick),
+            false => self.find_surely(id),
+        }
+    }
+
+    #[cold]
+    fn find_surely(&mut self, id: u32) -> Option<u16> {
+        let at = *self.sure.get(&id)?;
+        self.quick[usize::from(id as u16)] = at;
+        Some(at)
+    }
+
+    fn add(&mut self, id: u32) -> u16 {
+        let at = self.known.add(id);
+        self.sure.insert(id, at);
+        self.quick[usize::from(id as u16)] = at;
+        at
+    }
+
+    /// The symbol of the task that is switched to, or that `waker` wakes, and
+    /// its index.
+    #[inline(always)]
+    fn symbol(&mut self, recent: &mut Recent, to: u32, waker: Option<u16>) -> (u8, u16) {
+        let found = self.find(to);
+        let at = found.unwrap_or_else(|| self.add(to));
+        let expected = waker.map_or(NOBODY, |waker| self.known.expected(waker));
+        let (mut rank, mut place) = (RANKS - 1, recent.place(4 * (RANKS as u8 - 1)));
+        let symbol = if found.is_none() {
+            model::NEW
+        } else if at == expected {
+            model::EXPECTED
+        } else {
+            let known = self.places[usize::from(at)];
+            if recent.at(known) == at {
+                (rank, place) = (recent.rank(known), known);
+                RANK + rank as u8
+            } else {
+                self.far.push(at - FIRST_AT);
+                FAR
+            }
+        };
+        recent.set(4 * rank as u8, place, at);
+        self.places[usize::from(at)] = place;
+        if let Some(waker) = waker {
+            self.known.woken(waker, at);
+        }
+        (symbol, at)
+    }
 }
 
 impl Encoder {
@@ -39,11 +133,10 @@ impl Encoder {
         Encoder {
             clock: Clock::default(),
             shapes: Shapes::common(),
-            tasks: Tasks::default(),
-            by_id: FxHashMap::default(),
-            symbols: Default::default(),
-            steps: Vec::new(),
-            words: Vec::new(),
+            ids: Ids::new(),
+            tasks: Symbols::default(),
+            steps: Symbols::default(),
+            rans: rans::Writer::default(),
             side: Vec::new(),
             low: BitWriter::default(),
             counts: Box::new([[0; STEPS]; TABLES]),
@@ -61,75 +154,95 @@ impl Encoder {
         let grid = self.clock.grid(&block.time, min);
         self.shapes.choose(block);
         let current = block.from.first().copied().unwrap_or(0);
+        let lanes = if block.len() < LARGE { 1 } else { LANES };
+        self.side.clear();
+        self.low.clear();
+        for counts in self.counts.iter_mut() {
+            counts.fill(0);
+        }
+        self.find_shapes(block, current, lanes);
+        let far_bits = self.find_tasks(block, current);
+        self.find_steps(block, min, &grid);
+
         let mut front = Vec::new();
         put(&mut front, grid.period - Grid::NANOSECOND);
         put(&mut front, u64::from(grid.phase >> 16));
         put(&mut front, u64::from(current));
+        front.push(if lanes == 1 { 0 } else { 0x10 } | far_bits as u8);
         self.shapes.put(&mut front);
-        self.side.clear();
-        self.low.clear();
-        self.shapes(block, current);
-        self.ids(block, current);
-        self.times(block, min, &grid);
         // The own tables stand before the low bits of the events.
         let mut low = BitWriter::default();
         let own = self.own_tables(&mut front, &mut low);
         low.append(&self.low);
-        let state = self.code(&own);
+        match lanes {
+            LANES => self.code::<LANES>(&own),
+            _ => self.code::<1>(&own),
+        }
         put(out, (front.len() + self.side.len()) as u64);
-        put(out, (4 + 2 * self.words.len()) as u64);
+        put(out, self.rans.bytes(lanes) as u64);
         out.extend_from_slice(&front);
         out.extend_from_slice(&self.side);
-        out.extend_from_slice(&state.to_le_bytes());
-        out.extend(self.words.iter().flat_map(|word| word.to_le_bytes()));
+        self.rans.finish(lanes, out);
         out.extend_from_slice(&low.finish());
     }
 
-    /// The symbols of shapes, and what they give.
-    fn shapes(&mut self, block: &SchedBlock, first: u32) {
-        for counts in self.counts.iter_mut() {
-            counts.fill(0);
+    /// The symbols of shapes, and what they give; the tables of tasks and steps.
+    #[allow(clippy::indexing_slicing)] // Tables and symbols of the model.
+    #[inline(never)] // One loop's values fit into the registers.
+    fn find_shapes(&mut self, block: &SchedBlock, first: u32, lanes: usize) {
+        for symbols in [&mut self.tasks, &mut self.steps] {
+            symbols.tables.resize(block.len(), 0);
+            symbols.symbols.resize(block.len(), 0);
         }
-        let [symbols, ..] = &mut self.symbols;
-        symbols.clear();
-        self.steps.clear();
+        let known = self.shapes.traits();
         let mut current = first;
         let mut context = Context::new(current == 0);
         let ids = block.from.iter().zip(&block.to);
-        for ((shape, (from, to)), op) in shapes(block).zip(ids).zip(&self.shapes.symbols) {
-            let given = *from != current;
-            let op = if given { OTHER } else { *op };
-            if op == OTHER {
-                self.side
-                    .push(if given { shape.0 | GIVEN } else { shape.0 });
-                put(&mut self.side, u64::from(shape.1));
+        let tables = self.tasks.tables.iter_mut().zip(&mut self.steps.tables);
+        let events = block.flags.iter().zip(&block.state).zip(ids).zip(tables);
+        for ((((flags, state), (from, to)), (task, step)), op) in
+            events.zip(&mut self.shapes.symbols)
+        {
+            if *from != current {
+                *op = OTHER;
             }
-            let table = OP + usize::from(context.op);
-            symbols.push(count(&mut self.counts, table, op));
-            let traits = Traits::of(shape);
-            self.steps.push(context.step(&traits));
-            context.after(op, &traits);
-            current = match shape.0 & flag::WAKING {
-                0 => *to,
-                _ => *from,
+            let traits = if *op == OTHER {
+                let shape = shape(*flags, *state, *from, *to);
+                let given = if *from != current { GIVEN } else { 0 };
+                self.side.push(shape.0 | given);
+                put(&mut self.side, u64::from(shape.1));
+                Traits::of(shape)[usize::from(context.idle()) / 32 % 2]
+            } else {
+                known[usize::from(*op % 32 + context.idle()) % 64]
             };
+            (*step, *task) = context.tables(traits);
+            current = if flags & flag::WAKING == 0 {
+                *to
+            } else {
+                *from
+            };
+        }
+        let symbols = &self.shapes.symbols;
+        match lanes {
+            LANES => count_shapes(&mut self.counts, lanes_of::<LANES>(symbols)),
+            _ => count_shapes(&mut self.counts, lanes_of::<1>(symbols)),
         }
     }
 
-    /// The symbols of tasks, what they give, and the low bits of ranks.
-    fn ids(&mut self, block: &SchedBlock, first: u32) {
-        self.tasks.reset();
-        self.by_id.clear();
-        let mut symbols = std::mem::take(&mut self.symbols[1]);
-        let steps = std::mem::take(&mut self.steps);
-        symbols.clear();
-        let (mut current, mut new_id, mut hit) = (first, first, false);
+    /// The symbols of tasks, what they give, and the low bits of indices. How
+    /// many low bits an index has.
+    #[inline(never)] // One loop's values fit into the registers.
+    fn find_tasks(&mut self, block: &SchedBlock, first: u32) -> u32 {
+        self.ids.reset();
+        let mut recent = Recent::new();
+        let (mut current, mut new_id) = (first, first);
         let mut current_at = match current {
             0 => IDLE_AT,
             _ => STRANGER_AT,
         };
+        let symbols = &mut self.tasks.symbols;
         let ids = block.from.iter().zip(&block.to);
-        for (((from, to), flags), step) in ids.zip(&block.flags).zip(&steps) {
+        for (((from, to), flags), out) in ids.zip(&block.flags).zip(symbols.iter_mut()) {
             if *from != current {
                 put(&mut self.side, fold(i64::from(*from) - i64::from(new_id)));
                 (current, current_at) = (*from, STRANGER_AT);
@@ -137,37 +250,45 @@ impl Encoder {
             let waking = flags & flag::WAKING != 0;
             if !waking && *to == 0 {
                 (current, current_at) = (0, IDLE_AT);
+                *out = model::EXPECTED;
                 continue;
             }
             let waker = match flags & flag::IRQ {
                 0 => current_at,
                 _ => IRQ_AT,
             };
-            let (task, at) = self.task(*to, waking.then_some(waker));
-            if task == model::NEW {
+            let waker = if waking { Some(waker) } else { None };
+            let (symbol, at) = self.ids.symbol(&mut recent, *to, waker);
+            if symbol == model::NEW {
                 put(&mut self.side, fold(i64::from(*to) - i64::from(new_id)));
                 new_id = *to;
             }
-            let table = TASK + model::task_table(*step, hit);
-            symbols.push(count(&mut self.counts, table, task));
-            if model::plain_waking(*step) {
-                hit = task == model::NEXT;
-            }
+            *out = symbol;
             if !waking {
                 (current, current_at) = (*to, at);
             }
         }
-        self.symbols[1] = symbols;
-        self.steps = steps;
+        let far_bits = model::far_bits(u32::from(self.ids.known.count() - FIRST_AT));
+        let mut far = self.ids.far.iter();
+        for (symbol, table) in symbols.iter_mut().zip(&self.tasks.tables) {
+            if *symbol == FAR {
+                let index = u32::from(far.next().copied().unwrap_or(0));
+                *symbol += (index >> far_bits) as u8;
+                self.low
+                    .put(u64::from(index & ((1 << far_bits) - 1)), far_bits);
+            }
+            count(&mut self.counts, TASK + usize::from(*table), *symbol);
+        }
+        far_bits
     }
 
     /// The symbols of steps, what they give, and their low bits.
-    fn times(&mut self, block: &SchedBlock, min: u64, grid: &Grid) {
-        let [.., symbols] = &mut self.symbols;
-        symbols.clear();
+    #[inline(never)] // One loop's values fit into the registers.
+    fn find_steps(&mut self, block: &SchedBlock, min: u64, grid: &Grid) {
         let (mut time, mut tick) = (min, 0);
         let ticks = grid.ticks(block.time.iter().map(|time| time.wrapping_sub(min)));
-        for ((now, step), table) in block.time.iter().zip(ticks).zip(&self.steps) {
+        let out = self.steps.symbols.iter_mut().zip(&self.steps.tables);
+        for ((now, step), (out, table)) in block.time.iter().zip(ticks).zip(out) {
             let step = step.and_then(|k| Some((k, k.checked_sub(tick)?)));
             let step = step.and_then(|(k, step)| Some((k, model::step_class(step)?)));
             let class = match step {
@@ -182,47 +303,13 @@ impl Encoder {
                 }
             };
             time = *now;
-            symbols.push(count(&mut self.counts, STEP + usize::from(*table), class));
+            *out = class;
+            count(&mut self.counts, STEP + usize::from(*table), class);
         }
-    }
-
-    /// The symbol of a task, and its index.
-    #[inline]
-    #[allow(clippy::indexing_slicing)] // Indices of tasks that were met.
-    fn task(&mut self, to: u32, waker: Option<u16>) -> (u8, u16) {
-        let last = waker.map_or(NOBODY, |waker| self.tasks.seen[usize::from(waker)].woke);
-        let expected = |at: u16| Some(at).filter(|at| self.tasks.id(*at) == Some(to));
-        let next = self.tasks.seen.get(usize::from(last)).map(|seen| seen.next);
-        let found = if let Some(at) = next.and_then(expected) {
-            self.tasks.push(at);
-            Some((model::NEXT, at))
-        } else if let Some(at) = expected(last) {
-            self.tasks.push(at);
-            Some((model::SAME, at))
-        } else {
-            let far = || {
-                let at = self.by_id.get(&to).copied()?;
-                Some((self.tasks.rank(at)?, at))
-            };
-            self.tasks.near(to).or_else(far).map(|(rank, at)| {
-                let (class, bits, width) = model::rank_class(rank as u32);
-                self.low.put(u64::from(bits), width);
-                self.tasks.take(rank);
-                (class, at)
-            })
-        };
-        let (symbol, at) = found.unwrap_or_else(|| {
-            let at = self.tasks.add(to);
-            self.by_id.insert(to, at);
-            (model::NEW, at)
-        });
-        if let Some(waker) = waker {
-            self.tasks.woken(waker, last, at);
-        }
-        (symbol, at)
     }
 
     /// Decides which tables the frame brings, and writes them.
+    #[inline(never)] // One loop's values fit into the registers.
     fn own_tables(&self, front: &mut Vec<u8>, low: &mut BitWriter) -> Vec<(usize, Places)> {
         let defaults = Places::defaults();
         let mut own = Vec::new();
@@ -259,10 +346,10 @@ impl Encoder {
         own
     }
 
-    /// Encodes the symbols by their tables: gives the state; the words are in
-    /// place.
+    /// Encodes the symbols by their tables, the last one first. In `N` lanes.
     #[allow(clippy::indexing_slicing)] // Tables and symbols that were counted.
-    fn code(&mut self, own: &[(usize, Places)]) -> u32 {
+    #[inline(never)] // One loop's values fit into the registers.
+    fn code<const N: usize>(&mut self, own: &[(usize, Places)]) {
         let mut tables: [&Places; TABLES] = {
             let defaults = Places::defaults();
             std::array::from_fn(|at| &defaults[at].0)
@@ -270,20 +357,66 @@ impl Encoder {
         for (at, places) in own {
             tables[*at] = places;
         }
-        self.words.clear();
-        let places = self
-            .symbols
-            .iter()
-            .flatten()
-            .map(|(symbol, table)| &tables[usize::from(*table)].0[usize::from(*symbol)]);
-        rans::encode(places, &mut self.words)
+        let place = |kind: usize, table: u8, symbol: u8| {
+            &tables[kind + usize::from(table)].0[usize::from(symbol)]
+        };
+        let ops = &self.shapes.symbols;
+        let rans = &mut self.rans;
+        rans.begin(3 * ops.len());
+        for (kind, symbols) in [(STEP, &self.steps), (TASK, &self.tasks)] {
+            let all = symbols.symbols.iter().zip(&symbols.tables);
+            for (at, (symbol, table)) in all.enumerate().rev() {
+                rans.put(at % N, place(kind, *table, *symbol));
+            }
+        }
+        let parts = lanes_of::<N>(ops);
+        let shortest = parts[0].len();
+        let before = |part: &[u8], at: usize| match at {
+            0 => OTHER,
+            at => part[at - 1],
+        };
+        let last = parts[N - 1];
+        for at in (shortest..last.len()).rev() {
+            rans.put(N - 1, place(OP, before(last, at), last[at]));
+        }
+        for at in (0..shortest).rev() {
+            for lane in (0..N).rev() {
+                let part = parts[lane];
+                rans.put(lane, place(OP, before(part, at), part[at]));
+            }
+        }
+    }
+}
+
+/// The parts of a block that are lanes of shapes. The last has what is left.
+fn lanes_of<const N: usize>(symbols: &[u8]) -> [&[u8]; N] {
+    let quarter = symbols.len() / N;
+    let mut rest = symbols;
+    std::array::from_fn(|lane| match lane + 1 < N {
+        true => {
+            let (part, more) = rest.split_at(quarter);
+            rest = more;
+            part
+        }
+        false => rest,
+    })
+}
+
+/// Counts the symbols of shapes; the one before is the number of the table.
+#[allow(clippy::indexing_slicing)] // Tables and symbols of the model.
+fn count_shapes<const N: usize>(counts: &mut [[u32; STEPS]; TABLES], lanes: [&[u8]; N]) {
+    for lane in lanes {
+        let mut last = OTHER;
+        for op in lane {
+            counts[OP + usize::from(last)][usize::from(*op)] += 1;
+            last = *op;
+        }
     }
 }
 
 /// Counts a symbol.
 #[inline(always)]
 #[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`, symbols by the model.
-fn count(counts: &mut [[u32; STEPS]; TABLES], table: usize, symbol: u8) -> Symbol {
+fn count(counts: &mut [[u32; STEPS]; TABLES], table: usize, symbol: u8) {
     counts[table][usize::from(symbol)] += 1;
-    (symbol, table as u8)
 }

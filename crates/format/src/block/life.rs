@@ -822,7 +822,8 @@ fn block(
         let bytes = body.take(len)?;
         match columns.get_mut(at) {
             Some(column) => *column = Cursor::new(bytes),
-            None => skipped.columns += 1,
+            // An empty one is as one that is missing.
+            None => skipped.columns += u64::from(!bytes.is_empty()),
         }
     }
     if body.left() > 0 {

@@ -1,6 +1,7 @@
 //! What the coder of scheduling events distinguishes: which symbols there are,
 //! and on what the frequencies of each kind depend.
 
+use super::tasks::RANKS;
 use crate::sched::flag;
 
 /// An event's flags, [`IDLE`] among them, and its state.
@@ -54,20 +55,20 @@ pub const COMMON: [Shape; SHAPES] = [
     (0, 0x0004),
 ];
 
-/// Task symbols: a task that is not among the recent ones; its id is given.
+/// Task symbols: a task that was not met in the block; its id is given.
 pub const NEW: u8 = 0;
-/// The task that was woken after the one that this waker woke last.
-pub const NEXT: u8 = 1;
-/// The task that this waker woke last.
-pub const SAME: u8 = 2;
-/// The recent tasks, from the last one on: 16 single ranks, then classes.
-pub const RANK: u8 = 3;
+/// The task that this waker is expected to wake (wakings only).
+pub const EXPECTED: u8 = 1;
+/// The first of the recent tasks, by rank.
+pub const RANK: u8 = 2;
+/// The first class of tasks that were met longer ago, by index.
+pub const FAR: u8 = RANK + RANKS as u8;
 /// Symbols of tasks.
-pub const TASKS: usize = 31;
-/// The first class of several ranks.
-const RANK_CLASS: u8 = RANK + 16;
-/// Ranks that have a symbol.
-pub const RANKS: usize = 1024;
+pub const TASKS: usize = 64;
+/// Classes of indices.
+pub const FARS: u32 = TASKS as u32 - FAR as u32;
+/// Most low bits of an index.
+pub const FAR_BITS: u32 = 11;
 
 /// Symbols of time steps: 0, a step that is given in ns; then classes.
 pub const STEPS: usize = 87;
@@ -75,44 +76,51 @@ pub const STEPS: usize = 87;
 /// How many tables there are of each kind.
 pub const OP_TABLES: usize = OPS;
 /// As [`OP_TABLES`].
-pub const TASK_TABLES: usize = 12;
+pub const TASK_TABLES: usize = 28;
+/// The task tables from this one on are those of switches to the idle task:
+/// they have one symbol, [`EXPECTED`], which takes no bits.
+pub const NO_TASK: usize = 24;
 /// As [`OP_TABLES`].
 pub const STEP_TABLES: usize = 18;
 
-/// The class of a rank, and the bits below it.
-#[inline]
-pub fn rank_class(rank: u32) -> (u8, u32, u32) {
-    if rank < 16 {
-        return (RANK + rank as u8, 0, 0);
+/// How many low bits the indices of a block with this many tasks have.
+pub fn far_bits(tasks: u32) -> u32 {
+    let mut bits = 0;
+    while tasks.saturating_sub(1) >> bits >= FARS {
+        bits += 1;
     }
-    let width = 32 - rank.leading_zeros() - 2;
-    let class = u32::from(RANK_CLASS) + (width - 3) * 2 + (rank >> width & 1);
-    (class as u8, rank & ((1 << width) - 1), width)
+    bits
 }
 
-/// The first rank of a class and how many bits follow.
-#[inline(always)]
-pub fn rank_of(class: u8) -> (u32, u32) {
-    if class < RANK_CLASS {
-        return (u32::from(class - RANK), 0);
+/// For each length of a step in bits: its first class and its low bits.
+#[allow(clippy::indexing_slicing)] // Checked when it is compiled.
+const LENGTHS: [(u8, u8); 37] = {
+    let mut lengths = [(0, 0); 37];
+    let mut length = 4;
+    while length < lengths.len() {
+        let (first, width) = match length {
+            4..=15 => (9 + (length - 4) * 4, length - 3),
+            16..=24 => (57 + (length - 16) * 2, length - 2),
+            _ => (75 + (length - 25), length - 1),
+        };
+        lengths[length] = (first as u8, width as u8);
+        length += 1;
     }
-    let class = u32::from(class - RANK_CLASS);
-    ((2 | class & 1) << (class / 2 + 3), class / 2 + 3)
-}
+    lengths
+};
 
 /// The class of a step of `ticks`; `None` when it is too large for one.
-#[inline]
+#[inline(always)]
 pub fn step_class(ticks: u64) -> Option<(u8, u64, u32)> {
+    if ticks < 8 {
+        return Some((1 + ticks as u8, 0, 0));
+    }
+    // Without a branch for each range, which would be foretold badly.
     let length = 64 - ticks.leading_zeros();
-    let (first, width) = match length {
-        0..=3 => return Some((1 + ticks as u8, 0, 0)),
-        4..=15 => (9 + (length - 4) * 4, length - 3),
-        16..=24 => (57 + (length - 16) * 2, length - 2),
-        25..=36 => (75 + (length - 25), length - 1),
-        _ => return None,
-    };
-    let top = (ticks >> width) as u32 - (1 << (length - 1 - width));
-    Some(((first + top) as u8, ticks & ((1 << width) - 1), width))
+    let (first, width) = *LENGTHS.get(length as usize)?;
+    let top = (ticks >> width) as u32 - (1 << (length - 1 - u32::from(width)));
+    let below = ticks & ((1 << width) - 1);
+    Some((first + top as u8, below, u32::from(width)))
 }
 
 /// The smallest step of a class (not 0) and how many bits follow.
@@ -133,96 +141,91 @@ pub const fn step_of(class: u8) -> (u64, u32) {
     }
 }
 
-/// What an event's shape tells the coder.
+/// What an event's shape tells the coder, in one word: the state (bits 0 to
+/// 15), the flags with [`IDLE`] and [`GIVEN`] (16 to 23), the first step table
+/// (24 to 31) and task table (32 to 39) of its group, its kind (40, 41: 0 a
+/// switch to idle, 1 another switch, 2 a waking).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Traits {
-    /// The state.
-    pub state: u16,
-    /// The flags, with [`IDLE`] and [`GIVEN`].
-    pub flags: u8,
-    /// 0: it switches to idle; 1: another switch; 2: a waking.
-    kind: u8,
-    /// Three times the event's group when the idle task does not run, and when
-    /// it does.
-    group: [u8; 2],
-}
+pub struct Traits(u64);
 
 impl Traits {
-    /// Of a shape. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3
-    /// switch from idle, 4 of a task that can go on, 5 of one that cannot.
+    /// Of a shape: when another task than the idle one runs, and when that
+    /// does. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3 switch from
+    /// idle, 4 of a task that can go on, 5 of one that cannot; 6 for tasks only:
+    /// to the idle task.
     #[inline]
-    pub fn of((flags, state): Shape) -> Traits {
+    pub const fn of((flags, state): Shape) -> [Traits; 2] {
         let waking = flags & flag::WAKING != 0;
-        let group = if waking && flags & flag::NEW != 0 {
-            [2; 2]
+        let (busy, idle) = if waking && flags & flag::NEW != 0 {
+            (2, 2)
         } else if waking {
-            [u8::from(flags & flag::IRQ != 0); 2]
+            let irq = (flags & flag::IRQ != 0) as u64;
+            (irq, irq)
         } else {
-            [4 + u8::from(state != 0 && flags & flag::PREEMPT == 0), 3]
+            (4 + (state != 0 && flags & flag::PREEMPT == 0) as u64, 3)
         };
-        Traits {
-            state,
-            flags,
-            kind: match waking {
-                true => 2,
-                false => u8::from(flags & IDLE == 0),
-            },
-            group: group.map(|group| 3 * group),
-        }
+        let kind = match waking {
+            true => 2,
+            false => (flags & IDLE == 0) as u64,
+        };
+        let all = state as u64 | (flags as u64) << 16 | kind << 40;
+        let (busy_task, idle_task) = if kind == 0 { (6, 6) } else { (busy, idle) };
+        [
+            Traits(all | (3 * busy) << 24 | (4 * busy_task) << 32),
+            Traits(all | (3 * idle) << 24 | (4 * idle_task) << 32),
+        ]
+    }
+
+    /// The state.
+    #[inline(always)]
+    pub fn state(self) -> u16 {
+        self.0 as u16
+    }
+
+    /// The flags, with [`IDLE`] and [`GIVEN`].
+    #[inline(always)]
+    pub fn flags(self) -> u8 {
+        (self.0 >> 16) as u8
     }
 }
 
-/// What the next shape and step depend on.
+/// What tables depend on besides shapes: the events before.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// The last event's shape symbol: the table of the next.
-    pub op: u8,
-    /// The idle task runs.
-    idle: bool,
-    /// The last event's kind.
-    last: u8,
+    /// The last event's traits.
+    last: u64,
+    /// Whether the one before was a waking.
+    waking: u8,
 }
 
 impl Context {
     /// Before the first event.
     pub fn new(idle: bool) -> Context {
+        let flags = if idle { IDLE } else { 0 };
         Context {
-            op: OTHER,
-            idle,
-            last: 1,
+            // Another switch.
+            last: u64::from(flags) << 16 | 1 << 40,
+            waking: 0,
         }
     }
 
-    /// The number of the event's step table, 0 to 17: three times its group,
-    /// and the kind of the event before.
+    /// 32 when the idle task runs, else 0.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // A bool is below 2.
-    pub fn step(&self, traits: &Traits) -> u8 {
-        traits.group[usize::from(self.idle)] + self.last
+    pub fn idle(&self) -> u8 {
+        (self.last >> 17) as u8 & 32
     }
 
-    /// After an event.
+    /// The numbers of an event's step table, 0 to 17, and task table, 0 to 27;
+    /// it is the last event from now on.
     #[inline(always)]
-    pub fn after(&mut self, op: u8, traits: &Traits) {
-        self.op = op;
-        self.last = traits.kind;
-        self.idle = traits.flags & IDLE != 0;
+    pub fn tables(&mut self, traits: Traits) -> (u8, u8) {
+        let kind = (self.last >> 40) as u8;
+        let step = (traits.0 >> 24) as u8 + kind;
+        let task = (traits.0 >> 32) as u8 + (kind & 2) + self.waking;
+        self.waking = kind >> 1;
+        self.last = traits.0;
+        (step, task)
     }
-}
-
-/// The number of an event's task table, 0 to 11, when its step table is `step`.
-/// `hit`: the task of the last waking of group 0 was [`NEXT`].
-#[inline(always)]
-pub fn task_table(step: u8, hit: bool) -> usize {
-    let (group, last) = (step / 3, step % 3);
-    let half = if group < 3 { hit } else { last == 2 };
-    usize::from(group) * 2 + usize::from(half)
-}
-
-/// Whether an event with this step table is of group 0.
-#[inline(always)]
-pub fn plain_waking(step: u8) -> bool {
-    step < 3
 }
 
 #[cfg(test)]
@@ -231,10 +234,9 @@ mod tests {
 
     #[test]
     fn classes_come_back() {
-        for rank in 0..RANKS as u32 {
-            let (class, low, width) = rank_class(rank);
-            assert!((RANK..TASKS as u8).contains(&class));
-            assert_eq!((rank_of(class).0 + low, rank_of(class).1), (rank, width));
+        assert_eq!(far_bits(u32::from(u16::MAX)), FAR_BITS);
+        for tasks in 1..2000 {
+            assert!((tasks - 1) >> far_bits(tasks) < FARS);
         }
         let steps = (0..36).flat_map(|b| [1u64 << b, (1 << b) + (1 << b >> 1), (2 << b) - 1]);
         for step in steps.chain([0]) {

@@ -1,6 +1,6 @@
 //! The shapes of a block that have a symbol.
 
-use super::model::{Shape, COMMON, IDLE, OTHER, SHAPES};
+use super::model::{Shape, Traits, COMMON, IDLE, OTHER, SHAPES};
 use crate::sched::{flag, SchedBlock};
 use crate::varint::put;
 
@@ -18,7 +18,7 @@ pub struct Shapes {
 
 /// The shape of an event.
 #[inline(always)]
-fn shape(flags: u8, state: u16, from: u32, to: u32) -> Shape {
+pub fn shape(flags: u8, state: u16, from: u32, to: u32) -> Shape {
     let task = if flags & flag::WAKING != 0 { from } else { to };
     (flags | (u8::from(task == 0) * IDLE), state)
 }
@@ -30,7 +30,7 @@ fn hash(shape: Shape) -> usize {
 }
 
 /// The shapes of a block's events.
-pub fn shapes(block: &SchedBlock) -> impl Iterator<Item = Shape> + '_ {
+fn shapes(block: &SchedBlock) -> impl Iterator<Item = Shape> + '_ {
     let ids = block.from.iter().zip(&block.to);
     let shapes = block.flags.iter().zip(&block.state).zip(ids);
     shapes.map(|((flags, state), (from, to))| shape(*flags, *state, *from, *to))
@@ -47,6 +47,17 @@ impl Shapes {
         };
         shapes.index();
         shapes
+    }
+
+    /// The traits of the shapes that have a symbol: while another task than the
+    /// idle one runs, and from 32 on while that does.
+    pub fn traits(&self) -> [Traits; 64] {
+        let mut traits = [Traits::default(); 64];
+        let (busy, idle) = traits.split_at_mut(32);
+        for ((busy, idle), shape) in busy.iter_mut().zip(idle).zip(self.table) {
+            [*busy, *idle] = Traits::of(shape);
+        }
+        traits
     }
 
     #[allow(clippy::indexing_slicing)] // A hash is below 256.

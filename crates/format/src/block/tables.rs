@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use super::bits::{BitReader, BitWriter};
 use super::model::{OPS, OP_TABLES, STEPS, STEP_TABLES, TASKS, TASK_TABLES};
-use super::rans::{Place, BITS, SCALE};
+use super::rans::{self, Place, BITS, SCALE};
 use crate::Fault;
 
 /// All tables: those of shapes, of tasks, of steps.
@@ -47,17 +47,24 @@ pub fn digit(share: f64, most: u8) -> u8 {
 
 /// Frequencies that add up to [`SCALE`] in the proportion of the digits'
 /// weights; 0 only for the digit 0.
+#[allow(clippy::indexing_slicing)] // A remainder.
 pub fn frequencies(digits: &[u8]) -> Result<[u16; STEPS], Fault> {
     let total: u64 = digits.iter().map(|digit| weight(*digit)).sum();
     if total == 0 {
         return Err(Fault::Content("a table without symbols"));
     }
+    // A table has few digits that differ: one division for each.
+    let mut shares = [0u16; 1 << DIGIT];
     let mut frequencies = [0u16; STEPS];
     let (mut sum, mut largest, mut at) = (0, 0, 0);
     for (symbol, (frequency, digit)) in frequencies.iter_mut().zip(digits).enumerate() {
         let weight = weight(*digit);
         if weight > 0 {
-            *frequency = (weight * u64::from(SCALE) / total).max(1) as u16;
+            let share = &mut shares[usize::from(*digit) % shares.len()];
+            if *share == 0 {
+                *share = (weight * u64::from(SCALE) / total).max(1) as u16;
+            }
+            *frequency = *share;
             sum += i32::from(*frequency);
         }
         if weight > largest {
@@ -65,8 +72,8 @@ pub fn frequencies(digits: &[u8]) -> Result<[u16; STEPS], Fault> {
         }
     }
     // What is left over or missing is the first of the most frequent symbols'.
-    // With n of them among 87 at most 87 - n is missing, which is less than
-    // each has, SCALE / n.
+    // Only where some 32 symbols have the same weight and as many others hardly
+    // any can more be missing than it has. A writer does without such a table.
     if let Some(frequency) = frequencies.get_mut(at) {
         let rest = i32::from(*frequency) + SCALE as i32 - sum;
         *frequency = u16::try_from(rest)
@@ -98,16 +105,18 @@ pub fn get(symbols: usize, from: &mut BitReader) -> [u8; STEPS] {
     digits
 }
 
-/// The digits of the format's tables.
-pub fn defaults() -> &'static [Vec<u8>; TABLES] {
-    static DIGITS: OnceLock<[Vec<u8>; TABLES]> = OnceLock::new();
-    DIGITS.get_or_init(|| {
+/// The frequencies of the format's tables.
+pub fn defaults() -> &'static [[u16; STEPS]; TABLES] {
+    static FREQUENCIES: OnceLock<[[u16; STEPS]; TABLES]> = OnceLock::new();
+    FREQUENCIES.get_or_init(|| {
         let mut lines = include_str!("tables.txt")
             .lines()
             .filter(|line| !line.starts_with('#'));
         std::array::from_fn(|_| {
             let line = lines.next().unwrap_or_default();
-            line.bytes().map(digit_of).collect()
+            let digits: Vec<u8> = line.bytes().map(digit_of).collect();
+            // A test holds the file to having all tables.
+            frequencies(&digits).unwrap_or([0; STEPS])
         })
     })
 }
@@ -121,58 +130,71 @@ fn digit_of(letter: u8) -> u8 {
     }
 }
 
-/// A table for decoding: for each slot its symbol (7 bits), its distance to the
-/// symbol's first slot (11 bits) and the symbol's frequency (12 bits).
-#[derive(Clone, Debug)]
-pub struct Slots(pub Box<[u32; SCALE as usize]>);
+/// Room for tables: 32 from the first one of each kind on.
+const ROOM: usize = OP_TABLES + TASK_TABLES + 32;
 
-impl Slots {
-    /// Of frequencies that add up to [`SCALE`].
-    pub fn new(frequencies: &[u16; STEPS]) -> Slots {
-        let mut slots = Slots(Box::new([0; SCALE as usize]));
-        slots.set(frequencies);
-        slots
-    }
+/// All tables for decoding, one behind the other.
+#[derive(Debug)]
+pub struct Slots {
+    slots: Box<[rans::Slots; ROOM]>,
+    /// Which tables are not the format's.
+    own: [bool; TABLES],
+}
 
-    /// Becomes the table of these frequencies.
-    pub fn set(&mut self, frequencies: &[u16; STEPS]) {
-        let mut slots = self.0.iter_mut();
-        for (symbol, frequency) in (0u32..).zip(frequencies) {
-            let fixed = symbol | u32::from(*frequency) << (7 + BITS);
-            for (distance, slot) in (0..u32::from(*frequency)).zip(&mut slots) {
-                *slot = fixed | distance << 7;
-            }
+impl Default for Slots {
+    fn default() -> Slots {
+        let slots = vec![[0; SCALE as usize]; ROOM].into_boxed_slice();
+        let mut slots = Slots {
+            // It has this length.
+            slots: slots.try_into().unwrap_or_else(|_| unreachable!()),
+            own: [false; TABLES],
+        };
+        for (at, frequencies) in defaults().iter().enumerate() {
+            slots.fill(at, frequencies);
         }
-    }
-
-    /// The symbol at a state, and the state behind it, not filled up.
-    #[cfg(test)]
-    pub fn take(&self, state: u32) -> (u8, u32) {
-        take(&self.0, state)
-    }
-
-    /// The format's tables.
-    pub fn defaults() -> &'static [Slots] {
-        static SLOTS: OnceLock<Vec<Slots>> = OnceLock::new();
-        SLOTS.get_or_init(|| {
-            let none = [0; STEPS];
-            let tables = defaults().iter();
-            tables
-                .map(|digits| Slots::new(&frequencies(digits).unwrap_or(none)))
-                .collect()
-        })
+        slots
     }
 }
 
-/// The symbol at a state, and the state behind it, not filled up.
-#[inline(always)]
-#[allow(clippy::indexing_slicing)] // The remainder is below SCALE.
-pub fn take(slots: &[u32; SCALE as usize], state: u32) -> (u8, u32) {
-    let slot = slots[(state % SCALE) as usize];
-    let next = (slot >> (7 + BITS))
-        .wrapping_mul(state >> BITS)
-        .wrapping_add((slot >> 7) % SCALE);
-    ((slot & 0x7f) as u8, next)
+impl Slots {
+    fn fill(&mut self, at: usize, frequencies: &[u16; STEPS]) {
+        let Some(table) = self.slots.get_mut(at) else {
+            return;
+        };
+        let mut start = 0;
+        for (symbol, frequency) in (0..).zip(frequencies) {
+            let slots = table.get_mut(start..).unwrap_or_default();
+            rans::fill(slots, symbol, *frequency);
+            start += usize::from(*frequency);
+        }
+    }
+
+    /// Puts all tables but those that a frame brings back to the format's.
+    pub fn reset(&mut self, brought: &[bool; TABLES]) {
+        for (at, (frequencies, brought)) in defaults().iter().zip(brought).enumerate() {
+            if !brought && self.own.get(at) == Some(&true) {
+                self.fill(at, frequencies);
+            }
+        }
+        self.own = *brought;
+    }
+
+    /// Puts a frame's own table in the place of the format's, until
+    /// [`Slots::reset`].
+    pub fn set(&mut self, at: usize, frequencies: &[u16; STEPS]) {
+        if let Some(own) = self.own.get_mut(at) {
+            *own = true;
+        }
+        self.fill(at, frequencies);
+    }
+
+    /// `N` tables from `first` on.
+    pub fn from<const N: usize>(&self, first: usize) -> Result<&[rans::Slots; N], Fault> {
+        let tables = self.slots.get(first..first + N);
+        tables
+            .and_then(|tables| tables.try_into().ok())
+            .ok_or(Fault::Content("no such table"))
+    }
 }
 
 /// A table for encoding.
@@ -197,13 +219,9 @@ impl Places {
     pub fn defaults() -> &'static [(Places, [f32; STEPS])] {
         static PLACES: OnceLock<Vec<(Places, [f32; STEPS])>> = OnceLock::new();
         PLACES.get_or_init(|| {
-            let none = [0; STEPS];
             let tables = defaults().iter();
             tables
-                .map(|digits| {
-                    let frequencies = frequencies(digits).unwrap_or(none);
-                    (Places::new(&frequencies), frequencies.map(cost))
-                })
+                .map(|frequencies| (Places::new(frequencies), frequencies.map(cost)))
                 .collect()
         })
     }
@@ -236,8 +254,9 @@ mod tests {
 
     #[test]
     fn slots_and_places_agree() {
+        let mut slots = Slots::default();
         for seed in 0..2000u64 {
-            let symbols = [31, 32, 87][seed as usize % 3];
+            let symbols = [64, 32, 87][seed as usize % 3];
             let digits: Vec<u8> = (0..symbols as u64)
                 .map(|at| {
                     let x = (at + 1).wrapping_mul(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
@@ -250,26 +269,36 @@ mod tests {
                 })
                 .collect();
             let Ok(frequencies) = frequencies(&digits) else {
-                assert!(digits.iter().all(|digit| *digit == 0));
+                let used = digits.iter().filter(|digit| **digit > 0).count();
+                assert!(used == 0 || used > 64, "{digits:?}");
                 continue;
             };
             assert_eq!(
                 frequencies.iter().map(|f| u32::from(*f)).sum::<u32>(),
                 SCALE
             );
-            let slots = Slots::new(&frequencies);
+            slots.set(7, &frequencies);
+            let table = &slots.from::<1>(7).unwrap()[0];
             let mut start = 0;
             for (symbol, (digit, frequency)) in digits.iter().zip(frequencies).enumerate() {
                 assert_eq!(*digit > 0, frequency > 0, "{digits:?}");
                 for slot in 0..u32::from(frequency) {
-                    let (found, next) = slots.take(start + slot + (17 << BITS));
-                    assert_eq!(
-                        (found as usize, next),
-                        (symbol, u32::from(frequency) * 17 + slot)
-                    );
+                    let found = table[(start + slot) as usize];
+                    let expected = symbol as u32 | slot << 7 | u32::from(frequency) << 17;
+                    assert_eq!(found, expected);
                 }
                 start += u32::from(frequency);
             }
         }
+        slots.reset(&[false; TABLES]);
+        assert_eq!(slots.slots, Slots::default().slots);
+    }
+
+    #[test]
+    fn the_format_has_all_its_tables() {
+        let all = defaults().iter();
+        assert!(all
+            .map(|f| f.iter().sum::<u16>())
+            .all(|sum| sum == SCALE as u16));
     }
 }

@@ -1,157 +1,154 @@
-//! The tasks of a frame as both sides know them: who was met, who was recent,
-//! who woke whom.
+//! The tasks of a block as both sides know them: who was met, who was recent,
+//! who woke whom. Everything takes the same few steps whatever the task.
 
-use super::model::RANKS;
-
-/// Index of the idle task among a frame's tasks.
+/// Index of the idle task among a block's tasks.
 pub const IDLE_AT: u16 = 0;
 /// Index that stands for whoever an interrupt found running.
 pub const IRQ_AT: u16 = 1;
 /// Index that stands for a running task that was given.
 pub const STRANGER_AT: u16 = 2;
 /// How many indices do not stand for a task that was met.
-const FIRST_AT: usize = 3;
-/// No task.
+pub const FIRST_AT: u16 = 3;
+/// No task. A block has fewer events.
 pub const NOBODY: u16 = u16::MAX;
+/// Ranks of recent tasks.
+pub const RANKS: u32 = 16;
 
-/// What is known of a task.
-#[derive(Clone, Copy, Debug)]
-pub struct Seen {
-    /// Its id.
-    pub id: u32,
-    /// The task it woke last.
-    pub woke: u16,
-    /// The task that was woken after it by the same waker.
-    pub next: u16,
+/// The task that a task woke last.
+const WOKE: usize = 0;
+/// The task that was woken after it by the same waker; itself at first.
+const NEXT: usize = 1;
+/// The task that it is expected to wake.
+const EXPECTED: usize = 2;
+
+/// Columns by index, for all that an index can name, so that none needs a
+/// check. Memory that is not used is not touched.
+pub fn boxed<T: Clone, const N: usize>(zero: T) -> Box<[T; N]> {
+    let all = vec![zero; N].into_boxed_slice();
+    // It has this length.
+    all.try_into().unwrap_or_else(|_| unreachable!())
 }
 
-impl Seen {
-    /// A task that has woken nobody.
-    pub fn new(id: u32) -> Seen {
-        Seen {
-            id,
-            woke: NOBODY,
-            next: NOBODY,
+/// The tasks of a block, by index.
+#[derive(Debug)]
+pub struct Tasks {
+    seen: Box<[[u16; 1 << 16]; 3]>,
+    ids: Box<[u32; 1 << 16]>,
+    /// How many of them there are.
+    count: u16,
+}
+
+impl Default for Tasks {
+    fn default() -> Tasks {
+        Tasks {
+            seen: boxed([0; 1 << 16]),
+            ids: boxed(0),
+            count: FIRST_AT,
         }
     }
 }
 
-/// Ranks that are moved without a loop.
-const NEAR: usize = 16;
-
-/// The tasks of a frame.
-#[derive(Debug, Default)]
-pub struct Tasks {
-    /// By index.
-    pub seen: Vec<Seen>,
-    /// Indices by use, the last one used at the end, behind [`NEAR`] that stand
-    /// for nobody. A task that is used as NEXT or SAME stays in its place too,
-    /// since to look for it would cost more than the double entry does.
-    recent: Vec<u16>,
-}
-
+#[allow(clippy::indexing_slicing)] // A u16 is below 2^16.
 impl Tasks {
     /// Before the first event.
     pub fn reset(&mut self) {
-        self.seen.clear();
-        self.seen.resize(FIRST_AT, Seen::new(0));
-        self.recent.clear();
-        self.recent.resize(NEAR, NOBODY);
+        self.count = 0;
+        for _ in 0..FIRST_AT {
+            self.add(0);
+        }
     }
 
-    /// A task that was not among the recent ones. Its index.
-    #[inline]
+    /// How many indices there are.
+    #[inline(always)]
+    pub fn count(&self) -> u16 {
+        self.count
+    }
+
+    /// A task that was not met before. Its index.
+    #[inline(always)]
     pub fn add(&mut self, id: u32) -> u16 {
-        let at = self.seen.len() as u16;
-        self.seen.push(Seen::new(id));
-        self.recent.push(at);
+        let at = self.count;
+        self.seen[WOKE][usize::from(at)] = NOBODY;
+        self.seen[NEXT][usize::from(at)] = at;
+        self.seen[EXPECTED][usize::from(at)] = NOBODY;
+        self.ids[usize::from(at)] = id;
+        // A block has fewer than 2^16 - 4 events.
+        self.count = at.wrapping_add(1);
         at
-    }
-
-    /// A task that is recent again, from an unknown place.
-    #[inline(always)]
-    pub fn push(&mut self, at: u16) {
-        self.recent.push(at);
-    }
-
-    /// The task of this rank; it has rank 0 then.
-    #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // All indices follow from `place`, which is checked.
-    pub fn take(&mut self, rank: usize) -> Option<u16> {
-        let len = self.recent.len();
-        let place = len.checked_sub(rank + 1).filter(|place| *place >= NEAR)?;
-        let at = self.recent[place];
-        if rank == 0 {
-            return Some(at);
-        }
-        if rank == 1 {
-            self.recent.swap(place, place + 1);
-            return Some(at);
-        }
-        match self.recent.last_chunk_mut::<NEAR>() {
-            // Without a branch for each length, and without a call.
-            Some(near) if rank < NEAR => {
-                let old = *near;
-                let first = (NEAR - 1 - rank) as u16;
-                for (i, slot) in (0u16..).zip(near.iter_mut()).take(NEAR - 1) {
-                    let moved = old[usize::from(i) + 1];
-                    *slot = if i >= first { moved } else { *slot };
-                }
-                near[NEAR - 1] = at;
-            }
-            _ => {
-                self.recent.copy_within(place + 1.., place);
-                self.recent[len - 1] = at;
-            }
-        }
-        Some(at)
     }
 
     /// The id of the task at an index.
     #[inline(always)]
-    pub fn id(&self, at: u16) -> Option<u32> {
-        self.seen.get(usize::from(at)).map(|seen| seen.id)
+    pub fn id(&self, at: u16) -> u32 {
+        self.ids[usize::from(at)]
     }
 
-    /// The rank and index of a task that is among the last few, found without
-    /// looking up its index.
+    /// The task that this one is expected to wake.
     #[inline(always)]
-    pub fn near(&self, id: u32) -> Option<(usize, u16)> {
-        let last = self.recent.get(NEAR..)?.iter().rev().take(4);
-        last.copied()
-            .enumerate()
-            .find(|(_, at)| self.id(*at) == Some(id))
-    }
-
-    /// The rank of a task, when it has one.
-    #[inline]
-    pub fn rank(&self, at: u16) -> Option<usize> {
-        let window = self.recent.get(NEAR..).unwrap_or_default();
-        let first = window.len().saturating_sub(RANKS);
-        let window = window.get(first..).unwrap_or_default();
-        // Pieces can be compared at once.
-        let mut before = 0;
-        for piece in window.rchunks(NEAR) {
-            let found = piece
-                .iter()
-                .fold(false, |found, other| found | (*other == at));
-            if found {
-                let back = piece.iter().rev().position(|other| *other == at)?;
-                return Some(before + back);
-            }
-            before += piece.len();
-        }
-        None
+    pub fn expected(&self, waker: u16) -> u16 {
+        self.seen[EXPECTED][usize::from(waker)]
     }
 
     /// A task woke another.
     #[inline(always)]
-    #[allow(clippy::indexing_slicing)] // Indices of tasks that were met.
-    pub fn woken(&mut self, waker: u16, last: u16, wakee: u16) {
-        if let Some(last) = self.seen.get_mut(usize::from(last)) {
-            last.next = wakee;
+    pub fn woken(&mut self, waker: u16, wakee: u16) {
+        let last = self.seen[WOKE][usize::from(waker)];
+        // Nobody's successor is never asked for.
+        self.seen[NEXT][usize::from(last)] = wakee;
+        self.seen[EXPECTED][usize::from(waker)] = self.seen[NEXT][usize::from(wakee)];
+        self.seen[WOKE][usize::from(waker)] = wakee;
+    }
+}
+
+/// The recent tasks: [`RANKS`] places with an index each, and their order, the
+/// last one used first, as the digits of one number.
+#[derive(Clone, Debug)]
+pub struct Recent {
+    places: [u16; RANKS as usize],
+    /// A place has four bits, rank 0 the lowest ones.
+    order: u64,
+}
+
+#[allow(clippy::indexing_slicing)] // Four bits are below RANKS.
+impl Recent {
+    /// Nobody was recent.
+    pub fn new() -> Recent {
+        Recent {
+            places: [NOBODY; RANKS as usize],
+            order: 0xfedc_ba98_7654_3210,
         }
-        self.seen[usize::from(waker)].woke = wakee;
+    }
+
+    /// The place of a rank; `shift` is four times the rank.
+    #[inline(always)]
+    pub fn place(&self, shift: u8) -> u8 {
+        (self.order >> (shift % 64) & 15) as u8
+    }
+
+    /// The task in a place.
+    #[inline(always)]
+    pub fn at(&self, place: u8) -> u16 {
+        self.places[usize::from(place & 15)]
+    }
+
+    /// Puts a task into a place, whose rank is 0 then; `shift` is four times
+    /// what it was.
+    #[inline(always)]
+    pub fn set(&mut self, shift: u8, place: u8, at: u16) {
+        self.places[usize::from(place & 15)] = at;
+        let below = (1u64 << (shift % 64)) - 1;
+        let through = below << 4 | 15;
+        self.order = (self.order & !through) | (self.order & below) << 4 | u64::from(place);
+    }
+
+    /// The rank of a place.
+    #[inline(always)]
+    pub fn rank(&self, place: u8) -> u32 {
+        const ONES: u64 = 0x1111_1111_1111_1111;
+        // The digit in question is 0 here; the lowest 0 is found exactly.
+        let digits = self.order ^ (ONES * u64::from(place & 15));
+        let zero = digits.wrapping_sub(ONES) & !digits & (ONES << 3);
+        zero.trailing_zeros() / 4
     }
 }
 
@@ -161,19 +158,19 @@ mod tests {
 
     #[test]
     fn tasks_move_to_the_front_from_any_rank() {
-        let mut tasks = Tasks::default();
-        tasks.reset();
-        let mut model: Vec<u16> = Vec::new();
-        for id in 0..40 {
-            model.insert(0, tasks.add(id));
+        let mut recent = Recent::new();
+        let mut model = vec![NOBODY; RANKS as usize];
+        for step in 0..5000u32 {
+            let rank = step.wrapping_mul(step) / 7 % RANKS;
+            let place = recent.place(4 * rank as u8);
+            assert_eq!(recent.rank(place), rank);
+            assert_eq!(recent.at(place), model[rank as usize]);
+            model.remove(rank as usize);
+            model.insert(0, step as u16);
+            recent.set(4 * rank as u8, place, step as u16);
         }
-        for step in 0..500usize {
-            let rank = step * step % 40;
-            assert_eq!(tasks.rank(model[rank]), Some(rank));
-            let at = model.remove(rank);
-            model.insert(0, at);
-            assert_eq!(tasks.take(rank), Some(at));
+        for (rank, at) in (0..).zip(&model) {
+            assert_eq!(recent.at(recent.place(4 * rank as u8)), *at);
         }
-        assert_eq!(tasks.take(40), None, "there are no more");
     }
 }

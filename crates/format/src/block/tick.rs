@@ -35,13 +35,21 @@ impl Grid {
         ((u128::from(k) * u128::from(self.period) + u128::from(self.phase)) >> 32) as u64
     }
 
+    /// [`Grid::offset`], unless it does not fit in 64 bits.
+    pub fn offset_of(&self, k: u64) -> Option<u64> {
+        let offset = u128::from(k) * u128::from(self.period) + u128::from(self.phase);
+        u64::try_from(offset >> 32).ok()
+    }
+
     /// The tick at `offset` ns; `None` when there is none.
     #[inline]
     fn tick(&self, offset: u64, per_tick: f64, phase: f64) -> Option<u64> {
         if self.period == Grid::NANOSECOND {
             return Some(offset);
         }
-        let k = ((offset as f64 + 0.5 - phase) * per_tick + 0.5) as u64;
+        // As signed numbers, which processors convert at once. A k that is wrong
+        // because the offset is large does not lead back to the offset.
+        let k = ((offset as i64 as f64 + 0.5 - phase) * per_tick + 0.5) as i64 as u64;
         (self.offset(k) == offset).then_some(k)
     }
 

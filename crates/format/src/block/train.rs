@@ -2,7 +2,7 @@
 //! is. Run it only for a new major version.
 
 use super::encode::Encoder;
-use super::model::{OP_TABLES, STEPS, TASK_TABLES};
+use super::model::{EXPECTED, NO_TASK, OP_TABLES, STEPS, TASK_TABLES};
 use super::tables::{digit, symbols, TABLES};
 use crate::event::CpuId;
 use crate::sched::SchedBlock;
@@ -18,7 +18,8 @@ fn text(sums: &[[f64; STEPS]]) -> String {
         String::from("# The tables: a line each, a digit for each symbol. See FORMAT.md.\n");
     for kind in [
         0..OP_TABLES,
-        OP_TABLES..OP_TABLES + TASK_TABLES,
+        OP_TABLES..OP_TABLES + NO_TASK,
+        OP_TABLES + NO_TASK..OP_TABLES + TASK_TABLES,
         OP_TABLES + TASK_TABLES..TABLES,
     ] {
         let mut all = [0.0; STEPS];
@@ -35,7 +36,10 @@ fn text(sums: &[[f64; STEPS]]) -> String {
                 |symbol: usize| (sums[at][symbol] + 10.0 * all[symbol] / whole) / (total + 10.0);
             let most = (0..symbols(at)).map(share).fold(0.0, f64::max);
             for symbol in 0..symbols(at) {
-                let digit = digit((share(symbol) / most).max(1e-9), 31);
+                let digit = match at.checked_sub(OP_TABLES + NO_TASK) {
+                    Some(..4) => 31 * u8::from(symbol == usize::from(EXPECTED)),
+                    _ => digit((share(symbol) / most).max(1e-9), 31),
+                };
                 out.push(char::from_digit(digit.into(), 32).unwrap());
             }
             out.push('\n');

@@ -34,6 +34,15 @@ pub struct Audit {
     /// Of the tasks' differences, without their sign, in ns: the median, nine of
     /// ten, 99 of 100, the largest.
     pub differences_ns: [u64; 4],
+    /// The same of each task's difference divided by its switches, over the tasks
+    /// without unknown time: how far a switch's two times lie apart.
+    pub switch_differences_ns: [u64; 4],
+    /// By how much the events give more than the kernel, over the tasks for which
+    /// they do. In it is all that the kernel leaves out: interrupts and steal.
+    pub events_more_ns: u64,
+    /// By how much the kernel gives more, over the tasks for which it does; time
+    /// that is unknown to the events is taken off first.
+    pub kernel_more_ns: u64,
     /// The tasks with the largest differences.
     pub worst: Vec<Worst>,
 }
@@ -69,9 +78,13 @@ pub fn audit(analysis: &Analysis) -> Audit {
         unknown_ns: 0,
         kernel_ns: 0,
         differences_ns: [0; 4],
+        switch_differences_ns: [0; 4],
+        events_more_ns: 0,
+        kernel_more_ns: 0,
         worst: Vec::new(),
     };
     let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
+    let mut by_switch: Vec<u64> = Vec::new();
     // A task that was there before is older than what the events tell of it.
     let whole = |thread: &&Thread| !thread.started_before && !thread.alive;
     for thread in analysis.threads.iter().filter(whole) {
@@ -98,22 +111,38 @@ pub fn audit(analysis: &Analysis) -> Audit {
             kernel_switches: kernel_sum,
         };
         let difference = worst.on_cpu_ns.abs_diff(worst.kernel_ns);
+        let most = worst.on_cpu_ns.saturating_add(worst.unknown_ns);
+        let more = worst.on_cpu_ns.saturating_sub(worst.kernel_ns);
+        out.events_more_ns = out.events_more_ns.saturating_add(more);
+        let more = worst.kernel_ns.saturating_sub(most);
+        out.kernel_more_ns = out.kernel_more_ns.saturating_add(more);
+        if worst.unknown_ns == 0 {
+            by_switch.push(difference / sum.max(1));
+        }
         compared.push((difference, thread, worst));
     }
     compared.sort_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
-    let at = |share: usize| {
-        let place = compared.len().saturating_sub(1) * share / 1000;
-        compared
-            .get(place)
-            .map_or(0, |(difference, ..)| *difference)
-    };
-    out.differences_ns = [at(500), at(900), at(990), at(1000)];
+    by_switch.sort_unstable();
+    let differences: Vec<u64> = compared
+        .iter()
+        .map(|(difference, ..)| *difference)
+        .collect();
+    out.differences_ns = shares(&differences);
+    out.switch_differences_ns = shares(&by_switch);
     for (_, thread, mut worst) in compared.into_iter().rev().take(WORST) {
         let process = analysis.processes.get(thread.process.0 as usize);
         worst.label = process.map(label::label).unwrap_or_default();
         out.worst.push(worst);
     }
     out
+}
+
+/// Of sorted values: the median, nine of ten, 99 of 100, the largest.
+fn shares(sorted: &[u64]) -> [u64; 4] {
+    [500, 900, 990, 1000].map(|share| {
+        let place = sorted.len().saturating_sub(1) * share / 1000;
+        sorted.get(place).copied().unwrap_or(0)
+    })
 }
 
 /// A difference, with its sign, as a share.
@@ -186,6 +215,17 @@ impl Report for Audit {
         let _ = writeln!(
             out,
             "  a task     differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
+        );
+        let [half, nine, most, all] = self.switch_differences_ns.map(units::time);
+        let _ = writeln!(
+            out,
+            "  a switch   {half} (half of the tasks with no unknown time), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
+        );
+        let _ = writeln!(
+            out,
+            "  in sum     {} more by the events, with all interrupts and steal; {} more by the kernel",
+            units::time(self.events_more_ns),
+            units::time(self.kernel_more_ns)
         );
         out + &self.table().text(style, 2)
     }

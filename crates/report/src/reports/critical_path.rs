@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tr_analyze::critical_path::{self, CriticalPath, Kind, Leg, NoPath, Spent, Then};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, ThreadIx};
-use tr_analyze::programs::{Group, Groups};
+use tr_analyze::programs::{sleeper, Group, Groups, Program};
 use tr_analyze::what_if::{self, Limits};
 
 use crate::reports::View;
@@ -79,8 +79,9 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
         let part = match (segment.kind, group) {
             (Kind::OnCpu, Some(group)) => Part::Program(group),
             (Kind::Sleep, Some(group)) => {
-                let parent = process.and_then(|process| parent_of_sleep(analysis, groups, process));
-                Part::Sleep(parent.unwrap_or(group))
+                let told = process.map(|process| sleeper(analysis, process, segment.from));
+                let told = told.and_then(|(process, time)| groups.at(process, time));
+                Part::Sleep(told.unwrap_or(group))
             }
             (Kind::RunQueue(_), _) => Part::NoCpu,
             (Kind::Disk, _) => Part::Disk,
@@ -116,24 +117,15 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
     shares
 }
 
-/// Of sleep(1): who called it, for that one chose to wait.
-fn parent_of_sleep(analysis: &Analysis, groups: &Groups, process: ProcessIx) -> Option<Group> {
-    let sleep = analysis.processes.get(process.0 as usize)?;
-    if groups.name(groups.at(process, sleep.end)?) != "sleep" {
-        return None;
-    }
-    groups.at(sleep.parent?, sleep.start)
-}
-
 fn process_ix(analysis: &Analysis, thread: ThreadIx) -> Option<ProcessIx> {
     Some(analysis.threads.get(thread.0 as usize)?.process)
 }
 
-/// The shares as bars, under a title that says what the time is.
+/// The shares as bars; `most` of them.
 pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, style: &Style) {
     let shown = shares.len().min(most);
-    let (shown, rest) = shares.split_at(shown);
-    let rest: u64 = rest.iter().map(|share| share.time).sum();
+    let (shown, hidden) = shares.split_at(shown);
+    let rest: u64 = hidden.iter().map(|share| share.time).sum();
     let name = |share: &Share| units::width(&share.name);
     let names = shown.iter().map(name).max().unwrap_or(0).min(28);
     let columns = style.width.saturating_sub(names + 33).clamp(8, 40);
@@ -151,17 +143,21 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
         let _ = writeln!(out, "{text}");
     }
     if rest > 0 {
-        let text = format!("  and {} in other ways", units::time(rest));
+        let hidden = hidden.iter().find(|share| share.part == Part::Unknown);
+        let unknown = hidden.map_or(String::new(), |share| {
+            format!(", {} of it unknown", units::time(share.time))
+        });
+        let text = format!("  and {} in other ways{unknown}", units::time(rest));
         let _ = writeln!(out, "{}", style.paint(Paint::Dim, &text));
     }
 }
 
 /// A program of a leg, for people.
-fn label_of(analysis: &Analysis, thread: ThreadIx, program: Option<(ProcessIx, u32)>) -> String {
+fn label_of(analysis: &Analysis, thread: ThreadIx, program: Option<Program>) -> String {
     let Some(own) = process_ix(analysis, thread) else {
         return String::new();
     };
-    let exec = |(process, at): (ProcessIx, u32)| -> Option<(ProcessIx, &ExecSpan)> {
+    let exec = |(process, at): Program| -> Option<(ProcessIx, &ExecSpan)> {
         let executed: &Process = analysis.processes.get(process.0 as usize)?;
         Some((process, executed.execs.get(at as usize)?))
     };
@@ -196,10 +192,15 @@ impl<'a> Report<'a> {
         let groups = groups(analysis);
         let found = path_of(view).and_then(|path| {
             let shares = shares(analysis, &groups, &path);
-            let programs = shares.iter().filter_map(|share| match share.part {
-                Part::Program(group) => Some(group),
-                _ => None,
-            });
+            // Without what is nowhere much it takes as long as with it.
+            let much = |share: &&Share| share.time.saturating_mul(100) >= path.length();
+            let programs = shares
+                .iter()
+                .filter(much)
+                .filter_map(|share| match share.part {
+                    Part::Program(group) => Some(group),
+                    _ => None,
+                });
             let free: Vec<Group> = programs.take(FREE).collect();
             let limits = what_if::limits(analysis, &path, &groups, &free)?;
             Ok(Found {
@@ -253,13 +254,33 @@ impl<'a> Report<'a> {
             }
         }
         let whole = found.path.length();
-        let mut table = columns(Table::new());
-        let mut add = |from: u64, to: u64, spent: &Spent, name: String, paint| {
-            let mut cells = vec![Cell::At(from), Cell::At(to), Cell::Time(to - from)];
-            cells.extend(spent_cells(spent).map(|ns| match ns {
+        let mut sum = Spent::default();
+        found.legs.iter().for_each(|leg| sum.add_all(&leg.spent));
+        // What is nowhere much takes no column.
+        let wanted = spent_cells(&sum).map(|ns| ns > 0 && ns.saturating_mul(200) >= whole);
+        let wide = style.width >= 100;
+        let mut table = Table::new().column("from", "");
+        if wide {
+            table = table.column("to", "");
+        }
+        table = table.column("length", "");
+        for (title, _) in SPENT.iter().zip(wanted).filter(|(_, wanted)| *wanted) {
+            table = table.column(title.0, "");
+        }
+        let mut table = table.name("who", "");
+        let cells = |first: Cell, to: Cell, length: u64, spent: &Spent| {
+            let mut cells = vec![first];
+            cells.extend(wide.then_some(to));
+            cells.push(Cell::Time(length));
+            let times = spent_cells(spent).into_iter().zip(wanted);
+            cells.extend(times.filter(|(_, wanted)| *wanted).map(|(ns, _)| match ns {
                 0 => Cell::Empty,
                 ns => Cell::Time(ns),
             }));
+            cells
+        };
+        let mut add = |from: u64, to: u64, spent: &Spent, name: String, paint| {
+            let cells = cells(Cell::At(from), Cell::At(to), to - from, spent);
             table.row(cells, name, paint);
         };
         let mut at = 0;
@@ -282,10 +303,7 @@ impl<'a> Report<'a> {
             add(from, to, &spent, name, Paint::Dim);
             at += run.max(1);
         }
-        let mut sum = Spent::default();
-        found.legs.iter().for_each(|leg| sum.add_all(&leg.spent));
-        let mut cells = vec![Cell::from("sum"), Cell::Empty, Cell::Time(whole)];
-        cells.extend(spent_cells(&sum).map(Cell::Time));
+        let cells = cells(Cell::from("sum"), Cell::Empty, whole, &sum);
         table.row(cells, "= wall time", Paint::Bold);
         table.text(style, 2)
     }
@@ -329,27 +347,24 @@ impl<'a> Report<'a> {
             })
             .collect();
         if !free.is_empty() {
-            let what = "If a program were free, the build would take at least \
-                        (with the same waits for a CPU)";
+            let what = "If this were free, it would still take at least \
+                        (with the same waits for a CPU):";
             style.line(out, what);
             style.items(out, "  ", &free, " · ");
         }
-        let mut cpus = vec![limits.cpus];
-        cpus.extend(
-            [2, 4, 8, 16, 32, 64, 128, 256]
-                .iter()
-                .filter(|n| **n > limits.cpus),
-        );
         let mut machines = Vec::new();
-        for cpus in cpus {
+        let more = [2, 4, 8, 16, 32, 64, 128, 256];
+        let more = more.into_iter().filter(|n| *n > limits.cpus);
+        for cpus in std::iter::once(limits.cpus).chain(more) {
+            let of = if cpus == 1 { "CPU" } else { "CPUs" };
+            machines.push(format!("{cpus} {of} {}", least(limits.on(cpus))));
             if limits.on(cpus) == limits.span {
                 break;
             }
-            let of = if cpus == 1 { "CPU" } else { "CPUs" };
-            machines.push(format!("{cpus} {of} {}", least(limits.on(cpus))));
         }
         machines.push(format!("any number {}", least(limits.span)));
-        style.items(out, "With CPUs to itself at least:  ", &machines, " · ");
+        style.line(out, "With CPUs to itself it would take at least:");
+        style.items(out, "  ", &machines, " · ");
     }
 }
 
@@ -361,19 +376,15 @@ fn least(ns: u64) -> String {
     }
 }
 
-fn columns(table: Table) -> Table {
-    table
-        .column("from", "from_ns")
-        .column("to", "to_ns")
-        .column("length", "length_ns")
-        .column("CPU", "on_cpu_ns")
-        .column("wait cpu", "run_queue_ns")
-        .column("disk", "disk_ns")
-        .column("sleep", "sleep_ns")
-        .column("other", "other_ns")
-        .column("unknown", "unknown_ns")
-        .name("who", "name")
-}
+/// The parts of a leg's time: for people, and in CSV.
+const SPENT: [(&str, &str); 6] = [
+    ("CPU", "on_cpu_ns"),
+    ("wait cpu", "run_queue_ns"),
+    ("disk", "disk_ns"),
+    ("sleep", "sleep_ns"),
+    ("other", "other_ns"),
+    ("unknown", "unknown_ns"),
+];
 
 fn spent_cells(spent: &Spent) -> [u64; 6] {
     [
@@ -410,16 +421,20 @@ impl crate::reports::Report for Report<'_> {
         let root = self.view.analysis.processes.get(path.process.0 as usize);
         let name = root.map(label::label).unwrap_or_default();
         let end = match root {
-            Some(process) if process.alive => "the end of the recording",
-            _ => "its end",
+            Some(process) if process.alive => "the recording's end",
+            _ => "the exit",
         };
         let title = format!(
-            "Critical path of {name}: {} from its exec at {} s to {end} at {} s",
+            "Critical path: {} from the exec at {} s to {end} at {} s",
             units::time(path.length()),
             units::at(self.since(path.from)),
             units::at(self.since(path.to)),
         );
-        let title = units::shorten(&title, style.width);
+        let room = style.width.saturating_sub(units::width(&title) + 3);
+        let title = match room {
+            8.. => format!("{title} · {}", units::shorten(&name, room)),
+            _ => units::shorten(&title, style.width),
+        };
         let _ = writeln!(out, "{}", style.paint(Paint::Bold, &title));
         bars(&mut out, &found.shares, path.length(), 8, style);
         out.push('\n');
@@ -434,10 +449,18 @@ impl crate::reports::Report for Report<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = columns(Table::new())
-            .column("pid", "pid")
-            .column("tid", "tid")
-            .words("then", "then");
+        let mut table = Table::new()
+            .column("", "from_ns")
+            .column("", "to_ns")
+            .column("", "length_ns");
+        for (_, key) in SPENT {
+            table = table.column("", key);
+        }
+        let mut table = table
+            .column("", "pid")
+            .column("", "tid")
+            .words("", "then")
+            .name("", "name");
         for leg in self.found.iter().flat_map(|found| &found.legs) {
             let (pid, tid) = self.ids(leg.thread);
             let mut cells = vec![

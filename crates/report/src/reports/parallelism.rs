@@ -88,26 +88,21 @@ impl<'a> Report<'a> {
                 .sum();
             sum as f64 / (whole.max(1)) as f64
         };
-        let of = if cpus == 1 { "CPU" } else { "CPUs" };
-        let lead = format!(
-            "More tasks than the {cpus} {of} could run for {}.  ",
+        let of = |n: usize| if n == 1 { "CPU" } else { "CPUs" };
+        let text = format!(
+            "More tasks wanted to run than there are CPUs ({cpus}) for {} of the time.",
             units::share(found.wanted(cpus + 1), whole)
         );
-        let most = found.demand.len().saturating_sub(1);
-        let mut machines = Vec::new();
-        for n in [1, 2, 4, 8, 16, 32, 64, 128, 256] {
-            if n >= cpus && (n == cpus || busy(n / 2) < busy(n)) {
-                machines.push(format!("{:.2} of {n}", busy(n)));
+        style.line(out, &text);
+        let mut machines = vec![format!("{:.2} of {cpus} {}", busy(cpus), of(cpus))];
+        for n in [2, 4, 8, 16, 32, 64, 128, 256] {
+            // More are of no use.
+            if n > cpus && busy(cpus.max(n / 2)) < busy(n) {
+                machines.push(format!("{:.2} of {n} {}", busy(n), of(n)));
             }
         }
-        if !machines.is_empty() && most > 0 {
-            style.items(
-                out,
-                &(lead + "Wanted at once, on average: "),
-                &machines,
-                ", ",
-            );
-        }
+        style.line(out, "On average that many could have been used at once:");
+        style.items(out, "  ", &machines, " · ");
     }
 
     fn who(&self, alone: &Alone) -> String {
@@ -151,9 +146,13 @@ impl<'a> Report<'a> {
             .take(8)
             .map(|(name, _, serial)| format!("{name} {}", units::time(*serial)))
             .collect();
-        let lead = format!("Ran alone for {}:  ", units::time(serial));
         if serial > 0 {
-            style.items(out, &lead, &parts, " · ");
+            let text = format!(
+                "Ran alone, nobody else waiting, for {}:",
+                units::time(serial)
+            );
+            style.line(out, &text);
+            style.items(out, "  ", &parts, " · ");
         }
         let starved: u64 = sums.iter().map(|(_, ran, serial)| ran - serial).sum();
         if starved > 0 {
@@ -181,20 +180,21 @@ impl<'a> Report<'a> {
             .take(8)
             .map(|(ns, name)| format!("{name} {}", units::time(*ns)))
             .collect();
-        let lead = format!("Nobody ran for {}:  ", units::time(none));
-        style.items(out, &lead, &parts, " · ");
+        let text = format!("Nobody ran for {}, waiting for:", units::time(none));
+        style.line(out, &text);
+        style.items(out, "  ", &parts, " · ");
     }
 
     fn idle_name(&self, idle: Idle, group: Option<Group>) -> String {
         let what = match idle {
-            Idle::NoCpu => "other tasks had the CPUs",
+            Idle::NoCpu => "a CPU, all busy with other tasks",
             Idle::Disk => "disk",
             Idle::Sleep => "sleep",
             Idle::Stopped => "stopped",
             Idle::Blocked => "blocked",
             Idle::Outside => "tasks not recorded",
-            Idle::Unknown => "unknown",
-            Idle::NoPath => "outside the critical path",
+            Idle::Unknown => "what is not known",
+            Idle::NoPath => "what is not on the critical path",
         };
         match group {
             Some(group) => format!("{what} in {}", self.groups.name(group)),
@@ -237,7 +237,7 @@ fn levels(found: &Parallelism, cpus: usize) -> Vec<(String, u64, u64)> {
     while from < count {
         let to = match from {
             n if n <= single => n,
-            n => (n.saturating_sub(1).next_power_of_two().max(n) * 2).min(count - 1),
+            n => n.next_power_of_two().min(count - 1),
         };
         let name = match from == to {
             true => from.to_string(),

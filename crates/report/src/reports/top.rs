@@ -4,11 +4,11 @@
 use std::fmt::Write;
 
 use serde_json::Value;
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::model::{Analysis, Process, Quality};
 use tr_format::event::Stream;
 
 use crate::query::{self, By, Row, Sort};
-use crate::reports::{Report, View};
+use crate::reports::{critical_path, Report, View};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::{escape, label, units};
@@ -35,6 +35,12 @@ pub fn status(raw: u32) -> String {
     format!("killed by {name}{core}")
 }
 
+/// Up to how many events the first screen shows the critical path. It takes
+/// the timeline, some 60 bytes an event at the peak, where all else grows with
+/// the tasks: a trace of a million events is read in 16 MB without it, and in 60
+/// with it. A larger one is asked for its path by name.
+pub const PATH_UP_TO: u64 = 1_000_000;
+
 /// The report.
 pub struct Top<'a> {
     view: View<'a>,
@@ -52,8 +58,26 @@ impl<'a> Top<'a> {
         }
     }
 
+    /// What the time from exec to exit went to, and that time: of all
+    /// processes, when the timeline was kept.
+    fn path(&self) -> Option<(Vec<critical_path::Share>, u64)> {
+        let analysis = self.view.analysis;
+        let events: u64 = analysis.events.iter().map(|(_, count)| count).sum();
+        if events > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len() {
+            return None;
+        }
+        let path = critical_path::path_of(&self.view).ok()?;
+        let groups = critical_path::groups(analysis);
+        let shares = critical_path::shares(analysis, &groups, &path);
+        Some((shares, path.length()))
+    }
+
     fn rows(&self) -> Vec<Row> {
-        query::rows(self.view.analysis, self.view.chosen, self.by, self.sort)
+        let groups = &self.view.ask.groups;
+        let View {
+            analysis, chosen, ..
+        } = self.view;
+        query::rows(analysis, chosen, self.by, self.sort, groups)
     }
 }
 
@@ -68,8 +92,21 @@ impl Report for Top<'_> {
         let mut out = String::new();
         header(&mut out, analysis, file, style);
         warn(&mut out, analysis, style);
-        let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu);
-        bars(&mut out, analysis, &programs, style);
+        let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
+        match self.path() {
+            Some((shares, whole)) => {
+                let title = format!("The {} went to", units::time(whole));
+                let title = style.paint(Paint::Bold, &title);
+                let _ = writeln!(
+                    out,
+                    "{title}   {}",
+                    style.paint(Paint::Dim, "(critical path)")
+                );
+                critical_path::bars(&mut out, &shares, whole, 7, style);
+            }
+            None => bars(&mut out, &programs, style),
+        }
+        all_processes(&mut out, analysis, style);
         busy(&mut out, analysis, style);
         self.table(&mut out, style);
         if self.by != By::Program {
@@ -77,9 +114,14 @@ impl Report for Top<'_> {
         }
         failed(&mut out, analysis, chosen, style);
         peak(&mut out, analysis, chosen, style);
-        let parts = contradictions(analysis);
-        if !parts.is_empty() {
-            style.items(&mut out, "Contradictions   ", &parts, " · ");
+        trust(&mut out, analysis, style);
+        for (lead, parts) in [
+            ("Contradictions   ", contradictions(analysis)),
+            ("Clocks   ", clocks(&analysis.quality)),
+        ] {
+            if !parts.is_empty() {
+                style.items(&mut out, lead, &parts, " · ");
+            }
         }
         out
     }
@@ -246,6 +288,13 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
             quality.lost.len() - MOST
         ));
     }
+    if quality.clocks_unclear {
+        said.push(
+            "the CPUs' clocks disagree, and it is not clear by how much: times of tasks \
+             that changed CPU are not certain"
+                .into(),
+        );
+    }
     let times = &analysis.totals.times;
     // Less than that changes no answer; it stands with the other sums.
     if times.unknown.saturating_mul(100) >= times.sum().max(1) {
@@ -270,9 +319,8 @@ fn warn(out: &mut String, analysis: &Analysis, style: &Style) {
     }
 }
 
-/// Where the CPU time went, by program; then what all the time was.
-fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) {
-    let times = &analysis.totals.times;
+/// Where the CPU time went, by program.
+fn bars(out: &mut String, programs: &[Row], style: &Style) {
     let whole: u64 = programs.iter().map(|row| row.times.on_cpu).sum();
     if whole == 0 {
         return;
@@ -306,6 +354,14 @@ fn bars(out: &mut String, analysis: &Analysis, programs: &[Row], style: &Style) 
             units::pad(&units::share(row.times.on_cpu, whole), 5, true),
             units::count(row.count),
         );
+    }
+}
+
+/// What all processes' time was.
+fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
+    let times = &analysis.totals.times;
+    if times.on_cpu == 0 {
+        return;
     }
     let mut parts = vec![format!("on CPU {}", units::time(times.on_cpu))];
     for (what, ns) in [
@@ -491,6 +547,74 @@ fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) 
         );
         style.line(out, &text);
     }
+}
+
+/// How far the trace can be trusted: what is missing, what is not known, how
+/// far out of order and how late the events were written.
+fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
+    let quality = &analysis.quality;
+    let spans = quality.lost.len() as u64;
+    let contradictions: u64 = quality.violations.iter().map(|(_, count)| count).sum();
+    let of = |n: u64, one: &str, more: &str| match n {
+        0 => format!("no {more}"),
+        1 => format!("1 {one}"),
+        n => format!("{} {more}", units::count(n)),
+    };
+    let mut parts = vec![
+        of(spans, "lost span", "lost spans"),
+        match analysis.totals.times.unknown {
+            0 => "no unknown time".to_owned(),
+            unknown => format!("{} unknown", units::time(unknown)),
+        },
+        of(contradictions, "contradiction", "contradictions"),
+        match quality.largest_inversion {
+            0 => "rings in order".to_owned(),
+            back => format!("rings out of order by up to {}", units::time(back)),
+        },
+    ];
+    if quality.latest_write > 0 {
+        let late = units::time(quality.latest_write);
+        parts.push(format!("latest write at least {late} late"));
+    }
+    style.items(out, "Trace   ", &parts, " · ");
+}
+
+/// Whose clock was corrected, and how far times can be wrong after that; nothing
+/// when none had to be.
+pub fn clocks(quality: &Quality) -> Vec<String> {
+    let Some(clocks) = &quality.clocks else {
+        return Vec::new();
+    };
+    let way = |ns: i64| match ns < 0 {
+        true => format!("{} behind", units::time(ns.unsigned_abs())),
+        false => format!("{} ahead", units::time(ns.unsigned_abs())),
+    };
+    let off = clocks
+        .corrections
+        .iter()
+        .filter(|clock| clock.at_start != 0 || clock.at_end != 0);
+    let mut parts: Vec<String> = off
+        .map(|clock| {
+            let (start, end) = (way(clock.at_start), way(clock.at_end));
+            let drift = match start == end {
+                true => String::new(),
+                false => format!(" at first, {end} at last"),
+            };
+            let known = match clock.uncertainty {
+                Some(ns) => format!("±{}", units::time(ns)),
+                None => "or more".into(),
+            };
+            format!(
+                "CPU {} was {start}{drift} ({known}), corrected",
+                clock.cpu.0
+            )
+        })
+        .collect();
+    parts.push(match clocks.uncertainty {
+        Some(ns) => format!("times are ±{}", units::time(ns)),
+        None => "how far times can be wrong is not known".into(),
+    });
+    parts
 }
 
 /// What cannot be as the trace has it, so that some time had to be unknown.

@@ -37,6 +37,7 @@ export interface Doc {
   concurrency_unknown: number;
   warnings: string[];
   contradictions: string[];
+  clocks: string[];
   strings: string[];
   processes: Times & {
     pid: number[]; ppid: (number | null)[]; parent: (number | null)[]; label: number[]; program: number[];

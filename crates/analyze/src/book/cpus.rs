@@ -1,0 +1,101 @@
+//! What each CPU did, as far as its switches prove it: when nobody ran there,
+//! how often a recorded thread came from another CPU and how often one left.
+
+use std::collections::BTreeMap;
+
+use tr_format::event::{CpuId, Ktime, Tid};
+
+use super::Book;
+use crate::model::{CpuFigures, Switches};
+
+/// A CPU's figures, while the book is being kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuEntry {
+    figures: CpuFigures,
+    /// A switch of it was seen.
+    switched: bool,
+    /// Nobody runs there, since then.
+    idle_since: Option<Ktime>,
+}
+
+impl Book {
+    fn cpu_entry(&mut self, cpu: CpuId) -> &mut CpuEntry {
+        self.cpus.entry(cpu).or_default()
+    }
+
+    /// A switch on a CPU, for its idle time. That is only known when everybody
+    /// is recorded: otherwise the switches from and to others are missing.
+    pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
+        if !self.everybody {
+            return;
+        }
+        let begun = self.recorded_from;
+        let entry = self.cpu_entry(cpu);
+        let first = !std::mem::replace(&mut entry.switched, true);
+        // Before its first switch it was in one state since the beginning.
+        let since = match first {
+            true => Some(begun),
+            false => entry.idle_since,
+        };
+        let idle = since.filter(|_| prev == Tid::IDLE);
+        entry.idle_since = (next == Tid::IDLE).then_some(time);
+        if let Some(since) = idle {
+            self.was_idle(cpu, since, time);
+        }
+    }
+
+    /// Somebody ran there, whether or not it was seen to come.
+    pub(super) fn cpu_not_idle(&mut self, cpu: CpuId) {
+        if let Some(entry) = self.cpus.get_mut(&cpu) {
+            entry.idle_since = None;
+        }
+    }
+
+    fn was_idle(&mut self, cpu: CpuId, from: Ktime, to: Ktime) {
+        // In a gap somebody may have come and gone; what is before it is sure.
+        let spans = self.gaps.of(cpu);
+        let lost = spans.and_then(|spans| spans.first_in(from, to));
+        let (from, to) = (from.max(self.start), lost.unwrap_or(to).min(self.end));
+        self.cpu_entry(cpu).figures.idle += to.since(from);
+    }
+
+    /// A recorded thread left the CPU.
+    pub(super) fn cpu_left(&mut self, cpu: CpuId, time: Ktime, switches: Switches) {
+        if self.inside(time) {
+            self.cpu_entry(cpu).figures.switches.add(&switches);
+        }
+    }
+
+    /// A recorded thread came from another CPU.
+    pub(super) fn cpu_gained(&mut self, cpu: CpuId, time: Ktime) {
+        if self.inside(time) {
+            self.cpu_entry(cpu).figures.migrations += 1;
+        }
+    }
+
+    /// The span is over.
+    pub(super) fn finish_cpus(&mut self) {
+        let idle: Vec<_> = self
+            .cpus
+            .iter()
+            .map(|(cpu, e)| (*cpu, e.idle_since))
+            .collect();
+        for (cpu, since) in idle {
+            if let Some(since) = since {
+                self.was_idle(cpu, since, self.end);
+            }
+        }
+    }
+
+    /// Of every CPU that was met or is known.
+    pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
+        let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
+        let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();
+        all.extend(self.cpus.iter().map(|(cpu, entry)| (*cpu, entry.figures)));
+        let known = self.everybody;
+        for figures in all.values_mut() {
+            figures.idle_known = known;
+        }
+        all.into_iter().collect()
+    }
+}

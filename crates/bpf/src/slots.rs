@@ -1,0 +1,185 @@
+//! The slots that the programs write scheduling events into: memory that we
+//! map, a region for each CPU. The protocol stands in `events.h`: a slot says
+//! for itself whether it is written, we clear what we have read, and our tail
+//! tells the programs how far that is.
+
+use std::os::fd::AsRawFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use libbpf_rs::MapCore;
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::wire::{Lost, Progress, Slot, MAX_CPUS, SCHED_LOST};
+
+/// Slots that are read before the tail is moved: often enough that a CPU whose
+/// slots are full goes on soon, seldom enough to leave its cache line alone.
+const STEP: u64 = 256;
+
+/// The reading side of all CPUs' slots. The mappings keep the memory, also
+/// when the programs are gone.
+#[derive(Debug)]
+pub struct Slots {
+    slots: MmapRaw,
+    shared: MmapRaw,
+    /// Where the array of [`Progress`] begins in `shared`, in bytes.
+    progress: usize,
+    /// Slots of each CPU, a power of two.
+    count: u64,
+    cpus: Vec<Cpu>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Cpu {
+    number: u16,
+    tail: u64,
+}
+
+/// What is in a CPU's slots, in their order.
+#[derive(Clone, Copy, Debug)]
+pub enum Sched {
+    /// An event.
+    Event(Slot),
+    /// Events that found no room, here.
+    Lost(Lost),
+}
+
+impl Slots {
+    /// Maps `slots`, `count` for each of `cpus` in this order, and the memory
+    /// that has the array of [`Progress`] at `progress`.
+    pub(crate) fn map(
+        slots: &impl MapCore,
+        shared: &impl MapCore,
+        progress: usize,
+        count: u32,
+        cpus: &[u16],
+    ) -> std::io::Result<Slots> {
+        let map = |map: &dyn MapCore| {
+            let len = map.value_size() as usize * map.max_entries() as usize;
+            MmapOptions::new()
+                .len(len.next_multiple_of(page_size()))
+                .map_raw(map.as_fd().as_raw_fd())
+        };
+        let slots = Slots {
+            slots: map(slots)?,
+            shared: map(shared)?,
+            progress,
+            count: u64::from(count),
+            cpus: cpus
+                .iter()
+                .map(|number| Cpu {
+                    number: *number,
+                    tail: 0,
+                })
+                .collect(),
+        };
+        let room = slots.slots.len() / size_of::<Slot>() >= count as usize * cpus.len()
+            && slots.shared.len() >= progress + MAX_CPUS * size_of::<Progress>()
+            && progress.is_multiple_of(align_of::<Progress>())
+            && cpus.iter().all(|cpu| usize::from(*cpu) < MAX_CPUS);
+        match room {
+            true => Ok(slots),
+            false => Err(std::io::Error::other(
+                "the slots are not where they should be",
+            )),
+        }
+    }
+
+    /// Hands over everything that is written, CPU by CPU.
+    pub fn read(&mut self, mut sink: impl FnMut(u16, Sched)) {
+        let mut cpus = std::mem::take(&mut self.cpus);
+        for (region, cpu) in cpus.iter_mut().enumerate() {
+            // What comes in meanwhile can wait: a CPU in a storm would keep us.
+            let end = cpu.tail + self.count;
+            while cpu.tail < end {
+                let step = (cpu.tail + STEP).min(end);
+                let full = self.step(region, cpu, step, &mut sink);
+                self.publish(cpu);
+                if !full {
+                    break;
+                }
+            }
+        }
+        self.cpus = cpus;
+    }
+
+    /// Reads up to `end`; false when there is no more before.
+    fn step(
+        &self,
+        region: usize,
+        cpu: &mut Cpu,
+        end: u64,
+        sink: &mut impl FnMut(u16, Sched),
+    ) -> bool {
+        while cpu.tail < end {
+            let slot = self.load(region, cpu.tail);
+            if slot.is_empty() {
+                return false;
+            }
+            let mut used = 1;
+            if slot.kind() == SCHED_LOST {
+                let last = self.load(region, cpu.tail + 1);
+                if last.is_empty() {
+                    return false;
+                }
+                used = 2;
+                sink(
+                    cpu.number,
+                    Sched::Lost(Lost {
+                        since: slot.time(),
+                        until: last.time(),
+                        count: slot.what,
+                    }),
+                );
+            } else {
+                sink(cpu.number, Sched::Event(slot));
+            }
+            for at in cpu.tail..cpu.tail + used {
+                self.clear(region, at);
+            }
+            cpu.tail += used;
+        }
+        true
+    }
+
+    fn words(&self, region: usize, at: u64) -> [&AtomicU64; 2] {
+        let slot = region as u64 * self.count + (at & (self.count - 1));
+        // SAFETY: `map` has checked that the mapping, which starts at a page, has
+        // `count` slots for every region. The other side writes whole words only,
+        // and in this process the words are atomics everywhere.
+        unsafe {
+            let first = self.slots.as_mut_ptr().cast::<u64>().add(slot as usize * 2);
+            [
+                AtomicU64::from_ptr(first),
+                AtomicU64::from_ptr(first.add(1)),
+            ]
+        }
+    }
+
+    fn load(&self, region: usize, at: u64) -> Slot {
+        let [when, what] = self.words(region, at);
+        Slot {
+            when: when.load(Ordering::Relaxed),
+            what: what.load(Ordering::Relaxed),
+        }
+    }
+
+    fn clear(&self, region: usize, at: u64) {
+        let [when, what] = self.words(region, at);
+        when.store(0, Ordering::Relaxed);
+        what.store(0, Ordering::Relaxed);
+    }
+
+    /// From here on the CPU may write what has been read and cleared.
+    fn publish(&self, cpu: &Cpu) {
+        let at = self.progress + usize::from(cpu.number) * size_of::<Progress>();
+        // SAFETY: `map` has checked that the array lies in the mapping, aligned; the
+        // tail is its first member, which only we write.
+        let tail = unsafe { AtomicU64::from_ptr(self.shared.as_mut_ptr().add(at).cast()) };
+        tail.store(cpu.tail, Ordering::Release);
+    }
+}
+
+fn page_size() -> usize {
+    // SAFETY: a plain library call.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+}

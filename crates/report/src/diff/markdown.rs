@@ -1,0 +1,191 @@
+//! For a comment on a pull request.
+
+use std::fmt::Write;
+
+use super::text::{command, difference, value, verdict};
+use super::{percent, signed, Change, Diff, Figure, Judged, What};
+use crate::units;
+
+/// A text that nothing can be made of: no markup, no mention, no link, no cell's
+/// end. A comment is read by people who trust the project, and argv comes from
+/// whoever wrote the build.
+fn plain(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            // They mean nothing to Markdown or HTML where the others are gone;
+            // a dot and a colon would make links of names.
+            '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' => out.push(c),
+            c if c.is_ascii_punctuation() => {
+                let _ = write!(out, "&#{};", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// The same, as code: the elements, for backticks end at backticks.
+fn code(text: &str) -> String {
+    format!("<code>{}</code>", plain(&units::shorten(text, 80)))
+}
+
+/// How many rows are shown at once; the rest is folded.
+const OPEN: usize = 10;
+
+impl Diff {
+    /// As Markdown, as GitHub and GitLab read it.
+    pub fn markdown(&self) -> String {
+        let mut out = String::new();
+        let wall = self.whole(Figure::Wall);
+        let change = wall.map_or(String::new(), |wall| {
+            format!(
+                ": {} → {}{}",
+                units::time(wall.base),
+                units::time(wall.new),
+                match wall.difference() {
+                    0 => String::new(),
+                    _ => format!(
+                        " (**{}, {}**)",
+                        difference(Figure::Wall, wall),
+                        percent(wall)
+                    ),
+                }
+            )
+        });
+        let _ = writeln!(out, "### {}{change}\n", code(&command(&self.new)));
+        if let Some(gate) = self.gate() {
+            let said = match &gate {
+                Ok(gate) => gate.text(),
+                Err(why) => why.clone(),
+            };
+            let failed = !gate.as_ref().is_ok_and(|gate| !gate.failed());
+            let _ = writeln!(
+                out,
+                "{} {}\n",
+                if failed { "❌" } else { "✅" },
+                plain(&said)
+            );
+        }
+        for text in self.warnings() {
+            let _ = writeln!(out, "⚠️ {}\n", plain(&text));
+        }
+        if self.same() {
+            let _ = writeln!(out, "No difference in any of {} processes.\n", self.matched);
+        } else {
+            self.figures_table(&mut out);
+            for (what, _) in What::ALL {
+                self.changes_table(&mut out, what);
+            }
+            self.programs_table(&mut out);
+        }
+        let _ = writeln!(out, "<sub>{}</sub>", self.statistic());
+        out
+    }
+
+    fn figures_table(&self, out: &mut String) {
+        out.push_str(
+            "| | base | new | difference | | |\n| --- | ---: | ---: | ---: | ---: | --- |\n",
+        );
+        for (figure, judged) in &self.whole {
+            if judged.difference() == 0 {
+                continue;
+            }
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} |",
+                figure.title(),
+                value(*figure, judged.base),
+                value(*figure, judged.new),
+                difference(*figure, judged),
+                percent(judged),
+                verdict(*figure, judged),
+            );
+        }
+        out.push('\n');
+    }
+
+    fn changes_table(&self, out: &mut String, what: What) {
+        let all: Vec<&Change> = self.told(what).collect();
+        if all.is_empty() {
+            return;
+        }
+        let shown = all.len().min(self.ask.top);
+        let fold = shown > OPEN || matches!(what, What::New | What::Gone);
+        let of = match shown == all.len() {
+            true => shown.to_string(),
+            false => format!("{shown} of {}", units::count(all.len() as u64)),
+        };
+        if fold {
+            let _ = writeln!(out, "<details><summary>{} ({of})</summary>\n", what.name());
+        } else {
+            let _ = writeln!(out, "**{}** ({of})\n", what.name());
+        }
+        out.push_str("| process | below | base | new | wall | CPU | wait cpu | memory |\n");
+        out.push_str("| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+        for change in all.into_iter().take(shown) {
+            let side = |side: &std::collections::BTreeMap<Figure, u64>| {
+                let wall = side.get(&Figure::Wall);
+                wall.map(|ns| units::time(*ns)).unwrap_or_default()
+            };
+            let time = |figure| signed(change.value(figure), units::time);
+            let memory = change.judged.get(&Figure::Rss);
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} | {} | {} |",
+                code(&change.label),
+                plain(&units::shorten(&change.above.join(" › "), 60)),
+                side(&change.base),
+                side(&change.new),
+                time(Figure::Wall),
+                time(Figure::OnCpu),
+                time(Figure::RunQueue),
+                memory.map_or(String::new(), |judged| difference(Figure::Rss, judged)),
+            );
+        }
+        out.push_str(if fold { "\n</details>\n\n" } else { "\n" });
+    }
+
+    fn programs_table(&self, out: &mut String) {
+        if self.programs.is_empty() {
+            return;
+        }
+        out.push_str("<details><summary>by program</summary>\n\n");
+        out.push_str("| program | count | CPU base | new | CPU | critical path |\n");
+        out.push_str("| --- | ---: | ---: | ---: | ---: | ---: |\n");
+        for program in self.programs.iter().take(self.ask.top) {
+            let path = program.path.as_ref().map_or(0, Judged::difference);
+            let _ = writeln!(
+                out,
+                "| {} | {} → {} | {} | {} | {} | {} |",
+                code(&program.name),
+                units::count(program.count.0),
+                units::count(program.count.1),
+                units::time(program.on_cpu.base),
+                units::time(program.on_cpu.new),
+                signed(program.on_cpu.difference(), units::time),
+                signed(path, units::time),
+            );
+        }
+        out.push_str("\n</details>\n\n");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_markup_comes_through() {
+        let nasty = "a|b`c`<img src=x>@user #1 www.a.org http://b.org [l](u) *x* _y_ ~z~ \\| $q$";
+        let is = plain(nasty);
+        for mark in [
+            "|", "`", "<", ">", "@", "[", "(", "*", "_", "~", "\\", "$", ":", "www.",
+        ] {
+            assert!(!is.contains(mark), "{mark}: {is}");
+        }
+        assert!(!is.replace("&#", "").contains('#'), "{is}");
+        assert_eq!(plain("cc -O2 src/a"), "cc -O2 src/a");
+        assert_eq!(plain("&lt;"), "&#38;lt;");
+    }
+}

@@ -1,0 +1,505 @@
+//! What changed between two recordings of the same build, or between several of
+//! it before and several after.
+
+mod align;
+mod json;
+mod markdown;
+mod normal;
+mod run;
+mod spread;
+mod text;
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use align::Slot;
+pub use run::{Figure, Figures, Run};
+pub use spread::{Judged, Verdict};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Ask {
+    /// Rows of each table to show as text.
+    pub top: usize,
+    /// Differences of a process's time below that are not told, in ns.
+    pub least: u64,
+    /// The figure that must not grow by more than so many percent.
+    pub gate: Option<(Figure, f64)>,
+}
+
+/// Two sides compared.
+#[derive(Clone, Debug)]
+pub struct Diff {
+    /// The runs before.
+    pub base: Vec<Run>,
+    /// The runs after.
+    pub new: Vec<Run>,
+    ask: Ask,
+    /// The whole recordings.
+    whole: Vec<(Figure, Judged)>,
+    /// Processes with a difference to tell, the largest first.
+    changes: Vec<Change>,
+    /// Programs with a difference to tell, the largest first.
+    programs: Vec<Program>,
+    /// Processes on either side that were found on the other.
+    matched: usize,
+}
+
+/// What has become of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum What {
+    /// It takes longer, or more CPU time.
+    Slower,
+    /// It takes less of it.
+    Faster,
+    /// It is not in any run of the base.
+    New,
+    /// It is not in any new run.
+    Gone,
+}
+
+impl What {
+    /// In the order in which they are shown, each with its name.
+    pub const ALL: [(What, &'static str); 4] = [
+        (What::Slower, "slower"),
+        (What::Faster, "faster"),
+        (What::New, "new"),
+        (What::Gone, "gone"),
+    ];
+
+    fn name(self) -> &'static str {
+        let mut all = What::ALL.iter();
+        all.find(|(what, _)| *what == self)
+            .map_or("", |(_, name)| name)
+    }
+}
+
+/// A process with a difference to tell.
+#[derive(Clone, Debug)]
+struct Change {
+    what: What,
+    program: String,
+    label: String,
+    /// The programs above it, from the root on.
+    above: Vec<String>,
+    /// In how many runs of either side it is.
+    runs: (usize, usize),
+    /// Medians on either side, where it is.
+    base: BTreeMap<Figure, u64>,
+    new: BTreeMap<Figure, u64>,
+    /// For what is on both sides.
+    judged: BTreeMap<Figure, Judged>,
+    /// Its difference is that of its children, for which it waits.
+    through: bool,
+}
+
+/// All processes of a program.
+#[derive(Clone, Debug)]
+struct Program {
+    name: String,
+    /// How many processes: medians.
+    count: (u64, u64),
+    /// Sums over its processes.
+    on_cpu: Judged,
+    path: Option<Judged>,
+}
+
+/// The largest change of these decides what a process is and where it stands.
+const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
+
+impl Change {
+    fn value(&self, figure: Figure) -> i128 {
+        let of = |side: &BTreeMap<Figure, u64>| side.get(&figure).copied().map_or(0, i128::from);
+        of(&self.new) - of(&self.base)
+    }
+
+    fn size(&self) -> u128 {
+        self.value(Figure::Wall).unsigned_abs()
+    }
+}
+
+/// The known values of a figure in some runs.
+fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
+    let runs = runs.iter().flatten();
+    runs.filter_map(|figures| figures.get(figure)).collect()
+}
+
+fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
+    let all = Figure::ALL.iter();
+    all.filter_map(|(figure, ..)| {
+        let median = spread::median(&known(runs, *figure))?;
+        Some((*figure, median))
+    })
+    .collect()
+}
+
+impl Diff {
+    /// Compares.
+    pub fn new(base: Vec<Run>, new: Vec<Run>, ask: Ask) -> Diff {
+        let runs: Vec<&Run> = base.iter().chain(&new).collect();
+        let slots = align::align(&runs);
+        let of = |runs: &[Run], figure| -> Vec<u64> {
+            let values = runs.iter().map(|run| run.figures.get(figure));
+            values.flatten().collect()
+        };
+        let whole = Figure::ALL
+            .iter()
+            .filter_map(|(figure, ..)| {
+                let judged = Judged::new(&of(&base, *figure), &of(&new, *figure))?;
+                Some((*figure, judged))
+            })
+            .collect();
+        let changes = changes(&slots, base.len(), &ask);
+        let programs = programs(&slots, base.len(), &ask);
+        let both = |slot: &&Slot| {
+            let (base, new) = slot.runs.split_at(base.len().min(slot.runs.len()));
+            base.iter().any(Option::is_some) && new.iter().any(Option::is_some)
+        };
+        Diff {
+            matched: slots.iter().filter(both).count(),
+            whole,
+            changes,
+            programs,
+            base,
+            new,
+            ask,
+        }
+    }
+
+    fn whole(&self, figure: Figure) -> Option<&Judged> {
+        let mut all = self.whole.iter();
+        all.find(|(known, _)| *known == figure)
+            .map(|(_, judged)| judged)
+    }
+
+    /// Those of one kind that are told: not what only passes on its children's.
+    fn told(&self, what: What) -> impl Iterator<Item = &Change> {
+        let all = self.changes.iter();
+        all.filter(move |change| change.what == what && !change.through)
+    }
+
+    /// Nothing differs.
+    fn same(&self) -> bool {
+        let differs = |(_, judged): &(Figure, Judged)| judged.difference() != 0;
+        self.changes.is_empty() && !self.whole.iter().any(differs)
+    }
+
+    /// What makes the comparison less than fair.
+    fn warnings(&self) -> Vec<String> {
+        let mut said = Vec::new();
+        let runs = || self.base.iter().chain(&self.new);
+        for run in runs().filter(|run| run.cut) {
+            said.push(format!(
+                "{} has no proper end: its times are lower bounds",
+                run.file
+            ));
+        }
+        for run in runs().filter(|run| run.lost) {
+            said.push(format!("{}: events were lost", run.file));
+        }
+        let all = |of: fn(&Run) -> String| -> Vec<String> {
+            let mut all: Vec<String> = runs().map(of).collect();
+            all.sort();
+            all.dedup();
+            all
+        };
+        let kernels = all(|run| run.kernel.clone());
+        if kernels.len() > 1 {
+            said.push(format!("not the same kernel: {}", kernels.join("; ")));
+        }
+        let cpus = all(|run| run.cpus.to_string());
+        if cpus.len() > 1 {
+            said.push(format!(
+                "not the same number of CPUs: {}",
+                cpus.join(" and ")
+            ));
+        }
+        let status = |runs: &[Run]| -> Vec<String> {
+            let status = runs.iter().filter_map(|run| run.status);
+            let mut all: Vec<String> = status.map(crate::reports::top::status).collect();
+            all.sort();
+            all.dedup();
+            all
+        };
+        let (base, new) = (status(&self.base), status(&self.new));
+        if base != new {
+            let words = |all: &[String]| match all.is_empty() {
+                true => "no end".into(),
+                false => all.join(", "),
+            };
+            said.push(format!(
+                "not the same end: {} before, {} now",
+                words(&base),
+                words(&new)
+            ));
+        }
+        said
+    }
+
+    /// What the differences were held against.
+    fn statistic(&self) -> String {
+        let runs = |n: usize| match n {
+            1 => "1 run".to_owned(),
+            n => format!("{n} runs"),
+        };
+        let sides = format!("{} against {}", runs(self.new.len()), runs(self.base.len()));
+        match (self.base.len().min(self.new.len()), self.base.len().max(self.new.len())) {
+            (4.., _) => format!(
+                "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
+                spread::ALPHA
+            ),
+            (_, 1) => "one run a side: how far two runs of the same build lie apart is not known".into(),
+            _ => format!(
+                "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
+            ),
+        }
+    }
+
+    /// Whether the gate holds, if there is one; with what is to be said of it.
+    ///
+    /// It measures the medians. Where the spread is known a difference inside it
+    /// does not count. What cannot be measured is an error: a recording without
+    /// a proper end, a figure that is not known, or of which more may be hidden in
+    /// unknown time than it may grow.
+    pub fn gate(&self) -> Option<Result<Gate, String>> {
+        let (figure, most) = self.ask.gate?;
+        if let Some(run) = self.base.iter().chain(&self.new).find(|run| run.cut) {
+            return Some(Err(format!(
+                "{}: without a proper end it cannot be judged by --fail-over",
+                run.file
+            )));
+        }
+        let Some(judged) = self.whole(figure).filter(|judged| judged.base > 0) else {
+            return Some(Err(format!(
+                "{} of the base is not known or 0: it cannot be judged by --fail-over",
+                figure.title()
+            )));
+        };
+        // Time that is not known may have been that.
+        let unknown = self.base.iter().chain(&self.new);
+        let unknown = unknown.filter_map(|run| run.figures.get(Figure::Unknown));
+        let unknown = unknown.max().unwrap_or(0) as f64;
+        let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
+        if hides && unknown > 0.0 && unknown > judged.base as f64 * most / 100.0 {
+            return Some(Err(format!(
+                "{} is not known well enough for --fail-over: {} of a recording's time is unknown",
+                figure.title(),
+                crate::units::time(unknown as u64)
+            )));
+        }
+        let percent = judged.difference() as f64 * 100.0 / judged.base as f64;
+        Some(Ok(Gate {
+            figure,
+            most,
+            percent,
+            inside: judged.verdict == Verdict::Inside,
+        }))
+    }
+}
+
+/// How a gate was met.
+#[derive(Clone, Copy, Debug)]
+pub struct Gate {
+    figure: Figure,
+    most: f64,
+    percent: f64,
+    /// The difference is inside the spread.
+    inside: bool,
+}
+
+impl Gate {
+    /// It was not: the exit status is 1.
+    pub fn failed(&self) -> bool {
+        self.percent > self.most && !self.inside
+    }
+
+    fn text(&self) -> String {
+        let (name, percent, most) = (self.figure.title(), self.percent, self.most);
+        match (self.percent > self.most, self.inside) {
+            (true, false) => format!("failed: {name} {percent:+.1} %, more than {most} %"),
+            (true, true) => format!(
+                "passed: {name} {percent:+.1} % is more than {most} %, but inside the spread"
+            ),
+            (false, _) => format!("passed: {name} {percent:+.1} %, not more than {most} %"),
+        }
+    }
+}
+
+/// What has become of each process.
+fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
+    let sides = |slot: &'_ Slot| {
+        let (base, new) = slot.runs.split_at(base.min(slot.runs.len()));
+        (base.to_vec(), new.to_vec())
+    };
+    let mut all: Vec<Change> = slots
+        .iter()
+        .enumerate()
+        .map(|(at, slot)| {
+            let (base, new) = sides(slot);
+            let judged: BTreeMap<Figure, Judged> = Figure::ALL
+                .iter()
+                .filter_map(|(figure, ..)| {
+                    let judged = Judged::new(&known(&base, *figure), &known(&new, *figure))?;
+                    Some((*figure, judged))
+                })
+                .collect();
+            let there = |runs: &[Option<Figures>]| runs.iter().flatten().count();
+            let runs = (there(&base), there(&new));
+            let mut change = Change {
+                what: What::New,
+                program: slot.program.clone(),
+                label: slot.label.clone(),
+                above: above(slots, at),
+                runs,
+                base: medians(&base),
+                new: medians(&new),
+                judged,
+                through: false,
+            };
+            let larger = TIMES
+                .into_iter()
+                .map(|figure| change.value(figure))
+                .max_by_key(|value| value.unsigned_abs());
+            change.what = match runs {
+                (0, _) => What::New,
+                (_, 0) => What::Gone,
+                _ if larger.is_some_and(|value| value < 0) => What::Faster,
+                _ => What::Slower,
+            };
+            change
+        })
+        .collect();
+    // A process that waits for its children takes longer when they do.
+    let mut below = vec![0i128; slots.len()];
+    for (slot, change) in slots.iter().zip(&all) {
+        if let Some(sum) = slot.parent.and_then(|parent| below.get_mut(parent)) {
+            *sum += change.value(Figure::Wall);
+        }
+    }
+    for (change, below) in all.iter_mut().zip(&below) {
+        let (wall, cpu) = (change.value(Figure::Wall), change.value(Figure::OnCpu));
+        let same_sign = wall.signum() == below.signum();
+        change.through = same_sign
+            && below.unsigned_abs() * 5 >= wall.unsigned_abs() * 4
+            && cpu.unsigned_abs() * 5 < wall.unsigned_abs();
+    }
+    all.retain(|change| {
+        let large =
+            |figure: &Figure| change.value(*figure).unsigned_abs() >= u128::from(ask.least.max(1));
+        let beyond = |figure: &Figure| {
+            let judged = change.judged.get(figure);
+            judged.is_none_or(|judged| judged.verdict != Verdict::Inside)
+        };
+        match change.what {
+            What::New | What::Gone => large(&Figure::Wall) || large(&Figure::OnCpu),
+            _ => TIMES.iter().any(|figure| large(figure) && beyond(figure)),
+        }
+    });
+    all.sort_by(|a, b| (Reverse(a.size()), &a.label).cmp(&(Reverse(b.size()), &b.label)));
+    all
+}
+
+/// The programs above a slot, from the root on; the nearest few.
+fn above(slots: &[Slot], at: usize) -> Vec<String> {
+    const NEAREST: usize = 4;
+    let mut above = Vec::new();
+    let mut next = slots.get(at).and_then(|slot| slot.parent);
+    while let Some(slot) = next.and_then(|at| slots.get(at)) {
+        if above.len() == NEAREST {
+            break;
+        }
+        above.push(slot.program.clone());
+        next = slot.parent;
+    }
+    above.reverse();
+    above
+}
+
+/// A program's processes in one run.
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    processes: u64,
+    on_cpu: u64,
+    /// Time on the critical path.
+    path: u64,
+}
+
+/// The sums by program, where they differ.
+fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
+    let mut sums = BTreeMap::<&str, Vec<Sum>>::new();
+    let runs = slots.first().map_or(0, |slot| slot.runs.len());
+    // A run has a path when any of its processes says so.
+    let mut has_path = vec![false; runs];
+    for slot in slots {
+        let of = sums
+            .entry(&slot.program)
+            .or_insert_with(|| vec![Sum::default(); runs]);
+        for ((sum, figures), path) in of.iter_mut().zip(&slot.runs).zip(&mut has_path) {
+            let Some(figures) = figures else { continue };
+            sum.processes += 1;
+            sum.on_cpu += figures.get(Figure::OnCpu).unwrap_or(0);
+            if let Some(ns) = figures.get(Figure::CriticalPath) {
+                *path = true;
+                sum.path += ns;
+            }
+        }
+    }
+    let mut programs: Vec<Program> = sums
+        .into_iter()
+        .filter_map(|(name, sums)| {
+            let judge = |of: &dyn Fn(usize, &Sum) -> Option<u64>| {
+                let all: Vec<Option<u64>> = sums
+                    .iter()
+                    .enumerate()
+                    .map(|(at, sum)| of(at, sum))
+                    .collect();
+                let (base, new) = all.split_at(base.min(all.len()));
+                let known =
+                    |side: &[Option<u64>]| side.iter().flatten().copied().collect::<Vec<_>>();
+                Judged::new(&known(base), &known(new))
+            };
+            let count = judge(&|_, sum| Some(sum.processes))?;
+            Some(Program {
+                name: name.to_owned(),
+                count: (count.base, count.new),
+                on_cpu: judge(&|_, sum| Some(sum.on_cpu))?,
+                // A program that is not in a run is not on its path.
+                path: judge(&|at, sum| {
+                    has_path.get(at).filter(|has| **has)?;
+                    Some(sum.path)
+                }),
+            })
+        })
+        .collect();
+    let size = |judged: &Judged| match judged.verdict {
+        Verdict::Inside => 0,
+        _ => judged.difference().unsigned_abs(),
+    };
+    let of = |program: &Program| size(&program.on_cpu).max(program.path.as_ref().map_or(0, size));
+    programs.retain(|program| of(program) >= u128::from(ask.least.max(1)));
+    programs.sort_by(|a, b| (Reverse(of(a)), &a.name).cmp(&(Reverse(of(b)), &b.name)));
+    programs
+}
+
+/// A difference of times, with its sign; `–` for none.
+fn signed(ns: i128, show: fn(u64) -> String) -> String {
+    let size = u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX);
+    match ns.signum() {
+        0 => "–".into(),
+        1 => format!("+{}", show(size)),
+        _ => format!("−{}", show(size)),
+    }
+}
+
+/// A difference in percent of the base.
+fn percent(judged: &Judged) -> String {
+    if judged.base == 0 || judged.difference() == 0 {
+        return String::new();
+    }
+    let percent = judged.difference() as f64 * 100.0 / judged.base as f64;
+    match percent.abs() {
+        size if size < 1.0 => format!("{percent:+.1} %"),
+        _ => format!("{percent:+.0} %"),
+    }
+    .replace('-', "−")
+}

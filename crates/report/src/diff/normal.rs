@@ -1,0 +1,186 @@
+//! What of a command line tells one process from another in any run of the same
+//! build: names of temporary files, pids, hashes and the directory of the build
+//! are not part of it.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::LazyLock;
+
+use regex::{Captures, Regex};
+
+/// How much of the paths in arguments counts, from most to least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    /// All of them, but the directory that COMMAND was started in.
+    Whole,
+    /// Of an absolute path outside the system's directories, the last directory
+    /// and the name.
+    Two,
+    /// Of such a path, the name.
+    Name,
+}
+
+/// Names that a program makes up: `/tmp/ccniXNmC.s`, `tmp.Xq3k1PzR9a`,
+/// `rustcAb12Cd`, `GMfifo1234`.
+static MADE_UP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+    Regex::new(concat!(
+        r"\b(?:",
+        r"cc[A-Za-z0-9]{6}(\.(?:s|o|c|i|ii|d|ld|le|lto|res|args|cdtor\.[co]|ltrans\w*))\b",
+        r"|(?i:te?mp)[._-]?[A-Za-z0-9_]{6,}",
+        r"|rustc[A-Za-z0-9]{6}\b",
+        r"|GMfifo\d+",
+        r")"
+    ))
+    .ok()
+});
+
+/// A run of letters and digits.
+static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]+").ok());
+
+/// A path after the beginning, a mark or an option's letters.
+static PATH: LazyLock<Option<Regex>> =
+    LazyLock::new(|| Regex::new(r#"(^-{1,2}[A-Za-z]+|^|[=:,;@'"\s(])(/[^=:,;'"\s)]+)"#).ok());
+
+/// Directories that are at the same place on every machine.
+const SYSTEM: [&str; 12] = [
+    "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
+    "/nix/", "/snap/",
+];
+
+/// A hash, or a time in a number: at least eight hexadecimal digits with both
+/// letters and digits among them, or nine decimal ones.
+fn random(word: &str) -> bool {
+    let digits = word.bytes().filter(u8::is_ascii_digit).count();
+    let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
+    (digits == word.len() && digits >= 9) || (hex && word.len() >= 8 && digits > 0)
+}
+
+fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> String) -> String {
+    match re {
+        Some(re) => re.replace_all(&text, by).into_owned(),
+        None => text,
+    }
+}
+
+/// An argument without what differs from run to run. `cwd`: where COMMAND was
+/// started; `pids`: those of the process and its ancestors.
+pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
+    let mut text = String::from_utf8_lossy(arg).into_owned();
+    if cwd.len() > 1 {
+        text = text.replace(&format!("{cwd}/"), "");
+        if text == cwd {
+            text = ".".into();
+        }
+    }
+    let text = replace(&MADE_UP, text, |found| {
+        format!("#{}", found.get(1).map_or("", |ending| ending.as_str()))
+    });
+    let text = replace(&WORD, text, |found| {
+        let word = found.get(0).map_or("", |word| word.as_str());
+        let pid = || {
+            word.parse()
+                .is_ok_and(|number: u32| number > 1 && pids.contains(&number))
+        };
+        match random(word) || pid() {
+            true => "#".into(),
+            false => word.to_owned(),
+        }
+    });
+    if paths == Paths::Whole {
+        return text;
+    }
+    replace(&PATH, text, |found| {
+        let part = |at| found.get(at).map_or("", |part| part.as_str());
+        let (lead, path) = (part(1), part(2));
+        if SYSTEM.iter().any(|system| path.starts_with(system)) {
+            return format!("{lead}{path}");
+        }
+        let keep = if paths == Paths::Two { 2 } else { 1 };
+        let mut last: Vec<&str> = path.rsplit('/').filter(|p| !p.is_empty()).collect();
+        last.truncate(keep);
+        last.reverse();
+        format!("{lead}/{}", last.join("/"))
+    })
+}
+
+/// One number for such arguments.
+pub fn key<'a>(
+    args: impl Iterator<Item = &'a [u8]>,
+    forked: bool,
+    cwd: &str,
+    pids: &[u32],
+    paths: Paths,
+) -> u64 {
+    // The same for the same input, always: its keys are fixed.
+    let mut hash = DefaultHasher::new();
+    forked.hash(&mut hash);
+    for arg in args {
+        argument(arg, cwd, pids, paths).hash(&mut hash);
+    }
+    hash.finish()
+}
+
+/// One number for a text.
+pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
+    key(
+        std::iter::once(text.as_bytes()),
+        forked,
+        cwd,
+        pids,
+        Paths::Name,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn normal(arg: &str, paths: Paths) -> String {
+        argument(arg.as_bytes(), "/home/ci/w/17/proj", &[4711, 1], paths)
+    }
+
+    #[test]
+    fn what_differs_from_run_to_run_is_left_out() {
+        let cases = [
+            ("/tmp/ccniXNmC.s", "/tmp/#.s"),
+            ("tmp.Xq3k1PzR9a", "#"),
+            (
+                "--jobserver-auth=fifo:/tmp/GMfifo4711",
+                "--jobserver-auth=fifo:/tmp/#",
+            ),
+            ("/home/ci/w/17/proj/src/a.c", "src/a.c"),
+            ("-I/home/ci/w/17/proj/inc", "-Iinc"),
+            ("/home/ci/w/17/proj", "."),
+            ("out.4711", "out.#"),
+            ("out.4712", "out.4712"),
+            ("libfoo-0123456789abcdef.rlib", "libfoo-#.rlib"),
+            (
+                "e83c5163316f89bfbde7d9ab23ca2e25604af290:Makefile",
+                "#:Makefile",
+            ),
+            ("--seed=1700000000", "--seed=#"),
+            ("-O2", "-O2"),
+            ("deadbeef", "deadbeef"),
+            ("feedback", "feedback"),
+            ("x86_64-linux-gnu", "x86_64-linux-gnu"),
+            ("1", "1"),
+        ];
+        for (arg, is) in cases {
+            assert_eq!(normal(arg, Paths::Whole), is, "{arg}");
+        }
+    }
+
+    #[test]
+    fn directories_of_other_checkouts_count_less_and_less() {
+        let both = |arg| (normal(arg, Paths::Two), normal(arg, Paths::Name));
+        let is = |two: &str, name: &str| (two.to_owned(), name.to_owned());
+        assert_eq!(both("/b/x/src/a.c"), is("/src/a.c", "/a.c"));
+        assert_eq!(both("-I/b/x/src"), is("-I/x/src", "-I/src"));
+        assert_eq!(both("--o=/b/x/y,/b/z"), is("--o=/x/y,/b/z", "--o=/y,/z"));
+        assert_eq!(
+            both("/usr/include/a/b"),
+            is("/usr/include/a/b", "/usr/include/a/b")
+        );
+        assert_eq!(both("src/sub/a.c"), is("src/sub/a.c", "src/sub/a.c"));
+        assert_eq!(both("s/a/b/"), is("s/a/b/", "s/a/b/"));
+    }
+}

@@ -1,0 +1,60 @@
+//! The threads that a row stands for, for the reports that look into timelines.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::model::ThreadIx;
+
+use crate::query::{By, Names};
+use crate::reports::View;
+use crate::{escape, label};
+
+/// The threads of one row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Members {
+    /// What the row stands for.
+    pub name: String,
+    /// The pid (tid), when it is one process (thread).
+    pub pid: Option<u32>,
+    /// The threads.
+    pub threads: Vec<ThreadIx>,
+}
+
+/// The threads of the chosen processes by row, in the order of the first one.
+pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
+    let analysis = view.analysis;
+    let mut rows: Vec<Members> = Vec::new();
+    let mut places = BTreeMap::<String, usize>::new();
+    let names = Names::new(analysis, by, &view.ask.groups);
+    let chosen = view.chosen.iter();
+    for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
+        match by {
+            By::Process => rows.push(Members {
+                name: label::label(process),
+                pid: Some(process.pid.0),
+                threads: process.threads.clone(),
+            }),
+            By::Thread => rows.extend(process.threads.iter().filter_map(|ix| {
+                let thread = analysis.threads.get(ix.0 as usize)?;
+                let comm = escape::text(thread.comm.bytes());
+                Some(Members {
+                    name: format!("{comm} · {}", label::label(process)),
+                    pid: Some(thread.tid.0),
+                    threads: vec![*ix],
+                })
+            })),
+            _ => {
+                let name = names.of(at, process);
+                let place = *places.entry(name.clone()).or_insert(rows.len());
+                match rows.get_mut(place) {
+                    Some(row) => row.threads.extend_from_slice(&process.threads),
+                    None => rows.push(Members {
+                        name,
+                        pid: None,
+                        threads: process.threads.clone(),
+                    }),
+                }
+            }
+        }
+    }
+    rows
+}

@@ -1,0 +1,210 @@
+//! The stream that the D3 viewers of ci-tracer read: a JSON array with an object
+//! a line.
+//!
+//! | object | meaning |
+//! | --- | --- |
+//! | `{"interval": MS}` | length of an interval in milliseconds |
+//! | `{"start": S}` | start of the recording, in seconds since 1970 |
+//! | `{"cgr": ID, "v": PATH}` | a cgroup |
+//! | `{"pid": N, "ppid": N, "t": S, "cg": ID, "v": [ARG…]}` | a process, started at S seconds of the recording |
+//! | `{"ts": S}` | from here on, values of the interval that begins at S seconds |
+//! | `{"cpu": PID, "v": MS}` | milliseconds on a CPU in that interval, over all threads |
+//! | `{"end": S}` | length of the recording in seconds |
+//!
+//! A cgroup comes before its first process, a parent before its child, a process
+//! before its first value. The viewer takes the values between two `ts`, and
+//! draws them from the first one on; so one more `ts`, without values, ends the
+//! last interval. Milliseconds have up to six decimals: every value is exact, and
+//! a process's values add up to its time on a CPU. Where a pid was used twice,
+//! the viewer gives all values to the last process that had it.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::ser::CompactFormatter;
+use tr_analyze::model::Process;
+use tr_format::event::CgroupId;
+
+use crate::json::{self, Safe};
+use crate::query;
+use crate::reports::series::Series;
+use crate::reports::View;
+
+/// Nanoseconds in units of `10^digits` ns, exactly.
+fn decimal(ns: u64, digits: u32) -> String {
+    let unit = 10u64.pow(digits);
+    let text = format!(
+        "{}.{:0width$}",
+        ns / unit,
+        ns % unit,
+        width = digits as usize
+    );
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn string<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
+    let mut out = Vec::new();
+    value.serialize(&mut serde_json::Serializer::with_formatter(
+        &mut out,
+        Safe(CompactFormatter),
+    ))?;
+    String::from_utf8(out).map_err(io::Error::other)
+}
+
+/// The whole stream.
+///
+/// # Errors
+/// None in practice: it writes to memory.
+pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
+    let analysis = view.analysis;
+    let length = analysis.end.since(analysis.meta.start);
+    let mut out = Vec::new();
+    writeln!(out, "[{{\"interval\": {}}},", decimal(series.interval, 6))?;
+    let start = decimal(analysis.meta.start_clock.real, 9);
+    writeln!(out, "{{\"start\": {start}}},")?;
+
+    let mut values: Vec<(u64, usize, u64)> = Vec::new();
+    for (at, line) in series.lines.iter().enumerate() {
+        values.extend(line.values.iter().map(|(number, ns)| (*number, at, *ns)));
+    }
+    values.sort_unstable();
+    let mut values = values.into_iter().peekable();
+    let mut stream = Stream::new(view, series);
+    // Up to where the interval reaches that was begun last.
+    let mut open = None;
+    let ts = |out: &mut Vec<u8>, ns| writeln!(out, "{{\"ts\": {}}},", decimal(ns, 9));
+    if values.peek().map(|(number, ..)| *number) != Some(series.first()) {
+        ts(&mut out, series.first().saturating_mul(series.interval))?;
+    }
+    while let Some(number) = values.peek().map(|(number, ..)| *number) {
+        let begin = number.saturating_mul(series.interval);
+        let end = begin.saturating_add(series.interval);
+        if let Some(open) = open.filter(|open| *open != begin) {
+            ts(&mut out, open)?; // nobody ran in between
+        }
+        stream.until(&mut out, end)?;
+        ts(&mut out, begin)?;
+        while let Some((_, at, ns)) = values.next_if(|(of, ..)| *of == number) {
+            let pid = series.lines.get(at).map_or(0, |line| line.process.pid.0);
+            writeln!(out, "{{\"cpu\": {pid}, \"v\": {}}},", decimal(ns, 6))?;
+        }
+        open = Some(end);
+    }
+    stream.until(&mut out, u64::MAX)?;
+    if let Some(open) = open.filter(|open| *open < length) {
+        ts(&mut out, open)?;
+    }
+    ts(&mut out, length)?;
+    writeln!(out, "{{\"end\": {}}}]", decimal(length, 9))?;
+    Ok(out)
+}
+
+/// Which processes and cgroups the stream has named.
+struct Stream<'v, 'a> {
+    view: &'v View<'a>,
+    series: &'v Series<'a>,
+    /// Each process's place among the lines.
+    lines: Vec<Option<usize>>,
+    next: usize,
+    named: Vec<bool>,
+    cgroups: BTreeSet<CgroupId>,
+}
+
+impl<'v, 'a> Stream<'v, 'a> {
+    fn new(view: &'v View<'a>, series: &'v Series<'a>) -> Stream<'v, 'a> {
+        let mut lines = vec![None; view.analysis.processes.len()];
+        let chosen = view.chosen.iter().filter(|at| **at < lines.len());
+        let chosen: Vec<usize> = chosen.copied().collect();
+        for (line, at) in chosen.into_iter().enumerate() {
+            if let Some(slot) = lines.get_mut(at) {
+                *slot = Some(line);
+            }
+        }
+        Stream {
+            view,
+            series,
+            lines,
+            next: 0,
+            named: vec![false; series.lines.len()],
+            cgroups: BTreeSet::new(),
+        }
+    }
+
+    /// Names the processes that began before `end`, in ns of the recording.
+    fn until(&mut self, out: &mut Vec<u8>, end: u64) -> io::Result<()> {
+        let zero = self.view.analysis.meta.start;
+        while let Some(line) = self.series.lines.get(self.next) {
+            if line.process.start.since(zero) >= end {
+                break;
+            }
+            // With those of its ancestors that are not named yet, them first.
+            let mut unnamed = Vec::new();
+            let mut at = Some(self.next);
+            while let Some(line) = at {
+                match self.named.get_mut(line) {
+                    Some(named) if !*named => *named = true,
+                    _ => break,
+                }
+                let process = self.series.lines.get(line).map(|line| line.process);
+                unnamed.extend(process);
+                let parent = process.and_then(|process| process.parent);
+                at = parent.and_then(|ix| self.lines.get(ix.0 as usize).copied().flatten());
+            }
+            for process in unnamed.into_iter().rev() {
+                self.name(out, process)?;
+            }
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, out: &mut Vec<u8>, process: &Process) -> io::Result<()> {
+        let analysis = self.view.analysis;
+        let cgroup = process.cgroup;
+        if self.cgroups.insert(cgroup) {
+            let path = query::cgroup_path(analysis, process).map(json::text);
+            let path = path.unwrap_or_else(|| "unknown".into());
+            // As ci-tracer names them: without the first slash.
+            let plain = path.strip_prefix('/').filter(|path| !path.is_empty());
+            let path = string(plain.unwrap_or(&path))?;
+            writeln!(out, "{{\"cgr\": {}, \"v\": {path}}},", cgroup.0)?;
+        }
+        let mut args: Vec<String> = process.argv.args().map(json::text).collect();
+        if args.is_empty() || process.kthread {
+            args = vec![json::text(process.comm.bytes())];
+        }
+        let start = process.start.since(analysis.meta.start);
+        writeln!(
+            out,
+            "{{\"pid\": {}, \"ppid\": {}, \"t\": {}, \"cg\": {}, \"v\": {}}},",
+            process.pid.0,
+            process.ppid.map_or(0, |ppid| ppid.0),
+            decimal(start, 9),
+            cgroup.0,
+            string(&args)?
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(decimal(41_357_000, 6), "41.357");
+        assert_eq!(decimal(1, 6), "0.000001");
+        assert_eq!(decimal(1_000_000_000, 6), "1000");
+        assert_eq!(decimal(0, 9), "0");
+        assert_eq!(decimal(u64::MAX, 9), "18446744073.709551615");
+    }
+
+    #[test]
+    fn strings_are_safe_on_a_terminal() {
+        let text = string("a\x1b[1m\u{9b}\u{202e}\"é").expect("memory");
+        assert_eq!(text, "\"a\\u001b[1m\\u009b\\u202e\\\"é\"");
+        let back: String = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(back, "a\x1b[1m\u{9b}\u{202e}\"é");
+    }
+}

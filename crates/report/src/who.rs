@@ -1,0 +1,72 @@
+//! Names of those who ended a wait or took a CPU.
+
+use serde::Serialize;
+use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
+use tr_analyze::timeline::Who;
+
+use crate::{escape, label};
+
+/// A thread and its process.
+pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> {
+    let thread = analysis.threads.get(ix.0 as usize)?;
+    let process = analysis.processes.get(thread.process.0 as usize)?;
+    Some((thread, process))
+}
+
+/// One line for people: the process's label, before it a thread's own name.
+pub fn name(analysis: &Analysis, who: Who) -> String {
+    match who {
+        Who::Unknown => "?".into(),
+        Who::Interrupt => "an interrupt".into(),
+        Who::Outside(tid) => format!("tid {}, not recorded", tid.0),
+        Who::Thread(ix) => match thread(analysis, ix) {
+            None => "?".into(),
+            Some((thread, process)) if thread.tid.0 != process.pid.0 => format!(
+                "{} · {}",
+                escape::text(thread.comm.bytes()),
+                label::label(process)
+            ),
+            Some((_, process)) => label::label(process),
+        },
+    }
+}
+
+/// The same in JSON.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Named {
+    /// `thread`, `interrupt`, `outside` or `unknown`.
+    pub kind: &'static str,
+    /// Its process, when it is one of the recording.
+    pub pid: Option<u32>,
+    /// Its tid.
+    pub tid: Option<u32>,
+    /// Its process's label, when it is one of the recording.
+    pub label: Option<String>,
+}
+
+/// For JSON.
+pub fn named(analysis: &Analysis, who: Who) -> Named {
+    let named = |kind| Named {
+        kind,
+        pid: None,
+        tid: None,
+        label: None,
+    };
+    match who {
+        Who::Unknown => named("unknown"),
+        Who::Interrupt => named("interrupt"),
+        Who::Outside(tid) => Named {
+            tid: Some(tid.0),
+            ..named("outside")
+        },
+        Who::Thread(ix) => match thread(analysis, ix) {
+            None => named("unknown"),
+            Some((thread, process)) => Named {
+                kind: "thread",
+                pid: Some(process.pid.0),
+                tid: Some(thread.tid.0),
+                label: Some(label::label(process)),
+            },
+        },
+    }
+}

@@ -1,0 +1,419 @@
+//! Reports of simulated builds: their sums are the analysis's, hostile command
+//! lines stay harmless, large trees stay fast.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+use tr_analyze::model::{Analysis, Process, ProcessIx, Times, Tree};
+use tr_analyze::{analyze, Options};
+use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_report::json;
+use tr_report::query::{self, By, Filter, Sort};
+use tr_report::reports::series::Series;
+use tr_report::reports::{ci_tracer, Ask, Kind, View};
+use tr_report::style::Style;
+use tr_sim::config::Config;
+use tr_sim::program::World;
+use tr_sim::scenario;
+
+const STYLE: Style = Style {
+    width: 80,
+    color: false,
+    ascii: false,
+};
+
+fn simulate(world: World, all: bool) -> Analysis {
+    let config = Config::new(world, 3, 300_000_000).seed(7);
+    let config = if all { config.all() } else { config };
+    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    analyze(&trace, &options)
+}
+
+fn worlds() -> Vec<(&'static str, Analysis)> {
+    vec![
+        ("make", simulate(scenario::make(4, 12), false)),
+        ("make, all", simulate(scenario::make(4, 12), true)),
+        ("threads", simulate(scenario::pool(5), true)),
+        ("short", simulate(scenario::short_processes(2, 200), false)),
+    ]
+}
+
+fn ask() -> Ask {
+    Ask {
+        top: 10,
+        ..Ask::default()
+    }
+}
+
+fn with<T>(analysis: &Analysis, ask: &Ask, run: impl FnOnce(&View) -> T) -> T {
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    run(&View {
+        analysis,
+        chosen: &chosen,
+        file: "x.bin",
+        ask,
+    })
+}
+
+fn value(analysis: &Analysis, ask: &Ask, kind: Kind) -> Value {
+    with(analysis, ask, |view| {
+        kind.make(view).json().unwrap().unwrap()
+    })
+}
+
+fn sum(rows: &Value, key: &str) -> u64 {
+    let rows = rows.as_array().unwrap().iter();
+    rows.map(|row| row[key].as_u64().unwrap()).sum()
+}
+
+#[test]
+fn series_add_up_to_the_processes_times() {
+    for (name, analysis) in worlds() {
+        assert!(
+            analysis.totals.times.on_cpu > 50_000_000,
+            "{name}: something ran"
+        );
+        for interval in [1_000_000_000, 10_000_000, 333_333] {
+            let ask = Ask {
+                interval: Some(interval),
+                ..ask()
+            };
+            let series = value(&analysis, &ask, Kind::Series);
+            assert_eq!(series["interval_ns"], interval);
+            let rows = series["processes"].as_array().unwrap();
+            assert_eq!(rows.len(), analysis.processes.len());
+            for (row, process) in rows.iter().zip(&analysis.processes) {
+                let values = row["values"].as_array().unwrap();
+                let sum: u64 = values.iter().map(|pair| pair[1].as_u64().unwrap()).sum();
+                assert_eq!(sum, process.times.on_cpu, "{name}: {}", process.pid.0);
+                let most = process.threads.len() as u64 * interval;
+                assert!(values.iter().all(|pair| pair[1].as_u64().unwrap() <= most));
+            }
+        }
+    }
+}
+
+/// Milliseconds as ns, without rounding.
+fn ns(decimal: &str) -> u64 {
+    let (whole, part) = decimal.split_once('.').unwrap_or((decimal, ""));
+    let digits = format!("{whole}{part:0<6}");
+    digits.parse().unwrap()
+}
+
+#[test]
+fn the_stream_is_what_the_viewers_read() {
+    for (name, analysis) in worlds() {
+        let ask = Ask {
+            interval: Some(20_000_000),
+            ..ask()
+        };
+        let stream = with(&analysis, &ask, |view| {
+            ci_tracer::render(view, &Series::new(view)).unwrap()
+        });
+        let stream = String::from_utf8(stream).unwrap();
+        let events: Vec<Value> = serde_json::from_str(&stream).expect("one JSON array");
+        // As the viewer reads it: values count for the last ts before them, and
+        // only once there is another one behind them.
+        let (mut cgroups, mut pids) = (Vec::new(), HashMap::new());
+        let (mut last, mut open) = (-1.0, false);
+        for event in &events {
+            let number = |key: &str| event[key].as_f64();
+            if let Some(id) = event["cgr"].as_u64() {
+                cgroups.push(id);
+            } else if let Some(pid) = event["pid"].as_u64() {
+                assert!(cgroups.contains(&event["cg"].as_u64().unwrap()), "{name}");
+                assert!(!event["v"].as_array().unwrap().is_empty());
+                let known = pids.is_empty() || pids.contains_key(&event["ppid"].as_u64().unwrap());
+                assert!(known || name != "make", "{name}: the parent comes first");
+                pids.insert(pid, event["t"].as_f64().unwrap());
+            } else if let Some(ts) = number("ts") {
+                assert!(ts > last, "{name}: {ts} behind {last}");
+                (last, open) = (ts, true);
+            } else if let Some(pid) = event["cpu"].as_u64() {
+                assert!(open && pids.contains_key(&pid), "{name}");
+                assert!(pids[&pid] < last + 0.02, "{name}: ran before it began");
+            }
+        }
+        let behind = events
+            .iter()
+            .rev()
+            .take_while(|event| event["cpu"].is_null());
+        assert!(behind.filter(|event| event["ts"].is_number()).count() >= 1);
+        assert!(events[0]["interval"].as_f64() == Some(20.0) && events[1]["start"].is_number());
+        let values = stream.lines().filter(|line| line.starts_with("{\"cpu\""));
+        let values = values.map(|line| {
+            let from = line.find("\"v\": ").unwrap() + 5;
+            ns(&line[from..line.rfind('}').unwrap()])
+        });
+        assert_eq!(values.sum::<u64>(), analysis.totals.times.on_cpu, "{name}");
+    }
+}
+
+#[test]
+fn trees_and_cpus_add_up() {
+    for (name, analysis) in worlds() {
+        let on_cpu = analysis.totals.times.on_cpu;
+        let tree = value(&analysis, &ask(), Kind::Tree);
+        assert_eq!(sum(&tree, "on_cpu_ns"), on_cpu, "{name}");
+        let rows = tree.as_array().unwrap();
+        let roots = rows.iter().filter(|row| row["parent"].is_null());
+        let roots: u64 = roots
+            .map(|row| row["tree_on_cpu_ns"].as_u64().unwrap())
+            .sum();
+        assert_eq!(roots, on_cpu, "{name}");
+        assert_eq!(rows.len(), analysis.processes.len());
+        for (at, row) in rows.iter().enumerate() {
+            if let Some(parent) = row["parent"].as_u64() {
+                assert!((parent as usize) < at);
+                assert_eq!(rows[parent as usize]["pid"], row["ppid"]);
+            }
+        }
+        let cpus = value(&analysis, &ask(), Kind::Cpus);
+        let span = cpus["span_ns"].as_u64().unwrap();
+        let mut busy = 0;
+        for cpu in cpus["cpus"].as_array().unwrap() {
+            let part = |key: &str| cpu[key].as_u64().unwrap_or(0);
+            busy += part("build_ns") + part("others_ns");
+            if !cpu["cpu"].is_null() {
+                let parts = ["build_ns", "others_ns", "idle_ns", "unknown_ns"].map(part);
+                assert_eq!(parts.iter().sum::<u64>(), span, "{name}: {cpu}");
+            }
+            assert_eq!(cpu["idle_ns"].is_null(), name == "make" || name == "short");
+        }
+        assert_eq!(busy, on_cpu, "{name}");
+        let switches = analysis.processes.iter().map(|p| p.switches);
+        let switches: u64 = switches.map(|s| s.voluntary + s.involuntary).sum();
+        assert_eq!(sum(&cpus["cpus"], "switches"), switches, "{name}");
+        let execs = value(&analysis, &ask(), Kind::Execs);
+        let count: usize = analysis.processes.iter().map(|p| p.execs.len()).sum();
+        assert_eq!(execs.as_array().unwrap().len(), count, "{name}");
+    }
+}
+
+#[test]
+fn every_document_fits_the_schema() {
+    let schema: Value =
+        serde_json::from_str(include_str!("../schema/analysis.schema.json")).unwrap();
+    for (name, analysis) in worlds() {
+        let ask = ask();
+        let document = with(&analysis, &ask, |view| {
+            let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
+            json::render(view, &reports).unwrap()
+        });
+        let document: Value = serde_json::from_str(&document).unwrap();
+        assert!(document["tree"].is_array() && document["series"].is_object());
+        jsonschema::validate(&schema, &document).unwrap_or_else(|e| panic!("{name}: {e}"));
+    }
+}
+
+#[test]
+fn hostile_command_lines_are_escaped_in_every_output() {
+    let mut world = scenario::make(4, 12);
+    let evil = "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\u{202e}\u{2066}\u{feff}\u{7f}\r\nx\t";
+    let images = &mut world.images;
+    assert!(!images.is_empty());
+    for (at, image) in images.iter_mut().enumerate() {
+        let tools = ["sh", "git", "python3", "gcc", "java", "ccache"];
+        image.args = vec![format!("/bin/{}", tools[at % tools.len()])];
+        image
+            .args
+            .extend([evil, "-c", evil, "-o", evil].map(str::to_owned));
+        image.path = format!("/bin/{evil}");
+    }
+    let analysis = simulate(world, false);
+    let hidden = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{2069}').contains(&c);
+    let check = |what: &str, text: &str| {
+        let bad = text.chars().find(|c| hidden(*c) || *c == '\u{feff}');
+        assert_eq!(bad, None, "{what}: {text}");
+        text.contains("[2J")
+    };
+    let ask = ask();
+    with(&analysis, &ask, |view| {
+        for kind in Kind::ALL {
+            let report = kind.make(view);
+            let wide = Style {
+                width: 400,
+                ..STYLE
+            };
+            let shown = check(kind.name(), &report.text(&wide));
+            let csv = String::from_utf8(report.csv().unwrap()).unwrap();
+            let told = check(kind.name(), &csv);
+            if matches!(kind, Kind::Tree | Kind::Execs) {
+                assert!(shown && told, "{}: it is there", kind.name());
+            }
+        }
+        let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
+        assert!(check("JSON", &json::render(view, &reports).unwrap()));
+        let stream = ci_tracer::render(view, &Series::new(view)).unwrap();
+        assert!(check("ci-tracer", &String::from_utf8(stream).unwrap()));
+    });
+}
+
+/// A process that runs for 1 ms, from its own second on.
+fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
+    let times = Times {
+        on_cpu: 1_000_000,
+        ..Times::default()
+    };
+    let start = Ktime(u64::from(pid) * 1_000_000);
+    let end = Ktime(start.0 + 1_000_000);
+    Process {
+        pid: Tgid(pid),
+        ns_pid: Tid(pid),
+        ppid: parent.map(Tgid),
+        parent: parent.map(ProcessIx),
+        children: Vec::new(),
+        comm: Comm::new(b"x"),
+        argv: Argv::from_args(args),
+        cgroup: CgroupId(0),
+        kthread: false,
+        start,
+        started_before: false,
+        end,
+        alive: false,
+        status: Some(0),
+        threads: Vec::new(),
+        times,
+        causes: Default::default(),
+        switches: Default::default(),
+        max_off_cpu: None,
+        max_rss: None,
+        faults: (0, 0),
+        io: None,
+        execs: Vec::new(),
+        tree: Tree {
+            processes: 1,
+            times,
+            end,
+        },
+    }
+}
+
+/// Processes with the parents given; a process's pid is its place.
+fn forest(parents: impl Iterator<Item = Option<u32>>) -> Analysis {
+    let mut analysis = Analysis::default();
+    for (at, parent) in parents.enumerate() {
+        let at = at as u32;
+        if let Some(parent) = parent {
+            if let Some(parent) = analysis.processes.get_mut(parent as usize) {
+                parent.children.push(ProcessIx(at));
+            }
+        }
+        let name = format!("program{}", at % 3);
+        analysis
+            .processes
+            .push(process(at, parent, &[&name, "arg"]));
+    }
+    analysis.end = Ktime(analysis.processes.len() as u64 * 1_000_000);
+    analysis
+}
+
+#[test]
+fn large_trees_are_fast_and_few_lines() {
+    let many = 100_000;
+    type Parent = Box<dyn Fn(u32) -> Option<u32>>;
+    let shapes: [(&str, Parent); 4] = [
+        ("a chain", Box::new(|at: u32| at.checked_sub(1))),
+        ("a fan", Box::new(|at| (at > 0).then_some(0))),
+        (
+            "a binary tree",
+            Box::new(|at: u32| at.checked_sub(1).map(|at| at / 2)),
+        ),
+        ("all roots", Box::new(|_| None)),
+    ];
+    for (name, parent) in shapes {
+        let analysis = forest((0..many).map(&*parent));
+        for limit in [None, Some(5_000)] {
+            let ask = Ask { limit, ..ask() };
+            let text = with(&analysis, &ask, |view| Kind::Tree.make(view).text(&STYLE));
+            let lines = text.lines().count();
+            assert!(
+                (2..=limit.unwrap_or(40) + 1).contains(&lines),
+                "{name}: {lines}"
+            );
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 80),
+                "{name}:\n{text}"
+            );
+        }
+        let csv = with(&analysis, &ask(), |view| {
+            Kind::Tree.make(view).csv().unwrap()
+        });
+        assert_eq!(csv.iter().filter(|b| **b == b'\n').count() as u32, many + 1);
+        let all: Vec<usize> = (0..analysis.processes.len()).collect();
+        let rows = query::rows(&analysis, &all, By::Depth, Sort::OnCpu, &[]);
+        assert_eq!(
+            rows.iter().map(|row| row.count).sum::<u64>(),
+            u64::from(many)
+        );
+        let below = Filter {
+            pid: Some(Tgid(0)),
+            ..Filter::default()
+        };
+        let chosen = below.apply(&analysis).len();
+        assert_eq!(
+            chosen,
+            if name == "all roots" {
+                1
+            } else {
+                many as usize
+            },
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn parents_in_a_circle_are_shown_once() {
+    let mut analysis = forest([Some(1), Some(0), None, Some(3)].into_iter());
+    analysis.processes[1].children = vec![ProcessIx(0)];
+    let csv = with(&analysis, &ask(), |view| {
+        Kind::Tree.make(view).csv().unwrap()
+    });
+    let csv = String::from_utf8(csv).unwrap();
+    let pids: Vec<&str> = csv
+        .lines()
+        .skip(1)
+        .map(|line| line.split(',').nth(1).unwrap())
+        .collect();
+    assert_eq!(pids.len(), 4, "{csv}");
+    let text = with(&analysis, &ask(), |view| Kind::Tree.make(view).text(&STYLE));
+    assert!(text.contains("4 processes"), "{text}");
+}
+
+#[test]
+fn small_siblings_of_one_kind_are_one_line() {
+    // A driver with one heavy child and thirty light ones of the same program.
+    let mut analysis = forest((0..32).map(|at| (at > 0).then_some(0)));
+    for process in &mut analysis.processes {
+        process.argv = Argv::from_args(["cc1", &format!("{}.c", process.pid.0)]);
+    }
+    analysis.processes[9].times.on_cpu = 5_000_000_000;
+    analysis.processes[11].status = Some(1 << 8);
+    let text = with(&analysis, &ask(), |view| Kind::Tree.make(view).text(&STYLE));
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 4, "{text}");
+    assert!(lines[2].contains("├─ cc1 9.c"), "{text}");
+    assert!(
+        lines[3].contains("└─ × 30 cc1, longest 1.0 ms, 1 failed"),
+        "{text}"
+    );
+    assert!(lines[3].contains("30 ms"), "{text}");
+    let plain = Style {
+        ascii: true,
+        ..STYLE
+    };
+    let text = with(&analysis, &ask(), |view| Kind::Tree.make(view).text(&plain));
+    assert!(
+        text.contains("|- cc1 9.c") && text.contains("`- "),
+        "{text}"
+    );
+}

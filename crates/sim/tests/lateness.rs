@@ -1,0 +1,67 @@
+//! What `latest_write` says, held to when each event was really written.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // of our own files, in a test
+
+use proptest::prelude::*;
+use tr_analyze::{analyze, Options};
+use tr_format::event::{Ktime, LifeKind};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_sim::blocks::Order;
+use tr_sim::recording::{Recording, Written};
+use tr_sim::strategy;
+
+/// Of one ring: the longest true delay, and the longest that shows, by a mark of
+/// progress (when it was written, its time) or by the ring's own order.
+fn delays<E>(
+    ring: &[Written<E>],
+    time: impl Fn(&E) -> Ktime,
+    marks: &[(u64, Ktime)],
+) -> (u64, u64) {
+    let (mut longest, mut shows, mut youngest) = (0, 0, Ktime(0));
+    for written in ring {
+        let stamp = time(&written.event);
+        longest = longest.max(written.at.saturating_sub(stamp.0));
+        for (_, mark) in marks.iter().filter(|(at, _)| *at <= written.at) {
+            shows = shows.max(mark.since(stamp));
+        }
+        shows = shows.max(youngest.since(stamp));
+        youngest = youngest.max(stamp);
+    }
+    (longest, shows)
+}
+
+proptest! {
+    #![proptest_config(strategy::cases(60))]
+
+    #[test]
+    fn the_latest_write_is_what_the_file_proves_and_no_more(mut case in strategy::lossless(2_000_000_000)) {
+        // Marks of progress mean something only where they were written.
+        case.cut.order = Order::Written;
+        let (mut recording, _) = Recording::record(&case.config);
+        case.plan.apply(&mut recording);
+        let marks: Vec<(u64, Ktime)> = recording
+            .recorder
+            .iter()
+            .filter(|written| written.event.kind == LifeKind::Progress)
+            .map(|written| (written.at, written.event.time))
+            .collect();
+        let mut rings: Vec<(u64, u64)> = recording
+            .cpus
+            .iter()
+            .map(|ring| delays(ring, |event| event.time, &marks))
+            .collect();
+        rings.push(delays(&recording.life, |event| event.time, &marks));
+        let longest = rings.iter().map(|ring| ring.0).max().unwrap_or(0);
+        let shows = rings.iter().map(|ring| ring.1).max().unwrap_or(0);
+
+        let file = recording.to_file(&case.cut).expect("a file");
+        let trace = Trace::open(Source::bytes(file)).expect("a trace");
+        let quality = analyze(&trace, &Options::default()).quality;
+        prop_assert_eq!(quality.latest_write, shows);
+        prop_assert!(quality.latest_write <= longest);
+        prop_assert!(quality.largest_inversion <= quality.latest_write);
+        if longest == 0 {
+            prop_assert_eq!(quality.latest_write, 0);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Traces made by hand, piece by piece: for the fuzz targets, and for tests
+//! that need what no writer writes.
+#![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(dead_code)] // Each user needs some of it.
+
+use tr_format::frame::{kind, Header};
+use tr_format::meta::Metadata;
+use tr_format::writer::Writer;
+
+pub fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A body in its stored form, not compressed.
+pub fn stored(body: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    varint(&mut out, body.len() as u64);
+    varint(&mut out, body.len() as u64);
+    out.extend_from_slice(body);
+    out
+}
+
+/// A trace's first bytes, with empty metadata; and its id.
+pub fn begin() -> (Vec<u8>, u32) {
+    let mut out = Vec::new();
+    Writer::new(&mut out, &Metadata::default()).unwrap();
+    let (header, len) = Header::decode(&out[16..], 0).unwrap();
+    let payload = &out[16 + len..];
+    assert_eq!(payload.len() as u64, header.payload);
+    let id = crc32fast::hash(payload);
+    (out, id)
+}
+
+/// Appends a frame; length and checksum of the payload are put in.
+pub fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
+    let header = Header {
+        payload: payload.len() as u64,
+        crc: crc32fast::hash(payload),
+        ..header
+    };
+    header.encode(id, out);
+    out.extend_from_slice(payload);
+}
+
+/// A lifecycle body of which the given columns are not empty.
+pub fn columns(columns: &[(usize, Vec<u8>)]) -> Vec<u8> {
+    let count = columns.iter().map(|(at, _)| at + 1).max().unwrap_or(0);
+    let column = |at: usize| {
+        columns
+            .iter()
+            .find(|(known, _)| *known == at)
+            .map(|(_, bytes)| bytes)
+    };
+    let mut out = Vec::new();
+    varint(&mut out, count as u64);
+    for at in 0..count {
+        varint(&mut out, column(at).map_or(0, Vec::len) as u64);
+    }
+    (0..count)
+        .filter_map(column)
+        .for_each(|bytes| out.extend_from_slice(bytes));
+    out
+}
+
+/// The header of a frame with this number.
+fn numbered(kind: u8, number: u64) -> Header {
+    Header {
+        kind,
+        number,
+        ..Header::default()
+    }
+}
+
+/// A field of metadata or summary.
+fn field(out: &mut Vec<u8>, tag: u64, value: &[u8]) {
+    varint(out, tag);
+    varint(out, value.len() as u64);
+    out.extend_from_slice(value);
+}
+
+/// A trace of minor version 9, with all that such a one may add: a field of the
+/// metadata and one of the summary, a frame type, a column, a kind of event, a
+/// field of a frame's header. Unknown are one frame, one event and three fields;
+/// one event and the end, 1000, are known.
+pub fn later() -> Vec<u8> {
+    let mut out = begin().0[..16].to_vec();
+    out[10] = 9;
+    let sum = crc32fast::hash(&out[..12]);
+    out[12..16].copy_from_slice(&sum.to_le_bytes());
+    let mut body = Vec::new();
+    field(&mut body, 200, b"of the metadata");
+    let payload = stored(&body);
+    let id = crc32fast::hash(&payload);
+    add(&mut out, 0, numbered(kind::METADATA, 0), &payload);
+    add(&mut out, id, numbered(77, 1), b"a frame");
+
+    // A progress (11) and an event of kind 99, at the smallest time, on no CPU.
+    let body = columns(&[
+        (0, vec![11, 99]),
+        (1, vec![0, 0]),
+        (2, vec![0, 0]),
+        (60, b"a column".to_vec()),
+    ]);
+    let payload = stored(&body);
+    let header = Header {
+        events: 2,
+        min: 500,
+        max: 500,
+        payload: payload.len() as u64,
+        crc: crc32fast::hash(&payload),
+        ..numbered(kind::LIFE, 2)
+    };
+    let mut bytes = Vec::new();
+    header.encode(id, &mut bytes);
+    // The length stands behind the mark; the checksum is the last.
+    bytes.truncate(bytes.len() - 4);
+    bytes[4] += 3;
+    bytes.extend_from_slice(b"new");
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&id.to_le_bytes());
+    sum.update(&bytes);
+    bytes.extend_from_slice(&sum.finalize().to_le_bytes());
+    out.extend_from_slice(&bytes);
+    out.extend_from_slice(&payload);
+
+    let mut body = Vec::new();
+    // An int below 2^16 of bincode.
+    field(&mut body, 1, &[251, 0xe8, 0x03]);
+    field(&mut body, 201, b"of the summary");
+    let header = Header {
+        min: 1000,
+        max: 1000,
+        ..numbered(kind::SUMMARY, 3)
+    };
+    add(&mut out, id, header, &stored(&body));
+    out
+}

@@ -1,0 +1,139 @@
+#!/usr/bin/env bash
+# Records a load in several kernels and checks every recording against the kernel's
+# own word on that load: Debian's 6.1 and 6.12 in QEMU, without KVM, and the kernel
+# that runs here. What cannot be run is told as skipped.
+#
+#   test-kernels.sh [6.1|6.12|host]...     default: all three
+#
+# A guest's 4 CPUs share 2, so that they are taken off theirs in the middle of
+# anything, a BPF program too. Recordings stay in target/kernels/NAME.
+# LIMIT (s, default 240) is a kernel's time, SIZE (default 8) the load's.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+limit=${LIMIT:-240}
+size=${SIZE:-8}
+cache=$PWD/target/kernels
+skipped=()
+recorded=()
+failed=()
+mkdir -p "$cache"
+
+# The newest package of a series, as apt knows it.
+package() {
+	apt-cache pkgnames "linux-image-$1" | grep -E "^linux-image-${1//./\\.}[.][0-9][^ ]*-cloud-amd64$" | sort -V | tail -1
+}
+
+# fetch SERIES: its kernel, as $cache/SERIES/vmlinuz. Else says why not.
+fetch() {
+	local series=$1 dir=$cache/$1 name
+	if [ -e "$dir/vmlinuz" ]; then return; fi
+	command -v apt-get >/dev/null || { echo "no apt-get to fetch it with"; return 1; }
+	name=$(package "$series")
+	[ -n "$name" ] || { echo "no package linux-image-$series.*-cloud-amd64 here"; return 1; }
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	(cd "$dir" && apt-get download "$name" >/dev/null 2>"$cache/fetch.err") ||
+		{ echo "cannot download $name: $(tail -1 "$cache/fetch.err")"; return 1; }
+	dpkg -x "$dir"/*.deb "$dir/unpacked"
+	mv "$dir"/unpacked/boot/vmlinuz-* "$dir/vmlinuz"
+	rm -rf "$dir/unpacked" "$dir"/*.deb
+}
+
+# guest SERIES: records in it; the recordings are in $cache/SERIES. Else says why not.
+guest() {
+	local series=$1 dir=$cache/$1 root status=0
+	fetch "$series" || return 1
+	root=$dir/root
+	rm -rf "$root" "$dir"/{followed,all}.* "$dir/status" "$dir/out.tar"
+	mkdir -p "$root/bin"
+	cp tests/kernels/init "$root/init"
+	cp "$(command -v busybox)" "$cache/load" "$root/bin/"
+	strip -o "$root/bin/tr" target/debug/tr
+	# The program's libraries, the loader too, where it looks for them.
+	ldd target/debug/tr | grep -o '/[^ ]*' | while read -r library; do
+		mkdir -p "$root$(dirname "$library")"
+		cp -L "$library" "$root$library"
+	done
+	echo "$size" >"$root/size"
+	(cd "$root" && find . | busybox cpio -o -H newc 2>/dev/null | gzip -1 >"$dir/initrd.gz")
+	nice -n 10 taskset -c "$cpus" timeout "$limit" qemu-system-x86_64 \
+		-accel tcg,thread=multi -cpu max -smp 4 -m 1024 -nodefaults -display none -no-reboot \
+		-kernel "$dir/vmlinuz" -initrd "$dir/initrd.gz" -append "console=ttyS0 quiet panic=-1" \
+		-serial "file:$dir/console" -serial "file:$dir/out.tar" </dev/null >"$dir/qemu" 2>&1 || status=$?
+	if [ "$status" -ne 0 ] || ! tar -xf "$dir/out.tar" -C "$dir" 2>/dev/null; then
+		echo "the guest failed (status $status, 124 is the limit of $limit s):"
+		tail -n 5 "$dir/qemu" "$dir/console"
+		return 2
+	fi
+}
+
+# host NAME: records here, with ftrace at the same tracepoint as a second witness.
+# Else says why not.
+host() {
+	local dir=$cache/$1 witness=/sys/kernel/tracing/instances/tr-test status=0
+	[ "$(id -u)" -eq 0 ] || { echo "not root"; return 1; }
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	[ -d /sys/kernel/tracing/instances ] || mount -t tracefs nodev /sys/kernel/tracing 2>/dev/null || true
+	if mkdir "$witness" 2>/dev/null; then
+		echo mono >"$witness/trace_clock"
+		echo 16384 >"$witness/buffer_size_kb"
+		echo 1 >"$witness/events/sched/sched_switch/enable"
+	else
+		echo "no ftrace here to compare with" >&2
+	fi
+	timeout "$limit" target/debug/tr record -q -o "$dir/load.bin" -- "$cache/load" "$size" >"$dir/load.load" || status=$?
+	if [ -d "$witness" ]; then
+		echo 0 >"$witness/events/sched/sched_switch/enable"
+		sed -n 's/.*\[\([0-9]*\)\].* \([0-9.]*\): sched_switch: .*prev_pid=\([0-9]*\) .*next_pid=\([0-9]*\) .*/\1 \2 \3 \4/p' \
+			"$witness/trace" >"$dir/load.switches"
+		rmdir "$witness"
+	fi
+	[ "$status" -eq 0 ] || { echo "the recording failed (status $status)"; return 2; }
+}
+
+# run NAME FUNCTION: records in one kernel, or says why not.
+run() {
+	local start=$SECONDS why status=0
+	why=$("$2" "$1") || status=$?
+	case $status in
+	0)
+		echo "$1: recorded in $((SECONDS - start)) s"
+		recorded+=("$cache/$1")
+		;;
+	1)
+		echo "$1: skipped: $why"
+		skipped+=("$1")
+		;;
+	*)
+		echo "$1: FAILED: $why"
+		failed+=("$1")
+		;;
+	esac
+}
+
+# Two CPUs for the guests; with fewer or more vCPUs than that they are taken away anyhow.
+cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | sed 's/,/\n/g' |
+	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2) && n < 2; i++) printf "%s%d", n++ ? "," : "", i }')
+cargo build -q
+gcc -O1 -static -pthread -o "$cache/load" fixtures/programs/load.c
+if (($# == 0)); then set -- 6.1 6.12 host; fi
+for kernel; do
+	case $kernel in
+	host) run host host ;;
+	*)
+		if command -v qemu-system-x86_64 >/dev/null && command -v busybox >/dev/null; then
+			run "$kernel" guest
+		else
+			echo "$kernel: skipped: qemu-system-x86_64 or busybox is missing"
+			skipped+=("$kernel")
+		fi
+		;;
+	esac
+done
+status=0
+if ((${#recorded[@]})); then
+	TR_KERNELS="${recorded[*]}" cargo test -q --test kernels -- --nocapture || status=1
+fi
+echo "kernels: $((${#recorded[@]})) recorded, ${#failed[@]} failed${failed:+ (${failed[*]})}, ${#skipped[@]} skipped${skipped:+ (${skipped[*]})}"
+((status == 0 && ${#failed[@]} == 0))

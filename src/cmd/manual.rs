@@ -1,0 +1,80 @@
+//! `tr completions` and `tr man`: what a shell and `man` want to know, from the
+//! same definitions as the command line itself.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap_complete::Shell;
+
+use crate::open;
+
+/// Print a shell's completions for tr
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Examples:
+  tr completions bash > /etc/bash_completion.d/tr
+  tr completions zsh > /usr/local/share/zsh/site-functions/_tr
+  tr completions fish > ~/.config/fish/completions/tr.fish")]
+pub struct CompletionsArgs {
+    /// For which shell
+    #[arg(value_name = "SHELL", value_enum)]
+    shell: Shell,
+}
+
+/// Write tr's manual pages into a directory
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The pages are named tr-record.1, tr-analyze.1, …; the first is tr-trace.1, for tr.1
+is the system's tr.
+
+Example:
+  tr man /usr/local/share/man/man1")]
+pub struct ManArgs {
+    /// Where to; it is created if need be
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+}
+
+/// Prints the completions.
+pub fn completions(args: &CompletionsArgs, mut cli: clap::Command) -> ExitCode {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut cli, "tr", &mut script);
+    open::print(&script)
+}
+
+/// Writes the pages.
+pub fn man(args: &ManArgs, cli: clap::Command) -> ExitCode {
+    match pages(cli).and_then(|pages| write(args, pages)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            let dir = args.dir.as_os_str().as_encoded_bytes();
+            eprintln!("tr: {}: {error}", tr_report::escape::text(dir));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn write(args: &ManArgs, pages: Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
+    std::fs::create_dir_all(&args.dir)?;
+    for (name, page) in pages {
+        std::fs::write(args.dir.join(name), page)?;
+    }
+    Ok(())
+}
+
+/// A page for each subcommand, and one for all; each with its file's name.
+fn pages(mut cli: clap::Command) -> std::io::Result<Vec<(String, Vec<u8>)>> {
+    cli.build();
+    let commands = cli.get_subcommands().cloned();
+    let commands = commands.filter(|command| command.get_name() != "help");
+    let first = cli.clone().display_name("tr-trace");
+    std::iter::once(first)
+        .chain(commands)
+        .map(|command| {
+            let man = clap_mangen::Man::new(command);
+            let mut page = Vec::new();
+            man.render(&mut page)?;
+            Ok((man.get_filename(), page))
+        })
+        .collect()
+}

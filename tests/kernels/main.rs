@@ -1,0 +1,301 @@
+//! Recordings of `fixtures/programs/load.c` in several kernels, held to what the
+//! kernel itself said of that load, and on a machine with ftrace to what that
+//! saw: those in fixtures/traces, and those that `make test-kernels` has just
+//! made (TR_KERNELS names their directories).
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
+
+mod account;
+mod ftrace;
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use tr_analyze::model::{Analysis, Thread};
+use tr_analyze::order::{self, Event};
+use tr_analyze::{analyze, Options};
+use tr_format::event::{CpuId, LifeKind, SchedKind};
+use tr_format::meta::Scope;
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+
+use account::Account;
+use ftrace::Switches;
+
+/// A switch: its CPU's stream, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Switch {
+    time: u64,
+    prev: u32,
+    next: u32,
+}
+
+/// How far a task's time on a CPU may be from the kernel's figure, in ns: half of
+/// the tasks, nine of ten, all; and all of them together, in thousandths.
+///
+/// The kernel closes a task's account when it has read its run queue's clock, the
+/// event is stamped some µs later, and what lies between goes to the task before
+/// instead of the one after. In a guest a virtual CPU can be taken off its CPU
+/// just then, for as long as its host pleases: those have another bound.
+struct Bound {
+    tasks: [u64; 3],
+    together: u64,
+}
+
+const NATIVE: Bound = Bound {
+    tasks: [20_000, 1_000_000, 20_000_000],
+    together: 10,
+};
+const EMULATED: Bound = Bound {
+    tasks: [2_000_000, 50_000_000, 500_000_000],
+    together: 60,
+};
+
+/// A recording, and what else is known of the same run.
+struct Recording {
+    name: String,
+    trace: Trace,
+    analysis: Analysis,
+    cpus: BTreeMap<CpuId, Vec<Switch>>,
+    /// When tasks were forked.
+    forks: Vec<u64>,
+    account: Account,
+    seen: Option<Switches>,
+}
+
+impl Recording {
+    /// NAME.bin with NAME.load, and NAME.switches where there is one.
+    fn read(path: &Path) -> Recording {
+        let trace = Trace::open(Source::file(std::fs::File::open(path).expect("a file")).unwrap())
+            .expect("a trace");
+        let text = |extension| std::fs::read_to_string(path.with_extension(extension));
+        let account = Account::parse(&text("load").expect("an account"));
+        let seen = text("switches").ok().map(|text| Switches::parse(&text));
+        let analysis = analyze(&trace, &Options::default());
+        let (mut cpus, mut forks) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
+        let mut merge = order::merge(&trace, None);
+        while let Some(event) = merge.next_event() {
+            match event {
+                Event::Sched(cpu, event) => {
+                    if let SchedKind::Switch { prev, next, .. } = event.kind {
+                        cpus.entry(cpu).or_default().push(Switch {
+                            time: event.time.0,
+                            prev: prev.0,
+                            next: next.0,
+                        });
+                    }
+                }
+                Event::Life(event) => {
+                    if matches!(event.kind, LifeKind::Fork(_)) {
+                        forks.push(event.time.0);
+                    }
+                }
+            }
+        }
+        let kernel = trace.meta().kernel.split(' ').take(2);
+        let kernel: Vec<&str> = kernel.collect();
+        let all = match trace.meta().scope {
+            Scope::All => "the whole machine",
+            _ => "the load",
+        };
+        Recording {
+            name: format!("{}, {all}", kernel.join(" ")),
+            trace,
+            analysis,
+            cpus,
+            forks,
+            account,
+            seen,
+        }
+    }
+
+    fn all(&self) -> bool {
+        self.trace.meta().scope == Scope::All
+    }
+
+    /// Everything; gives a line of figures.
+    fn check(&self) -> String {
+        let name = &self.name;
+        let quality = &self.analysis.quality;
+        assert!(quality.lost.is_empty(), "{name}: {:?}", quality.lost);
+        assert_eq!(quality.truncated, None, "{name}");
+        self.nothing_contradicts();
+        self.counts_are_equal();
+        if self.all() {
+            self.every_switch_of_the_machine_is_there();
+        }
+        let tasks = self.every_task_is_as_the_kernel_says();
+        let seen = self.seen.as_ref().map_or(String::new(), |seen| {
+            format!("; {}", seen.agree(name, &self.analysis, &self.cpus))
+        });
+        format!(
+            "{name}: {tasks}; latest write at least {} after its stamp{seen}",
+            us(quality.latest_write)
+        )
+    }
+
+    /// No violation of causality, but for switches that the kernel reported to
+    /// nobody: then ftrace lacks them too.
+    fn nothing_contradicts(&self) {
+        let quality = &self.analysis.quality;
+        let violations: u64 = quality.violations.iter().map(|(_, count)| count).sum();
+        let unreported = self
+            .seen
+            .as_ref()
+            .map_or(0, |seen| seen.unreported(&self.analysis));
+        assert!(
+            violations <= unreported,
+            "{}: {:?}, {unreported} switches that ftrace lacks too",
+            self.name,
+            quality.violations
+        );
+        if unreported == 0 {
+            assert_eq!(self.analysis.totals.times.unknown, 0, "{}", self.name);
+        }
+    }
+
+    /// Forks, execs and ends as the load counted them itself.
+    fn counts_are_equal(&self) {
+        let own = &self.account;
+        if self.all() {
+            // Others fork as well: as many as the kernel counted while it was read twice.
+            own.between(&self.forks, |machine| machine.processes, 0, &self.name);
+            return;
+        }
+        let totals = &self.analysis.totals;
+        assert_eq!(
+            (totals.forks, totals.execs, totals.exits),
+            // COMMAND's own exec comes on top.
+            (own.forks, own.execs + 1, own.exits),
+            "{}: forks, execs, exits",
+            self.name
+        );
+    }
+
+    /// Whoever leaves a CPU is who had come to it; and the kernel counted as many
+    /// switches as there are.
+    fn every_switch_of_the_machine_is_there(&self) {
+        for (cpu, switches) in &self.cpus {
+            for pair in switches.windows(2) {
+                assert_eq!(
+                    pair[0].next, pair[1].prev,
+                    "{}: CPU {} between {:?}",
+                    self.name, cpu.0, pair
+                );
+            }
+        }
+        let mut times: Vec<u64> = self.cpus.values().flatten().map(|s| s.time).collect();
+        times.sort_unstable();
+        // A switch is counted before it is stamped: one on each CPU may be under way.
+        let cpus = self.trace.meta().cpus.len() as u64;
+        self.account
+            .between(&times, |machine| machine.switches, cpus, &self.name);
+    }
+
+    fn every_task_is_as_the_kernel_says(&self) -> String {
+        let name = &self.name;
+        let mut threads: HashMap<u32, Vec<&Thread>> = HashMap::new();
+        for thread in &self.analysis.threads {
+            threads.entry(thread.tid.0).or_default().push(thread);
+        }
+        let (mut differences, mut events, mut unknown, mut kernel) = (Vec::new(), 0, 0, 0);
+        assert!(self.account.tasks.len() > 50, "{name}: a load");
+        for task in &self.account.tasks {
+            let found = threads.get(&task.pid).map_or(&[][..], Vec::as_slice);
+            let [thread] = found else {
+                panic!("{name}: {task:?} is there {} times", found.len());
+            };
+            assert_eq!(thread.status, Some(task.status), "{name}: {task:?}");
+            assert_eq!(
+                (thread.switches.voluntary, thread.switches.involuntary),
+                (task.voluntary, task.involuntary),
+                "{name}: switches of {task:?}"
+            );
+            let figures = thread.kernel.expect("the kernel's figures");
+            assert_eq!(
+                (figures.sum_exec_runtime, figures.nvcsw, figures.nivcsw),
+                (task.run, task.voluntary, task.involuntary),
+                "{name}: {task:?} as it was recorded at its end"
+            );
+            let times = &thread.times;
+            let most = times.on_cpu + times.unknown;
+            // As far as the unknown time cannot explain it.
+            differences.push(times.on_cpu.saturating_sub(task.run) + task.run.saturating_sub(most));
+            events += times.on_cpu;
+            unknown += times.unknown;
+            kernel += task.run;
+        }
+        differences.sort_unstable();
+        let bound = match self.trace.meta().host.as_str() {
+            "guest" => EMULATED,
+            _ => NATIVE,
+        };
+        let last = differences.len() - 1;
+        let is = [
+            differences[last / 2],
+            differences[last * 9 / 10],
+            differences[last],
+        ];
+        let text = format!(
+            "{} tasks with the kernel's own switch counts; on CPU {} by the events, {} unknown, \
+             {} by the kernel; a task differs by {} (half of them), {} (9 of 10), {} (all)",
+            differences.len(),
+            us(events),
+            us(unknown),
+            us(kernel),
+            us(is[0]),
+            us(is[1]),
+            us(is[2]),
+        );
+        let off = events.saturating_sub(kernel) + kernel.saturating_sub(events + unknown);
+        assert!(
+            is.iter().zip(bound.tasks).all(|(is, bound)| *is <= bound)
+                && off * 1000 <= kernel * bound.together,
+            "{name}: {text}"
+        );
+        text
+    }
+}
+
+/// Nanoseconds for people.
+fn us(ns: u64) -> String {
+    match ns {
+        0..10_000_000 => format!("{} µs", ns / 1000),
+        _ => format!("{} ms", ns / 1_000_000),
+    }
+}
+
+/// Every recording with an account in a directory.
+fn recordings(directory: &Path) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(directory).expect("a directory");
+    let mut files: Vec<PathBuf> = files
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|ext| ext == "load"))
+        .map(|path| path.with_extension("bin"))
+        .collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn recordings_are_as_the_kernel_says() {
+    let given = std::env::var("TR_KERNELS").ok();
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
+    let directories: Vec<PathBuf> = match &given {
+        Some(given) => given.split_whitespace().map(PathBuf::from).collect(),
+        None => vec![fixtures],
+    };
+    let mut latest = 0;
+    for directory in directories {
+        let found = recordings(&directory);
+        assert!(!found.is_empty(), "{}", directory.display());
+        for path in found {
+            let recording = Recording::read(&path);
+            println!("{}", recording.check());
+            latest = latest.max(recording.analysis.quality.latest_write);
+        }
+    }
+    println!(
+        "the latest write of all: at least {} after its stamp",
+        us(latest)
+    );
+}

@@ -1,0 +1,143 @@
+//! A signal reaches COMMAND as often as it would without us.
+
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+
+use crate::support::{analyze, ensure, eventually, recording, scratch, text, Test};
+
+pub const TESTS: &[Test] = &[
+    ("a_signal_to_tr_alone_is_passed_on", alone),
+    ("a_signal_to_the_group_comes_once", group),
+    ("a_signal_to_the_group_and_then_to_tr_comes_twice", both),
+    ("timeout_ends_the_command_as_without_tr", timeout),
+    ("an_output_that_stalls_at_the_end_can_be_given_up", given_up),
+];
+
+/// Says on standard output how often it got SIGINT, a second after the first.
+const COUNTS: &str = "import signal, time
+count = 0
+def seen(*_):
+    global count
+    count += 1
+signal.signal(signal.SIGINT, seen)
+print('ready', flush=True)
+while not count:
+    time.sleep(0.01)
+end = time.monotonic() + 1
+while time.monotonic() < end:
+    time.sleep(0.01)
+print('times', count)";
+
+/// Records it in a process group of its own, lets `kill` act on that group, and
+/// gives back what was said.
+fn run(kill: impl FnOnce(&str) -> Result<(), Failed>) -> Result<Output, Failed> {
+    let trace = scratch("signals.bin");
+    let ready = scratch("signals.out");
+    let mut tr = recording(&trace, &["-q"], &["python3", "-c", COUNTS])
+        .process_group(0)
+        .stdout(std::fs::File::create(&ready)?)
+        .stderr(Stdio::piped())
+        .spawn()?;
+    eventually("the command runs", || {
+        std::fs::read(&ready).is_ok_and(|said| said.starts_with(b"ready"))
+    })?;
+    let killed = kill(&tr.id().to_string());
+    let status = tr.wait()?;
+    killed?;
+    ensure(status.success(), || format!("{status:?}"))?;
+    analyze(&trace)?;
+    Ok(Output {
+        status,
+        stdout: std::fs::read(&ready)?,
+        stderr: Vec::new(),
+    })
+}
+
+fn send(target: &str) -> Result<(), Failed> {
+    let status = Command::new("kill").args(["-INT", "--", target]).status()?;
+    ensure(status.success(), || format!("kill {target}"))
+}
+
+fn came(out: &Output, times: u32) -> Result<(), Failed> {
+    let want = format!("times {times}\n");
+    ensure(text(&out.stdout).ends_with(&want), || text(&out.stdout))
+}
+
+fn alone() -> Result<(), Failed> {
+    came(&run(send)?, 1)
+}
+
+fn group() -> Result<(), Failed> {
+    for _ in 0..5 {
+        came(&run(|pid| send(&format!("-{pid}")))?, 1)?;
+    }
+    Ok(())
+}
+
+fn both() -> Result<(), Failed> {
+    let out = run(|pid| {
+        send(&format!("-{pid}"))?;
+        std::thread::sleep(Duration::from_millis(300));
+        send(pid)
+    })?;
+    came(&out, 2)
+}
+
+/// `timeout` sends to its child and then to the whole group, itself included.
+fn timeout() -> Result<(), Failed> {
+    let trace = scratch("timeout.bin");
+    let command = ["sleep", "30"];
+    let status = Command::new("timeout")
+        .arg("0.7")
+        .arg(crate::support::TR)
+        .args(["record", "-q", "-o"])
+        .arg(&trace)
+        .arg("--")
+        .args(command)
+        .status()?;
+    ensure(status.code() == Some(124), || format!("{status:?}"))?;
+    let analysis = analyze(&trace)?;
+    let exit = &analysis["processes"][0]["exit"];
+    ensure(exit["signal"] == 15, || exit.to_string())?;
+    ensure(analysis["trace"]["truncated"] == false, || "cut".into())
+}
+
+/// Nobody reads the end of the trace: `tr` says so, and Ctrl-C ends it with
+/// COMMAND's status. While COMMAND runs, Ctrl-C is COMMAND's.
+fn given_up() -> Result<(), Failed> {
+    let fifo = scratch("given-up.fifo");
+    let _ = std::fs::remove_file(&fifo);
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+    // Reads the header and then no more, but does not close it either.
+    let mut reader = Command::new("sh")
+        .args([
+            "-c",
+            "exec <\"$FIFO\"; head -c 1000 >/dev/null; exec sleep 60",
+        ])
+        .env("FIFO", &fifo)
+        .spawn()?;
+    let script = "i=0; while [ $i -lt 3000 ]; do /bin/true; i=$((i+1)); done; exit 7";
+    let mut tr = recording(&fifo, &[], &["sh", "-c", script])
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stderr = std::io::BufReader::new(tr.stderr.take().ok_or("no stderr")?);
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut stderr, &mut line)?;
+    let told = line.contains("does not take the end of the trace");
+    send(&tr.id().to_string())?;
+    let asked = Instant::now();
+    let status = tr.wait()?;
+    reader.kill()?;
+    reader.wait()?;
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut rest)?;
+    ensure(told, || line)?;
+    ensure(status.code() == Some(7), || format!("{status:?}"))?;
+    ensure(asked.elapsed() < Duration::from_secs(2), || {
+        format!("only after {:?}", asked.elapsed())
+    })?;
+    ensure(rest.contains("given up"), || rest)
+}

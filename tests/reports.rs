@@ -1,0 +1,256 @@
+//! The reports of recorded traces as they should look, and what the command line
+//! says to those who ask it, or mistake a word.
+//!
+//! After a wanted change, `TR_UPDATE=1 cargo test --test reports` writes the
+//! files of `fixtures/traces/reports` anew.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{ensure, Failure, TR};
+use serde_json::Value;
+
+fn traces() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces")
+}
+
+fn run(args: &[&str]) -> Result<Output, Failure> {
+    Ok(Command::new(TR)
+        .args(args)
+        .current_dir(traces())
+        .env_remove("COLUMNS")
+        .output()?)
+}
+
+fn output(args: &[&str]) -> Result<String, Failure> {
+    let out = run(args)?;
+    ensure(out.status.success(), || {
+        format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr))
+    })?;
+    Ok(String::from_utf8(out.stdout)?)
+}
+
+const TRACES: [&str; 7] = [
+    "build",
+    "daemon",
+    "demo",
+    "leader_first",
+    "signals",
+    "thread_exec",
+    "vfork_exec",
+];
+const REPORTS: [&str; 4] = ["tree", "execs", "series", "cpus"];
+
+#[test]
+fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
+    let dir = traces().join("reports");
+    let mut differ = Vec::new();
+    let mut check = |name: String, args: &[&str]| -> Result<(), Failure> {
+        let file = dir.join(name);
+        let is = output(args)?;
+        if std::env::var_os("TR_UPDATE").is_some() {
+            std::fs::create_dir_all(&dir)?;
+            std::fs::write(&file, &is)?;
+        }
+        let was = std::fs::read_to_string(&file).unwrap_or_default();
+        if is != was {
+            let lines = is.lines().zip(was.lines());
+            let first = lines.into_iter().find(|(is, was)| is != was);
+            differ.push(format!("{}: {first:?}", file.display()));
+        }
+        Ok(())
+    };
+    for trace in TRACES {
+        let file = format!("{trace}.bin");
+        for report in REPORTS {
+            let top = if report == "execs" { "30" } else { "10" };
+            let top: &[&str] = if report == "tree" {
+                &[]
+            } else {
+                &["--top", top]
+            };
+            let mut args = vec!["analyze", &file, "--report", report, "--width", "80"];
+            args.extend_from_slice(top);
+            check(format!("{trace}-{report}.txt"), &args)?;
+        }
+    }
+    for report in REPORTS {
+        let wide = ["--report", report, "--width", "160", "--top", "12"];
+        let args = [&["analyze", "demo.bin"][..], &wide].concat();
+        check(format!("demo-{report}-160.txt"), &args)?;
+        for trace in ["thread_exec.bin", "signals.bin", "daemon.bin"] {
+            let args = ["analyze", trace, "--report", report, "--format", "csv"];
+            let name = trace.trim_end_matches(".bin");
+            check(format!("{name}-{report}.csv"), &args)?;
+        }
+    }
+    let groups = [
+        "analyze",
+        "demo.bin",
+        "--group",
+        "compile=argv:/(cc1|cc1plus|rustc) ",
+        "--group",
+        "link=program:^(ld|collect2|linkpass)$",
+    ];
+    check("demo-groups.txt".into(), &groups)?;
+    let stream = ["--format", "ci-tracer", "--interval", "50ms"];
+    let args = [&["analyze", "daemon.bin"][..], &stream].concat();
+    check("daemon-ci-tracer.json".into(), &args)?;
+    ensure(differ.is_empty(), || differ.join("\n"))
+}
+
+/// In every format and for every fixture the sums are those of the processes.
+#[test]
+fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
+    let schema: Value =
+        serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
+    for trace in TRACES {
+        let file = format!("{trace}.bin");
+        let all = ["analyze", &file, "--report", "all", "--format", "json"];
+        let all = [&all[..], &["--interval", "30ms"]].concat();
+        let document: Value = serde_json::from_str(&output(&all)?)?;
+        jsonschema::validate(&schema, &document).map_err(|e| format!("{trace}: {e}"))?;
+        let number = |value: &Value| value.as_u64().expect("a number");
+        let on_cpu = number(&document["totals"]["on_cpu_ns"]);
+        let array = |value: &Value| value.as_array().expect("an array").clone();
+        let processes = array(&document["processes"]);
+        for (process, line) in processes
+            .iter()
+            .zip(array(&document["series"]["processes"]))
+        {
+            let values = array(&line["values"]);
+            let sum: u64 = values.iter().map(|value| number(&value[1])).sum();
+            assert_eq!(
+                sum,
+                number(&process["on_cpu_ns"]),
+                "{trace} {}",
+                process["pid"]
+            );
+        }
+        let tree: u64 = array(&document["tree"])
+            .iter()
+            .map(|row| number(&row["on_cpu_ns"]))
+            .sum();
+        let cpus: u64 = array(&document["cpus"]["cpus"])
+            .iter()
+            .map(|cpu| number(&cpu["build_ns"]) + cpu["others_ns"].as_u64().unwrap_or(0))
+            .sum();
+        assert_eq!([tree, cpus], [on_cpu, on_cpu], "{trace}");
+        let stream = output(&["analyze", &file, "--format", "ci-tracer"])?;
+        let stream: Value = serde_json::from_str(&stream)?;
+        let ms = |event: &Value| event["v"].as_f64().filter(|_| !event["cpu"].is_null());
+        let sum: f64 = array(&stream).iter().filter_map(ms).sum();
+        assert!((sum * 1e6 - on_cpu as f64).abs() < 1.0, "{trace}: {sum} ms");
+    }
+    Ok(())
+}
+
+#[test]
+fn filters_choose() -> Result<(), Failure> {
+    let execs = |more: &[&str]| -> Result<Vec<String>, Failure> {
+        let args = [&["analyze", "demo.bin", "--report", "execs"][..], more].concat();
+        let text = output(&args)?;
+        Ok(text.lines().skip(1).map(str::to_owned).collect())
+    };
+    let all = execs(&[])?;
+    assert!(all.len() > 100, "all, unless --top is given: {}", all.len());
+    let failed = execs(&["--failed"])?;
+    assert!(
+        !failed.is_empty() && failed.iter().all(|line| line.contains("fails")),
+        "{failed:?}"
+    );
+    let long = execs(&["--min", "2s", "--sort", "time"])?;
+    let times: Vec<f64> = long
+        .iter()
+        .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
+        .collect();
+    assert!(
+        times.len() >= 10 && times.iter().all(|time| *time >= 2.0),
+        "{times:?}"
+    );
+    assert!(times.windows(2).all(|pair| pair[0] >= pair[1]), "{times:?}");
+    let some = execs(&["--top", "3", "--argv", "cc1"])?;
+    assert!(some.len() == 4 && some[3].starts_with("and "), "{some:?}");
+    Ok(())
+}
+
+#[test]
+fn mistakes_are_answered_with_the_nearest_word() -> Result<(), Failure> {
+    for (args, says) in [
+        (&["--report", "crticial-path"][..], "'critical-path'"),
+        (&["--report", "tree,exec"], "'execs'"),
+        (&["--sort", "run-queu"], "'run-queue'"),
+        (&["--by", "programm"], "'program'"),
+        (&["--format", "ci-trace"], "'ci-tracer'"),
+        (&["--faild"], "'--failed'"),
+        (&["--group", "a"], "NAME=WHAT:REGEX"),
+        (
+            &["--group", "a=foo:x"],
+            "none of argv, comm, program, cgroup",
+        ),
+        (&["--by", "group"], "no group is defined"),
+        (&["--interval", "5ns"], "shorter than 1us"),
+        (
+            &["--format", "ci-tracer", "--report", "top"],
+            "--report series alone",
+        ),
+        (&["--format", "csv", "--report", "all"], "one table"),
+    ] {
+        let out = run(&[&["analyze", "demo.bin"][..], args].concat())?;
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert_eq!(out.status.code(), Some(2), "{args:?}: {said}");
+        assert!(
+            said.contains(says) && out.stdout.is_empty(),
+            "{args:?}: {said}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn completions_and_pages_know_every_subcommand() -> Result<(), Failure> {
+    let dir = tempfile::tempdir()?;
+    let into = dir.path().join("man1");
+    output(&["man", into.to_str().unwrap()])?;
+    let words = [
+        "record",
+        "analyze",
+        "report",
+        "info",
+        "dump",
+        "verify",
+        "recover",
+        "completions",
+        "man",
+    ];
+    for word in words {
+        let page = std::fs::read_to_string(into.join(format!("tr-{word}.1")))?;
+        assert!(page.contains(&format!("tr\\-{word}")), "{page}");
+    }
+    assert!(into.join("tr-trace.1").exists(), "tr.1 is the system's tr");
+    assert!(!into.join("tr.1").exists());
+    for shell in ["bash", "zsh", "fish"] {
+        let script = output(&["completions", shell])?;
+        for word in words {
+            assert!(script.contains(word), "{shell}: {word}");
+        }
+        for report in REPORTS {
+            assert!(script.contains(report), "{shell}: {report}");
+        }
+    }
+    let said = run(&["completions", "bsh"])?;
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("'bash'"), "{said}");
+    // The shell itself takes it.
+    let script = dir.path().join("tr.bash");
+    std::fs::write(&script, output(&["completions", "bash"])?)?;
+    let bash = Command::new("bash").arg("-n").arg(&script).status()?;
+    assert!(bash.success());
+    for args in [&["help"][..], &["help", "analyze"], &["record", "--help"]] {
+        assert!(output(args)?.contains("Examples:"), "{args:?}");
+    }
+    Ok(())
+}

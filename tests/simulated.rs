@@ -1,0 +1,499 @@
+//! The reports and `tr diff`, run on recordings of a simulated machine, whose
+//! own accounts are the truth, and on the recorded ones.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{ensure, int, list, Failure, TR};
+use serde_json::Value;
+use tr_sim::blocks::{Cut, Order};
+use tr_sim::config::Config;
+use tr_sim::program::{ms, Arg, Image, Op, World};
+use tr_sim::recording::Recording;
+use tr_sim::truth::Truth;
+
+const MS: u64 = 1_000_000;
+const REPORTS: [&str; 4] = ["histogram", "off-cpu", "max-off-cpu", "run-queue"];
+/// What a terminal, a spreadsheet or a comment must not get.
+const HOSTILE: &str = "a\u{1b}[31m|`<img src=x>`@user\u{202e}\r\n[l](http://b.org)";
+
+fn run(length: u64) -> Op {
+    Op::Run(ms(length, length))
+}
+
+/// A build: three jobs at once on two CPUs, then one step of this length; and
+/// one more program, if there is one.
+fn build(link: u64, more: Option<&[&str]>) -> World {
+    let fork = |program| Op::Fork(program, Arg::Same);
+    let mut make = vec![fork(1), fork(1), fork(1), Op::WaitAll, fork(2), Op::Wait];
+    let words = |args: &[&str]| args.iter().map(|arg| (*arg).to_owned()).collect();
+    let image = |path: &str, args: &[&str]| Image {
+        path: path.into(),
+        args: words(args),
+    };
+    let job = vec![
+        run(10),
+        Op::Io(ms(2, 2)),
+        run(5),
+        Op::Sleep(ms(3, 4)),
+        run(5),
+    ];
+    let mut images = vec![
+        image("/bin/make", &["make", "-j3"]),
+        image(
+            "/bin/cc1",
+            &["cc1", "-O2", "-o", "/tmp/ccAb12{}.s", "unit.c"],
+        ),
+        image("/bin/linkpass", &["linkpass", "a.o", "b.o"]),
+    ];
+    let mut steps = vec![job, vec![run(link)]];
+    if let Some(args) = more {
+        make.extend([fork(3), Op::Wait]);
+        images.push(image(&format!("/bin/{}", args[0]), args));
+        steps.push(vec![run(25)]);
+    }
+    steps.insert(0, make);
+    let programs = steps.into_iter().zip(0..);
+    World {
+        name: "build".into(),
+        programs: programs
+            .map(|(ops, at)| [vec![Op::Exec(at)], ops].concat())
+            .collect(),
+        images,
+        cgroups: 1,
+        ..World::default()
+    }
+}
+
+/// Records it: the file, and what really happened.
+fn record(name: &str, world: World, seed: u64) -> (PathBuf, Truth) {
+    let mut config = Config::new(world, 2, 2_000 * MS).seed(seed);
+    config.linger = Some(100_000);
+    let (recording, truth) = Recording::record(&config);
+    let cut = Cut {
+        largest: 100,
+        order: Order::Written,
+        seed: 1,
+    };
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reports");
+    std::fs::create_dir_all(&dir).expect("a scratch directory");
+    let file = dir.join(format!("{name}.bin"));
+    std::fs::write(&file, recording.to_file(&cut).expect("a file")).expect("written");
+    (file, truth)
+}
+
+fn tr(args: &[&str]) -> Output {
+    Command::new(TR).args(args).output().expect("tr runs")
+}
+
+/// Output of a `tr` that must succeed.
+fn good(args: &[&str]) -> Result<Vec<u8>, Failure> {
+    let out = tr(args);
+    ensure(out.status.success(), || {
+        format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr))
+    })?;
+    Ok(out.stdout)
+}
+
+fn valid(schema: &str, document: &[u8]) -> Result<Value, Failure> {
+    let document: Value = serde_json::from_slice(document)?;
+    let schema: Value = serde_json::from_str(schema)?;
+    jsonschema::validate(&schema, &document).map_err(|e| e.to_string())?;
+    Ok(document)
+}
+
+fn reports(file: &Path, options: &[&str]) -> Result<Value, Failure> {
+    let (file, all) = (file.to_string_lossy(), REPORTS.join(","));
+    let mut args = vec!["analyze", &file, "--report", &all, "--format", "json"];
+    args.extend(options);
+    valid(
+        include_str!("../crates/report/schema/analysis.schema.json"),
+        &good(&args)?,
+    )
+}
+
+fn diff(args: &[&str]) -> Result<Value, Failure> {
+    let out = good(&[&["diff", "--format", "json"], args].concat())?;
+    valid(
+        include_str!("../crates/report/schema/diff.schema.json"),
+        &out,
+    )
+}
+
+/// Values by pid, added up where a pid was used again.
+fn by_pid<'a>(
+    rows: impl IntoIterator<Item = &'a Value>,
+    of: impl Fn(&Value) -> u64,
+) -> BTreeMap<u64, u64> {
+    let mut sums = BTreeMap::new();
+    for row in rows {
+        *sums.entry(int(row, "pid")).or_default() += of(row);
+    }
+    sums.retain(|_, sum| *sum > 0);
+    sums
+}
+
+fn reasons(row: &Value, names: &[&str]) -> u64 {
+    let known = list(row, "reasons").iter();
+    let known = known.filter(|reason| names.contains(&reason["reason"].as_str().unwrap_or("")));
+    known.map(|reason| int(reason, "total_ns")).sum()
+}
+
+/// The sums of every report are those of the processes.
+fn sums_are_equal(all: &Value) -> Result<(), Failure> {
+    let processes = || list(all, "processes").iter();
+    let with_cut = |row: &Value| int(row, "total_ns") + int(row, "cut_ns");
+    let on_cpu = by_pid(list(&all["histogram"], "groups"), with_cut);
+    assert_eq!(on_cpu, by_pid(processes(), |p| int(p, "on_cpu_ns")));
+    let total: u64 = on_cpu.values().sum();
+    assert_eq!(with_cut(&all["histogram"]["all"]), total);
+    assert_eq!(int(&all["totals"], "on_cpu_ns"), total);
+    for row in list(&all["histogram"], "groups") {
+        let slots = list(row, "slots").iter();
+        assert_eq!(
+            slots.map(|slot| int(slot, "ns")).sum::<u64>(),
+            int(row, "total_ns")
+        );
+    }
+    let waited = by_pid(list(&all["run_queue"], "groups"), with_cut);
+    assert_eq!(waited, by_pid(processes(), |p| int(p, "run_queue_ns")));
+    let cpus = list(&all["run_queue"], "cpus").iter();
+    assert_eq!(
+        cpus.map(|cpu| int(cpu, "total_ns")).sum::<u64>(),
+        int(&all["run_queue"]["all"], "total_ns"),
+        "a wait that ended did so on a CPU"
+    );
+    let parts: [(&[&str], &str); 7] = [
+        (&["woken", "preempted"], "run_queue_ns"),
+        (&["preempted"], "preempted_ns"),
+        (&["sleep", "stopped"], "sleep_ns"),
+        (&["block-io", "vfork", "blocked"], "blocked_ns"),
+        (&["block-io"], "block_io_ns"),
+        (&["vfork"], "vfork_ns"),
+        (&["unknown"], "unknown_ns"),
+    ];
+    for (names, field) in parts {
+        let is = by_pid(list(&all["off_cpu"], "groups"), |row| reasons(row, names));
+        assert_eq!(is, by_pid(processes(), |p| int(p, field)), "{field}");
+    }
+    Ok(())
+}
+
+#[test]
+fn sums_of_the_recorded_traces_are_equal() -> Result<(), Failure> {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
+    for name in ["demo", "build", "signals", "thread_exec"] {
+        let file = traces.join(format!("{name}.bin"));
+        sums_are_equal(&reports(&file, &["--by", "process"])?)?;
+        sums_are_equal(&reports(
+            &file,
+            &["--by", "process", "--to", "1s", "--from", "1ms"],
+        )?)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn the_simulated_machine_agrees() -> Result<(), Failure> {
+    let (file, truth) = record("truth", build(20, None), 1);
+    let all = reports(&file, &["--by", "process", "--interval", "10s"])?;
+    sums_are_equal(&all)?;
+    let of = |value: fn(&tr_sim::truth::ProcessTruth) -> u64| -> BTreeMap<u64, u64> {
+        let processes = truth.processes.iter();
+        let values = processes.map(|p| (u64::from(p.pid.0), value(p)));
+        values.filter(|(_, value)| *value > 0).collect()
+    };
+    let rows = |report: &str| list(&all[report], "groups");
+    let with_cut = |row: &Value| int(row, "total_ns") + int(row, "cut_ns");
+    assert_eq!(by_pid(rows("histogram"), with_cut), of(|p| p.times.on_cpu));
+    assert_eq!(
+        by_pid(rows("run_queue"), with_cut),
+        of(|p| p.times.run_queue)
+    );
+    let reason = |names: &'static [&str]| by_pid(rows("off_cpu"), move |row| reasons(row, names));
+    assert_eq!(reason(&["sleep"]), of(|p| p.times.sleep));
+    assert_eq!(reason(&["block-io"]), of(|p| p.causes.io));
+    assert_eq!(reason(&["preempted"]), of(|p| p.causes.preempted));
+    // One interval has all of it.
+    let mut longest = BTreeMap::<u64, u64>::new();
+    for task in &truth.tasks {
+        let pid = u64::from(truth.processes[task.process].pid.0);
+        let of = longest.entry(pid).or_default();
+        *of = (*of).max(task.max_off_cpu);
+    }
+    longest.retain(|_, ns| *ns > 0);
+    let rows = list(&all["max_off_cpu"], "rows");
+    assert_eq!(by_pid(rows, |row| int(row, "max_off_cpu_ns")), longest);
+    Ok(())
+}
+
+/// Each wait names who ended it, or who took the CPU.
+#[test]
+fn waits_name_who_ended_them() -> Result<(), Failure> {
+    let (file, _) = record("waits", build(40, None), 1);
+    let all = reports(&file, &[])?;
+    let longest = list(&all["off_cpu"], "longest");
+    let make = |wait: &&Value| wait["process"] == "make -j3" && wait["reason"] == "sleep";
+    let link = longest.iter().find(make).expect("make waits for linkpass");
+    assert_eq!(link["ended_by"]["label"], "linkpass a.o b.o");
+    assert!(int(link, "length_ns").abs_diff(40 * MS) < MS, "{link}");
+    let slept = |wait: &&Value| {
+        wait["process"]
+            .as_str()
+            .is_some_and(|name| name.starts_with("cc1"))
+            && wait["reason"] == "sleep"
+    };
+    let timer = longest.iter().find(slept).expect("cc1 sleeps");
+    assert_eq!(timer["ended_by"]["kind"], "interrupt");
+    let preempted = longest.iter().find(|wait| wait["reason"] == "preempted");
+    let preempted = preempted.expect("three jobs on two CPUs");
+    assert_eq!(preempted["taken_by"]["kind"], "thread");
+    assert_ne!(preempted["taken_by"]["tid"], preempted["tid"]);
+    let wanted = &all["run_queue"]["wanted"];
+    assert!(int(wanted, "starved_ns") > 0, "three on two: {wanted}");
+    Ok(())
+}
+
+/// What belongs to a CPU is told of that CPU, and the CPUs together are all.
+#[test]
+fn one_cpu_after_the_other() -> Result<(), Failure> {
+    let (file, _) = record("cpus", build(20, None), 3);
+    let all = reports(&file, &[])?;
+    let (mut slices, mut waits, mut rows) = (0, 0, 0);
+    let count = |all: &Value| {
+        let rows = list(&all["max_off_cpu"], "rows").iter();
+        rows.map(|row| int(row, "count")).sum::<u64>()
+    };
+    for cpu in ["0", "1"] {
+        let one = reports(&file, &["--cpu", cpu])?;
+        slices += int(&one["histogram"]["all"], "count");
+        waits += int(&one["run_queue"]["all"], "count");
+        rows += count(&one);
+        for row in list(&one["max_off_cpu"], "rows") {
+            assert_eq!(row["cpu"].to_string(), cpu);
+        }
+        assert!(one["run_queue"]["wanted"].is_null());
+    }
+    assert_eq!(slices, int(&all["histogram"]["all"], "count"));
+    assert_eq!(waits, int(&all["run_queue"]["all"], "count"));
+    // But for the first wait of each thread, which has left no CPU.
+    assert_eq!(rows + int(&all["totals"], "threads"), count(&all));
+    Ok(())
+}
+
+fn told(diff: &Value) -> Vec<(&str, &str)> {
+    let changes = list(diff, "changes").iter();
+    let told = changes.filter(|change| change["through_children"] == false);
+    told.map(|change| {
+        let text = |name: &str| change[name].as_str().unwrap_or("?");
+        (text("what"), text("program"))
+    })
+    .collect()
+}
+
+#[test]
+fn a_recording_does_not_differ_from_itself() -> Result<(), Failure> {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let demo = demo.to_string_lossy();
+    let text = String::from_utf8(good(&["diff", &demo, &demo, "--fail-over", "0%"])?)?;
+    assert!(
+        text.contains("No difference in any of 127 processes."),
+        "{text}"
+    );
+    let json = diff(&[&demo, &demo])?;
+    assert_eq!((told(&json), int(&json, "matched")), (Vec::new(), 127));
+    for (name, figure) in json["figures"].as_object().expect("figures") {
+        assert_eq!(figure["difference"], 0, "{name}");
+    }
+    let markdown = String::from_utf8(good(&["diff", &demo, &demo, "--format", "markdown"])?)?;
+    assert!(!markdown.contains('|'), "{markdown}");
+    Ok(())
+}
+
+#[test]
+fn a_planted_slowdown_is_named() -> Result<(), Failure> {
+    let (base, _) = record("plain", build(20, None), 1);
+    let (slow, _) = record("slow", build(60, None), 1);
+    let (base, slow) = (base.to_string_lossy(), slow.to_string_lossy());
+    let json = diff(&[&base, &slow])?;
+    assert_eq!(told(&json), [("slower", "linkpass")]);
+    let figures = &list(&json, "changes")
+        .iter()
+        .find(|change| change["program"] == "linkpass")
+        .expect("it is told")["figures"];
+    for figure in ["wall", "on_cpu", "critical_path"] {
+        let difference = figures[figure]["difference"].as_i64().unwrap_or(0);
+        assert!(
+            difference.abs_diff(40 * MS as i64) < MS,
+            "{figure}: {figures}"
+        );
+    }
+    assert_eq!(told(&diff(&[&slow, &base])?), [("faster", "linkpass")]);
+    let status = |args: &[&str]| tr(args).status.code();
+    assert_eq!(status(&["diff", &base, &slow]), Some(0));
+    assert_eq!(
+        status(&["diff", &base, &slow, "--fail-over", "10%"]),
+        Some(1)
+    );
+    assert_eq!(
+        status(&["diff", &base, &slow, "--fail-over", "900%"]),
+        Some(0)
+    );
+    assert_eq!(
+        status(&["diff", &slow, &base, "--fail-over", "10%"]),
+        Some(0)
+    );
+    let on_cpu = [
+        "diff",
+        &base,
+        &slow,
+        "--fail-over",
+        "10%",
+        "--fail-on",
+        "on-cpu",
+    ];
+    assert_eq!(status(&on_cpu), Some(1));
+    Ok(())
+}
+
+#[test]
+fn what_is_new_or_gone_is_named() -> Result<(), Failure> {
+    let (base, _) = record("without", build(20, None), 1);
+    let (more, _) = record("with", build(20, Some(&["gen", "tables"])), 1);
+    let (base, more) = (base.to_string_lossy(), more.to_string_lossy());
+    assert_eq!(told(&diff(&[&base, &more])?), [("new", "gen")]);
+    assert_eq!(told(&diff(&[&more, &base])?), [("gone", "gen")]);
+    Ok(())
+}
+
+/// With four runs a side the rank test decides; runs of the same build are not
+/// outside of their own spread.
+#[test]
+fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
+    let files = |name: &str, link: u64, seeds: std::ops::Range<u64>| -> Vec<String> {
+        let one = |seed| record(&format!("{name}{seed}"), build(link, None), seed).0;
+        let all = seeds.map(|seed| one(seed).to_string_lossy().into_owned());
+        all.collect()
+    };
+    let base = files("base", 20, 1..5);
+    let again = files("again", 20, 5..9);
+    let slow = files("slow", 60, 5..9);
+    let args = |new: &[String]| -> Vec<String> {
+        let sides = [
+            vec!["--base".into()],
+            base.clone(),
+            vec!["--new".into()],
+            new.to_vec(),
+        ];
+        sides.concat()
+    };
+    let words = |args: &'_ [String]| -> Vec<String> {
+        let options = ["diff", "--fail-over", "10%"].map(str::to_owned);
+        [options.to_vec(), args.to_vec()].concat()
+    };
+    let run = |new: &[String]| -> Result<(Value, Option<i32>), Failure> {
+        let args = args(new);
+        let json = diff(&args.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let words = words(&args);
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        Ok((json, tr(&words).status.code()))
+    };
+    let (json, status) = run(&slow)?;
+    assert_eq!(json["statistic"], "mann-whitney");
+    assert_eq!(json["figures"]["wall"]["verdict"], "outside");
+    assert_eq!(told(&json), [("slower", "linkpass")]);
+    assert_eq!(status, Some(1));
+    let (json, status) = run(&again)?;
+    assert_eq!(json["figures"]["wall"]["verdict"], "inside");
+    assert_eq!((told(&json), status), (Vec::new(), Some(0)));
+    let (json, status) = run(&slow[..1])?;
+    assert_eq!(
+        (json["statistic"].as_str(), status),
+        (Some("range"), Some(1))
+    );
+    Ok(())
+}
+
+/// What cannot be read, or cannot be judged, is not a difference.
+#[test]
+fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
+    let (file, _) = record("whole", build(20, None), 1);
+    let cut = file.with_file_name("cut.bin");
+    let bytes = std::fs::read(&file)?;
+    std::fs::write(&cut, &bytes[..bytes.len() * 8 / 10])?;
+    let (file, cut) = (file.to_string_lossy(), cut.to_string_lossy());
+    let status = |args: &[&str]| tr(args).status.code();
+    assert_eq!(status(&["diff", &file, "/nowhere/x.bin"]), Some(2));
+    assert_eq!(status(&["diff", &file, "/dev/null"]), Some(2));
+    assert_eq!(status(&["diff", &file]), Some(2));
+    assert_eq!(status(&["diff", "--base", &file]), Some(2));
+    assert_eq!(status(&["diff", &file, &file, "--fail-over", "x"]), Some(2));
+    assert_eq!(status(&["diff", &file, &cut]), Some(0));
+    assert_eq!(
+        status(&["diff", &file, &cut, "--fail-over", "10%"]),
+        Some(2)
+    );
+    // More may be hidden in the unknown time than the gate allows.
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let demo = demo.to_string_lossy();
+    let gate = |most| {
+        [
+            "diff",
+            &demo,
+            &demo,
+            "--fail-on",
+            "on-cpu",
+            "--fail-over",
+            most,
+        ]
+        .map(str::to_owned)
+    };
+    let gated = |most| status(&gate(most).each_ref().map(String::as_str));
+    assert_eq!((gated("1%"), gated("10%")), (Some(2), Some(0)));
+    let said = String::from_utf8(good(&["diff", &file, &cut])?)?;
+    assert!(said.contains("has no proper end"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn nothing_hostile_comes_through() -> Result<(), Failure> {
+    let (base, _) = record("mild", build(20, None), 1);
+    let (file, _) = record("hostile", build(60, Some(&[HOSTILE, HOSTILE])), 1);
+    let (base, file) = (base.to_string_lossy(), file.to_string_lossy());
+    let mut outputs = Vec::new();
+    for report in REPORTS {
+        for format in ["text", "csv", "json"] {
+            for by in ["process", "program", "thread", "comm"] {
+                outputs.push(vec![
+                    "analyze", &*file, "--report", report, "--format", format, "--by", by, "--top",
+                    "99",
+                ]);
+            }
+        }
+    }
+    for format in ["text", "json", "markdown"] {
+        outputs.push(vec!["diff", &*base, &*file, "--format", format]);
+        outputs.push(vec!["diff", &*file, &*base, "--format", format]);
+    }
+    for args in outputs {
+        let out = String::from_utf8(good(&args)?)?;
+        let json = args.contains(&"json");
+        // JSON's argv has the program's own bytes; its control characters are
+        // escaped as JSON has it.
+        let bad = |c: char| (c.is_control() && c != '\n') || (!json && c == '\u{202e}');
+        ensure(!out.contains(bad), || format!("{args:?}: {out:?}"))?;
+        if args.contains(&"markdown") {
+            for mark in ["<img", "`", "@user", "[l]", "b.org"] {
+                ensure(!out.contains(mark), || format!("{mark}: {out}"))?;
+            }
+        }
+        if args[0] == "diff" {
+            ensure(out.contains("img"), || format!("it is there: {out}"))?;
+        }
+    }
+    Ok(())
+}
