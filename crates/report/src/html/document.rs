@@ -18,6 +18,9 @@ use crate::{escape, label, query, units};
 /// Bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
 
+/// The most pieces of the critical path.
+const STEPS: usize = 20_000;
+
 /// The whole document.
 #[derive(Serialize)]
 pub struct Document {
@@ -330,26 +333,86 @@ fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
             .collect(),
         ..Path::default()
     };
-    for segment in &path.segments {
-        columns.thread.push(segment.thread.0);
-        columns.length.push(segment.length());
-        columns.kind.push(match segment.kind {
-            Kind::Unknown => 0,
-            Kind::OnCpu => 1,
-            Kind::RunQueue(_) => 2,
-            Kind::Sleep => 4,
-            Kind::Stopped => 5,
-            Kind::Disk => 6,
-            Kind::Blocked => 8,
-            Kind::Outside(_) => 11,
-        });
-        columns.then.push(match segment.then {
-            Then::Same => 0,
-            Then::Forked => 1,
-            Then::Exited => 2,
-            Then::Returned => 3,
-            Then::Woke => 4,
-        });
+    for step in steps(path) {
+        columns.thread.push(step.thread);
+        columns.length.push(step.length);
+        columns.kind.push(step.kind);
+        columns.then.push(step.then);
     }
     columns
+}
+
+/// A piece of the path as the page has it.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    thread: u32,
+    length: u64,
+    kind: u8,
+    then: u8,
+}
+
+/// The path's segments; when there are too many, those that follow each other are
+/// put together until they are long enough, and stand for the thread and the kind
+/// with the longest one of them. The sums by what the path went to are exact.
+fn steps(path: &CriticalPath) -> Vec<Step> {
+    let all = path.segments.iter().map(|segment| Step {
+        thread: segment.thread.0,
+        length: segment.length(),
+        kind: path_kind(segment.kind),
+        then: path_then(segment.then),
+    });
+    if path.segments.len() <= STEPS {
+        return all.collect();
+    }
+    let grain = path.length() / (STEPS as u64 / 2);
+    let mut steps: Vec<Step> = Vec::with_capacity(STEPS);
+    // What is being put together, and the longest of it.
+    let mut held = Step::default();
+    let mut longest = 0;
+    let flush = |held: &mut Step, longest: &mut u64, steps: &mut Vec<Step>| {
+        steps.extend((held.length > 0).then_some(*held));
+        (*held, *longest) = (Step::default(), 0);
+    };
+    for step in all {
+        if step.length >= grain {
+            flush(&mut held, &mut longest, &mut steps);
+            steps.push(step);
+            continue;
+        }
+        if step.length > longest {
+            longest = step.length;
+            (held.thread, held.kind) = (step.thread, step.kind);
+        }
+        held.then = step.then;
+        held.length += step.length;
+        if held.length >= grain {
+            flush(&mut held, &mut longest, &mut steps);
+        }
+    }
+    flush(&mut held, &mut longest, &mut steps);
+    steps
+}
+
+/// The kinds of the path's segments, as the kinds of pieces.
+fn path_kind(kind: Kind) -> u8 {
+    match kind {
+        Kind::Unknown => 0,
+        Kind::OnCpu => 1,
+        Kind::RunQueue(_) => 2,
+        Kind::Sleep => 4,
+        Kind::Stopped => 5,
+        Kind::Disk => 6,
+        Kind::Blocked => 8,
+        Kind::Outside(_) => 11,
+    }
+}
+
+fn path_then(then: Then) -> u8 {
+    match then {
+        Then::Same => 0,
+        Then::Forked => 1,
+        Then::Exited => 2,
+        Then::Returned => 3,
+        Then::Woke => 4,
+    }
 }

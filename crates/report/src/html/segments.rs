@@ -8,8 +8,9 @@
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Bucket, Stretch, Timeline, Wait, Who};
 
-/// How many pieces a page may hold: about 8 bytes each in the file.
-pub const ROOM: u64 = 400_000;
+/// How many pieces a page may hold: 2 to 6 bytes each in the file, and a moment
+/// when the page is opened.
+pub const ROOM: u64 = 500_000;
 
 /// The pieces of all threads, by column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,6 +34,9 @@ pub struct Segments {
     /// recorded, otherwise a thread's place plus 3.
     pub by: Vec<u64>,
 }
+
+/// How many stretches are looked at to choose the grain.
+const SAMPLE: u64 = 1_000_000;
 
 /// The kind of a piece that was put together of several.
 pub const MIXED: u8 = 10;
@@ -156,12 +160,17 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
     if all > room {
         // The number of pieces falls as the grain grows; a thread keeps one.
         let room = room.max(analysis.threads.len() as u64 * 2);
+        // Counted in about a million stretches, of threads all over the recording;
+        // all of them for every grain would take longer than all the rest.
+        let step = usize::try_from(all / SAMPLE + 1).unwrap_or(usize::MAX);
+        let sample: Vec<ThreadIx> = threads().step_by(step).collect();
+        let sampled: u64 = sample.iter().map(|ix| timeline.count(*ix) as u64).sum();
         let count = |grain: u64| {
             let mut count = 0_u64;
-            for ix in threads() {
-                pieces(timeline, ix, grain, |_| count += 1);
+            for ix in &sample {
+                pieces(timeline, *ix, grain, |_| count += 1);
             }
-            count
+            (u128::from(count) * u128::from(all) / u128::from(sampled.max(1))) as u64
         };
         // The first guess is the span of all threads shared among the pieces.
         let lives = analysis.threads.iter().map(|t| t.end.since(t.start));
