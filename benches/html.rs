@@ -4,6 +4,8 @@
 //! `cargo bench -p tr-report --bench html [-- OUT.html]`; `benches/html.sh` then
 //! has a browser look at it.
 
+#![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs)]
+
 use std::time::Instant;
 
 use tr_analyze::Options;
