@@ -21,11 +21,12 @@ test-kernels: ## record in Debian's kernels (in QEMU) and in this one, and check
 	@scripts/setup.sh kernels
 	@scripts/test-kernels.sh
 
-check: setup ## formatting, clippy, docs, layers
+check: setup ## formatting, clippy, docs, layers, the page's bundle
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 	scripts/layers.sh
+	scripts/web.sh check
 
 fmt: ## format the code
 	$(CARGO) fmt --all
@@ -34,6 +35,14 @@ bench: setup ## the benchmarks
 	$(CARGO) bench --workspace
 	$(CARGO) build --release
 	benches/overhead.sh
+	benches/html.sh
+
+web: setup ## bundle the page of tr report anew
+	scripts/web.sh build
+
+screenshots: setup ## pictures of the page, into docs/
+	$(CARGO) build --release
+	scripts/web.sh screenshots
 
 FUZZ_SECONDS ?= 60
 fuzz: setup ## each fuzz target for FUZZ_SECONDS
@@ -43,4 +52,4 @@ fixtures: setup ## record the fixtures again (as root)
 	$(CARGO) build --release
 	fixtures/record.sh
 
-.PHONY: help setup demo test test-kernels check fmt bench fuzz fixtures
+.PHONY: help setup demo test test-kernels check fmt bench web screenshots fuzz fixtures

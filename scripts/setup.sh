@@ -3,6 +3,7 @@
 # Ubuntu 24.04, by apt-get, through sudo when not root. Does nothing, fast, when
 # nothing is missing. `setup.sh kernels` is for scripts/test-kernels.sh.
 set -euo pipefail
+cd "$(dirname "$0")/.."
 
 if ! command -v cargo >/dev/null; then
 	echo "setup: no Rust toolchain: install cargo and rustc 1.85 or newer (rustup)" >&2
@@ -29,12 +30,32 @@ want libcap2-bin command -v setcap
 want stress-ng command -v stress-ng
 want python3 command -v python3
 want python3-zstandard python3 -c 'import zstandard'
+# The page of `tr report` is looked at in a browser. Ubuntu has Chromium only as
+# a snap, which containers cannot install: there these tests are skipped.
+want nodejs command -v node
+want npm command -v npm
+if grep -qs '^ID=debian' /etc/os-release; then
+	want chromium command -v chromium
+	want fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
+fi
+
+# What the page's sources are checked, bundled and tested with. Building tr needs
+# none of it, so without a network the rest goes on.
+packages() {
+	local web=crates/report/web
+	if ! command -v npm >/dev/null || [ $web/node_modules/.package-lock.json -nt $web/package-lock.json ]; then
+		return
+	fi
+	echo "setup: installing the Node packages of $web"
+	npm ci --silent --prefix $web || echo "setup: npm ci failed: the page's tests are skipped" >&2
+}
 if [ "${1-}" = kernels ]; then
 	want qemu-system-x86 command -v qemu-system-x86_64
 	want busybox-static command -v busybox
 fi
 
 if [ ${#missing[@]} -eq 0 ]; then
+	packages
 	exit 0
 fi
 if ! command -v apt-get >/dev/null; then
@@ -52,3 +73,4 @@ fi
 echo "setup: installing ${missing[*]}"
 "${sudo[@]}" apt-get update -qq
 "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+packages

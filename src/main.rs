@@ -16,6 +16,7 @@ mod cmd;
 mod inherited;
 mod open;
 mod passthrough;
+mod replace;
 mod suspend;
 
 use std::process::ExitCode;
@@ -35,6 +36,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr analyze trace.bin --report tree what ran, as a tree\n  \
         tr analyze trace.bin --report execs --failed\n  \
         tr diff main.bin pr.bin            what changed between two builds\n  \
+        tr report trace.bin                the same as a page to look at\n  \
         tr info trace.bin                  what the recording holds\n  \
         tr verify trace.bin                whether it is intact\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
@@ -50,6 +52,7 @@ struct Cli {
 enum Command {
     Record(cmd::record::Args),
     Analyze(cmd::analyze::Args),
+    Report(cmd::report::Args),
     Diff(cmd::diff::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
     match command {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
+        Command::Report(args) => cmd::report::run(&args),
         Command::Diff(args) => cmd::diff::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tr_format::reader::Trace;
+use tr_format::reader::{End, Trace};
 use tr_format::source::Source;
 use tr_format::Error;
 
@@ -37,6 +37,25 @@ pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
         tr_report::escape::text(path.as_os_str().as_encoded_bytes())
     );
     ExitCode::from(UNREADABLE)
+}
+
+/// Warns of what is damaged or missing.
+pub fn warn(trace: &Trace, name: &str) {
+    let name = tr_report::escape::text(name.as_bytes());
+    if let End::Truncated { frame, offset, why } = trace.end() {
+        eprintln!(
+            "tr: {name}: ends at frame {frame}, byte {}: {why} (recorder killed or disk full?)",
+            tr_report::units::count(*offset)
+        );
+    }
+    for damage in trace.damage() {
+        eprintln!(
+            "tr: {name}: frame {} at byte {}: {}",
+            damage.frame,
+            tr_report::units::count(damage.offset),
+            damage.what
+        );
+    }
 }
 
 /// Writes to standard output. A reader that has had enough ends us by SIGPIPE;

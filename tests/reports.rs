@@ -218,6 +218,7 @@ fn completions_and_pages_know_every_subcommand() -> Result<(), Failure> {
     let words = [
         "record",
         "analyze",
+        "report",
         "info",
         "dump",
         "verify",

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 use regex::bytes::Regex;
 use tr_analyze::Options;
 use tr_format::event::{CpuId, Tgid};
-use tr_format::reader::{End, Trace};
+use tr_format::reader::Trace;
 use tr_report::json;
 use tr_report::query::{By, Filter, Group, Sort};
 use tr_report::reports::series::Series;
@@ -130,22 +130,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = args.file.to_string_lossy();
-    if let End::Truncated { frame, offset, why } = trace.end() {
-        eprintln!(
-            "tr: {}: ends at frame {frame}, byte {}: {why} (recorder killed or disk full?)",
-            tr_report::escape::text(name.as_bytes()),
-            tr_report::units::count(*offset)
-        );
-    }
-    for damage in trace.damage() {
-        eprintln!(
-            "tr: {}: frame {} at byte {}: {}",
-            tr_report::escape::text(name.as_bytes()),
-            damage.frame,
-            tr_report::units::count(damage.offset),
-            damage.what
-        );
-    }
+    open::warn(&trace, &name);
     if let Some(why) = senseless(args, trace.meta()) {
         eprintln!("tr: {why}");
         return ExitCode::from(2);

@@ -7,4 +7,5 @@ pub mod info;
 pub mod manual;
 pub mod record;
 pub mod recover;
+pub mod report;
 pub mod verify;

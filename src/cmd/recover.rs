@@ -1,8 +1,6 @@
 //! `tr recover`: an intact trace of all that can be read.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -12,7 +10,7 @@ use tr_format::sched::SchedBlock;
 use tr_format::writer::Writer;
 use tr_format::Error;
 
-use crate::open;
+use crate::{open, replace};
 
 /// Write an intact recording of all that can be read of a damaged one
 #[derive(clap::Args, Debug)]
@@ -48,25 +46,13 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// Writes beside OUT first, so that OUT is there whole or not at all, and FILE
-/// can be OUT.
+/// FILE can be OUT.
 fn write(trace: &Trace, output: &Path) -> Result<(u64, usize), Error> {
-    if std::fs::metadata(output).is_ok_and(|meta| !meta.is_file()) {
-        // A device or a pipe cannot be replaced.
-        let out = File::options().write(true).open(output)?;
-        return recover(trace, BufWriter::new(out)).map(|(_, counts)| counts);
-    }
-    let directory = match output.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let file = tempfile::Builder::new()
-        .permissions(std::fs::Permissions::from_mode(0o666))
-        .tempfile_in(directory)?;
-    let (file, counts) = recover(trace, BufWriter::new(file))?;
-    let file = file.into_inner().map_err(|error| error.into_error())?;
-    file.persist(output).map_err(|error| error.error)?;
-    Ok(counts)
+    replace::whole(output, |file| {
+        let (mut out, counts) = recover(trace, BufWriter::new(file))?;
+        out.flush()?;
+        Ok(counts)
+    })
 }
 
 /// Copies what can be read, frame by frame, and writes each gap as a loss.

@@ -4,6 +4,7 @@
 pub mod diff;
 pub mod escape;
 pub mod hist;
+pub mod html;
 pub mod json;
 pub mod label;
 pub mod members;

@@ -91,7 +91,7 @@ impl Report for Top<'_> {
         } = self.view;
         let mut out = String::new();
         header(&mut out, analysis, file, style);
-        warnings(&mut out, analysis, style);
+        warn(&mut out, analysis, style);
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
         match self.path() {
             Some((shares, whole)) => {
@@ -115,7 +115,14 @@ impl Report for Top<'_> {
         failed(&mut out, analysis, chosen, style);
         peak(&mut out, analysis, chosen, style);
         trust(&mut out, analysis, style);
-        contradictions(&mut out, analysis, style);
+        for (lead, parts) in [
+            ("Contradictions   ", contradictions(analysis)),
+            ("Clocks   ", clocks(&analysis.quality)),
+        ] {
+            if !parts.is_empty() {
+                style.items(&mut out, lead, &parts, " · ");
+            }
+        }
         out
     }
 
@@ -250,8 +257,8 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     out.push('\n');
 }
 
-/// What makes the numbers less than whole, before the numbers.
-fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
+/// What makes the numbers less than whole.
+pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
     let quality = &analysis.quality;
     let at =
@@ -297,6 +304,12 @@ fn warnings(out: &mut String, analysis: &Analysis, style: &Style) {
             units::time(times.unknown)
         ));
     }
+    said
+}
+
+/// The warnings stand before the numbers.
+fn warn(out: &mut String, analysis: &Analysis, style: &Style) {
+    let said = warnings(analysis);
     for text in &said {
         let text = units::shorten(&format!("! {text}"), style.width);
         let _ = writeln!(out, "{}", style.paint(Paint::Bad, &text));
@@ -605,16 +618,9 @@ pub fn clocks(quality: &Quality) -> Vec<String> {
 }
 
 /// What cannot be as the trace has it, so that some time had to be unknown.
-fn contradictions(out: &mut String, analysis: &Analysis, style: &Style) {
+pub(crate) fn contradictions(analysis: &Analysis) -> Vec<String> {
     let counts = analysis.quality.violations.iter();
-    let parts: Vec<String> = counts
+    counts
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))
-        .collect();
-    if !parts.is_empty() {
-        style.items(out, "Contradictions   ", &parts, " · ");
-    }
-    let parts = clocks(&analysis.quality);
-    if !parts.is_empty() {
-        style.items(out, "Clocks   ", &parts, " · ");
-    }
+        .collect()
 }

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# The page of a large recording: how large, how long it takes to make, and in a
+# browser how long to the first view and how many frames a second it zooms and
+# pans. Usage: html.sh [PAGE.html]; without a page a large one is made.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+page=${1:-}
+if [ -z "$page" ]; then
+	page=${CARGO_TARGET_DIR:-target}/large.html
+	cargo bench -p tr-report --bench html -- "$PWD/$page"
+fi
+CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser)} \
+	node crates/report/web/test/speed.mjs "$(realpath "$page")"

@@ -1,0 +1,48 @@
+//! The page's data as one string: a JSON document and columns of numbers,
+//! compressed, in Base64.
+//!
+//! Base64 has no character that means something in HTML, whatever the trace
+//! says. The browser's own `DecompressionStream` unpacks it.
+
+use std::io::Write;
+
+use base64::Engine;
+use flate2::write::ZlibEncoder;
+use flate2::Compression;
+
+/// Columns of numbers, each behind the other.
+#[derive(Debug, Default)]
+pub struct Columns(Vec<u8>);
+
+impl Columns {
+    /// Numbers of varying length: seven bits a byte, the lowest first, the
+    /// eighth bit says that more follow (LEB128).
+    pub fn varints(&mut self, numbers: impl IntoIterator<Item = u64>) {
+        for mut number in numbers {
+            while number >= 0x80 {
+                self.0.push((number & 0x7f) as u8 | 0x80);
+                number >>= 7;
+            }
+            self.0.push(number as u8);
+        }
+    }
+
+    /// Bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) {
+        self.0.extend_from_slice(bytes);
+    }
+}
+
+/// The document's length (4 bytes, little-endian), the document, the columns;
+/// as zlib, as Base64.
+///
+/// # Errors
+/// None in practice: it writes to memory.
+pub fn pack(document: &[u8], columns: &Columns) -> std::io::Result<String> {
+    let length = u32::try_from(document.len()).map_err(std::io::Error::other)?;
+    let mut zip = ZlibEncoder::new(Vec::new(), Compression::new(6));
+    zip.write_all(&length.to_le_bytes())?;
+    zip.write_all(document)?;
+    zip.write_all(&columns.0)?;
+    Ok(base64::engine::general_purpose::STANDARD.encode(zip.finish()?))
+}

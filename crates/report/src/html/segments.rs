@@ -1,0 +1,324 @@
+//! What every thread did when, in as much detail as a page has room for.
+//!
+//! Up to [`ROOM`] stretches stand in the page as they are. Beyond that, stretches
+//! shorter than a *grain* are put together until they are as long as one; such a
+//! piece says which share of it each state had. Longer stretches stay what they
+//! are, with their exact ends: what can be seen without zooming in stays sharp.
+
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::timeline::{Bucket, Stretch, Timeline, Wait, Who};
+
+/// How many pieces a page may hold: 2 to 6 bytes each in the file, and a moment
+/// when the page is opened.
+pub const ROOM: u64 = 500_000;
+
+/// The pieces of all threads, by column.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Segments {
+    /// Stretches shorter than this are put together, ns; 0: none are.
+    pub grain: u64,
+    /// What a length of 1 stands for, ns.
+    pub unit: u64,
+    /// How many pieces each thread has.
+    pub counts: Vec<u64>,
+    /// Each piece's kind, see [`kind`]; [`MIXED`] for one put together.
+    pub kinds: Vec<u8>,
+    /// Each piece's length in units. The ends lie where the true ends, rounded
+    /// to units since the thread's start, lie.
+    pub lengths: Vec<u64>,
+    /// Of each mixed piece: the shares on CPU, waiting for a CPU, blocked and
+    /// asleep, in 255ths; the rest is unknown.
+    pub shares: Vec<[u8; 4]>,
+    /// Of each other piece: on a CPU its number plus 1, 0 when not known; of a
+    /// wait who ended it: 0 not known, 1 an interrupt, 2 a task that is not
+    /// recorded, otherwise a thread's place plus 3.
+    pub by: Vec<u64>,
+}
+
+/// How many stretches are looked at to choose the grain.
+const SAMPLE: u64 = 1_000_000;
+
+/// The kind of a piece that was put together of several.
+pub const MIXED: u8 = 10;
+
+/// The number of a state in the page.
+pub fn kind(doing: Bucket) -> u8 {
+    match doing {
+        Bucket::Unknown => 0,
+        Bucket::OnCpu(_) => 1,
+        Bucket::RunQueue { preempted: false } => 2,
+        Bucket::RunQueue { preempted: true } => 3,
+        Bucket::Wait(Wait::Sleep) => 4,
+        Bucket::Wait(Wait::Stopped) => 5,
+        Bucket::Wait(Wait::Io) => 6,
+        Bucket::Wait(Wait::Vfork) => 7,
+        Bucket::Wait(Wait::Blocked) => 8,
+        Bucket::Wait(Wait::Unknown) => 9,
+    }
+}
+
+/// Which of a mixed piece's shares a state belongs to; 4 is the unknown rest.
+fn share(doing: Bucket) -> usize {
+    match doing {
+        Bucket::OnCpu(_) => 0,
+        Bucket::RunQueue { .. } => 1,
+        Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => 2,
+        Bucket::Wait(Wait::Sleep | Wait::Stopped) => 3,
+        Bucket::Wait(Wait::Unknown) | Bucket::Unknown => 4,
+    }
+}
+
+/// A piece.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Piece {
+    /// A stretch as it is.
+    One(Stretch),
+    /// Several: how long each state lasted.
+    Mixed([u64; 5]),
+}
+
+impl Piece {
+    fn length(&self) -> u64 {
+        match self {
+            Piece::One(stretch) => stretch.length(),
+            Piece::Mixed(times) => times.iter().sum(),
+        }
+    }
+}
+
+/// Calls `take` with the pieces of a thread, in order and without holes.
+fn pieces(timeline: &Timeline, thread: ThreadIx, grain: u64, mut take: impl FnMut(Piece)) {
+    let mut held: Option<Piece> = None;
+    for stretch in timeline.of(thread) {
+        let length = stretch.length();
+        if length == 0 {
+            continue;
+        }
+        if length >= grain {
+            held.take().into_iter().for_each(&mut take);
+            take(Piece::One(stretch));
+            continue;
+        }
+        let together = match held {
+            None => Piece::One(stretch),
+            Some(before) => {
+                let mut times = match before {
+                    Piece::Mixed(times) => times,
+                    Piece::One(one) => {
+                        let mut times = [0; 5];
+                        add(&mut times, &one);
+                        times
+                    }
+                };
+                add(&mut times, &stretch);
+                Piece::Mixed(times)
+            }
+        };
+        held = match together.length() >= grain {
+            true => {
+                take(together);
+                None
+            }
+            false => Some(together),
+        };
+    }
+    held.into_iter().for_each(take);
+}
+
+fn add(times: &mut [u64; 5], stretch: &Stretch) {
+    if let Some(time) = times.get_mut(share(stretch.doing)) {
+        *time += stretch.length();
+    }
+}
+
+/// Shares in 255ths that add up to 255 together with the rest.
+fn shares(times: &[u64; 5]) -> [u8; 4] {
+    let whole = u128::from(times.iter().sum::<u64>().max(1));
+    // Rounded sums, so that the shares add up to what they should.
+    let (mut sum, mut before) = (0, 0);
+    let mut out = [0; 4];
+    for (out, time) in out.iter_mut().zip(times) {
+        sum += u128::from(*time);
+        let upto = u8::try_from((sum * 255 + whole / 2) / whole).unwrap_or(u8::MAX);
+        *out = upto - before;
+        before = upto;
+    }
+    out
+}
+
+/// The pieces of all threads, at most about `room` of them.
+pub fn segments(analysis: &Analysis, room: u64) -> Segments {
+    let Some(timeline) = &analysis.timeline else {
+        return Segments::default();
+    };
+    let threads = || (0..analysis.threads.len() as u32).map(ThreadIx);
+    let all: u64 = threads().map(|ix| timeline.count(ix) as u64).sum();
+    let mut out = Segments {
+        unit: 1,
+        ..Segments::default()
+    };
+    if all > room {
+        // The number of pieces falls as the grain grows; a thread keeps one.
+        let room = room.max(analysis.threads.len() as u64 * 2);
+        // Counted in about a million stretches, of threads all over the recording;
+        // all of them for every grain would take longer than all the rest.
+        let step = usize::try_from(all / SAMPLE + 1).unwrap_or(usize::MAX);
+        let sample: Vec<ThreadIx> = threads().step_by(step).collect();
+        let sampled: u64 = sample.iter().map(|ix| timeline.count(*ix) as u64).sum();
+        let count = |grain: u64| {
+            let mut count = 0_u64;
+            for ix in &sample {
+                pieces(timeline, *ix, grain, |_| count += 1);
+            }
+            (u128::from(count) * u128::from(all) / u128::from(sampled.max(1))) as u64
+        };
+        // The first guess is the span of all threads shared among the pieces.
+        let lives = analysis.threads.iter().map(|t| t.end.since(t.start));
+        let guess = lives.fold(0, u64::saturating_add) / room;
+        let mut shift = guess.max(1).ilog2().saturating_sub(4);
+        while shift < 62 && count(1 << shift) > room {
+            shift += 1;
+        }
+        out.grain = 1 << shift;
+        // Far below what can be told apart on a screen.
+        out.unit = (out.grain / 64).max(1);
+    }
+    for ix in threads() {
+        let before = out.kinds.len();
+        let (mut true_end, mut end) = (0_u64, 0_u64);
+        pieces(timeline, ix, out.grain, |piece| {
+            true_end += piece.length();
+            let rounded = (true_end + out.unit / 2) / out.unit;
+            let length = rounded - end;
+            end = rounded;
+            out.lengths.push(length);
+            match piece {
+                Piece::Mixed(times) => {
+                    out.kinds.push(MIXED);
+                    out.shares.push(shares(&times));
+                }
+                Piece::One(stretch) => {
+                    out.kinds.push(kind(stretch.doing));
+                    out.by.push(match (stretch.doing, stretch.who) {
+                        (Bucket::OnCpu(cpu), _) => cpu.map_or(0, |cpu| u64::from(cpu.0) + 1),
+                        (_, Who::Unknown) => 0,
+                        (_, Who::Interrupt) => 1,
+                        (_, Who::Outside(_)) => 2,
+                        (_, Who::Thread(ix)) => u64::from(ix.0) + 3,
+                    });
+                }
+            }
+        });
+        out.counts.push((out.kinds.len() - before) as u64);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_add_up() {
+        for times in [
+            [1, 1, 1, 0, 0],
+            [1, 1, 1, 1, 1],
+            [0, 0, 0, 7, 0],
+            [0, 0, 0, 0, 9],
+            [u64::MAX / 8, 3, 0, 1, 0],
+        ] {
+            let shares = shares(&times);
+            let sum: u32 = shares.iter().map(|share| u32::from(*share)).sum();
+            assert!(sum <= 255, "{times:?} {shares:?}");
+            let unknown = times[4] as f64 / times.iter().sum::<u64>() as f64;
+            assert!((f64::from(255 - sum) / 255.0 - unknown).abs() < 0.003);
+        }
+        assert_eq!(shares(&[1, 0, 0, 3, 0]), [64, 0, 0, 191]);
+        assert_eq!(shares(&[0; 5]), [0; 4]);
+    }
+
+    fn analysis() -> Analysis {
+        let trace = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/../../fixtures/traces/build.bin"
+        );
+        let file = std::fs::read(trace).unwrap();
+        let trace = tr_format::reader::Trace::open(tr_format::source::Source::bytes(file));
+        let options = tr_analyze::Options {
+            timeline: true,
+            ..Default::default()
+        };
+        tr_analyze::analyze(&trace.unwrap(), &options)
+    }
+
+    /// Where each thread's time went, by the pieces, ns, and how far the shares'
+    /// rounding may be off.
+    fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
+        let (mut at, mut mixed) = (0, 0);
+        let of = |count: &u64| {
+            let (mut sums, mut off) = ([0.0; 5], 0.0);
+            for _ in 0..*count {
+                let length = (segments.lengths[at] * segments.unit) as f64;
+                match segments.kinds[at] {
+                    MIXED => {
+                        let shares = segments.shares[mixed];
+                        mixed += 1;
+                        for (sum, share) in sums.iter_mut().zip(shares) {
+                            *sum += length * f64::from(share) / 255.0;
+                        }
+                        let known: f64 = shares.iter().map(|share| f64::from(*share)).sum();
+                        sums[4] += length * (1.0 - known / 255.0);
+                        off += length / 255.0;
+                    }
+                    1 => sums[0] += length,
+                    2 | 3 => sums[1] += length,
+                    6..=8 => sums[2] += length,
+                    4 | 5 => sums[3] += length,
+                    _ => sums[4] += length,
+                }
+                off += segments.unit as f64;
+                at += 1;
+            }
+            (sums, off)
+        };
+        segments.counts.iter().map(of).collect()
+    }
+
+    #[test]
+    fn pieces_add_up_to_the_times() {
+        let analysis = analysis();
+        let all = segments(&analysis, ROOM);
+        assert_eq!((all.grain, all.unit, all.shares.len()), (0, 1, 0));
+        for room in [ROOM, 2_000, 0] {
+            let some = segments(&analysis, room);
+            let most = room.max(2 * analysis.threads.len() as u64);
+            assert!(
+                some.kinds.len() as u64 <= most,
+                "{room}: {}",
+                some.kinds.len()
+            );
+            assert_eq!(some.kinds.len(), some.lengths.len());
+            assert_eq!(some.kinds.len(), some.by.len() + some.shares.len());
+            assert_eq!(some.shares.is_empty(), room == ROOM, "{room}");
+            for (thread, (sums, off)) in analysis.threads.iter().zip(sums(&some)) {
+                let times = &thread.times;
+                let truth = [
+                    times.on_cpu,
+                    times.run_queue,
+                    times.blocked,
+                    times.sleep,
+                    times.unknown,
+                ];
+                let off = if some.grain == 0 { 0.0 } else { off };
+                for (is, should) in sums.iter().zip(truth) {
+                    let error = (is - should as f64).abs();
+                    assert!(
+                        error <= off + 1e-3,
+                        "{room}, {}: {sums:?} {truth:?}",
+                        thread.tid.0
+                    );
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+//! Texts that are said once and referred to by number.
+
+use std::collections::HashMap;
+
+/// A table of texts.
+#[derive(Debug)]
+pub struct Strings {
+    all: Vec<String>,
+    places: HashMap<String, u32>,
+    /// How many more bytes of long texts there is room for.
+    room: usize,
+}
+
+/// Longer texts are cut; with the true length behind it.
+const LONGEST: usize = 4096;
+/// When the room for long texts is used up, they are cut to this.
+const SHORT: usize = 120;
+
+impl Strings {
+    /// With room for so many bytes of texts longer than a line.
+    pub fn new(room: usize) -> Strings {
+        Strings {
+            all: Vec::new(),
+            places: HashMap::new(),
+            room,
+        }
+    }
+
+    /// The number of a text; what is too long is cut and says so.
+    pub fn add(&mut self, text: String) -> u32 {
+        if let Some(place) = self.places.get(&text) {
+            return *place;
+        }
+        let most = LONGEST.min(self.room.max(SHORT));
+        let kept = if text.len() > most {
+            let mut cut = most;
+            while !text.is_char_boundary(cut) {
+                cut -= 1;
+            }
+            let (kept, rest) = text.split_at(cut);
+            format!("{kept}… ({} bytes more)", rest.len())
+        } else {
+            text.clone()
+        };
+        if kept.len() > SHORT {
+            self.room = self.room.saturating_sub(kept.len());
+        }
+        let place = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        self.all.push(kept);
+        self.places.insert(text, place);
+        place
+    }
+
+    /// All of them, in the order of their numbers.
+    pub fn list(self) -> Vec<String> {
+        self.all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_room_holds() {
+        let mut strings = Strings::new(10_000);
+        assert_eq!(strings.add("a".into()), 0);
+        assert_eq!(strings.add("b".into()), 1);
+        assert_eq!(strings.add("a".into()), 0);
+        for n in 0..50 {
+            strings.add(format!("{n} {}", "é".repeat(3000)));
+        }
+        let all = strings.list();
+        assert_eq!(all.len(), 52);
+        assert!(all.iter().map(String::len).sum::<usize>() < 20_000);
+        assert!(all[2].ends_with("… (1906 bytes more)"), "{}", all[2].len());
+        assert!(all[51].len() < 150, "{}", all[51]);
+    }
+}

@@ -1,0 +1,319 @@
+// The page's data: unpacked, and indexed by process, thread and piece of time.
+
+/** The five things a thread can be doing, in the order in which they are drawn. */
+export const STATES = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"] as const;
+export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
+
+/** What each kind of piece is, and which state it counts as. */
+export const KINDS: [string, number][] = [
+  ["unknown", UNKNOWN],
+  ["on CPU", ON],
+  ["waiting for a CPU", WAIT],
+  ["waiting for a CPU, preempted", WAIT],
+  ["asleep", ASLEEP],
+  ["stopped", ASLEEP],
+  ["blocked on storage", BLOCKED],
+  ["blocked in vfork", BLOCKED],
+  ["blocked", BLOCKED],
+  ["unknown", UNKNOWN],
+  ["several", UNKNOWN],
+  ["a task that is not recorded", UNKNOWN],
+];
+export const MIXED = 10;
+const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
+
+type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
+
+export interface Doc {
+  trace: {
+    file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
+    kernel: string; cpus: number; events: number; lost: string; from: number; to: number; whole: number; version: string;
+  };
+  totals: {
+    processes: number; threads: number; execs: number; forks: number; exits: number;
+    on_cpu: number; run_queue: number; sleep: number; blocked: number; unknown: number;
+  };
+  concurrency: number[];
+  concurrency_unknown: number;
+  warnings: string[];
+  contradictions: string[];
+  clocks: string[];
+  strings: string[];
+  processes: Times & {
+    pid: number[]; ppid: (number | null)[]; parent: (number | null)[]; label: number[]; program: number[];
+    comm: number[]; argv: (number | null)[]; cgroup: (number | null)[]; start: number[]; end: number[];
+    alive: number[]; started_before: number[]; kthread: number[]; status: (number | null)[]; exit: (number | null)[];
+    preempted: number[]; block_io: number[]; vfork: number[]; voluntary: number[]; involuntary: number[];
+    max_off_cpu: (number | null)[]; max_rss: (number | null)[]; tree_processes: number[]; tree_on_cpu: number[];
+    threads: number[]; execs: number[];
+  };
+  threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
+  execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };
+  path: null | {
+    from: number; thread: number[]; length: number[]; kind: number[]; then: number[];
+    shares: [string, number, number][];
+  };
+  segments: { grain: number; unit: number; pieces: number; mixed: number };
+}
+
+/** The pieces of all threads: those of thread t are first[t] .. first[t + 1]. */
+export interface Pieces {
+  first: Uint32Array;
+  /** When each begins, ns; it ends where the next one begins, or with its thread. */
+  start: Float64Array;
+  end: Float64Array;
+  kind: Uint8Array;
+  /** Of a mixed one: where its shares are. */
+  share: Int32Array;
+  /** Five a mixed piece, each 0 to 1. */
+  shares: Float32Array;
+  /** On a CPU: its number plus 1. Of a wait, who ended it: see the Rust side. */
+  by: Int32Array;
+}
+
+class Reader {
+  constructor(private bytes: Uint8Array, private at: number) {}
+  varint(): number {
+    let value = 0;
+    let scale = 1;
+    for (;;) {
+      const byte = this.bytes[this.at++];
+      value += (byte & 0x7f) * scale;
+      if (byte < 0x80) return value;
+      scale *= 128;
+    }
+  }
+  take(n: number): Uint8Array {
+    this.at += n;
+    return this.bytes.subarray(this.at - n, this.at);
+  }
+}
+
+async function unpack(text: string): Promise<Uint8Array> {
+  const raw = atob(text.trim());
+  const bytes = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) bytes[i] = raw.charCodeAt(i);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+/** Everything the views ask for. */
+export class Data {
+  readonly n: number;
+  /** The first thread and the first program of each process, and one behind. */
+  readonly threadsFrom: Uint32Array;
+  readonly execsFrom: Uint32Array;
+  /** Each thread's process. */
+  readonly processOf: Uint32Array;
+  /** -1: none. A parent never stands below its child. */
+  readonly parent: Int32Array;
+  readonly children: number[][];
+  readonly roots: number[] = [];
+  /** The processes in order of the tree, parents first; how deep; where each subtree ends. */
+  readonly order: Uint32Array;
+  readonly place: Uint32Array;
+  readonly depth: Uint32Array;
+  readonly subtreeEnd: Uint32Array;
+  private texts: string[] = [];
+  private peaks: Float64Array;
+
+  constructor(readonly doc: Doc, readonly pieces: Pieces) {
+    const p = doc.processes;
+    this.n = p.pid.length;
+    this.threadsFrom = sums(p.threads);
+    this.execsFrom = sums(p.execs);
+    this.processOf = new Uint32Array(doc.threads.tid.length);
+    for (let ix = 0; ix < this.n; ix++) this.processOf.fill(ix, this.threadsFrom[ix], this.threadsFrom[ix + 1]);
+    this.parent = Int32Array.from(p.parent, (parent) => parent ?? -1);
+    this.children = Array.from({ length: this.n }, () => []);
+    this.order = new Uint32Array(this.n);
+    this.place = new Uint32Array(this.n);
+    this.depth = new Uint32Array(this.n);
+    this.subtreeEnd = new Uint32Array(this.n);
+    this.peaks = new Float64Array(this.n);
+    this.plant();
+  }
+
+  /** Orders the tree. What hangs on nothing, or in a circle, is a root. */
+  private plant() {
+    for (let ix = 0; ix < this.n; ix++) {
+      if (this.parent[ix] >= 0) this.children[this.parent[ix]].push(ix);
+    }
+    const met = new Uint8Array(this.n);
+    let next = 0;
+    const walk = (root: number) => {
+      this.parent[root] = -1;
+      this.roots.push(root);
+      const stack = [root];
+      while (stack.length > 0) {
+        const ix = stack.pop()!;
+        if (met[ix]) continue;
+        met[ix] = 1;
+        this.place[ix] = next;
+        this.order[next++] = ix;
+        this.depth[ix] = this.parent[ix] < 0 ? 0 : this.depth[this.parent[ix]] + 1;
+        const children = this.children[ix].filter((child) => !met[child]);
+        this.children[ix] = children;
+        for (let at = children.length - 1; at >= 0; at--) stack.push(children[at]);
+      }
+    };
+    for (let ix = 0; ix < this.n; ix++) if (this.parent[ix] < 0) walk(ix);
+    for (let ix = 0; ix < this.n; ix++) if (!met[ix]) walk(ix);
+    for (let at = this.n - 1; at >= 0; at--) {
+      const ix = this.order[at];
+      this.subtreeEnd[ix] = Math.max(this.subtreeEnd[ix], at + 1);
+      const parent = this.parent[ix];
+      if (parent >= 0) this.subtreeEnd[parent] = Math.max(this.subtreeEnd[parent], this.subtreeEnd[ix]);
+    }
+  }
+
+  string(ix: number | null): string {
+    return ix === null ? "" : this.doc.strings[ix] ?? "";
+  }
+  label(ix: number): string {
+    return this.string(this.doc.processes.label[ix]);
+  }
+  program(ix: number): string {
+    return this.string(this.doc.processes.program[ix]);
+  }
+  argv(ix: number): string {
+    return this.string(this.doc.processes.argv[ix]);
+  }
+  cgroup(ix: number): string {
+    const cgroup = this.doc.processes.cgroup[ix];
+    return cgroup === null ? "unknown" : this.string(cgroup);
+  }
+  wall(ix: number): number {
+    return this.doc.processes.end[ix] - this.doc.processes.start[ix];
+  }
+  failed(ix: number): boolean {
+    return (this.doc.processes.status[ix] ?? 0) !== 0;
+  }
+  /** How it ended, in words. */
+  exit(ix: number): string {
+    const p = this.doc.processes;
+    if (p.exit[ix] !== null) return this.string(p.exit[ix]);
+    return p.alive[ix] ? "alive at the end" : "end not seen";
+  }
+  within(ix: number, root: number): boolean {
+    return this.place[ix] >= this.place[root] && this.place[ix] < this.subtreeEnd[root];
+  }
+  ancestors(ix: number): number[] {
+    const all = [];
+    for (let at = ix; at >= 0; at = this.parent[at]) all.unshift(at);
+    return all;
+  }
+  /** What a search looks in. */
+  text(ix: number): string {
+    const p = this.doc.processes;
+    return (this.texts[ix] ??= `${p.pid[ix]} ${this.string(p.comm[ix])} ${this.label(ix)}\n${this.argv(ix)}`);
+  }
+
+  /** Adds to `sums[state * n + column]` how long (ns × weight) a thread was in each state in each column. */
+  integrate(thread: number, t0: number, dt: number, n: number, sums: Float64Array, weight = 1) {
+    const { first, start, end, kind, share, shares } = this.pieces;
+    const last = first[thread + 1];
+    const t1 = t0 + dt * n;
+    let lo = first[thread];
+    let hi = last;
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (end[mid] <= t0) lo = mid + 1;
+      else hi = mid;
+    }
+    for (let at = lo; at < last; at++) {
+      const begin = start[at];
+      if (begin >= t1) break;
+      const from = begin < t0 ? t0 : begin;
+      const to = end[at] > t1 ? t1 : end[at];
+      if (to <= from) continue;
+      let column = ((from - t0) / dt) | 0;
+      const lastColumn = Math.min(n - 1, ((to - t0) / dt) | 0);
+      const mixed = share[at];
+      for (; column <= lastColumn; column++) {
+        const left = t0 + column * dt;
+        const overlap = (Math.min(to, left + dt) - Math.max(from, left)) * weight;
+        if (overlap <= 0) continue;
+        if (mixed < 0) sums[STATE_OF[kind[at]] * n + column] += overlap;
+        else for (let s = 0; s < 5; s++) sums[s * n + column] += overlap * shares[mixed + s];
+      }
+    }
+  }
+
+  /** How many threads of a process were busy at once at most, roughly; at least 1. */
+  peak(ix: number): number {
+    if (this.peaks[ix] > 0) return this.peaks[ix];
+    const [from, to] = [this.threadsFrom[ix], this.threadsFrom[ix + 1]];
+    let peak = 1;
+    if (to - from > 1) {
+      const n = 128;
+      const dt = Math.max(1, this.wall(ix) / n);
+      const sums = new Float64Array(5 * n);
+      for (let t = from; t < to; t++) this.integrate(t, this.doc.processes.start[ix], dt, n, sums);
+      for (let c = 0; c < n; c++) peak = Math.max(peak, (sums[c] + sums[n + c] + sums[2 * n + c]) / dt);
+    }
+    return (this.peaks[ix] = peak);
+  }
+
+  /** The piece of a thread in which a time lies; -1: none. */
+  pieceAt(thread: number, t: number): number {
+    const { first, start, end } = this.pieces;
+    let lo = first[thread];
+    let hi = first[thread + 1];
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (end[mid] <= t) lo = mid + 1;
+      else hi = mid;
+    }
+    return lo < first[thread + 1] && start[lo] <= t ? lo : -1;
+  }
+}
+
+function sums(counts: number[]): Uint32Array {
+  const out = new Uint32Array(counts.length + 1);
+  counts.forEach((count, ix) => (out[ix + 1] = out[ix] + count));
+  return out;
+}
+
+/** Reads the data out of the page. */
+export async function load(element: HTMLElement): Promise<Data> {
+  const bytes = await unpack(element.textContent ?? "");
+  element.textContent = "";
+  const length = new DataView(bytes.buffer).getUint32(0, true);
+  const doc = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Doc;
+  const read = new Reader(bytes, 4 + length);
+  const { pieces: n, mixed, unit } = doc.segments;
+  const threads = n > 0 ? doc.threads.tid.length : 0;
+  const first = new Uint32Array(doc.threads.tid.length + 1);
+  for (let t = 0; t < threads; t++) first[t + 1] = first[t] + read.varint();
+  const kind = read.take(n).slice();
+  const start = new Float64Array(n);
+  const end = new Float64Array(n);
+  for (let t = 0; t < threads; t++) {
+    let units = 0;
+    for (let at = first[t]; at < first[t + 1]; at++) {
+      start[at] = doc.threads.start[t] + units * unit;
+      units += read.varint();
+      end[at] = doc.threads.start[t] + units * unit;
+    }
+    if (first[t + 1] > first[t]) end[first[t + 1] - 1] = doc.threads.end[t];
+  }
+  const raw = read.take(mixed * 4);
+  const shares = new Float32Array(mixed * 5);
+  for (let m = 0; m < mixed; m++) {
+    let rest = 255;
+    for (let s = 0; s < 4; s++) {
+      rest -= raw[m * 4 + s];
+      shares[m * 5 + s] = raw[m * 4 + s] / 255;
+    }
+    shares[m * 5 + UNKNOWN] = rest / 255;
+  }
+  const share = new Int32Array(n).fill(-1);
+  const by = new Int32Array(n);
+  let next = 0;
+  for (let at = 0; at < n; at++) {
+    if (kind[at] === MIXED) share[at] = 5 * next++;
+    else by[at] = read.varint();
+  }
+  return new Data(doc, { first, start, end, kind, share, shares, by });
+}

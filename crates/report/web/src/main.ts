@@ -1,0 +1,257 @@
+// Puts the page together.
+
+import { load, type Data } from "./data";
+import { Details } from "./details";
+import { h, Tip } from "./dom";
+import { Heatmap } from "./heatmap";
+import { Overview } from "./overview";
+import { Store, VIEWS, type State, type View } from "./state";
+import { ranks, Strip } from "./strip";
+import { Table } from "./table";
+import { Timeline } from "./timeline";
+import { Tree } from "./tree";
+import { count } from "./units";
+
+const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table" };
+
+const KEYS: [string, string][] = [
+  ["1 … 5", "Overview, Heatmap, Timeline, Tree, Table"],
+  ["/", "search: text, /regular expression/, or program:name"],
+  ["n  N", "next, previous match"],
+  ["↑ ↓", "select the previous, the next row"],
+  ["← →", "pan"],
+  ["+  −  0", "zoom in, out, to the whole"],
+  ["z", "zoom to the selected process"],
+  ["Enter", "only the subtree of the selected process; into a group"],
+  ["u", "up: to the parent, to all"],
+  ["w", "wake-ups of the selected process (Timeline)"],
+  ["d", "dark or light"],
+  ["Esc", "let go: selection, search, subtree"],
+];
+
+async function main() {
+  const app = document.getElementById("app")!;
+  const element = document.getElementById("data")!;
+  let data: Data;
+  try {
+    data = await load(element);
+  } catch (error) {
+    app.replaceChildren(h("p", { class: "loading" }, `The data of this page cannot be read: ${String(error)}`));
+    return;
+  }
+  restoreTheme();
+  const store = new Store(data);
+  const tip = new Tip();
+  const context = { data, store, tip };
+  const order = ranks(data);
+  const strip = new Strip(context, order);
+  const details = new Details(context);
+  const heatmap = new Heatmap(context);
+  const timeline = new Timeline(context);
+  const tree = new Tree(context, order);
+  const table = new Table(context);
+  const views = { overview: new Overview(context, order), heatmap, timeline, tree, table };
+  const { state } = store;
+
+  const search = h("input", { type: "search", placeholder: "Search: text or /regex/", "aria-label": "Search processes", autocomplete: "off", spellcheck: "false",
+    oninput: () => store.set({ q: search.value }) });
+  const found = h("span", { class: "found", role: "status" });
+  search.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") next(event.shiftKey ? -1 : 1);
+    if (event.key === "Escape") {
+      store.set({ q: "" });
+      search.blur();
+    }
+  });
+
+  const tabs = VIEWS.map((view, at) => h("button", { type: "button", role: "tab", id: `tab-${view}`, "aria-controls": `view-${view}`, title: `${TITLES[view]} (${at + 1})`,
+    onclick: () => store.set({ view }) }, TITLES[view]));
+  const tablist = h("div", { role: "tablist", "aria-label": "Views", class: "tabs" }, ...tabs);
+  tablist.addEventListener("keydown", (event) => {
+    const by = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    if (by === 0) return;
+    event.preventDefault();
+    event.stopPropagation();
+    const at = (VIEWS.indexOf(state.view) + by + VIEWS.length) % VIEWS.length;
+    store.set({ view: VIEWS[at] });
+    tabs[at].focus();
+  });
+  const panels = Object.fromEntries(VIEWS.map((view) => [view,
+    h("section", { role: "tabpanel", id: `view-${view}`, "aria-labelledby": `tab-${view}`, class: "view" }, views[view].element)])) as Record<View, HTMLElement>;
+  const cgroups = cgroupSelect(data, store);
+  const scope = h("div", { class: "scope" });
+  const help = h("dialog", { class: "help", "aria-label": "Keys" }, h("h2", {}, "Keys"),
+    h("dl", {}, ...KEYS.flatMap(([key, what]) => [h("dt", {}, key), h("dd", {}, what)])),
+    h("form", { method: "dialog" }, h("button", {}, "Close")));
+  const { trace } = data.doc;
+
+  app.replaceChildren(
+    h("header", { class: "top" },
+      h("span", { class: "brand" }, "tr"),
+      h("h1", { title: trace.command }, trace.command),
+      h("div", { class: "find" }, search, found),
+      h("button", { type: "button", class: "icon", title: "Dark or light (d)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"),
+      h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() }, "?")),
+    strip.element,
+    h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
+    h("div", { class: "body" }, h("main", {}, ...Object.values(panels)), details.element),
+    tip.element, help,
+  );
+
+  function update(changed: Set<keyof State> | null) {
+    for (const [at, view] of VIEWS.entries()) {
+      const active = view === state.view;
+      panels[view].hidden = !active;
+      tabs[at].setAttribute("aria-selected", String(active));
+      tabs[at].tabIndex = active ? 0 : -1;
+    }
+    document.body.dataset.view = state.view;
+    tip.hide();
+    strip.update();
+    details.update();
+    views[state.view].update();
+    cgroups?.update();
+    showScope();
+    if (document.activeElement !== search || changed?.has("q") === false) search.value = state.q;
+    search.setAttribute("aria-invalid", String(store.badQuery));
+    found.textContent = store.badQuery ? "no valid expression" : store.matches ? `${count(store.matchCount)} found` : "";
+    if (!changed || changed.has("sel") || changed.has("view")) {
+      const view = views[state.view];
+      if (state.sel >= 0 && "reveal" in view) requestAnimationFrame(() => view.reveal());
+    }
+  }
+
+  function showScope() {
+    const parts: HTMLElement[] = [];
+    if (state.root >= 0) {
+      parts.push(h("button", { type: "button", class: "link", onclick: () => store.set({ root: -1 }) }, "All"));
+      const path = data.ancestors(state.root);
+      for (const ix of path.slice(-4)) {
+        parts.push(h("span", { class: "dim" }, "›"), h("button", { type: "button", class: ix === state.root ? "link here" : "link", title: data.label(ix), onclick: () => store.set({ root: ix }) }, data.label(ix)));
+      }
+      parts.push(h("span", { class: "dim" }, `${count(store.scopeCount)} processes`));
+    }
+    scope.replaceChildren(...parts);
+  }
+
+  function next(by: number) {
+    if (store.matchCount === 0) return;
+    let at = state.sel >= 0 ? data.place[state.sel] : by > 0 ? -1 : data.n;
+    for (let tries = 0; tries < data.n; tries++) {
+      at = (at + by + data.n) % data.n;
+      if (store.shown(data.order[at])) return store.set({ sel: data.order[at] });
+    }
+  }
+
+  addEventListener("keydown", (event) => {
+    if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
+    const target = event.target as HTMLElement;
+    if (target.matches("input, select, textarea")) return;
+    const view = views[state.view];
+    const step = "step" in view ? (by: number) => view.step(by) : null;
+    const actions: Record<string, () => void> = {
+      "/": () => { search.focus(); search.select(); },
+      "?": () => help.showModal(),
+      n: () => next(1),
+      N: () => next(-1),
+      "+": () => store.zoomBy(0.6),
+      "=": () => store.zoomBy(0.6),
+      "-": () => store.zoomBy(1 / 0.6),
+      "0": () => store.zoom(...store.whole),
+      ArrowLeft: () => store.pan(-0.15),
+      ArrowRight: () => store.pan(0.15),
+      z: () => {
+        if (state.sel < 0) return;
+        const p = data.doc.processes;
+        const room = Math.max(data.wall(state.sel) * 0.05, 500);
+        store.zoom(p.start[state.sel] - room, p.end[state.sel] + room);
+      },
+      w: () => store.set({ wakeups: !state.wakeups }),
+      u: () => tree.up(),
+      d: toggleTheme,
+      Escape: () => {
+        if (state.sel >= 0) store.set({ sel: -1 });
+        else if (state.q) store.set({ q: "" });
+        else if (state.root >= 0) store.set({ root: -1 });
+        else store.set({ cgroup: "" });
+      },
+    };
+    if (step) {
+      actions.ArrowDown = actions.j = () => step(1);
+      actions.ArrowUp = actions.k = () => step(-1);
+    }
+    if (!target.matches("button, summary, a")) {
+      actions.Enter = () => {
+        if (state.view === "heatmap" && heatmap.enter()) return;
+        if (state.sel >= 0) store.set({ root: state.sel });
+      };
+    }
+    VIEWS.forEach((name, at) => (actions[String(at + 1)] = () => store.set({ view: name })));
+    const action = actions[event.key];
+    if (!action) return;
+    event.preventDefault();
+    action();
+  });
+
+  function themeChanged() {
+    heatmap.themeChanged();
+    timeline.themeChanged();
+    tree.draw();
+    strip.draw(true);
+  }
+  function toggleTheme() {
+    const dark = getComputedStyle(document.documentElement).getPropertyValue("--dark").trim() === "1";
+    document.documentElement.dataset.theme = dark ? "light" : "dark";
+    try {
+      localStorage.setItem("tr-theme", dark ? "light" : "dark");
+    } catch {
+      // Not kept, then.
+    }
+    themeChanged();
+  }
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themeChanged);
+
+  store.listen((_, changed) => update(changed));
+  update(null);
+  strip.draw(true);
+  // The next frame shows it; a tracer of the browser finds the mark.
+  requestAnimationFrame(() => requestAnimationFrame(() => performance.mark("first-view")));
+  document.documentElement.dataset.ready = "1";
+}
+
+function restoreTheme() {
+  try {
+    const kept = localStorage.getItem("tr-theme");
+    if (kept === "dark" || kept === "light") document.documentElement.dataset.theme = kept;
+  } catch {
+    // As the system has it, then.
+  }
+}
+
+/** The cgroups as a list to choose from, each with how many processes are in and below it. */
+function cgroupSelect(data: Data, store: Store) {
+  const counts = new Map<string, number>();
+  for (let ix = 0; ix < data.n; ix++) {
+    if (data.doc.processes.cgroup[ix] === null) continue;
+    let path = data.cgroup(ix);
+    for (;;) {
+      counts.set(path, (counts.get(path) ?? 0) + 1);
+      const cut = path.lastIndexOf("/");
+      if (cut <= 0) break;
+      path = path.slice(0, cut);
+    }
+  }
+  const paths = [...counts.keys()].filter((path) => path !== "/").sort();
+  if (paths.length < 2) return null;
+  const select = h("select", { "aria-label": "Cgroup", onchange: () => store.set({ cgroup: select.value }) },
+    h("option", { value: "" }, "All cgroups"),
+    ...paths.slice(0, 500).map((path) => h("option", { value: path }, `${path} (${count(counts.get(path)!)})`)));
+  return {
+    element: h("label", { class: "cgroups" }, "Cgroup ", select),
+    update: () => {
+      select.value = store.state.cgroup;
+    },
+  };
+}
+
+void main();

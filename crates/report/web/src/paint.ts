@@ -1,0 +1,130 @@
+// Colours, and cells painted pixel by pixel: a canvas's rectangles are too slow
+// for hundreds of thousands of them a frame.
+
+import { ASLEEP, BLOCKED, ON, UNKNOWN, WAIT } from "./data";
+
+export interface Theme {
+  /** By state, as 0xAABBGGRR. */
+  states: Uint32Array;
+  css: Record<"ink" | "dim" | "faint" | "line" | "paper" | "panel" | "accent" | "bad" | "path" | "on" | "wait" | "blocked" | "asleep" | "unknown" | "stripe", string>;
+  paper: number;
+  /** By rank of a program. */
+  programs: string[];
+  dark: boolean;
+}
+
+function number(css: string): number {
+  const hex = /^#([0-9a-f]{6})$/i.exec(css.trim());
+  const n = hex ? parseInt(hex[1], 16) : 0x808080;
+  return (0xff000000 | ((n & 0xff) << 16) | (n & 0xff00) | (n >> 16)) >>> 0;
+}
+
+/** The colours as the style has them now. */
+export function theme(): Theme {
+  const style = getComputedStyle(document.documentElement);
+  const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
+  const names = ["ink", "dim", "faint", "line", "paper", "panel", "accent", "bad", "path", "on", "wait", "blocked", "asleep", "unknown", "stripe"] as const;
+  const css = Object.fromEntries(names.map((name) => [name, get(name)])) as Theme["css"];
+  return {
+    css,
+    states: Uint32Array.from([css.on, css.wait, css.blocked, css.asleep, css.unknown], number),
+    paper: number(css.panel),
+    programs: [1, 2, 3, 4, 5, 6, 7, 8].map((n) => get(`program-${n}`)),
+    dark: get("dark") === "1",
+  };
+}
+
+/** Pixels of a canvas. */
+export class Pixels {
+  image: ImageData;
+  data: Uint32Array;
+  constructor(readonly width: number, readonly height: number) {
+    this.image = new ImageData(Math.max(1, width), Math.max(1, height));
+    this.data = new Uint32Array(this.image.data.buffer);
+  }
+
+  /** One cell per column, stacked by state from the bottom; `sums` are shares of the cell, by state and column. */
+  stack(sums: Float64Array, n: number, x: number, y: number, cell: number, gap: number, height: number, theme: Theme) {
+    const { data, width } = this;
+    const { states } = theme;
+    for (let c = 0; c < n; c++) {
+      const on = sums[ON * n + c];
+      const wait = sums[WAIT * n + c];
+      const blocked = sums[BLOCKED * n + c];
+      const asleep = sums[ASLEEP * n + c];
+      const unknown = sums[UNKNOWN * n + c];
+      if (on + wait + blocked + asleep + unknown < 1e-6) continue;
+      const busy = on + wait + blocked;
+      const scale = busy > 1 ? height / busy : height;
+      // What is there at all is seen: a row of pixels at least.
+      const a = on > 0 ? Math.max(1, Math.round(on * scale)) : 0;
+      const b = wait > 0 ? Math.max(a + (wait * scale > 0.15 ? 1 : 0), Math.round((on + wait) * scale)) : a;
+      const d = blocked > 0 ? Math.max(b + (blocked * scale > 0.15 ? 1 : 0), Math.round(Math.min(1, busy) * scale)) : b;
+      const room = Math.max(0, 1 - busy);
+      const s = Math.min(height, d + Math.round(Math.min(room, asleep) * height));
+      const u = unknown > 0 ? Math.min(height, Math.max(s + 1, s + Math.round(Math.min(1, unknown) * height))) : s;
+      const left = Math.max(0, x + c * cell);
+      const right = Math.min(width, x + (c + 1) * cell - gap);
+      for (let v = 0; v < u; v++) {
+        const row = y + height - 1 - v;
+        if (row < 0 || row >= this.height) continue;
+        const state = v < a ? ON : v < b ? WAIT : v < d ? BLOCKED : v < s ? ASLEEP : UNKNOWN;
+        if (state === UNKNOWN) {
+          // Hatched: not a state that was seen.
+          for (let px = left; px < right; px++) if ((px + row) % 4 < 2) data[row * width + px] = states[UNKNOWN];
+        } else {
+          const color = states[state];
+          for (let at = row * width + left; at < row * width + right; at++) data[at] = color;
+        }
+      }
+    }
+  }
+
+  /** One cell per column, the stronger the larger the share of one state. */
+  heat(sums: Float64Array, n: number, state: number, x: number, y: number, cell: number, gap: number, height: number, theme: Theme) {
+    const { data, width } = this;
+    for (let c = 0; c < n; c++) {
+      let there = 0;
+      for (let s = 0; s < 5; s++) there += sums[s * n + c];
+      if (there < 1e-6) continue;
+      const share = Math.min(1, sums[state * n + c]);
+      const color = mix(theme.paper, theme.states[state], share > 0 ? 0.14 + 0.86 * Math.sqrt(share) : 0.06);
+      const left = Math.max(0, x + c * cell);
+      const right = Math.min(width, x + (c + 1) * cell - gap);
+      for (let row = Math.max(0, y); row < Math.min(this.height, y + height); row++) {
+        data.fill(color, row * width + left, row * width + right);
+      }
+    }
+  }
+}
+
+function mix(a: number, b: number, share: number): number {
+  const part = (shift: number) => {
+    const from = (a >>> shift) & 0xff;
+    return Math.round(from + (((b >>> shift) & 0xff) - from) * share) << shift;
+  };
+  return (0xff000000 | part(16) | part(8) | part(0)) >>> 0;
+}
+
+/** A text cut to a width, with a sign that it was. */
+const cuts = new Map<string, string>();
+export function fit(ctx: CanvasRenderingContext2D, text: string, width: number): string {
+  if (width < 8) return "";
+  const step = Math.floor(width / 4) * 4;
+  const key = `${ctx.font}|${step}|${text}`;
+  const known = cuts.get(key);
+  if (known !== undefined) return known;
+  let cut = text;
+  if (ctx.measureText(text).width > step) {
+    let [lo, hi] = [0, text.length];
+    while (lo < hi) {
+      const mid = (lo + hi + 1) >> 1;
+      if (ctx.measureText(text.slice(0, mid) + "…").width <= step) lo = mid;
+      else hi = mid - 1;
+    }
+    cut = lo > 1 ? text.slice(0, lo) + "…" : "";
+  }
+  if (cuts.size > 20000) cuts.clear();
+  cuts.set(key, cut);
+  return cut;
+}

@@ -1,0 +1,230 @@
+// What is being looked at. One state for all views; the address keeps it (#…).
+
+import type { Data } from "./data";
+
+export const VIEWS = ["overview", "heatmap", "timeline", "tree", "table"] as const;
+export type View = (typeof VIEWS)[number];
+export const ROWS = ["process", "thread", "program", "cgroup"] as const;
+export type Rows = (typeof ROWS)[number];
+export const METRICS = ["cpu", "wall", "wait"] as const;
+export type Metric = (typeof METRICS)[number];
+export const MEASURES = ["all", "on", "waiting", "blocked", "asleep"] as const;
+export type Measure = (typeof MEASURES)[number];
+
+export interface State {
+  view: View;
+  /** The span of time that is shown, ns. */
+  t0: number;
+  t1: number;
+  /** The selected process; -1: none. */
+  sel: number;
+  /** Only this process and its descendants; -1: all. */
+  root: number;
+  /** Only this cgroup and those below it; empty: all. */
+  cgroup: string;
+  rows: Rows;
+  measure: Measure;
+  metric: Metric;
+  sort: string;
+  descending: boolean;
+  /** What is searched for. */
+  q: string;
+  /** Wake-ups of the selected process are drawn. */
+  wakeups: boolean;
+}
+
+type Listener = (state: State, changed: Set<keyof State>) => void;
+
+export class Store {
+  readonly state: State;
+  private initial: State;
+  private listeners: Listener[] = [];
+  private changed = new Set<keyof State>();
+  private timer = 0;
+  private written = "";
+  /** Called with what to search for: whether each process matches; null: no search. */
+  matches: Uint8Array | null = null;
+  matchCount = 0;
+  badQuery = false;
+  /** Processes in the scope: root and cgroup. */
+  scope: Uint8Array;
+  scopeCount = 0;
+
+  constructor(private data: Data) {
+    const { from, to } = data.doc.trace;
+    this.initial = {
+      view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
+      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", wakeups: false,
+    };
+    this.state = { ...this.initial };
+    this.scope = new Uint8Array(data.n);
+    this.read();
+    this.derive(new Set(["root", "q"]));
+    addEventListener("hashchange", () => {
+      if (location.hash !== this.written) {
+        const before = { ...this.state };
+        this.read();
+        const keys = (Object.keys(before) as (keyof State)[]).filter((key) => before[key] !== this.state[key]);
+        keys.forEach((key) => this.changed.add(key));
+        this.flush();
+      }
+    });
+  }
+
+  get whole(): [number, number] {
+    return [this.initial.t0, this.initial.t1];
+  }
+  get zoomed(): boolean {
+    return this.state.t0 > this.initial.t0 || this.state.t1 < this.initial.t1;
+  }
+
+  listen(listener: Listener) {
+    this.listeners.push(listener);
+  }
+
+  set(change: Partial<State>) {
+    for (const key of Object.keys(change) as (keyof State)[]) {
+      const value = change[key];
+      if (value !== undefined && value !== this.state[key]) {
+        (this.state as unknown as Record<string, unknown>)[key] = value;
+        this.changed.add(key);
+      }
+    }
+    if (this.changed.size > 0 && this.timer === 0) {
+      this.timer = requestAnimationFrame(() => this.flush());
+    }
+  }
+
+  /** Shows this span; never more than there is, never less than 1 µs. */
+  zoom(t0: number, t1: number) {
+    const [from, to] = this.whole;
+    const span = Math.min(to - from, Math.max(1000, t1 - t0));
+    const begin = Math.min(Math.max(from, (t0 + t1 - span) / 2), to - span);
+    this.set({ t0: begin, t1: begin + span });
+  }
+  zoomBy(factor: number, around = (this.state.t0 + this.state.t1) / 2) {
+    const { t0, t1 } = this.state;
+    const [from, to] = this.whole;
+    const span = Math.min(to - from, Math.max(1000, (t1 - t0) * factor));
+    const begin = around - ((around - t0) * span) / (t1 - t0);
+    this.zoom(begin, begin + span);
+  }
+  pan(share: number) {
+    const { t0, t1 } = this.state;
+    const by = (t1 - t0) * share;
+    this.zoom(t0 + by, t1 + by);
+  }
+
+  /** Whether a process is shown by the search. */
+  shown(ix: number): boolean {
+    return this.scope[ix] === 1 && (this.matches === null || this.matches[ix] === 1);
+  }
+
+  private flush() {
+    this.timer = 0;
+    const changed = this.changed;
+    this.changed = new Set();
+    if (changed.size === 0) return;
+    this.derive(changed);
+    this.write();
+    for (const listener of this.listeners) listener(this.state, changed);
+  }
+
+  private derive(changed: Set<keyof State>) {
+    const { data, state } = this;
+    if (changed.has("root") || changed.has("cgroup")) {
+      this.scopeCount = 0;
+      for (let ix = 0; ix < data.n; ix++) {
+        const path = data.cgroup(ix);
+        const below = state.cgroup === "" || path === state.cgroup || path.startsWith(state.cgroup.replace(/\/$/, "") + "/");
+        const inside = below && (state.root < 0 || data.within(ix, state.root));
+        this.scope[ix] = inside ? 1 : 0;
+        this.scopeCount += this.scope[ix];
+      }
+    }
+    if (changed.has("q")) {
+      const test = this.test(state.q.trim());
+      this.matches = test ? Uint8Array.from({ length: data.n }, (_, ix) => (test(ix) ? 1 : 0)) : null;
+    }
+    this.matchCount = 0;
+    for (let ix = 0; ix < data.n; ix++) if (this.shown(ix)) this.matchCount++;
+  }
+
+  /** `text`, `/regular expression/` or `program:name`. */
+  private test(q: string): ((ix: number) => boolean) | null {
+    this.badQuery = false;
+    if (q === "") return null;
+    if (q.startsWith("program:")) {
+      const name = q.slice(8);
+      return (ix) => this.data.program(ix) === name;
+    }
+    const regex = /^\/(.+)\/(i?)$/.exec(q);
+    if (regex) {
+      try {
+        const re = new RegExp(regex[1], regex[2] + "m");
+        return (ix) => re.test(this.data.text(ix));
+      } catch {
+        this.badQuery = true;
+        return null;
+      }
+    }
+    const words = q.toLowerCase();
+    return (ix) => this.data.text(ix).toLowerCase().includes(words);
+  }
+
+  private write() {
+    const parts: string[] = [];
+    const s = this.state;
+    const from = this.initial.t0;
+    for (const key of Object.keys(s) as (keyof State)[]) {
+      if (key === "t1" || (key !== "t0" && s[key] === this.initial[key])) continue;
+      if (key === "t0") {
+        if (this.zoomed) parts.push(`t=${Math.round(s.t0 - from)}-${Math.round(s.t1 - from)}`);
+      } else {
+        parts.push(`${key}=${encodeURIComponent(typeof s[key] === "boolean" ? Number(s[key]) : s[key])}`);
+      }
+    }
+    this.written = parts.length > 0 ? `#${parts.join("&")}` : "";
+    // Not an entry of the history for every step of a drag.
+    history.replaceState(null, "", this.written || location.pathname + location.search);
+    this.written = location.hash;
+  }
+
+  private read() {
+    const s: State = { ...this.initial };
+    const word = <T extends string>(all: readonly T[], value: string, otherwise: T): T =>
+      (all as readonly string[]).includes(value) ? (value as T) : otherwise;
+    for (const part of location.hash.slice(1).split("&")) {
+      const at = part.indexOf("=");
+      if (at < 0) continue;
+      const key = part.slice(0, at);
+      let value: string;
+      try {
+        value = decodeURIComponent(part.slice(at + 1));
+      } catch {
+        continue;
+      }
+      const process = () => {
+        const ix = Number(value);
+        return Number.isInteger(ix) && ix >= 0 && ix < this.data.n ? ix : -1;
+      };
+      if (key === "t") {
+        const [a, b] = value.split("-").map(Number);
+        const [from, to] = this.whole;
+        if (a >= 0 && b > a) [s.t0, s.t1] = [Math.min(from + a, to - 1000), Math.min(from + b, to)];
+      } else if (key === "view") s.view = word(VIEWS, value, "overview");
+      else if (key === "rows") s.rows = word(ROWS, value, "process");
+      else if (key === "measure") s.measure = word(MEASURES, value, "all");
+      else if (key === "metric") s.metric = word(METRICS, value, "cpu");
+      else if (key === "sel") s.sel = process();
+      else if (key === "root") s.root = process();
+      else if (key === "cgroup") s.cgroup = value;
+      else if (key === "sort") s.sort = value;
+      else if (key === "q") s.q = value;
+      else if (key === "descending") s.descending = value === "1";
+      else if (key === "wakeups") s.wakeups = value === "1";
+    }
+    Object.assign(this.state, s);
+    this.written = location.hash;
+  }
+}

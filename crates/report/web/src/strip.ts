@@ -1,0 +1,247 @@
+// The whole recording at a glance, above all views: how many were busy at once,
+// the critical path, and the span that the views show, to be dragged.
+
+import { area, curveStepAfter } from "d3-shape";
+import { scaleLinear } from "d3-scale";
+import { axisBottom } from "d3-axis";
+import { select } from "d3-selection";
+import { STATES, type Data } from "./data";
+import { h } from "./dom";
+import { theme, type Theme } from "./paint";
+import type { Store } from "./state";
+import { clock, type Context } from "./timeview";
+import { at, time } from "./units";
+
+const HEIGHT = 56;
+const PATH = 16;
+const AXIS = 20;
+
+/** Each program's place in the order of CPU time: its colour. */
+export function ranks(data: Data): Map<string, number> {
+  const sums = new Map<string, number>();
+  for (let ix = 0; ix < data.n; ix++) {
+    const name = data.program(ix);
+    sums.set(name, (sums.get(name) ?? 0) + data.doc.processes.on_cpu[ix]);
+  }
+  const names = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
+  return new Map(names.map(([name], rank) => [name, rank]));
+}
+
+export class Strip {
+  readonly element: HTMLElement;
+  private canvas = h("canvas", { role: "img", "aria-label": "Tasks that were busy at once, over the whole recording" });
+  private frame = h("div", { class: "window" }, h("i", { class: "handle left" }), h("i", { class: "handle right" }));
+  private plot: HTMLElement;
+  private axis = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  private range = h("span", { class: "range" });
+  private scopeKey = "";
+  private columns: Float64Array = new Float64Array(0);
+  private width = 0;
+  private data: Data;
+  private store: Store;
+
+  constructor(private context: Context, private programRanks: Map<string, number>) {
+    this.data = context.data;
+    this.store = context.store;
+    this.axis.setAttribute("class", "axis");
+    this.axis.setAttribute("aria-hidden", "true");
+    this.plot = h("div", { class: "strip-plot" }, this.canvas, this.frame);
+    const legend = h("div", { class: "legend" },
+      ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
+      h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`),
+      this.data.doc.path ? h("span", { class: "key" }, "· lower band: the critical path, by program") : null);
+    this.element = h("section", { class: "strip", "aria-label": "The whole recording" },
+      h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis);
+    new ResizeObserver(() => this.draw(true)).observe(this.plot);
+    this.listen();
+  }
+
+  private listen() {
+    const { plot, store } = this;
+    let drag: null | { t: number; t0: number; t1: number; how: "new" | "move" | "left" | "right" } = null;
+    const t = (event: PointerEvent | MouseEvent) => {
+      const box = plot.getBoundingClientRect();
+      const [from, to] = store.whole;
+      return from + Math.min(1, Math.max(0, (event.clientX - box.left) / box.width)) * (to - from);
+    };
+    plot.addEventListener("pointerdown", (event) => {
+      const { t0, t1 } = store.state;
+      const target = event.target as HTMLElement;
+      const how = target.classList.contains("left") ? "left" : target.classList.contains("right") ? "right"
+        : target === this.frame && store.zoomed ? "move" : "new";
+      plot.setPointerCapture(event.pointerId);
+      drag = { t: t(event), t0, t1, how };
+    });
+    plot.addEventListener("pointermove", (event) => {
+      const now = t(event);
+      if (!drag) return this.hover(event, now);
+      this.context.tip.hide();
+      const [from, to] = store.whole;
+      const least = (to - from) / 2000;
+      if (drag.how === "move") {
+        const by = Math.max(from - drag.t0, Math.min(to - drag.t1, now - drag.t));
+        store.zoom(drag.t0 + by, drag.t1 + by);
+      } else if (drag.how === "left") store.zoom(Math.min(now, drag.t1 - least), drag.t1);
+      else if (drag.how === "right") store.zoom(drag.t0, Math.max(now, drag.t0 + least));
+      else if (Math.abs(now - drag.t) > (to - from) / 200) store.zoom(Math.min(drag.t, now), Math.max(drag.t, now));
+    });
+    const end = () => (drag = null);
+    plot.addEventListener("pointerup", end);
+    plot.addEventListener("pointercancel", end);
+    plot.addEventListener("pointerleave", () => this.context.tip.hide());
+    plot.addEventListener("dblclick", () => store.zoom(...store.whole));
+    plot.addEventListener("wheel", (event) => {
+      event.preventDefault();
+      store.zoomBy(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), t(event));
+    }, { passive: false });
+  }
+
+  private hover(event: PointerEvent, t: number) {
+    const [from, to] = this.store.whole;
+    const n = this.columns.length / 5;
+    const column = Math.min(n - 1, Math.max(0, Math.floor(((t - from) / (to - from)) * n)));
+    if (n === 0) return;
+    const parts = [0, 1, 2].map((s) => `${this.columns[s * n + column].toFixed(1)} ${STATES[s]}`);
+    const lines = [h("strong", {}, at(t, to - from)), h("div", {}, parts.join(" · "))];
+    const path = this.data.doc.path;
+    const box = this.plot.getBoundingClientRect();
+    if (path && event.clientY - box.top > HEIGHT) {
+      const ix = pathAt(this.data, t);
+      if (ix >= 0) lines.push(h("div", {}, `critical path: ${this.data.label(ix)}`));
+    }
+    this.context.tip.show(event, ...lines);
+  }
+
+  private sum(n: number) {
+    const [from, to] = this.store.whole;
+    const dt = (to - from) / n;
+    this.columns = new Float64Array(5 * n);
+    for (let ix = 0; ix < this.data.n; ix++) {
+      if (!this.store.scope[ix]) continue;
+      for (let t = this.data.threadsFrom[ix]; t < this.data.threadsFrom[ix + 1]; t++) {
+        this.data.integrate(t, from, dt, n, this.columns, 1 / dt);
+      }
+    }
+  }
+
+  update() {
+    const { state } = this.store;
+    const key = `${state.root}\n${state.cgroup}`;
+    this.draw(key !== this.scopeKey);
+    this.scopeKey = key;
+  }
+
+  /** Each column of pixels is shared by what the path went to in its time. */
+  private drawPath(ctx: CanvasRenderingContext2D, colors: Theme, width: number) {
+    const path = this.data.doc.path!;
+    const [from, to] = this.store.whole;
+    const dt = (to - from) / width;
+    const columns: Map<string, number>[] = Array.from({ length: width }, () => new Map());
+    let t = path.from;
+    path.thread.forEach((thread, at) => {
+      const end = t + path.length[at];
+      const rank = this.programRanks.get(this.data.program(this.data.processOf[thread])) ?? 99;
+      const color = segmentColor(rank, path.kind[at], colors);
+      const last = Math.min(width - 1, Math.floor((end - from) / dt));
+      for (let c = Math.max(0, Math.floor((t - from) / dt)); c <= last; c++) {
+        const share = (Math.min(end, from + (c + 1) * dt) - Math.max(t, from + c * dt)) / dt;
+        if (share > 0) columns[c].set(color, (columns[c].get(color) ?? 0) + share);
+      }
+      t = end;
+    });
+    const order = [...colors.programs, colors.css.dim, colors.css.wait, colors.css.blocked, colors.css.asleep];
+    columns.forEach((column, c) => {
+      let y = HEIGHT + 3 + PATH;
+      for (const color of order) {
+        const share = column.get(color);
+        if (!share) continue;
+        ctx.fillStyle = color;
+        ctx.fillRect(c, y - share * PATH, 1, share * PATH);
+        y -= share * PATH;
+      }
+    });
+  }
+
+  draw(all = true) {
+    const width = this.plot.clientWidth;
+    if (width === 0) return;
+    const [from, to] = this.store.whole;
+    const { t0, t1 } = this.store.state;
+    const x = (t: number) => ((t - from) / (to - from)) * width;
+    this.frame.style.left = `${x(t0)}px`;
+    this.frame.style.width = `${Math.max(3, x(t1) - x(t0))}px`;
+    this.frame.classList.toggle("whole", !this.store.zoomed);
+    this.range.textContent = this.store.zoomed
+      ? `${at(t0, t1 - t0)} – ${at(t1, t1 - t0)} · ${time(t1 - t0)} of ${time(to - from)}`
+      : `${time(to - from)} · drag to zoom`;
+    if (!all && width === this.width) return;
+    this.width = width;
+    const path = this.data.doc.path;
+    const height = HEIGHT + (path ? PATH + 3 : 0);
+    const ratio = Math.min(2, devicePixelRatio || 1);
+    this.canvas.width = width * ratio;
+    this.canvas.height = height * ratio;
+    this.canvas.style.height = `${height}px`;
+    this.plot.style.height = `${height}px`;
+    const ctx = this.canvas.getContext("2d");
+    if (!ctx) return;
+    const colors = theme();
+    const n = Math.max(1, Math.floor(width / 2));
+    this.sum(n);
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.clearRect(0, 0, width, height);
+    const columns = this.columns;
+    let peak = this.data.doc.trace.cpus;
+    for (let c = 0; c < n; c++) peak = Math.max(peak, columns[c] + columns[n + c] + columns[2 * n + c]);
+    const y = scaleLinear([0, peak], [HEIGHT - 1, 2]);
+    const base = new Float64Array(n + 1);
+    const cells = Array.from({ length: n + 1 }, (_, c) => c);
+    for (const s of [0, 1, 2]) {
+      const value = (c: number) => columns[s * n + Math.min(c, n - 1)];
+      const shape = area<number>().x((c) => (c / n) * width).y0((c) => y(base[c])).y1((c) => y(base[c] + value(c))).curve(curveStepAfter).context(ctx);
+      ctx.beginPath();
+      shape(cells);
+      ctx.fillStyle = [colors.css.on, colors.css.wait, colors.css.blocked][s];
+      ctx.fill();
+      for (const c of cells) base[c] += value(c);
+    }
+    // As many as there are CPUs.
+    ctx.strokeStyle = colors.css.dim;
+    ctx.setLineDash([3, 3]);
+    ctx.lineWidth = 1;
+    ctx.beginPath();
+    const line = Math.round(y(this.data.doc.trace.cpus)) + 0.5;
+    ctx.moveTo(0, line);
+    ctx.lineTo(width, line);
+    ctx.stroke();
+    ctx.setLineDash([]);
+    if (path) this.drawPath(ctx, colors, width);
+    this.axis.setAttribute("width", String(width));
+    this.axis.setAttribute("height", String(AXIS));
+    const scale = scaleLinear([from / 1e9, to / 1e9], [0, width]);
+    const ticks = Math.max(2, Math.floor(width / 120));
+    const step = scale.ticks(ticks);
+    const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10((step[1] ?? 1) - (step[0] ?? 0)) - 1e-9)));
+    select(this.axis).selectAll<SVGGElement, null>("g.x").data([null]).join("g").attr("class", "x")
+      .call(axisBottom(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)));
+  }
+}
+
+/** The colour of a segment of the path: its program's, or that of what it waited for. */
+function segmentColor(rank: number, kind: number, colors: Theme): string {
+  if (kind === 1) return rank < 8 ? colors.programs[rank] : colors.css.dim;
+  if (kind === 2) return colors.css.wait;
+  return kind === 6 || kind === 8 ? colors.css.blocked : colors.css.asleep;
+}
+
+/** Who the critical path is with at a time; -1: nobody. */
+export function pathAt(data: Data, time: number): number {
+  const { path } = data.doc;
+  if (!path || time < path.from) return -1;
+  let t = path.from;
+  for (let at = 0; at < path.thread.length; at++) {
+    t += path.length[at];
+    if (time < t) return data.processOf[path.thread[at]];
+  }
+  return -1;
+}

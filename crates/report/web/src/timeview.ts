@@ -1,0 +1,259 @@
+// What the heatmap and the timeline share: rows beside a time axis, scrolled,
+// zoomed, panned and pointed at.
+
+import { axisTop } from "d3-axis";
+import { scaleLinear } from "d3-scale";
+import { select } from "d3-selection";
+import type { Data } from "./data";
+import { h, Tip } from "./dom";
+import { Pixels, theme, type Theme } from "./paint";
+import type { State, Store } from "./state";
+
+export interface Context {
+  data: Data;
+  store: Store;
+  tip: Tip;
+}
+
+/** Where things are in a frame, in CSS pixels, and the device's pixels for one. */
+export interface Frame {
+  ctx: CanvasRenderingContext2D;
+  pixels: Pixels;
+  theme: Theme;
+  ratio: number;
+  /** Left end of the plot; the labels are to its left. */
+  gutter: number;
+  width: number;
+  height: number;
+  /** How far it is scrolled. */
+  top: number;
+  state: State;
+  x: (t: number) => number;
+}
+
+const AXIS = 26;
+
+export abstract class TimeView {
+  readonly element: HTMLElement;
+  protected readonly data: Data;
+  protected readonly store: Store;
+  protected readonly tip: Tip;
+  private canvas = h("canvas", { tabindex: "0" });
+  private scroll: HTMLElement;
+  private spacer = h("div", { class: "spacer" });
+  private axis = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  private marked = h("div", { class: "band", hidden: true });
+  private pixels = new Pixels(1, 1);
+  private pending = 0;
+  private drag: null | { x: number; y: number; t0: number; t1: number; top: number; range: boolean; moved: boolean } = null;
+  private touches = new Map<number, { x: number; y: number }>();
+  private colors: Theme | null = null;
+  /** For the tests: frames drawn. */
+  frames = 0;
+
+  constructor(context: Context, name: string, hint: string, toolbar: HTMLElement) {
+    this.data = context.data;
+    this.store = context.store;
+    this.tip = context.tip;
+    this.canvas.setAttribute("role", "img");
+    this.canvas.setAttribute("aria-label", name);
+    this.axis.setAttribute("class", "axis");
+    this.axis.setAttribute("aria-hidden", "true");
+    this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
+    this.element = h("div", { class: "timeview" }, toolbar,
+      h("div", { class: "plot" }, this.axis, this.scroll, this.marked), h("p", { class: "hint" }, hint));
+    this.scroll.addEventListener("scroll", () => this.draw());
+    new ResizeObserver(() => this.draw()).observe(this.scroll);
+    this.listen();
+  }
+
+  /** Rows' height in all, CSS pixels. */
+  protected abstract contentHeight(): number;
+  /** Paints the pixels of the plot, then what is drawn above it. */
+  protected abstract paint(frame: Frame): void;
+  /** The height that the rows are seen in. */
+  protected resized(_height: number): void {}
+  /** What is at a point of the plot or of the labels: tells and picks. */
+  protected abstract hover(event: PointerEvent, t: number, y: number): void;
+  protected abstract pick(t: number, y: number, twice: boolean): void;
+  /** Scrolls so that the selected one is seen. */
+  abstract reveal(): void;
+  /** Chooses the next or the previous row. */
+  abstract step(by: number): void;
+
+  themeChanged() {
+    this.colors = null;
+    this.draw();
+  }
+
+  protected scrollTo(y: number, height: number) {
+    const room = this.scroll.clientHeight;
+    const top = this.scroll.scrollTop;
+    this.sync();
+    if (y < top + height || y + height > top + room - height) this.scroll.scrollTop = Math.max(0, y - room / 3);
+  }
+
+  protected gutter(): number {
+    const width = this.scroll.clientWidth;
+    return width < 640 ? 96 : Math.min(260, Math.round(width * 0.22));
+  }
+
+  private sync() {
+    this.spacer.style.height = `${Math.max(0, this.contentHeight() - this.scroll.clientHeight)}px`;
+  }
+
+  draw() {
+    if (this.pending === 0) this.pending = requestAnimationFrame(() => this.frame());
+  }
+
+  private frame() {
+    this.pending = 0;
+    const width = this.scroll.clientWidth;
+    const height = this.scroll.clientHeight;
+    if (width === 0 || height === 0) return;
+    this.frames++;
+    this.resized(height);
+    this.sync();
+    const ratio = Math.min(2, devicePixelRatio || 1);
+    const gutter = this.gutter();
+    const ctx = this.canvas.getContext("2d");
+    if (!ctx) return;
+    const [w, hgt] = [Math.round(width * ratio), Math.round(height * ratio)];
+    if (this.canvas.width !== w || this.canvas.height !== hgt) {
+      this.canvas.width = w;
+      this.canvas.height = hgt;
+      this.canvas.style.width = `${width}px`;
+      this.canvas.style.height = `${height}px`;
+    }
+    const plot = Math.max(1, w - Math.round(gutter * ratio));
+    if (this.pixels.width !== plot || this.pixels.height !== hgt) this.pixels = new Pixels(plot, hgt);
+    this.colors ??= theme();
+    const { state } = this.store;
+    const x = (t: number) => gutter + ((t - state.t0) / (state.t1 - state.t0)) * (width - gutter);
+    this.pixels.data.fill(0);
+    ctx.setTransform(1, 0, 0, 1, 0, 0);
+    ctx.clearRect(0, 0, w, hgt);
+    this.paint({ ctx, pixels: this.pixels, theme: this.colors, ratio, gutter, width, height, top: this.scroll.scrollTop, state, x });
+    this.drawAxis(width, gutter);
+  }
+
+  /** Puts the painted pixels on the canvas; what is drawn after lies above. */
+  protected blit(frame: Frame) {
+    frame.ctx.putImageData(frame.pixels.image, Math.round(frame.gutter * frame.ratio), 0);
+    frame.ctx.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
+  }
+
+  private drawAxis(width: number, gutter: number) {
+    const { t0, t1 } = this.store.state;
+    const scale = scaleLinear([t0 / 1e9, t1 / 1e9], [gutter, width]);
+    const ticks = Math.max(2, Math.floor((width - gutter) / 110));
+    const step = scale.ticks(ticks);
+    const span = (step[1] ?? 1) - (step[0] ?? 0);
+    const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(span) - 1e-9)));
+    this.axis.setAttribute("width", String(width));
+    this.axis.setAttribute("height", String(AXIS));
+    const group = select(this.axis).selectAll<SVGGElement, null>("g.x").data([null]).join("g").attr("class", "x")
+      .attr("transform", `translate(0,${AXIS - 1})`);
+    group.call(axisTop(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)));
+  }
+
+  private listen() {
+    const { canvas, store } = this;
+    const place = (event: { clientX: number; clientY: number }) => {
+      const box = this.canvas.getBoundingClientRect();
+      const gutter = this.gutter();
+      const share = (event.clientX - box.left - gutter) / Math.max(1, box.width - gutter);
+      const { t0, t1 } = store.state;
+      return { share, t: t0 + share * (t1 - t0), y: event.clientY - box.top + this.scroll.scrollTop, plot: box.width - gutter };
+    };
+    canvas.addEventListener("wheel", (event) => {
+      const { t, plot, share } = place(event);
+      if (event.ctrlKey || event.metaKey || event.altKey) {
+        event.preventDefault();
+        store.zoomBy(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.01), share >= 0 ? t : undefined);
+      } else if (Math.abs(event.deltaX) > Math.abs(event.deltaY) || event.shiftKey) {
+        event.preventDefault();
+        store.pan((event.deltaX || event.deltaY) / plot);
+      }
+    }, { passive: false });
+    canvas.addEventListener("pointerdown", (event) => {
+      if (event.button !== 0) return;
+      const { t0, t1 } = store.state;
+      canvas.setPointerCapture(event.pointerId);
+      this.touches.set(event.pointerId, { x: event.clientX, y: event.clientY });
+      this.drag = { x: event.clientX, y: event.clientY, t0, t1, top: this.scroll.scrollTop, range: event.shiftKey, moved: false };
+    });
+    canvas.addEventListener("pointermove", (event) => {
+      const { t, y, plot } = place(event);
+      const drag = this.drag;
+      if (!drag) return void this.hover(event, t, y);
+      if (this.touches.size === 2) return void this.pinch(event, plot);
+      if (Math.abs(event.clientX - drag.x) + Math.abs(event.clientY - drag.y) < 4 && !drag.moved) return;
+      drag.moved = true;
+      this.tip.hide();
+      if (drag.range) {
+        const box = this.scroll.getBoundingClientRect();
+        const [a, b] = [drag.x, event.clientX].sort((p, q) => p - q);
+        this.marked.hidden = false;
+        this.marked.style.left = `${Math.max(this.gutter(), a - box.left)}px`;
+        this.marked.style.width = `${b - a}px`;
+        return;
+      }
+      const by = ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0);
+      store.zoom(drag.t0 - by, drag.t1 - by);
+      if (event.pointerType !== "mouse" || Math.abs(event.clientY - drag.y) > 8) this.scroll.scrollTop = drag.top - (event.clientY - drag.y);
+    });
+    const end = (event: PointerEvent) => {
+      this.touches.delete(event.pointerId);
+      const drag = this.drag;
+      this.drag = null;
+      this.marked.hidden = true;
+      if (!drag || event.type === "pointercancel") return;
+      const { t, y, plot } = place(event);
+      if (drag.moved && drag.range) {
+        const a = t - ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0);
+        store.zoom(Math.min(a, t), Math.max(a, t));
+      } else if (!drag.moved) this.pick(t, y, false);
+    };
+    canvas.addEventListener("pointerup", end);
+    canvas.addEventListener("pointercancel", end);
+    canvas.addEventListener("pointerleave", () => this.tip.hide());
+    canvas.addEventListener("dblclick", (event) => {
+      const { t, y, share } = place(event);
+      if (share < 0) this.pick(t, y, true);
+      else store.zoomBy(0.4, t);
+    });
+  }
+
+  private pinch(event: PointerEvent, plot: number) {
+    const before = [...this.touches.values()];
+    const old = Math.hypot(before[0].x - before[1].x, before[0].y - before[1].y);
+    this.touches.set(event.pointerId, { x: event.clientX, y: event.clientY });
+    const now = [...this.touches.values()];
+    const distance = Math.hypot(now[0].x - now[1].x, now[0].y - now[1].y);
+    const moved = (now[0].x + now[1].x - before[0].x - before[1].x) / 2;
+    if (this.drag) this.drag.moved = true;
+    if (distance > 0 && old > 0) this.store.zoomBy(old / distance);
+    this.store.pan(-moved / plot);
+    this.drag = this.drag && { ...this.drag, x: event.clientX, y: event.clientY, t0: this.store.state.t0, t1: this.store.state.t1, top: this.scroll.scrollTop };
+  }
+}
+
+/** Seconds, as minutes and hours where there are. */
+export function clock(s: number, digits: number): string {
+  if (s < 60) return `${s.toFixed(digits)} s`;
+  const seconds = (s % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
+  const minutes = Math.floor(s / 60);
+  return minutes < 60 ? `${minutes}:${seconds}` : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
+}
+
+/** Buttons for the time axis. */
+export function zoomButtons(store: Store): HTMLElement {
+  const button = (text: string, name: string, click: () => void) =>
+    h("button", { type: "button", title: name, "aria-label": name, onclick: click }, text);
+  return h("div", { class: "choice zoom", role: "group", "aria-label": "Zoom" },
+    button("−", "Zoom out (-)", () => store.zoomBy(2)),
+    button("+", "Zoom in (+)", () => store.zoomBy(0.5)),
+    button("Whole", "Show the whole recording (0)", () => store.zoom(...store.whole)));
+}
+

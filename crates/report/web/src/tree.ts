@@ -1,0 +1,428 @@
+// The process tree three times: as a list to go through, as a sunburst, as an
+// icicle. A click goes down to the subtree, in all views.
+
+import { hierarchy, partition, type HierarchyRectangularNode } from "d3-hierarchy";
+import { arc } from "d3-shape";
+import type { Data } from "./data";
+import { choice, h } from "./dom";
+import { clip, FONT } from "./heatmap";
+import { fit, theme } from "./paint";
+import type { Metric, Store } from "./state";
+import type { Context } from "./timeview";
+import { count, time } from "./units";
+
+type Node = HierarchyRectangularNode<number>;
+
+const RINGS = 7;
+const ROW = 24;
+/** So many children of one process at a time. */
+const MOST = 200;
+const NAMES: Record<Metric, string> = { cpu: "CPU", wall: "wall", wait: "waiting" };
+
+/** What a process itself adds to a metric. */
+function own(data: Data, ix: number, metric: Metric): number {
+  const p = data.doc.processes;
+  if (metric === "cpu") return p.on_cpu[ix];
+  if (metric === "wait") return p.run_queue[ix] + p.blocked[ix];
+  // The time in which it lived and no child of it did.
+  let covered = 0;
+  let until = p.start[ix];
+  for (const child of data.children[ix]) {
+    const from = Math.max(p.start[child], until);
+    const to = Math.min(p.end[child], p.end[ix]);
+    if (to > from) {
+      covered += to - from;
+      until = to;
+    }
+  }
+  return Math.max(0, data.wall(ix) - covered);
+}
+
+export class Tree {
+  readonly element: HTMLElement;
+  private data: Data;
+  private store: Store;
+  private sun = h("canvas", { role: "img", "aria-label": "Sunburst of the process tree" });
+  private ice = h("canvas", { role: "img", "aria-label": "Icicle of the process tree" });
+  private list = h("ul", { role: "tree", "aria-label": "Process tree", class: "tree" });
+  private sunBox: HTMLElement;
+  private iceBox: HTMLElement;
+  private root: Node | null = null;
+  private depth = 1;
+  private key = "";
+  private items = new Map<number, HTMLElement>();
+  private open = new Set<number>();
+  private more = new Map<number, number>();
+  private refresh: () => void;
+
+  constructor(private context: Context, private ranks: Map<string, number>) {
+    this.data = context.data;
+    this.store = context.store;
+    const { store } = this;
+    const metric = choice<Metric>("Size by", [["cpu", "CPU"], ["wall", "Wall"], ["wait", "Waiting"]], (value) => store.set({ metric: value }));
+    const up = h("button", { type: "button", onclick: () => this.up(), title: "To the parent (u)" }, "↑ Up");
+    this.sunBox = h("div", { class: "sunburst" }, this.sun);
+    this.iceBox = h("div", { class: "icicle" }, this.ice);
+    this.element = h("div", { class: "treeview" },
+      h("div", { class: "toolbar" }, metric.element, up, h("span", { class: "dim note" })),
+      h("div", { class: "tree-columns" }, h("div", { class: "tree-box" },
+        h("div", { class: "line tree-head", "aria-hidden": "true" }, h("span"), h("span", {}, "Process"), h("span", { class: "num" }, "CPU, tree"), h("span", { class: "num" }, "Wall")), this.list), this.sunBox), this.iceBox);
+    const note = this.element.querySelector(".note")!;
+    this.refresh = () => {
+      metric.show(store.state.metric);
+      up.disabled = store.state.root < 0;
+      note.textContent = { cpu: "Sizes: CPU time with descendants", wall: "Sizes: time in which no child lived, with descendants", wait: "Sizes: time waiting for a CPU or blocked, with descendants" }[store.state.metric];
+    };
+    const redraw = () => this.draw();
+    new ResizeObserver(redraw).observe(this.sunBox);
+    new ResizeObserver(redraw).observe(this.iceBox);
+    for (const [canvas, find] of [[this.sun, (e: MouseEvent) => this.atSun(e)], [this.ice, (e: MouseEvent) => this.atIce(e)]] as const) {
+      canvas.addEventListener("click", (event) => this.descend(find(event)));
+      canvas.addEventListener("pointermove", (event) => this.hover(event, find(event)));
+      canvas.addEventListener("pointerleave", () => context.tip.hide());
+    }
+    this.list.addEventListener("keydown", (event) => this.keys(event));
+    this.open.add(this.data.roots[0] ?? -1);
+  }
+
+  up() {
+    const { root } = this.store.state;
+    if (root >= 0) this.store.set({ root: this.data.parent[root], sel: root });
+  }
+
+  /** A click on the middle goes up, on another one down to it. */
+  private descend(node: Node | null) {
+    if (!node) return;
+    if (node === this.root) return this.up();
+    const ix = node.data;
+    this.store.set({ sel: ix, root: this.data.children[ix].length > 0 ? ix : this.store.state.root });
+  }
+
+  update() {
+    this.refresh();
+    const { state } = this.store;
+    const key = [state.root, state.cgroup, state.metric].join("\n");
+    if (key !== this.key) {
+      this.key = key;
+      this.layout();
+      this.fill();
+    }
+    this.mark();
+    this.draw();
+  }
+
+  private layout() {
+    const { data, store } = this;
+    const top = store.state.root >= 0 ? store.state.root : data.roots.length === 1 ? data.roots[0] : -1;
+    const root = hierarchy<number>(top, (ix) => (ix < 0 ? data.roots : data.children[ix]));
+    root.sum((ix) => (ix >= 0 && store.scope[ix] ? own(data, ix, store.state.metric) : 0));
+    root.sort((a, b) => (b.value ?? 0) - (a.value ?? 0) || a.data - b.data);
+    this.root = partition<number>()(root);
+    // Levels of which nothing can be seen take no room.
+    this.depth = 1;
+    this.root.each((d) => {
+      if (d.x1 - d.x0 > 0.006) this.depth = Math.max(this.depth, Math.min(RINGS, d.depth));
+    });
+  }
+
+  private color(ix: number, colors: ReturnType<typeof theme>): string {
+    if (ix < 0) return colors.css.line;
+    const rank = this.ranks.get(this.data.program(ix)) ?? 99;
+    return rank < 8 ? colors.programs[rank] : colors.css.faint;
+  }
+  private name(ix: number): string {
+    return ix < 0 ? "All processes" : this.data.label(ix);
+  }
+
+  private canvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
+    const ratio = Math.min(2, devicePixelRatio || 1);
+    canvas.width = Math.round(width * ratio);
+    canvas.height = Math.round(height * ratio);
+    canvas.style.width = `${width}px`;
+    canvas.style.height = `${height}px`;
+    const ctx = canvas.getContext("2d");
+    ctx?.setTransform(ratio, 0, 0, ratio, 0, 0);
+    return ctx;
+  }
+
+  draw() {
+    if (!this.root || this.sunBox.clientWidth === 0) return;
+    const colors = theme();
+    this.drawSun(colors);
+    this.drawIce(colors);
+  }
+
+  private size(): number {
+    return Math.max(120, Math.min(this.sunBox.clientWidth, this.sunBox.clientHeight || 480));
+  }
+  private rings(): number {
+    return this.depth;
+  }
+
+  private drawSun(colors: ReturnType<typeof theme>) {
+    const root = this.root!;
+    const size = this.size();
+    const ctx = this.canvas(this.sun, size, size);
+    if (!ctx) return;
+    const ring = (size / 2 - 10) / (this.rings() + 1.2);
+    const shape = arc<Node>()
+      .startAngle((d) => d.x0 * 2 * Math.PI).endAngle((d) => d.x1 * 2 * Math.PI)
+      .padAngle((d) => Math.min(0.004, (d.x1 - d.x0) * Math.PI)).padRadius(size / 3)
+      .innerRadius((d) => ring * (d.depth + 0.2)).outerRadius((d) => ring * (d.depth + 1.2) - 1).context(ctx);
+    ctx.save();
+    ctx.translate(size / 2, size / 2);
+    ctx.font = FONT;
+    ctx.textAlign = "center";
+    ctx.textBaseline = "middle";
+    root.each((d) => {
+      if (d.depth === 0 || d.depth > this.rings() || (d.x1 - d.x0) * d.depth * ring * 6.28 < 0.4) return;
+      ctx.beginPath();
+      shape(d);
+      const shown = d.data < 0 || this.store.shown(d.data);
+      ctx.globalAlpha = shown ? 1 : 0.25;
+      ctx.fillStyle = this.color(d.data, colors);
+      ctx.fill();
+      if (d.data >= 0 && this.data.failed(d.data)) {
+        ctx.strokeStyle = colors.css.bad;
+        ctx.lineWidth = 1.5;
+        ctx.stroke();
+      }
+      if (d.data === this.store.state.sel) {
+        ctx.strokeStyle = colors.css.ink;
+        ctx.lineWidth = 2.5;
+        ctx.stroke();
+      }
+      const radius = ring * (d.depth + 0.7);
+      const length = (d.x1 - d.x0) * 2 * Math.PI * radius;
+      const middle = (d.x0 + d.x1) * Math.PI - Math.PI / 2;
+      ctx.fillStyle = ink(this.color(d.data, colors));
+      ctx.save();
+      if (length > 64) {
+        ctx.rotate(middle);
+        ctx.translate(radius, 0);
+        const below = Math.sin(middle) > 0;
+        ctx.rotate(below ? -Math.PI / 2 : Math.PI / 2);
+        // Straight text in a bent ring: no longer than the bend allows.
+        const straight = Math.min(length - 10, 2 * Math.sqrt(Math.max(0, 2 * radius * (ring / 2 - 8))) + 24);
+        ctx.fillText(fit(ctx, this.name(d.data), straight), 0, 0);
+      } else if (length > 13 && ring > 34) {
+        ctx.rotate(middle);
+        ctx.translate(radius, 0);
+        if (Math.cos(middle) < 0) ctx.rotate(Math.PI);
+        ctx.fillText(fit(ctx, this.name(d.data), ring - 8), 0, 0);
+      }
+      ctx.restore();
+      ctx.globalAlpha = 1;
+    });
+    const room = Math.max(60, ring * 2.2 - 8);
+    ctx.fillStyle = colors.css.ink;
+    ctx.font = `600 ${FONT}`;
+    ctx.fillText(fit(ctx, this.name(root.data), room), 0, -9);
+    ctx.font = FONT;
+    ctx.fillStyle = colors.css.dim;
+    ctx.fillText(fit(ctx, `${time(root.value ?? 0)} ${NAMES[this.store.state.metric]}`, room), 0, 9);
+    ctx.restore();
+  }
+
+  private drawIce(colors: ReturnType<typeof theme>) {
+    const root = this.root!;
+    const width = this.iceBox.clientWidth;
+    const levels = Math.min(14, root.height + 1);
+    const ctx = this.canvas(this.ice, width, levels * ROW);
+    if (!ctx) return;
+    ctx.font = FONT;
+    ctx.textBaseline = "middle";
+    root.each((d) => {
+      const [a, b] = [d.x0 * width, d.x1 * width];
+      if (d.depth >= levels || b - a < 0.3) return;
+      const y = d.depth * ROW;
+      const color = d.depth === 0 && d.data < 0 ? colors.css.line : this.color(d.data, colors);
+      ctx.globalAlpha = d.data < 0 || this.store.shown(d.data) ? 1 : 0.25;
+      ctx.fillStyle = color;
+      ctx.fillRect(a, y, Math.max(0.5, b - a - (b - a > 3 ? 1 : 0)), ROW - 1);
+      if (d.data >= 0 && this.data.failed(d.data)) {
+        ctx.fillStyle = colors.css.bad;
+        ctx.fillRect(a, y + ROW - 4, Math.max(2, b - a - 1), 3);
+      }
+      if (b - a > 24) {
+        ctx.fillStyle = d.data < 0 ? colors.css.ink : ink(color);
+        ctx.fillText(fit(ctx, this.name(d.data), b - a - 10), a + 5, y + ROW / 2);
+      }
+      if (d.data === this.store.state.sel && d.data >= 0) {
+        ctx.strokeStyle = colors.css.ink;
+        ctx.lineWidth = 2;
+        ctx.strokeRect(a + 1, y + 1, Math.max(2, b - a - 3), ROW - 3);
+      }
+      ctx.globalAlpha = 1;
+    });
+  }
+
+  private atSun(event: MouseEvent): Node | null {
+    if (!this.root) return null;
+    const box = this.sun.getBoundingClientRect();
+    const size = this.size();
+    const [dx, dy] = [event.clientX - box.left - size / 2, event.clientY - box.top - size / 2];
+    const ring = (size / 2 - 10) / (this.rings() + 1.2);
+    const depth = Math.floor(Math.hypot(dx, dy) / ring - 0.2);
+    if (depth < 0 || Math.hypot(dx, dy) < ring * 1.2) return this.root;
+    let x = (Math.atan2(dy, dx) + Math.PI / 2) / (2 * Math.PI);
+    if (x < 0) x += 1;
+    return depth > this.rings() ? null : this.find(depth, x);
+  }
+  private atIce(event: MouseEvent): Node | null {
+    const box = this.ice.getBoundingClientRect();
+    return this.find(Math.floor((event.clientY - box.top) / ROW), (event.clientX - box.left) / box.width);
+  }
+  private find(depth: number, x: number): Node | null {
+    let node: Node | null = this.root;
+    while (node && node.depth < depth) node = node.children?.find((child) => x >= child.x0 && x < child.x1) ?? null;
+    return node;
+  }
+
+  private hover(event: PointerEvent, node: Node | null) {
+    if (!node) return this.context.tip.hide();
+    const ix = node.data;
+    const whole = this.root?.value ?? 0;
+    const lines = [h("strong", {}, this.name(ix)),
+      h("div", {}, `${NAMES[this.store.state.metric]} ${time(node.value ?? 0)}${whole > 0 ? ` · ${(((node.value ?? 0) * 100) / whole).toFixed(1)} %` : ""} with descendants`)];
+    if (ix >= 0) {
+      const p = this.data.doc.processes;
+      lines.push(h("div", { class: "dim" }, `pid ${p.pid[ix]} · own CPU ${time(p.on_cpu[ix])} · wall ${time(this.data.wall(ix))} · ${this.data.exit(ix)} · ${count(p.tree_processes[ix])} in the subtree`));
+      lines.push(h("div", { class: "argv" }, clip(this.data.argv(ix))));
+    }
+    this.context.tip.show(event, ...lines);
+  }
+
+  // The list.
+
+  private fill() {
+    this.items.clear();
+    const { root } = this.store.state;
+    const roots = root >= 0 ? [root] : this.data.roots;
+    if (root >= 0) this.open.add(root);
+    this.list.replaceChildren(...this.branch(roots, 1, -1));
+  }
+
+  private sorted(of: number[]): number[] {
+    return of.filter((ix) => this.covers(ix));
+  }
+  private covers(ix: number): boolean {
+    if (this.store.state.cgroup === "") return true;
+    for (let at = this.data.place[ix]; at < this.data.subtreeEnd[ix]; at++) if (this.store.scope[this.data.order[at]]) return true;
+    return false;
+  }
+
+  private branch(of: number[], level: number, parent: number): HTMLElement[] {
+    const all = this.sorted(of);
+    const most = this.more.get(parent) ?? MOST;
+    const items = all.slice(0, most).map((ix) => this.item(ix, level));
+    if (all.length > most) {
+      items.push(h("li", { role: "treeitem", "aria-level": level, tabindex: "-1", class: "more", onclick: () => {
+        this.more.set(parent, most + MOST * 5);
+        this.fill();
+        this.mark();
+      } }, `${count(all.length - most)} more …`));
+    }
+    return items;
+  }
+
+  private item(ix: number, level: number): HTMLElement {
+    const { data } = this;
+    const p = data.doc.processes;
+    const children = this.sorted(data.children[ix]);
+    const open = children.length > 0 && this.open.has(ix);
+    const name = `${data.label(ix)}, CPU ${time(p.on_cpu[ix])}, wall ${time(data.wall(ix))}, ${data.exit(ix)}`;
+    const line = h("div", { class: "line" },
+      h("span", { class: "twist", "aria-hidden": "true" }, children.length === 0 ? "" : open ? "▾" : "▸"),
+      h("span", { class: data.failed(ix) ? "name bad" : "name" }, data.label(ix)),
+      h("span", { class: "num" }, time(p.tree_on_cpu[ix])),
+      h("span", { class: "num" }, time(data.wall(ix))));
+    line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
+    const item = h("li", {
+      role: "treeitem", "aria-level": level, "aria-label": name, "aria-selected": "false", tabindex: "-1", "data-ix": ix,
+      "aria-expanded": children.length > 0 ? String(open) : undefined,
+    }, line);
+    if (open) item.append(h("ul", { role: "group" }, ...this.branch(data.children[ix], level + 1, ix)));
+    line.addEventListener("click", (event) => {
+      if ((event.target as HTMLElement).classList.contains("twist") && children.length > 0) this.toggle(ix);
+      else this.store.set({ sel: ix });
+    });
+    line.addEventListener("dblclick", () => this.store.set({ root: ix, sel: ix }));
+    this.items.set(ix, item);
+    return item;
+  }
+
+  private toggle(ix: number, to = !this.open.has(ix)) {
+    if (to) this.open.add(ix);
+    else this.open.delete(ix);
+    const item = this.items.get(ix);
+    if (!item) return;
+    const fresh = this.item(ix, Number(item.getAttribute("aria-level")));
+    const focused = item.contains(document.activeElement);
+    item.replaceWith(fresh);
+    this.mark();
+    if (focused) fresh.focus();
+  }
+
+  /** Shows the selected one, open to it, and makes it the one that Tab comes to. */
+  private mark() {
+    const { sel } = this.store.state;
+    if (sel >= 0 && !this.items.get(sel)?.isConnected) {
+      for (const ix of this.data.ancestors(sel).slice(0, -1)) this.open.add(ix);
+      this.fill();
+    }
+    this.list.querySelectorAll('[aria-selected="true"]').forEach((item) => item.setAttribute("aria-selected", "false"));
+    this.list.querySelectorAll('[tabindex="0"]').forEach((item) => item.setAttribute("tabindex", "-1"));
+    const item = this.items.get(sel);
+    if (item?.isConnected) {
+      item.setAttribute("aria-selected", "true");
+      if (this.element.offsetParent) item.firstElementChild?.scrollIntoView({ block: "nearest" });
+    }
+    (item?.isConnected ? item : this.list.querySelector('[role="treeitem"]'))?.setAttribute("tabindex", "0");
+  }
+
+  private keys(event: KeyboardEvent) {
+    const item = (event.target as HTMLElement).closest<HTMLElement>('[role="treeitem"]');
+    if (!item) return;
+    const all = [...this.list.querySelectorAll<HTMLElement>('[role="treeitem"]')];
+    const at = all.indexOf(item);
+    const ix = item.dataset.ix === undefined ? -1 : Number(item.dataset.ix);
+    const go = (to: HTMLElement | undefined | null) => {
+      if (!to) return;
+      if (to.dataset.ix !== undefined) this.store.set({ sel: Number(to.dataset.ix) });
+      to.focus();
+    };
+    const expanded = item.getAttribute("aria-expanded");
+    switch (event.key) {
+      case "ArrowDown": go(all[at + 1]); break;
+      case "ArrowUp": go(all[at - 1]); break;
+      case "Home": go(all[0]); break;
+      case "End": go(all[all.length - 1]); break;
+      case "ArrowRight":
+        if (expanded === "false") this.toggle(ix, true);
+        else if (expanded === "true") go(all[at + 1]);
+        break;
+      case "ArrowLeft":
+        if (expanded === "true") this.toggle(ix, false);
+        else go(item.parentElement?.closest<HTMLElement>('[role="treeitem"]'));
+        break;
+      case " ":
+      case "Enter":
+        if (ix < 0) item.click();
+        else this.store.set({ sel: ix, root: event.key === "Enter" ? ix : this.store.state.root });
+        break;
+      default: return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}
+
+/** Black or white, whichever is read better on a colour. */
+function ink(color: string): string {
+  const hex = /^#([0-9a-f]{6})$/i.exec(color);
+  if (!hex) return "#000";
+  const n = parseInt(hex[1], 16);
+  const light = 0.299 * (n >> 16) + 0.587 * ((n >> 8) & 0xff) + 0.114 * (n & 0xff);
+  return light > 140 ? "#14171a" : "#ffffff";
+}

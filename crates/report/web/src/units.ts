@@ -1,0 +1,54 @@
+// Numbers with units, as the text reports write them.
+
+const SCALES: [number, string, number][] = [
+  [1e9, "s", 2],
+  [1e6, "ms", 0],
+  [1e3, "µs", 0],
+  [1, "ns", 0],
+];
+
+/** A time in ns: three digits and the unit that fits; – for none. */
+export function time(ns: number): string {
+  if (ns <= 0) return "–";
+  if (ns >= 60e9) {
+    const seconds = Math.floor(ns / 1e9);
+    const two = (n: number) => String(n).padStart(2, "0");
+    const minutes = Math.floor(seconds / 60);
+    if (minutes < 60) return `${minutes}:${two(seconds % 60)} min`;
+    return `${Math.floor(minutes / 60)}:${two(minutes % 60)} h`;
+  }
+  for (const [unit, name, digits] of SCALES) {
+    if (ns >= unit) {
+      const value = ns / unit;
+      const more = digits === 0 && value < 10 && unit > 1 ? 1 : digits;
+      return `${value.toFixed(more)} ${name}`;
+    }
+  }
+  return `${ns.toFixed(0)} ns`;
+}
+
+/** A point in time, in seconds since the start, as fine as `span` needs. */
+export function at(ns: number, span = 1e9): string {
+  const digits = Math.max(0, Math.min(9, 3 - Math.floor(Math.log10(Math.max(span, 1) / 1e9))));
+  return `${(ns / 1e9).toFixed(digits)} s`;
+}
+
+/** 28253 as 28,253. */
+export function count(n: number): string {
+  return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+/** Bytes, in powers of 1024. */
+export function bytes(n: number): string {
+  if (n < 10240) return `${n} B`;
+  if (n < 10485760) return `${Math.floor(n / 1024)} KiB`;
+  if (n < 10737418240) return `${Math.floor(n / 1048576)} MiB`;
+  return `${Math.floor(n / 1073741824)} GiB`;
+}
+
+/** A share in percent. */
+export function share(part: number, whole: number): string {
+  if (whole <= 0) return "–";
+  const percent = (part * 100) / whole;
+  return percent > 0 && percent < 1 ? "<1 %" : `${percent.toFixed(0)} %`;
+}

@@ -1,0 +1,405 @@
+// Looks at a page of `tr report` in Chromium: node page.mjs TEST DIRECTORY.
+// DIRECTORY holds what tests/html.rs wrote: NAME.html and NAME.json, the
+// same trace's `tr analyze --format json`. CHROMIUM names the browser.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const [, , wanted, directory] = process.argv;
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+const url = (name) => pathToFileURL(`${directory}/${name}.html`).href;
+const analysis = (name) => JSON.parse(readFileSync(`${directory}/${name}.json`, "utf8"));
+
+/** Opens a page; whatever it logs, asks for, or fails at is a failure. */
+async function open(name, hash = "", options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.said = [];
+  page.on("console", (message) => page.said.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => page.said.push(`error: ${error.stack}`));
+  page.on("dialog", (dialog) => {
+    page.said.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (request.url().split("#")[0] !== url(name)) page.said.push(`request: ${request.url()}`);
+  });
+  // What is copied, without asking for the clipboard.
+  await page.addInitScript(() => {
+    Object.defineProperty(navigator, "clipboard", { value: { writeText: async (text) => void (window.copied = text) } });
+  });
+  await page.goto(url(name) + hash);
+  await page.waitForSelector("html[data-ready]");
+  page.calm = () => assert.deepEqual(page.said, []);
+  page.view = async (view) => {
+    await page.click(`#tab-${view}`);
+    await settle(page);
+  };
+  return page;
+}
+
+const settle = (page) => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+const hash = async (page) => Object.fromEntries(new URLSearchParams((await page.evaluate(() => location.hash)).slice(1)));
+
+/** The table with every column, as CSV, by the first line's names. */
+async function csv(page) {
+  await page.view("table");
+  await page.click("summary");
+  for (const box of await page.locator(".columns input").all()) await box.check();
+  await page.click("summary");
+  await page.click("text=Copy as CSV");
+  const text = await page.evaluate(() => window.copied);
+  const rows = [];
+  let row = [""];
+  let quoted = false;
+  for (let at = 0; at < text.length; at++) {
+    const c = text[at];
+    if (quoted) {
+      if (c === '"' && text[at + 1] === '"') row[row.length - 1] += text[++at];
+      else if (c === '"') quoted = false;
+      else row[row.length - 1] += c;
+    } else if (c === '"') quoted = true;
+    else if (c === ",") row.push("");
+    else if (c === "\n") {
+      rows.push(row);
+      row = [""];
+    } else row[row.length - 1] += c;
+  }
+  const [names, ...values] = rows;
+  return values.map((value) => Object.fromEntries(names.map((name, at) => [name, value[at]])));
+}
+
+const tests = {
+  async opens_from_disk_and_asks_for_nothing() {
+    for (const name of ["demo", "build", "chaos", "empty"]) {
+      for (const colorScheme of ["light", "dark"]) {
+        const page = await open(name, "", { colorScheme });
+        for (const view of ["heatmap", "timeline", "tree", "table", "overview"]) {
+          await page.view(view);
+          assert.ok(await page.isVisible(`#view-${view}`));
+        }
+        page.calm();
+        await page.context().close();
+      }
+    }
+  },
+
+  async figures_equal_the_analysis() {
+    for (const name of ["demo", "build", "chaos"]) {
+      const { processes, totals, trace } = analysis(name);
+      const page = await open(name);
+      assert.equal(await page.textContent("#f-processes b"), totals.processes.toLocaleString("en"));
+      for (const state of ["on_cpu", "run_queue", "blocked", "sleep", "unknown"]) {
+        assert.equal(Number(await page.getAttribute(`#t-${state}`, "data-ns")), totals[`${state}_ns`], state);
+      }
+      assert.ok((await page.textContent("#f-busy")).startsWith((totals.on_cpu_ns / trace.duration_ns).toFixed(2)));
+      const rows = await csv(page);
+      const key = (pid, start) => `${pid} ${start}`;
+      const byKey = new Map(rows.map((row) => [key(row.pid, row.start_ns), row]));
+      assert.equal(rows.length, processes.length);
+      for (const process of processes) {
+        const row = byKey.get(key(process.pid, process.start_ns));
+        assert.ok(row, `pid ${process.pid}`);
+        const known = (value) => (value === null ? "" : String(value));
+        for (const column of ["wall_ns", "on_cpu_ns", "run_queue_ns", "blocked_ns", "sleep_ns", "unknown_ns", "preempted_ns", "block_io_ns", "vfork_ns", "max_off_cpu_ns", "max_rss_bytes", "ppid", "threads"]) {
+          assert.equal(row[column], known(process[column]), `${column} of pid ${process.pid}`);
+        }
+        assert.equal(row.tree_on_cpu_ns, String(process.tree.on_cpu_ns));
+        assert.equal(row.tree_processes, String(process.tree.processes));
+        assert.equal(row.execs, String(process.execs.length));
+        assert.equal(row.voluntary, String(process.switches.voluntary));
+        assert.equal(row.involuntary, String(process.switches.involuntary));
+        if (process.exit?.code !== null && process.exit !== null) assert.equal(row.exit, `exit ${process.exit.code}`);
+      }
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  async what_is_painted_is_what_was_counted() {
+    // The states of one process, zoomed to its life: the pixels' shares are the analysis's.
+    const { processes } = analysis("demo");
+    const longest = processes.reduce((a, b) => (a.on_cpu_ns > b.on_cpu_ns ? a : b));
+    const page = await open("demo", `#view=timeline&t=${longest.start_ns}-${longest.end_ns}&q=${longest.pid}`);
+    await page.press("body", "n");
+    await page.waitForSelector(".details:not([hidden])");
+    await page.press("body", "Enter");
+    await page.press("body", "Escape");
+    await settle(page);
+    await page.waitForTimeout(200);
+    const counts = await page.evaluate(() => {
+      const canvas = document.querySelector("#view-timeline canvas");
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      const style = getComputedStyle(document.documentElement);
+      const color = (name) => parseInt(style.getPropertyValue(`--${name}`).trim().slice(1), 16);
+      const found = {};
+      for (const name of ["on", "wait", "blocked"]) {
+        const [c, n] = [color(name), data.length];
+        found[name] = 0;
+        for (let at = 0; at < n; at += 4) if (((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]) === c) found[name]++;
+      }
+      return found;
+    });
+    const sum = counts.on + counts.wait;
+    const truth = longest.on_cpu_ns / (longest.on_cpu_ns + longest.run_queue_ns);
+    assert.ok(sum > 5000, JSON.stringify(counts));
+    assert.ok(Math.abs(counts.on / sum - truth) < 0.02, `${counts.on / sum} is not ${truth}`);
+    page.calm();
+  },
+
+  async zoom_is_one_for_all_views() {
+    const page = await open("demo");
+    const whole = analysis("demo").trace.duration_ns;
+    await page.view("heatmap");
+    const box = await page.locator(".strip-plot").boundingBox();
+    const drag = async (from, to) => {
+      await page.mouse.move(box.x + box.width * from, box.y + 20);
+      await page.mouse.down();
+      await page.mouse.move(box.x + box.width * to, box.y + 20, { steps: 5 });
+      await page.mouse.up();
+      await settle(page);
+    };
+    const span = async () => ((await hash(page)).t ?? `0-${whole}`).split("-").map(Number);
+    const near = (is, should, what) => assert.ok(Math.abs(is - should) < whole * 0.005, `${what}: ${is}, not ${should}`);
+    await drag(0.25, 0.5);
+    let [from, to] = await span();
+    near(from, whole * 0.25, "from");
+    near(to, whole * 0.5, "to");
+    // The window moves.
+    await drag(0.4, 0.6);
+    [from, to] = await span();
+    near(from, whole * 0.45, "moved from");
+    near(to, whole * 0.7, "moved to");
+    const axis = () => page.locator("#view-heatmap .axis text").first().textContent();
+    assert.notEqual(await axis(), "0 s");
+    await page.view("timeline");
+    assert.deepEqual(await span(), [from, to]);
+    // The wheel zooms around the pointer, dragging pans.
+    const plot = await page.locator("#view-timeline canvas").boundingBox();
+    await page.mouse.move(plot.x + plot.width / 2, plot.y + 100);
+    await page.keyboard.down("Control");
+    await page.mouse.wheel(0, -100);
+    await page.keyboard.up("Control");
+    await settle(page);
+    const [a, b] = await span();
+    assert.ok(b - a < (to - from) * 0.7, `${b - a} of ${to - from}`);
+    near((a + b) / 2, (from + to) / 2, "middle");
+    await page.mouse.down();
+    await page.mouse.move(plot.x + plot.width / 2 + 200, plot.y + 100, { steps: 4 });
+    await page.mouse.up();
+    await settle(page);
+    const [c, d] = await span();
+    near(a - c, ((b - a) * 200) / plot.width, "panned");
+    near(d - c, b - a, "as wide");
+    await page.press("body", "0");
+    await settle(page);
+    assert.equal((await hash(page)).t, undefined);
+    page.calm();
+  },
+
+  async cgroups_can_be_gone_into() {
+    const { processes } = analysis("chaos");
+    const page = await open("chaos");
+    const paths = [...new Set(processes.map((p) => p.cgroup))].filter((p) => p !== null && p !== "/").sort();
+    assert.ok(paths.length >= 2, paths.join());
+    const below = (path) => processes.filter((p) => p.cgroup === path || p.cgroup?.startsWith(`${path}/`)).length;
+    await page.view("table");
+    for (const path of paths) {
+      await page.selectOption(".cgroups select", path);
+      await settle(page);
+      assert.ok((await page.textContent(".tableview [role=status]")).startsWith(`${below(path).toLocaleString("en")} of`), path);
+      assert.equal((await hash(page)).cgroup, path);
+    }
+    await page.selectOption(".cgroups select", "");
+    // From a row of the heatmap.
+    await page.view("heatmap");
+    await page.click("button[data-value=cgroup]");
+    await settle(page);
+    await page.locator("#view-heatmap canvas").dblclick({ position: { x: 40, y: 12 } });
+    await settle(page);
+    const now = await hash(page);
+    assert.ok(now.cgroup && now.rows === undefined, JSON.stringify(now));
+    page.calm();
+  },
+
+  async search_finds_text_and_expressions() {
+    const { processes } = analysis("demo");
+    const page = await open("demo", "#view=table");
+    const found = () => page.textContent(".find .found");
+    const search = async (text) => {
+      await page.fill("input[type=search]", text);
+      await settle(page);
+    };
+    const argv = (p) => (p.argv ?? []).join(" ");
+    await search("kernels_3");
+    const having = processes.filter((p) => argv(p).includes("kernels_3")).length;
+    assert.ok(having > 1);
+    assert.equal(await found(), `${having} found`);
+    assert.equal(await page.locator("tbody tr[data-ix]").count(), having);
+    await search("/cc1 .*sort\\.c/");
+    assert.equal(await found(), "1 found");
+    await search("/(/");
+    assert.equal(await found(), "no valid expression");
+    await search("program:cc1");
+    assert.equal(await found(), `${processes.filter((p) => p.argv?.[0].endsWith("/cc1")).length} found`);
+    await search("no such thing");
+    assert.equal(await found(), "0 found");
+    // Enter goes to the first match.
+    await search("kernels_3");
+    await page.press("input[type=search]", "Enter");
+    await page.waitForSelector(".details:not([hidden])");
+    assert.ok((await page.textContent(".details h2")).includes("kernels"));
+    page.calm();
+  },
+
+  async an_address_keeps_what_is_seen() {
+    const page = await open("demo", "#view=timeline&t=5000000000-9000000000&sel=60&q=cc1&wakeups=1");
+    const see = async (page) => [
+      await page.getAttribute("#tab-timeline", "aria-selected"), await page.textContent(".range"),
+      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute(".toggle", "aria-pressed"),
+    ];
+    const first = await see(page);
+    assert.equal(first[0], "true");
+    assert.ok(first[1].startsWith("5.000 s – 9.000 s"), first[1]);
+    assert.equal(first[3], "cc1");
+    assert.equal(first[4], "true");
+    const other = await open("demo", await page.evaluate(() => location.hash));
+    assert.deepEqual(await see(other), first);
+    // An address that is changed by hand, and one that makes no sense.
+    await other.evaluate(() => (location.hash = "#view=table&sort=wall"));
+    await other.waitForSelector("#view-table:visible");
+    assert.equal(await other.getAttribute("th[aria-sort=descending]", "aria-sort"), "descending");
+    const odd = await open("demo", "#view=x&t=9-&sel=99999&root=-7&rows=%E0%A4%A&sort=%3Cscript%3E&q=%2F(%2F");
+    await odd.view("heatmap");
+    odd.calm();
+    other.calm();
+    page.calm();
+  },
+
+  async the_sunburst_descends() {
+    const { processes } = analysis("demo");
+    const root = processes.find((p) => !processes.some((q) => q.pid === p.ppid));
+    const children = processes.filter((p) => p.ppid === root.pid);
+    const largest = children.reduce((a, b) => (a.tree.on_cpu_ns > b.tree.on_cpu_ns ? a : b));
+    const page = await open("demo", "#view=tree");
+    await settle(page);
+    const place = async (share, degrees) => {
+      const box = await page.locator(".sunburst canvas").boundingBox();
+      const [r, a] = [(box.width / 2) * share, ((degrees - 90) * Math.PI) / 180];
+      return [box.x + box.width / 2 + r * Math.cos(a), box.y + box.height / 2 + r * Math.sin(a)];
+    };
+    // The largest child begins at the top, around the middle.
+    await page.mouse.click(...(await place(0.5, 20)));
+    await page.waitForSelector(".scope .here");
+    assert.equal(await page.textContent(".details .crumbs").then((t) => t.endsWith(`pid ${largest.pid}`)), true);
+    assert.equal(await page.textContent(".scope > .dim:last-child"), `${largest.tree.processes} processes`);
+    // The other views show that subtree.
+    await page.view("table");
+    assert.ok((await page.textContent(".tableview [role=status]")).startsWith(`${largest.tree.processes} of`));
+    await page.view("tree");
+    await page.mouse.click(...(await place(0.05, 0)));
+    await settle(page);
+    // The root's whole is the recording's.
+    assert.equal(await page.locator(".scope > .dim:last-child").textContent(), `${processes.length} processes`);
+    // And in the icicle.
+    await page.locator(".icicle canvas").click({ position: { x: 12, y: 36 } });
+    await page.waitForFunction((n) => document.querySelector(".scope > .dim:last-child")?.textContent === `${n} processes`, largest.tree.processes);
+    page.calm();
+  },
+
+  async hostile_names_are_only_text() {
+    const page = await open("hostile");
+    for (const view of ["heatmap", "timeline", "tree", "table"]) await page.view(view);
+    const rows = await csv(page);
+    const argv = rows.map((row) => row.argv).join("\n");
+    for (const shown of ["<script>window.owned=1</script>", "</script><img src=x onerror=window.owned=1>", "\\u{2028}", "\\u{202e}", "\\xff\\xfe", "{{script}}", "=HYPERLINK"]) {
+      assert.ok(argv.includes(shown), `${shown} in ${argv.slice(0, 900)}`);
+    }
+    // Select each, so that it is in the details, the list and the table.
+    for (let ix = 0; ix < rows.length; ix++) {
+      await page.evaluate((ix) => (location.hash = `#view=tree&sel=${ix}&root=${ix}`), ix);
+      await settle(page);
+    }
+    const state = await page.evaluate(() => ({
+      owned: window.owned, scripts: document.scripts.length, images: document.images.length,
+      odd: /[\u2028\u2029\u202a-\u202e\u2066-\u2069\u200e\u200f]/.test(document.documentElement.outerHTML),
+    }));
+    assert.deepEqual(state, { owned: undefined, scripts: 2, images: 0, odd: false });
+    assert.ok((await page.title()).includes("<script>"));
+    // The policy holds: what somebody would get in does not run.
+    await page.evaluate(() => {
+      const script = document.createElement("script");
+      script.textContent = "window.owned = 2";
+      document.body.append(script);
+      document.body.insertAdjacentHTML("beforeend", "<img src=x onerror='window.owned=3'><iframe src='https://example.com/'></iframe>");
+    });
+    await page.waitForTimeout(200);
+    assert.equal(await page.evaluate(() => window.owned), undefined);
+    const said = page.said.filter((line) => !/Content Security Policy|^request: file:/.test(line));
+    assert.deepEqual(said, []);
+    assert.ok(page.said.some((line) => line.includes("Content Security Policy")), "the policy was asked");
+  },
+
+  async the_tree_is_named_and_goes_by_keys() {
+    const { processes } = analysis("demo");
+    const page = await open("demo", "#view=tree");
+    const session = await page.context().newCDPSession(page);
+    const nodes = (await session.send("Accessibility.getFullAXTree")).nodes.filter((node) => !node.ignored);
+    const named = (role) => nodes.filter((node) => node.role?.value === role).map((node) => node.name?.value ?? "");
+    assert.deepEqual(named("tree"), ["Process tree"]);
+    const items = named("treeitem");
+    const root = processes.find((p) => !processes.some((q) => q.pid === p.ppid));
+    const children = processes.filter((p) => p.ppid === root.pid);
+    assert.equal(items.length, 1 + children.length);
+    for (const name of items) assert.match(name, /^.+, CPU .+, wall .+, (exit \d+|killed by .+|alive at the end)$/);
+    assert.ok(items.some((name) => name.startsWith("cc kernels_3.c, CPU")), items.join("\n"));
+    for (const role of ["button", "tab", "searchbox", "combobox", "checkbox", "image"]) {
+      for (const name of named(role)) assert.ok(name.trim() !== "", `a ${role} without a name`);
+    }
+    // Down, open, into, up again.
+    await page.focus("[role=treeitem][tabindex='0']");
+    for (const key of ["ArrowDown", "ArrowDown", "ArrowRight", "ArrowRight"]) await page.keyboard.press(key);
+    const at = () => page.evaluate(() => [document.activeElement.getAttribute("aria-level"), document.activeElement.getAttribute("aria-label").split(",")[0]]);
+    assert.equal((await at())[0], "3");
+    await page.keyboard.press("ArrowLeft");
+    assert.equal((await at())[0], "2");
+    assert.equal(await page.getAttribute("[role=treeitem][tabindex='0']", "aria-selected"), "true");
+    // The views by their numbers, help and back.
+    for (const [key, view] of [["2", "heatmap"], ["5", "table"], ["1", "overview"], ["3", "timeline"]]) {
+      await page.evaluate(() => document.activeElement.blur());
+      await page.keyboard.press(key);
+      await page.waitForSelector(`#view-${view}:visible`);
+    }
+    await page.keyboard.press("?");
+    await page.waitForSelector("dialog[open]");
+    await page.keyboard.press("Escape");
+    page.calm();
+  },
+
+  async it_fits_a_phone_and_paper() {
+    for (const view of ["overview", "heatmap", "timeline", "tree", "table"]) {
+      const page = await open("demo", `#view=${view}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+      await settle(page);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= 390, `${view} is ${wide} px wide`);
+      const canvas = page.locator(`#view-${view} canvas`).first();
+      if (await canvas.count()) assert.ok((await canvas.boundingBox()).height > 150, view);
+      await page.emulateMedia({ media: "print" });
+      assert.ok(!(await page.isVisible("input[type=search]")));
+      page.calm();
+      await page.context().close();
+    }
+  },
+};
+
+let status = 0;
+try {
+  await tests[wanted]();
+} catch (error) {
+  console.error(error);
+  status = 1;
+} finally {
+  await browser.close();
+}
+process.exit(status);

@@ -1,0 +1,84 @@
+//! `tr report`: the page people look at.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tr_analyze::Options;
+
+use crate::{args, open, replace};
+
+/// Write a recording as one HTML file to look at
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+The file needs nothing else: it opens from disk, and from a CI run's artifacts.
+
+Exit status: 0; 1 when OUT cannot be written; 2 when FILE cannot be read at all.
+Damage and loss are warned of and stand in the report.")]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// Where to write; - is standard output. What is there is replaced once all
+    /// is written
+    #[arg(short, long, value_name = "OUT", default_value = "report.html")]
+    output: PathBuf,
+    /// From this time of the recording on, e.g. 1.5s
+    #[arg(long, value_name = "T", value_parser = args::duration)]
+    from: Option<Duration>,
+    /// Up to this time of the recording
+    #[arg(long, value_name = "T", value_parser = args::duration)]
+    to: Option<Duration>,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    let name = args.file.to_string_lossy();
+    open::warn(&trace, &name);
+    if let (Some(from), Some(to)) = (args.from, args.to) {
+        if from >= to {
+            eprintln!("tr: --from {from:?} is not before --to {to:?}");
+            return ExitCode::from(2);
+        }
+    }
+    let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
+    let options = Options {
+        from: args.from.map(nanoseconds),
+        to: args.to.map(nanoseconds),
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = tr_analyze::analyze(&trace, &options);
+    // Only the name: a page is passed on, and the path is nobody else's.
+    let base = args.file.file_name().map(|name| name.to_string_lossy());
+    let page = match tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name)) {
+        Ok(page) => page,
+        Err(error) => {
+            eprintln!("tr: cannot write the report: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    if args.output.as_os_str() == "-" {
+        return open::print(page.as_bytes());
+    }
+    let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
+    match replace::whole(&args.output, |file| file.write_all(page.as_bytes())) {
+        Ok(()) => {
+            eprintln!(
+                "tr: {out}: {} processes, {}",
+                tr_report::units::count(analysis.totals.processes),
+                tr_report::units::bytes(page.len() as u64)
+            );
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("tr: cannot write {out}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}

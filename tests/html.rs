@@ -1,0 +1,225 @@
+//! The page of `tr report`, looked at in Chromium by
+//! `crates/report/web/test/page.mjs`. Where there is no Node, no Chromium or no
+//! Playwright, these tests are reported as ignored, with the reason.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing)] // of our own files
+
+use std::fs::{read, write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tr_format::event::{Argv, LifeKind};
+use tr_sim::blocks::{Cut, Order};
+use tr_sim::config::Config;
+use tr_sim::recording::Recording;
+use tr_sim::scenario::{self, Weights};
+
+const TR: &str = env!("CARGO_BIN_EXE_tr");
+
+/// Each is a function of `page.mjs`.
+const TESTS: [&str; 11] = [
+    "opens_from_disk_and_asks_for_nothing",
+    "figures_equal_the_analysis",
+    "what_is_painted_is_what_was_counted",
+    "zoom_is_one_for_all_views",
+    "cgroups_can_be_gone_into",
+    "search_finds_text_and_expressions",
+    "an_address_keeps_what_is_seen",
+    "the_sunburst_descends",
+    "hostile_names_are_only_text",
+    "the_tree_is_named_and_goes_by_keys",
+    "it_fits_a_phone_and_paper",
+];
+
+fn web() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report/web")
+}
+
+/// The browser, by its name on PATH.
+fn chromium() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let names = ["chromium", "chromium-browser", "google-chrome"];
+    std::env::split_paths(&path)
+        .flat_map(|directory| names.map(|name| directory.join(name)))
+        .find(|file| file.is_file())
+}
+
+/// Why the pages cannot be looked at.
+fn why_not() -> Option<String> {
+    let mut node = Command::new("node");
+    let node = node
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let node = node.status();
+    if !node.is_ok_and(|status| status.success()) {
+        return Some("no Node".into());
+    }
+    if chromium().is_none() {
+        return Some("no Chromium".into());
+    }
+    if !web().join("node_modules/playwright-core").is_dir() {
+        return Some("no Playwright: scripts/setup.sh installs it".into());
+    }
+    None
+}
+
+fn run(args: &[&str]) -> Result<Vec<u8>, Failed> {
+    let out = Command::new(TR).args(args).output()?;
+    match out.status.success() {
+        true => Ok(out.stdout),
+        false => Err(format!("{args:?}: {}", String::from_utf8_lossy(&out.stderr)).into()),
+    }
+}
+
+/// The page and the analysis of a trace.
+fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
+    let page = directory.join(format!("{name}.html"));
+    let trace = trace.to_string_lossy();
+    run(&["report", &trace, "-o", &page.to_string_lossy()])?;
+    let analysis = run(&["analyze", &trace, "--format", "json"])?;
+    Ok(write(directory.join(format!("{name}.json")), analysis)?)
+}
+
+/// Arguments that somebody would like to have taken for something else.
+fn hostile() -> Vec<Vec<u8>> {
+    [
+        &b"<script>window.owned=1</script>"[..],
+        b"</script><img src=x onerror=window.owned=1>",
+        b"</title><script>window.owned=1</script>",
+        b"<!-- {{script}} {{data}} -->",
+        "line\u{2028}paragraph\u{2029}".as_bytes(),
+        "\u{202e}gnp.exe \u{2066}x\u{2069}\u{200f}".as_bytes(),
+        b"\xff\xfe\x80 \xed\xa0\x80",
+        b"\";alert(1);//'\\",
+        b"=HYPERLINK(\"https://example.com\")",
+        b"\x1b[31m\x00",
+    ]
+    .map(<[u8]>::to_vec)
+    .into()
+}
+
+/// Everything that the tests look at.
+fn prepare(directory: &Path) -> Result<(), Failed> {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
+    for name in ["demo", "build"] {
+        page(&fixtures.join(format!("{name}.bin")), directory, name)?;
+    }
+    let simulate = |name: &str, recording: &Recording| -> Result<(), Failed> {
+        let trace = directory.join(format!("{name}.bin"));
+        let cut = Cut {
+            largest: 4096,
+            order: Order::Written,
+            seed: 1,
+        };
+        write(&trace, recording.to_file(&cut)?)?;
+        page(&trace, directory, name)
+    };
+    let mut config = Config::new(scenario::chaos(&Weights::default(), 6), 4, 60_000_000);
+    config.follow = tr_sim::config::Follow::All;
+    simulate("chaos", &Recording::record(&config).0)?;
+
+    let config = Config::new(scenario::make(2, 8), 2, 2_000_000_000);
+    let (mut recording, _) = Recording::record(&config);
+    let names = hostile();
+    let mut next = 0;
+    for written in &mut recording.life {
+        if let LifeKind::Exec(exec) = &mut written.event.kind {
+            let name = &names[next % names.len()];
+            exec.argv = Argv::from_args([name.as_slice(), b"-o", name]);
+            exec.filename = name.clone().into();
+            next += 1;
+        }
+    }
+    recording.meta.command = names.clone();
+    recording.meta.host = "<b>host</b>".into();
+    simulate("hostile", &recording)?;
+
+    // A recording in which nothing happened.
+    let mut config = Config::new(scenario::pipe(), 1, 1_000_000);
+    config.max_events = 1;
+    let (mut recording, _) = Recording::record(&config);
+    recording.cpus.iter_mut().for_each(Vec::clear);
+    recording.life.clear();
+    simulate("empty", &recording)
+}
+
+/// One test of `page.mjs`.
+fn look(directory: &Path, name: &str) -> Result<(), Failed> {
+    let out = Command::new("node")
+        .arg("test/page.mjs")
+        .arg(name)
+        .arg(directory)
+        .current_dir(web())
+        .env("CHROMIUM", chromium().unwrap_or_default())
+        .output()?;
+    match out.status.success() {
+        true => Ok(()),
+        false => Err(String::from_utf8_lossy(&out.stderr).into_owned().into()),
+    }
+}
+
+/// The same trace gives the same bytes, and nothing but the page is left.
+fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let trace = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/build.bin");
+    let trace = trace.to_string_lossy();
+    let out = directory.path().join("report.html");
+    let name = out.to_string_lossy();
+    run(&["report", &trace, "-o", &name])?;
+    let first = read(&out)?;
+    run(&["report", &trace, "-o", &name])?;
+    assert!(first == read(&out)?, "other bytes");
+    assert!(first == run(&["report", &trace, "-o", "-"])?, "to a pipe");
+    assert!(first.len() < 1 << 20, "{} bytes", first.len());
+    let files = std::fs::read_dir(directory.path())?.count();
+    assert_eq!(files, 1);
+    let status = |args: &[&str]| {
+        Command::new(TR)
+            .args(args)
+            .output()
+            .map(|o| o.status.code())
+    };
+    let nowhere = directory.path().join("no/such/place.html");
+    assert_eq!(
+        status(&["report", &trace, "-o", &nowhere.to_string_lossy()])?,
+        Some(1)
+    );
+    assert_eq!(status(&["report", &name, "-o", &name])?, Some(2));
+    assert!(first == read(&out)?, "kept when there is nothing to write");
+    Ok(())
+}
+
+fn main() {
+    let mut args = Arguments::from_args();
+    // A browser each.
+    args.test_threads = Some(args.test_threads.map_or(2, |n| n.min(2)));
+    let reason = why_not();
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let path = directory.path().to_owned();
+    let prepared = match reason.is_some() || args.list {
+        true => Ok(()),
+        false => prepare(&path).map_err(|failed| failed.message().unwrap_or("?").to_owned()),
+    };
+    let mut trials = vec![Trial::test(
+        "the_same_bytes_whole_or_not_at_all",
+        the_same_bytes_whole_or_not_at_all,
+    )];
+    trials.extend(TESTS.map(|test| {
+        let name = match &reason {
+            Some(reason) => format!("{test} (skipped: {reason})"),
+            None => test.to_owned(),
+        };
+        let (path, prepared) = (path.clone(), prepared.clone());
+        let look = move || {
+            prepared
+                .map_err(Failed::from)
+                .and_then(|()| look(&path, test))
+        };
+        Trial::test(name, look).with_ignored_flag(reason.is_some())
+    }));
+    let conclusion = libtest_mimic::run(&args, trials);
+    drop(directory);
+    conclusion.exit();
+}
