@@ -9,9 +9,8 @@ use crate::model::{ExecSpan, KernelFigures, Times};
 use crate::tasks::{Bucket, Ended, State};
 
 impl Book {
-    /// Takes a lifecycle event, or one of the recorder's.
-    pub fn life(&mut self, event: &LifeEvent) {
-        let time = event.time;
+    /// Takes a lifecycle event, or one of the recorder's, at its place in time.
+    pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
         let counted = self.inside(time);
