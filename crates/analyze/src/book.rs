@@ -214,6 +214,11 @@ impl Book {
         (self.start..self.end).contains(&time)
     }
 
+    /// What was at `since` may just as well have come after what is at `time`.
+    fn just_now(&self, since: Option<Ktime>, time: Ktime) -> bool {
+        since.is_some_and(|since| since <= time && time.since(since) <= self.uncertainty)
+    }
+
     fn violation(&mut self, what: &'static str) {
         // Who is not followed, and not yet known as such, comes and goes unseen.
         if !self.begun && !self.everybody {
@@ -615,8 +620,9 @@ impl Book {
                     };
                     leaves.max(enters)
                 }
-                SchedKind::Waking { wakee, .. } => match state(wakee) {
+                SchedKind::Waking { wakee, new, .. } => match state(wakee) {
                     Some(State::Dead) => 2,
+                    None if new => 2, // its fork is yet to come
                     None => 1,
                     _ => 0,
                 },

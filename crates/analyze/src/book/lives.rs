@@ -161,6 +161,8 @@ impl Book {
         // What it did until now belongs to the program before.
         let state = match self.state(ix) {
             on @ State::On(_) => on,
+            // Its switch-out after that has the same stamp.
+            left if self.just_now(self.tasks.get(ix.0).map(|task| task.since), time) => left,
             _ => State::Unknown, // it runs, though it was not seen to begin
         };
         let seen = self.seen(ix);
@@ -206,6 +208,8 @@ impl Book {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
             Some(ix) if self.state(ix) != State::Dead => ix,
+            // Its last switch-out has the same stamp.
+            Some(ix) if self.just_now(self.tasks.get(ix.0).and_then(|task| task.end), time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
         };
