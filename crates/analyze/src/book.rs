@@ -63,7 +63,8 @@ pub struct Task {
     since: Ktime,
     /// The stamp of its last event, which may lie before the span.
     told: Ktime,
-    /// It was woken since its last switch-in.
+    /// It was woken since its last switch-in; of one that is runnable: it may have
+    /// been on a CPU when it was woken.
     woken: bool,
     /// The wait that its last waking has ended, when the clocks leave open whether
     /// that came before the wait began: in vain.
@@ -108,8 +109,6 @@ pub struct ProcessEntry {
     pub max_rss: Option<u64>,
     /// Its fork was seen.
     pub forked: bool,
-    /// An exit told that no thread is left.
-    pub group_dead: bool,
     /// Its only thread turned out to belong to this other process.
     pub moved: Option<usize>,
 }
@@ -213,6 +212,11 @@ impl Book {
     /// The span has its first nanosecond and not its last.
     fn inside(&self, time: Ktime) -> bool {
         (self.start..self.end).contains(&time)
+    }
+
+    /// What was at `since` may just as well have come after what is at `time`.
+    fn just_now(&self, since: Option<Ktime>, time: Ktime) -> bool {
+        since.is_some_and(|since| since <= time && time.since(since) <= self.uncertainty)
     }
 
     fn violation(&mut self, what: &'static str) {
@@ -462,8 +466,9 @@ impl Book {
                 if process.live > 0 {
                     return at;
                 }
-                // Its other threads are not listed yet.
-                if !begun && !process.group_dead {
+                // Its other threads are not listed yet: the exit that was the last
+                // to begin need not be the last to be over.
+                if !begun {
                     process.status = None;
                     if let Some(exec) = process.execs.last_mut() {
                         (exec.end, exec.ended) = (end, false);
@@ -485,11 +490,18 @@ impl Book {
             status: None,
             max_rss: None,
             forked: false,
-            group_dead: false,
             moved: None,
         });
         self.by_tgid.insert(pid, self.processes.len() - 1);
         self.processes.len() - 1
+    }
+
+    /// A pid has a new holder; whoever had it is gone.
+    fn retire(&mut self, pid: Tgid) {
+        let at = self.by_tgid.get(&pid).and_then(|at| self.processes.get(*at));
+        if at.is_some_and(|process| process.live == 0) {
+            self.by_tgid.remove(&pid);
+        }
     }
 
     #[allow(clippy::too_many_arguments)] // one call for each way in which tasks come to be
@@ -576,8 +588,7 @@ impl Book {
         }
     }
 
-    /// The child has left its parent's memory, or is about to: who is not
-    /// waiting by now will hardly wait for that.
+    /// The child has left its parent's memory.
     fn end_vfork(&mut self, parent: TaskIx, child: TaskIx) {
         if let Some(parent) = self.tasks.get_mut(parent.0) {
             if parent.vfork_child == Some(child) {
@@ -609,8 +620,9 @@ impl Book {
                     };
                     leaves.max(enters)
                 }
-                SchedKind::Waking { wakee, .. } => match state(wakee) {
+                SchedKind::Waking { wakee, new, .. } => match state(wakee) {
                     Some(State::Dead) => 2,
+                    None if new => 2, // its fork is yet to come
                     None => 1,
                     _ => 0,
                 },

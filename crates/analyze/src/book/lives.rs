@@ -84,7 +84,10 @@ impl Book {
                 // child that is, its listing tells.
                 let (ppid, parent) = match is_thread {
                     true => (None, None),
-                    false => (Some(fork.parent_tgid), parent),
+                    false => {
+                        self.retire(fork.tgid);
+                        (Some(fork.parent_tgid), parent)
+                    }
                 };
                 self.process_of(fork.tgid, ppid, parent, argv)
             }
@@ -157,6 +160,8 @@ impl Book {
         // What it did until now belongs to the program before.
         let state = match self.state(ix) {
             on @ State::On(_) => on,
+            // Its switch-out after that has the same stamp.
+            left if self.just_now(self.tasks.get(ix.0).map(|task| task.since), time) => left,
             _ => State::Unknown, // it runs, though it was not seen to begin
         };
         let seen = self.seen(ix);
@@ -202,6 +207,8 @@ impl Book {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
             Some(ix) if self.state(ix) != State::Dead => ix,
+            // Its last switch-out has the same stamp.
+            Some(ix) if self.just_now(self.tasks.get(ix.0).and_then(|task| task.end), time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
         };
@@ -219,14 +226,10 @@ impl Book {
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
         });
-        let (process, parent) = (task.process, task.parent);
-        if let Some(parent) = parent {
-            self.end_vfork(parent, ix);
-        }
+        let process = task.process;
         let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
             return;
         };
-        process.group_dead = true;
         process.status = Some(exit.group_status);
         process.max_rss = process
             .max_rss
@@ -361,8 +364,11 @@ impl Book {
         };
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
-        // Its own events are the better witness, unless some are missing.
-        if task.seen && self.gaps.any().first_in(task.told, time).is_none() {
+        // Its own events are the better witness, unless some are missing, or it
+        // was woken while it was on a CPU already.
+        let woken = task.woken && matches!(task.state, State::Runnable { .. });
+        let missing = self.gaps.any().first_in(task.told, time).is_some();
+        if task.seen && !missing && !(woken && snapshot.on_cpu) {
             return;
         }
         task.woken = false;
