@@ -143,6 +143,7 @@ pub fn run(args: &Args) -> ExitCode {
         cpu: args.cpu.map(CpuId),
         timeline: kinds.iter().any(|kind| kind.needs_timeline())
             || shows_path(args, &kinds, &trace),
+        ..Options::default()
     };
     if let Some(threads) = args.threads {
         // An error says that there are threads already: then those work.

@@ -33,7 +33,7 @@ use crate::clocks::{Clocks, Verdict};
 use crate::gaps::Gaps;
 use crate::late::Lateness;
 use crate::model::{Analysis, LostSpan, Quality};
-use crate::order::waves::{Counts, Slice};
+use crate::order::waves::{self, Counts, Slice};
 use crate::order::{Event, Order};
 
 /// What part of a trace to look at.
@@ -47,6 +47,9 @@ pub struct Options {
     pub cpu: Option<CpuId>,
     /// Keep what every thread did when: 16 bytes for each change of state.
     pub timeline: bool,
+    /// Read no block before it is needed, and take no short ways: the same result,
+    /// slower. For tests.
+    pub careful: bool,
 }
 
 /// Analyzes a trace. What is damaged or missing is no error: it stands in
@@ -175,6 +178,7 @@ fn read(
 ) -> Reading {
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
     book.timeline = options.timeline.then(Default::default);
+    book.careful = options.careful;
     book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
     let mut keeper = Keeper {
         book,
@@ -183,7 +187,11 @@ fn read(
         lives: LifeCounts::default(),
         end,
     };
-    let mut waves = order::waves(trace, clocks);
+    let at_once = match options.careful {
+        true => 1,
+        false => waves::EVENTS,
+    };
+    let mut waves = order::waves(trace, clocks, at_once);
     let mut wave = waves.next_wave();
     while let Some(slices) = wave {
         let (next, used) = rayon::join(

@@ -429,9 +429,13 @@ impl Blocks for TraceBlocks<'_> {
     }
 }
 
-/// The events of a trace in waves, those that it lacks told as losses; with
+/// The events of a trace in waves of about so many, those that it lacks told as losses; with
 /// their times corrected, if there is something to correct.
-pub fn waves<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Waves<TraceBlocks<'a>> {
+pub fn waves<'a>(
+    trace: &'a Trace,
+    clocks: Option<&'a Clocks>,
+    events: u64,
+) -> Waves<TraceBlocks<'a>> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
@@ -440,7 +444,7 @@ pub fn waves<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Waves<TraceBlo
             key: *frame,
         });
     }
-    Waves::new(TraceBlocks { trace, clocks }, streams, waves::EVENTS)
+    Waves::new(TraceBlocks { trace, clocks }, streams, events)
 }
 
 /// How far apart events may be that count as of equal time, ns.
@@ -450,5 +454,5 @@ pub fn tolerance(clocks: Option<&Clocks>) -> u64 {
 
 /// All events of a trace in order; see [`waves()`].
 pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
-    Merge::new(waves(trace, clocks), tolerance(clocks))
+    Merge::new(waves(trace, clocks, waves::EVENTS), tolerance(clocks))
 }

@@ -189,6 +189,7 @@ impl Book {
             comm: exec.comm,
             times: Times::default(),
         };
+        self.flush(process);
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
@@ -216,7 +217,7 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        task.exit = Some(exit.clone());
+        task.exit = Some(Box::new(exit.clone()));
         task.exited = Some(time);
         task.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
@@ -277,6 +278,7 @@ impl Book {
         }
         let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
         let new = self.process_of(tgid, ppid, parent, argv);
+        self.flush(old);
         let lives = usize::from(self.state(ix) != State::Dead);
         if let Some(process) = self.processes.get_mut(old) {
             process.threads.retain(|thread| *thread != ix);
@@ -335,6 +337,7 @@ impl Book {
         };
         let (start, end) = (self.start, self.end);
         let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+        self.flush(process);
         if let Some(entry) = self.processes.get_mut(process) {
             if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
                 entry.parent = parent; // or looked up when all are listed

@@ -175,9 +175,8 @@ impl Book {
         let by = match self.named(waker) {
             Named::Unclear => return false,
             Named::Task(by) => {
-                let fits = |task: &Task| {
-                    matches!(task.state, State::On(_)) && task.vfork_child.is_none()
-                };
+                let fits =
+                    |task: &Task| matches!(task.state, State::On(_)) && task.vfork_child.is_none();
                 if !self.tasks.get(by.0).is_some_and(fits) {
                     return false;
                 }
@@ -192,7 +191,10 @@ impl Book {
             true => By::INTERRUPT,
             false => by,
         };
-        let waiting = self.tasks.get(ix.0).is_some_and(|task| matches!(task.state, State::Waiting(_)));
+        let waiting = self
+            .tasks
+            .get(ix.0)
+            .is_some_and(|task| matches!(task.state, State::Waiting(_)));
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.vfork_child = None;
             match task.state {
@@ -219,13 +221,14 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
+        (task.told, task.seen) = (now, true);
         let now = now.max(task.since);
         let from = std::mem::replace(&mut task.since, now).max(start);
-        (task.told, task.seen) = (now, true);
         let ns = now.since(from);
         if ns == 0 {
             return;
         }
+        let owes = task.owes;
         if let Some(timeline) = &mut self.timeline {
             let on = match task.state {
                 State::On(cpu) => cpu,
@@ -258,6 +261,9 @@ impl Book {
                 Wait::Unknown => task.times.unknown += ns,
             },
             State::Unknown | State::Dead => task.times.unknown += ns,
+        }
+        if !owes {
+            self.owe(ix);
         }
     }
 }

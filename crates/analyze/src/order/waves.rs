@@ -21,10 +21,10 @@ use super::{Record, LIFE};
 pub const EVENTS: u64 = 1 << 17;
 /// Most blocks of a wave, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// About how many events a slice has.
-const SLICE: usize = 1 << 15;
-/// One of how many events is looked at to find where to cut.
-const SAMPLE: usize = 1 << 9;
+/// How many slices are cut of a wave, about.
+const SLICES: u64 = 4;
+/// How many events of a slice are looked at to find where to cut, about.
+const SAMPLES: usize = 64;
 
 /// A block that has not been read: its times, and how to read it.
 #[derive(Clone, Copy, Debug)]
@@ -306,7 +306,8 @@ impl<B: Blocks> Waves<B> {
                 }
             }
         }
-        let cuts = cuts(&runs, &life);
+        let slice = usize::try_from(self.wave / SLICES).unwrap_or(usize::MAX);
+        let cuts = cuts(&runs, &life, slice.max(1));
         let slices = &self.slices;
         let spare = || {
             let mut slices = slices.lock().unwrap_or_else(PoisonError::into_inner);
@@ -373,14 +374,15 @@ struct Run<'a> {
     end: usize,
 }
 
-/// Times at which to cut, so that the slices are about equally long.
-fn cuts(runs: &[Run], life: &[Record]) -> Vec<u64> {
+/// Times at which to cut, so that there are about `slice` events in each.
+fn cuts(runs: &[Run], life: &[Record], slice: usize) -> Vec<u64> {
     let count = life.len() + runs.iter().map(|run| run.end - run.start).sum::<usize>();
-    let parts = count / SLICE;
+    let parts = count / slice;
     if parts < 2 {
         return Vec::new();
     }
-    let sparse = |at: &usize| at % SAMPLE == SAMPLE / 2;
+    let step = (slice / SAMPLES).max(1);
+    let sparse = |at: &usize| at % step == step / 2;
     let mut samples: Vec<u64> = Vec::new();
     for run in runs {
         let places = (run.start..run.end).filter(sparse);
