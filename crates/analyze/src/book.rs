@@ -122,6 +122,14 @@ pub struct ProcessEntry {
     pub moved: Option<usize>,
 }
 
+/// Appends to a list that mostly stays at one: others are grown by four.
+fn push_first<T>(list: &mut Vec<T>, value: T) {
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+    list.push(value);
+}
+
 /// The kernel did not report a switch-in.
 const UNSEEN: &str = "ran without having been switched in";
 /// The kernel did not report a switch-out, or who came.
@@ -404,7 +412,7 @@ impl Book {
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.owes = true;
             if let Some(process) = self.processes.get_mut(task.process) {
-                process.owing.push(ix);
+                push_first(&mut process.owing, ix);
             }
         }
     }
@@ -596,7 +604,7 @@ impl Book {
             paid: Times::default(),
         });
         if let Some(process) = self.processes.get_mut(process) {
-            process.threads.push(ix);
+            push_first(&mut process.threads, ix);
             process.live += 1;
         }
         self.by_tid.insert(tid, ix);

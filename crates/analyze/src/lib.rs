@@ -32,7 +32,8 @@ use crate::book::Book;
 use crate::clocks::{Clocks, Verdict};
 use crate::gaps::Gaps;
 use crate::late::Lateness;
-use crate::model::{Analysis, LostSpan, Quality};
+pub use crate::model::Analysis;
+use crate::model::{LostSpan, Quality};
 use crate::order::waves::{self, Counts, Slice};
 use crate::order::{Event, Order};
 
@@ -55,6 +56,17 @@ pub struct Options {
 /// Analyzes a trace. What is damaged or missing is no error: it stands in
 /// [`Analysis::quality`], and its time is unknown.
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
+    analyze_watched(trace, options, &mut |_, _| {})
+}
+
+/// [`analyze`], which tells time and again how many events have been gone
+/// through, of how many. When the trace is read once more because its clocks
+/// disagree, that begins anew.
+pub fn analyze_watched(
+    trace: &Trace,
+    options: &Options,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Analysis {
     let meta = trace.meta();
     // Losses first: a gap is known before the events around it are read.
     let mut known = Known::default();
@@ -90,7 +102,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         .max(meta.start);
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
-    let first = read(trace, options, &known, (start, end), None);
+    let first = read(trace, options, &known, (start, end), None, watch);
     let before = first.violations();
     let (mut reading, mut report, mut unclear) = (None, None, false);
     if before > 0 {
@@ -98,7 +110,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
             Verdict::Equal => {}
             Verdict::Unclear => unclear = true,
             Verdict::Off(clocks, corrected) => {
-                let again = read(trace, options, &known, (start, end), Some(&clocks));
+                let again = read(trace, options, &known, (start, end), Some(&clocks), watch);
                 // Else it was not the clocks, or not them alone.
                 if again.violations().saturating_mul(2) <= before {
                     reading = Some(again);
@@ -175,6 +187,7 @@ fn read(
     known: &Known,
     (start, end): (Ktime, Ktime),
     clocks: Option<&Clocks>,
+    watch: &mut dyn FnMut(u64, u64),
 ) -> Reading {
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
     book.timeline = options.timeline.then(Default::default);
@@ -202,6 +215,8 @@ fn read(
             },
         );
         used.into_iter().for_each(|slice| waves.spare(slice));
+        let (done, all) = waves.progress();
+        watch(done, all);
         wave = next;
     }
     keeper.book.finish();

@@ -4,7 +4,7 @@ use tr_format::event::{
     Argv, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
 };
 
-use super::{Book, ProcessEntry, TaskIx};
+use super::{push_first, Book, ProcessEntry, TaskIx};
 use crate::model::{ExecSpan, KernelFigures, Times};
 use crate::tasks::{Bucket, Ended, State};
 
@@ -199,7 +199,7 @@ impl Book {
         if let Some(last) = process.execs.last_mut() {
             (last.end, last.ended) = (at, true);
         }
-        process.execs.push(span);
+        push_first(&mut process.execs, span);
         process.argv = exec.argv.clone();
         process.cgroup = exec.cgroup;
     }
@@ -350,7 +350,7 @@ impl Book {
             let own = self.root == Some(snapshot.tgid);
             if is_leader && !snapshot.kthread && !own && entry.execs.is_empty() {
                 entry.argv = snapshot.argv.clone();
-                entry.execs.push(ExecSpan {
+                let span = ExecSpan {
                     start,
                     started_before: true,
                     end,
@@ -359,7 +359,8 @@ impl Book {
                     argv: snapshot.argv.clone(),
                     comm: snapshot.comm,
                     times: Times::default(),
-                });
+                };
+                push_first(&mut entry.execs, span);
             }
         }
         let Some(task) = self.tasks.get_mut(ix.0) else {
