@@ -109,7 +109,7 @@ impl Machine {
             let vfork = match self.tasks[prev as usize].wait {
                 Wait::Vfork(child) => self.find(child).is_some_and(|child| {
                     let child = &self.tasks[child as usize];
-                    child.vfork_seen && !child.exited
+                    child.vfork_seen && child.exited.is_none_or(|exited| exited >= stamp)
                 }),
                 _ => false,
             };

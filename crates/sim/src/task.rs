@@ -186,8 +186,8 @@ pub(crate) struct Task {
     /// The raw status with which it is to be killed.
     pub(crate) killed: Option<u32>,
     pub(crate) exit_code: u32,
-    /// `sched_process_exit` is behind it.
-    pub(crate) exited: bool,
+    /// The stamp of its `sched_process_exit`.
+    pub(crate) exited: Option<u64>,
     /// The exit was recorded, in the span.
     pub(crate) exit_seen: bool,
     /// It was the last living thread when it began to exit.
@@ -251,7 +251,7 @@ impl Task {
             steps: Vec::new(),
             killed: None,
             exit_code: 0,
-            exited: false,
+            exited: None,
             exit_seen: false,
             group_dead: false,
             vfork_parent: None,

@@ -9,9 +9,8 @@ use crate::model::{ExecSpan, KernelFigures, Times};
 use crate::tasks::{Bucket, Ended, State};
 
 impl Book {
-    /// Takes a lifecycle event, or one of the recorder's.
-    pub fn life(&mut self, event: &LifeEvent) {
-        let time = event.time;
+    /// Takes a lifecycle event, or one of the recorder's, at its place in time.
+    pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
         let counted = self.inside(time);
@@ -85,7 +84,10 @@ impl Book {
                 // child that is, its listing tells.
                 let (ppid, parent) = match is_thread {
                     true => (None, None),
-                    false => (Some(fork.parent_tgid), parent),
+                    false => {
+                        self.retire(fork.tgid);
+                        (Some(fork.parent_tgid), parent)
+                    }
                 };
                 self.process_of(fork.tgid, ppid, parent, argv)
             }
@@ -158,6 +160,8 @@ impl Book {
         // What it did until now belongs to the program before.
         let state = match self.state(ix) {
             on @ State::On(_) => on,
+            // Its switch-out after that has the same stamp.
+            left if self.just_now(self.tasks.get(ix.0).map(|task| task.since), time) => left,
             _ => State::Unknown, // it runs, though it was not seen to begin
         };
         let seen = self.seen(ix);
@@ -185,6 +189,7 @@ impl Book {
             comm: exec.comm,
             times: Times::default(),
         };
+        self.flush(process);
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
@@ -203,6 +208,8 @@ impl Book {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
             Some(ix) if self.state(ix) != State::Dead => ix,
+            // Its last switch-out has the same stamp.
+            Some(ix) if self.just_now(self.tasks.get(ix.0).and_then(|task| task.end), time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
         };
@@ -210,7 +217,7 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        task.exit = Some(exit.clone());
+        task.exit = Some(Box::new(exit.clone()));
         task.exited = Some(time);
         task.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
@@ -220,14 +227,10 @@ impl Book {
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
         });
-        let (process, parent) = (task.process, task.parent);
-        if let Some(parent) = parent {
-            self.end_vfork(parent, ix);
-        }
+        let process = task.process;
         let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
             return;
         };
-        process.group_dead = true;
         process.status = Some(exit.group_status);
         process.max_rss = process
             .max_rss
@@ -275,6 +278,7 @@ impl Book {
         }
         let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
         let new = self.process_of(tgid, ppid, parent, argv);
+        self.flush(old);
         let lives = usize::from(self.state(ix) != State::Dead);
         if let Some(process) = self.processes.get_mut(old) {
             process.threads.retain(|thread| *thread != ix);
@@ -333,6 +337,7 @@ impl Book {
         };
         let (start, end) = (self.start, self.end);
         let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+        self.flush(process);
         if let Some(entry) = self.processes.get_mut(process) {
             if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
                 entry.parent = parent; // or looked up when all are listed
@@ -362,8 +367,11 @@ impl Book {
         };
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
-        // Its own events are the better witness, unless some are missing.
-        if task.seen && self.gaps.any().first_in(task.told, time).is_none() {
+        // Its own events are the better witness, unless some are missing, or it
+        // was woken while it was on a CPU already.
+        let woken = task.woken && matches!(task.state, State::Runnable { .. });
+        let missing = self.gaps.any().first_in(task.told, time).is_some();
+        if task.seen && !missing && !(woken && snapshot.on_cpu) {
             return;
         }
         task.woken = false;
