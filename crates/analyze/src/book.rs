@@ -496,6 +496,13 @@ impl Book {
         self.processes.len() - 1
     }
 
+    /// The process of this pid, as the parent of one that was there before the
+    /// recording: one that was forked since has a used pid.
+    fn listed(&self, pid: Tgid) -> Option<usize> {
+        let at = self.by_tgid.get(&pid).copied()?;
+        self.processes.get(at).filter(|p| !p.forked).map(|_| at)
+    }
+
     /// A pid has a new holder; whoever had it is gone.
     fn retire(&mut self, pid: Tgid) {
         let at = self.by_tgid.get(&pid).and_then(|at| self.processes.get(*at));
@@ -604,6 +611,12 @@ impl Book {
     /// streams with equal times.
     pub fn misfit(&self, event: &Event) -> u8 {
         let state = |tid: Tid| self.task(tid).map(|ix| self.state(ix));
+        // Of a task that nobody knows: its fork is yet to come, unless that is lost
+        // or its parent is not recorded.
+        let unborn = |forked: bool, time: Ktime| match forked && self.begun {
+            true if self.gaps.lives_before(time).is_none() => 2,
+            _ => 1,
+        };
         match event {
             Event::Sched(cpu, event) => match event.kind {
                 SchedKind::Switch { prev, next, .. } => {
@@ -615,15 +628,14 @@ impl Book {
                     let enters = match state(next).filter(|_| next != Tid::IDLE) {
                         Some(State::On(_) | State::Dead) => 2,
                         Some(State::Waiting(_)) => 1,
-                        None if next != Tid::IDLE => 1,
+                        None if next != Tid::IDLE => unborn(self.everybody, event.time),
                         None | Some(State::Runnable { .. } | State::Unknown) => 0,
                     };
                     leaves.max(enters)
                 }
                 SchedKind::Waking { wakee, new, .. } => match state(wakee) {
                     Some(State::Dead) => 2,
-                    None if new => 2, // its fork is yet to come
-                    None => 1,
+                    None => unborn(self.everybody || new, event.time),
                     _ => 0,
                 },
             },
@@ -658,9 +670,7 @@ impl Book {
         // A parent may have been listed after its child.
         for at in 0..self.processes.len() {
             let ppid = self.processes.get(at).and_then(|p| p.ppid);
-            let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
-            // One that was forked since has a used pid.
-            let parent = parent.filter(|at| self.processes.get(*at).is_some_and(|p| !p.forked));
+            let parent = ppid.and_then(|ppid| self.listed(ppid));
             if let Some(process) = self.processes.get_mut(at) {
                 process.parent = process.parent.or(parent.filter(|parent| *parent != at));
             }

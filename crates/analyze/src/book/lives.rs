@@ -276,7 +276,7 @@ impl Book {
         if !self.processes.get(old).is_some_and(own) {
             return;
         }
-        let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
+        let parent = ppid.and_then(|ppid| self.listed(ppid));
         let new = self.process_of(tgid, ppid, parent, argv);
         let lives = usize::from(self.state(ix) != State::Dead);
         if let Some(process) = self.processes.get_mut(old) {
@@ -310,7 +310,7 @@ impl Book {
                 ix
             }
             None => {
-                let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+                let parent = self.listed(snapshot.parent_tgid);
                 let process = self.process_of(
                     snapshot.tgid,
                     Some(snapshot.parent_tgid),
@@ -335,7 +335,7 @@ impl Book {
             return;
         };
         let (start, end) = (self.start, self.end);
-        let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+        let parent = self.listed(snapshot.parent_tgid);
         if let Some(entry) = self.processes.get_mut(process) {
             if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
                 entry.parent = parent; // or looked up when all are listed
