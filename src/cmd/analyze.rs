@@ -143,7 +143,13 @@ pub fn run(args: &Args) -> ExitCode {
         cpu: args.cpu.map(CpuId),
         timeline: kinds.iter().any(|kind| kind.needs_timeline())
             || shows_path(args, &kinds, &trace),
+        ..Options::default()
     };
+    if let Some(threads) = args.threads {
+        // An error says that there are threads already: then those work.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let _ = pool.build_global();
+    }
     let analysis = tr_analyze::analyze(&trace, &options);
     let filter = Filter {
         comm: args.comm.clone(),

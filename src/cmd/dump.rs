@@ -67,7 +67,7 @@ pub fn run(args: &Args) -> ExitCode {
             }
         }
     }
-    for error in &merge.source().unreadable {
+    for error in merge.waves().unreadable() {
         eprintln!("tr: {error}");
     }
     match out.flush() {

@@ -3,6 +3,7 @@
 
 mod cpus;
 mod lives;
+mod plain;
 mod running;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,9 +25,46 @@ use crate::timeline::{By, Draft};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIx(pub usize);
 
-/// What the book knows of a task.
+/// What the book knows of a task. First what most events change, so that it lies
+/// in few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Task {
+    state: State,
+    /// It was woken since its last switch-in; of one that is runnable: it may have
+    /// been on a CPU when it was woken.
+    woken: bool,
+    /// An event of it has been seen.
+    seen: bool,
+    /// Its process's program lacks a part of its times: see [`Book::flush`].
+    owes: bool,
+    /// The wait that its last waking has ended, when the clocks leave open whether
+    /// that came before the wait began: in vain.
+    doubt: Option<Wait>,
+    last_cpu: Option<CpuId>,
+    /// Who woke it last, or started it; once preempted, who took the CPU.
+    by: By,
+    /// Of its state, for the concurrency.
+    epoch: Epoch,
+    since: Ktime,
+    /// The stamp of its last event, which may lie before the span.
+    told: Ktime,
+    /// The stretch off CPU that it is in: since when.
+    off_since: Option<Ktime>,
+    /// The child that runs in its memory.
+    vfork_child: Option<TaskIx>,
+    /// Where its time went.
+    pub times: Times,
+    /// Parts of it.
+    pub causes: Causes,
+    /// Its context switches.
+    pub switches: Switches,
+    /// Moves between CPUs.
+    pub migrations: u64,
+    /// Its longest off-CPU stretch; the waker is a task's place.
+    pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
+    /// Its times up to which they stand in its process's programs.
+    paid: Times,
     /// Its tid, the last one.
     pub tid: Tid,
     /// Its tid in its own namespace.
@@ -41,45 +79,14 @@ pub struct Task {
     pub started_before: bool,
     /// Its last switch-out.
     pub end: Option<Ktime>,
-    /// Where its time went.
-    pub times: Times,
-    /// Parts of it.
-    pub causes: Causes,
-    /// Its context switches.
-    pub switches: Switches,
-    /// Its longest off-CPU stretch; the waker is a task's place.
-    pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
-    /// Moves between CPUs.
-    pub migrations: u64,
     /// Its exit.
-    pub exit: Option<Exit>,
+    pub exit: Option<Box<Exit>>,
     /// When it called exit; its last switch-out comes after.
     pub exited: Option<Ktime>,
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
-    state: State,
-    /// Of its state, for the concurrency.
-    epoch: Epoch,
-    since: Ktime,
-    /// The stamp of its last event, which may lie before the span.
-    told: Ktime,
-    /// It was woken since its last switch-in; of one that is runnable: it may have
-    /// been on a CPU when it was woken.
-    woken: bool,
-    /// The wait that its last waking has ended, when the clocks leave open whether
-    /// that came before the wait began: in vain.
-    doubt: Option<Wait>,
-    /// The stretch off CPU that it is in: since when.
-    off_since: Option<Ktime>,
-    /// Who woke it last, or started it; once preempted, who took the CPU.
-    by: By,
-    last_cpu: Option<CpuId>,
-    /// The child that runs in its memory.
-    vfork_child: Option<TaskIx>,
     /// Who forked it.
     pub parent: Option<TaskIx>,
-    /// An event of it has been seen.
-    seen: bool,
 }
 
 /// What the book knows of a process.
@@ -103,6 +110,8 @@ pub struct ProcessEntry {
     pub live: usize,
     /// Its programs.
     pub execs: Vec<ExecSpan>,
+    /// Its threads that have had times since its last program began.
+    owing: Vec<TaskIx>,
     /// It has exited: the raw status.
     pub status: Option<u32>,
     /// Largest resident set.
@@ -138,8 +147,12 @@ pub struct Book {
     pub timeline: Option<Draft>,
     /// How far two events' times can be wrong against each other, ns.
     pub uncertainty: u64,
+    /// Every event takes the long way.
+    pub careful: bool,
+    /// Simple events may take the short way, [`Book::take_plain`].
+    plain: bool,
     /// What each CPU did.
-    cpus: BTreeMap<CpuId, cpus::CpuEntry>,
+    cpus: ByCpu<cpus::CpuEntry>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -183,7 +196,9 @@ impl Book {
             counts: [0; 3],
             timeline: None,
             uncertainty: 0,
-            cpus: BTreeMap::new(),
+            careful: false,
+            plain: false,
+            cpus: ByCpu::default(),
             gaps,
             states: States::new(&meta.states),
             start,
@@ -334,6 +349,7 @@ impl Book {
     /// One more gap, found on the way; it has begun just now.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         self.gaps.insert(stream, since, until);
+        self.look_around();
         match stream {
             Stream::Cpu(cpu) => self.lose(cpu, since),
             _ => self.lose_lives(since),
@@ -377,12 +393,38 @@ impl Book {
         }
         task.times.add(&times);
         task.causes.add(&causes);
-        if let Some(exec) = self
-            .processes
-            .get_mut(task.process)
-            .and_then(|p| p.execs.last_mut())
-        {
-            exec.times.add(&times);
+        if !task.owes {
+            self.owe(ix);
+        }
+    }
+
+    /// The task has had times that its process's program does not have yet.
+    #[cold]
+    fn owe(&mut self, ix: TaskIx) {
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.owes = true;
+            if let Some(process) = self.processes.get_mut(task.process) {
+                process.owing.push(ix);
+            }
+        }
+    }
+
+    /// Gives what the process's threads have had to its present program, if it
+    /// has one: before that changes, not for every event.
+    fn flush(&mut self, process: usize) {
+        let Some(process) = self.processes.get_mut(process) else {
+            return;
+        };
+        for ix in process.owing.drain(..) {
+            let Some(task) = self.tasks.get_mut(ix.0) else {
+                continue;
+            };
+            task.owes = false;
+            let mut times = task.times;
+            times.take(&std::mem::replace(&mut task.paid, times));
+            if let Some(exec) = process.execs.last_mut() {
+                exec.times.add(&times);
+            }
         }
     }
 
@@ -487,6 +529,7 @@ impl Book {
             threads: Vec::new(),
             live: 0,
             execs: Vec::new(),
+            owing: Vec::new(),
             status: None,
             max_rss: None,
             forked: false,
@@ -505,7 +548,10 @@ impl Book {
 
     /// A pid has a new holder; whoever had it is gone.
     fn retire(&mut self, pid: Tgid) {
-        let at = self.by_tgid.get(&pid).and_then(|at| self.processes.get(*at));
+        let at = self
+            .by_tgid
+            .get(&pid)
+            .and_then(|at| self.processes.get(*at));
         if at.is_some_and(|process| process.live == 0) {
             self.by_tgid.remove(&pid);
         }
@@ -553,6 +599,8 @@ impl Book {
             vfork_child: None,
             parent,
             seen: false,
+            owes: false,
+            paid: Times::default(),
         });
         if let Some(process) = self.processes.get_mut(process) {
             process.threads.push(ix);
@@ -667,6 +715,7 @@ impl Book {
             return;
         }
         self.begun = true;
+        self.look_around();
         // A parent may have been listed after its child.
         for at in 0..self.processes.len() {
             let ppid = self.processes.get(at).and_then(|p| p.ppid);
@@ -714,5 +763,6 @@ impl Book {
             let state = self.state(ix);
             self.enter(ix, self.end, state, Ended::Otherwise);
         }
+        (0..self.processes.len()).for_each(|process| self.flush(process));
     }
 }

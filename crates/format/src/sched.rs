@@ -127,6 +127,18 @@ impl SchedBlock {
             .map(|((time, (from, to)), (state, flags))| event(*time, *from, *to, *state, *flags))
     }
 
+    /// Puts the events in the order of their times; those with equal times stay
+    /// in the order of the ring.
+    pub fn sort(&mut self) {
+        if self.time.is_sorted() {
+            return;
+        }
+        let mut events: Vec<SchedEvent> = self.iter().collect();
+        events.sort_by_key(|event| event.time);
+        self.clear();
+        events.into_iter().for_each(|event| self.push(event));
+    }
+
     /// The smallest and the largest time.
     pub fn span(&self) -> Option<(Ktime, Ktime)> {
         let min = self.time.iter().copied().min()?;
@@ -135,7 +147,9 @@ impl SchedBlock {
     }
 }
 
-fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent {
+/// An event from its values in the columns.
+#[inline]
+pub fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent {
     let has = |bit: u8| flags & bit != 0;
     let kind = match has(flag::WAKING) {
         false => SchedKind::Switch {

@@ -72,7 +72,11 @@ fn check(
             .sum();
         let unknown = is.times.unknown;
         let at = format!("process {} from {}", was.pid.0, was.start.0);
-        let ps: Vec<_> = analysis.processes.iter().filter(|p| p.pid == was.pid).collect();
+        let ps: Vec<_> = analysis
+            .processes
+            .iter()
+            .filter(|p| p.pid == was.pid)
+            .collect();
         for (name, is, was, undecided) in [
             ("on_cpu", is.times.on_cpu, was.times.on_cpu, 0),
             (

@@ -9,9 +9,8 @@ use crate::model::{ExecSpan, KernelFigures, Times};
 use crate::tasks::{Bucket, Ended, State};
 
 impl Book {
-    /// Takes a lifecycle event, or one of the recorder's.
-    pub fn life(&mut self, event: &LifeEvent) {
-        let time = event.time;
+    /// Takes a lifecycle event, or one of the recorder's, at its place in time.
+    pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
         let counted = self.inside(time);
@@ -190,6 +189,7 @@ impl Book {
             comm: exec.comm,
             times: Times::default(),
         };
+        self.flush(process);
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
@@ -217,7 +217,7 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        task.exit = Some(exit.clone());
+        task.exit = Some(Box::new(exit.clone()));
         task.exited = Some(time);
         task.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
@@ -278,6 +278,7 @@ impl Book {
         }
         let parent = ppid.and_then(|ppid| self.listed(ppid));
         let new = self.process_of(tgid, ppid, parent, argv);
+        self.flush(old);
         let lives = usize::from(self.state(ix) != State::Dead);
         if let Some(process) = self.processes.get_mut(old) {
             process.threads.retain(|thread| *thread != ix);
@@ -336,6 +337,7 @@ impl Book {
         };
         let (start, end) = (self.start, self.end);
         let parent = self.listed(snapshot.parent_tgid);
+        self.flush(process);
         if let Some(entry) = self.processes.get_mut(process) {
             if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
                 entry.parent = parent; // or looked up when all are listed
