@@ -169,6 +169,9 @@ pub struct Book {
     /// COMMAND's process.
     root: Option<Tgid>,
     by_tid: ByTid<TaskIx>,
+    /// Who has just left a tid by an exec, and when: events with the stamp of that
+    /// may still name it.
+    renamed: Option<(Ktime, Tid, TaskIx)>,
     by_tgid: HashMap<Tgid, usize>,
     current: ByCpu<TaskIx>,
     /// When each CPU last switched.
@@ -210,6 +213,7 @@ impl Book {
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
             by_tid: ByTid::default(),
+            renamed: None,
             by_tgid: HashMap::new(),
             current: ByCpu::default(),
             last_switch: ByCpu::default(),
@@ -338,6 +342,9 @@ impl Book {
 
     /// Passes the gaps that have begun by `now`.
     fn pass_gaps(&mut self, now: Ktime) {
+        if let Some((time, _, _)) = self.renamed {
+            self.renamed = self.renamed.filter(|_| self.just_now(Some(time), now));
+        }
         if let Some(since) = self.lives_lost.take_if(|since| *since <= now) {
             self.lose_lives(since);
         }
@@ -431,7 +438,9 @@ impl Book {
     // ---- Tasks ----
 
     fn task(&self, tid: Tid) -> Option<TaskIx> {
-        self.by_tid.get(tid)
+        let renamed = || self.renamed.filter(|(_, old, _)| *old == tid);
+        let renamed = || renamed().map(|(_, _, ix)| ix);
+        self.by_tid.get(tid).or_else(renamed)
     }
 
     fn state(&self, ix: TaskIx) -> State {

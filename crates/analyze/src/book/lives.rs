@@ -52,7 +52,7 @@ impl Book {
 
     fn fork(&mut self, time: Ktime, fork: &Fork) {
         // A new holder of a tid: the old one is gone, seen or not.
-        if let Some(old) = self.task(fork.tid) {
+        if let Some(old) = self.by_tid.get(fork.tid) {
             let lives = self.begun && self.state(old) != State::Dead;
             if lives && !self.in_gap(old, time) && self.gaps.lives_before(time).is_none() {
                 self.violation("forked before the task of that id had ended");
@@ -133,6 +133,7 @@ impl Book {
         };
         if exec.old_tid != exec.tid {
             self.by_tid.remove(exec.old_tid);
+            self.renamed = Some((time, exec.old_tid, ix));
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.
