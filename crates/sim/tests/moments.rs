@@ -6,8 +6,8 @@
 use tr_analyze::model::{Analysis, Causes, Thread, Times};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
-    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, SchedEvent,
-    SchedKind, Snapshot, Stream, Tgid, Tid,
+    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, LossCause,
+    Lost, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::reader::Trace;
@@ -210,6 +210,16 @@ impl Hand {
             sum_exec_runtime: 0,
         };
         self.word(time, LifeKind::Snapshot(snapshot))
+    }
+
+    fn lost(&mut self, cpu: u16, since: i64, until: i64) -> &mut Hand {
+        let lost = Lost {
+            stream: Stream::Cpu(CpuId(cpu)),
+            count: None,
+            until: at(until),
+            cause: LossCause::RingFull,
+        };
+        self.word(since, LifeKind::Lost(lost))
     }
 
     fn analyze(&self) -> Analysis {
@@ -475,4 +485,21 @@ fn a_cut_off_file_ends_before_its_last_mark() {
         ..on_cpu(100)
     };
     assert_eq!(thread(&hand.analyze(), 10).times, times);
+}
+
+/// ```text
+/// cpu0 =10=====LOST       moves to the other CPU, whose events are lost as well
+/// cpu1 LOST==e10==LOST    and is seen there by an exec only
+/// ```
+#[test]
+fn an_exec_tells_the_cpu_that_its_task_is_on() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, Some(RUNNING))
+        .switch(0, 50, 11, RUNNING, 10)
+        .lost(0, 200, 300)
+        .lost(1, 250, 800)
+        .exec(1, 400, 10, 10);
+    let analysis = hand.analyze();
+    // It may have left that CPU right after.
+    assert!(thread(&analysis, 10).times.on_cpu <= 200);
 }

@@ -1,7 +1,7 @@
 //! Lifecycle events: what tasks and processes there are, and what they execute.
 
 use tr_format::event::{
-    Argv, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
+    Argv, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
 };
 
 use super::{Book, ProcessEntry, TaskIx};
@@ -21,7 +21,7 @@ impl Book {
             }
             LifeKind::Exec(exec) => {
                 self.counts[1] += u64::from(counted);
-                self.exec(time, exec);
+                self.exec(time, event.cpu, exec);
             }
             LifeKind::Exit(exit) => {
                 self.counts[2] += u64::from(counted);
@@ -118,7 +118,7 @@ impl Book {
         }
     }
 
-    fn exec(&mut self, time: Ktime, exec: &Exec) {
+    fn exec(&mut self, time: Ktime, cpu: Option<CpuId>, exec: &Exec) {
         let caller = self
             .task(exec.old_tid)
             .filter(|ix| self.state(*ix) != State::Dead);
@@ -160,6 +160,8 @@ impl Book {
         }
         // What it did until now belongs to the program before.
         let state = match self.state(ix) {
+            // In a gap it has come to another CPU.
+            State::On(Some(on)) if cpu.is_some_and(|cpu| cpu != on) => State::Unknown,
             on @ State::On(_) => on,
             // Its switch-out after that has the same stamp.
             left if self.just_now(self.tasks.get(ix.0).map(|task| task.since), time) => left,
