@@ -198,7 +198,7 @@ fn read(
         order: Order::new(order::tolerance(clocks)),
         lost: known.lost(clocks),
         lives: LifeCounts::default(),
-        end,
+        last: known.last(trace, end),
     };
     let at_once = match options.careful {
         true => 1,
@@ -234,7 +234,8 @@ struct Keeper {
     order: Order,
     lost: BTreeSet<LostSpan>,
     lives: LifeCounts,
-    end: Ktime,
+    /// The last time whose events count.
+    last: Ktime,
 }
 
 impl Keeper {
@@ -245,11 +246,11 @@ impl Keeper {
             order,
             lost,
             lives,
-            end,
+            last,
         } = self;
         let used = order.push(slice);
         while let Some((time, event)) = order.next_fitting(|event| book.misfit(event)) {
-            let inside = time <= *end;
+            let inside = time <= *last;
             match event {
                 Event::Sched(cpu, event) if inside => book.sched(cpu, &event),
                 Event::Sched(..) => {}
@@ -286,6 +287,17 @@ impl Known {
         }
         if matches!(event.kind, LifeKind::Progress) {
             self.progress = self.progress.max(Some(event.time));
+        }
+    }
+
+    /// The last time of which every event is in the file, of those up to `end`: a
+    /// mark of progress tells of what is before it.
+    fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
+        match trace.summary() {
+            None if self.progress.is_none_or(|progress| progress <= end) => {
+                Ktime(end.0.saturating_sub(1))
+            }
+            _ => end,
         }
     }
 

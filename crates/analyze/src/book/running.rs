@@ -2,7 +2,7 @@
 
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{Book, Task, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -306,9 +306,13 @@ impl Book {
         }
         let counted = u64::from(self.inside(time));
         self.close_off_cpu(ix, time, false);
+        // Woken when it was runnable already: after the switch-in, by the same
+        // stamp, as well as before.
+        let woken = |task: &Task| task.told == time && task.since < time;
+        let woken = self.tasks.get(ix.0).is_some_and(woken);
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.woken = false;
+            task.woken = woken;
             let moved = task.last_cpu.is_some_and(|last| last != cpu);
             task.last_cpu = Some(cpu);
             if moved {
@@ -388,6 +392,11 @@ impl Book {
             waker.vfork_child = None;
         }
         if vfork {
+            // The fork may have come before the recording: who wakes a child for
+            // the first time has forked it.
+            if let Some(child) = self.tasks.get_mut(ix.0) {
+                child.parent = child.parent.or(waker);
+            }
             let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
             if let Some(parent) = parent.and_then(|parent| self.tasks.get_mut(parent.0)) {
                 parent.vfork_child = Some(ix);
@@ -417,6 +426,10 @@ impl Book {
                 } else if self.gaps.any().covers(time) {
                     // From here on it may run where events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
+                } else if !new && !self.in_gap(ix, time) {
+                    if let Some(task) = self.tasks.get_mut(ix.0) {
+                        task.told = time;
+                    }
                 }
             }
             state @ (State::Waiting(_) | State::Unknown) => {
