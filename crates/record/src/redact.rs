@@ -21,7 +21,7 @@ const DEPTH: usize = 4;
 
 /// Without one of these, in upper or lower case, no rule of ours applies: most
 /// command lines are let through by this one search. Tests hold it to the rules.
-const HINTS: [&str; 41] = [
+const HINTS: [&str; 24] = [
     "pass",
     "secret",
     "token",
@@ -45,6 +45,11 @@ const HINTS: [&str; 41] = [
     "7z",
     "openssl",
     "twine",
+    "login",
+];
+
+/// What one of these stands in may be a token of a known form.
+const FORM_HINTS: [&str; 17] = [
     "ghp_",
     "gho_",
     "ghu_",
@@ -59,11 +64,13 @@ const HINTS: [&str; 41] = [
     "pypi-",
     "dckr_pat_",
     "hf_",
-    "login",
     "aiza",
     "eyj",
     "age-",
 ];
+
+/// A private key begins so.
+const KEY_HINT: &str = "-----begin";
 
 /// `scheme://user:password@host`: first a password as the standard has it,
 /// then one with characters that should have been encoded.
@@ -108,6 +115,7 @@ pub struct Redactor {
 #[derive(Clone, Debug)]
 struct Rules {
     hints: AhoCorasick,
+    forms: AhoCorasick,
 }
 
 static URLS: LazyLock<Regex> = LazyLock::new(|| compiled(URL));
@@ -142,14 +150,19 @@ impl Redactor {
     /// # Errors
     /// Never, unless the list of hints is wrong.
     pub fn new(rules: bool, own: Vec<Regex>) -> Result<Redactor, HintsError> {
-        let hints = || {
-            AhoCorasick::builder()
-                .ascii_case_insensitive(true)
-                .build(HINTS)
+        let words = |words: &[&str]| {
+            let mut builder = AhoCorasick::builder();
+            builder.ascii_case_insensitive(true).build(words)
         };
-        let rules = rules.then(hints).transpose()?;
+        let compile = || -> Result<Rules, HintsError> {
+            let forms = [&FORM_HINTS[..], &[KEY_HINT]].concat();
+            Ok(Rules {
+                hints: words(&[&HINTS[..], &forms].concat())?,
+                forms: words(&forms)?,
+            })
+        };
         Ok(Redactor {
-            rules: rules.map(|hints| Rules { hints }),
+            rules: rules.then(compile).transpose()?,
             own,
             masked: 0,
         })
@@ -314,8 +327,10 @@ impl Rules {
         if let Some(secret) = text.strip_prefix(b"pass:") {
             masks.word(word, text.len() - secret.len()..text.len());
         }
-        for found in KNOWN_FORMS.find_iter(text) {
-            masks.word(word, found.range());
+        if self.forms.is_match(text) {
+            for found in KNOWN_FORMS.find_iter(text) {
+                masks.word(word, found.range());
+            }
         }
         // The others all want a colon.
         if !text.contains(&b':') {
