@@ -230,7 +230,23 @@ impl Leads {
 
     /// How far clock `of` can be ahead of the clock of a stamp, at that time.
     pub fn lead(&self, of: usize, stamp: Stamp) -> i64 {
-        self.most(self.grid.part(stamp.at), of, stamp.clock)
+        self.most(self.part(stamp.at), of, stamp.clock)
+    }
+
+    /// The part that a time is in.
+    pub fn part(&self, time: u64) -> usize {
+        self.grid.part(time)
+    }
+
+    /// A part's beginning, middle and end.
+    pub fn corners(&self, part: usize) -> [u64; 3] {
+        let middle = self.grid.middle(part);
+        let half = self.grid.step / 2 + 1;
+        [
+            middle.saturating_sub(half),
+            middle,
+            middle.saturating_add(half),
+        ]
     }
 
     /// The first event came after the second one for certain.
