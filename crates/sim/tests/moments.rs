@@ -503,3 +503,22 @@ fn an_exec_tells_the_cpu_that_its_task_is_on() {
     // It may have left that CPU right after.
     assert!(thread(&analysis, 10).times.on_cpu <= 200);
 }
+
+/// ```text
+/// cpu0 =11........10=     10 comes last to where it stays
+/// cpu1 =12=10=12=====     though that CPU's switch is looked at first
+/// ```
+#[test]
+fn of_switches_with_one_stamp_the_one_that_stays_is_last() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, Some(RUNNING))
+        .listed(-20, 11, 11, 1, None)
+        .listed(-10, 12, 12, 1, Some(RUNNING))
+        .switch(1, 50, 0, RUNNING, 12)
+        .preempt(1, 500, 12, RUNNING, 10)
+        .preempt(1, 500, 10, RUNNING, 12)
+        .switch(0, 500, 11, SLEEPS, 10);
+    let analysis = hand.analyze();
+    assert_eq!(thread(&analysis, 10).times.on_cpu, 500);
+    assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
+}

@@ -93,7 +93,7 @@ impl Book {
         let in_gap = self.in_gap(running, time);
         if renamed && !in_gap {
             if !self.states.is_dead(state) {
-                self.by_tid.insert(prev, running);
+                self.rename_to(running, prev, time);
             }
             return Some(running);
         }
@@ -103,6 +103,22 @@ impl Book {
         }
         self.forget(running, cpu, time);
         named
+    }
+
+    /// The task goes by another tid now. When the exec that tells that is lost,
+    /// the tid that it had is free, and may come again.
+    fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
+        self.by_tid.insert(tid, ix);
+        if self.gaps.lives_before(time).is_none() {
+            return;
+        }
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
+        let old = std::mem::replace(&mut task.tid, tid);
+        if old != tid && self.by_tid.get(old) == Some(ix) {
+            self.by_tid.remove(old);
+        }
     }
 
     #[allow(clippy::too_many_arguments)] // the event's own fields
