@@ -16,6 +16,7 @@ mod cmd;
 mod inherited;
 mod open;
 mod passthrough;
+mod progress;
 mod replace;
 mod suspend;
 

@@ -17,7 +17,7 @@ use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
 use tr_report::style::Style;
 
-use crate::{args, open};
+use crate::{args, open, progress};
 
 /// Say where the time of a recording went
 #[derive(clap::Args, Debug)]
@@ -143,8 +143,14 @@ pub fn run(args: &Args) -> ExitCode {
         cpu: args.cpu.map(CpuId),
         timeline: kinds.iter().any(|kind| kind.needs_timeline())
             || shows_path(args, &kinds, &trace),
+        ..Options::default()
     };
-    let analysis = tr_analyze::analyze(&trace, &options);
+    if let Some(threads) = args.threads {
+        // An error says that there are threads already: then those work.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let _ = pool.build_global();
+    }
+    let analysis = progress::analyze(&trace, &options);
     let filter = Filter {
         comm: args.comm.clone(),
         argv: args.argv.clone(),

@@ -60,7 +60,7 @@ pub fn run(args: &Args) -> ExitCode {
             return open::printed(written);
         }
     }
-    for error in &merge.source().unreadable {
+    for error in merge.waves().unreadable() {
         eprintln!("tr: {error}");
     }
     open::printed(out.flush())

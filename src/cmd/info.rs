@@ -8,7 +8,7 @@ use tr_analyze::Options;
 use tr_format::reader::{End, Unknown};
 use tr_report::{escape, units, who};
 
-use crate::{open, suspend};
+use crate::{open, progress, suspend};
 
 /// Say what a recording holds
 #[derive(clap::Args, Debug)]
@@ -27,7 +27,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
-    let analysis = tr_analyze::analyze(&trace, &Options::default());
+    let analysis = progress::analyze(&trace, &Options::default());
     // After all frames have been read.
     let unknown = trace.unknown();
     let meta = trace.meta();

@@ -3,6 +3,7 @@
 
 mod cpus;
 mod lives;
+mod plain;
 mod running;
 
 use std::collections::{BTreeMap, HashMap};
@@ -24,9 +25,46 @@ use crate::timeline::{By, Draft};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIx(pub usize);
 
-/// What the book knows of a task.
+/// What the book knows of a task. First what most events change, so that it lies
+/// in few cache lines.
 #[derive(Clone, Debug)]
+#[repr(C, align(64))]
 pub struct Task {
+    state: State,
+    /// It was woken since its last switch-in; of one that is runnable: it may have
+    /// been on a CPU when it was woken.
+    woken: bool,
+    /// An event of it has been seen.
+    seen: bool,
+    /// Its process's program lacks a part of its times: see [`Book::flush`].
+    owes: bool,
+    /// The wait that its last waking has ended, when the clocks leave open whether
+    /// that came before the wait began: in vain.
+    doubt: Option<Wait>,
+    last_cpu: Option<CpuId>,
+    /// Who woke it last, or started it; once preempted, who took the CPU.
+    by: By,
+    /// Of its state, for the concurrency.
+    epoch: Epoch,
+    since: Ktime,
+    /// The stamp of its last event, which may lie before the span.
+    told: Ktime,
+    /// The stretch off CPU that it is in: since when.
+    off_since: Option<Ktime>,
+    /// The child that runs in its memory.
+    vfork_child: Option<TaskIx>,
+    /// Where its time went.
+    pub times: Times,
+    /// Parts of it.
+    pub causes: Causes,
+    /// Its context switches.
+    pub switches: Switches,
+    /// Moves between CPUs.
+    pub migrations: u64,
+    /// Its longest off-CPU stretch; the waker is a task's place.
+    pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
+    /// Its times up to which they stand in its process's programs.
+    paid: Times,
     /// Its tid, the last one.
     pub tid: Tid,
     /// Its tid in its own namespace.
@@ -41,44 +79,14 @@ pub struct Task {
     pub started_before: bool,
     /// Its last switch-out.
     pub end: Option<Ktime>,
-    /// Where its time went.
-    pub times: Times,
-    /// Parts of it.
-    pub causes: Causes,
-    /// Its context switches.
-    pub switches: Switches,
-    /// Its longest off-CPU stretch; the waker is a task's place.
-    pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
-    /// Moves between CPUs.
-    pub migrations: u64,
     /// Its exit.
-    pub exit: Option<Exit>,
+    pub exit: Option<Box<Exit>>,
     /// When it called exit; its last switch-out comes after.
     pub exited: Option<Ktime>,
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
-    state: State,
-    /// Of its state, for the concurrency.
-    epoch: Epoch,
-    since: Ktime,
-    /// The stamp of its last event, which may lie before the span.
-    told: Ktime,
-    /// It was woken since its last switch-in.
-    woken: bool,
-    /// The wait that its last waking has ended, when the clocks leave open whether
-    /// that came before the wait began: in vain.
-    doubt: Option<Wait>,
-    /// The stretch off CPU that it is in: since when.
-    off_since: Option<Ktime>,
-    /// Who woke it last, or started it; once preempted, who took the CPU.
-    by: By,
-    last_cpu: Option<CpuId>,
-    /// The child that runs in its memory.
-    vfork_child: Option<TaskIx>,
     /// Who forked it.
     pub parent: Option<TaskIx>,
-    /// An event of it has been seen.
-    seen: bool,
 }
 
 /// What the book knows of a process.
@@ -102,16 +110,24 @@ pub struct ProcessEntry {
     pub live: usize,
     /// Its programs.
     pub execs: Vec<ExecSpan>,
+    /// Its threads that have had times since its last program began.
+    owing: Vec<TaskIx>,
     /// It has exited: the raw status.
     pub status: Option<u32>,
     /// Largest resident set.
     pub max_rss: Option<u64>,
     /// Its fork was seen.
     pub forked: bool,
-    /// An exit told that no thread is left.
-    pub group_dead: bool,
     /// Its only thread turned out to belong to this other process.
     pub moved: Option<usize>,
+}
+
+/// Appends to a list that mostly stays at one: others are grown by four.
+fn push_first<T>(list: &mut Vec<T>, value: T) {
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+    list.push(value);
 }
 
 /// The kernel did not report a switch-in.
@@ -139,8 +155,12 @@ pub struct Book {
     pub timeline: Option<Draft>,
     /// How far two events' times can be wrong against each other, ns.
     pub uncertainty: u64,
+    /// Every event takes the long way.
+    pub careful: bool,
+    /// Simple events may take the short way, [`Book::take_plain`].
+    plain: bool,
     /// What each CPU did.
-    cpus: BTreeMap<CpuId, cpus::CpuEntry>,
+    cpus: ByCpu<cpus::CpuEntry>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -157,6 +177,9 @@ pub struct Book {
     /// COMMAND's process.
     root: Option<Tgid>,
     by_tid: ByTid<TaskIx>,
+    /// Who has just left a tid by an exec, and when: events with the stamp of that
+    /// may still name it.
+    renamed: Option<(Ktime, Tid, TaskIx)>,
     by_tgid: HashMap<Tgid, usize>,
     current: ByCpu<TaskIx>,
     /// When each CPU last switched.
@@ -184,7 +207,9 @@ impl Book {
             counts: [0; 3],
             timeline: None,
             uncertainty: 0,
-            cpus: BTreeMap::new(),
+            careful: false,
+            plain: false,
+            cpus: ByCpu::default(),
             gaps,
             states: States::new(&meta.states),
             start,
@@ -196,6 +221,7 @@ impl Book {
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
             by_tid: ByTid::default(),
+            renamed: None,
             by_tgid: HashMap::new(),
             current: ByCpu::default(),
             last_switch: ByCpu::default(),
@@ -213,6 +239,11 @@ impl Book {
     /// The span has its first nanosecond and not its last.
     fn inside(&self, time: Ktime) -> bool {
         (self.start..self.end).contains(&time)
+    }
+
+    /// What was at `since` may just as well have come after what is at `time`.
+    fn just_now(&self, since: Option<Ktime>, time: Ktime) -> bool {
+        since.is_some_and(|since| since <= time && time.since(since) <= self.uncertainty)
     }
 
     fn violation(&mut self, what: &'static str) {
@@ -319,6 +350,9 @@ impl Book {
 
     /// Passes the gaps that have begun by `now`.
     fn pass_gaps(&mut self, now: Ktime) {
+        if let Some((time, _, _)) = self.renamed {
+            self.renamed = self.renamed.filter(|_| self.just_now(Some(time), now));
+        }
         if let Some(since) = self.lives_lost.take_if(|since| *since <= now) {
             self.lose_lives(since);
         }
@@ -330,6 +364,7 @@ impl Book {
     /// One more gap, found on the way; it has begun just now.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         self.gaps.insert(stream, since, until);
+        self.look_around();
         match stream {
             Stream::Cpu(cpu) => self.lose(cpu, since),
             _ => self.lose_lives(since),
@@ -373,19 +408,47 @@ impl Book {
         }
         task.times.add(&times);
         task.causes.add(&causes);
-        if let Some(exec) = self
-            .processes
-            .get_mut(task.process)
-            .and_then(|p| p.execs.last_mut())
-        {
-            exec.times.add(&times);
+        if !task.owes {
+            self.owe(ix);
+        }
+    }
+
+    /// The task has had times that its process's program does not have yet.
+    #[cold]
+    fn owe(&mut self, ix: TaskIx) {
+        if let Some(task) = self.tasks.get_mut(ix.0) {
+            task.owes = true;
+            if let Some(process) = self.processes.get_mut(task.process) {
+                push_first(&mut process.owing, ix);
+            }
+        }
+    }
+
+    /// Gives what the process's threads have had to its present program, if it
+    /// has one: before that changes, not for every event.
+    fn flush(&mut self, process: usize) {
+        let Some(process) = self.processes.get_mut(process) else {
+            return;
+        };
+        for ix in process.owing.drain(..) {
+            let Some(task) = self.tasks.get_mut(ix.0) else {
+                continue;
+            };
+            task.owes = false;
+            let mut times = task.times;
+            times.take(&std::mem::replace(&mut task.paid, times));
+            if let Some(exec) = process.execs.last_mut() {
+                exec.times.add(&times);
+            }
         }
     }
 
     // ---- Tasks ----
 
     fn task(&self, tid: Tid) -> Option<TaskIx> {
-        self.by_tid.get(tid)
+        let renamed = || self.renamed.filter(|(_, old, _)| *old == tid);
+        let renamed = || renamed().map(|(_, _, ix)| ix);
+        self.by_tid.get(tid).or_else(renamed)
     }
 
     fn state(&self, ix: TaskIx) -> State {
@@ -462,8 +525,9 @@ impl Book {
                 if process.live > 0 {
                     return at;
                 }
-                // Its other threads are not listed yet.
-                if !begun && !process.group_dead {
+                // Its other threads are not listed yet: the exit that was the last
+                // to begin need not be the last to be over.
+                if !begun {
                     process.status = None;
                     if let Some(exec) = process.execs.last_mut() {
                         (exec.end, exec.ended) = (end, false);
@@ -482,14 +546,32 @@ impl Book {
             threads: Vec::new(),
             live: 0,
             execs: Vec::new(),
+            owing: Vec::new(),
             status: None,
             max_rss: None,
             forked: false,
-            group_dead: false,
             moved: None,
         });
         self.by_tgid.insert(pid, self.processes.len() - 1);
         self.processes.len() - 1
+    }
+
+    /// The process of this pid, as the parent of one that was there before the
+    /// recording: one that was forked since has a used pid.
+    fn listed(&self, pid: Tgid) -> Option<usize> {
+        let at = self.by_tgid.get(&pid).copied()?;
+        self.processes.get(at).filter(|p| !p.forked).map(|_| at)
+    }
+
+    /// A pid has a new holder; whoever had it is gone.
+    fn retire(&mut self, pid: Tgid) {
+        let at = self
+            .by_tgid
+            .get(&pid)
+            .and_then(|at| self.processes.get(*at));
+        if at.is_some_and(|process| process.live == 0) {
+            self.by_tgid.remove(&pid);
+        }
     }
 
     #[allow(clippy::too_many_arguments)] // one call for each way in which tasks come to be
@@ -534,9 +616,11 @@ impl Book {
             vfork_child: None,
             parent,
             seen: false,
+            owes: false,
+            paid: Times::default(),
         });
         if let Some(process) = self.processes.get_mut(process) {
-            process.threads.push(ix);
+            push_first(&mut process.threads, ix);
             process.live += 1;
         }
         self.by_tid.insert(tid, ix);
@@ -576,8 +660,7 @@ impl Book {
         }
     }
 
-    /// The child has left its parent's memory, or is about to: who is not
-    /// waiting by now will hardly wait for that.
+    /// The child has left its parent's memory.
     fn end_vfork(&mut self, parent: TaskIx, child: TaskIx) {
         if let Some(parent) = self.tasks.get_mut(parent.0) {
             if parent.vfork_child == Some(child) {
@@ -593,6 +676,12 @@ impl Book {
     /// streams with equal times.
     pub fn misfit(&self, event: &Event) -> u8 {
         let state = |tid: Tid| self.task(tid).map(|ix| self.state(ix));
+        // Of a task that nobody knows: its fork is yet to come, unless that is lost
+        // or its parent is not recorded.
+        let unborn = |forked: bool, time: Ktime| match forked && self.begun {
+            true if self.gaps.lives_before(time).is_none() => 2,
+            _ => 1,
+        };
         match event {
             Event::Sched(cpu, event) => match event.kind {
                 SchedKind::Switch { prev, next, .. } => {
@@ -604,14 +693,14 @@ impl Book {
                     let enters = match state(next).filter(|_| next != Tid::IDLE) {
                         Some(State::On(_) | State::Dead) => 2,
                         Some(State::Waiting(_)) => 1,
-                        None if next != Tid::IDLE => 1,
+                        None if next != Tid::IDLE => unborn(self.everybody, event.time),
                         None | Some(State::Runnable { .. } | State::Unknown) => 0,
                     };
                     leaves.max(enters)
                 }
-                SchedKind::Waking { wakee, .. } => match state(wakee) {
+                SchedKind::Waking { wakee, new, .. } => match state(wakee) {
                     Some(State::Dead) => 2,
-                    None => 1,
+                    None => unborn(self.everybody || new, event.time),
                     _ => 0,
                 },
             },
@@ -643,12 +732,11 @@ impl Book {
             return;
         }
         self.begun = true;
+        self.look_around();
         // A parent may have been listed after its child.
         for at in 0..self.processes.len() {
             let ppid = self.processes.get(at).and_then(|p| p.ppid);
-            let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
-            // One that was forked since has a used pid.
-            let parent = parent.filter(|at| self.processes.get(*at).is_some_and(|p| !p.forked));
+            let parent = ppid.and_then(|ppid| self.listed(ppid));
             if let Some(process) = self.processes.get_mut(at) {
                 process.parent = process.parent.or(parent.filter(|parent| *parent != at));
             }
@@ -692,5 +780,6 @@ impl Book {
             let state = self.state(ix);
             self.enter(ix, self.end, state, Ended::Otherwise);
         }
+        (0..self.processes.len()).for_each(|process| self.flush(process));
     }
 }

@@ -65,6 +65,11 @@ impl Gaps {
         }
     }
 
+    /// Nothing is missing anywhere.
+    pub fn is_empty(&self) -> bool {
+        self.any.is_empty() && self.lives.is_empty()
+    }
+
     /// When the first loss of lifecycle events begins.
     pub fn first_of_lives(&self) -> Option<Ktime> {
         self.lives.0.first().map(|(since, _)| *since)

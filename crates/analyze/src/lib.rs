@@ -25,15 +25,17 @@ pub mod what_if;
 
 use std::collections::BTreeSet;
 
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedKind, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::reader::{End, Trace};
 
 use crate::book::Book;
 use crate::clocks::{Clocks, Verdict};
 use crate::gaps::Gaps;
 use crate::late::Lateness;
-use crate::model::{Analysis, LostSpan, Quality};
-use crate::order::Event;
+pub use crate::model::Analysis;
+use crate::model::{LostSpan, Quality};
+use crate::order::waves::{self, Counts, Slice};
+use crate::order::{Event, Order};
 
 /// What part of a trace to look at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,11 +48,25 @@ pub struct Options {
     pub cpu: Option<CpuId>,
     /// Keep what every thread did when: 16 bytes for each change of state.
     pub timeline: bool,
+    /// Read no block before it is needed, and take no short ways: the same result,
+    /// slower. For tests.
+    pub careful: bool,
 }
 
 /// Analyzes a trace. What is damaged or missing is no error: it stands in
 /// [`Analysis::quality`], and its time is unknown.
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
+    analyze_watched(trace, options, &mut |_, _| {})
+}
+
+/// [`analyze`], which tells time and again how many events have been gone
+/// through, of how many. When the trace is read once more because its clocks
+/// disagree, that begins anew.
+pub fn analyze_watched(
+    trace: &Trace,
+    options: &Options,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Analysis {
     let meta = trace.meta();
     // Losses first: a gap is known before the events around it are read.
     let mut known = Known::default();
@@ -86,7 +102,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         .max(meta.start);
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
-    let first = read(trace, options, &known, (start, end), None);
+    let first = read(trace, options, &known, (start, end), None, watch);
     let before = first.violations();
     let (mut reading, mut report, mut unclear) = (None, None, false);
     if before > 0 {
@@ -94,7 +110,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
             Verdict::Equal => {}
             Verdict::Unclear => unclear = true,
             Verdict::Off(clocks, corrected) => {
-                let again = read(trace, options, &known, (start, end), Some(&clocks));
+                let again = read(trace, options, &known, (start, end), Some(&clocks), watch);
                 // Else it was not the clocks, or not them alone.
                 if again.violations().saturating_mul(2) <= before {
                     reading = Some(again);
@@ -110,7 +126,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
     }
     let largest_inversion = first.largest_inversion;
     let Reading {
-        book, lost, counts, ..
+        book, lost, events, ..
     } = reading.unwrap_or(first);
     let lost: Vec<LostSpan> = lost.into_iter().collect();
     let mut analysis = Analysis {
@@ -142,7 +158,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
             clocks: report,
             clocks_unclear: unclear,
         },
-        events: counts.list(),
+        events,
         ..Analysis::default()
     };
     build::build(book, &mut analysis);
@@ -153,7 +169,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
 struct Reading {
     book: Book,
     lost: BTreeSet<LostSpan>,
-    counts: Counts,
+    events: Vec<(&'static str, u64)>,
     largest_inversion: u64,
 }
 
@@ -163,56 +179,97 @@ impl Reading {
     }
 }
 
-/// Keeps the books of the span over a whole trace.
+/// Keeps the books of the span over a whole trace: while one wave of events is
+/// gone through, the next one is read.
 fn read(
     trace: &Trace,
     options: &Options,
     known: &Known,
     (start, end): (Ktime, Ktime),
     clocks: Option<&Clocks>,
+    watch: &mut dyn FnMut(u64, u64),
 ) -> Reading {
-    let mut lost = known.lost(clocks);
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
     book.timeline = options.timeline.then(Default::default);
+    book.careful = options.careful;
     book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
-    let mut merge = order::merge(trace, clocks);
-    let mut counts = Counts::default();
-    let mut latest = Ktime(0);
-    while let Some(mut event) = merge.next_fitting(|event| book.misfit(event)) {
-        // Those of a frame that turned out to be damaged.
-        let found = match &event {
-            Event::Life(life) => loss(life).filter(|span| lost.insert(*span)),
-            Event::Sched(..) => None,
-        };
-        // With corrected clocks, one may be let past that is a little later.
-        latest = latest.max(event.time());
-        event.set_time(latest);
-        if let Some(span) = found {
-            book.lost(span.stream, span.since, span.until);
-        }
-        counts.add(&event);
-        // Nothing after the end changes what was before it, but names.
-        let names = matches!(
-            &event,
-            Event::Life(LifeEvent {
-                kind: LifeKind::Snapshot(_) | LifeKind::CgroupPath(_),
-                ..
-            })
-        );
-        if event.time() > end && !names {
-            continue;
-        }
-        match &event {
-            Event::Sched(cpu, event) => book.sched(*cpu, event),
-            Event::Life(event) => book.life(event),
-        }
-    }
-    book.finish();
-    Reading {
+    let mut keeper = Keeper {
         book,
-        lost,
-        counts,
-        largest_inversion: merge.largest_inversion(),
+        order: Order::new(order::tolerance(clocks)),
+        lost: known.lost(clocks),
+        lives: LifeCounts::default(),
+        last: known.last(trace, end),
+    };
+    let at_once = match options.careful {
+        true => 1,
+        false => waves::EVENTS,
+    };
+    let mut waves = order::waves(trace, clocks, at_once);
+    let mut wave = waves.next_wave();
+    while let Some(slices) = wave {
+        let (next, used) = rayon::join(
+            || waves.next_wave(),
+            || {
+                let slices = slices.into_iter();
+                slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
+            },
+        );
+        used.into_iter().for_each(|slice| waves.spare(slice));
+        let (done, all) = waves.progress();
+        watch(done, all);
+        wave = next;
+    }
+    keeper.book.finish();
+    Reading {
+        book: keeper.book,
+        lost: keeper.lost,
+        events: events(waves.counts(), &keeper.lives),
+        largest_inversion: waves.largest_inversion(),
+    }
+}
+
+/// Keeps the books while events come.
+struct Keeper {
+    book: Book,
+    order: Order,
+    lost: BTreeSet<LostSpan>,
+    lives: LifeCounts,
+    /// The last time whose events count.
+    last: Ktime,
+}
+
+impl Keeper {
+    /// Takes a slice of events; gives back the memory of the one before.
+    fn take(&mut self, slice: Slice) -> Slice {
+        let Keeper {
+            book,
+            order,
+            lost,
+            lives,
+            last,
+        } = self;
+        let used = order.push(slice);
+        while let Some((time, event)) = order.next_fitting(|event| book.misfit(event)) {
+            let inside = time <= *last;
+            match event {
+                Event::Sched(cpu, event) if inside => book.sched(cpu, &event),
+                Event::Sched(..) => {}
+                Event::Life(event) => {
+                    lives.add(event);
+                    // Those of a frame that turned out to be damaged.
+                    if let Some(span) = loss(event).filter(|span| lost.insert(*span)) {
+                        book.lost(span.stream, span.since, span.until);
+                    }
+                    // Nothing after the end changes what was before it, but names.
+                    let names =
+                        matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
+                    if inside || names {
+                        book.life(time, event);
+                    }
+                }
+            }
+        }
+        used
     }
 }
 
@@ -230,6 +287,17 @@ impl Known {
         }
         if matches!(event.kind, LifeKind::Progress) {
             self.progress = self.progress.max(Some(event.time));
+        }
+    }
+
+    /// The last time of which every event is in the file, of those up to `end`: a
+    /// mark of progress tells of what is before it.
+    fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
+        match trace.summary() {
+            None if self.progress.is_none_or(|progress| progress <= end) => {
+                Ktime(end.0.saturating_sub(1))
+            }
+            _ => end,
         }
     }
 
@@ -273,51 +341,39 @@ fn loss(event: &LifeEvent) -> Option<LostSpan> {
     })
 }
 
-/// Events by kind.
+/// Lifecycle and recorder's events by kind.
 #[derive(Default)]
-struct Counts([u64; 11]);
+struct LifeCounts([u64; 8]);
 
-impl Counts {
-    const NAMES: [&'static str; 11] = [
-        "switch",
-        "waking",
-        "wakeup_new",
-        "fork",
-        "exec",
-        "exit",
-        "final",
-        "rename",
-        "cgroup",
-        "snapshot",
-        "recorder",
+impl LifeCounts {
+    const NAMES: [&'static str; 8] = [
+        "fork", "exec", "exit", "final", "rename", "cgroup", "snapshot", "recorder",
     ];
 
-    fn add(&mut self, event: &Event) {
-        let at = match event {
-            Event::Sched(_, event) => match event.kind {
-                SchedKind::Switch { .. } => 0,
-                SchedKind::Waking { new: false, .. } => 1,
-                SchedKind::Waking { new: true, .. } => 2,
-            },
-            Event::Life(event) => match event.kind {
-                LifeKind::Fork(_) => 3,
-                LifeKind::Exec(_) => 4,
-                LifeKind::Exit(_) => 5,
-                LifeKind::Final(_) => 6,
-                LifeKind::Rename(_) => 7,
-                LifeKind::CgroupPath(_) | LifeKind::CgroupMove(_) => 8,
-                LifeKind::Snapshot(_) => 9,
-                LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {
-                    10
-                }
-            },
+    fn add(&mut self, event: &LifeEvent) {
+        let at = match event.kind {
+            LifeKind::Fork(_) => 0,
+            LifeKind::Exec(_) => 1,
+            LifeKind::Exit(_) => 2,
+            LifeKind::Final(_) => 3,
+            LifeKind::Rename(_) => 4,
+            LifeKind::CgroupPath(_) | LifeKind::CgroupMove(_) => 5,
+            LifeKind::Snapshot(_) => 6,
+            LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => 7,
         };
         if let Some(count) = self.0.get_mut(at) {
             *count += 1;
         }
     }
+}
 
-    fn list(&self) -> Vec<(&'static str, u64)> {
-        Self::NAMES.into_iter().zip(self.0).collect()
-    }
+/// Events by kind.
+fn events(sched: Counts, lives: &LifeCounts) -> Vec<(&'static str, u64)> {
+    let sched = [
+        ("switch", sched.switches),
+        ("waking", sched.wakings),
+        ("wakeup_new", sched.new),
+    ];
+    let lives = LifeCounts::NAMES.into_iter().zip(lives.0);
+    sched.into_iter().chain(lives).collect()
 }

@@ -159,6 +159,15 @@ impl Times {
         self.on_cpu + self.run_queue + self.sleep + self.blocked + self.unknown
     }
 
+    /// Takes another's times, which are a part of this one's, away.
+    pub fn take(&mut self, other: &Times) {
+        self.on_cpu -= other.on_cpu;
+        self.run_queue -= other.run_queue;
+        self.sleep -= other.sleep;
+        self.blocked -= other.blocked;
+        self.unknown -= other.unknown;
+    }
+
     /// Adds another's times to this one's.
     pub fn add(&mut self, other: &Times) {
         self.on_cpu += other.on_cpu;

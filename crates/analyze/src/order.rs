@@ -4,46 +4,43 @@
 //!
 //! Each stream is a chain of blocks in the order in which they were written. A
 //! block's header has its smallest time, so the minimum over the blocks not yet
-//! read says which events nothing can come before any more.
+//! read says which events nothing can come before any more. [`waves`] reads the
+//! blocks by that minimum, many at once, and sorts what is certain; [`Order`]
+//! hands it out, an event at a time.
 //!
 //! Events of one stream with equal times keep the order in which they were
 //! written. Between streams the order at equal times is causal: by the kind of
 //! event, see `rank`; and whoever follows the tasks can say which event fits
-//! what they are doing now, see [`Merge::next_fitting`].
+//! what they are doing now, see [`Order::next_fitting`].
+
+mod sort;
+pub mod waves;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
 use tr_format::reader::{FrameInfo, Trace};
-use tr_format::sched::SchedBlock;
-use tr_format::Error;
+use tr_format::sched::{self, SchedBlock};
 
 pub use crate::clocks::Clocks;
+use waves::{Block, Blocks, Content, Read, Slice, Waves};
 
 /// An event of any stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event<'a> {
     /// A scheduling event of this CPU.
     Sched(CpuId, SchedEvent),
     /// A lifecycle event, or one of the recorder's.
-    Life(LifeEvent),
+    Life(&'a LifeEvent),
 }
 
-impl Event {
+impl Event<'_> {
     /// Its time.
     pub fn time(&self) -> Ktime {
         match self {
             Event::Sched(_, event) => event.time,
             Event::Life(event) => event.time,
-        }
-    }
-
-    /// Gives it another time.
-    pub fn set_time(&mut self, time: Ktime) {
-        match self {
-            Event::Sched(_, event) => event.time = time,
-            Event::Life(event) => event.time = time,
         }
     }
 }
@@ -78,135 +75,249 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// The kernel wrote it into a ring; the others are the recorder's own words.
-fn from_ring(event: &Event) -> bool {
-    match event {
-        Event::Sched(..) => true,
-        Event::Life(event) => !matches!(
-            event.kind,
-            LifeKind::Snapshot(_)
-                | LifeKind::Lost(_)
-                | LifeKind::Clock(_)
-                | LifeKind::CgroupPath(_)
-                | LifeKind::Progress
-                | LifeKind::Mark(_)
-        ),
+/// An event as it is sorted: 24 bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Record {
+    time: u64,
+    /// As [`SchedBlock::from`]; of a [`LIFE`] event its place in the wave.
+    from: u32,
+    /// As [`SchedBlock::to`]; of a [`LIFE`] event its stream's place.
+    to: u32,
+    state: u16,
+    cpu: u16,
+    /// As [`SchedBlock::flags`], or [`LIFE`].
+    flags: u8,
+}
+
+/// A record that stands for a lifecycle or recorder's event.
+const LIFE: u8 = 0x80;
+
+impl Record {
+    /// Its stream's place among all: the CPUs come first.
+    fn stream(&self) -> u32 {
+        match self.flags {
+            LIFE => self.to,
+            _ => u32::from(self.cpu),
+        }
+    }
+
+    fn event<'a>(&self, lives: &'a [LifeEvent]) -> Option<Event<'a>> {
+        Some(match self.flags {
+            LIFE => Event::Life(lives.get(self.from as usize)?),
+            flags => Event::Sched(
+                CpuId(self.cpu),
+                sched::event(self.time, self.from, self.to, self.state, flags),
+            ),
+        })
     }
 }
 
-/// A block that has not been read: its times, and how to read it.
-#[derive(Clone, Copy, Debug)]
-pub struct Block<K> {
-    /// The smallest time in it.
-    pub min: Ktime,
-    /// What the reader knows it by.
-    pub key: K,
-}
-
-/// Where blocks come from: a trace, or a test.
-pub trait Blocks {
-    /// What a block is known by.
-    type Key: Copy;
-
-    /// Appends a block's events, in the order in which they were written.
-    /// What cannot be read is to be replaced by the loss it stands for.
-    fn read(&mut self, key: Self::Key, into: &mut Vec<Event>);
-}
-
-/// One stream: the blocks still to be read, and the events already read.
-struct Chain<K> {
-    blocks: std::vec::IntoIter<(Block<K>, Ktime)>,
-    /// Sorted, the next one last.
-    ready: Vec<Event>,
-    /// The largest time that a ring's event has had so far.
-    latest: Ktime,
-}
-
-/// The merge of all streams.
-pub struct Merge<B: Blocks> {
-    source: B,
-    chains: Vec<Chain<B::Key>>,
-    heads: BinaryHeap<Reverse<(Ktime, u8, usize)>>,
-    largest_inversion: u64,
-    /// Events as far apart as this count as of equal time.
+/// Hands out the events of sorted slices.
+#[derive(Debug, Default)]
+pub struct Order {
+    /// What has come, sorted; up to `at` it has been handed out.
+    records: Vec<Record>,
+    at: usize,
+    lives: Vec<LifeEvent>,
+    /// Everything before this time has come; everything, when there is none.
+    limit: Option<u64>,
+    /// Events as far apart as this count as of equal time, ns.
     tolerance: u64,
+    ties: Ties,
+    latest: u64,
 }
 
-impl<B: Blocks> Merge<B> {
-    /// Of streams that are each a chain of blocks.
-    pub fn new(source: B, streams: Vec<Vec<Block<B::Key>>>) -> Merge<B> {
-        let chains = streams
-            .into_iter()
-            .map(|blocks| {
-                // With each block the smallest time of it and all behind it.
-                let mut least = Ktime(u64::MAX);
-                let mut blocks: Vec<_> = blocks
-                    .into_iter()
-                    .rev()
-                    .map(|block| {
-                        least = least.min(block.min);
-                        (block, least)
-                    })
-                    .collect();
-                blocks.reverse();
-                Chain {
-                    blocks: blocks.into_iter(),
-                    ready: Vec::new(),
-                    latest: Ktime(0),
+impl Order {
+    /// Nothing yet. Events that are at most `tolerance` ns apart count as of
+    /// equal time.
+    pub fn new(tolerance: u64) -> Order {
+        Order {
+            limit: Some(0),
+            tolerance,
+            ..Order::default()
+        }
+    }
+
+    /// Takes the next slice; gives back the memory of the one before.
+    pub fn push(&mut self, slice: Slice) -> Slice {
+        let Slice {
+            mut records,
+            mut lives,
+            limit,
+        } = slice;
+        self.limit = limit;
+        // Without a tolerance all that was certain has been handed out.
+        let left = self.records.get_mut(self.at..).unwrap_or_default();
+        if !left.is_empty() || !self.ties.is_empty() {
+            let mut carry = |record: &mut Record| {
+                if let Some(life) = self.lives.get_mut(record.from as usize) {
+                    if record.flags == LIFE {
+                        record.from = u32::try_from(lives.len()).unwrap_or(u32::MAX);
+                        lives.push(std::mem::replace(life, nothing()));
+                    }
                 }
-            })
-            .collect::<Vec<_>>();
-        let count = chains.len();
-        let mut merge = Merge {
-            source,
-            chains,
-            heads: BinaryHeap::new(),
-            largest_inversion: 0,
-            tolerance: 0,
-        };
-        (0..count).for_each(|at| merge.renew(at));
-        merge
-    }
-
-    /// The largest step back in time inside one ring so far, in ns. The
-    /// recorder's own words, which tell of the past, are none.
-    pub fn largest_inversion(&self) -> u64 {
-        self.largest_inversion
-    }
-
-    /// The source, for what it has noted down.
-    pub fn source(&mut self) -> &mut B {
-        &mut self.source
-    }
-
-    /// The next event.
-    pub fn next_event(&mut self) -> Option<Event> {
-        self.next_fitting(|_| 0)
-    }
-
-    /// The next event; of several with equal times, the one for which `misfit`
-    /// is least. With corrected clocks, times count as equal that are closer
-    /// together than the correction is exact.
-    pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<Event> {
-        let Reverse(mut first) = self.heads.pop()?;
-        let time = first.0;
-        let tolerance = self.tolerance;
-        let tied = |merge: &Merge<B>| matches!(merge.heads.peek(), Some(Reverse(head)) if head.0.since(time) <= tolerance);
-        if tied(self) {
-            let worth = |merge: &Merge<B>, head: (Ktime, u8, usize)| {
-                let event = merge
-                    .chains
-                    .get(head.2)
-                    .and_then(|chain| chain.ready.last());
-                event.map_or(u8::MAX, &misfit)
             };
-            let mut best = worth(self, first);
+            left.iter_mut().for_each(&mut carry);
+            self.ties.queues.iter_mut().flatten().for_each(&mut carry);
+            records.splice(..0, left.iter().copied());
+        }
+        let used = Slice {
+            records: std::mem::replace(&mut self.records, records),
+            lives: std::mem::replace(&mut self.lives, lives),
+            limit: None,
+        };
+        self.at = 0;
+        if !self.ties.is_empty() {
+            self.gather();
+        }
+        used
+    }
+
+    /// The next event, and its time: of several with equal times, the event for
+    /// which `misfit` is least. `None` when the next slice is needed for it.
+    ///
+    /// With corrected clocks, times count as equal that are closer together
+    /// than the correction is exact; an event that had to let a later one past
+    /// then has that one's time.
+    #[inline]
+    pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
+        let record = self.next_record(misfit)?;
+        self.latest = self.latest.max(record.time);
+        let mut event = record.event(&self.lives)?;
+        if let Event::Sched(_, event) = &mut event {
+            event.time = Ktime(self.latest);
+        }
+        Some((Ktime(self.latest), event))
+    }
+
+    #[inline]
+    fn next_record(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<Record> {
+        if self.ties.is_empty() {
+            let first = *self.records.get(self.at)?;
+            if !self.is_certain(first.time) {
+                return None;
+            }
+            let next = self.records.get(self.at + 1);
+            if next.is_none_or(|next| next.time - first.time > self.tolerance) {
+                self.at += 1;
+                return Some(first);
+            }
+            self.gather();
+        }
+        let time = self.ties.heads.peek().map(|Reverse(head)| head.time)?;
+        if !self.is_certain(time) {
+            return None;
+        }
+        self.ties.pick(self.tolerance, &self.lives, misfit)
+    }
+
+    /// Nothing that could tie with an event of that time is still to come.
+    #[inline]
+    fn is_certain(&self, time: u64) -> bool {
+        let reach = time.saturating_add(self.tolerance);
+        self.limit.is_none_or(|limit| reach < limit)
+    }
+
+    /// Moves the events that tie with each other to the ties.
+    #[cold]
+    fn gather(&mut self) {
+        while let Some(record) = self.records.get(self.at) {
+            let ties = &mut self.ties;
+            if !ties.is_empty() && record.time > ties.last.saturating_add(self.tolerance) {
+                break;
+            }
+            self.at += 1;
+            ties.add(*record, &self.lives);
+        }
+    }
+}
+
+/// Takes the place of an event that has been moved.
+fn nothing() -> LifeEvent {
+    LifeEvent {
+        time: Ktime(0),
+        cpu: None,
+        kind: LifeKind::Progress,
+    }
+}
+
+/// Events, each of which is as early as another one, by stream.
+#[derive(Debug, Default)]
+struct Ties {
+    queues: Vec<VecDeque<Record>>,
+    /// Which queue a stream has.
+    places: BTreeMap<u32, usize>,
+    /// The first of each queue.
+    heads: BinaryHeap<Reverse<Head>>,
+    last: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Head {
+    time: u64,
+    rank: u8,
+    stream: u32,
+    queue: usize,
+}
+
+impl Ties {
+    fn is_empty(&self) -> bool {
+        self.heads.is_empty()
+    }
+
+    fn add(&mut self, record: Record, lives: &[LifeEvent]) {
+        let stream = record.stream();
+        let place = *self.places.entry(stream).or_insert(self.queues.len());
+        if place == self.queues.len() {
+            self.queues.push(VecDeque::new());
+        }
+        let Some(queue) = self.queues.get_mut(place) else {
+            return;
+        };
+        queue.push_back(record);
+        let alone = queue.len() == 1;
+        self.last = record.time;
+        if alone {
+            self.enter(place, lives);
+        }
+    }
+
+    /// Enters the first of a queue among the heads.
+    fn enter(&mut self, queue: usize, lives: &[LifeEvent]) {
+        let first = self.queues.get(queue).and_then(VecDeque::front);
+        if let Some((record, event)) = first.and_then(|r| Some((r, r.event(lives)?))) {
+            self.heads.push(Reverse(Head {
+                time: record.time,
+                rank: rank(&event),
+                stream: record.stream(),
+                queue,
+            }));
+        }
+    }
+
+    /// The first one, or among those that tie with it the one that fits best.
+    fn pick(
+        &mut self,
+        tolerance: u64,
+        lives: &[LifeEvent],
+        misfit: impl Fn(&Event) -> u8,
+    ) -> Option<Record> {
+        let worth = |queues: &[VecDeque<Record>], head: &Head| {
+            let record = queues.get(head.queue).and_then(VecDeque::front);
+            let event = record.and_then(|record| record.event(lives));
+            event.map_or(u8::MAX, |event| misfit(&event))
+        };
+        let Reverse(mut first) = self.heads.pop()?;
+        let last = first.time.saturating_add(tolerance);
+        let tied = |head: &&Reverse<Head>| head.0.time <= last;
+        if self.heads.peek().filter(tied).is_some() {
+            let mut best = worth(&self.queues, &first);
             let mut others = Vec::new();
-            while best > 0 && tied(self) {
+            while best > 0 && self.heads.peek().filter(tied).is_some() {
                 let Some(Reverse(head)) = self.heads.pop() else {
                     break;
                 };
-                let other = worth(self, head);
+                let other = worth(&self.queues, &head);
                 if other < best {
                     others.push(std::mem::replace(&mut first, head));
                     best = other;
@@ -216,192 +327,132 @@ impl<B: Blocks> Merge<B> {
             }
             self.heads.extend(others.into_iter().map(Reverse));
         }
-        let at = first.2;
-        let event = self.chains.get_mut(at)?.ready.pop()?;
-        self.renew(at);
-        Some(event)
+        let record = self.queues.get_mut(first.queue)?.pop_front();
+        self.enter(first.queue, lives);
+        record
+    }
+}
+
+/// All events of a source, in order: [`Waves`] and [`Order`] in one.
+#[derive(Debug)]
+pub struct Merge<B: Blocks> {
+    waves: Waves<B>,
+    ready: std::vec::IntoIter<Slice>,
+    order: Order,
+}
+
+impl<B: Blocks> Merge<B> {
+    /// Of what these waves bring.
+    pub fn new(waves: Waves<B>, tolerance: u64) -> Merge<B> {
+        Merge {
+            waves,
+            ready: Vec::new().into_iter(),
+            order: Order::new(tolerance),
+        }
     }
 
-    /// Reads blocks of a stream until its next event is certain, and enters it.
-    fn renew(&mut self, at: usize) {
-        let Some(chain) = self.chains.get_mut(at) else {
-            return;
-        };
-        loop {
-            let least = chain.blocks.as_slice().first().map(|(_, least)| *least);
-            match (chain.ready.last(), least) {
-                // Written before all that is to come, so first at equal times too.
-                (Some(event), Some(least)) if event.time() <= least => break,
-                (Some(_), None) => break,
-                (None, None) => return,
-                _ => {}
-            }
-            let Some((block, _)) = chain.blocks.next() else {
-                return;
+    /// The next event.
+    pub fn next_event(&mut self) -> Option<Event<'_>> {
+        // Not a loop around next_fitting: what it gives would be borrowed in all turns.
+        while !self.order.has_next() {
+            let slice = match self.ready.next() {
+                Some(slice) => slice,
+                None => {
+                    self.ready = self.waves.next_wave()?.into_iter();
+                    continue;
+                }
             };
-            let mut events = Vec::new();
-            self.source.read(block.key, &mut events);
-            for event in events.iter().filter(|event| from_ring(event)) {
-                let back = chain.latest.since(event.time());
-                self.largest_inversion = self.largest_inversion.max(back);
-                chain.latest = chain.latest.max(event.time());
-            }
-            // Stable, on the reverse of both: what was written first stays first.
-            let waiting = std::mem::take(&mut chain.ready);
-            let mut all: Vec<Event> = waiting.into_iter().rev().chain(events).collect();
-            all.sort_by_key(Event::time);
-            all.reverse();
-            chain.ready = all;
+            let used = self.order.push(slice);
+            self.waves.spare(used);
         }
-        if let Some(event) = chain.ready.last() {
-            self.heads.push(Reverse((event.time(), rank(event), at)));
-        }
+        self.order.next_fitting(|_| 0).map(|(_, event)| event)
+    }
+
+    /// What has brought the events, for what it has noted down.
+    pub fn waves(&self) -> &Waves<B> {
+        &self.waves
+    }
+}
+
+impl Order {
+    /// Whether [`Order::next_fitting`] has an event to give.
+    fn has_next(&self) -> bool {
+        let tied = self.ties.heads.peek().map(|Reverse(head)| head.time);
+        let first = tied.or_else(|| self.records.get(self.at).map(|record| record.time));
+        first.is_some_and(|time| self.is_certain(time))
     }
 }
 
 /// The blocks of a trace.
+#[derive(Debug)]
 pub struct TraceBlocks<'a> {
     trace: &'a Trace,
-    block: SchedBlock,
     clocks: Option<&'a Clocks>,
-    /// Frames that could not be read, and why.
-    pub unreadable: Vec<Error>,
 }
 
 impl Blocks for TraceBlocks<'_> {
     type Key = FrameInfo;
 
-    fn read(&mut self, frame: FrameInfo, into: &mut Vec<Event>) {
-        let before = into.len();
-        let result = match frame.stream {
-            Stream::Cpu(cpu) => self.trace.read_sched(&frame, &mut self.block).map(|()| {
-                into.extend(self.block.iter().map(|event| Event::Sched(cpu, event)));
-            }),
+    fn read(&self, frame: &FrameInfo, mut block: SchedBlock) -> Read {
+        let read = match frame.stream {
+            Stream::Cpu(_) => {
+                let read = self.trace.read_sched(frame, &mut block);
+                read.map(|()| Content::Sched(block))
+            }
             Stream::Lifecycle | Stream::Recorder => {
                 let mut events = Vec::new();
-                let result = self.trace.read_life(&frame, &mut events);
-                into.extend(events.into_iter().map(Event::Life));
-                result
+                let read = self.trace.read_life(frame, &mut events);
+                read.map(|()| Content::Life(events))
             }
         };
-        if let Err(error) = result {
-            self.unreadable.push(error);
-            into.push(Event::Life(self.trace.gap_of(&frame)));
-        }
+        let (mut content, error) = match read {
+            Ok(content) => (content, None),
+            Err(error) => (
+                Content::Life(vec![self.trace.gap_of(frame)]),
+                Some((frame.number, error)),
+            ),
+        };
         if let Some(clocks) = self.clocks {
-            for event in into.iter_mut().skip(before) {
-                match event {
-                    Event::Sched(cpu, event) => event.time = clocks.correct(*cpu, event.time),
-                    Event::Life(event) => clocks.correct_life(event),
+            match &mut content {
+                Content::Sched(block) => {
+                    let cpu = block.cpu;
+                    for time in &mut block.time {
+                        *time = clocks.correct(cpu, Ktime(*time)).0;
+                    }
+                }
+                Content::Life(events) => {
+                    events.iter_mut().for_each(|e| clocks.correct_life(e));
                 }
             }
         }
+        Read { content, error }
     }
 }
 
-/// All events of a trace in order, those that it lacks told as losses; with
+/// The events of a trace in waves of about so many, those that it lacks told as losses; with
 /// their times corrected, if there is something to correct.
-pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
+pub fn waves<'a>(
+    trace: &'a Trace,
+    clocks: Option<&'a Clocks>,
+    events: u64,
+) -> Waves<TraceBlocks<'a>> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
             min: clocks.map_or(frame.min, |clocks| clocks.earliest(frame.stream, frame.min)),
+            events: frame.events,
             key: *frame,
         });
     }
-    let source = TraceBlocks {
-        trace,
-        block: SchedBlock::default(),
-        clocks,
-        unreadable: Vec::new(),
-    };
-    let mut merge = Merge::new(source, streams.into_values().collect());
-    merge.tolerance = clocks.map_or(0, Clocks::tolerance);
-    merge
+    Waves::new(TraceBlocks { trace, clocks }, streams, events)
 }
 
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use tr_format::event::Tid;
+/// How far apart events may be that count as of equal time, ns.
+pub fn tolerance(clocks: Option<&Clocks>) -> u64 {
+    clocks.map_or(0, Clocks::tolerance)
+}
 
-    use super::*;
-
-    /// Blocks in memory; a block's key is its place.
-    struct Memory(Vec<Vec<Event>>);
-
-    impl Blocks for Memory {
-        type Key = usize;
-
-        fn read(&mut self, key: usize, into: &mut Vec<Event>) {
-            into.append(&mut self.0[key]);
-        }
-    }
-
-    fn waking(cpu: u16, time: u64, id: u32) -> Event {
-        let kind = SchedKind::Waking {
-            waker: Tid(0),
-            wakee: Tid(id),
-            irq: false,
-            new: false,
-            vfork: false,
-        };
-        Event::Sched(
-            CpuId(cpu),
-            SchedEvent {
-                time: Ktime(time),
-                kind,
-            },
-        )
-    }
-
-    proptest! {
-        /// However late events are written, the merge is a stable sort.
-        #[test]
-        fn any_blocks_come_out_sorted(
-            streams in prop::collection::vec(
-                prop::collection::vec(prop::collection::vec(0u64..50, 1..6), 0..8),
-                0..5,
-            )
-        ) {
-            let (mut blocks, mut chains, mut expected, mut id) = (Vec::new(), Vec::new(), Vec::new(), 0);
-            for (cpu, stream) in streams.iter().enumerate() {
-                let mut chain = Vec::new();
-                for times in stream {
-                    let events: Vec<Event> = times.iter().map(|t| { id += 1; waking(cpu as u16, *t, id) }).collect();
-                    chain.push(Block { min: Ktime(*times.iter().min().unwrap()), key: blocks.len() });
-                    expected.extend(events.iter().cloned());
-                    blocks.push(events);
-                }
-                chains.push(chain);
-            }
-            // Stable: equal times keep stream order, then writing order.
-            expected.sort_by_key(Event::time);
-            let mut merge = Merge::new(Memory(blocks), chains);
-            let merged: Vec<Event> = std::iter::from_fn(|| merge.next_event()).collect();
-            prop_assert_eq!(merged, expected);
-        }
-    }
-
-    #[test]
-    fn blocks_are_read_no_sooner_than_needed() {
-        let blocks: Vec<Vec<Event>> = (0..100).map(|n| vec![waking(0, n, n as u32)]).collect();
-        let chain = (0..100)
-            .map(|n| Block {
-                min: Ktime(n),
-                key: n as usize,
-            })
-            .collect();
-        let mut merge = Merge::new(Memory(blocks), vec![chain]);
-        for _ in 0..50 {
-            merge.next_event();
-        }
-        let unread = merge
-            .source()
-            .0
-            .iter()
-            .filter(|block| !block.is_empty())
-            .count();
-        assert!(unread >= 48, "{unread}");
-    }
+/// All events of a trace in order; see [`waves()`].
+pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
+    Merge::new(waves(trace, clocks, waves::EVENTS), tolerance(clocks))
 }

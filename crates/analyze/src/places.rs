@@ -98,7 +98,14 @@ impl<T: Copy> ByCpu<T> {
         self.0.get(usize::from(cpu.0)).copied().flatten()
     }
 
+    /// What is there, to be changed.
+    #[inline]
+    pub fn get_mut(&mut self, cpu: CpuId) -> Option<&mut T> {
+        self.0.get_mut(usize::from(cpu.0))?.as_mut()
+    }
+
     /// Puts something there.
+    #[inline]
     pub fn insert(&mut self, cpu: CpuId, value: T) {
         let at = usize::from(cpu.0);
         if self.0.len() <= at {

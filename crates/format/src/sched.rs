@@ -71,38 +71,12 @@ impl SchedBlock {
     /// Appends an event. Flags that an event's shape does not have are dropped.
     #[inline]
     pub fn push(&mut self, event: SchedEvent) {
-        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
-        let (from, to, state, flags) = match event.kind {
-            SchedKind::Switch {
-                prev,
-                next,
-                prev_state,
-                preempt,
-                iowait,
-            } => (
-                prev,
-                next,
-                prev_state,
-                bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT),
-            ),
-            SchedKind::Waking {
-                waker,
-                wakee,
-                irq,
-                new,
-                vfork,
-            } => (
-                waker,
-                wakee,
-                0,
-                flag::WAKING | bit(irq, flag::IRQ) | bit(new, flag::NEW) | bit(vfork, flag::VFORK),
-            ),
-        };
+        let rest = Rest::from(event.kind);
         self.time.push(event.time.0);
-        self.from.push(from.0);
-        self.to.push(to.0);
-        self.state.push(state);
-        self.flags.push(flags);
+        self.from.push(rest.from);
+        self.to.push(rest.to);
+        self.state.push(rest.state);
+        self.flags.push(rest.flags);
     }
 
     /// The event at `at`.
@@ -127,6 +101,18 @@ impl SchedBlock {
             .map(|((time, (from, to)), (state, flags))| event(*time, *from, *to, *state, *flags))
     }
 
+    /// Puts the events in the order of their times; those with equal times stay
+    /// in the order of the ring.
+    pub fn sort(&mut self) {
+        if self.time.is_sorted() {
+            return;
+        }
+        let mut events: Vec<SchedEvent> = self.iter().collect();
+        events.sort_by_key(|event| event.time);
+        self.clear();
+        events.into_iter().for_each(|event| self.push(event));
+    }
+
     /// The smallest and the largest time.
     pub fn span(&self) -> Option<(Ktime, Ktime)> {
         let min = self.time.iter().copied().min()?;
@@ -135,7 +121,83 @@ impl SchedBlock {
     }
 }
 
-fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent {
+/// An event but its time, as in [`SchedBlock`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rest {
+    pub from: u32,
+    pub to: u32,
+    pub state: u16,
+    pub flags: u8,
+}
+
+impl From<SchedKind> for Rest {
+    #[inline(always)]
+    fn from(kind: SchedKind) -> Rest {
+        let bit = |set: bool, bit: u8| if set { bit } else { 0 };
+        match kind {
+            SchedKind::Switch {
+                prev,
+                next,
+                prev_state,
+                preempt,
+                iowait,
+            } => Rest {
+                from: prev.0,
+                to: next.0,
+                state: prev_state,
+                flags: bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT),
+            },
+            SchedKind::Waking {
+                waker,
+                wakee,
+                irq,
+                new,
+                vfork,
+            } => Rest {
+                from: waker.0,
+                to: wakee.0,
+                state: 0,
+                flags: flag::WAKING
+                    | bit(irq, flag::IRQ)
+                    | bit(new, flag::NEW)
+                    | bit(vfork, flag::VFORK),
+            },
+        }
+    }
+}
+
+/// The events of a frame to be. Two vectors, not the five of a [`SchedBlock`]:
+/// each costs more than its bytes.
+#[derive(Debug, Default)]
+pub(crate) struct Open {
+    pub time: Vec<u64>,
+    pub rest: Vec<Rest>,
+}
+
+impl Open {
+    /// Appends an event. How many there are then.
+    #[inline(always)]
+    pub fn push(&mut self, event: SchedEvent) -> usize {
+        self.time.push(event.time.0);
+        self.rest.push(event.kind.into());
+        self.time.len()
+    }
+
+    /// How many events.
+    pub fn len(&self) -> usize {
+        self.time.len()
+    }
+
+    /// Removes all events; keeps the memory.
+    pub fn clear(&mut self) {
+        self.time.clear();
+        self.rest.clear();
+    }
+}
+
+/// An event from its values in the columns.
+#[inline]
+pub fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent {
     let has = |bit: u8| flags & bit != 0;
     let kind = match has(flag::WAKING) {
         false => SchedKind::Switch {

@@ -9,7 +9,7 @@ use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
-use crate::sched::SchedBlock;
+use crate::sched::Open;
 use crate::zip::Packer;
 use crate::{error, limits, section, Error, Fault};
 
@@ -135,7 +135,7 @@ struct OpenLife {
 /// Writes one trace to `W`.
 ///
 /// Events of a stream stay in memory until their block is full or
-/// [`Writer::flush`] is called. Memory is bounded: 19 bytes for each of
+/// [`Writer::flush`] is called. Memory is bounded: 20 bytes for each of
 /// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
 /// for each of the two other streams, some ten bytes a frame for the index, and
 /// below 2 MiB to encode.
@@ -145,7 +145,7 @@ pub struct Writer<W> {
     out: Output<W>,
     metadata: Vec<u8>,
     /// Open blocks by CPU.
-    cpus: Vec<(CpuId, SchedBlock)>,
+    cpus: Vec<(CpuId, Open)>,
     /// Where the block of the last event is: events come CPU by CPU.
     last: usize,
     lifecycle: OpenLife,
@@ -267,7 +267,7 @@ impl<W: Write> Writer<W> {
             self.last = match self.cpus.binary_search_by_key(&cpu, |(cpu, _)| *cpu) {
                 Ok(at) => at,
                 Err(at) => {
-                    self.cpus.insert(at, (cpu, SchedBlock::default()));
+                    self.cpus.insert(at, (cpu, Open::default()));
                     at
                 }
             };
@@ -275,11 +275,10 @@ impl<W: Write> Writer<W> {
         let Some((_, block)) = self.cpus.get_mut(self.last) else {
             return Ok(());
         };
-        block.push(event);
-        if block.len() >= limits::BLOCK_EVENTS {
-            return self.close_sched(self.last);
+        match block.push(event) >= limits::BLOCK_EVENTS {
+            true => self.close_sched(self.last),
+            false => Ok(()),
         }
-        Ok(())
     }
 
     /// Takes an event of the lifecycle stream or of the recorder's own.
@@ -313,11 +312,12 @@ impl<W: Write> Writer<W> {
     }
 
     fn close_sched(&mut self, at: usize) -> Result<(), Error> {
-        let Some((cpu, block)) = self.cpus.get_mut(at).filter(|(_, block)| !block.is_empty())
-        else {
+        let Some((cpu, block)) = self.cpus.get_mut(at).filter(|(_, block)| block.len() > 0) else {
             return Ok(());
         };
-        let (min, max) = block.span().map_or((0, 0), |(min, max)| (min.0, max.0));
+        let ends = (u64::MAX, 0);
+        let times = block.time.iter();
+        let (min, max) = times.fold(ends, |(min, max), time| (min.min(*time), max.max(*time)));
         let (kind, stream) = address(Stream::Cpu(*cpu));
         let header = Header {
             kind,

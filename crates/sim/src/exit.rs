@@ -65,7 +65,7 @@ impl Machine {
         let counted = attached && stamp < self.end;
         let task = &mut self.tasks[cur as usize];
         let process = &mut self.processes[task.process as usize];
-        task.exited = true;
+        task.exited = Some(stamp);
         task.exit_seen = counted;
         let group_status = process.group_exit.unwrap_or(process.leader_code);
         let max_rss = if task.group_dead { rss } else { 0 };

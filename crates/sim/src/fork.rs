@@ -148,7 +148,7 @@ impl Machine {
         let killed = self.tasks[cur as usize].killed.is_some();
         let waits = self.find(child).is_some_and(|slot| {
             let task = &self.tasks[slot as usize];
-            task.vfork_parent.is_some() && !task.exited && !killed
+            task.vfork_parent.is_some() && task.exited.is_none() && !killed
         });
         if waits {
             self.tasks[cur as usize].wait = Wait::Vfork(child);

@@ -41,6 +41,11 @@ fn with_background(mut world: World) -> World {
 /// are tokens; each runs a compiler proper and an assembler, now and then there
 /// is a link.
 pub fn make(jobs: u32, units: u32) -> World {
+    build(jobs, units, 3)
+}
+
+/// [`make`], with compilers that read and compute by turns so many times.
+pub fn build(jobs: u32, units: u32, rounds: u32) -> World {
     let (cc, cc1, assembler, ld, job) = (1, 2, 3, 4, 5);
     let driver = vec![
         Op::Exec(0),
@@ -78,7 +83,7 @@ pub fn make(jobs: u32, units: u32) -> World {
         Op::Run(ms(2, 40)),
         Op::Repeat {
             slot: 0,
-            times: 3,
+            times: rounds,
             to: 2,
         },
         Op::ExitGroup(0),

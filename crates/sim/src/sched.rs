@@ -109,7 +109,7 @@ impl Machine {
             let vfork = match self.tasks[prev as usize].wait {
                 Wait::Vfork(child) => self.find(child).is_some_and(|child| {
                     let child = &self.tasks[child as usize];
-                    child.vfork_seen && !child.exited
+                    child.vfork_seen && child.exited.is_none_or(|exited| exited >= stamp)
                 }),
                 _ => false,
             };
@@ -177,7 +177,7 @@ impl Machine {
             task.place = Place::OnCpu(c as u16);
             task.bucket = Bucket::OnCpu;
             task.cause = Cause::Plain;
-            task.woken = false;
+            task.woken = task.vain == stamp;
             if task.seen_cpu != u16::MAX && task.seen_cpu != c as u16 && in_span {
                 task.migrations += 1;
             }
@@ -317,7 +317,11 @@ impl Machine {
                 task.bucket = Bucket::RunQueue;
                 task.cause = Cause::Plain;
                 task.decide(stamp, start, end);
+                // It may have come before the switch-out just as well, if the
+                // stamps are all that one has.
+                task.doubt = stamp == task.switched && usize::from(task.seen_cpu) != c;
             }
+            Place::Queued if self.attached => task.vain = stamp,
             Place::New | Place::Queued | Place::Dead => {}
         }
         if self.attached {

@@ -2,6 +2,8 @@
 //! a failing case shrinks to few CPUs, few tasks, few kinds of things, a short
 //! span.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
+
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
@@ -17,19 +19,25 @@ use crate::scenario::{self, Weights};
 use crate::timeline;
 
 /// That many cases, the same ones each time; or, other ones each time, as many
-/// as `PROPTEST_CASES` says. A failing one is printed and not kept in a file: the
-/// shrunk case stands in the message.
+/// as `PROPTEST_CASES` says. What these are drawn from is printed, and
+/// `PROPTEST_RNG_SEED` draws the same ones again. A failing case is not kept in
+/// a file: the shrunk one stands in the message.
 pub fn cases(count: u32) -> ProptestConfig {
-    let asked = std::env::var("PROPTEST_CASES")
-        .ok()
-        .and_then(|asked| asked.parse().ok());
+    let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
+    let asked = number("PROPTEST_CASES").and_then(|n| u32::try_from(n).ok());
+    let seed = match (asked, number("PROPTEST_RNG_SEED")) {
+        (_, Some(seed)) => seed,
+        (None, None) => 0x7472,
+        (Some(_), None) => RandomState::new().build_hasher().finish(),
+    };
+    println!("PROPTEST_RNG_SEED={seed}");
     ProptestConfig {
         cases: asked.unwrap_or(count),
         failure_persistence: None,
-        rng_seed: match asked {
-            Some(_) => proptest::test_runner::RngSeed::Random,
-            None => proptest::test_runner::RngSeed::Fixed(0x7472),
-        },
+        rng_seed: proptest::test_runner::RngSeed::Fixed(seed),
+        // Shrinking is to be over before whoever waits gives up.
+        max_shrink_time: 60_000,
+        max_shrink_iters: 20_000,
         ..ProptestConfig::default()
     }
 }

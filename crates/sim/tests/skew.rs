@@ -72,6 +72,11 @@ fn check(
             .sum();
         let unknown = is.times.unknown;
         let at = format!("process {} from {}", was.pid.0, was.start.0);
+        let ps: Vec<_> = analysis
+            .processes
+            .iter()
+            .filter(|p| p.pid == was.pid)
+            .collect();
         for (name, is, was, undecided) in [
             ("on_cpu", is.times.on_cpu, was.times.on_cpu, 0),
             (
@@ -89,7 +94,7 @@ fn check(
             );
             prop_assert!(
                 was <= is + unknown + slack + undecided,
-                "{name} of {at}: {is} and {unknown} unknown, but it was {was}; allowed {slack}"
+                "{name} of {at}: {is} and {unknown} unknown, but it was {was}; allowed {slack}; {ps:?}"
             );
         }
     }
@@ -102,7 +107,7 @@ fn explain(case: &Case, analysis: &Analysis, error: TestCaseError) -> TestCaseEr
         "{error}\n{:#?}\n{:?}\n{}",
         quality.clocks,
         quality.violations,
-        case.draw(300)
+        case.draw(20_000)
     ))
 }
 

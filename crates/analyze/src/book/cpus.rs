@@ -19,8 +19,17 @@ pub struct CpuEntry {
 }
 
 impl Book {
-    fn cpu_entry(&mut self, cpu: CpuId) -> &mut CpuEntry {
-        self.cpus.entry(cpu).or_default()
+    /// Changes a CPU's entry, which is made when there is none.
+    fn cpu_entry<T>(&mut self, cpu: CpuId, change: impl FnOnce(&mut CpuEntry) -> T) -> T {
+        match self.cpus.get_mut(cpu) {
+            Some(entry) => change(entry),
+            None => {
+                let mut entry = CpuEntry::default();
+                let changed = change(&mut entry);
+                self.cpus.insert(cpu, entry);
+                changed
+            }
+        }
     }
 
     /// A switch on a CPU, for its idle time. That is only known when everybody
@@ -30,15 +39,16 @@ impl Book {
             return;
         }
         let begun = self.recorded_from;
-        let entry = self.cpu_entry(cpu);
-        let first = !std::mem::replace(&mut entry.switched, true);
-        // Before its first switch it was in one state since the beginning.
-        let since = match first {
-            true => Some(begun),
-            false => entry.idle_since,
-        };
-        let idle = since.filter(|_| prev == Tid::IDLE);
-        entry.idle_since = (next == Tid::IDLE).then_some(time);
+        let idle = self.cpu_entry(cpu, |entry| {
+            let first = !std::mem::replace(&mut entry.switched, true);
+            // Before its first switch it was in one state since the beginning.
+            let since = match first {
+                true => Some(begun),
+                false => entry.idle_since,
+            };
+            entry.idle_since = (next == Tid::IDLE).then_some(time);
+            since.filter(|_| prev == Tid::IDLE)
+        });
         if let Some(since) = idle {
             self.was_idle(cpu, since, time);
         }
@@ -46,7 +56,7 @@ impl Book {
 
     /// Somebody ran there, whether or not it was seen to come.
     pub(super) fn cpu_not_idle(&mut self, cpu: CpuId) {
-        if let Some(entry) = self.cpus.get_mut(&cpu) {
+        if let Some(entry) = self.cpus.get_mut(cpu) {
             entry.idle_since = None;
         }
     }
@@ -56,20 +66,20 @@ impl Book {
         let spans = self.gaps.of(cpu);
         let lost = spans.and_then(|spans| spans.first_in(from, to));
         let (from, to) = (from.max(self.start), lost.unwrap_or(to).min(self.end));
-        self.cpu_entry(cpu).figures.idle += to.since(from);
+        self.cpu_entry(cpu, |entry| entry.figures.idle += to.since(from));
     }
 
     /// A recorded thread left the CPU.
     pub(super) fn cpu_left(&mut self, cpu: CpuId, time: Ktime, switches: Switches) {
         if self.inside(time) {
-            self.cpu_entry(cpu).figures.switches.add(&switches);
+            self.cpu_entry(cpu, |entry| entry.figures.switches.add(&switches));
         }
     }
 
     /// A recorded thread came from another CPU.
     pub(super) fn cpu_gained(&mut self, cpu: CpuId, time: Ktime) {
         if self.inside(time) {
-            self.cpu_entry(cpu).figures.migrations += 1;
+            self.cpu_entry(cpu, |entry| entry.figures.migrations += 1);
         }
     }
 
@@ -78,7 +88,7 @@ impl Book {
         let idle: Vec<_> = self
             .cpus
             .iter()
-            .map(|(cpu, e)| (*cpu, e.idle_since))
+            .map(|(cpu, e)| (cpu, e.idle_since))
             .collect();
         for (cpu, since) in idle {
             if let Some(since) = since {
@@ -91,7 +101,7 @@ impl Book {
     pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
         let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
         let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();
-        all.extend(self.cpus.iter().map(|(cpu, entry)| (*cpu, entry.figures)));
+        all.extend(self.cpus.iter().map(|(cpu, entry)| (cpu, entry.figures)));
         let known = self.everybody;
         for figures in all.values_mut() {
             figures.idle_known = known;

@@ -1,17 +1,16 @@
 //! Lifecycle events: what tasks and processes there are, and what they execute.
 
 use tr_format::event::{
-    Argv, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
+    Argv, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
 };
 
-use super::{Book, ProcessEntry, TaskIx};
+use super::{push_first, Book, ProcessEntry, TaskIx};
 use crate::model::{ExecSpan, KernelFigures, Times};
 use crate::tasks::{Bucket, Ended, State};
 
 impl Book {
-    /// Takes a lifecycle event, or one of the recorder's.
-    pub fn life(&mut self, event: &LifeEvent) {
-        let time = event.time;
+    /// Takes a lifecycle event, or one of the recorder's, at its place in time.
+    pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
         let counted = self.inside(time);
@@ -22,7 +21,7 @@ impl Book {
             }
             LifeKind::Exec(exec) => {
                 self.counts[1] += u64::from(counted);
-                self.exec(time, exec);
+                self.exec(time, event.cpu, exec);
             }
             LifeKind::Exit(exit) => {
                 self.counts[2] += u64::from(counted);
@@ -53,7 +52,7 @@ impl Book {
 
     fn fork(&mut self, time: Ktime, fork: &Fork) {
         // A new holder of a tid: the old one is gone, seen or not.
-        if let Some(old) = self.task(fork.tid) {
+        if let Some(old) = self.by_tid.get(fork.tid) {
             let lives = self.begun && self.state(old) != State::Dead;
             if lives && !self.in_gap(old, time) && self.gaps.lives_before(time).is_none() {
                 self.violation("forked before the task of that id had ended");
@@ -85,7 +84,10 @@ impl Book {
                 // child that is, its listing tells.
                 let (ppid, parent) = match is_thread {
                     true => (None, None),
-                    false => (Some(fork.parent_tgid), parent),
+                    false => {
+                        self.retire(fork.tgid);
+                        (Some(fork.parent_tgid), parent)
+                    }
                 };
                 self.process_of(fork.tgid, ppid, parent, argv)
             }
@@ -116,7 +118,7 @@ impl Book {
         }
     }
 
-    fn exec(&mut self, time: Ktime, exec: &Exec) {
+    fn exec(&mut self, time: Ktime, cpu: Option<CpuId>, exec: &Exec) {
         let caller = self
             .task(exec.old_tid)
             .filter(|ix| self.state(*ix) != State::Dead);
@@ -131,6 +133,7 @@ impl Book {
         };
         if exec.old_tid != exec.tid {
             self.by_tid.remove(exec.old_tid);
+            self.renamed = Some((time, exec.old_tid, ix));
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.
@@ -157,7 +160,11 @@ impl Book {
         }
         // What it did until now belongs to the program before.
         let state = match self.state(ix) {
+            // In a gap it has come to another CPU.
+            State::On(Some(on)) if cpu.is_some_and(|cpu| cpu != on) => State::Unknown,
             on @ State::On(_) => on,
+            // Its switch-out after that has the same stamp.
+            left if self.just_now(self.tasks.get(ix.0).map(|task| task.since), time) => left,
             _ => State::Unknown, // it runs, though it was not seen to begin
         };
         let seen = self.seen(ix);
@@ -185,6 +192,7 @@ impl Book {
             comm: exec.comm,
             times: Times::default(),
         };
+        self.flush(process);
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
@@ -194,7 +202,7 @@ impl Book {
         if let Some(last) = process.execs.last_mut() {
             (last.end, last.ended) = (at, true);
         }
-        process.execs.push(span);
+        push_first(&mut process.execs, span);
         process.argv = exec.argv.clone();
         process.cgroup = exec.cgroup;
     }
@@ -203,6 +211,8 @@ impl Book {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
             Some(ix) if self.state(ix) != State::Dead => ix,
+            // Its last switch-out has the same stamp.
+            Some(ix) if self.just_now(self.tasks.get(ix.0).and_then(|task| task.end), time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
         };
@@ -210,7 +220,7 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        task.exit = Some(exit.clone());
+        task.exit = Some(Box::new(exit.clone()));
         task.exited = Some(time);
         task.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,
@@ -220,14 +230,10 @@ impl Book {
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
         });
-        let (process, parent) = (task.process, task.parent);
-        if let Some(parent) = parent {
-            self.end_vfork(parent, ix);
-        }
+        let process = task.process;
         let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
             return;
         };
-        process.group_dead = true;
         process.status = Some(exit.group_status);
         process.max_rss = process
             .max_rss
@@ -273,8 +279,9 @@ impl Book {
         if !self.processes.get(old).is_some_and(own) {
             return;
         }
-        let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
+        let parent = ppid.and_then(|ppid| self.listed(ppid));
         let new = self.process_of(tgid, ppid, parent, argv);
+        self.flush(old);
         let lives = usize::from(self.state(ix) != State::Dead);
         if let Some(process) = self.processes.get_mut(old) {
             process.threads.retain(|thread| *thread != ix);
@@ -307,7 +314,7 @@ impl Book {
                 ix
             }
             None => {
-                let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+                let parent = self.listed(snapshot.parent_tgid);
                 let process = self.process_of(
                     snapshot.tgid,
                     Some(snapshot.parent_tgid),
@@ -332,7 +339,8 @@ impl Book {
             return;
         };
         let (start, end) = (self.start, self.end);
-        let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+        let parent = self.listed(snapshot.parent_tgid);
+        self.flush(process);
         if let Some(entry) = self.processes.get_mut(process) {
             if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
                 entry.parent = parent; // or looked up when all are listed
@@ -345,7 +353,7 @@ impl Book {
             let own = self.root == Some(snapshot.tgid);
             if is_leader && !snapshot.kthread && !own && entry.execs.is_empty() {
                 entry.argv = snapshot.argv.clone();
-                entry.execs.push(ExecSpan {
+                let span = ExecSpan {
                     start,
                     started_before: true,
                     end,
@@ -354,7 +362,8 @@ impl Book {
                     argv: snapshot.argv.clone(),
                     comm: snapshot.comm,
                     times: Times::default(),
-                });
+                };
+                push_first(&mut entry.execs, span);
             }
         }
         let Some(task) = self.tasks.get_mut(ix.0) else {
@@ -362,8 +371,11 @@ impl Book {
         };
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
-        // Its own events are the better witness, unless some are missing.
-        if task.seen && self.gaps.any().first_in(task.told, time).is_none() {
+        // Its own events are the better witness, unless some are missing, or it
+        // was woken while it was on a CPU already.
+        let woken = task.woken && matches!(task.state, State::Runnable { .. });
+        let missing = self.gaps.any().first_in(task.told, time).is_some();
+        if task.seen && !missing && !(woken && snapshot.on_cpu) {
             return;
         }
         task.woken = false;

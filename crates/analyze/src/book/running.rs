@@ -2,7 +2,7 @@
 
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{Book, Task, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -10,6 +10,9 @@ use crate::timeline::By;
 impl Book {
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
+        if self.take_plain(cpu, event) {
+            return;
+        }
         self.pass_gaps(event.time);
         self.begin(event.time);
         match event.kind {
@@ -126,7 +129,10 @@ impl Book {
             State::On(Some(on)) if on == cpu => {}
             State::On(_) => self.violation("switched out on another CPU than it ran on"),
             State::Dead => {
-                self.violation("ran after its end");
+                // When not everybody is recorded, somebody else may have its tid.
+                if self.open() {
+                    self.violation("ran after its end");
+                }
                 return;
             }
             _ => self.came_unseen(ix, cpu, time),
@@ -148,6 +154,7 @@ impl Book {
             return;
         }
         let next = self.who(next);
+        let vfork = state != 0 && self.waits_for_vfork(ix, time);
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
@@ -157,7 +164,7 @@ impl Book {
             0 => State::Runnable {
                 preempted: !task.woken,
             },
-            state => State::Waiting(self.states.wait(state, iowait, task.vfork_child.is_some())),
+            state => State::Waiting(self.states.wait(state, iowait, vfork)),
         };
         task.off_since = Some(time);
         task.by = match new {
@@ -166,12 +173,26 @@ impl Book {
             _ => By::UNKNOWN,
         };
         task.last_cpu = Some(cpu);
+        task.woken &= matches!(new, State::Waiting(_));
         self.enter(ix, time, new, Ended::Otherwise);
+    }
+
+    /// The task has a child in its memory that had not exited before `time`: who
+    /// is not waiting by then will hardly wait for that.
+    fn waits_for_vfork(&self, ix: TaskIx, time: Ktime) -> bool {
+        let child = self.tasks.get(ix.0).and_then(|task| task.vfork_child);
+        let child = child.and_then(|child| self.tasks.get(child.0));
+        child.is_some_and(|child| child.exited.is_none_or(|exited| exited >= time))
     }
 
     /// The task is on `cpu` and was not seen to get there.
     fn came_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
-        let expected = self.state(ix) == State::Unknown || self.in_gap(ix, time) || !self.seen(ix);
+        let expected = match self.state(ix) {
+            State::Unknown => true,
+            // It may have been on this CPU all the time.
+            State::Runnable { .. } if self.tasks.get(ix.0).is_some_and(|task| task.woken) => true,
+            _ => self.in_gap(ix, time) || !self.seen(ix),
+        };
         if !expected {
             self.violation(UNSEEN);
         }
@@ -285,9 +306,13 @@ impl Book {
         }
         let counted = u64::from(self.inside(time));
         self.close_off_cpu(ix, time, false);
+        // Woken when it was runnable already: after the switch-in, by the same
+        // stamp, as well as before.
+        let woken = |task: &Task| task.told == time && task.since < time;
+        let woken = self.tasks.get(ix.0).is_some_and(woken);
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.woken = false;
+            task.woken = woken;
             let moved = task.last_cpu.is_some_and(|last| last != cpu);
             task.last_cpu = Some(cpu);
             if moved {
@@ -367,6 +392,11 @@ impl Book {
             waker.vfork_child = None;
         }
         if vfork {
+            // The fork may have come before the recording: who wakes a child for
+            // the first time has forked it.
+            if let Some(child) = self.tasks.get_mut(ix.0) {
+                child.parent = child.parent.or(waker);
+            }
             let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
             if let Some(parent) = parent.and_then(|parent| self.tasks.get_mut(parent.0)) {
                 parent.vfork_child = Some(ix);
@@ -377,6 +407,8 @@ impl Book {
             task.vfork_child = None;
         }
         match self.state(ix) {
+            // The first waking has the same stamp as the switch-in after it.
+            State::On(_) if new => {}
             // It had set its state but not yet left the CPU, or was woken for
             // nothing; which, its switch-out tells.
             State::On(_) => {
@@ -394,6 +426,10 @@ impl Book {
                 } else if self.gaps.any().covers(time) {
                     // From here on it may run where events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
+                } else if !new && !self.in_gap(ix, time) {
+                    if let Some(task) = self.tasks.get_mut(ix.0) {
+                        task.told = time;
+                    }
                 }
             }
             state @ (State::Waiting(_) | State::Unknown) => {
@@ -403,6 +439,8 @@ impl Book {
                     if let State::Waiting(wait) = state {
                         let close = time.since(task.since) < self.uncertainty;
                         doubt = Some(wait).filter(|_| close);
+                    } else {
+                        task.woken = true;
                     }
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);

@@ -55,6 +55,11 @@ impl BitWriter {
         self.part(other.open, other.used);
     }
 
+    /// How many bits there are.
+    pub fn bits(&self) -> usize {
+        8 * self.bytes.len() + self.used as usize
+    }
+
     /// All bytes; the last one filled up with zeros.
     pub fn finish(mut self) -> Vec<u8> {
         let bytes = self.open.to_le_bytes();
@@ -71,31 +76,26 @@ pub struct BitReader<'a> {
     bytes: &'a [u8],
     /// The next bit's place.
     at: usize,
-    /// Bytes at the end that are no fields.
-    padding: usize,
 }
 
 impl<'a> BitReader<'a> {
     /// At the first bit of `bytes`.
     pub fn new(bytes: &'a [u8]) -> BitReader<'a> {
-        BitReader {
-            bytes,
-            at: 0,
-            padding: 0,
-        }
+        BitReader { bytes, at: 0 }
     }
 
     /// Bytes behind the fields that a reader may touch.
     pub const PADDING: usize = 8;
 
-    /// At the first bit of `bytes`, which has [`BitReader::PADDING`] zeros at its
-    /// end that are no fields.
-    pub fn padded(bytes: &'a [u8]) -> BitReader<'a> {
-        BitReader {
-            bytes,
-            at: 0,
-            padding: BitReader::PADDING,
-        }
+    /// At bit `at` of `bytes`, which has [`BitReader::PADDING`] zeros at its end
+    /// that are no fields.
+    pub fn padded(bytes: &'a [u8], at: usize) -> BitReader<'a> {
+        BitReader { bytes, at }
+    }
+
+    /// How many bits were used.
+    pub fn used(&self) -> usize {
+        self.at
     }
 
     /// The next `width` bits, at most 56, which `mask` has; of a padded reader.
@@ -138,12 +138,22 @@ impl<'a> BitReader<'a> {
 
     /// Refuses when not all bytes were used, or more than there are.
     pub fn finish(self) -> Result<(), Fault> {
-        let used = self.at.div_ceil(8);
-        let spare = used * 8 - self.at;
-        let end = self.bytes.len() - self.padding;
-        let bytes = self.bytes.get(..end).unwrap_or_default();
-        let last = bytes.last().copied().unwrap_or(0);
-        if used != bytes.len() || (spare > 0 && u32::from(last) >> (8 - spare) != 0) {
+        let bytes = self.bytes.len();
+        self.finish_within(bytes, 0)
+    }
+
+    /// Refuses when not all of the first `bytes` bytes were used, or more than
+    /// these and `spare` bits behind them, or a bit is set that was not used.
+    pub fn finish_within(mut self, bytes: usize, spare: usize) -> Result<(), Fault> {
+        let used = self.at;
+        let mut left = (8 * self.bytes.len()).saturating_sub(used);
+        let mut zero = true;
+        while left > 0 {
+            let width = left.min(56) as u32;
+            zero &= self.part(width) == 0;
+            left -= width as usize;
+        }
+        if used.div_ceil(8) < bytes || used > 8 * bytes + spare || !zero {
             return Err(Fault::Content("the bit fields do not fill their bytes"));
         }
         Ok(())

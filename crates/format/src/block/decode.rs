@@ -5,8 +5,8 @@
 
 use super::bits::BitReader;
 use super::model::{self, Context, Shape, Traits, COMMON, GIVEN, IDLE, OTHER, SHAPES};
-use super::rans::{self, LANES};
-use super::tables::{self, Slots, TABLES};
+use super::rans::{self, GROUP, LANES, ROUND};
+use super::tables::{self, Digits, Slots, TABLES};
 use super::tasks::{Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
 use super::tick::Grid;
 use super::{OP, STEP, TASK};
@@ -21,7 +21,7 @@ pub struct Decoder {
     slots: Slots,
     tasks: Tasks,
     /// Words of symbols.
-    words: Vec<u16>,
+    words: Vec<u32>,
     /// Low bits, and what a reader may touch behind them.
     low: Vec<u8>,
     columns: Columns,
@@ -104,8 +104,8 @@ impl Front {
                 }
                 _ => return Err(Fault::Content("no such table")),
             }
-            let digits = tables::get(tables::symbols(at), low);
-            slots.set(at, &tables::frequencies(&digits)?);
+            let digits = Digits::get(tables::symbols(at), low)?;
+            slots.set(at, &digits.frequencies()?);
         }
         slots.reset(&seen);
         Ok(Front {
@@ -150,17 +150,23 @@ impl Decoder {
         let symbols = cursor.take(symbols)?;
         self.low.clear();
         self.low.extend_from_slice(cursor.rest());
-        self.low.extend_from_slice(&[0; BitReader::PADDING]);
-        let mut low = BitReader::padded(&self.low);
+        let end = self.low.len();
+        self.low
+            .extend_from_slice(&[0; rans::SPARE_BYTES + BitReader::PADDING]);
+        let mut low = BitReader::padded(&self.low, 0);
         let front = Front::read(&mut side, &mut low, &mut self.slots)?;
-        let mut rans = rans::Reader::new(symbols, front.lanes, &mut self.words)?;
+        let first = low.used();
+        if first > 8 * end {
+            return Err(Fault::Content("the tables end too early"));
+        }
+        let lanes = front.lanes;
+        let mut rans = rans::Reader::new(symbols, lanes, &mut self.words)?;
         block.resize(events);
         let columns = &mut self.columns;
         columns.ops.resize(events, 0);
         columns.steps.resize(events, 0);
         columns.tasks.resize(events, 0);
 
-        let lanes = front.lanes;
         take_shapes(self.slots.from(OP)?, lanes, &mut rans, &mut columns.ops);
         columns.given.clear();
         for _ in memchr::memchr_iter(OTHER, &columns.ops) {
@@ -171,22 +177,26 @@ impl Decoder {
         }
         shapes(&front, block, columns);
         take(self.slots.from(TASK)?, lanes, &mut rans, &mut columns.tasks);
+        take(self.slots.from(STEP)?, lanes, &mut rans, &mut columns.steps);
+        let spare = rans.finish()?;
+        if let Some(out) = self.low.get_mut(end..end + rans::SPARE_BYTES) {
+            out.copy_from_slice(&rans::spare_bytes(spare));
+        }
+        let mut low = BitReader::padded(&self.low, first);
         columns.new_ids(front.current, &mut self.tasks, &mut side)?;
         match front.far_bits {
             0 => ids::<false>(&front, &mut self.tasks, &mut low, columns, block)?,
             _ => ids::<true>(&front, &mut self.tasks, &mut low, columns, block)?,
         }
-        take(self.slots.from(STEP)?, lanes, &mut rans, &mut columns.steps);
         columns.given.clear();
         for _ in memchr::memchr_iter(0, &columns.steps) {
             columns.given.push(unfold(side.int()?) as u64);
         }
-        let span = times(&front.grid, min, &mut low, block, columns)?;
+        let span = times(&front.grid, (min, max), &mut low, block, columns)?;
         if span != (min, max) {
             return Err(Fault::Content("its times are not those its header tells"));
         }
-        rans.finish()?;
-        low.finish()?;
+        low.finish_within(end, rans::SPARE as usize * lanes)?;
         match side.left() {
             0 => Ok(()),
             _ => Err(Fault::Content("there is more than the events")),
@@ -199,25 +209,36 @@ impl Decoder {
 #[allow(clippy::indexing_slicing)] // A remainder is below 32, the number of tables.
 #[inline(never)] // One loop's values fit into the registers.
 fn take_shapes(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, ops: &mut [u8]) {
+    let part = ops.len().div_ceil(lanes).max(1);
+    let mut parts = ops.chunks_mut(part);
+    let mut parts: [&mut [u8]; LANES] = std::array::from_fn(|_| parts.next().unwrap_or_default());
     let mut last = [OTHER; LANES];
-    let mut rest = ops;
-    if lanes == LANES {
-        let quarter = rest.len() / LANES;
-        let (first, second) = rest.split_at_mut(2 * quarter);
-        let (a, b) = first.split_at_mut(quarter);
-        let (c, d) = second.split_at_mut(quarter);
-        let (d, more) = d.split_at_mut(quarter);
+    let mut done = 0;
+    {
+        let [(a, _), (b, _), (c, _), (d, _)] =
+            parts.each_mut().map(|part| part.as_chunks_mut::<GROUP>());
         for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
-            last = rans.four(last.map(|op| &tables[usize::from(op % 32)]));
-            [*a, *b, *c, *d] = last;
+            for (((a, b), c), d) in a.iter_mut().zip(b).zip(c).zip(d) {
+                last = rans.four(last.map(|op| &tables[usize::from(op % 32)]));
+                [*a, *b, *c, *d] = last;
+            }
+            rans.fill();
+            done += GROUP;
         }
-        rest = more;
     }
-    let mut op = last[lanes - 1];
-    for out in rest {
-        op = rans.one(lanes - 1, &tables[usize::from(op % 32)]);
-        *out = op;
+    // What is left of the shortest part, and one lane.
+    for at in done..part {
+        for (lane, (last, ops)) in last.iter_mut().zip(&mut parts).enumerate() {
+            if let Some(op) = ops.get_mut(at) {
+                *last = rans.one(lane, &tables[usize::from(*last % 32)]);
+                *op = *last;
+            }
+        }
+        if at % GROUP == GROUP - 1 {
+            rans.fill();
+        }
     }
+    rans.fill();
 }
 
 /// Puts the symbol taken from it in the place of each table's number; lanes
@@ -227,18 +248,25 @@ fn take_shapes(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader
 fn take(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, symbols: &mut [u8]) {
     let table = |at: u8| &tables[usize::from(at % 32)];
     if lanes != LANES {
-        for symbol in symbols {
-            *symbol = rans.one(0, table(*symbol));
+        for group in symbols.chunks_mut(GROUP) {
+            for symbol in group {
+                *symbol = rans.one(0, table(*symbol));
+            }
+            rans.fill();
         }
         return;
     }
-    let (fours, rest) = symbols.as_chunks_mut::<LANES>();
-    for four in fours {
-        *four = rans.four(four.map(table));
+    let (rounds, rest) = symbols.as_chunks_mut::<ROUND>();
+    for round in rounds {
+        for four in round.as_chunks_mut::<LANES>().0 {
+            rans.four_in_place(four, table);
+        }
+        rans.fill();
     }
     for (lane, symbol) in rest.iter_mut().enumerate() {
         *symbol = rans.one(lane, table(*symbol));
     }
+    rans.fill();
 }
 
 /// The columns `flags` and `state`; the tables of steps and tasks, and for each
@@ -246,11 +274,7 @@ fn take(tables: &[rans::Slots; 32], lanes: usize, rans: &mut rans::Reader, symbo
 #[allow(clippy::indexing_slicing)] // A remainder is below the length.
 #[inline(never)] // One loop's values fit into the registers.
 fn shapes(front: &Front, block: &mut SchedBlock, columns: &mut Columns) {
-    let mut traits = [Traits::default(); 64];
-    let (busy, idle) = traits.split_at_mut(32);
-    for ((busy, idle), shape) in busy.iter_mut().zip(idle).zip(front.shapes) {
-        [*busy, *idle] = Traits::of(shape);
-    }
+    let known = super::shapes::traits(&front.shapes);
     let mut context = Context::new(front.current == 0);
     let mut given = columns.given.iter();
     let out = block.flags.iter_mut().zip(&mut block.state);
@@ -259,10 +283,9 @@ fn shapes(front: &Front, block: &mut SchedBlock, columns: &mut Columns) {
         let traits = match *op {
             OTHER => {
                 let shape = given.next().copied().unwrap_or(0);
-                let shape = Traits::of(((shape >> 16) as u8, shape as u16));
-                shape[usize::from(context.idle()) / 32 % 2]
+                Traits::of(((shape >> 16) as u8, shape as u16))
             }
-            op => traits[usize::from(op % 32 + context.idle()) % 64],
+            op => known[usize::from(op % 32)],
         };
         *op = traits.flags();
         *flags = traits.flags() & flag::ALL;
@@ -409,25 +432,46 @@ fn ids<const FAR: bool>(
     Ok(())
 }
 
-/// The column `time`; its smallest and largest.
+/// The times of all ticks, `offset` telling how many ns after `min` one is. The
+/// last tick.
 #[allow(clippy::indexing_slicing)] // A remainder is below the table's length.
+#[inline(always)]
+fn ticks(
+    min: u64,
+    low: &mut BitReader,
+    time: &mut [u64],
+    symbols: &[u8],
+    offset: impl Fn(u64) -> u64,
+) -> u64 {
+    let mut low_bits = low.clone();
+    let mut tick = 0u64;
+    for (out, class) in time.iter_mut().zip(symbols) {
+        let step = &STEPS_OF[usize::from(class % 128)];
+        tick = tick.wrapping_add(step.least + low_bits.masked(step.mask, step.width));
+        *out = min.wrapping_add(offset(tick));
+    }
+    *low = low_bits;
+    tick
+}
+
+/// The column `time`; its smallest and largest. `span` is what they should be.
 #[inline(never)] // One loop's values fit into the registers.
 fn times(
     grid: &Grid,
-    min: u64,
+    (min, max): (u64, u64),
     low: &mut BitReader,
     block: &mut SchedBlock,
     columns: &Columns,
 ) -> Result<(u64, u64), Fault> {
     let symbols = &columns.steps;
-    let mut low_bits = low.clone();
-    let mut tick = 0u64;
-    for (out, class) in block.time.iter_mut().zip(symbols) {
-        let step = &STEPS_OF[usize::from(class % 128)];
-        tick = tick.wrapping_add(step.least + low_bits.masked(step.mask, step.width));
-        *out = min.wrapping_add(grid.offset(tick));
-    }
-    *low = low_bits;
+    let time = &mut block.time;
+    let tick = if *grid == Grid::PLAIN {
+        ticks(min, low, time, symbols, |tick| tick)
+    } else if max.wrapping_sub(min) < Grid::SHORT {
+        ticks(min, low, time, symbols, grid.offsets_of_a_short_block())
+    } else {
+        ticks(min, low, time, symbols, |tick| grid.offset(tick))
+    };
     // Ticks only grow: of the times on the grid the first is the smallest, and
     // the last the largest. Others are looked at one by one.
     let (mut smallest, mut largest) = (u64::MAX, 0);

@@ -3,18 +3,19 @@
 use rustc_hash::FxHashMap;
 
 use super::bits::BitWriter;
+use super::boxed;
 use super::model::{self, Context, Traits, FAR, GIVEN, OTHER, RANK, STEPS};
-use super::rans::{self, LANES};
+use super::rans::{self, Place, GROUP, LANES};
 use super::shapes::{shape, Shapes};
 use super::tables::{self, Places, TABLES};
-use super::tasks::{boxed, Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
+use super::tasks::{Recent, Tasks, FIRST_AT, IDLE_AT, IRQ_AT, NOBODY, RANKS, STRANGER_AT};
 use super::tick::{Clock, Grid};
 use super::{OP, STEP, TASK};
-use crate::sched::{flag, SchedBlock};
+use crate::sched::{flag, Open, Rest};
 use crate::varint::{fold, put};
 
 /// Blocks with fewer events have one lane: a state costs four bytes.
-const LARGE: usize = 1024;
+const LARGE: usize = 64;
 
 /// Encodes blocks; keeps its memory, and what it has found out about the clock.
 #[derive(Debug)]
@@ -26,9 +27,10 @@ pub struct Encoder {
     tasks: Symbols,
     steps: Symbols,
     rans: rans::Writer,
+    coded: Vec<u8>,
     side: Vec<u8>,
     low: BitWriter,
-    counts: Box<[[u32; STEPS]; TABLES]>,
+    counts: Counts,
 }
 
 /// Symbols, and the number of each one's table among those of its kind.
@@ -137,29 +139,28 @@ impl Encoder {
             tasks: Symbols::default(),
             steps: Symbols::default(),
             rans: rans::Writer::default(),
+            coded: Vec::new(),
             side: Vec::new(),
             low: BitWriter::default(),
-            counts: Box::new([[0; STEPS]; TABLES]),
+            counts: Counts::default(),
         }
     }
 
     /// How often each symbol of each table came in the last block.
     #[cfg(test)]
     pub(super) fn counts(&self) -> &[[u32; STEPS]; TABLES] {
-        &self.counts
+        &self.counts.counts
     }
 
     /// Appends a block's payload. `min` is its smallest time.
-    pub fn encode(&mut self, block: &SchedBlock, min: u64, out: &mut Vec<u8>) {
+    pub fn encode(&mut self, block: &Open, min: u64, out: &mut Vec<u8>) {
         let grid = self.clock.grid(&block.time, min);
         self.shapes.choose(block);
-        let current = block.from.first().copied().unwrap_or(0);
+        let current = block.rest.first().map_or(0, |event| event.from);
         let lanes = if block.len() < LARGE { 1 } else { LANES };
         self.side.clear();
         self.low.clear();
-        for counts in self.counts.iter_mut() {
-            counts.fill(0);
-        }
+        self.counts.clear();
         self.find_shapes(block, current, lanes);
         let far_bits = self.find_tasks(block, current);
         self.find_steps(block, min, &grid);
@@ -173,55 +174,71 @@ impl Encoder {
         // The own tables stand before the low bits of the events.
         let mut low = BitWriter::default();
         let own = self.own_tables(&mut front, &mut low);
+        let tables = low.bits().div_ceil(8);
         low.append(&self.low);
+        // The last of the low bits go into the states, but for those of tables,
+        // which are needed first.
+        let bits = low.bits();
+        let spare = rans::SPARE as usize * lanes;
+        let kept = tables.max(bits.saturating_sub(spare).div_ceil(8));
+        let mut low = low.finish();
+        low.resize(low.len().max(kept), 0);
+        let (low, spare) = low.split_at_checked(kept).unwrap_or((&low, &[]));
+        self.rans.begin(
+            self.shapes.symbols.len() + 3 * LANES,
+            rans::spare_bits(spare),
+        );
         match lanes {
             LANES => self.code::<LANES>(&own),
             _ => self.code::<1>(&own),
         }
+        self.coded.clear();
+        self.rans.finish(lanes, &mut self.coded);
         put(out, (front.len() + self.side.len()) as u64);
-        put(out, self.rans.bytes(lanes) as u64);
+        put(out, self.coded.len() as u64);
         out.extend_from_slice(&front);
         out.extend_from_slice(&self.side);
-        self.rans.finish(lanes, out);
-        out.extend_from_slice(&low.finish());
+        out.extend_from_slice(&self.coded);
+        out.extend_from_slice(low);
     }
 
     /// The symbols of shapes, and what they give; the tables of tasks and steps.
     #[allow(clippy::indexing_slicing)] // Tables and symbols of the model.
     #[inline(never)] // One loop's values fit into the registers.
-    fn find_shapes(&mut self, block: &SchedBlock, first: u32, lanes: usize) {
+    fn find_shapes(&mut self, block: &Open, first: u32, lanes: usize) {
         for symbols in [&mut self.tasks, &mut self.steps] {
             symbols.tables.resize(block.len(), 0);
             symbols.symbols.resize(block.len(), 0);
         }
         let known = self.shapes.traits();
+        let (mut steps_used, mut tasks_used) = (0u32, 0u32);
         let mut current = first;
         let mut context = Context::new(current == 0);
-        let ids = block.from.iter().zip(&block.to);
         let tables = self.tasks.tables.iter_mut().zip(&mut self.steps.tables);
-        let events = block.flags.iter().zip(&block.state).zip(ids).zip(tables);
-        for ((((flags, state), (from, to)), (task, step)), op) in
-            events.zip(&mut self.shapes.symbols)
-        {
-            if *from != current {
+        let events = block.rest.iter().zip(tables);
+        for ((event, (task, step)), op) in events.zip(&mut self.shapes.symbols) {
+            if event.from != current {
                 *op = OTHER;
             }
             let traits = if *op == OTHER {
-                let shape = shape(*flags, *state, *from, *to);
-                let given = if *from != current { GIVEN } else { 0 };
+                let shape = shape(event);
+                let given = if event.from != current { GIVEN } else { 0 };
                 self.side.push(shape.0 | given);
                 put(&mut self.side, u64::from(shape.1));
-                Traits::of(shape)[usize::from(context.idle()) / 32 % 2]
+                Traits::of(shape)
             } else {
-                known[usize::from(*op % 32 + context.idle()) % 64]
+                known[usize::from(*op % 32)]
             };
             (*step, *task) = context.tables(traits);
-            current = if flags & flag::WAKING == 0 {
-                *to
+            steps_used |= 1 << (*step % 32);
+            tasks_used |= 1 << (*task % 32);
+            current = if event.flags & flag::WAKING == 0 {
+                event.to
             } else {
-                *from
+                event.from
             };
         }
+        self.counts.used = u128::from(tasks_used) << TASK | u128::from(steps_used) << STEP;
         let symbols = &self.shapes.symbols;
         match lanes {
             LANES => count_shapes(&mut self.counts, lanes_of::<LANES>(symbols)),
@@ -232,7 +249,7 @@ impl Encoder {
     /// The symbols of tasks, what they give, and the low bits of indices. How
     /// many low bits an index has.
     #[inline(never)] // One loop's values fit into the registers.
-    fn find_tasks(&mut self, block: &SchedBlock, first: u32) -> u32 {
+    fn find_tasks(&mut self, block: &Open, first: u32) -> u32 {
         self.ids.reset();
         let mut recent = Recent::new();
         let (mut current, mut new_id) = (first, first);
@@ -241,8 +258,10 @@ impl Encoder {
             _ => STRANGER_AT,
         };
         let symbols = &mut self.tasks.symbols;
-        let ids = block.from.iter().zip(&block.to);
-        for (((from, to), flags), out) in ids.zip(&block.flags).zip(symbols.iter_mut()) {
+        for (event, out) in block.rest.iter().zip(symbols.iter_mut()) {
+            let Rest {
+                from, to, flags, ..
+            } = event;
             if *from != current {
                 put(&mut self.side, fold(i64::from(*from) - i64::from(new_id)));
                 (current, current_at) = (*from, STRANGER_AT);
@@ -277,14 +296,14 @@ impl Encoder {
                 self.low
                     .put(u64::from(index & ((1 << far_bits) - 1)), far_bits);
             }
-            count(&mut self.counts, TASK + usize::from(*table), *symbol);
+            self.counts.add(TASK + usize::from(*table), *symbol);
         }
         far_bits
     }
 
     /// The symbols of steps, what they give, and their low bits.
     #[inline(never)] // One loop's values fit into the registers.
-    fn find_steps(&mut self, block: &SchedBlock, min: u64, grid: &Grid) {
+    fn find_steps(&mut self, block: &Open, min: u64, grid: &Grid) {
         let (mut time, mut tick) = (min, 0);
         let ticks = grid.ticks(block.time.iter().map(|time| time.wrapping_sub(min)));
         let out = self.steps.symbols.iter_mut().zip(&self.steps.tables);
@@ -304,16 +323,17 @@ impl Encoder {
             };
             time = *now;
             *out = class;
-            count(&mut self.counts, STEP + usize::from(*table), class);
+            self.counts.add(STEP + usize::from(*table), class);
         }
     }
 
     /// Decides which tables the frame brings, and writes them.
+    #[allow(clippy::indexing_slicing)] // Symbols that were counted.
     #[inline(never)] // One loop's values fit into the registers.
     fn own_tables(&self, front: &mut Vec<u8>, low: &mut BitWriter) -> Vec<(usize, Places)> {
         let defaults = Places::defaults();
         let mut own = Vec::new();
-        for (at, (counts, (_, costs))) in self.counts.iter().zip(defaults).enumerate() {
+        for (at, (counts, (_, costs))) in self.counts.rows(defaults) {
             let symbols = tables::symbols(at);
             let counts = counts.get(..symbols).unwrap_or_default();
             // A symbol saves some 8 bits at most.
@@ -321,23 +341,31 @@ impl Encoder {
             if 8 * (total as usize) < 8 + symbols {
                 continue;
             }
+            // What the best of all tables would save.
+            let mut gain = -8.0 - symbols as f32 - total as f32 * tables::log2(total);
+            for (count, cost) in counts.iter().zip(costs) {
+                if *count > 0 {
+                    gain += *count as f32 * (cost + tables::log2(*count));
+                    gain -= tables::DIGIT as f32;
+                }
+            }
+            if gain <= 0.0 {
+                continue;
+            }
             let Some(digits) = tables::fit(counts) else {
                 continue;
             };
-            let digits = digits.get(..symbols).unwrap_or_default();
-            let Ok(frequencies) = tables::frequencies(digits) else {
+            let Ok(frequencies) = digits.frequencies() else {
                 continue;
             };
-            let used = digits.iter().filter(|digit| **digit > 0).count();
             // Its number, and its digits.
-            let mut gain = -8.0 - symbols as f32 - (used as u32 * tables::DIGIT) as f32;
-            for ((count, cost), frequency) in counts.iter().zip(costs).zip(frequencies) {
-                if *count > 0 {
-                    gain += *count as f32 * (cost - tables::cost(frequency));
-                }
+            let mut gain = -8.0 - symbols as f32 - (digits.len() as u32 * tables::DIGIT) as f32;
+            for (symbol, frequency) in frequencies.iter() {
+                let symbol = usize::from(symbol);
+                gain += counts[symbol] as f32 * (costs[symbol] - tables::cost(frequency));
             }
             if gain > 0.0 {
-                tables::put(digits, low);
+                digits.put(symbols, low);
                 own.push((at, Places::new(&frequencies)));
             }
         }
@@ -362,61 +390,121 @@ impl Encoder {
         };
         let ops = &self.shapes.symbols;
         let rans = &mut self.rans;
-        rans.begin(3 * ops.len());
         for (kind, symbols) in [(STEP, &self.steps), (TASK, &self.tasks)] {
-            let all = symbols.symbols.iter().zip(&symbols.tables);
-            for (at, (symbol, table)) in all.enumerate().rev() {
-                rans.put(at % N, place(kind, *table, *symbol));
+            let (symbols, tables) = (&symbols.symbols, &symbols.tables);
+            let place = |at: usize| place(kind, tables[at], symbols[at]);
+            let whole = symbols.len() - symbols.len() % (GROUP * N);
+            group(rans, N, symbols.len() - whole, |lane, at| {
+                place(whole + N * at + lane)
+            });
+            for first in (0..whole).step_by(GROUP * N).rev() {
+                for lane in (0..N).rev() {
+                    let first = first + lane;
+                    rans.put(lane, [place(first), place(first + N), place(first + 2 * N)]);
+                }
             }
         }
         let parts = lanes_of::<N>(ops);
-        let shortest = parts[0].len();
-        let before = |part: &[u8], at: usize| match at {
-            0 => OTHER,
-            at => part[at - 1],
-        };
-        let last = parts[N - 1];
-        for at in (shortest..last.len()).rev() {
-            rans.put(N - 1, place(OP, before(last, at), last[at]));
-        }
-        for at in (0..shortest).rev() {
-            for lane in (0..N).rev() {
-                let part = parts[lane];
-                rans.put(lane, place(OP, before(part, at), part[at]));
+        let longest = parts[0].len();
+        for first in (0..longest).step_by(GROUP).rev() {
+            for (lane, part) in parts.iter().enumerate().rev() {
+                let place = |at: usize| {
+                    let before = match at.checked_sub(1) {
+                        None => OTHER,
+                        Some(before) => part[before],
+                    };
+                    place(OP, before, part[at])
+                };
+                match part.len().saturating_sub(first) {
+                    0 => {}
+                    1 => rans.put(lane, [place(first)]),
+                    2 => rans.put(lane, [place(first), place(first + 1)]),
+                    _ => rans.put(lane, [place(first), place(first + 1), place(first + 2)]),
+                }
             }
         }
     }
 }
 
-/// The parts of a block that are lanes of shapes. The last has what is left.
-fn lanes_of<const N: usize>(symbols: &[u8]) -> [&[u8]; N] {
-    let quarter = symbols.len() / N;
-    let mut rest = symbols;
-    std::array::from_fn(|lane| match lane + 1 < N {
-        true => {
-            let (part, more) = rest.split_at(quarter);
-            rest = more;
-            part
-        }
-        false => rest,
-    })
-}
-
-/// Counts the symbols of shapes; the one before is the number of the table.
-#[allow(clippy::indexing_slicing)] // Tables and symbols of the model.
-fn count_shapes<const N: usize>(counts: &mut [[u32; STEPS]; TABLES], lanes: [&[u8]; N]) {
-    for lane in lanes {
-        let mut last = OTHER;
-        for op in lane {
-            counts[OP + usize::from(last)][usize::from(*op)] += 1;
-            last = *op;
+/// Puts the last symbols of a column, fewer than a round. `place` tells the
+/// place of a lane's symbols.
+fn group<'a>(
+    rans: &mut rans::Writer,
+    lanes: usize,
+    symbols: usize,
+    place: impl Fn(usize, usize) -> &'a Place,
+) {
+    for lane in (0..lanes).rev() {
+        match (symbols + lanes - 1 - lane) / lanes {
+            0 => {}
+            1 => rans.put(lane, [place(lane, 0)]),
+            2 => rans.put(lane, [place(lane, 0), place(lane, 1)]),
+            _ => rans.put(lane, [place(lane, 0), place(lane, 1), place(lane, 2)]),
         }
     }
 }
 
-/// Counts a symbol.
-#[inline(always)]
-#[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`, symbols by the model.
-fn count(counts: &mut [[u32; STEPS]; TABLES], table: usize, symbol: u8) {
-    counts[table][usize::from(symbol)] += 1;
+/// The parts of a block that are lanes of shapes. The last ones are shorter.
+fn lanes_of<const N: usize>(symbols: &[u8]) -> [&[u8]; N] {
+    let mut parts = symbols.chunks(symbols.len().div_ceil(N).max(1));
+    std::array::from_fn(|_| parts.next().unwrap_or_default())
+}
+
+/// Counts the symbols of shapes; the one before is the number of the table.
+fn count_shapes<const N: usize>(counts: &mut Counts, lanes: [&[u8]; N]) {
+    let mut used = 0;
+    for lane in lanes {
+        let mut last = OTHER;
+        for op in lane {
+            used |= 1 << (last % 32);
+            counts.add(OP + usize::from(last), *op);
+            last = *op;
+        }
+    }
+    counts.used |= used << OP;
+}
+
+/// How often each symbol of each table comes.
+#[derive(Debug)]
+struct Counts {
+    counts: Box<[[u32; STEPS]; TABLES]>,
+    /// The tables that are in use, as bits.
+    used: u128,
+}
+
+impl Default for Counts {
+    fn default() -> Counts {
+        Counts {
+            counts: boxed([0; STEPS]),
+            used: 0,
+        }
+    }
+}
+
+impl Counts {
+    /// Counts a symbol of a table that is in use.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // Tables are chosen by `Context`, symbols by the model.
+    fn add(&mut self, table: usize, symbol: u8) {
+        self.counts[table][usize::from(symbol)] += 1;
+    }
+
+    fn clear(&mut self) {
+        for (at, counts) in self.counts.iter_mut().enumerate() {
+            if self.used >> at & 1 == 1 {
+                counts.fill(0);
+            }
+        }
+        self.used = 0;
+    }
+
+    /// The tables that are in use: their numbers, their counts, and what
+    /// belongs to each.
+    fn rows<'a, T>(
+        &'a self,
+        with: &'a [T],
+    ) -> impl Iterator<Item = (usize, (&'a [u32; STEPS], &'a T))> {
+        let rows = self.counts.iter().zip(with).enumerate();
+        rows.filter(|(at, _)| self.used >> at & 1 == 1)
+    }
 }

@@ -97,8 +97,6 @@ struct Known {
     time: u64,
     tasks: Vec<(Tid, Tgid)>,
     tid: u32,
-    comms: Interned,
-    paths: Interned,
     cgroups: Vec<u64>,
     start: u64,
     exits: HashMap<u32, (u64, u64, u64)>,
@@ -107,19 +105,8 @@ struct Known {
 /// Recent tasks that are kept.
 const TASKS: usize = 254;
 
-/// Strings that have been met, by age.
-#[derive(Debug, Default)]
-struct Interned {
-    strings: Vec<Box<[u8]>>,
-    places: HashMap<Box<[u8]>, usize>,
-}
-
-impl Interned {
-    fn add(&mut self, string: &[u8]) {
-        self.places.insert(string.into(), self.strings.len());
-        self.strings.push(string.into());
-    }
-}
+/// For each string that has been met how many there were before it.
+type Interned = HashMap<Box<[u8]>, usize>;
 
 /// A list whose used element comes to the front.
 fn to_front<T: Copy>(list: &mut [T], at: usize) -> Option<T> {
@@ -137,6 +124,8 @@ struct Enc {
     columns: [Vec<u8>; COLUMNS],
     low: BitWriter,
     known: Known,
+    comms: Interned,
+    paths: Interned,
 }
 
 impl Enc {
@@ -167,16 +156,17 @@ impl Enc {
 
     fn string(&mut self, col: Col, text: Col, string: &[u8]) {
         let interned = match text {
-            Col::NewComm => &mut self.known.comms,
-            _ => &mut self.known.paths,
+            Col::NewComm => &mut self.comms,
+            _ => &mut self.paths,
         };
-        match interned.places.get(string) {
+        let count = interned.len();
+        match interned.get(string) {
             Some(at) => {
-                let back = interned.strings.len() - at;
+                let back = count - at;
                 self.int(col, back as u64);
             }
             None => {
-                interned.add(string);
+                interned.insert(string.into(), count);
                 self.int(col, 0);
                 self.int(text, string.len() as u64);
                 self.column(text).extend_from_slice(string);
@@ -431,6 +421,8 @@ pub(crate) fn encode(
             time: min,
             ..Known::default()
         },
+        comms: Interned::default(),
+        paths: Interned::default(),
     };
     for event in events {
         enc.event(event);
@@ -454,6 +446,10 @@ struct Dec<'a> {
     columns: [Cursor<'a>; COLUMNS],
     low: BitReader<'a>,
     known: Known,
+    /// Names that have been met, and their lengths.
+    comms: Vec<(Comm, usize)>,
+    /// Paths that have been met.
+    paths: Vec<&'a [u8]>,
     /// Bytes of strings that the events so far hold: a short reference can
     /// stand for a long string, many times.
     strings: u64,
@@ -495,52 +491,46 @@ impl<'a> Dec<'a> {
         crate::error::within("the strings' length", self.strings, limits::STRINGS)
     }
 
-    fn string(&mut self, col: Col, text: Col) -> Result<Box<[u8]>, Fault> {
-        let string = self.stored(col, text)?;
-        self.spend(string.len())?;
-        Ok(string)
-    }
-
-    fn stored(&mut self, col: Col, text: Col) -> Result<Box<[u8]>, Fault> {
-        let back = self.int(col)?;
-        let new = match back {
+    /// A new string of a column, or how many new ones ago a known one was.
+    fn string(&mut self, col: Col, text: Col) -> Result<Result<&'a [u8], u64>, Fault> {
+        match self.int(col)? {
             0 => {
                 let len = self.int(text)?;
                 crate::error::within("a string's length", len, limits::NAME as u64)?;
-                Some(self.column(text).take(len)?)
+                Ok(Ok(self.column(text).take(len)?))
             }
-            _ => None,
-        };
-        let interned = match text {
-            Col::NewComm => &mut self.known.comms,
-            _ => &mut self.known.paths,
-        };
-        match new {
-            Some(string) => {
-                interned.strings.push(string.into());
-                Ok(string.into())
-            }
-            None => usize::try_from(back)
-                .ok()
-                .and_then(|back| interned.strings.len().checked_sub(back))
-                .and_then(|at| interned.strings.get(at))
-                .cloned()
-                .ok_or(Fault::Content("no such string")),
+            back => Ok(Err(back)),
         }
     }
 
+    /// A name, without an allocation for each.
     fn comm(&mut self) -> Result<Comm, Fault> {
-        let name = self.string(Col::Comm, Col::NewComm)?;
-        crate::error::within("a comm's length", name.len() as u64, 16)?;
-        let mut comm = Comm::default();
-        for (to, from) in comm.0.iter_mut().zip(&name) {
-            *to = *from;
-        }
+        let (comm, len) = match self.string(Col::Comm, Col::NewComm)? {
+            Ok(name) => {
+                crate::error::within("a comm's length", name.len() as u64, 16)?;
+                let mut comm = Comm::default();
+                for (to, from) in comm.0.iter_mut().zip(name) {
+                    *to = *from;
+                }
+                self.comms.push((comm, name.len()));
+                (comm, name.len())
+            }
+            Err(back) => *ago(&self.comms, back)?,
+        };
+        self.spend(len)?;
         Ok(comm)
     }
 
     fn path(&mut self) -> Result<Box<[u8]>, Fault> {
-        self.string(Col::Path, Col::NewPath)
+        let path = match self.string(Col::Path, Col::NewPath)? {
+            Ok(path) => {
+                self.paths.push(path);
+                path
+            }
+            Err(back) => ago(&self.paths, back)?,
+        };
+        self.spend(path.len())?;
+        Ok(path.into())
     }
 
     fn task(&mut self) -> Result<(Tid, Tgid), Fault> {
@@ -766,6 +756,15 @@ impl<'a> Dec<'a> {
     }
 }
 
+/// The one that came `back` new ones ago, the last one being 1.
+fn ago<T>(met: &[T], back: u64) -> Result<&T, Fault> {
+    usize::try_from(back)
+        .ok()
+        .and_then(|back| met.len().checked_sub(back))
+        .and_then(|at| met.get(at))
+        .ok_or(Fault::Content("no such string"))
+}
+
 fn quantity(unit: u64, units: u64, rest: u64) -> Result<u64, Fault> {
     let whole = units.checked_mul(unit).filter(|_| rest < unit);
     whole
@@ -836,6 +835,8 @@ fn block(
             time: min,
             ..Known::default()
         },
+        comms: Vec::new(),
+        paths: Vec::new(),
         strings: 0,
     };
     let (mut smallest, mut largest) = (u64::MAX, 0);

@@ -142,19 +142,19 @@ pub const fn step_of(class: u8) -> (u64, u32) {
 }
 
 /// What an event's shape tells the coder, in one word: the state (bits 0 to
-/// 15), the flags with [`IDLE`] and [`GIVEN`] (16 to 23), the first step table
-/// (24 to 31) and task table (32 to 39) of its group, its kind (40, 41: 0 a
-/// switch to idle, 1 another switch, 2 a waking).
+/// 15), the flags with [`IDLE`] and [`GIVEN`] (16 to 23), the kind (24, 25: 0 a
+/// switch to idle, 1 another switch, 2 a waking), and the first step table and
+/// task table of its group, when another task than the idle one runs (32 to 39,
+/// 40 to 47) and when that does (48 to 55, 56 to 63).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traits(u64);
 
 impl Traits {
-    /// Of a shape: when another task than the idle one runs, and when that
-    /// does. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3 switch from
-    /// idle, 4 of a task that can go on, 5 of one that cannot; 6 for tasks only:
-    /// to the idle task.
+    /// Of a shape. Groups: 0 waking, 1 by an interrupt, 2 of a new task; 3 switch
+    /// from idle, 4 of a task that can go on, 5 of one that cannot; 6 for tasks
+    /// only: to the idle task.
     #[inline]
-    pub const fn of((flags, state): Shape) -> [Traits; 2] {
+    pub const fn of((flags, state): Shape) -> Traits {
         let waking = flags & flag::WAKING != 0;
         let (busy, idle) = if waking && flags & flag::NEW != 0 {
             (2, 2)
@@ -168,12 +168,9 @@ impl Traits {
             true => 2,
             false => (flags & IDLE == 0) as u64,
         };
-        let all = state as u64 | (flags as u64) << 16 | kind << 40;
         let (busy_task, idle_task) = if kind == 0 { (6, 6) } else { (busy, idle) };
-        [
-            Traits(all | (3 * busy) << 24 | (4 * busy_task) << 32),
-            Traits(all | (3 * idle) << 24 | (4 * idle_task) << 32),
-        ]
+        let tables = (3 * busy) | (4 * busy_task) << 8 | (3 * idle) << 16 | (4 * idle_task) << 24;
+        Traits(state as u64 | (flags as u64) << 16 | kind << 24 | tables << 32)
     }
 
     /// The state.
@@ -189,41 +186,35 @@ impl Traits {
     }
 }
 
-/// What tables depend on besides shapes: the events before.
+/// What tables depend on besides shapes: the events before. Nothing but these
+/// events' traits, which are known at once: no event waits for the one before.
 #[derive(Clone, Copy, Debug)]
 pub struct Context {
-    /// The last event's traits.
-    last: u64,
-    /// Whether the one before was a waking.
-    waking: u8,
+    /// The last event's traits, and those of the one before.
+    last: [u64; 2],
 }
 
 impl Context {
     /// Before the first event.
     pub fn new(idle: bool) -> Context {
         let flags = if idle { IDLE } else { 0 };
-        Context {
-            // Another switch.
-            last: u64::from(flags) << 16 | 1 << 40,
-            waking: 0,
-        }
-    }
-
-    /// 32 when the idle task runs, else 0.
-    #[inline(always)]
-    pub fn idle(&self) -> u8 {
-        (self.last >> 17) as u8 & 32
+        // Another switch.
+        let last = u64::from(flags) << 16 | 1 << 24;
+        Context { last: [last, 0] }
     }
 
     /// The numbers of an event's step table, 0 to 17, and task table, 0 to 27;
     /// it is the last event from now on.
     #[inline(always)]
     pub fn tables(&mut self, traits: Traits) -> (u8, u8) {
-        let kind = (self.last >> 40) as u8;
-        let step = (traits.0 >> 24) as u8 + kind;
-        let task = (traits.0 >> 32) as u8 + (kind & 2) + self.waking;
-        self.waking = kind >> 1;
-        self.last = traits.0;
+        let [last, before] = self.last;
+        // 16 when the idle task runs.
+        let idle = (last >> 18) & 16;
+        let first = traits.0 >> 32 >> idle;
+        let kind = (last >> 24) as u8;
+        let step = first as u8 + (kind & 3);
+        let task = (first >> 8) as u8 + (kind & 2) + ((before >> 25) as u8 & 1);
+        self.last = [traits.0, last];
         (step, task)
     }
 }

@@ -1,7 +1,7 @@
 //! The shapes of a block that have a symbol.
 
 use super::model::{Shape, Traits, COMMON, IDLE, OTHER, SHAPES};
-use crate::sched::{flag, SchedBlock};
+use crate::sched::{flag, Open, Rest};
 use crate::varint::put;
 
 /// The shapes of a frame that have a symbol.
@@ -18,9 +18,12 @@ pub struct Shapes {
 
 /// The shape of an event.
 #[inline(always)]
-pub fn shape(flags: u8, state: u16, from: u32, to: u32) -> Shape {
-    let task = if flags & flag::WAKING != 0 { from } else { to };
-    (flags | (u8::from(task == 0) * IDLE), state)
+pub fn shape(event: &Rest) -> Shape {
+    let task = match event.flags & flag::WAKING {
+        0 => event.to,
+        _ => event.from,
+    };
+    (event.flags | (u8::from(task == 0) * IDLE), event.state)
 }
 
 #[inline(always)]
@@ -29,11 +32,13 @@ fn hash(shape: Shape) -> usize {
     (key.wrapping_mul(0x9e37_79b9) >> 24) as usize
 }
 
-/// The shapes of a block's events.
-fn shapes(block: &SchedBlock) -> impl Iterator<Item = Shape> + '_ {
-    let ids = block.from.iter().zip(&block.to);
-    let shapes = block.flags.iter().zip(&block.state).zip(ids);
-    shapes.map(|((flags, state), (from, to))| shape(*flags, *state, *from, *to))
+/// The traits of the shapes of a frame.
+pub fn traits(shapes: &[Shape; SHAPES]) -> [Traits; 32] {
+    let mut traits = [Traits::default(); 32];
+    for (traits, shape) in traits.iter_mut().zip(shapes) {
+        *traits = Traits::of(*shape);
+    }
+    traits
 }
 
 impl Shapes {
@@ -49,15 +54,9 @@ impl Shapes {
         shapes
     }
 
-    /// The traits of the shapes that have a symbol: while another task than the
-    /// idle one runs, and from 32 on while that does.
-    pub fn traits(&self) -> [Traits; 64] {
-        let mut traits = [Traits::default(); 64];
-        let (busy, idle) = traits.split_at_mut(32);
-        for ((busy, idle), shape) in busy.iter_mut().zip(idle).zip(self.table) {
-            [*busy, *idle] = Traits::of(shape);
-        }
-        traits
+    /// The traits of the shapes that have a symbol.
+    pub fn traits(&self) -> [Traits; 32] {
+        traits(&self.table)
     }
 
     #[allow(clippy::indexing_slicing)] // A hash is below 256.
@@ -70,7 +69,7 @@ impl Shapes {
 
     /// Puts the block's frequent shapes in the places of those it does not use.
     #[allow(clippy::indexing_slicing)] // Symbols and places are below SHAPES.
-    pub fn choose(&mut self, block: &SchedBlock) {
+    pub fn choose(&mut self, block: &Open) {
         if !self.own.is_empty() {
             self.own.clear();
             self.table = COMMON;
@@ -85,7 +84,7 @@ impl Shapes {
             return;
         }
         let mut others: Vec<(Shape, u32)> = Vec::new();
-        for (symbol, shape) in self.symbols.iter().zip(shapes(block)) {
+        for (symbol, shape) in self.symbols.iter().zip(block.rest.iter().map(shape)) {
             if *symbol != OTHER {
                 continue;
             }
@@ -107,10 +106,10 @@ impl Shapes {
         self.find_symbols(block);
     }
 
-    fn find_symbols(&mut self, block: &SchedBlock) {
+    fn find_symbols(&mut self, block: &Open) {
         let mut symbols = std::mem::take(&mut self.symbols);
         symbols.clear();
-        symbols.extend(shapes(block).map(|shape| self.symbol(shape)));
+        symbols.extend(block.rest.iter().map(shape).map(|shape| self.symbol(shape)));
         self.symbols = symbols;
     }
 

@@ -7,6 +7,7 @@
 use std::sync::OnceLock;
 
 use super::bits::{BitReader, BitWriter};
+use super::boxed;
 use super::model::{OPS, OP_TABLES, STEPS, STEP_TABLES, TASKS, TASK_TABLES};
 use super::rans::{self, Place, BITS, SCALE};
 use crate::Fault;
@@ -39,84 +40,173 @@ pub fn weight(digit: u8) -> u64 {
 }
 
 /// The digit whose weight comes closest to `share` of the largest.
+#[inline]
 pub fn digit(share: f64, most: u8) -> u8 {
-    // Two digits are a factor of 2.
-    let below = (-2.0 * share.log2()).round().max(0.0);
-    most.saturating_sub(below as u8).max(1)
+    // Two digits are a factor of 2: 2 log2(1 / share), rounded, is the exponent
+    // of this.
+    let ratio = std::f64::consts::SQRT_2 / (share * share);
+    let below = (ratio.to_bits() >> 52).saturating_sub(1023);
+    most.saturating_sub(below.min(255) as u8).max(1)
 }
 
-/// Frequencies that add up to [`SCALE`] in the proportion of the digits'
-/// weights; 0 only for the digit 0.
-#[allow(clippy::indexing_slicing)] // A remainder.
-pub fn frequencies(digits: &[u8]) -> Result<[u16; STEPS], Fault> {
-    let total: u64 = digits.iter().map(|digit| weight(*digit)).sum();
-    if total == 0 {
-        return Err(Fault::Content("a table without symbols"));
+/// The digits of a table that are not 0, and their symbols in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Digits {
+    symbols: [u8; STEPS],
+    digits: [u8; STEPS],
+    len: usize,
+}
+
+/// The symbols of a table, in order, and their frequencies, which add up to
+/// [`SCALE`].
+#[derive(Clone, Copy, Debug)]
+pub struct Frequencies {
+    symbols: [u8; STEPS],
+    frequencies: [u16; STEPS],
+    len: usize,
+}
+
+impl Digits {
+    /// No symbols.
+    pub fn new() -> Digits {
+        Digits {
+            symbols: [0; STEPS],
+            digits: [0; STEPS],
+            len: 0,
+        }
     }
-    // A table has few digits that differ: one division for each.
-    let mut shares = [0u16; 1 << DIGIT];
-    let mut frequencies = [0u16; STEPS];
-    let (mut sum, mut largest, mut at) = (0, 0, 0);
-    for (symbol, (frequency, digit)) in frequencies.iter_mut().zip(digits).enumerate() {
-        let weight = weight(*digit);
-        if weight > 0 {
-            let share = &mut shares[usize::from(*digit) % shares.len()];
+
+    /// Adds a symbol behind the others.
+    #[inline(always)]
+    pub fn push(&mut self, symbol: u8, digit: u8) {
+        let place = self.symbols.get_mut(self.len);
+        if let Some((symbols, digits)) = place.zip(self.digits.get_mut(self.len)) {
+            (*symbols, *digits) = (symbol, digit);
+            self.len += 1;
+        }
+    }
+
+    /// Of a digit for each symbol.
+    fn of(digits: impl Iterator<Item = u8>) -> Digits {
+        let mut table = Digits::new();
+        for (symbol, digit) in (0..).zip(digits) {
+            if digit > 0 {
+                table.push(symbol, digit);
+            }
+        }
+        table
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Symbols and digits.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, u8)> + '_ {
+        let symbols = self.symbols.iter().take(self.len);
+        symbols.copied().zip(self.digits.iter().copied())
+    }
+
+    /// Frequencies in the proportion of the digits' weights.
+    #[allow(clippy::indexing_slicing)] // A remainder.
+    pub fn frequencies(&self) -> Result<Frequencies, Fault> {
+        let digits = self.digits.get(..self.len).unwrap_or_default();
+        let total: u32 = digits.iter().map(|digit| weight(*digit) as u32).sum();
+        if total == 0 {
+            return Err(Fault::Content("a table without symbols"));
+        }
+        // A table has few digits that differ: one division for each.
+        let mut shares = [0u16; 1 << DIGIT];
+        let mut frequencies = [0u16; STEPS];
+        let (mut sum, mut largest, mut at) = (0, 0, 0);
+        for (place, (frequency, digit)) in frequencies.iter_mut().zip(digits).enumerate() {
+            let share = &mut shares[usize::from(*digit) % (1 << DIGIT)];
             if *share == 0 {
-                *share = (weight * u64::from(SCALE) / total).max(1) as u16;
+                // 2^16 times 2^10 at most.
+                *share = (weight(*digit) as u32 * SCALE / total).max(1) as u16;
             }
             *frequency = *share;
             sum += i32::from(*frequency);
+            if *digit > largest {
+                (largest, at) = (*digit, place);
+            }
         }
-        if weight > largest {
-            (largest, at) = (weight, symbol);
+        // What is left over or missing is the first of the most frequent
+        // symbols'. Only where some 32 symbols have the same weight and as many
+        // others hardly any can more be missing than it has. A writer does
+        // without such a table.
+        if let Some(frequency) = frequencies.get_mut(at) {
+            let rest = i32::from(*frequency) + SCALE as i32 - sum;
+            *frequency = u16::try_from(rest)
+                .ok()
+                .filter(|rest| *rest > 0)
+                .ok_or(Fault::Content("a table with too many symbols"))?;
+        }
+        Ok(Frequencies {
+            symbols: self.symbols,
+            frequencies,
+            len: self.len,
+        })
+    }
+
+    /// Appends a frame's own table of `symbols` symbols: which of them it has,
+    /// and their digits.
+    pub fn put(&self, symbols: usize, out: &mut BitWriter) {
+        let used = self
+            .iter()
+            .fold(0u128, |used, (symbol, _)| used | 1 << symbol);
+        let first = symbols.min(64) as u32;
+        out.put(used as u64, first);
+        out.put((used >> 64) as u64, symbols as u32 - first);
+        for (_, digit) in self.iter() {
+            out.put(u64::from(digit), DIGIT);
         }
     }
-    // What is left over or missing is the first of the most frequent symbols'.
-    // Only where some 32 symbols have the same weight and as many others hardly
-    // any can more be missing than it has. A writer does without such a table.
-    if let Some(frequency) = frequencies.get_mut(at) {
-        let rest = i32::from(*frequency) + SCALE as i32 - sum;
-        *frequency = u16::try_from(rest)
-            .ok()
-            .filter(|rest| *rest > 0)
-            .ok_or(Fault::Content("a table with too many symbols"))?;
+
+    /// Reads a frame's own table of `symbols` symbols.
+    pub fn get(symbols: usize, from: &mut BitReader) -> Result<Digits, Fault> {
+        let mut table = Digits::new();
+        let first = symbols.min(64) as u32;
+        let used = [from.get(first), from.get(symbols as u32 - first)];
+        for (base, mut used) in [0, 64].into_iter().zip(used) {
+            while used != 0 {
+                let digit = from.part(DIGIT) as u8;
+                if digit == 0 {
+                    return Err(Fault::Content("a digit that is 0"));
+                }
+                table.push(base + used.trailing_zeros() as u8, digit);
+                used &= used - 1;
+            }
+        }
+        Ok(table)
     }
-    Ok(frequencies)
 }
 
-/// Appends a frame's own table.
-pub fn put(digits: &[u8], out: &mut BitWriter) {
-    for digit in digits {
-        match digit {
-            0 => out.put(0, 1),
-            digit => out.put(1 | u64::from(*digit) << 1, 1 + DIGIT),
-        }
+impl Frequencies {
+    /// Symbols and frequencies.
+    pub fn iter(&self) -> impl Iterator<Item = (u8, u16)> + '_ {
+        let symbols = self.symbols.iter().take(self.len);
+        symbols.copied().zip(self.frequencies.iter().copied())
     }
-}
-
-/// Reads a frame's own table of `symbols` symbols.
-pub fn get(symbols: usize, from: &mut BitReader) -> [u8; STEPS] {
-    let mut digits = [0; STEPS];
-    for digit in digits.iter_mut().take(symbols) {
-        if from.get(1) == 1 {
-            *digit = from.get(DIGIT) as u8;
-        }
-    }
-    digits
 }
 
 /// The frequencies of the format's tables.
-pub fn defaults() -> &'static [[u16; STEPS]; TABLES] {
-    static FREQUENCIES: OnceLock<[[u16; STEPS]; TABLES]> = OnceLock::new();
+pub fn defaults() -> &'static [Frequencies; TABLES] {
+    static FREQUENCIES: OnceLock<[Frequencies; TABLES]> = OnceLock::new();
     FREQUENCIES.get_or_init(|| {
         let mut lines = include_str!("tables.txt")
             .lines()
             .filter(|line| !line.starts_with('#'));
         std::array::from_fn(|_| {
             let line = lines.next().unwrap_or_default();
-            let digits: Vec<u8> = line.bytes().map(digit_of).collect();
+            let digits = Digits::of(line.bytes().map(digit_of));
             // A test holds the file to having all tables.
-            frequencies(&digits).unwrap_or([0; STEPS])
+            digits.frequencies().unwrap_or(Frequencies {
+                symbols: [0; STEPS],
+                frequencies: [0; STEPS],
+                len: 0,
+            })
         })
     })
 }
@@ -133,59 +223,73 @@ fn digit_of(letter: u8) -> u8 {
 /// Room for tables: 32 from the first one of each kind on.
 const ROOM: usize = OP_TABLES + TASK_TABLES + 32;
 
-/// All tables for decoding, one behind the other.
+/// The slots of all tables, one behind the other.
+type All = [rans::Slots; ROOM];
+
+/// All tables for decoding.
 #[derive(Debug)]
 pub struct Slots {
-    slots: Box<[rans::Slots; ROOM]>,
+    slots: Box<All>,
     /// Which tables are not the format's.
     own: [bool; TABLES],
 }
 
 impl Default for Slots {
     fn default() -> Slots {
-        let slots = vec![[0; SCALE as usize]; ROOM].into_boxed_slice();
-        let mut slots = Slots {
-            // It has this length.
-            slots: slots.try_into().unwrap_or_else(|_| unreachable!()),
+        let mut slots = boxed([0; SCALE as usize]);
+        slots.copy_from_slice(Slots::defaults());
+        Slots {
+            slots,
             own: [false; TABLES],
-        };
-        for (at, frequencies) in defaults().iter().enumerate() {
-            slots.fill(at, frequencies);
         }
-        slots
+    }
+}
+
+/// Fills the slots of a table.
+fn fill(table: &mut rans::Slots, frequencies: &Frequencies) {
+    let mut rest = &mut table[..];
+    for (symbol, frequency) in frequencies.iter() {
+        let all = std::mem::take(&mut rest);
+        let Some((slots, more)) = all.split_at_mut_checked(usize::from(frequency)) else {
+            return;
+        };
+        rans::fill(slots, u32::from(symbol), frequency);
+        rest = more;
     }
 }
 
 impl Slots {
-    fn fill(&mut self, at: usize, frequencies: &[u16; STEPS]) {
-        let Some(table) = self.slots.get_mut(at) else {
-            return;
-        };
-        let mut start = 0;
-        for (symbol, frequency) in (0..).zip(frequencies) {
-            let slots = table.get_mut(start..).unwrap_or_default();
-            rans::fill(slots, symbol, *frequency);
-            start += usize::from(*frequency);
-        }
+    /// The format's tables.
+    fn defaults() -> &'static All {
+        static SLOTS: OnceLock<Box<All>> = OnceLock::new();
+        SLOTS.get_or_init(|| {
+            let mut slots = boxed([0; SCALE as usize]);
+            for (table, frequencies) in slots.iter_mut().zip(defaults()) {
+                fill(table, frequencies);
+            }
+            slots
+        })
     }
 
     /// Puts all tables but those that a frame brings back to the format's.
     pub fn reset(&mut self, brought: &[bool; TABLES]) {
-        for (at, (frequencies, brought)) in defaults().iter().zip(brought).enumerate() {
-            if !brought && self.own.get(at) == Some(&true) {
-                self.fill(at, frequencies);
+        let tables = self.slots.iter_mut().zip(Slots::defaults().iter());
+        for ((table, default), (own, brought)) in tables.zip(self.own.iter_mut().zip(brought)) {
+            if *own && !brought {
+                // Half the cost of filling it.
+                *table = *default;
             }
+            *own = *brought;
         }
-        self.own = *brought;
     }
 
     /// Puts a frame's own table in the place of the format's, until
     /// [`Slots::reset`].
-    pub fn set(&mut self, at: usize, frequencies: &[u16; STEPS]) {
-        if let Some(own) = self.own.get_mut(at) {
+    pub fn set(&mut self, at: usize, frequencies: &Frequencies) {
+        if let Some((own, table)) = self.own.get_mut(at).zip(self.slots.get_mut(at)) {
             *own = true;
+            fill(table, frequencies);
         }
-        self.fill(at, frequencies);
     }
 
     /// `N` tables from `first` on.
@@ -202,15 +306,15 @@ impl Slots {
 pub struct Places(pub [Place; STEPS]);
 
 impl Places {
-    /// Of frequencies that add up to [`SCALE`].
-    pub fn new(frequencies: &[u16; STEPS]) -> Places {
+    /// Of these frequencies.
+    pub fn new(frequencies: &Frequencies) -> Places {
         let mut places = [Place::default(); STEPS];
         let mut start = 0;
-        for (place, frequency) in places.iter_mut().zip(frequencies) {
-            if *frequency > 0 {
-                *place = Place::new(start, *frequency);
-                start += frequency;
+        for (symbol, frequency) in frequencies.iter() {
+            if let Some(place) = places.get_mut(usize::from(symbol)) {
+                *place = Place::new(start, frequency);
             }
+            start += frequency;
         }
         Places(places)
     }
@@ -220,29 +324,45 @@ impl Places {
         static PLACES: OnceLock<Vec<(Places, [f32; STEPS])>> = OnceLock::new();
         PLACES.get_or_init(|| {
             let tables = defaults().iter();
+            let costs = |table: &Frequencies| {
+                // What a symbol that a table lacks costs, about: it is given.
+                let mut costs = [24.0; STEPS];
+                for (symbol, frequency) in table.iter() {
+                    if let Some(out) = costs.get_mut(usize::from(symbol)) {
+                        *out = cost(frequency);
+                    }
+                }
+                costs
+            };
             tables
-                .map(|frequencies| (Places::new(frequencies), frequencies.map(cost)))
+                .map(|table| (Places::new(table), costs(table)))
                 .collect()
         })
     }
 }
 
 /// The cost of a symbol in bits.
+#[inline]
 pub fn cost(frequency: u16) -> f32 {
-    match frequency {
-        // What a symbol that a table lacks costs, about: it is given.
-        0 => 24.0,
-        frequency => BITS as f32 - f32::from(frequency).log2(),
-    }
+    BITS as f32 - log2(u32::from(frequency))
+}
+
+/// A logarithm, which is looked up where it can be.
+#[inline]
+pub fn log2(count: u32) -> f32 {
+    static LOGARITHMS: OnceLock<Vec<f32>> = OnceLock::new();
+    let known = LOGARITHMS.get_or_init(|| (0..=SCALE).map(|n| (n as f32).log2()).collect());
+    let known = known.get(count as usize).copied();
+    known.unwrap_or_else(|| (count as f32).log2())
 }
 
 /// The digits for these counts; `None` when there are none.
-pub fn fit(counts: &[u32]) -> Option<[u8; STEPS]> {
+pub fn fit(counts: &[u32]) -> Option<Digits> {
     let largest = f64::from(counts.iter().copied().max().filter(|most| *most > 0)?);
-    let mut digits = [0; STEPS];
-    for (at, count) in digits.iter_mut().zip(counts) {
+    let mut digits = Digits::new();
+    for (symbol, count) in (0..).zip(counts) {
         if *count > 0 {
-            *at = digit(f64::from(*count) / largest, MOST);
+            digits.push(symbol, digit(f64::from(*count) / largest, MOST));
         }
     }
     Some(digits)
@@ -268,27 +388,29 @@ mod tests {
                     }
                 })
                 .collect();
-            let Ok(frequencies) = frequencies(&digits) else {
+            let Ok(frequencies) = Digits::of(digits.iter().copied()).frequencies() else {
                 let used = digits.iter().filter(|digit| **digit > 0).count();
                 assert!(used == 0 || used > 64, "{digits:?}");
                 continue;
             };
-            assert_eq!(
-                frequencies.iter().map(|f| u32::from(*f)).sum::<u32>(),
-                SCALE
-            );
             slots.set(7, &frequencies);
             let table = &slots.from::<1>(7).unwrap()[0];
             let mut start = 0;
-            for (symbol, (digit, frequency)) in digits.iter().zip(frequencies).enumerate() {
-                assert_eq!(*digit > 0, frequency > 0, "{digits:?}");
+            let mut frequencies = frequencies.iter();
+            for (symbol, digit) in digits.iter().enumerate() {
+                if *digit == 0 {
+                    continue;
+                }
+                let (found, frequency) = frequencies.next().unwrap();
+                assert!(usize::from(found) == symbol && frequency > 0, "{digits:?}");
                 for slot in 0..u32::from(frequency) {
                     let found = table[(start + slot) as usize];
-                    let expected = symbol as u32 | slot << 7 | u32::from(frequency) << 17;
+                    let expected = symbol as u32 | u32::from(frequency) << 8 | slot << 20;
                     assert_eq!(found, expected);
                 }
                 start += u32::from(frequency);
             }
+            assert_eq!((start, frequencies.next()), (SCALE, None));
         }
         slots.reset(&[false; TABLES]);
         assert_eq!(slots.slots, Slots::default().slots);
@@ -296,9 +418,8 @@ mod tests {
 
     #[test]
     fn the_format_has_all_its_tables() {
-        let all = defaults().iter();
-        assert!(all
-            .map(|f| f.iter().sum::<u16>())
-            .all(|sum| sum == SCALE as u16));
+        for table in defaults() {
+            assert_eq!(table.iter().map(|(_, f)| f).sum::<u16>(), SCALE as u16);
+        }
     }
 }

@@ -1,6 +1,8 @@
 //! The tasks of a block as both sides know them: who was met, who was recent,
 //! who woke whom. Everything takes the same few steps whatever the task.
 
+use super::boxed;
+
 /// Index of the idle task among a block's tasks.
 pub const IDLE_AT: u16 = 0;
 /// Index that stands for whoever an interrupt found running.
@@ -14,26 +16,22 @@ pub const NOBODY: u16 = u16::MAX;
 /// Ranks of recent tasks.
 pub const RANKS: u32 = 16;
 
-/// The task that a task woke last.
-const WOKE: usize = 0;
-/// The task that was woken after it by the same waker; itself at first.
-const NEXT: usize = 1;
-/// The task that it is expected to wake.
-const EXPECTED: usize = 2;
-
-/// Columns by index, for all that an index can name, so that none needs a
-/// check. Memory that is not used is not touched.
-pub fn boxed<T: Clone, const N: usize>(zero: T) -> Box<[T; N]> {
-    let all = vec![zero; N].into_boxed_slice();
-    // It has this length.
-    all.try_into().unwrap_or_else(|_| unreachable!())
+/// A task of a block.
+#[derive(Clone, Copy, Debug, Default)]
+struct Task {
+    id: u32,
+    /// The task that it woke last.
+    woke: u16,
+    /// The task that was woken after it by the same waker; itself at first.
+    next: u16,
+    /// The task that it is expected to wake.
+    expected: u16,
 }
 
 /// The tasks of a block, by index.
 #[derive(Debug)]
 pub struct Tasks {
-    seen: Box<[[u16; 1 << 16]; 3]>,
-    ids: Box<[u32; 1 << 16]>,
+    tasks: Box<[Task; 1 << 16]>,
     /// How many of them there are.
     count: u16,
 }
@@ -41,8 +39,7 @@ pub struct Tasks {
 impl Default for Tasks {
     fn default() -> Tasks {
         Tasks {
-            seen: boxed([0; 1 << 16]),
-            ids: boxed(0),
+            tasks: boxed(Task::default()),
             count: FIRST_AT,
         }
     }
@@ -68,10 +65,12 @@ impl Tasks {
     #[inline(always)]
     pub fn add(&mut self, id: u32) -> u16 {
         let at = self.count;
-        self.seen[WOKE][usize::from(at)] = NOBODY;
-        self.seen[NEXT][usize::from(at)] = at;
-        self.seen[EXPECTED][usize::from(at)] = NOBODY;
-        self.ids[usize::from(at)] = id;
+        self.tasks[usize::from(at)] = Task {
+            id,
+            woke: NOBODY,
+            next: at,
+            expected: NOBODY,
+        };
         // A block has fewer than 2^16 - 4 events.
         self.count = at.wrapping_add(1);
         at
@@ -80,23 +79,25 @@ impl Tasks {
     /// The id of the task at an index.
     #[inline(always)]
     pub fn id(&self, at: u16) -> u32 {
-        self.ids[usize::from(at)]
+        self.tasks[usize::from(at)].id
     }
 
     /// The task that this one is expected to wake.
     #[inline(always)]
     pub fn expected(&self, waker: u16) -> u16 {
-        self.seen[EXPECTED][usize::from(waker)]
+        self.tasks[usize::from(waker)].expected
     }
 
     /// A task woke another.
     #[inline(always)]
     pub fn woken(&mut self, waker: u16, wakee: u16) {
-        let last = self.seen[WOKE][usize::from(waker)];
+        let last = self.tasks[usize::from(waker)].woke;
         // Nobody's successor is never asked for.
-        self.seen[NEXT][usize::from(last)] = wakee;
-        self.seen[EXPECTED][usize::from(waker)] = self.seen[NEXT][usize::from(wakee)];
-        self.seen[WOKE][usize::from(waker)] = wakee;
+        self.tasks[usize::from(last)].next = wakee;
+        let next = self.tasks[usize::from(wakee)].next;
+        let waker = &mut self.tasks[usize::from(waker)];
+        waker.expected = next;
+        waker.woke = wakee;
     }
 }
 

@@ -4,8 +4,7 @@
 use super::encode::Encoder;
 use super::model::{EXPECTED, NO_TASK, OP_TABLES, STEPS, TASK_TABLES};
 use super::tables::{digit, symbols, TABLES};
-use crate::event::CpuId;
-use crate::sched::SchedBlock;
+use crate::sched::{Open, Rest};
 
 /// A frame has a say in a table of at most this many symbols.
 const SAY: f64 = 100.0;
@@ -50,8 +49,8 @@ fn text(sums: &[[f64; STEPS]]) -> String {
 
 /// Raw records of 24 bytes: frame (4), time (8), from (4), to (4), state (2),
 /// flags (1), 0.
-fn blocks(raw: &[u8]) -> Vec<SchedBlock> {
-    let mut blocks: Vec<SchedBlock> = Vec::new();
+fn blocks(raw: &[u8]) -> Vec<Open> {
+    let mut blocks: Vec<Open> = Vec::new();
     let mut last = None;
     for record in raw.chunks_exact(24) {
         let int = |at: usize, len: usize| {
@@ -59,17 +58,16 @@ fn blocks(raw: &[u8]) -> Vec<SchedBlock> {
             bytes.fold(0u64, |value, byte| value << 8 | u64::from(*byte))
         };
         if last.replace(int(0, 4)) != Some(int(0, 4)) {
-            blocks.push(SchedBlock {
-                cpu: CpuId(0),
-                ..SchedBlock::default()
-            });
+            blocks.push(Open::default());
         }
         let block = blocks.last_mut().unwrap();
         block.time.push(int(4, 8));
-        block.from.push(int(12, 4) as u32);
-        block.to.push(int(16, 4) as u32);
-        block.state.push(int(20, 2) as u16);
-        block.flags.push(int(22, 1) as u8);
+        block.rest.push(Rest {
+            from: int(12, 4) as u32,
+            to: int(16, 4) as u32,
+            state: int(20, 2) as u16,
+            flags: int(22, 1) as u8,
+        });
     }
     blocks
 }

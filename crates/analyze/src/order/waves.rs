@@ -1,0 +1,650 @@
+//! Reads blocks, many at once, and sorts the events that nothing can come
+//! before any more.
+//!
+//! Which blocks are read when depends on their headers alone, so the slices are
+//! the same for any number of threads.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
+
+use rayon::prelude::*;
+use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::sched::{flag, SchedBlock};
+use tr_format::Error;
+
+use super::sort::Sorter;
+use super::{Record, LIFE};
+
+/// About how many events a wave reads: enough for two threads to share, so few
+/// that they stay in a cache.
+pub const EVENTS: u64 = 1 << 17;
+/// Most blocks of a wave, however few events they have.
+const BLOCKS: usize = 1 << 12;
+/// How many slices are cut of a wave, about.
+const SLICES: u64 = 4;
+/// How many events of a slice are looked at to find where to cut, about.
+const SAMPLES: usize = 64;
+
+/// A block that has not been read: its times, and how to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<K> {
+    /// The smallest time in it.
+    pub min: Ktime,
+    /// How many events it has.
+    pub events: u64,
+    /// What the reader knows it by.
+    pub key: K,
+}
+
+/// Where blocks come from: a trace, or a test.
+pub trait Blocks: Sync {
+    /// What a block is known by.
+    type Key: Copy + std::fmt::Debug + Send + Sync;
+
+    /// A block's events, in the order in which they were written; scheduling
+    /// events in the memory of `spare`. What cannot be read is to be replaced by
+    /// the loss it stands for.
+    fn read(&self, key: &Self::Key, spare: SchedBlock) -> Read;
+}
+
+/// What was read of a block.
+#[derive(Debug)]
+pub struct Read {
+    /// Its events.
+    pub content: Content,
+    /// The frame that could not be read, and why.
+    pub error: Option<(u64, Error)>,
+}
+
+/// The events of a block.
+#[derive(Debug)]
+pub enum Content {
+    /// Of a CPU.
+    Sched(SchedBlock),
+    /// Of another stream.
+    Life(Vec<LifeEvent>),
+}
+
+/// Sorted events: all that are not in a slice before, up to a time.
+#[derive(Debug, Default)]
+pub struct Slice {
+    pub(super) records: Vec<Record>,
+    pub(super) lives: Vec<LifeEvent>,
+    /// Nothing of a later slice is before this time; `None`: this is the last one.
+    pub(super) limit: Option<u64>,
+}
+
+/// How many scheduling events have been read, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Switches.
+    pub switches: u64,
+    /// Wakings of tasks that were there before.
+    pub wakings: u64,
+    /// First wakings of new tasks.
+    pub new: u64,
+}
+
+/// A block that has been read, sorted.
+#[derive(Debug)]
+struct Loaded {
+    events: Rest,
+    error: Option<(u64, Error)>,
+    counts: Counts,
+    /// The largest step back in time inside it, its smallest and largest time:
+    /// of events that the kernel wrote into a ring.
+    back: u64,
+    least: u64,
+    most: u64,
+}
+
+/// What has not been handed on of a block.
+#[derive(Debug)]
+enum Rest {
+    /// From a place on.
+    Sched(SchedBlock, usize),
+    Life(VecDeque<LifeEvent>),
+}
+
+/// A stream, as far as it has been read.
+#[derive(Debug)]
+struct Chain {
+    /// Its place among all streams.
+    stream: u32,
+    rest: VecDeque<Rest>,
+    /// The largest time that a ring's event has had so far.
+    latest: u64,
+}
+
+/// The place of a stream among all.
+fn place(stream: Stream) -> u32 {
+    match stream {
+        Stream::Cpu(cpu) => u32::from(cpu.0),
+        Stream::Lifecycle => 1 << 16,
+        Stream::Recorder => (1 << 16) + 1,
+    }
+}
+
+/// Brings the events of all streams, sorted.
+#[derive(Debug)]
+pub struct Waves<B: Blocks> {
+    source: B,
+    chains: Vec<Chain>,
+    /// By the smallest time of each block and all behind it in its stream: that
+    /// time, the stream, the block.
+    queue: Vec<(Ktime, usize, Block<B::Key>)>,
+    next: usize,
+    /// Events read, and all.
+    read: u64,
+    all: u64,
+    wave: u64,
+    largest_inversion: u64,
+    counts: Counts,
+    unreadable: BTreeMap<u64, Error>,
+    /// Memory for blocks and slices to come.
+    blocks: Mutex<Vec<SchedBlock>>,
+    slices: Mutex<Vec<Slice>>,
+}
+
+impl<B: Blocks> Waves<B> {
+    /// Of streams that are each a chain of blocks; of about `wave` events each.
+    pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, wave: u64) -> Waves<B> {
+        let (mut chains, mut queue) = (Vec::new(), Vec::new());
+        for (at, (stream, blocks)) in streams.into_iter().enumerate() {
+            let mut least = Ktime(u64::MAX);
+            let first = queue.len();
+            for block in blocks.into_iter().rev() {
+                least = least.min(block.min);
+                queue.push((least, at, block));
+            }
+            if let Some(blocks) = queue.get_mut(first..) {
+                blocks.reverse();
+            }
+            chains.push(Chain {
+                stream: place(stream),
+                rest: VecDeque::new(),
+                latest: 0,
+            });
+        }
+        // Stable: the blocks of a stream stay in their order.
+        queue.sort_by_key(|(least, ..)| *least);
+        let all = queue.iter().map(|(.., block)| block.events).sum();
+        Waves {
+            source,
+            chains,
+            queue,
+            next: 0,
+            read: 0,
+            all,
+            wave,
+            largest_inversion: 0,
+            counts: Counts::default(),
+            unreadable: BTreeMap::new(),
+            blocks: Mutex::default(),
+            slices: Mutex::default(),
+        }
+    }
+
+    /// The largest step back in time inside one ring so far, in ns. The
+    /// recorder's own words, which tell of the past, are none.
+    pub fn largest_inversion(&self) -> u64 {
+        self.largest_inversion
+    }
+
+    /// How many scheduling events have been read.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// Which frames could not be read so far, and why.
+    pub fn unreadable(&self) -> impl Iterator<Item = &Error> {
+        self.unreadable.values()
+    }
+
+    /// How many events the blocks have that have been read, and how many there are.
+    pub fn progress(&self) -> (u64, u64) {
+        (self.read, self.all)
+    }
+
+    /// Takes a slice's memory for another one.
+    pub fn spare(&self, slice: Slice) {
+        let mut slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
+        slices.push(slice);
+    }
+
+    /// The next slices, in order; `None` at the end.
+    pub fn next_wave(&mut self) -> Option<Vec<Slice>> {
+        loop {
+            let ended = self.next >= self.queue.len();
+            if ended && self.chains.iter().all(|chain| chain.rest.is_empty()) {
+                return None;
+            }
+            self.load();
+            let limit = self.queue.get(self.next).map(|(least, ..)| least.0);
+            let slices = self.cut(limit);
+            if !slices.is_empty() {
+                return Some(slices);
+            }
+        }
+    }
+
+    /// Reads the next blocks.
+    fn load(&mut self) {
+        let rest = self.queue.get(self.next..).unwrap_or_default();
+        let mut events = 0;
+        let few = rest.iter().take(BLOCKS).take_while(|(.., block)| {
+            let more = events < self.wave;
+            events += block.events;
+            more
+        });
+        let count = few.count();
+        let now = rest.get(..count).unwrap_or_default();
+        let read = now.iter().map(|(.., block)| block.events).sum::<u64>();
+        let (source, blocks) = (&self.source, &self.blocks);
+        let loaded: Vec<Loaded> = now
+            .par_iter()
+            .with_max_len(1)
+            .map(|(.., block)| {
+                let spare = blocks.lock().unwrap_or_else(PoisonError::into_inner).pop();
+                Loaded::new(source.read(&block.key, spare.unwrap_or_default()))
+            })
+            .collect();
+        for ((_, chain, _), loaded) in now.iter().zip(loaded) {
+            let Some(chain) = self.chains.get_mut(*chain) else {
+                continue;
+            };
+            let back = loaded.back.max(chain.latest.saturating_sub(loaded.least));
+            self.largest_inversion = self.largest_inversion.max(back);
+            chain.latest = chain.latest.max(loaded.most);
+            self.counts.switches += loaded.counts.switches;
+            self.counts.wakings += loaded.counts.wakings;
+            self.counts.new += loaded.counts.new;
+            self.unreadable.extend(loaded.error);
+            chain.rest.push_back(loaded.events);
+        }
+        self.next += count;
+        self.read += read;
+    }
+
+    /// Takes what is before `limit` from what has been read, sorted.
+    fn cut(&mut self, limit: Option<u64>) -> Vec<Slice> {
+        let before = |time: u64| limit.is_none_or(|limit| time < limit);
+        let (mut lives, mut life) = (Vec::new(), Vec::new());
+        let mut runs = Vec::new();
+        for chain in &mut self.chains {
+            let first = life.len();
+            for rest in &mut chain.rest {
+                let Rest::Life(events) = rest else { continue };
+                let count = events.partition_point(|event| before(event.time.0));
+                for event in events.drain(..count) {
+                    life.push(Record {
+                        time: event.time.0,
+                        from: u32::try_from(lives.len()).unwrap_or(u32::MAX),
+                        to: chain.stream,
+                        flags: LIFE,
+                        ..Record::default()
+                    });
+                    lives.push(event);
+                }
+            }
+            // Of each stream in the order in which they were written.
+            life.get_mut(first..)
+                .unwrap_or_default()
+                .sort_by_key(|r| r.time);
+        }
+        life.sort_by_key(|record| record.time);
+        for chain in &self.chains {
+            for rest in &chain.rest {
+                let Rest::Sched(block, at) = rest else {
+                    continue;
+                };
+                let times = block.time.get(*at..).unwrap_or_default();
+                let count = times.partition_point(|time| before(*time));
+                if count > 0 {
+                    runs.push(Run {
+                        block,
+                        start: *at,
+                        end: at + count,
+                    });
+                }
+            }
+        }
+        let slice = usize::try_from(self.wave / SLICES).unwrap_or(usize::MAX);
+        let cuts = cuts(&runs, &life, slice.max(1));
+        let slices = &self.slices;
+        let spare = || {
+            let mut slices = slices.lock().unwrap_or_else(PoisonError::into_inner);
+            slices.pop().unwrap_or_default().records
+        };
+        let spans: Vec<(u64, Option<u64>)> = std::iter::once(0)
+            .chain(cuts.iter().copied())
+            .zip(cuts.iter().copied().map(Some).chain([limit]))
+            .collect();
+        let mut done: Vec<Slice> = spans
+            .par_iter()
+            .with_max_len(1)
+            .map(|span| Slice {
+                records: sorted(&runs, &life, *span, spare()),
+                lives: Vec::new(),
+                limit: span.1,
+            })
+            .collect();
+        share(&mut done, lives);
+        done.retain(|slice| !slice.records.is_empty());
+        let mut free = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
+        for chain in &mut self.chains {
+            for rest in &mut chain.rest {
+                if let Rest::Sched(block, at) = rest {
+                    let times = block.time.get(*at..).unwrap_or_default();
+                    *at += times.partition_point(|time| before(*time));
+                }
+            }
+            while chain.rest.front().is_some_and(Rest::is_empty) {
+                if let Some(Rest::Sched(block, _)) = chain.rest.pop_front() {
+                    free.push(block);
+                }
+            }
+        }
+        done
+    }
+}
+
+impl Rest {
+    fn is_empty(&self) -> bool {
+        match self {
+            Rest::Sched(block, at) => *at >= block.len(),
+            Rest::Life(events) => events.is_empty(),
+        }
+    }
+}
+
+/// Gives each slice its lifecycle events.
+fn share(slices: &mut [Slice], lives: Vec<LifeEvent>) {
+    let mut lives: Vec<Option<LifeEvent>> = lives.into_iter().map(Some).collect();
+    for slice in slices {
+        for record in slice.records.iter_mut().filter(|r| r.flags == LIFE) {
+            let event = lives.get_mut(record.from as usize).and_then(Option::take);
+            record.from = u32::try_from(slice.lives.len()).unwrap_or(u32::MAX);
+            slice.lives.extend(event);
+        }
+    }
+}
+
+/// A part of a block.
+struct Run<'a> {
+    block: &'a SchedBlock,
+    start: usize,
+    end: usize,
+}
+
+/// Times at which to cut, so that there are about `slice` events in each.
+fn cuts(runs: &[Run], life: &[Record], slice: usize) -> Vec<u64> {
+    let count = life.len() + runs.iter().map(|run| run.end - run.start).sum::<usize>();
+    let parts = count / slice;
+    if parts < 2 {
+        return Vec::new();
+    }
+    let step = (slice / SAMPLES).max(1);
+    let sparse = |at: &usize| at % step == step / 2;
+    let mut samples: Vec<u64> = Vec::new();
+    for run in runs {
+        let places = (run.start..run.end).filter(sparse);
+        samples.extend(places.filter_map(|at| run.block.time.get(at)));
+    }
+    let places = (0..life.len()).filter(sparse);
+    samples.extend(
+        places
+            .filter_map(|at| life.get(at))
+            .map(|record| record.time),
+    );
+    samples.sort_unstable();
+    let at = |part: usize| samples.get(part * samples.len() / parts).copied();
+    let mut cuts: Vec<u64> = (1..parts).filter_map(at).collect();
+    cuts.dedup();
+    cuts
+}
+
+/// The events in a span of time, sorted, in the memory of `records`.
+fn sorted(
+    runs: &[Run],
+    life: &[Record],
+    (from, to): (u64, Option<u64>),
+    mut records: Vec<Record>,
+) -> Vec<Record> {
+    thread_local! {
+        static SORTER: RefCell<Sorter> = RefCell::default();
+    }
+    let span = |times: &dyn Fn(u64) -> usize| {
+        let start = times(from);
+        start..to.map_or(usize::MAX, times).max(start)
+    };
+    records.clear();
+    let mut least = u64::MAX;
+    for run in runs {
+        let times = run.block.time.get(run.start..run.end).unwrap_or_default();
+        let part = span(&|time| times.partition_point(|t| *t < time));
+        let (start, end) = (
+            run.start + part.start,
+            run.start + part.end.min(times.len()),
+        );
+        least = least.min(
+            run.block
+                .time
+                .get(start)
+                .filter(|_| start < end)
+                .map_or(u64::MAX, |t| *t),
+        );
+        append(run.block, start, end, &mut records);
+    }
+    let part = span(&|time| life.partition_point(|record| record.time < time));
+    let part = life
+        .get(part.start..part.end.min(life.len()))
+        .unwrap_or_default();
+    least = least.min(part.first().map_or(u64::MAX, |record| record.time));
+    records.extend(part);
+    SORTER.with_borrow_mut(|sorter| sorter.sort(&mut records, least));
+    records
+}
+
+/// Appends events of a block.
+fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record>) {
+    let cpu = block.cpu.0;
+    let columns = (
+        block.time.get(start..end),
+        block.from.get(start..end),
+        block.to.get(start..end),
+        block.state.get(start..end),
+        block.flags.get(start..end),
+    );
+    let (Some(time), Some(from), Some(to), Some(state), Some(flags)) = columns else {
+        return; // all columns have the same length
+    };
+    let rest = from.iter().zip(to).zip(state.iter().zip(flags));
+    records.extend(
+        time.iter()
+            .zip(rest)
+            .map(|(time, ((from, to), (state, flags)))| Record {
+                time: *time,
+                from: *from,
+                to: *to,
+                state: *state,
+                cpu,
+                // A flag of a later version must not look like ours.
+                flags: *flags & flag::ALL,
+            }),
+    );
+}
+
+/// The kernel wrote it into a ring; the others are the recorder's own words.
+fn from_ring(event: &LifeEvent) -> bool {
+    !matches!(
+        event.kind,
+        LifeKind::Snapshot(_)
+            | LifeKind::Lost(_)
+            | LifeKind::Clock(_)
+            | LifeKind::CgroupPath(_)
+            | LifeKind::Progress
+            | LifeKind::Mark(_)
+    )
+}
+
+impl Loaded {
+    /// Sorts what was read.
+    fn new(read: Read) -> Loaded {
+        let mut loaded = Loaded {
+            events: Rest::Life(VecDeque::new()),
+            error: read.error,
+            counts: Counts::default(),
+            back: 0,
+            least: u64::MAX,
+            most: 0,
+        };
+        match read.content {
+            Content::Sched(mut block) => {
+                let count = |mask: u8, is: u8| {
+                    let flags = block.flags.iter();
+                    flags.map(|flags| u64::from(flags & mask == is)).sum()
+                };
+                loaded.counts = Counts {
+                    switches: count(flag::WAKING, 0),
+                    wakings: count(flag::WAKING | flag::NEW, flag::WAKING),
+                    new: count(flag::WAKING | flag::NEW, flag::WAKING | flag::NEW),
+                };
+                loaded.measure(block.time.iter().copied());
+                if loaded.back > 0 {
+                    block.sort();
+                }
+                loaded.events = Rest::Sched(block, 0);
+            }
+            Content::Life(mut events) => {
+                let ring = events.iter().filter(|event| from_ring(event));
+                loaded.measure(ring.map(|event| event.time.0));
+                events.sort_by_key(|event| event.time);
+                loaded.events = Rest::Life(events.into());
+            }
+        }
+        loaded
+    }
+
+    fn measure(&mut self, times: impl Iterator<Item = u64>) {
+        for time in times {
+            self.back = self.back.max(self.most.saturating_sub(time));
+            self.most = self.most.max(time);
+            self.least = self.least.min(time);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tr_format::event::{CpuId, SchedEvent, SchedKind, Tid};
+
+    use super::super::{Event, Merge};
+    use super::*;
+
+    /// Blocks in memory; a block's key is its place.
+    struct Memory {
+        blocks: Vec<SchedBlock>,
+        read: Mutex<usize>,
+    }
+
+    impl Memory {
+        fn new(blocks: Vec<SchedBlock>) -> Memory {
+            let read = Mutex::default();
+            Memory { blocks, read }
+        }
+    }
+
+    impl Blocks for Memory {
+        type Key = usize;
+
+        fn read(&self, key: &usize, _: SchedBlock) -> Read {
+            *self.read.lock().unwrap() += 1;
+            Read {
+                content: Content::Sched(self.blocks[*key].clone()),
+                error: None,
+            }
+        }
+    }
+
+    fn waking(time: u64, id: u32) -> SchedEvent {
+        let kind = SchedKind::Waking {
+            waker: Tid(0),
+            wakee: Tid(id),
+            irq: false,
+            new: false,
+            vfork: false,
+        };
+        SchedEvent {
+            time: Ktime(time),
+            kind,
+        }
+    }
+
+    fn block(cpu: u16, events: impl IntoIterator<Item = SchedEvent>) -> SchedBlock {
+        let mut block = SchedBlock {
+            cpu: CpuId(cpu),
+            ..SchedBlock::default()
+        };
+        events.into_iter().for_each(|event| block.push(event));
+        block
+    }
+
+    proptest! {
+        /// However late events are written, and however much is read at once,
+        /// the merge is a stable sort.
+        #[test]
+        fn any_blocks_come_out_sorted(
+            streams in prop::collection::vec(
+                prop::collection::vec(prop::collection::vec(0u64..50, 1..6), 0..8),
+                0..5,
+            ),
+            wave in 1u64..40,
+        ) {
+            let (mut blocks, mut chains, mut expected, mut id) = (Vec::new(), BTreeMap::new(), Vec::new(), 0);
+            for (cpu, stream) in streams.iter().enumerate() {
+                let mut chain = Vec::new();
+                for times in stream {
+                    let events: Vec<_> = times.iter().map(|t| { id += 1; waking(*t, id) }).collect();
+                    chain.push(Block {
+                        min: Ktime(*times.iter().min().unwrap()),
+                        events: times.len() as u64,
+                        key: blocks.len(),
+                    });
+                    expected.extend(events.iter().map(|event| (CpuId(cpu as u16), *event)));
+                    blocks.push(block(cpu as u16, events));
+                }
+                chains.insert(Stream::Cpu(CpuId(cpu as u16)), chain);
+            }
+            // Stable: equal times keep stream order, then writing order.
+            expected.sort_by_key(|(_, event)| event.time);
+            let mut merge = Merge::new(Waves::new(Memory::new(blocks), chains, wave), 0);
+            let mut merged = Vec::new();
+            while let Some(Event::Sched(cpu, event)) = merge.next_event() {
+                merged.push((cpu, event));
+            }
+            prop_assert_eq!(merged, expected);
+        }
+    }
+
+    #[test]
+    fn blocks_are_read_no_sooner_than_needed() {
+        let blocks = (0..100).map(|n| block(0, [waking(n, n as u32)])).collect();
+        let chain = (0..100)
+            .map(|n| Block {
+                min: Ktime(n),
+                events: 1,
+                key: n as usize,
+            })
+            .collect();
+        let streams = BTreeMap::from([(Stream::Cpu(CpuId(0)), chain)]);
+        let mut merge = Merge::new(Waves::new(Memory::new(blocks), streams, 4), 0);
+        for _ in 0..50 {
+            merge.next_event();
+        }
+        let read = *merge.waves.source.read.lock().unwrap();
+        assert!((50..=58).contains(&read), "{read}");
+    }
+}
