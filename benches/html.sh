@@ -4,6 +4,7 @@
 # pans. Usage: html.sh [PAGE.html]; without a page a large one is made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+scripts/setup.sh
 page=${1:-}
 if [ -z "$page" ]; then
 	page=${CARGO_TARGET_DIR:-target}/large.html

@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if ! command -v cargo >/dev/null; then
-	echo "setup: no Rust toolchain: install cargo and rustc 1.85 or newer (rustup)" >&2
+	echo "setup: no Rust toolchain: install cargo and rustc 1.88 or newer (rustup)" >&2
 	exit 1
 fi
 

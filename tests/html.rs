@@ -18,7 +18,7 @@ use tr_sim::scenario::{self, Weights};
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 11] = [
+const TESTS: [&str; 13] = [
     "opens_from_disk_and_asks_for_nothing",
     "figures_equal_the_analysis",
     "what_is_painted_is_what_was_counted",
@@ -27,6 +27,8 @@ const TESTS: [&str; 11] = [
     "search_finds_text_and_expressions",
     "an_address_keeps_what_is_seen",
     "the_sunburst_descends",
+    "pointing_tells_what_it_is",
+    "wake_ups_are_drawn_on_demand",
     "hostile_names_are_only_text",
     "the_tree_is_named_and_goes_by_keys",
     "it_fits_a_phone_and_paper",

@@ -497,3 +497,27 @@ fn nothing_hostile_comes_through() -> Result<(), Failure> {
     }
     Ok(())
 }
+
+/// Many waves of events, sorted by several threads at once: the same bytes.
+#[test]
+fn the_number_of_threads_does_not_show() {
+    let mut config = Config::new(tr_sim::scenario::build(24, 10_000, 20), 16, u64::MAX >> 12);
+    config.max_events = 700_000;
+    let (file, written, _) = tr_sim::file::record_to(&config, Vec::new()).expect("a recording");
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("threads.bin");
+    std::fs::write(&path, file).unwrap();
+    assert!(written.by_kind.switches > 300_000);
+    let analyze = |threads: &str| {
+        let path = path.to_str().unwrap();
+        let args = ["analyze", path, "--format", "json", "--threads", threads];
+        let output = Command::new(TR).args(args).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    let one = analyze("1");
+    assert!(one.len() > 100_000);
+    for threads in ["2", "3", "8"] {
+        assert!(analyze(threads) == one, "{threads} threads differ from one");
+    }
+}

@@ -17,7 +17,7 @@ use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
 use tr_report::style::Style;
 
-use crate::{args, open};
+use crate::{args, open, progress};
 
 /// Say where the time of a recording went
 #[derive(clap::Args, Debug)]
@@ -150,7 +150,7 @@ pub fn run(args: &Args) -> ExitCode {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
-    let analysis = tr_analyze::analyze(&trace, &options);
+    let analysis = progress::analyze(&trace, &options);
     let filter = Filter {
         comm: args.comm.clone(),
         argv: args.argv.clone(),

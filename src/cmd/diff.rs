@@ -10,7 +10,7 @@ use tr_analyze::Options;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
 use crate::cmd::analyze;
-use crate::{args, open};
+use crate::{args, open, progress};
 
 /// Say what changed between two recordings of a build
 #[derive(clap::Args, Debug)]
@@ -132,6 +132,6 @@ fn load(file: &Path) -> Result<Run, ExitCode> {
         timeline: true,
         ..Options::default()
     };
-    let analysis = tr_analyze::analyze(&trace, &options);
+    let analysis = progress::analyze(&trace, &options);
     Ok(Run::new(&file.to_string_lossy(), &analysis))
 }

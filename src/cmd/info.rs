@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use serde_json::json;
 use tr_analyze::Options;
 use tr_format::reader::{End, Unknown};
-use tr_report::{escape, units};
+use tr_report::{escape, units, who};
 
-use crate::{open, suspend};
+use crate::{open, progress, suspend};
 
 /// Say what a recording holds
 #[derive(clap::Args, Debug)]
@@ -27,7 +27,7 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
-    let analysis = tr_analyze::analyze(&trace, &Options::default());
+    let analysis = progress::analyze(&trace, &Options::default());
     // After all frames have been read.
     let unknown = trace.unknown();
     let meta = trace.meta();
@@ -126,8 +126,8 @@ pub fn run(args: &Args) -> ExitCode {
     say(
         "command",
         match command.is_empty() {
-            true => format!("none ({:?})", meta.scope),
-            false => escape::command(meta.command.iter().map(Vec::as_slice)),
+            true => format!("none ({})", who::recorded(meta)),
+            false => who::recorded(meta),
         },
     );
     say("recorded", units::date(meta.start_clock.real));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tr_analyze::Options;
 
-use crate::{args, open, replace};
+use crate::{args, open, progress, replace};
 
 /// Write a recording as one HTML file to look at
 #[derive(clap::Args, Debug)]
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: true,
         ..Options::default()
     };
-    let analysis = tr_analyze::analyze(&trace, &options);
+    let analysis = progress::analyze(&trace, &options);
     // Only the name: a page is passed on, and the path is nobody else's.
     let base = args.file.file_name().map(|name| name.to_string_lossy());
     let page = match tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name)) {

@@ -122,6 +122,14 @@ pub struct ProcessEntry {
     pub moved: Option<usize>,
 }
 
+/// Appends to a list that mostly stays at one: others are grown by four.
+fn push_first<T>(list: &mut Vec<T>, value: T) {
+    if list.is_empty() {
+        list.reserve_exact(1);
+    }
+    list.push(value);
+}
+
 /// The kernel did not report a switch-in.
 const UNSEEN: &str = "ran without having been switched in";
 /// The kernel did not report a switch-out, or who came.
@@ -169,6 +177,9 @@ pub struct Book {
     /// COMMAND's process.
     root: Option<Tgid>,
     by_tid: ByTid<TaskIx>,
+    /// Who has just left a tid by an exec, and when: events with the stamp of that
+    /// may still name it.
+    renamed: Option<(Ktime, Tid, TaskIx)>,
     by_tgid: HashMap<Tgid, usize>,
     current: ByCpu<TaskIx>,
     /// When each CPU last switched.
@@ -210,6 +221,7 @@ impl Book {
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
             by_tid: ByTid::default(),
+            renamed: None,
             by_tgid: HashMap::new(),
             current: ByCpu::default(),
             last_switch: ByCpu::default(),
@@ -338,6 +350,9 @@ impl Book {
 
     /// Passes the gaps that have begun by `now`.
     fn pass_gaps(&mut self, now: Ktime) {
+        if let Some((time, _, _)) = self.renamed {
+            self.renamed = self.renamed.filter(|_| self.just_now(Some(time), now));
+        }
         if let Some(since) = self.lives_lost.take_if(|since| *since <= now) {
             self.lose_lives(since);
         }
@@ -404,7 +419,7 @@ impl Book {
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.owes = true;
             if let Some(process) = self.processes.get_mut(task.process) {
-                process.owing.push(ix);
+                push_first(&mut process.owing, ix);
             }
         }
     }
@@ -431,7 +446,9 @@ impl Book {
     // ---- Tasks ----
 
     fn task(&self, tid: Tid) -> Option<TaskIx> {
-        self.by_tid.get(tid)
+        let renamed = || self.renamed.filter(|(_, old, _)| *old == tid);
+        let renamed = || renamed().map(|(_, _, ix)| ix);
+        self.by_tid.get(tid).or_else(renamed)
     }
 
     fn state(&self, ix: TaskIx) -> State {
@@ -539,6 +556,13 @@ impl Book {
         self.processes.len() - 1
     }
 
+    /// The process of this pid, as the parent of one that was there before the
+    /// recording: one that was forked since has a used pid.
+    fn listed(&self, pid: Tgid) -> Option<usize> {
+        let at = self.by_tgid.get(&pid).copied()?;
+        self.processes.get(at).filter(|p| !p.forked).map(|_| at)
+    }
+
     /// A pid has a new holder; whoever had it is gone.
     fn retire(&mut self, pid: Tgid) {
         let at = self
@@ -596,7 +620,7 @@ impl Book {
             paid: Times::default(),
         });
         if let Some(process) = self.processes.get_mut(process) {
-            process.threads.push(ix);
+            push_first(&mut process.threads, ix);
             process.live += 1;
         }
         self.by_tid.insert(tid, ix);
@@ -652,6 +676,12 @@ impl Book {
     /// streams with equal times.
     pub fn misfit(&self, event: &Event) -> u8 {
         let state = |tid: Tid| self.task(tid).map(|ix| self.state(ix));
+        // Of a task that nobody knows: its fork is yet to come, unless that is lost
+        // or its parent is not recorded.
+        let unborn = |forked: bool, time: Ktime| match forked && self.begun {
+            true if self.gaps.lives_before(time).is_none() => 2,
+            _ => 1,
+        };
         match event {
             Event::Sched(cpu, event) => match event.kind {
                 SchedKind::Switch { prev, next, .. } => {
@@ -663,15 +693,14 @@ impl Book {
                     let enters = match state(next).filter(|_| next != Tid::IDLE) {
                         Some(State::On(_) | State::Dead) => 2,
                         Some(State::Waiting(_)) => 1,
-                        None if next != Tid::IDLE => 1,
+                        None if next != Tid::IDLE => unborn(self.everybody, event.time),
                         None | Some(State::Runnable { .. } | State::Unknown) => 0,
                     };
                     leaves.max(enters)
                 }
                 SchedKind::Waking { wakee, new, .. } => match state(wakee) {
                     Some(State::Dead) => 2,
-                    None if new => 2, // its fork is yet to come
-                    None => 1,
+                    None => unborn(self.everybody || new, event.time),
                     _ => 0,
                 },
             },
@@ -707,9 +736,7 @@ impl Book {
         // A parent may have been listed after its child.
         for at in 0..self.processes.len() {
             let ppid = self.processes.get(at).and_then(|p| p.ppid);
-            let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
-            // One that was forked since has a used pid.
-            let parent = parent.filter(|at| self.processes.get(*at).is_some_and(|p| !p.forked));
+            let parent = ppid.and_then(|ppid| self.listed(ppid));
             if let Some(process) = self.processes.get_mut(at) {
                 process.parent = process.parent.or(parent.filter(|parent| *parent != at));
             }

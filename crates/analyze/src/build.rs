@@ -1,7 +1,6 @@
 //! From the closed book to the model: sorted, counted, the tree summed up.
 
-use tr_format::event::CgroupId;
-use tr_format::event::Tid;
+use tr_format::event::{CgroupId, Exit, Tid};
 
 use crate::book::{Book, ProcessEntry, Task};
 use crate::model::{
@@ -53,11 +52,11 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
             *slot = Some(ProcessIx(u32::try_from(new).unwrap_or(u32::MAX)));
         }
     }
-    let process_ix = |mut old: usize| {
+    let process_ix = |processes: &[ProcessEntry], mut old: usize| {
         // A process is moved once, or twice when its events come before it is
         // listed.
         for _ in 0..4 {
-            match book.processes.get(old).and_then(|p| p.moved) {
+            match processes.get(old).and_then(|p| p.moved) {
                 Some(new) => old = new,
                 None => break,
             }
@@ -86,6 +85,8 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         }
     }
 
+    analysis.threads.reserve_exact(thread_order.len());
+    analysis.processes.reserve_exact(order.len());
     for (old, process) in &thread_order {
         let Some(task) = book.tasks.get(old.0) else {
             continue;
@@ -139,12 +140,16 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         })
     });
 
+    // The tasks take more memory than all else; only this is needed of them.
+    let last: Vec<Option<Box<Exit>>> = book.tasks.iter_mut().map(|t| t.exit.take()).collect();
+    drop(book.tasks);
     for old in &order {
-        let Some(entry) = book.processes.get(*old) else {
-            continue;
-        };
-        let process = process_of(entry, analysis, &thread_place, process_ix, &book.tasks);
-        analysis.processes.push(process);
+        let parent = book.processes.get(*old).and_then(|entry| entry.parent);
+        let parent = parent.and_then(|parent| process_ix(&book.processes, parent));
+        if let Some(entry) = book.processes.get_mut(*old) {
+            let process = process_of(entry, parent, analysis, &thread_place, &last);
+            analysis.processes.push(process);
+        }
     }
     link(analysis);
     analysis.totals = totals(analysis, [forks, execs, exits]);
@@ -156,11 +161,11 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
 }
 
 fn process_of(
-    entry: &ProcessEntry,
+    entry: &mut ProcessEntry,
+    parent: Option<ProcessIx>,
     analysis: &Analysis,
     thread_place: &[Option<ThreadIx>],
-    process_ix: impl Fn(usize) -> Option<ProcessIx>,
-    tasks: &[Task],
+    exits: &[Option<Box<Exit>>],
 ) -> Process {
     let mut ixs: Vec<ThreadIx> = entry
         .threads
@@ -194,8 +199,7 @@ fn process_of(
         entry
             .threads
             .iter()
-            .filter_map(|t| tasks.get(t.0))
-            .filter_map(|task| task.exit.as_ref())
+            .filter_map(|t| exits.get(t.0)?.as_ref())
     };
     let faults = exits().fold((0, 0), |(min, maj), e| (min + e.min_flt, maj + e.maj_flt));
     let io = exits().try_fold((0u64, 0u64), |(read, written), e| {
@@ -209,10 +213,10 @@ fn process_of(
         pid: entry.pid,
         ns_pid: leader.map_or(Tid(entry.pid.0), |t| t.ns_tid),
         ppid: entry.ppid,
-        parent: entry.parent.and_then(process_ix),
+        parent,
         children: Vec::new(),
         comm: leader.map(|t| t.comm).unwrap_or_default(),
-        argv: entry.argv.clone(),
+        argv: std::mem::take(&mut entry.argv),
         cgroup: entry.cgroup,
         kthread: entry.kthread,
         start: threads
@@ -232,7 +236,7 @@ fn process_of(
         max_rss: entry.max_rss,
         faults,
         io: io.filter(|_| exits().next().is_some()),
-        execs: entry.execs.clone(),
+        execs: std::mem::take(&mut entry.execs),
         tree: Tree::default(),
     }
 }

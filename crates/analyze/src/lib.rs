@@ -32,7 +32,8 @@ use crate::book::Book;
 use crate::clocks::{Clocks, Verdict};
 use crate::gaps::Gaps;
 use crate::late::Lateness;
-use crate::model::{Analysis, LostSpan, Quality};
+pub use crate::model::Analysis;
+use crate::model::{LostSpan, Quality};
 use crate::order::waves::{self, Counts, Slice};
 use crate::order::{Event, Order};
 
@@ -55,6 +56,17 @@ pub struct Options {
 /// Analyzes a trace. What is damaged or missing is no error: it stands in
 /// [`Analysis::quality`], and its time is unknown.
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
+    analyze_watched(trace, options, &mut |_, _| {})
+}
+
+/// [`analyze`], which tells time and again how many events have been gone
+/// through, of how many. When the trace is read once more because its clocks
+/// disagree, that begins anew.
+pub fn analyze_watched(
+    trace: &Trace,
+    options: &Options,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Analysis {
     let meta = trace.meta();
     // Losses first: a gap is known before the events around it are read.
     let mut known = Known::default();
@@ -90,7 +102,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         .max(meta.start);
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
-    let first = read(trace, options, &known, (start, end), None);
+    let first = read(trace, options, &known, (start, end), None, watch);
     let before = first.violations();
     let (mut reading, mut report, mut unclear) = (None, None, false);
     if before > 0 {
@@ -98,7 +110,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
             Verdict::Equal => {}
             Verdict::Unclear => unclear = true,
             Verdict::Off(clocks, corrected) => {
-                let again = read(trace, options, &known, (start, end), Some(&clocks));
+                let again = read(trace, options, &known, (start, end), Some(&clocks), watch);
                 // Else it was not the clocks, or not them alone.
                 if again.violations().saturating_mul(2) <= before {
                     reading = Some(again);
@@ -175,6 +187,7 @@ fn read(
     known: &Known,
     (start, end): (Ktime, Ktime),
     clocks: Option<&Clocks>,
+    watch: &mut dyn FnMut(u64, u64),
 ) -> Reading {
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
     book.timeline = options.timeline.then(Default::default);
@@ -185,7 +198,7 @@ fn read(
         order: Order::new(order::tolerance(clocks)),
         lost: known.lost(clocks),
         lives: LifeCounts::default(),
-        end,
+        last: known.last(trace, end),
     };
     let at_once = match options.careful {
         true => 1,
@@ -202,6 +215,8 @@ fn read(
             },
         );
         used.into_iter().for_each(|slice| waves.spare(slice));
+        let (done, all) = waves.progress();
+        watch(done, all);
         wave = next;
     }
     keeper.book.finish();
@@ -219,7 +234,8 @@ struct Keeper {
     order: Order,
     lost: BTreeSet<LostSpan>,
     lives: LifeCounts,
-    end: Ktime,
+    /// The last time whose events count.
+    last: Ktime,
 }
 
 impl Keeper {
@@ -230,11 +246,11 @@ impl Keeper {
             order,
             lost,
             lives,
-            end,
+            last,
         } = self;
         let used = order.push(slice);
         while let Some((time, event)) = order.next_fitting(|event| book.misfit(event)) {
-            let inside = time <= *end;
+            let inside = time <= *last;
             match event {
                 Event::Sched(cpu, event) if inside => book.sched(cpu, &event),
                 Event::Sched(..) => {}
@@ -271,6 +287,17 @@ impl Known {
         }
         if matches!(event.kind, LifeKind::Progress) {
             self.progress = self.progress.max(Some(event.time));
+        }
+    }
+
+    /// The last time of which every event is in the file, of those up to `end`: a
+    /// mark of progress tells of what is before it.
+    fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
+        match trace.summary() {
+            None if self.progress.is_none_or(|progress| progress <= end) => {
+                Ktime(end.0.saturating_sub(1))
+            }
+            _ => end,
         }
     }
 

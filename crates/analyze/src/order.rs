@@ -71,9 +71,12 @@ fn rank(event: &Event) -> u8 {
                 kind: SchedKind::Switch { .. },
                 ..
             },
-        ) => 5,
+        ) => SWITCH,
     }
 }
+
+/// The rank of a switch.
+const SWITCH: u8 = 5;
 
 /// An event as it is sorted: 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -295,6 +298,14 @@ impl Ties {
         }
     }
 
+    /// A switch, and the last one of its stream with that time: whoever it brings
+    /// stays, and so came after all others that have the task by that stamp.
+    fn stays(&self, head: &Head) -> bool {
+        let queue = self.queues.get(head.queue);
+        let after = queue.and_then(|queue| queue.get(1));
+        head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
+    }
+
     /// The first one, or among those that tie with it the one that fits best.
     fn pick(
         &mut self,
@@ -312,13 +323,20 @@ impl Ties {
         let tied = |head: &&Reverse<Head>| head.0.time <= last;
         if self.heads.peek().filter(tied).is_some() {
             let mut best = worth(&self.queues, &first);
+            let mut stays = self.stays(&first);
             let mut others = Vec::new();
-            while best > 0 && self.heads.peek().filter(tied).is_some() {
+            let like = |one: &Head, other: &Head| (one.time, one.rank) == (other.time, other.rank);
+            while let Some(Reverse(next)) = self.heads.peek().filter(tied) {
+                if best == 0 && !(stays && like(&first, next)) {
+                    break;
+                }
                 let Some(Reverse(head)) = self.heads.pop() else {
                     break;
                 };
                 let other = worth(&self.queues, &head);
-                if other < best {
+                let goes = stays && like(&first, &head) && !self.stays(&head);
+                if other < best || other == best && goes {
+                    stays = self.stays(&head);
                     others.push(std::mem::replace(&mut first, head));
                     best = other;
                 } else {

@@ -13,8 +13,9 @@ use crate::sched::Open;
 use crate::zip::Packer;
 use crate::{error, limits, section, Error, Fault};
 
-/// zstd's level: what is compressed is little, a few hundred bytes a process.
-const LEVEL: i32 = 12;
+/// zstd's level. Of three builds' lifecycle events level 12 made 0.6 % less, in
+/// 3 to 6 times the time, and that is time of the recorded machine.
+const LEVEL: i32 = 6;
 
 /// How much has been written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -136,6 +136,16 @@ impl Machine {
     }
 
     fn snapshot<S: Sink>(&mut self, sink: &mut S, now: u64, slot: u32) {
+        // Whose parent is gone has been given to init; nothing tells any more who
+        // it was.
+        let of = self.tasks[slot as usize].process as usize;
+        let parent = self.processes[of].parent.is_some_and(|parent| {
+            let at = &self.processes[parent.slot as usize];
+            at.used == parent.used && !at.gone
+        });
+        if !parent {
+            self.processes[of].forked_by = None;
+        }
         let task = &self.tasks[slot as usize];
         let process = &self.processes[task.process as usize];
         let on_cpu = matches!(task.place, Place::OnCpu(_));

@@ -177,7 +177,7 @@ impl Machine {
             task.place = Place::OnCpu(c as u16);
             task.bucket = Bucket::OnCpu;
             task.cause = Cause::Plain;
-            task.woken = false;
+            task.woken = task.vain == stamp;
             if task.seen_cpu != u16::MAX && task.seen_cpu != c as u16 && in_span {
                 task.migrations += 1;
             }
@@ -317,7 +317,11 @@ impl Machine {
                 task.bucket = Bucket::RunQueue;
                 task.cause = Cause::Plain;
                 task.decide(stamp, start, end);
+                // It may have come before the switch-out just as well, if the
+                // stamps are all that one has.
+                task.doubt = stamp == task.switched && usize::from(task.seen_cpu) != c;
             }
+            Place::Queued if self.attached => task.vain = stamp,
             Place::New | Place::Queued | Place::Dead => {}
         }
         if self.attached {

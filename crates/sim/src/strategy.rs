@@ -109,7 +109,7 @@ pub fn run(longest: u64) -> impl Strategy<Value = Config> {
         0..=300u16,
         0..=1000u16,
         20_000..=3_000_000u64,
-        40..=400u32,
+        prop_oneof![2 => 40..=400u32, 1 => 16..=40u32],
         4..=40u32,
     );
     let kernel = kernel.prop_map(
@@ -129,7 +129,10 @@ pub fn run(longest: u64) -> impl Strategy<Value = Config> {
         prop_oneof![3 => Just(0u64), 1 => 0..=300_000u64],
     );
     let grain = prop_oneof![3 => Just(1u64), 1 => Just(7), 1 => Just(100), 1 => Just(1_000)];
-    let machine = (0..=8u32).prop_flat_map(|most| (1..=1u16 << most.min(5), 0..=most));
+    let machine = prop_oneof![
+        15 => (0..=8u32).prop_flat_map(|most| (1..=1u16 << most.min(5), 0..=most)),
+        1 => (33..=256u16, 0..=8u32),
+    ];
     (
         weights(),
         machine,

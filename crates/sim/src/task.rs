@@ -142,10 +142,13 @@ pub(crate) struct Task {
     pub(crate) woken_early: bool,
     /// The state that was read, when a waking has changed it since.
     pub(crate) committed_state: u16,
-    /// A waking of it was recorded since it was switched in.
+    /// A waking of it was recorded since it was switched in, by the stamps.
     pub(crate) woken: bool,
-    /// It was switched out asleep after such a waking, and neither woken nor
-    /// switched in since: the events leave open which of the two came first.
+    /// The stamp of the last recorded waking while it was in a queue.
+    pub(crate) vain: u64,
+    /// It was switched out asleep after such a waking (or with the same stamp as
+    /// one), and neither woken nor switched in since: the events leave open which
+    /// of the two came first.
     pub(crate) doubt: bool,
     /// Of the span: how long it was so until the end, when only an event behind
     /// the end told.
@@ -227,6 +230,7 @@ impl Task {
             woken_early: false,
             committed_state: 0,
             woken: false,
+            vain: 0,
             doubt: false,
             undecided: 0,
             exiting: false,

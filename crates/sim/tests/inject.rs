@@ -2,10 +2,12 @@
 //! hold.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used)] // of our own tables, in a test
 
-use std::collections::HashMap;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
-use tr_format::event::{LifeKind, Stream};
+use proptest::test_runner::TestRunner;
+use tr_format::event::{LifeKind, LossCause, Stream};
 use tr_sim::blocks::{Events, Order};
 use tr_sim::inject::{provable, Injected, Plan, Provable};
 use tr_sim::recording::{Recording, Written};
@@ -163,5 +165,128 @@ proptest! {
         check_order(&recording)?;
         check_blocks(&recording, &case)?;
         prop_assert!(!case.draw(50).is_empty());
+    }
+}
+
+/// What the property tests are drawn from has everything in it, alone and
+/// together, up to the ends of what is asked of it.
+#[test]
+fn everything_that_can_go_wrong_is_drawn() {
+    let seen: RefCell<HashMap<&'static str, u64>> = RefCell::default();
+    let mut runner = TestRunner::new(strategy::cases(600));
+    let cases = prop_oneof![
+        strategy::anything(3_000_000),
+        strategy::skewed(200_000, 400_000, true)
+    ];
+    let result = runner.run(&cases, |case| {
+        let (mut recording, truth) = Recording::record(&case.config);
+        let mut kinds = HashSet::new();
+        let mut ids = HashSet::new();
+        for written in &recording.life {
+            if matches!(&written.event.kind, LifeKind::Fork(fork) if !ids.insert(fork.tid)) {
+                kinds.insert("id given again");
+            }
+        }
+        let done = case.plan.apply(&mut recording);
+        let longest = |kinds: &mut HashSet<_>, ns: u64, long: u64, short: &'static str, name| {
+            kinds.insert(short);
+            if ns > long {
+                kinds.insert(name);
+            }
+        };
+        for what in &done {
+            match what {
+                Injected::Skewed { offset, .. } => {
+                    let most = offset.0.unsigned_abs();
+                    assert!((50_000..=100_000_000).contains(&most));
+                    longest(&mut kinds, most, 50_000_000, "skew", "skew over 50 ms");
+                    if offset.0 != offset.1 {
+                        kinds.insert("drift");
+                    }
+                    kinds.insert(if offset.0 < 0 { "behind" } else { "ahead" });
+                }
+                Injected::Late { longest: ns, .. } => {
+                    longest(&mut kinds, *ns, 5_000_000_000, "late", "late over 5 s");
+                }
+                Injected::Inverted { .. } => {
+                    kinds.insert("inverted");
+                }
+                Injected::Lost { stream, cause, .. } => {
+                    kinds.insert(match stream {
+                        Stream::Cpu(_) => "lost of a CPU",
+                        _ => "lost lives",
+                    });
+                    kinds.insert(match cause {
+                        LossCause::Recursion => "lost by recursion",
+                        _ => "lost by a full ring",
+                    });
+                }
+                Injected::CutOff { .. } => {
+                    kinds.insert("cut off");
+                }
+                Injected::Duplicated(_) => {
+                    kinds.insert("duplicated");
+                }
+                Injected::Missing(_) => {
+                    kinds.insert("missing");
+                }
+            }
+        }
+        if kinds.len() >= 8 {
+            kinds.insert("many at once");
+        }
+        if truth.tasks.iter().any(|task| task.started_before) {
+            kinds.insert("there before");
+        }
+        if case.config.cpus > 128 {
+            kinds.insert("over 128 CPUs");
+        }
+        if case.config.cpus == 1 {
+            kinds.insert("one CPU");
+        }
+        let stamps = recording.cpus.iter().enumerate();
+        let stamps = stamps.flat_map(|(cpu, ring)| ring.iter().map(move |e| (e.event.time, cpu)));
+        let mut stamps: Vec<_> = stamps.collect();
+        stamps.sort_unstable();
+        if stamps
+            .windows(2)
+            .any(|pair| pair[0].0 == pair[1].0 && pair[0].1 != pair[1].1)
+        {
+            kinds.insert("equal stamps");
+        }
+        for kind in kinds {
+            *seen.borrow_mut().entry(kind).or_default() += 1;
+        }
+        Ok(())
+    });
+    result.unwrap();
+    let seen = seen.into_inner();
+    for what in [
+        "skew",
+        "skew over 50 ms",
+        "drift",
+        "behind",
+        "ahead",
+        "late",
+        "late over 5 s",
+        "inverted",
+        "lost of a CPU",
+        "lost lives",
+        "lost by recursion",
+        "lost by a full ring",
+        "cut off",
+        "duplicated",
+        "missing",
+        "many at once",
+        "there before",
+        "over 128 CPUs",
+        "one CPU",
+        "equal stamps",
+        "id given again",
+    ] {
+        assert!(
+            seen.get(what).copied().unwrap_or(0) >= 3,
+            "{what}: {seen:?}"
+        );
     }
 }

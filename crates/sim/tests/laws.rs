@@ -20,6 +20,10 @@ struct Watch {
     last: u64,
     current: HashMap<CpuId, Tid>,
     on_cpu: HashMap<Tid, CpuId>,
+    /// Ids that forks have given.
+    given: HashSet<Tid>,
+    /// Where each task ran last.
+    home: HashMap<Tid, CpuId>,
     forked: HashSet<Tid>,
     woken_new: HashSet<Tid>,
     seen: HashMap<&'static str, u64>,
@@ -79,9 +83,14 @@ impl Sink for Watch {
                             known || !(self.all || self.forked.contains(&prev)),
                             "{event:?}"
                         );
+                        // Somebody who is not recorded may have it next.
+                        self.forked.remove(&prev);
                     }
                 }
                 if next != Tid::IDLE {
+                    if self.home.insert(next, cpu).is_some_and(|home| home != cpu) {
+                        self.note("migrated");
+                    }
                     if let Some(other) = self
                         .on_cpu
                         .insert(next, cpu)
@@ -129,7 +138,11 @@ impl Sink for Watch {
         assert_eq!(stream == Stream::Recorder, event.cpu.is_none());
         match event.kind {
             LifeKind::Fork(fork) => {
+                self.home.remove(&fork.tid);
                 self.forked.insert(fork.tid);
+                if !self.given.insert(fork.tid) {
+                    self.note("id given again");
+                }
                 self.woken_new.remove(&fork.tid);
                 let others = !self.all && self.on_cpu.remove(&fork.tid).is_some();
                 assert!(
@@ -152,6 +165,10 @@ impl Sink for Watch {
                     let cpu = self.on_cpu.remove(&exec.old_tid).unwrap();
                     self.current.insert(cpu, exec.tid);
                     assert_eq!(self.on_cpu.insert(exec.tid, cpu), None, "{exec:?}");
+                    if self.forked.remove(&exec.old_tid) {
+                        self.forked.insert(exec.tid);
+                        self.woken_new.insert(exec.tid);
+                    }
                 }
             }
             LifeKind::Exit(exit) => {
@@ -261,7 +278,7 @@ fn chaos_obeys_the_kernel_and_its_times_add_up() {
             60_000_000,
         );
         config.seed = seed;
-        config.kernel.pid_max = 400;
+        config.kernel.pid_max = 160;
         config.kernel.max_tasks = 60;
         config.kernel.exit_first = seed % 3 == 0;
         config.kernel.window = 100;
@@ -305,6 +322,8 @@ fn chaos_obeys_the_kernel_and_its_times_add_up() {
         "rename",
         "moved",
         "snapshot",
+        "migrated",
+        "id given again",
     ] {
         assert!(
             seen.get(what).copied().unwrap_or(0) >= 10,

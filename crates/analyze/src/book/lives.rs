@@ -1,10 +1,10 @@
 //! Lifecycle events: what tasks and processes there are, and what they execute.
 
 use tr_format::event::{
-    Argv, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
+    Argv, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
 };
 
-use super::{Book, ProcessEntry, TaskIx};
+use super::{push_first, Book, ProcessEntry, TaskIx};
 use crate::model::{ExecSpan, KernelFigures, Times};
 use crate::tasks::{Bucket, Ended, State};
 
@@ -21,7 +21,7 @@ impl Book {
             }
             LifeKind::Exec(exec) => {
                 self.counts[1] += u64::from(counted);
-                self.exec(time, exec);
+                self.exec(time, event.cpu, exec);
             }
             LifeKind::Exit(exit) => {
                 self.counts[2] += u64::from(counted);
@@ -52,7 +52,7 @@ impl Book {
 
     fn fork(&mut self, time: Ktime, fork: &Fork) {
         // A new holder of a tid: the old one is gone, seen or not.
-        if let Some(old) = self.task(fork.tid) {
+        if let Some(old) = self.by_tid.get(fork.tid) {
             let lives = self.begun && self.state(old) != State::Dead;
             if lives && !self.in_gap(old, time) && self.gaps.lives_before(time).is_none() {
                 self.violation("forked before the task of that id had ended");
@@ -118,7 +118,7 @@ impl Book {
         }
     }
 
-    fn exec(&mut self, time: Ktime, exec: &Exec) {
+    fn exec(&mut self, time: Ktime, cpu: Option<CpuId>, exec: &Exec) {
         let caller = self
             .task(exec.old_tid)
             .filter(|ix| self.state(*ix) != State::Dead);
@@ -133,6 +133,7 @@ impl Book {
         };
         if exec.old_tid != exec.tid {
             self.by_tid.remove(exec.old_tid);
+            self.renamed = Some((time, exec.old_tid, ix));
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
             // that the caller had.
@@ -159,6 +160,8 @@ impl Book {
         }
         // What it did until now belongs to the program before.
         let state = match self.state(ix) {
+            // In a gap it has come to another CPU.
+            State::On(Some(on)) if cpu.is_some_and(|cpu| cpu != on) => State::Unknown,
             on @ State::On(_) => on,
             // Its switch-out after that has the same stamp.
             left if self.just_now(self.tasks.get(ix.0).map(|task| task.since), time) => left,
@@ -199,7 +202,7 @@ impl Book {
         if let Some(last) = process.execs.last_mut() {
             (last.end, last.ended) = (at, true);
         }
-        process.execs.push(span);
+        push_first(&mut process.execs, span);
         process.argv = exec.argv.clone();
         process.cgroup = exec.cgroup;
     }
@@ -276,7 +279,7 @@ impl Book {
         if !self.processes.get(old).is_some_and(own) {
             return;
         }
-        let parent = ppid.and_then(|ppid| self.by_tgid.get(&ppid).copied());
+        let parent = ppid.and_then(|ppid| self.listed(ppid));
         let new = self.process_of(tgid, ppid, parent, argv);
         self.flush(old);
         let lives = usize::from(self.state(ix) != State::Dead);
@@ -311,7 +314,7 @@ impl Book {
                 ix
             }
             None => {
-                let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+                let parent = self.listed(snapshot.parent_tgid);
                 let process = self.process_of(
                     snapshot.tgid,
                     Some(snapshot.parent_tgid),
@@ -336,7 +339,7 @@ impl Book {
             return;
         };
         let (start, end) = (self.start, self.end);
-        let parent = self.by_tgid.get(&snapshot.parent_tgid).copied();
+        let parent = self.listed(snapshot.parent_tgid);
         self.flush(process);
         if let Some(entry) = self.processes.get_mut(process) {
             if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
@@ -350,7 +353,7 @@ impl Book {
             let own = self.root == Some(snapshot.tgid);
             if is_leader && !snapshot.kthread && !own && entry.execs.is_empty() {
                 entry.argv = snapshot.argv.clone();
-                entry.execs.push(ExecSpan {
+                let span = ExecSpan {
                     start,
                     started_before: true,
                     end,
@@ -359,7 +362,8 @@ impl Book {
                     argv: snapshot.argv.clone(),
                     comm: snapshot.comm,
                     times: Times::default(),
-                });
+                };
+                push_first(&mut entry.execs, span);
             }
         }
         let Some(task) = self.tasks.get_mut(ix.0) else {

@@ -87,7 +87,9 @@ impl Book {
         let entering = match self.named(next) {
             Named::Unclear => return false,
             Named::Task(ix) => {
-                let fits = |task: &Task| matches!(task.state, State::Runnable { .. });
+                let woken = |task: &Task| task.told == time && task.since < time;
+                let fits =
+                    |task: &Task| matches!(task.state, State::Runnable { .. }) && !woken(task);
                 if !self.tasks.get(ix.0).is_some_and(fits) {
                     return false;
                 }
@@ -166,7 +168,7 @@ impl Book {
             return false;
         };
         let fits = |task: &Task| {
-            let known = !matches!(task.state, State::Unknown | State::Dead);
+            let known = matches!(task.state, State::On(_) | State::Waiting(_));
             known && task.doubt.is_none()
         };
         if !self.tasks.get(ix.0).is_some_and(fits) {
@@ -199,8 +201,7 @@ impl Book {
             task.vfork_child = None;
             match task.state {
                 State::On(_) => (task.woken, task.by) = (true, by),
-                State::Waiting(_) => task.by = by,
-                _ => {}
+                _ => task.by = by,
             }
         }
         if waiting {

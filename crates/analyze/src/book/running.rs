@@ -2,7 +2,7 @@
 
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{Book, Task, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -93,7 +93,7 @@ impl Book {
         let in_gap = self.in_gap(running, time);
         if renamed && !in_gap {
             if !self.states.is_dead(state) {
-                self.by_tid.insert(prev, running);
+                self.rename_to(running, prev, time);
             }
             return Some(running);
         }
@@ -103,6 +103,22 @@ impl Book {
         }
         self.forget(running, cpu, time);
         named
+    }
+
+    /// The task goes by another tid now. When the exec that tells that is lost,
+    /// the tid that it had is free, and may come again.
+    fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
+        self.by_tid.insert(tid, ix);
+        if self.gaps.lives_before(time).is_none() {
+            return;
+        }
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
+        let old = std::mem::replace(&mut task.tid, tid);
+        if old != tid && self.by_tid.get(old) == Some(ix) {
+            self.by_tid.remove(old);
+        }
     }
 
     #[allow(clippy::too_many_arguments)] // the event's own fields
@@ -306,9 +322,13 @@ impl Book {
         }
         let counted = u64::from(self.inside(time));
         self.close_off_cpu(ix, time, false);
+        // Woken when it was runnable already: after the switch-in, by the same
+        // stamp, as well as before.
+        let woken = |task: &Task| task.told == time && task.since < time;
+        let woken = self.tasks.get(ix.0).is_some_and(woken);
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.woken = false;
+            task.woken = woken;
             let moved = task.last_cpu.is_some_and(|last| last != cpu);
             task.last_cpu = Some(cpu);
             if moved {
@@ -388,6 +408,11 @@ impl Book {
             waker.vfork_child = None;
         }
         if vfork {
+            // The fork may have come before the recording: who wakes a child for
+            // the first time has forked it.
+            if let Some(child) = self.tasks.get_mut(ix.0) {
+                child.parent = child.parent.or(waker);
+            }
             let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
             if let Some(parent) = parent.and_then(|parent| self.tasks.get_mut(parent.0)) {
                 parent.vfork_child = Some(ix);
@@ -417,6 +442,10 @@ impl Book {
                 } else if self.gaps.any().covers(time) {
                     // From here on it may run where events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
+                } else if !new && !self.in_gap(ix, time) {
+                    if let Some(task) = self.tasks.get_mut(ix.0) {
+                        task.told = time;
+                    }
                 }
             }
             state @ (State::Waiting(_) | State::Unknown) => {

@@ -130,7 +130,8 @@ impl Bounds {
             .entry((from, to))
             .or_insert_with(|| vec![None; parts]);
         let tightest = &mut pair[self.grid.part(at)];
-        if tightest.is_none_or(|(least, _)| most < least) {
+        // Of equal ones the earliest, in whatever order they come.
+        if tightest.is_none_or(|least| (most, at) < least) {
             *tightest = Some((most, at));
         }
     }
@@ -229,7 +230,23 @@ impl Leads {
 
     /// How far clock `of` can be ahead of the clock of a stamp, at that time.
     pub fn lead(&self, of: usize, stamp: Stamp) -> i64 {
-        self.most(self.grid.part(stamp.at), of, stamp.clock)
+        self.most(self.part(stamp.at), of, stamp.clock)
+    }
+
+    /// The part that a time is in.
+    pub fn part(&self, time: u64) -> usize {
+        self.grid.part(time)
+    }
+
+    /// A part's beginning, middle and end.
+    pub fn corners(&self, part: usize) -> [u64; 3] {
+        let middle = self.grid.middle(part);
+        let half = self.grid.step / 2 + 1;
+        [
+            middle.saturating_sub(half),
+            middle,
+            middle.saturating_add(half),
+        ]
     }
 
     /// The first event came after the second one for certain.
@@ -281,6 +298,24 @@ mod tests {
         assert!((-600..-590).contains(&leads.most(0, 0, 1)));
         assert!(leads.is_after(stamp(1, 2_000), stamp(0, 1_100)));
         assert!(!leads.is_after(stamp(1, 2_000), stamp(0, 1_300)));
+    }
+
+    #[test]
+    fn the_order_of_the_evidence_does_not_matter() {
+        let grid = Grid {
+            step: 1_000_000,
+            ..GRID
+        };
+        let one = (stamp(0, 100_000), stamp(1, 100_400));
+        let other = (stamp(0, 900_000), stamp(1, 900_400));
+        let bounds = [[one, other], [other, one]].map(|pairs| {
+            let mut bounds = Bounds::new(2, grid);
+            pairs
+                .iter()
+                .for_each(|(before, after)| bounds.add(*before, *after));
+            bounds.pairs
+        });
+        assert_eq!(bounds[0], bounds[1]);
     }
 
     #[test]

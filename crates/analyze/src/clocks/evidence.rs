@@ -30,6 +30,9 @@ const HORIZON: u64 = 1_000_000_000;
 /// How many wakings of a task are kept to be looked at.
 const MOST_WAKINGS: usize = 64;
 
+/// As many lives are no burden.
+const FEW: usize = 4_096;
+
 /// What is known of a tid's present holder.
 #[derive(Default)]
 struct Life {
@@ -113,6 +116,8 @@ pub struct Evidence<'a> {
     bounds: Bounds,
     lives: HashMap<Tid, Life>,
     swept: u64,
+    /// How many lives there are to be before it is worth to look through them.
+    many: usize,
     /// A tid was given again too soon: no tid is sure to name one task.
     reused: bool,
     /// Tasks all of whose switches are recorded.
@@ -120,6 +125,8 @@ pub struct Evidence<'a> {
     everybody: bool,
     current: HashMap<CpuId, (Tid, Stamp)>,
     runs: HashMap<Tid, Runs>,
+    /// Of each clock and part of the time, once it was asked for: see `reach`.
+    reaches: HashMap<(usize, usize), i64>,
 }
 
 impl<'a> Evidence<'a> {
@@ -144,20 +151,25 @@ impl<'a> Evidence<'a> {
             bounds,
             lives: HashMap::new(),
             swept: 0,
+            many: FEW,
             reused: false,
             recorded: HashSet::new(),
             everybody,
             current: HashMap::new(),
             runs: HashMap::new(),
+            reaches: HashMap::new(),
         }
     }
 
     /// Takes the next event.
     pub fn add(&mut self, event: &Event) {
         let now = event.time().0;
-        if now > self.swept.saturating_add(HORIZON) {
+        if self.lives.len() >= self.many && now > self.swept.saturating_add(HORIZON) {
             self.swept = now;
             self.sweep(now);
+            // Twice as many as now live: so that all this looking costs no more than
+            // the events did, whatever their times are.
+            self.many = FEW.max(self.lives.len() * 2);
         }
         match event {
             Event::Sched(cpu, event) => {
@@ -367,23 +379,27 @@ impl<'a> Evidence<'a> {
     }
 
     /// How far behind in the merged order an event of another CPU can stand that
-    /// came before this one, ns; of the clocks that are bounded.
-    fn reach(&self, leads: &Leads, stamp: Stamp) -> i64 {
-        let here = self.ahead(stamp.clock, stamp.at);
+    /// came before this one, ns; of the clocks that are bounded, at the most within
+    /// the part of the time that this one is in.
+    fn reach(&mut self, leads: &Leads, stamp: Stamp) -> i64 {
+        let part = leads.part(stamp.at);
+        if let Some(reach) = self.reaches.get(&(stamp.clock, part)) {
+            return *reach;
+        }
+        // Between these the clocks' errors are straight lines.
+        let corners = leads.corners(part);
+        let errors = |cpu: &CpuId| corners.map(|at| self.clocks.ahead(*cpu, Ktime(at)));
+        let here = self.places.iter().find(|(_, at)| **at == stamp.clock);
+        let here = here.map_or([0; 3], |(cpu, _)| errors(cpu));
         let reach = |(cpu, place): (&CpuId, &usize)| {
             let most = leads.lead(*place, stamp);
-            let known = self
-                .clocks
-                .ahead(*cpu, Ktime(stamp.at))
-                .saturating_sub(here);
-            (most < FREE).then(|| most.saturating_sub(known))
+            let apart = errors(cpu).into_iter().zip(here);
+            let least = apart.map(|(there, here)| there.saturating_sub(here)).min();
+            (most < FREE).then(|| most.saturating_sub(least.unwrap_or(0)))
         };
-        self.places.iter().filter_map(reach).max().unwrap_or(0)
-    }
-
-    fn ahead(&self, place: usize, at: u64) -> i64 {
-        let cpu = self.places.iter().find(|(_, at)| **at == place);
-        cpu.map_or(0, |(cpu, _)| self.clocks.ahead(*cpu, Ktime(at)))
+        let reach = self.places.iter().filter_map(reach).max().unwrap_or(0);
+        self.reaches.insert((stamp.clock, part), reach);
+        reach
     }
 }
 

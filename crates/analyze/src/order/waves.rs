@@ -135,6 +135,9 @@ pub struct Waves<B: Blocks> {
     /// time, the stream, the block.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
+    /// Events read, and all.
+    read: u64,
+    all: u64,
     wave: u64,
     largest_inversion: u64,
     counts: Counts,
@@ -166,11 +169,14 @@ impl<B: Blocks> Waves<B> {
         }
         // Stable: the blocks of a stream stay in their order.
         queue.sort_by_key(|(least, ..)| *least);
+        let all = queue.iter().map(|(.., block)| block.events).sum();
         Waves {
             source,
             chains,
             queue,
             next: 0,
+            read: 0,
+            all,
             wave,
             largest_inversion: 0,
             counts: Counts::default(),
@@ -198,11 +204,7 @@ impl<B: Blocks> Waves<B> {
 
     /// How many events the blocks have that have been read, and how many there are.
     pub fn progress(&self) -> (u64, u64) {
-        let count = |blocks: &[(Ktime, usize, Block<B::Key>)]| {
-            blocks.iter().map(|(.., block)| block.events).sum::<u64>()
-        };
-        let (read, rest) = self.queue.split_at(self.next.min(self.queue.len()));
-        (count(read), count(read) + count(rest))
+        (self.read, self.all)
     }
 
     /// Takes a slice's memory for another one.
@@ -238,6 +240,7 @@ impl<B: Blocks> Waves<B> {
         });
         let count = few.count();
         let now = rest.get(..count).unwrap_or_default();
+        let read = now.iter().map(|(.., block)| block.events).sum::<u64>();
         let (source, blocks) = (&self.source, &self.blocks);
         let loaded: Vec<Loaded> = now
             .par_iter()
@@ -261,6 +264,7 @@ impl<B: Blocks> Waves<B> {
             chain.rest.push_back(loaded.events);
         }
         self.next += count;
+        self.read += read;
     }
 
     /// Takes what is before `limit` from what has been read, sorted.

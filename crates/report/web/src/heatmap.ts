@@ -180,7 +180,7 @@ export class Heatmap extends TimeView {
     const { state } = this.store;
     const lines: HTMLElement[] = [h("strong", {}, row.name), h("div", { class: "dim" }, row.note)];
     if (t >= state.t0 && t <= state.t1) {
-      const dt = ((state.t1 - state.t0) / Math.max(1, this.element.clientWidth - this.gutter())) * CELL;
+      const dt = ((state.t1 - state.t0) / this.plotWidth()) * CELL;
       const begin = state.t0 + Math.floor((t - state.t0) / dt) * dt;
       const sums = new Float64Array(5);
       for (const thread of row.threads) this.data.integrate(thread, begin, dt, 1, sums);
@@ -191,7 +191,7 @@ export class Heatmap extends TimeView {
     if (row.process >= 0) {
       const ix = row.process;
       lines.push(h("div", { class: "argv" }, clip(this.data.argv(ix))));
-      lines.push(h("div", { class: "dim" }, `wall ${time(this.data.wall(ix))} · CPU ${time(this.data.doc.processes.on_cpu[ix])} · ${this.data.exit(ix)}`));
+      lines.push(h("div", { class: "dim" }, `from ${at(this.data.doc.processes.start[ix])} · wall ${time(this.data.wall(ix))} · CPU ${time(this.data.doc.processes.on_cpu[ix])} · ${this.data.exit(ix)}`));
     }
     this.tip.show(event, ...lines);
   }

@@ -209,6 +209,22 @@ async function main() {
     }
     themeChanged();
   }
+  // Paper is white and as wide as a page; what is on a canvas must be drawn for it.
+  let before: string | undefined;
+  const paper = (on: boolean) => {
+    const root = document.documentElement;
+    if (on) before = root.dataset.theme;
+    if (on) root.dataset.theme = "light";
+    else if (before) root.dataset.theme = before;
+    else delete root.dataset.theme;
+    root.classList.toggle("paper", on);
+    strip.draw(true);
+    tree.draw();
+    heatmap.paper(on);
+    timeline.paper(on);
+  };
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", themeChanged);
 
   store.listen((_, changed) => update(changed));

@@ -90,7 +90,7 @@ export class Overview {
     const named = new Set(this.ranks.keys());
     return this.card("What the end waited for", "the critical path", ...shares.slice(0, 8).map(([name, ns, n]) =>
       this.bar(name, ns, shares[0][1], time(ns), `${share(ns, whole)} · ${count(n)} ×`,
-        named.has(name) ? `p${Math.min(8, this.ranks.get(name)!)}` : name.startsWith("waiting") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : "s3",
+        named.has(name) ? `p${Math.min(8, this.ranks.get(name)!)}` : name.startsWith("waiting") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3",
         () => this.store.set({ view: "timeline" }))));
   }
 

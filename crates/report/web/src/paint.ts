@@ -34,6 +34,11 @@ export function theme(): Theme {
   };
 }
 
+/** The device's pixels for one of CSS. */
+export function density(): number {
+  return document.documentElement.classList.contains("paper") ? 2 : Math.min(2, devicePixelRatio || 1);
+}
+
 /** Pixels of a canvas. */
 export class Pixels {
   image: ImageData;

@@ -5,9 +5,9 @@ import { area, curveStepAfter } from "d3-shape";
 import { scaleLinear } from "d3-scale";
 import { axisBottom } from "d3-axis";
 import { select } from "d3-selection";
-import { STATES, type Data } from "./data";
+import { KINDS, STATES, UNKNOWN, type Data } from "./data";
 import { h } from "./dom";
-import { theme, type Theme } from "./paint";
+import { density, theme, type Theme } from "./paint";
 import type { Store } from "./state";
 import { clock, type Context } from "./timeview";
 import { at, time } from "./units";
@@ -149,7 +149,7 @@ export class Strip {
       }
       t = end;
     });
-    const order = [...colors.programs, colors.css.dim, colors.css.wait, colors.css.blocked, colors.css.asleep];
+    const order = [...colors.programs, colors.css.dim, colors.css.wait, colors.css.blocked, colors.css.asleep, colors.css.unknown];
     columns.forEach((column, c) => {
       let y = HEIGHT + 3 + PATH;
       for (const color of order) {
@@ -178,7 +178,7 @@ export class Strip {
     this.width = width;
     const path = this.data.doc.path;
     const height = HEIGHT + (path ? PATH + 3 : 0);
-    const ratio = Math.min(2, devicePixelRatio || 1);
+    const ratio = density();
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
     this.canvas.style.height = `${height}px`;
@@ -231,6 +231,7 @@ export class Strip {
 function segmentColor(rank: number, kind: number, colors: Theme): string {
   if (kind === 1) return rank < 8 ? colors.programs[rank] : colors.css.dim;
   if (kind === 2) return colors.css.wait;
+  if (KINDS[kind]?.[1] === UNKNOWN) return colors.css.unknown;
   return kind === 6 || kind === 8 ? colors.css.blocked : colors.css.asleep;
 }
 

@@ -6,7 +6,7 @@ import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
-import { Pixels, theme, type Theme } from "./paint";
+import { density, Pixels, theme, type Theme } from "./paint";
 import type { State, Store } from "./state";
 
 export interface Context {
@@ -32,6 +32,8 @@ export interface Frame {
 }
 
 const AXIS = 26;
+/** What a landscape page has room for, CSS pixels. */
+const PAGE = 480;
 
 export abstract class TimeView {
   readonly element: HTMLElement;
@@ -86,6 +88,13 @@ export abstract class TimeView {
     this.draw();
   }
 
+  /** Drawn at once for paper: as high as it is, if a page is; and as before. */
+  paper(on: boolean) {
+    this.colors = null;
+    this.scroll.style.height = on ? `${Math.min(PAGE, this.contentHeight())}px` : "";
+    this.frame();
+  }
+
   protected scrollTo(y: number, height: number) {
     const room = this.scroll.clientHeight;
     const top = this.scroll.scrollTop;
@@ -95,7 +104,12 @@ export abstract class TimeView {
 
   protected gutter(): number {
     const width = this.scroll.clientWidth;
-    return width < 640 ? 96 : Math.min(260, Math.round(width * 0.22));
+    return width < 640 ? 112 : Math.min(260, Math.round(width * 0.22));
+  }
+
+  /** Of the time axis, CSS pixels. */
+  protected plotWidth(): number {
+    return Math.max(1, this.scroll.clientWidth - this.gutter());
   }
 
   private sync() {
@@ -107,6 +121,7 @@ export abstract class TimeView {
   }
 
   private frame() {
+    cancelAnimationFrame(this.pending);
     this.pending = 0;
     const width = this.scroll.clientWidth;
     const height = this.scroll.clientHeight;
@@ -114,7 +129,7 @@ export abstract class TimeView {
     this.frames++;
     this.resized(height);
     this.sync();
-    const ratio = Math.min(2, devicePixelRatio || 1);
+    const ratio = density();
     const gutter = this.gutter();
     const ctx = this.canvas.getContext("2d");
     if (!ctx) return;

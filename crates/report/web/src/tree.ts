@@ -6,7 +6,7 @@ import { arc } from "d3-shape";
 import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { clip, FONT } from "./heatmap";
-import { fit, theme } from "./paint";
+import { density, fit, theme } from "./paint";
 import type { Metric, Store } from "./state";
 import type { Context } from "./timeview";
 import { count, time } from "./units";
@@ -135,7 +135,7 @@ export class Tree {
   }
 
   private canvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
-    const ratio = Math.min(2, devicePixelRatio || 1);
+    const ratio = density();
     canvas.width = Math.round(width * ratio);
     canvas.height = Math.round(height * ratio);
     canvas.style.width = `${width}px`;
@@ -203,7 +203,8 @@ export class Tree {
         const below = Math.sin(middle) > 0;
         ctx.rotate(below ? -Math.PI / 2 : Math.PI / 2);
         // Straight text in a bent ring: no longer than the bend allows.
-        const straight = Math.min(length - 10, 2 * Math.sqrt(Math.max(0, 2 * radius * (ring / 2 - 8))) + 24);
+        const straight = Math.min(length - 6, 2 * Math.sqrt(Math.max(0, 2 * radius * (ring / 2 - 8))) + 24);
+        for (const px of [11, 10]) if (ctx.measureText(this.name(d.data)).width > straight) ctx.font = FONT.replace("12px", `${px}px`);
         ctx.fillText(fit(ctx, this.name(d.data), straight), 0, 0);
       } else if (length > 13 && ring > 34) {
         ctx.rotate(middle);

@@ -308,6 +308,68 @@ const tests = {
     page.calm();
   },
 
+  async pointing_tells_what_it_is() {
+    const { processes, trace } = analysis("demo");
+    const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
+    const failed = processes.find((p) => p.exit?.code === 1);
+    for (const [process, view] of [[longest, "heatmap"], [failed, "heatmap"], [longest, "timeline"], [failed, "timeline"]]) {
+      const page = await open("demo", `#view=${view}&q=${process.pid}${view === "timeline" ? `&t=${process.start_ns}-${process.end_ns}` : ""}`);
+      await page.press("body", "n");
+      await page.press("body", "Enter");
+      await settle(page);
+      const box = await page.locator(`#view-${view} canvas`).boundingBox();
+      // In the row's name; in the lane, a little before the end, where the failure is marked.
+      await page.mouse.move(...(view === "heatmap" ? [box.x + 30, box.y + 12] : [box.x + box.width - 60, box.y + 30]));
+      const tip = await page.textContent(".tip:not([hidden])");
+      for (const said of [`pid ${process.pid}`, process.argv[0].slice(0, 40), `from ${(process.start_ns / 1e9).toFixed(3)} s`, "wall ", `exit ${process.exit.code}`]) {
+        assert.ok(tip.includes(said), `${view}: no "${said}" in "${tip}"`);
+      }
+      page.calm();
+      await page.context().close();
+    }
+    // What was in a cell: the states' times add up to the cell's.
+    const page = await open("demo", "#view=heatmap");
+    const box = await page.locator("#view-heatmap canvas").boundingBox();
+    const gutter = Math.min(260, Math.round(box.width * 0.22));
+    const x = gutter + ((longest.start_ns + longest.wall_ns / 2) / trace.duration_ns) * (box.width - gutter);
+    await page.mouse.move(box.x + x, box.y + 12);
+    const cell = await page.textContent(".tip:not([hidden])");
+    const ms = [...cell.matchAll(/(?:on CPU|waiting for a CPU|blocked|asleep|unknown) ([\d.]+) (ms|µs)/g)].reduce((sum, [, n, unit]) => sum + Number(n) / (unit === "ms" ? 1 : 1000), 0);
+    const whole = (trace.duration_ns / 1e6 / (box.width - gutter)) * 6;
+    assert.ok(Math.abs(ms - whole) < 1.5, `${ms} ms of ${whole} in "${cell}"`);
+    page.calm();
+  },
+
+  async wake_ups_are_drawn_on_demand() {
+    const { processes } = analysis("demo");
+    const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
+    const page = await open("demo", `#view=timeline&q=${longest.ppid}`);
+    const marked = () => page.evaluate(() => {
+      const canvas = document.querySelector("#view-timeline canvas");
+      const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
+      copy.drawImage(canvas, 0, 0);
+      const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+      const color = parseInt(getComputedStyle(document.documentElement).getPropertyValue("--accent").trim().slice(1), 16);
+      let n = 0;
+      for (let at = 0; at < data.length; at += 4) if (((data[at] << 16) | (data[at + 1] << 8) | data[at + 2]) === color) n++;
+      return n;
+    });
+    assert.ok(await page.isDisabled(".toggle"));
+    await page.press("body", "n");
+    await page.waitForSelector(".details:not([hidden])");
+    await settle(page);
+    const selected = await marked();
+    await page.press("body", "w");
+    await settle(page);
+    assert.equal(await page.getAttribute(".toggle", "aria-pressed"), "true");
+    const arrows = await marked();
+    assert.ok(arrows > selected + 30, `${arrows}, ${selected} without`);
+    await page.click(".toggle");
+    await settle(page);
+    assert.equal(await marked(), selected);
+    page.calm();
+  },
+
   async hostile_names_are_only_text() {
     const page = await open("hostile");
     for (const view of ["heatmap", "timeline", "tree", "table"]) await page.view(view);
@@ -387,6 +449,26 @@ const tests = {
       if (await canvas.count()) assert.ok((await canvas.boundingBox()).height > 150, view);
       await page.emulateMedia({ media: "print" });
       assert.ok(!(await page.isVisible("input[type=search]")));
+      page.calm();
+      await page.context().close();
+    }
+    // Printed from a dark screen: light, on a page, nothing cut off at its right end.
+    for (const [view, pages] of [["overview", 2], ["heatmap", 1], ["timeline", 1], ["tree", 1]]) {
+      const page = await open("demo", `#view=${view}`, { colorScheme: "dark" });
+      await page.evaluate(() => addEventListener("beforeprint", () => {
+        const all = [...document.querySelectorAll(".view:not([hidden]) canvas, .strip canvas")];
+        window.printed = {
+          right: Math.max(...all.map((canvas) => canvas.getBoundingClientRect().right)),
+          dark: getComputedStyle(document.documentElement).getPropertyValue("--dark").trim(),
+          sharp: all.every((canvas) => canvas.width >= 1.9 * canvas.clientWidth),
+        };
+      }));
+      const pdf = (await page.pdf({ preferCSSPageSize: true })).toString("latin1");
+      assert.equal(pdf.match(/\/Type \/Page\b/g).length, pages, view);
+      const printed = await page.evaluate(() => window.printed);
+      assert.ok(printed.right <= 980, `${view}: ${printed.right}`);
+      assert.deepEqual([printed.dark, printed.sharp], ["0", true]);
+      assert.equal(await page.evaluate(() => getComputedStyle(document.documentElement).getPropertyValue("--dark").trim()), "1");
       page.calm();
       await page.context().close();
     }

@@ -1,0 +1,50 @@
+//! Memory: none for an event.
+#![allow(clippy::expect_used)] // in a test
+
+use std::alloc::System;
+
+use stats_alloc::{Region, Stats, StatsAlloc, INSTRUMENTED_SYSTEM};
+use tr_analyze::{analyze, Options};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_sim::config::{Config, Follow};
+use tr_sim::scenario;
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Analyzes a recording of so many events; what that allocated.
+fn allocated(events: u64) -> Stats {
+    let mut config = Config::new(scenario::hackbench(2, 5), 4, u64::MAX >> 12);
+    config.follow = Follow::All;
+    config.max_events = events;
+    let (file, _, _) = tr_sim::file::record_to(&config, Vec::new()).expect("a recording");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build();
+    pool.expect("a thread").install(|| {
+        // What is kept for the next time is made once.
+        analyze(&trace, &Options::default());
+        let region = Region::new(ALLOCATOR);
+        let analysis = analyze(&trace, &Options::default());
+        let change = region.change();
+        assert!(analysis.events.iter().map(|(_, n)| n).sum::<u64>() >= events);
+        change
+    })
+}
+
+/// Twice as many events of the same tasks take a few allocations a wave more,
+/// and no more memory at any time.
+#[test]
+fn memory_does_not_grow_with_events() {
+    let (some, twice) = (allocated(600_000), allocated(1_200_000));
+    let more = twice.allocations.saturating_sub(some.allocations);
+    assert!(
+        more < 600_000 / 500,
+        "{more} allocations, {some:?} {twice:?}"
+    );
+    let bytes = |stats: &Stats| stats.bytes_allocated;
+    assert!(
+        bytes(&twice) < bytes(&some) + (4 << 20),
+        "{some:?} {twice:?}"
+    );
+}

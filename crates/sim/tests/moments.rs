@@ -1,0 +1,524 @@
+//! Single moments that runs of the simulator have shown to be hard, each drawn
+//! and written by hand: mostly events of several CPUs with one stamp, so that
+//! only the sense of them tells their order.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+
+use tr_analyze::model::{Analysis, Causes, Thread, Times};
+use tr_analyze::{analyze, Options};
+use tr_format::event::{
+    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, LossCause,
+    Lost, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+};
+use tr_format::meta::{Metadata, Scope, Summary};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+use tr_sim::config::Config;
+use tr_sim::machine::Machine;
+use tr_sim::program::World;
+
+const START: u64 = 1_000_000;
+const RUNNING: u16 = 0;
+const SLEEPS: u16 = 1;
+const BLOCKED: u16 = 2;
+const DEAD: u16 = 0x80;
+
+/// A trace by hand; all times in ns since its start.
+struct Hand {
+    meta: Metadata,
+    cpus: Vec<Vec<SchedEvent>>,
+    life: Vec<LifeEvent>,
+    recorder: Vec<LifeEvent>,
+    end: Option<i64>,
+}
+
+fn at(time: i64) -> Ktime {
+    Ktime(START.checked_add_signed(time).unwrap())
+}
+
+impl Hand {
+    fn new(scope: Scope, end: i64) -> Hand {
+        let config = Config::new(World::default(), 4, 1);
+        let mut meta = Machine::new(&config).meta();
+        meta.start = at(0);
+        meta.scope = scope;
+        meta.root = None;
+        Hand {
+            meta,
+            cpus: vec![Vec::new(); 4],
+            life: Vec::new(),
+            recorder: Vec::new(),
+            end: Some(end),
+        }
+    }
+
+    fn sched(&mut self, cpu: usize, time: i64, kind: SchedKind) -> &mut Hand {
+        let time = at(time);
+        self.cpus[cpu].push(SchedEvent { time, kind });
+        self
+    }
+
+    fn switch(&mut self, cpu: usize, time: i64, prev: u32, state: u16, next: u32) -> &mut Hand {
+        let kind = SchedKind::Switch {
+            prev: Tid(prev),
+            next: Tid(next),
+            prev_state: state,
+            preempt: false,
+            iowait: false,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    fn preempt(&mut self, cpu: usize, time: i64, prev: u32, state: u16, next: u32) -> &mut Hand {
+        let kind = SchedKind::Switch {
+            prev: Tid(prev),
+            next: Tid(next),
+            prev_state: state,
+            preempt: true,
+            iowait: false,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    fn waking(&mut self, cpu: usize, time: i64, waker: u32, wakee: u32) -> &mut Hand {
+        let kind = SchedKind::Waking {
+            waker: Tid(waker),
+            wakee: Tid(wakee),
+            irq: waker == 0,
+            new: false,
+            vfork: false,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    fn first_waking(
+        &mut self,
+        cpu: usize,
+        time: i64,
+        waker: u32,
+        wakee: u32,
+        vfork: bool,
+    ) -> &mut Hand {
+        let kind = SchedKind::Waking {
+            waker: Tid(waker),
+            wakee: Tid(wakee),
+            irq: false,
+            new: true,
+            vfork,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    fn lives(&mut self, cpu: u16, time: i64, kind: LifeKind) -> &mut Hand {
+        self.life.push(LifeEvent {
+            time: at(time),
+            cpu: Some(CpuId(cpu)),
+            kind,
+        });
+        self
+    }
+
+    fn fork(&mut self, cpu: u16, time: i64, parent: u32, tid: u32, tgid: u32) -> &mut Hand {
+        let fork = Fork {
+            parent_tid: Tid(parent),
+            parent_tgid: Tgid(parent),
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            start_time: at(time),
+            ns_tid: Tid(tid),
+            cgroup: CgroupId(1),
+            comm: Comm::new(b"child"),
+        };
+        self.lives(cpu, time, LifeKind::Fork(fork))
+    }
+
+    fn exec(&mut self, cpu: u16, time: i64, old_tid: u32, tid: u32) -> &mut Hand {
+        let exec = Exec {
+            tid: Tid(tid),
+            tgid: Tgid(tid),
+            old_tid: Tid(old_tid),
+            comm: Comm::new(b"true"),
+            filename: b"/bin/true".to_vec().into(),
+            argv: Argv::from_args(["true"]),
+            cgroup: CgroupId(1),
+        };
+        self.lives(cpu, time, LifeKind::Exec(exec))
+    }
+
+    fn exit(&mut self, cpu: u16, time: i64, tid: u32, tgid: u32, group_dead: bool) -> &mut Hand {
+        let exit = Exit {
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            status: 0,
+            group_dead,
+            group_status: 0,
+            utime: 0,
+            stime: 0,
+            sum_exec_runtime: 0,
+            nvcsw: 0,
+            nivcsw: 0,
+            min_flt: 1,
+            maj_flt: 0,
+            max_rss: 4096,
+            read_bytes: None,
+            write_bytes: None,
+        };
+        self.lives(cpu, time, LifeKind::Exit(exit))
+    }
+
+    fn last(&mut self, cpu: u16, time: i64, tid: u32) -> &mut Hand {
+        let last = Final {
+            tid: Tid(tid),
+            sum_exec_runtime: 0,
+            nvcsw: 0,
+            nivcsw: 0,
+        };
+        self.lives(cpu, time, LifeKind::Final(last))
+    }
+
+    fn word(&mut self, time: i64, kind: LifeKind) -> &mut Hand {
+        self.recorder.push(LifeEvent {
+            time: at(time),
+            cpu: None,
+            kind,
+        });
+        self
+    }
+
+    /// Was there before; `state`: none while it is on a CPU.
+    fn listed(
+        &mut self,
+        time: i64,
+        tid: u32,
+        tgid: u32,
+        parent: u32,
+        state: Option<u16>,
+    ) -> &mut Hand {
+        let snapshot = Snapshot {
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            parent_tgid: Tgid(parent),
+            start_time: Ktime(1),
+            ns_tid: Tid(tid),
+            cgroup: CgroupId(1),
+            comm: Comm::new(b"old"),
+            argv: Argv::default(),
+            state: state.unwrap_or(RUNNING),
+            on_cpu: state.is_none(),
+            kthread: false,
+            followed: true,
+            sum_exec_runtime: 0,
+        };
+        self.word(time, LifeKind::Snapshot(snapshot))
+    }
+
+    fn lost(&mut self, cpu: u16, since: i64, until: i64) -> &mut Hand {
+        let lost = Lost {
+            stream: Stream::Cpu(CpuId(cpu)),
+            count: None,
+            until: at(until),
+            cause: LossCause::RingFull,
+        };
+        self.word(since, LifeKind::Lost(lost))
+    }
+
+    fn analyze(&self) -> Analysis {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, &self.meta).unwrap();
+        for event in &self.recorder {
+            writer.life(Stream::Recorder, event.clone()).unwrap();
+        }
+        for event in &self.life {
+            writer.life(Stream::Lifecycle, event.clone()).unwrap();
+        }
+        for (cpu, ring) in (0..).zip(&self.cpus) {
+            for event in ring {
+                writer.sched(CpuId(cpu), *event).unwrap();
+            }
+        }
+        writer.flush().unwrap();
+        if let Some(end) = self.end {
+            let config = Config::new(World::default(), 4, 1);
+            let summary = Machine::new(&config).summary();
+            writer
+                .finish(&Summary {
+                    end: at(end),
+                    ..summary
+                })
+                .unwrap();
+        }
+        let trace = Trace::open(Source::bytes(out)).unwrap();
+        let analysis = analyze(&trace, &Options::default());
+        assert_eq!(analysis.quality.violations, Vec::new());
+        analysis
+    }
+}
+
+fn thread(analysis: &Analysis, tid: u32) -> &Thread {
+    let mut all = analysis.threads.iter().filter(|t| t.tid == Tid(tid));
+    let found = all.next().expect("the thread");
+    assert!(all.next().is_none(), "two of {tid}");
+    found
+}
+
+fn on_cpu(on_cpu: u64) -> Times {
+    Times {
+        on_cpu,
+        ..Times::default()
+    }
+}
+
+/// ```text
+/// cpu0 =10=f11+11____     waits for the vfork child
+/// cpu1           11==x11  which exits with the stamp of that
+/// ```
+#[test]
+fn a_vfork_childs_exit_comes_no_earlier_than_the_wait_with_its_stamp() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-10, 10, 10, 1, None)
+        .fork(0, 100, 10, 11, 11)
+        .first_waking(0, 110, 10, 11, true)
+        .switch(1, 120, 0, RUNNING, 11)
+        .switch(0, 200, 10, BLOCKED, 0)
+        .exit(1, 200, 11, 11, true);
+    let analysis = hand.analyze();
+    let vfork = Causes {
+        vfork: 800,
+        ..Causes::default()
+    };
+    assert_eq!(thread(&analysis, 10).causes, vfork);
+}
+
+/// The same for a child that was forked before the recording, and woken in it.
+#[test]
+fn who_wakes_a_child_for_the_first_time_waits_for_it() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-20, 10, 10, 1, None)
+        .listed(-10, 11, 11, 10, Some(RUNNING))
+        .first_waking(0, 110, 10, 11, true)
+        .switch(1, 120, 0, RUNNING, 11)
+        .switch(0, 200, 10, BLOCKED, 0);
+    assert_eq!(thread(&hand.analyze(), 10).causes.vfork, 800);
+}
+
+/// ```text
+/// cpu0 =10=>11
+/// cpu1 =11======____      was on its CPU when it was woken, in vain
+/// ```
+#[test]
+fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
+    // The listing tells that it did not.
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.waking(0, -50, 10, 11)
+        .listed(-20, 10, 10, 1, None)
+        .listed(-10, 11, 11, 1, None)
+        .switch(1, 300, 11, SLEEPS, 0);
+    let slept = Times {
+        sleep: 700,
+        ..on_cpu(300)
+    };
+    // Woken since it was switched in: its sleep may have ended as it began.
+    let unclear = Times {
+        unknown: 700,
+        ..on_cpu(300)
+    };
+    let times = thread(&hand.analyze(), 11).times;
+    assert!(times == slept || times == unclear, "{times:?}");
+
+    // Its switch-out does, before it is listed.
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.waking(0, -50, 10, 11)
+        .switch(1, -40, 11, SLEEPS, 0)
+        .listed(-20, 10, 10, 1, None)
+        .listed(-10, 11, 11, 1, Some(SLEEPS))
+        .waking(0, 400, 10, 11)
+        .switch(1, 500, 0, RUNNING, 11);
+    let times = Times {
+        sleep: 400,
+        run_queue: 100,
+        ..on_cpu(500)
+    };
+    assert_eq!(thread(&hand.analyze(), 11).times, times);
+}
+
+/// All that were known of a process have ended, and the last exit was told:
+/// another of its threads, in its own exit, is listed all the same.
+#[test]
+fn threads_listed_late_belong_to_their_process() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.exit(0, -60, 10, 10, true)
+        .switch(0, -50, 10, DEAD, 0)
+        .last(0, -50, 10)
+        .listed(-30, 11, 10, 1, None)
+        .exit(1, -20, 11, 10, false)
+        .switch(1, 100, 11, DEAD, 0)
+        .last(1, 100, 11);
+    let analysis = hand.analyze();
+    assert_eq!(analysis.processes.len(), 1);
+    assert_eq!(analysis.processes[0].faults, (2, 0));
+    assert_eq!(analysis.processes[0].status, Some(0));
+}
+
+/// ```text
+/// cpu0 =10=f11+11=        fork, first waking and the child's switch-in: one stamp
+/// cpu1         11==____
+/// ```
+#[test]
+fn a_first_waking_comes_before_the_switch_in_with_its_stamp() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-10, 10, 10, 1, Some(SLEEPS))
+        .waking(1, 90, 0, 10)
+        .switch(1, 100, 0, RUNNING, 10)
+        .fork(1, 100, 10, 11, 11)
+        .first_waking(1, 100, 10, 11, false)
+        .switch(0, 100, 0, RUNNING, 11)
+        .switch(0, 300, 11, SLEEPS, 0);
+    let times = Times {
+        sleep: 700,
+        ..on_cpu(200)
+    };
+    assert_eq!(thread(&hand.analyze(), 11).times, times);
+}
+
+/// 11 is recorded and ends; somebody who is not recorded gets its tid, and goes
+/// for 10.
+#[test]
+fn a_tid_may_pass_to_a_task_that_is_not_recorded() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-20, 10, 10, 1, Some(SLEEPS))
+        .listed(-10, 11, 11, 1, None)
+        .exit(0, 100, 11, 11, true)
+        .switch(0, 110, 11, DEAD, 0)
+        .last(0, 110, 11)
+        .waking(1, 500, 12, 10)
+        .switch(2, 600, 11, SLEEPS, 10);
+    let times = Times {
+        sleep: 500,
+        run_queue: 100,
+        ..on_cpu(400)
+    };
+    assert_eq!(thread(&hand.analyze(), 10).times, times);
+}
+
+/// The exec stands behind another task's last figures, which wait for that one's
+/// switch-out; its own task's switch-out, with the same stamp, is met first.
+#[test]
+fn an_exec_may_be_met_behind_the_switch_out_with_its_stamp() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .listed(-20, 11, 11, 1, None)
+        .exit(0, 100, 10, 10, true)
+        .switch(0, 500, 10, DEAD, 0)
+        .last(0, 500, 10)
+        .exec(1, 500, 11, 11)
+        .switch(1, 500, 11, RUNNING, 0);
+    let times = Times {
+        run_queue: 500,
+        ..on_cpu(500)
+    };
+    assert_eq!(thread(&hand.analyze(), 11).times, times);
+}
+
+/// ```text
+/// cpu0 ==10......10=__    woken as it comes back, and then not preempted but
+/// cpu1           >10      kept from a sleep
+/// ```
+#[test]
+fn a_waking_with_the_stamp_of_the_switch_in_may_come_after_it() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .preempt(0, 100, 10, SLEEPS, 0)
+        .switch(0, 300, 0, RUNNING, 10)
+        .waking(1, 300, 12, 10)
+        .switch(0, 400, 10, RUNNING, 0);
+    let analysis = hand.analyze();
+    let times = Times {
+        run_queue: 800,
+        ..on_cpu(200)
+    };
+    assert_eq!(thread(&analysis, 10).times, times);
+    assert_eq!(thread(&analysis, 10).causes.preempted, 200);
+}
+
+/// 12 was 10's child; 10 is gone, and its pid was given again while the tasks
+/// were being listed.
+#[test]
+fn a_listed_task_is_not_the_child_of_one_forked_later() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-90, 11, 11, 1, None)
+        .fork(0, -50, 11, 10, 10)
+        .first_waking(0, -40, 11, 10, false)
+        .listed(-30, 12, 12, 10, Some(SLEEPS));
+    let analysis = hand.analyze();
+    let child = analysis.processes.iter().find(|p| p.pid == Tgid(12));
+    assert_eq!(child.unwrap().parent, None);
+}
+
+/// ```text
+/// cpu0 =11=!12 e10        named 11 by the waking and 10 by the exec: one stamp
+/// ```
+#[test]
+fn a_tid_that_an_exec_has_left_is_still_known_with_its_stamp() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-30, 11, 10, 1, None)
+        .listed(-20, 12, 12, 1, Some(SLEEPS))
+        .waking(0, 100, 11, 12)
+        .exec(0, 100, 11, 10)
+        .switch(0, 300, 10, SLEEPS, 0);
+    let analysis = hand.analyze();
+    assert_eq!(analysis.threads.len(), 2);
+    assert_eq!(thread(&analysis, 10).times.on_cpu, 300);
+}
+
+/// The file ends; its last mark tells of what was stamped before it. A waking
+/// with the mark's own stamp is not there, the switch-in behind it is.
+#[test]
+fn a_cut_off_file_ends_before_its_last_mark() {
+    let mut hand = Hand::new(Scope::Command, 0);
+    hand.end = None;
+    hand.listed(-30, 10, 10, 1, None)
+        .switch(0, 100, 10, SLEEPS, 0)
+        .switch(0, 500, 0, RUNNING, 10)
+        .word(500, LifeKind::Progress);
+    let times = Times {
+        sleep: 400,
+        ..on_cpu(100)
+    };
+    assert_eq!(thread(&hand.analyze(), 10).times, times);
+}
+
+/// ```text
+/// cpu0 =10=====LOST       moves to the other CPU, whose events are lost as well
+/// cpu1 LOST==e10==LOST    and is seen there by an exec only
+/// ```
+#[test]
+fn an_exec_tells_the_cpu_that_its_task_is_on() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, Some(RUNNING))
+        .switch(0, 50, 11, RUNNING, 10)
+        .lost(0, 200, 300)
+        .lost(1, 250, 800)
+        .exec(1, 400, 10, 10);
+    let analysis = hand.analyze();
+    // It may have left that CPU right after.
+    assert!(thread(&analysis, 10).times.on_cpu <= 200);
+}
+
+/// ```text
+/// cpu0 =11........10=     10 comes last to where it stays
+/// cpu1 =12=10=12=====     though that CPU's switch is looked at first
+/// ```
+#[test]
+fn of_switches_with_one_stamp_the_one_that_stays_is_last() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, Some(RUNNING))
+        .listed(-20, 11, 11, 1, None)
+        .listed(-10, 12, 12, 1, Some(RUNNING))
+        .switch(1, 50, 0, RUNNING, 12)
+        .preempt(1, 500, 12, RUNNING, 10)
+        .preempt(1, 500, 10, RUNNING, 12)
+        .switch(0, 500, 11, SLEEPS, 10);
+    let analysis = hand.analyze();
+    assert_eq!(thread(&analysis, 10).times.on_cpu, 500);
+    assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
+}
