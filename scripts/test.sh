@@ -1,14 +1,19 @@
 #!/usr/bin/env bash
-# Runs every test. Ends with the
-# count in one line.
+# Runs every test and ends with their counts in one line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+tail=
+trap 'rm -f "$log"; [ -z "$tail" ] || kill "$tail" 2>/dev/null || true' EXIT
+# Into a file, not a pipe: a process that a test left behind would hold the pipe,
+# and `tee` would wait for it.
 status=0
-cargo test --workspace --no-fail-fast 2>&1 | tee "$log" || status=$?
-passed=$(sed -n 's/^test result: .* \([0-9]*\) passed;.*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
-failed=$(sed -n 's/^test result: .* \([0-9]*\) failed;.*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
-ignored=$(sed -n 's/^test result: .* \([0-9]*\) ignored;.*/\1/p' "$log" | awk '{ n += $1 } END { print n + 0 }')
-echo "${passed:-0} passed, ${failed:-0} failed, ${ignored:-0} skipped"
+tail -f -n +1 "$log" &
+tail=$!
+cargo test --workspace --no-fail-fast >"$log" 2>&1 </dev/null || status=$?
+sleep 1.1 # tail looks once a second where it is not told of changes
+kill "$tail"
+tail=
+count() { sed -n "s/^test result: .* \\([0-9]*\\) $1;.*/\\1/p" "$log" | awk '{ n += $1 } END { print n + 0 }'; }
+echo "$(count passed) passed, $(count failed) failed, $(count ignored) skipped"
 exit "$status"

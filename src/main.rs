@@ -63,10 +63,6 @@ enum Command {
     Man(cmd::manual::ManArgs),
 }
 
-/// The exit status of `tr record` when tr itself failed, as `env` and `timeout`
-/// have it: COMMAND's own status is told from it.
-const RECORD_FAILED: u8 = 125;
-
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let first = std::env::args_os().nth(1);
@@ -80,7 +76,9 @@ fn main() -> ExitCode {
             let _ = said.print();
             return match said.exit_code() {
                 0 => ExitCode::SUCCESS,
-                _ if first.is_some_and(|word| word == "record") => ExitCode::from(RECORD_FAILED),
+                _ if first.is_some_and(|word| word == "record") => {
+                    ExitCode::from(tr_record::status::FAILED)
+                }
                 code => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
             };
         }

@@ -63,7 +63,12 @@ pub fn warn(trace: &Trace, name: &str) {
 pub fn print(bytes: &[u8]) -> ExitCode {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    printed(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+/// What has become of writing to standard output, as [`print`] takes it.
+pub fn printed(done: std::io::Result<()>) -> ExitCode {
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(error) => {

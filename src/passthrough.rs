@@ -7,7 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use nix::errno::Errno;
+use tr_record::status;
 
 use crate::inherited;
 
@@ -76,11 +76,11 @@ pub fn exec() -> ExitCode {
                 tr_report::escape::text(candidate.as_os_str().as_bytes()),
                 errno.desc()
             );
-            ExitCode::from(if errno == Errno::ENOENT { 127 } else { 126 })
+            ExitCode::from(status::not_executed(errno))
         }
         None => {
             eprintln!("tr: no subcommand given, and there is no other tr on PATH (try: tr help)");
-            ExitCode::from(127)
+            ExitCode::from(status::NOT_FOUND)
         }
     }
 }

@@ -280,31 +280,3 @@ fn the_critical_path_names_what_is_planted() -> Result<(), Failure> {
     }
     Ok(())
 }
-
-/// What is not ours goes to the system's tr.
-#[test]
-fn other_uses_are_passed_through() -> Result<(), Failure> {
-    let run = |args: &[&str], input: &str| -> Result<(Option<i32>, String), Failure> {
-        let mut child = Command::new(TR)
-            .args(args)
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .stderr(std::process::Stdio::null())
-            .spawn()?;
-        let mut stdin = child.stdin.take().ok_or("no stdin")?;
-        let _ = std::io::Write::write_all(&mut stdin, input.as_bytes());
-        drop(stdin);
-        let out = child.wait_with_output()?;
-        Ok((out.status.code(), String::from_utf8(out.stdout)?))
-    };
-    assert_eq!(
-        run(&["a-z", "A-Z"], "record\n")?,
-        (Some(0), "RECORD\n".into())
-    );
-    assert_eq!(run(&["-d", "\\n"], "a\nb\n")?, (Some(0), "ab".into()));
-    assert_eq!(run(&["recor", "x"], "record")?, (Some(0), "xxxxxd".into()));
-    assert_eq!(run(&[], "")?.0, Some(1), "as the system's tr says it");
-    let version = run(&["--version"], "")?;
-    assert!(version.1.starts_with("tr 0."), "{version:?}");
-    Ok(())
-}

@@ -83,6 +83,11 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     assert_eq!(done.status.code(), Some(0));
     let done = run(tr(&ours.before(SYSTEM)).args(["-d", "l\\n"]), b"hello\n");
     assert_eq!(done.stdout, b"heo");
+    // Nearly a subcommand; and what is one.
+    let done = run(tr(&ours.before(SYSTEM)).args(["recor", "x"]), b"record");
+    assert_eq!(done.stdout, b"xxxxxd");
+    let done = run(tr(&ours.before(SYSTEM)).arg("--version"), b"");
+    assert!(done.stdout.starts_with(b"tr 0."), "{done:?}");
     // No arguments, and one too few: the system's message, not ours.
     for args in [&[][..], &["a"][..]] {
         let done = run(tr(&ours.before(SYSTEM)).args(args), b"");

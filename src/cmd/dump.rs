@@ -59,24 +59,14 @@ pub fn run(args: &Args) -> ExitCode {
                 writeln!(out, "{}", Value::Object(object))
             }
         };
-        match written {
-            Ok(()) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
-                return ExitCode::SUCCESS
-            }
-            Err(error) => {
-                eprintln!("tr: cannot write to standard output: {error}");
-                return ExitCode::FAILURE;
-            }
+        if written.is_err() {
+            return open::printed(written);
         }
     }
     for error in merge.waves().unreadable() {
         eprintln!("tr: {error}");
     }
-    match out.flush() {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    }
+    open::printed(out.flush())
 }
 
 fn text(

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::json;
 use tr_analyze::Options;
 use tr_format::reader::{End, Unknown};
-use tr_report::{escape, units};
+use tr_report::{escape, units, who};
 
 use crate::{open, progress, suspend};
 
@@ -126,8 +126,8 @@ pub fn run(args: &Args) -> ExitCode {
     say(
         "command",
         match command.is_empty() {
-            true => format!("none ({:?})", meta.scope),
-            false => escape::command(meta.command.iter().map(Vec::as_slice)),
+            true => format!("none ({})", who::recorded(meta)),
+            false => who::recorded(meta),
         },
     );
     say("recorded", units::date(meta.start_clock.real));

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
 use tr_record::redact::Redactor;
+use tr_record::status;
 use tr_record::{Config, Error, Follow, Report, Target};
+use tr_report::units::{bytes, count};
 
 use crate::args::{self, Cpus};
 use crate::inherited;
@@ -92,18 +94,14 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         Follow::Cgroup(path.clone())
     } else if args.command.is_empty() {
         eprintln!("tr: nothing to record: give a COMMAND, or --all, --pid or --cgroup (try: tr record --help)");
-        return ExitCode::from(125);
+        return ExitCode::from(status::FAILED);
     } else {
         Follow::Command
     };
     // Before anything else: a typing error must not cost the last recording.
     if let Some(errno) = args.command.first().and_then(|c| not_executable(c)) {
         say_not_executed(&args, Some(errno));
-        return ExitCode::from(if errno == nix::errno::Errno::ENOENT {
-            127
-        } else {
-            126
-        });
+        return ExitCode::from(status::not_executed(errno));
     }
     let output = if args.output.as_os_str() == "-" {
         Target::Stdout
@@ -114,7 +112,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         Ok(redactor) => redactor,
         Err(error) => {
             eprintln!("tr: {error}");
-            return ExitCode::from(125);
+            return ExitCode::from(status::FAILED);
         }
     };
     let config = Config {
@@ -145,7 +143,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         Err(error) => {
             explain(&args, &config.redactor, &error);
             if !args.best_effort {
-                return ExitCode::from(125);
+                return ExitCode::from(status::FAILED);
             }
             match tr_record::run_untraced(&config) {
                 Ok((status, not_executed)) => {
@@ -154,7 +152,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
                 }
                 Err(error) => {
                     eprintln!("tr: {error}");
-                    ExitCode::from(125)
+                    ExitCode::from(status::FAILED)
                 }
             }
         }
@@ -286,12 +284,10 @@ fn tell(args: &Args, report: &Report) {
             Stream::Cpu(cpu) => format!("events lost on CPU {}", cpu.0),
             _ => "forks, execs or exits lost".to_owned(),
         };
-        let count = lost
-            .count
-            .map_or("an unknown number of".to_owned(), grouped);
+        let number = lost.count.map_or("an unknown number of".to_owned(), count);
         let seconds = |t: tr_format::event::Ktime| t.since(report.start) as f64 / 1e9;
         eprintln!(
-            "tr: {count} {stream} between {:.3} s and {:.3} s ({}); times there are shown as unknown",
+            "tr: {number} {stream} between {:.3} s and {:.3} s ({}); times there are shown as unknown",
             seconds(event.time),
             seconds(lost.until),
             cause(lost.cause),
@@ -299,15 +295,16 @@ fn tell(args: &Args, report: &Report) {
     }
     if report.tally.argv_cut > 0 {
         eprintln!(
-            "tr: the arguments of {} execs are cut at {} bytes (--argv-limit keeps more)",
-            grouped(report.tally.argv_cut),
-            grouped(args.argv_limit)
+            "tr: the arguments of {} exec{} are cut at {} bytes (--argv-limit keeps more)",
+            count(report.tally.argv_cut),
+            if report.tally.argv_cut == 1 { "" } else { "s" },
+            count(args.argv_limit)
         );
     }
     if report.tally.masked > 0 {
         eprintln!(
             "tr: secrets masked in command lines: {} (--no-redact keeps them)",
-            grouped(report.tally.masked)
+            count(report.tally.masked)
         );
     }
     if let Some(first) = report.alive.first() {
@@ -331,8 +328,8 @@ fn tell(args: &Args, report: &Report) {
     let processes = report.tally.processes;
     eprintln!(
         "tr: {file}: {} events of {} process{} in {:.2} s, {}{lost}",
-        grouped(report.tally.written.events()),
-        grouped(processes),
+        count(report.tally.written.events()),
+        count(processes),
         if processes == 1 { "" } else { "es" },
         report.duration as f64 / 1e9,
         bytes(report.tally.written.bytes),
@@ -367,39 +364,5 @@ fn cause(cause: tr_format::event::LossCause) -> &'static str {
         Output => "the output could not take them",
         FollowSet => "task ids beyond kernel.pid_max at the start",
         _ => "unknown cause",
-    }
-}
-
-/// 28253 as 28,253.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-fn bytes(count: u64) -> String {
-    match count {
-        0..10_240 => format!("{count} bytes"),
-        10_240..10_485_760 => format!("{} KiB", count >> 10),
-        _ => format!("{} MiB", count >> 20),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(28_253), "28,253");
-        assert_eq!(grouped(1_000_000), "1,000,000");
     }
 }

@@ -17,6 +17,7 @@ pub const TESTS: &[Test] = &[
     ("a_duration_ends_the_recording_not_the_command", duration),
     ("standard_output_takes_the_trace", stdout),
     ("buffer_and_quiet_are_obeyed", buffer),
+    ("a_long_argv_is_cut_and_said_or_kept_whole", argv),
 ];
 
 const TRUES: &str = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done";
@@ -266,4 +267,47 @@ fn buffer() -> Result<(), Failed> {
     let said = info(&trace)?;
     let buffer = int(&said["options"], "buffer");
     ensure((1 << 18..=1 << 20).contains(&buffer), || said.to_string())
+}
+
+fn argv() -> Result<(), Failed> {
+    let trace = scratch("argv.bin");
+    let long = ["x", "y", "z"].map(|letter| letter.repeat(100_000));
+    let command = ["/bin/true", &long[0], &long[1], &long[2]];
+    let kept = |whole: bool| -> Result<(), Failed> {
+        let analysis = analyze(&trace)?;
+        let execs = list(&analysis["processes"][0], "execs");
+        let [exec] = execs else {
+            return Err(format!("{} execs", execs.len()).into());
+        };
+        let args = list(exec, "argv");
+        ensure(exec["argv_truncated"] == !whole, || {
+            exec["argv_truncated"].to_string()
+        })?;
+        let equal = |(kept, given): (&serde_json::Value, &&str)| match whole {
+            true => kept == given,
+            false => given.starts_with(kept.as_str().unwrap_or("?")),
+        };
+        let len: usize = args
+            .iter()
+            .filter_map(|arg| arg.as_str())
+            .map(str::len)
+            .sum();
+        let bytes = if whole { 300_009 } else { 16_384 - 1 };
+        ensure(args.iter().zip(&command).all(equal) && len == bytes, || {
+            format!("{len} bytes of arguments")
+        })
+    };
+    let out = record(&trace, &[], &command)?;
+    let said = text(&out.stderr);
+    ensure(
+        said.contains("the arguments of 1 exec are cut at 16,384 bytes"),
+        || said.clone(),
+    )?;
+    kept(false)?;
+    let out = record(&trace, &["--argv-limit", "1M"], &command)?;
+    let said = text(&out.stderr);
+    ensure(out.status.success() && !said.contains("cut at"), || {
+        said.clone()
+    })?;
+    kept(true)
 }

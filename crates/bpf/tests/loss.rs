@@ -31,6 +31,7 @@ fn main() {
     let trials = vec![
         trial("every_loss_of_a_tiny_ring_is_counted", tiny),
         trial("large_rings_lose_nothing", large),
+        trial("tasks_that_cannot_be_followed_are_counted", overflow),
     ];
     libtest_mimic::run(&args, trials).exit();
 }
@@ -242,4 +243,49 @@ fn tiny() -> Result<(), Failed> {
 fn large() -> Result<(), Failed> {
     let lost = run(4 << 20, Duration::from_millis(20))?;
     ensure(lost == 0, || format!("{lost} lost"))
+}
+
+/// A set of followed tasks that is too small for what the target starts.
+fn overflow() -> Result<(), Failed> {
+    let kernel = Kernel::detect()?;
+    let mut target = std::process::Command::new("sh")
+        .args(["-c", "read go; for i in 1 2 3 4 5; do /bin/true; done"])
+        .stdin(std::process::Stdio::piped())
+        .spawn()?;
+    let (id, mut stdin) = (target.id(), target.stdin.take());
+    let load = |pid_max: u32, then: &mut dyn FnMut(&mut Tracer<'_>) -> Result<(), Failed>| {
+        let settings = Settings {
+            all: false,
+            pid_max,
+            targets: vec![id],
+            ..settings(4096)
+        };
+        let mut storage = Storage::new();
+        let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
+        then(&mut tracer)
+    };
+    // Its id as the host has it. It does not fit, and reading comes to an end.
+    let mut tid = 0;
+    load(2, &mut |tracer| {
+        let tasks = tracer.snapshot()?;
+        let found = tasks.iter().find(|task| task.seen_tid == id);
+        let found = found.ok_or("the target is not among the living")?;
+        tid = found.tid;
+        ensure(found.followed == 0 && tracer.follow_overflow() == 1, || {
+            format!("{found:?}, {} too many", tracer.follow_overflow())
+        })
+    })?;
+    // Now it fits; its children, whose ids are higher, do not.
+    load(tid + 1, &mut |tracer| {
+        tracer.attach()?;
+        let tasks = tracer.snapshot()?;
+        let followed = tasks.iter().filter(|task| task.followed != 0);
+        let followed: Vec<u32> = followed.map(|task| task.seen_tid).collect();
+        ensure(followed == [id], || format!("{followed:?}, not {id}"))?;
+        stdin.take().map(|mut pipe| pipe.write_all(b"\n"));
+        std::thread::sleep(Duration::from_millis(500));
+        let over = tracer.follow_overflow();
+        ensure(over == 5, || format!("{over} too many, not 5"))
+    })?;
+    ensure(target.wait()?.success(), || "the target failed".into())
 }

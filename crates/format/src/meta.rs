@@ -81,6 +81,38 @@ pub struct StateName {
     pub name: String,
 }
 
+impl StateName {
+    /// The kernel's task states since 4.14 (include/linux/sched.h; RTLOCK_WAIT came
+    /// with 5.15, FREEZABLE and FROZEN with 6.1). A bit that is not here reads as
+    /// unknown.
+    pub fn of_linux() -> Vec<StateName> {
+        [
+            (0x0001, 'S', "TASK_INTERRUPTIBLE"),
+            (0x0002, 'D', "TASK_UNINTERRUPTIBLE"),
+            (0x0004, 'T', "__TASK_STOPPED"),
+            (0x0008, 't', "__TASK_TRACED"),
+            (0x0010, 'X', "EXIT_DEAD"),
+            (0x0020, 'Z', "EXIT_ZOMBIE"),
+            (0x0040, 'P', "TASK_PARKED"),
+            (0x0080, 'x', "TASK_DEAD"),
+            (0x0100, 'K', "TASK_WAKEKILL"),
+            (0x0200, 'W', "TASK_WAKING"),
+            (0x0400, 'I', "TASK_NOLOAD"),
+            (0x0800, 'N', "TASK_NEW"),
+            (0x1000, 'L', "TASK_RTLOCK_WAIT"),
+            (0x2000, 'f', "TASK_FREEZABLE"),
+            (0x8000, 'F', "TASK_FROZEN"),
+        ]
+        .into_iter()
+        .map(|(bit, letter, name)| StateName {
+            bit,
+            letter,
+            name: name.to_owned(),
+        })
+        .collect()
+    }
+}
+
 /// How the recording ended; the last thing written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Summary {
@@ -120,4 +152,17 @@ pub struct Cost {
     pub bpf_ns: Option<u64>,
     /// From process start to the release of COMMAND, wall time.
     pub setup_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_state_has_two_names() {
+        let mut bits: Vec<_> = StateName::of_linux().iter().map(|s| s.bit).collect();
+        bits.dedup();
+        assert_eq!(bits.len(), StateName::of_linux().len());
+        assert!(bits.iter().all(|bit| bit.count_ones() == 1));
+    }
 }

@@ -11,6 +11,7 @@ use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::unistd::{ForkResult, Pid};
 
 use crate::identity::{self, Identity};
+use crate::status;
 
 /// How things were when `tr` was started, for COMMAND to inherit.
 #[derive(Clone, Debug)]
@@ -82,7 +83,7 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
                     Ok(1) => break,
                     Err(Errno::EINTR) => {}
                     // SAFETY: ends the child at once, without the parent's exit handlers.
-                    _ => unsafe { libc::_exit(125) },
+                    _ => unsafe { libc::_exit(status::FAILED.into()) },
                 }
             }
             restore_signals(inherited);
@@ -92,13 +93,13 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
                     unsafe { libc::close(fd) };
                 }
             }
-            let fail = |errno: Errno, status| -> ! {
+            let fail = |errno: Errno, code: i32| -> ! {
                 let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
                 // SAFETY: as above.
-                unsafe { libc::_exit(status) }
+                unsafe { libc::_exit(code) }
             };
             if let Some(Err(errno)) = inherited.user.as_ref().map(Identity::assume) {
-                fail(errno, 125);
+                fail(errno, status::FAILED.into());
             }
             let failed = match &environment {
                 None => nix::unistd::execvp(program, &argv),
@@ -108,7 +109,7 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
                 Err(errno) => errno,
                 Ok(never) => match never {},
             };
-            fail(errno, if errno == Errno::ENOENT { 127 } else { 126 })
+            fail(errno, status::not_executed(errno).into())
         }
     }
 }

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 
 use nix::time::{clock_gettime, ClockId};
 use tr_format::event::{Clock, CpuId, Ktime};
-use tr_format::meta::StateName;
 
 /// `CLOCK_MONOTONIC`, the clock of all events.
 pub fn now() -> Ktime {
@@ -117,36 +116,6 @@ pub fn uname() -> (String, String, String) {
         text(name.version())
     );
     (kernel, text(name.machine()), text(name.nodename()))
-}
-
-/// The kernel's task states since 4.14 (include/linux/sched.h; RTLOCK_WAIT came
-/// with 5.15, FREEZABLE and FROZEN with 6.1). A bit that is not here reads as
-/// unknown.
-pub fn states() -> Vec<StateName> {
-    [
-        (0x0001, 'S', "TASK_INTERRUPTIBLE"),
-        (0x0002, 'D', "TASK_UNINTERRUPTIBLE"),
-        (0x0004, 'T', "__TASK_STOPPED"),
-        (0x0008, 't', "__TASK_TRACED"),
-        (0x0010, 'X', "EXIT_DEAD"),
-        (0x0020, 'Z', "EXIT_ZOMBIE"),
-        (0x0040, 'P', "TASK_PARKED"),
-        (0x0080, 'x', "TASK_DEAD"),
-        (0x0100, 'K', "TASK_WAKEKILL"),
-        (0x0200, 'W', "TASK_WAKING"),
-        (0x0400, 'I', "TASK_NOLOAD"),
-        (0x0800, 'N', "TASK_NEW"),
-        (0x1000, 'L', "TASK_RTLOCK_WAIT"),
-        (0x2000, 'f', "TASK_FREEZABLE"),
-        (0x8000, 'F', "TASK_FROZEN"),
-    ]
-    .into_iter()
-    .map(|(bit, letter, name)| StateName {
-        bit,
-        letter,
-        name: name.to_owned(),
-    })
-    .collect()
 }
 
 /// Identifiers of a CI run; no other variable of the environment is stored.
@@ -269,13 +238,5 @@ mod tests {
         assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
         assert_eq!(cpu_list("0"), [0]);
         assert_eq!(cpu_list(""), [0u16; 0]);
-    }
-
-    #[test]
-    fn no_state_has_two_names() {
-        let mut bits: Vec<_> = states().iter().map(|s| s.bit).collect();
-        bits.dedup();
-        assert_eq!(bits.len(), states().len());
-        assert!(bits.iter().all(|bit| bit.count_ones() == 1));
     }
 }

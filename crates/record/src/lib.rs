@@ -12,6 +12,7 @@ mod queue;
 pub mod redact;
 mod rings;
 mod session;
+pub mod status;
 mod urgency;
 mod words;
 

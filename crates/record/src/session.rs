@@ -10,7 +10,7 @@ use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tr_bpf::{Kernel, Rings, Settings, Storage, Tracer};
 use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
-use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
+use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, StateName, Summary};
 
 use crate::command::{self, Inherited, Running, Stopped};
 use crate::identity::Identity;
@@ -393,7 +393,7 @@ impl<'a> Session<'a> {
             cwd: std::env::current_dir()
                 .map(|dir| os_bytes(dir.as_os_str()))
                 .unwrap_or_default(),
-            states: host::states(),
+            states: StateName::of_linux(),
             options: Options {
                 argv_limit: config.argv_limit,
                 cpus: config

@@ -1,10 +1,21 @@
-//! Names of those who ended a wait or took a CPU.
+//! Names: of what was recorded, of those who ended a wait or took a CPU.
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
 use tr_analyze::timeline::Who;
+use tr_format::meta::{Metadata, Scope};
 
 use crate::{escape, label};
+
+/// What was recorded, in one line: COMMAND, or what was asked for instead of one.
+pub fn recorded(meta: &Metadata) -> String {
+    match (meta.command.is_empty(), &meta.scope) {
+        (false, _) => escape::command(meta.command.iter().map(Vec::as_slice)),
+        (true, Scope::All) => "the whole machine".into(),
+        (true, Scope::Pids(_)) => "the processes asked for".into(),
+        (true, _) => "the cgroup asked for".into(),
+    }
+}
 
 /// A thread and its process.
 pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> {

@@ -338,7 +338,7 @@ impl Machine {
             command: vec![self.cfg.world.name.clone().into_bytes()],
             root: Some(self.root_tgid),
             cwd: b"/".to_vec(),
-            states: states(),
+            states: StateName::of_linux(),
             options: Options {
                 argv_limit: 16 << 10,
                 cpus: Vec::new(),
@@ -378,33 +378,4 @@ impl Machine {
     pub(crate) fn cgroup(n: u32) -> CgroupId {
         CgroupId(4_000 + u64::from(n) * 73)
     }
-}
-
-/// The state bits of a present kernel (include/linux/sched.h); those above
-/// 0x80 only qualify the others.
-pub fn states() -> Vec<StateName> {
-    let table: [(u16, char, &str); 14] = [
-        (0x0001, 'S', "TASK_INTERRUPTIBLE"),
-        (0x0002, 'D', "TASK_UNINTERRUPTIBLE"),
-        (0x0004, 'T', "__TASK_STOPPED"),
-        (0x0008, 't', "__TASK_TRACED"),
-        (0x0010, 'X', "EXIT_DEAD"),
-        (0x0020, 'Z', "EXIT_ZOMBIE"),
-        (0x0040, 'P', "TASK_PARKED"),
-        (0x0080, 'x', "TASK_DEAD"),
-        (0x0100, 'K', "TASK_WAKEKILL"),
-        (0x0200, 'W', "TASK_WAKING"),
-        (0x0400, 'I', "TASK_NOLOAD"),
-        (0x0800, 'N', "TASK_NEW"),
-        (0x1000, 'L', "TASK_RTLOCK_WAIT"),
-        (0x2000, 'F', "TASK_FREEZABLE"),
-    ];
-    table
-        .into_iter()
-        .map(|(bit, letter, name)| StateName {
-            bit,
-            letter,
-            name: name.to_owned(),
-        })
-        .collect()
 }

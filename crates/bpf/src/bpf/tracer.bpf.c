@@ -1023,7 +1023,9 @@ int snapshot(struct bpf_iter__task *ctx)
 		    is_followed(record.parent_tgid) ||
 		    (target_cgroup && in_target_cgroup(BPF_CORE_READ(task, cgroups, dfl_cgrp)))) {
 			follow(record.tid);
-			newly_followed++;
+			/* One that does not fit is not new again and again. */
+			if (is_followed(record.tid))
+				newly_followed++;
 		}
 	}
 	record.followed = is_followed(record.tid);

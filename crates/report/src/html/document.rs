@@ -8,12 +8,11 @@ use serde::Serialize;
 use tr_analyze::critical_path::{CriticalPath, Kind, Then};
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
 use tr_format::event::{Argv, Ktime};
-use tr_format::meta::Scope;
 
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
 use crate::reports::{critical_path, top};
-use crate::{escape, label, query, units};
+use crate::{escape, label, query, units, who};
 
 /// Bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
@@ -294,12 +293,7 @@ fn trace(analysis: &Analysis, file: &str) -> Trace {
     let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     Trace {
         file: escape::text(file.as_bytes()),
-        command: match (meta.command.is_empty(), &meta.scope) {
-            (false, _) => escape::command(meta.command.iter().map(Vec::as_slice)),
-            (true, Scope::All) => "the whole machine".into(),
-            (true, Scope::Pids(_)) => "the processes asked for".into(),
-            (true, _) => "the cgroup asked for".into(),
-        },
+        command: who::recorded(meta),
         result: match status {
             Some(status) => status.map(top::status),
             None => Some("no end".into()),

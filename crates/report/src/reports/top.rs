@@ -6,12 +6,13 @@ use std::fmt::Write;
 use serde_json::Value;
 use tr_analyze::model::{Analysis, Process, Quality};
 use tr_format::event::Stream;
+use tr_format::meta::Scope;
 
 use crate::query::{self, By, Row, Sort};
 use crate::reports::{critical_path, Report, View};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
-use crate::{escape, label, units};
+use crate::{escape, label, units, who};
 
 /// `exit 0`, `killed by SIGKILL`.
 pub fn status(raw: u32) -> String {
@@ -182,16 +183,10 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     } else {
         0.0
     };
-    let what = match meta.command.is_empty() {
-        false => escape::command(meta.command.iter().map(Vec::as_slice)),
-        true => match &meta.scope {
-            tr_format::meta::Scope::All => {
-                format!("the whole machine {}", escape::text(meta.host.as_bytes()))
-            }
-            tr_format::meta::Scope::Pids(_) => "the processes asked for".into(),
-            _ => "the cgroup asked for".into(),
-        },
-    };
+    let mut what = who::recorded(meta);
+    if meta.command.is_empty() && meta.scope == Scope::All {
+        what = format!("{what} {}", escape::text(meta.host.as_bytes()));
+    }
     let mut facts = Vec::new();
     match analysis.summary.as_ref().map(|summary| summary.status) {
         Some(Some(raw)) => facts.push(status(raw)),
