@@ -13,6 +13,9 @@ use tr_format::frame::stream_number;
 use crate::open;
 
 /// Print the events of a recording, in the order of their times
+///
+/// The times are those that were recorded. Where CPUs' clocks disagree, `tr analyze`
+/// works with corrected times and `tr info` says by how much; these are not.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input

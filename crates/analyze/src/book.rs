@@ -478,7 +478,10 @@ impl Book {
             self.by_tid.insert(tid, heir);
             return Some(heir);
         }
-        self.open().then(|| self.appear(tid, Tgid(tid.0), time))
+        // As far as the stamps are right, it was before the end.
+        let end = self.tasks.get(ix.0).and_then(|task| task.end);
+        let new = self.open() && !self.just_now(end, time);
+        new.then(|| self.appear(tid, Tgid(tid.0), time))
     }
 
     /// A task that nothing has announced: its fork came before the recording,

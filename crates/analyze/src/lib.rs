@@ -103,7 +103,16 @@ pub fn analyze_watched(
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
     let first = read(trace, options, &known, (start, end), None, watch);
-    let before = first.violations();
+    // What the clocks are is not a matter of the part that is looked at.
+    let judged = Options {
+        timeline: false,
+        ..*options
+    };
+    let over_all = |clocks: Option<&Clocks>, part: &Reading, watch: Watch<'_>| match end < whole {
+        true => read(trace, &judged, &known, (start, whole), clocks, watch).violations(),
+        false => part.violations(),
+    };
+    let before = over_all(None, &first, watch);
     let (mut reading, mut report, mut unclear) = (None, None, false);
     if before > 0 {
         match clocks::estimate(trace, &known) {
@@ -111,8 +120,9 @@ pub fn analyze_watched(
             Verdict::Unclear => unclear = true,
             Verdict::Off(clocks, corrected) => {
                 let again = read(trace, options, &known, (start, end), Some(&clocks), watch);
+                let after = over_all(Some(&clocks), &again, watch);
                 // Else it was not the clocks, or not them alone.
-                if again.violations().saturating_mul(2) <= before {
+                if after.saturating_mul(2) <= before {
                     reading = Some(again);
                     report = Some(model::Clocks {
                         violations_before: before,
@@ -164,6 +174,9 @@ pub fn analyze_watched(
     build::build(book, &mut analysis);
     analysis
 }
+
+/// Is told how much has been read, of how much.
+type Watch<'a> = &'a mut dyn FnMut(u64, u64);
 
 /// What one reading of a trace has brought.
 struct Reading {

@@ -212,6 +212,16 @@ impl Hand {
         self.word(time, LifeKind::Snapshot(snapshot))
     }
 
+    fn lives_lost(&mut self, since: i64, until: i64) -> &mut Hand {
+        let lost = Lost {
+            stream: Stream::Lifecycle,
+            count: None,
+            until: at(until),
+            cause: LossCause::RingFull,
+        };
+        self.word(since, LifeKind::Lost(lost))
+    }
+
     fn lost(&mut self, cpu: u16, since: i64, until: i64) -> &mut Hand {
         let lost = Lost {
             stream: Stream::Cpu(CpuId(cpu)),
@@ -521,4 +531,31 @@ fn of_switches_with_one_stamp_the_one_that_stays_is_last() {
     let analysis = hand.analyze();
     assert_eq!(thread(&analysis, 10).times.on_cpu, 500);
     assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
+}
+
+/// ```text
+/// cpu0 =11===============     goes by 10 since an exec that is lost
+/// cpu1 =10x=12=+11=======
+/// cpu2          __11==___     a new task has the tid that is free
+/// ```
+#[test]
+fn a_tid_that_a_lost_exec_has_left_may_come_again() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .listed(-20, 11, 10, 1, Some(RUNNING))
+        .listed(-10, 12, 12, 1, Some(RUNNING))
+        .switch(0, 50, 0, RUNNING, 11)
+        .lives_lost(100, 900)
+        .switch(1, 200, 10, DEAD, 12)
+        .first_waking(1, 400, 12, 11, false)
+        .switch(2, 410, 0, RUNNING, 11)
+        .switch(2, 600, 11, SLEEPS, 0);
+    let analysis = hand.analyze();
+    let on_cpu = |tid| -> u64 {
+        let all = analysis.threads.iter().filter(|t| t.tid == Tid(tid));
+        all.map(|t| t.times.on_cpu).sum()
+    };
+    assert_eq!((on_cpu(10), on_cpu(11)), (200, 950 + 190));
+    // Two of them until it comes, and after it.
+    assert!(analysis.concurrency[2] <= 150 + 210 + 400);
 }

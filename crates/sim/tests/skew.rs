@@ -101,6 +101,22 @@ fn check(
     Ok(())
 }
 
+/// The clocks are the same whatever part of the trace is looked at.
+fn check_part(case: &Case, analysis: &Analysis) -> Result<(), TestCaseError> {
+    let (mut recording, _) = Recording::record(&case.config);
+    case.plan.apply(&mut recording);
+    let file = recording.to_file(&case.cut).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let part = Options {
+        to: Some(analysis.end.since(analysis.start) / 8),
+        ..Options::default()
+    };
+    let part = analyze(&trace, &part).quality;
+    prop_assert_eq!(&part.clocks, &analysis.quality.clocks);
+    prop_assert_eq!(part.clocks_unclear, analysis.quality.clocks_unclear);
+    Ok(())
+}
+
 fn explain(case: &Case, analysis: &Analysis, error: TestCaseError) -> TestCaseError {
     let quality = &analysis.quality;
     TestCaseError::fail(format!(
@@ -158,6 +174,9 @@ fn corrected_times_are_within_their_uncertainty() {
         |case| {
             let (analysis, truth) = run(&case);
             tally.add(&analysis);
+            if case.config.seed % 4 == 0 {
+                check_part(&case, &analysis)?;
+            }
             let bounds = analysis.quality.clocks.as_ref();
             let bounds = bounds.and_then(|clocks| clocks.uncertainty.zip(clocks.margin));
             // Where something still contradicts itself, the report says so.

@@ -339,6 +339,18 @@ impl Book {
         self.current.insert(cpu, ix);
     }
 
+    /// The tid belongs to a new task, whose fork is lost: who had it is gone, or
+    /// goes by another one since an exec that is lost as well.
+    fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
+        let Some(task) = self.tasks.get(ix.0) else {
+            return false;
+        };
+        let leads = self.processes.get(task.process).map(|p| p.pid.0 == tid.0);
+        let ran = task.last_cpu.is_some() && !self.just_now(Some(task.since), time);
+        self.gaps.lives_before(time).is_some()
+            && (task.state == State::Dead || ran && leads != Some(true))
+    }
+
     /// Ends an off-CPU stretch and keeps it when it is the longest.
     pub(super) fn close_off_cpu(&mut self, ix: TaskIx, time: Ktime, at_end: bool) {
         let (start, end) = (self.start, self.end);
@@ -380,7 +392,9 @@ impl Book {
 
     #[allow(clippy::too_many_arguments)] // the event's own fields
     fn waking(&mut self, time: Ktime, waker: Tid, wakee: Tid, irq: bool, new: bool, vfork: bool) {
-        let parent = match self.task(wakee) {
+        let known = self.task(wakee);
+        let known = known.filter(|ix| !(new && self.has_passed_on(*ix, wakee, time)));
+        let parent = match known {
             None if new && !irq && waker != Tid::IDLE => match self.task(waker) {
                 None if self.open() => Some(self.appear(waker, Tgid(waker.0), time)),
                 waker => waker,
