@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Reading a recording back, beside perf: each tool reads its own recording of the
+# same load, a pipe ping-pong on one CPU. CPU time and wall time an event, medians.
+# As root on a quiet machine, after `cargo build --release`.
+#
+#   benches/compare.sh [TRACE...]     more traces for tr alone
+#
+# ROUNDS (default 400000) is how often the ping-pong goes round, RUNS (default 5)
+# how often each recording is read, TR the binary to measure.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+tr=$(realpath "${TR:-target/release/tr}")
+rounds=${ROUNDS:-400000}
+runs=${RUNS:-5}
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+gcc -O1 -pthread -o "$dir/storm" fixtures/programs/storm.c
+
+median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
+header() { printf '%-34s %10s %9s %12s %12s %10s\n' '' events MB 'ns CPU/event' 'M events/s' 'MB memory'; }
+# reads NAME EVENTS FILE COMMAND...: CPU time, wall time and memory of reading it.
+reads() {
+	local name=$1 events=$2 file=$3 i
+	shift 3
+	for ((i = 0; i < runs; i++)); do
+		python3 - "$@" <<'PYTHON'
+import resource, subprocess, sys, time
+begin = time.monotonic()
+subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+wall = time.monotonic() - begin
+used = resource.getrusage(resource.RUSAGE_CHILDREN)
+print(used.ru_utime + used.ru_stime, wall, used.ru_maxrss)
+PYTHON
+	done >"$dir/times"
+	column() { awk -v n="$1" '{ print $n }' "$dir/times" | median; }
+	awk -v name="$name" -v n="$events" -v bytes="$(stat -c %s "$file")" -v cpu="$(column 1)" -v wall="$(column 2)" -v kb="$(column 3)" 'BEGIN {
+		printf "%-34s %10d %9.1f %12.1f %12.2f %10.0f\n", name, n, bytes / 1e6, cpu / n * 1e9, n / wall / 1e6, kb / 1024 }'
+}
+events() { "$tr" info --format json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])'; }
+
+header
+"$tr" record -q -o "$dir/trace.bin" -- "$dir/storm" pipe "$rounds" >/dev/null
+count=$(events "$dir/trace.bin")
+for threads in 1 2; do
+	reads "tr analyze --threads $threads" "$count" "$dir/trace.bin" "$tr" analyze --report tree --threads "$threads" "$dir/trace.bin"
+done
+if command -v perf >/dev/null; then
+	[ -d /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing
+	perf sched record -q -m 8192 -o "$dir/perf.data" -- "$dir/storm" pipe "$rounds" >/dev/null 2>&1
+	count=$(perf script -i "$dir/perf.data" -F event 2>/dev/null | wc -l)
+	reads "perf sched timehist -s" "$count" "$dir/perf.data" perf sched timehist -s -i "$dir/perf.data"
+fi
+for trace; do
+	count=$(events "$trace")
+	for threads in 1 2; do
+		reads "$(basename "$trace"), $threads threads" "$count" "$trace" "$tr" analyze --report tree --threads "$threads" "$trace"
+	done
+done
