@@ -169,7 +169,7 @@ impl Tally {
 #[test]
 fn corrected_times_are_within_their_uncertainty() {
     let tally = Tally::default();
-    let result = TestRunner::new(strategy::cases(200)).run(
+    let result = TestRunner::new(strategy::cases(600)).run(
         &strategy::skewed(2_000_000, 100_000_000, false),
         |case| {
             let (analysis, truth) = run(&case);
@@ -212,7 +212,7 @@ fn corrected_times_are_within_their_uncertainty() {
 }
 
 proptest! {
-    #![proptest_config(strategy::cases(60))]
+    #![proptest_config(strategy::cases(300))]
 
     /// With lost spans as well: what is known is no more than the truth and its
     /// uncertainty, the truth no more than what is known and unknown.

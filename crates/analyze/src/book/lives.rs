@@ -54,10 +54,16 @@ impl Book {
         // A new holder of a tid: the old one is gone, seen or not.
         if let Some(old) = self.by_tid.get(fork.tid) {
             let lives = self.begun && self.state(old) != State::Dead;
-            if lives && !self.in_gap(old, time) && self.gaps.lives_before(time).is_none() {
+            let unseen = self.in_gap(old, time);
+            let lost = self.gaps.lives_before(time).is_some();
+            if lives && !unseen && !lost {
                 self.violation("forked before the task of that id had ended");
             }
-            self.end_task(old, time);
+            // Its end would have been seen: it goes by another tid since an exec
+            // that is lost.
+            if !lives || unseen || !self.has_passed_on(old, fork.tid, time) {
+                self.end_task(old, time);
+            }
         }
         let parent = match self.task(fork.parent_tid) {
             None if self.open() && fork.parent_tid != Tid::IDLE => {

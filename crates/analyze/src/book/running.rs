@@ -341,7 +341,7 @@ impl Book {
 
     /// The tid belongs to a new task, whose fork is lost: who had it is gone, or
     /// goes by another one since an exec that is lost as well.
-    fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
+    pub(super) fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
         let Some(task) = self.tasks.get(ix.0) else {
             return false;
         };
