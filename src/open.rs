@@ -66,7 +66,7 @@ pub fn print(bytes: &[u8]) -> ExitCode {
     printed(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-/// What has become of writing to standard output, as [`print`] takes it.
+/// What has become of writing to standard output, as [`print()`] takes it.
 pub fn printed(done: std::io::Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -4,7 +4,7 @@
 //!
 //! Each stream is a chain of blocks in the order in which they were written. A
 //! block's header has its smallest time, so the minimum over the blocks not yet
-//! read says which events nothing can come before any more. [`waves`] reads the
+//! read says which events nothing can come before any more. [`waves`](mod@waves) reads the
 //! blocks by that minimum, many at once, and sorts what is certain; [`Order`]
 //! hands it out, an event at a time.
 //!
