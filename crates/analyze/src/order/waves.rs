@@ -361,6 +361,9 @@ impl Rest {
 
 /// Gives each slice its lifecycle events.
 fn share(slices: &mut [Slice], lives: Vec<LifeEvent>) {
+    if lives.is_empty() {
+        return;
+    }
     let mut lives: Vec<Option<LifeEvent>> = lives.into_iter().map(Some).collect();
     for slice in slices {
         for record in slice.records.iter_mut().filter(|r| r.flags == LIFE) {
@@ -386,13 +389,12 @@ fn cuts(runs: &[Run], life: &[Record], slice: usize) -> Vec<u64> {
         return Vec::new();
     }
     let step = (slice / SAMPLES).max(1);
-    let sparse = |at: &usize| at % step == step / 2;
     let mut samples: Vec<u64> = Vec::new();
     for run in runs {
-        let places = (run.start..run.end).filter(sparse);
+        let places = (run.start + step / 2..run.end).step_by(step);
         samples.extend(places.filter_map(|at| run.block.time.get(at)));
     }
-    let places = (0..life.len()).filter(sparse);
+    let places = (step / 2..life.len()).step_by(step);
     samples.extend(
         places
             .filter_map(|at| life.get(at))
