@@ -89,6 +89,69 @@ pub struct Task {
     pub parent: Option<TaskIx>,
 }
 
+impl Task {
+    /// Was in a bucket for so long, ns.
+    #[inline]
+    fn spend(&mut self, bucket: Bucket, ns: u64) {
+        let (times, causes) = (&mut self.times, &mut self.causes);
+        match bucket {
+            Bucket::OnCpu(_) => times.on_cpu += ns,
+            Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown += ns,
+            Bucket::RunQueue { preempted } => {
+                times.run_queue += ns;
+                causes.preempted += if preempted { ns } else { 0 };
+            }
+            Bucket::Wait(Wait::Sleep) => times.sleep += ns,
+            Bucket::Wait(Wait::Stopped) => {
+                times.sleep += ns;
+                causes.stopped += ns;
+            }
+            Bucket::Wait(Wait::Io) => {
+                times.blocked += ns;
+                causes.io += ns;
+            }
+            Bucket::Wait(Wait::Vfork) => {
+                times.blocked += ns;
+                causes.vfork += ns;
+            }
+            Bucket::Wait(Wait::Blocked) => times.blocked += ns,
+        }
+    }
+
+    /// Leaves its CPU, which `taker` has then; the state in which it is then.
+    #[inline]
+    fn leave(
+        &mut self,
+        cpu: CpuId,
+        time: Ktime,
+        wait: Option<Wait>,
+        preempt: bool,
+        taker: By,
+    ) -> State {
+        let new = match wait {
+            Some(wait) => State::Waiting(wait),
+            // Woken before its switch-out was complete: a sleep of no length.
+            None => State::Runnable {
+                preempted: preempt || !self.woken,
+            },
+        };
+        self.off_since = Some(time);
+        self.by = match new {
+            State::Runnable { preempted: true } => taker,
+            State::Runnable { .. } => self.by,
+            _ => By::UNKNOWN,
+        };
+        self.last_cpu = Some(cpu);
+        self.woken &= wait.is_some();
+        new
+    }
+
+    /// It was woken at that very time, when it was runnable already.
+    fn woken_again(&self, time: Ktime) -> bool {
+        self.told == time && self.since < time
+    }
+}
+
 /// What the book knows of a process.
 #[derive(Clone, Debug)]
 pub struct ProcessEntry {
@@ -373,6 +436,7 @@ impl Book {
 
     /// Adds the part of `from..to` inside the span to a bucket of the task, of
     /// its process's program.
+    #[inline]
     fn account(&mut self, ix: TaskIx, from: Ktime, to: Ktime, bucket: Bucket) {
         let ns = to.min(self.end).since(from.max(self.start));
         let Some(task) = self.tasks.get_mut(ix.0).filter(|_| ns > 0) else {
@@ -392,22 +456,7 @@ impl Book {
         if let Some(timeline) = &mut self.timeline {
             timeline.add(ix.0, from.max(self.start), bucket, on, task.by);
         }
-        let (mut times, mut causes) = (Times::default(), Causes::default());
-        match bucket {
-            Bucket::OnCpu(_) => times.on_cpu = ns,
-            Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown = ns,
-            Bucket::RunQueue { preempted } => {
-                times.run_queue = ns;
-                causes.preempted = if preempted { ns } else { 0 };
-            }
-            Bucket::Wait(Wait::Sleep) => times.sleep = ns,
-            Bucket::Wait(Wait::Stopped) => (times.sleep, causes.stopped) = (ns, ns),
-            Bucket::Wait(Wait::Io) => (times.blocked, causes.io) = (ns, ns),
-            Bucket::Wait(Wait::Vfork) => (times.blocked, causes.vfork) = (ns, ns),
-            Bucket::Wait(Wait::Blocked) => times.blocked = ns,
-        }
-        task.times.add(&times);
-        task.causes.add(&causes);
+        task.spend(bucket, ns);
         if !task.owes {
             self.owe(ix);
         }

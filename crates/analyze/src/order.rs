@@ -214,6 +214,13 @@ impl Order {
         self.ties.pick(self.tolerance, &self.lives, misfit)
     }
 
+    /// Whether [`Order::next_fitting`] has an event to give.
+    fn has_next(&self) -> bool {
+        let tied = self.ties.heads.peek().map(|Reverse(head)| head.time);
+        let first = tied.or_else(|| self.records.get(self.at).map(|record| record.time));
+        first.is_some_and(|time| self.is_certain(time))
+    }
+
     /// Nothing that could tie with an event of that time is still to come.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
@@ -389,15 +396,6 @@ impl<B: Blocks> Merge<B> {
     /// What has brought the events, for what it has noted down.
     pub fn waves(&self) -> &Waves<B> {
         &self.waves
-    }
-}
-
-impl Order {
-    /// Whether [`Order::next_fitting`] has an event to give.
-    fn has_next(&self) -> bool {
-        let tied = self.ties.heads.peek().map(|Reverse(head)| head.time);
-        let first = tied.or_else(|| self.records.get(self.at).map(|record| record.time));
-        first.is_some_and(|time| self.is_certain(time))
     }
 }
 

@@ -6,7 +6,7 @@ use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tid};
 
 use super::{Book, Task, TaskIx};
 use crate::model::Switches;
-use crate::tasks::{State, Wait};
+use crate::tasks::{Ended, State};
 use crate::timeline::By;
 
 /// A task that a switch or a waking names.
@@ -87,9 +87,9 @@ impl Book {
         let entering = match self.named(next) {
             Named::Unclear => return false,
             Named::Task(ix) => {
-                let woken = |task: &Task| task.told == time && task.since < time;
-                let fits =
-                    |task: &Task| matches!(task.state, State::Runnable { .. }) && !woken(task);
+                let fits = |task: &Task| {
+                    matches!(task.state, State::Runnable { .. }) && !task.woken_again(time)
+                };
                 if !self.tasks.get(ix.0).is_some_and(fits) {
                     return false;
                 }
@@ -117,20 +117,7 @@ impl Book {
                 return true;
             };
             task.switches.add(&switches);
-            let new = match wait {
-                Some(wait) => State::Waiting(wait),
-                None => State::Runnable {
-                    preempted: preempt || !task.woken,
-                },
-            };
-            task.off_since = Some(time);
-            task.by = match new {
-                State::Runnable { preempted: true } => taker,
-                State::Runnable { .. } => task.by,
-                _ => By::UNKNOWN,
-            };
-            task.woken &= wait.is_some();
-            task.last_cpu = Some(cpu);
+            let new = task.leave(cpu, time, wait, preempt, taker);
             task.epoch = self.concurrency.change(time, task.epoch, on, new);
             task.state = new;
             self.current.remove(cpu);
@@ -143,14 +130,7 @@ impl Book {
             };
             let before = std::mem::replace(&mut task.state, on);
             task.epoch = self.concurrency.change(time, task.epoch, before, on);
-            task.woken = false;
-            let moved = task.last_cpu.is_some_and(|last| last != cpu);
-            task.last_cpu = Some(cpu);
-            task.migrations += u64::from(moved);
-            if moved {
-                self.cpu_gained(cpu, time);
-            }
-            self.current.insert(cpu, ix);
+            self.arrive(ix, cpu, time, false);
         }
         self.last_switch.insert(cpu, time);
         true
@@ -193,24 +173,19 @@ impl Book {
             true => By::INTERRUPT,
             false => by,
         };
-        let waiting = self
-            .tasks
-            .get(ix.0)
-            .is_some_and(|task| matches!(task.state, State::Waiting(_)));
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.vfork_child = None;
-            match task.state {
-                State::On(_) => (task.woken, task.by) = (true, by),
-                _ => task.by = by,
-            }
-        }
-        if waiting {
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return true;
+        };
+        (task.vfork_child, task.by) = (None, by);
+        if matches!(task.state, State::Waiting(_)) {
             self.pass(ix, time);
             if let Some(task) = self.tasks.get_mut(ix.0) {
                 let new = State::Runnable { preempted: false };
                 let before = std::mem::replace(&mut task.state, new);
                 task.epoch = self.concurrency.change(time, task.epoch, before, new);
             }
+        } else {
+            task.woken = true;
         }
         true
     }
@@ -218,53 +193,14 @@ impl Book {
     /// Gives the time of a task's state, up to now, to where it belongs.
     #[inline]
     fn pass(&mut self, ix: TaskIx, now: Ktime) {
-        let start = self.start;
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
         (task.told, task.seen) = (now, true);
         let now = now.max(task.since);
-        let from = std::mem::replace(&mut task.since, now).max(start);
-        let ns = now.since(from);
-        if ns == 0 {
-            return;
-        }
-        let owes = task.owes;
-        if let Some(timeline) = &mut self.timeline {
-            let on = match task.state {
-                State::On(cpu) => cpu,
-                _ => None,
-            };
-            let bucket = task.state.bucket(crate::tasks::Ended::Woken);
-            timeline.add(ix.0, from, bucket, on, task.by);
-        }
-        match task.state {
-            State::On(_) => task.times.on_cpu += ns,
-            State::Runnable { preempted } => {
-                task.times.run_queue += ns;
-                task.causes.preempted += if preempted { ns } else { 0 };
-            }
-            State::Waiting(wait) => match wait {
-                Wait::Sleep => task.times.sleep += ns,
-                Wait::Stopped => {
-                    task.times.sleep += ns;
-                    task.causes.stopped += ns;
-                }
-                Wait::Io => {
-                    task.times.blocked += ns;
-                    task.causes.io += ns;
-                }
-                Wait::Vfork => {
-                    task.times.blocked += ns;
-                    task.causes.vfork += ns;
-                }
-                Wait::Blocked => task.times.blocked += ns,
-                Wait::Unknown => task.times.unknown += ns,
-            },
-            State::Unknown | State::Dead => task.times.unknown += ns,
-        }
-        if !owes {
-            self.owe(ix);
-        }
+        let from = std::mem::replace(&mut task.since, now);
+        // Only a waking ends a wait here.
+        let bucket = task.state.bucket(Ended::Woken);
+        self.account(ix, from, now, bucket);
     }
 }

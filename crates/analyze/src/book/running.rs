@@ -2,7 +2,7 @@
 
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, Task, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -171,25 +171,12 @@ impl Book {
         }
         let next = self.who(next);
         let vfork = state != 0 && self.waits_for_vfork(ix, time);
+        let wait = || self.states.wait(state, iowait, vfork);
+        let wait = (!preempt && state != 0).then(wait);
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        let new = match state {
-            _ if preempt => State::Runnable { preempted: true },
-            // Woken before its switch-out was complete: a sleep of no length.
-            0 => State::Runnable {
-                preempted: !task.woken,
-            },
-            state => State::Waiting(self.states.wait(state, iowait, vfork)),
-        };
-        task.off_since = Some(time);
-        task.by = match new {
-            State::Runnable { preempted: true } => next,
-            State::Runnable { .. } => task.by,
-            _ => By::UNKNOWN,
-        };
-        task.last_cpu = Some(cpu);
-        task.woken &= matches!(new, State::Waiting(_));
+        let new = task.leave(cpu, time, wait, preempt, next);
         self.enter(ix, time, new, Ended::Otherwise);
     }
 
@@ -320,13 +307,18 @@ impl Book {
                 self.violation("on two CPUs at once");
             }
         }
-        let counted = u64::from(self.inside(time));
         self.close_off_cpu(ix, time, false);
         // Woken when it was runnable already: after the switch-in, by the same
         // stamp, as well as before.
-        let woken = |task: &Task| task.told == time && task.since < time;
-        let woken = self.tasks.get(ix.0).is_some_and(woken);
+        let woken = self.tasks.get(ix.0).is_some_and(|t| t.woken_again(time));
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
+        self.arrive(ix, cpu, time, woken);
+    }
+
+    /// The task is on the CPU now; `woken`: since it has been there.
+    #[inline]
+    pub(super) fn arrive(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime, woken: bool) {
+        let counted = u64::from(self.inside(time));
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.woken = woken;
             let moved = task.last_cpu.is_some_and(|last| last != cpu);
