@@ -359,6 +359,13 @@ impl Book {
                 Bucket::Unknown
             }
             State::Waiting(wait) if broken => Bucket::Wait(wait),
+            // It may have come to a CPU in a gap, and been there when it was woken.
+            State::Runnable { .. }
+                if task.woken && ended == Ended::Otherwise && !self.gaps.any().is_empty() =>
+            {
+                self.concurrency.take_back(from, now);
+                Bucket::Unknown
+            }
             old => old.bucket(ended),
         };
         self.account(ix, from, known, bucket);
