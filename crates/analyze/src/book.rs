@@ -812,9 +812,15 @@ impl Book {
                     .get(t.process)
                     .is_some_and(|p| p.ppid.is_some())
             };
-            if self.tasks.get(at).is_some_and(|task| !listed(task)) {
+            let unlisted = self.tasks.get(at).filter(|task| !listed(task));
+            if let Some((process, state)) = unlisted.map(|task| (task.process, task.state)) {
                 let (start, end) = (self.start, self.end);
                 self.enter(TaskIx(at), start, State::Dead, Ended::Otherwise);
+                // Its pid is free for one that is recorded.
+                if let Some(process) = self.processes.get_mut(process) {
+                    let lived = usize::from(state != State::Dead);
+                    process.live = process.live.saturating_sub(lived);
+                }
                 if let Some(task) = self.tasks.get_mut(at) {
                     task.start = end; // no part of the span
                 }

@@ -702,3 +702,23 @@ fn who_is_woken_after_a_gap_may_be_on_a_cpu() {
         }
     }
 }
+
+/// Somebody who is not recorded was seen before the recording began, and a
+/// recorded task gets that pid.
+#[test]
+fn a_recorded_task_may_have_the_pid_of_one_that_is_not() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.waking(0, -50, 4, 10)
+        .listed(-30, 10, 10, 1, None)
+        .fork(0, 100, 10, 4, 4)
+        .first_waking(0, 105, 10, 4, false)
+        .switch(1, 110, 0, RUNNING, 4)
+        .exec(1, 200, 4, 4)
+        .exit(1, 450, 4, 4, true)
+        .switch(1, 500, 4, DEAD, 0)
+        .last(1, 500, 4);
+    let analysis = hand.analyze();
+    let process = analysis.processes.iter().find(|p| p.pid == Tgid(4));
+    let exec = process.unwrap().execs.last().unwrap();
+    assert_eq!((exec.start, exec.end), (at(200), at(500)));
+}
