@@ -361,7 +361,7 @@ impl Book {
             State::Waiting(wait) if broken => Bucket::Wait(wait),
             // It may have come to a CPU in a gap, and been there when it was woken.
             State::Runnable { .. }
-                if task.woken && ended == Ended::Otherwise && !self.gaps.any().is_empty() =>
+                if task.woken && ended == Ended::Otherwise && self.is_dark(now) =>
             {
                 self.concurrency.take_back(from, now);
                 Bucket::Unknown
@@ -397,6 +397,13 @@ impl Book {
             State::On(Some(cpu)) => self.gaps.of(cpu),
             _ => Some(self.gaps.any()),
         }
+    }
+
+    /// On some CPU somebody may be running since a gap, unseen: it has not switched
+    /// since then.
+    fn is_dark(&self, now: Ktime) -> bool {
+        let mut gaps = self.gaps.last_of_each(now);
+        gaps.any(|(cpu, until)| self.last_switch.get(cpu).is_none_or(|last| last <= until))
     }
 
     /// A CPU's events are missing from `since` on.

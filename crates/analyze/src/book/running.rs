@@ -485,18 +485,18 @@ impl Book {
             }
             state @ (State::Waiting(_) | State::Unknown) => {
                 let mut doubt = None;
-                let in_gap = self.in_gap(ix, time);
+                let unknown = state == State::Unknown || self.in_gap(ix, time);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.by = by;
                     if let State::Waiting(wait) = state {
                         let close = time.since(task.since) < self.uncertainty;
                         doubt = Some(wait).filter(|_| close);
                     }
-                    task.woken |= in_gap || state == State::Unknown;
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.doubt = doubt;
+                    task.woken |= unknown;
                 }
             }
         }
