@@ -265,21 +265,22 @@ impl Report for Execs<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "start_ns")
-            .column("", "time_ns")
-            .words("", "ended")
-            .column("", "exit_code")
-            .column("", "signal")
-            .column("", "pid")
-            .column("", "ppid")
-            .column("", "on_cpu_ns")
-            .column("", "run_queue_ns")
-            .column("", "blocked_ns")
-            .column("", "sleep_ns")
-            .column("", "unknown_ns")
-            .words("", "filename")
-            .name("", "argv");
+        let mut table = Table::keyed([
+            "start_ns",
+            "time_ns",
+            "ended",
+            "exit_code",
+            "signal",
+            "pid",
+            "ppid",
+            "on_cpu_ns",
+            "run_queue_ns",
+            "blocked_ns",
+            "sleep_ns",
+            "unknown_ns",
+            "filename",
+            "argv",
+        ]);
         for row in &self.rows {
             let times = &row.exec.times;
             let raw = match row.ended {
@@ -305,8 +306,9 @@ impl Report for Execs<'_> {
                 Cell::Time(times.sleep),
                 Cell::Time(times.unknown),
                 Cell::Text(escape::text(&row.exec.filename)),
+                row.command().into(),
             ];
-            table.row(cells, row.command(), Paint::Plain);
+            table.record(cells);
         }
         table.csv()
     }

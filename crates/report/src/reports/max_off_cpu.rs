@@ -130,11 +130,7 @@ impl Report for MaxOffCpu<'_> {
             style.line(&mut out, "  none");
             return out;
         }
-        let name = format!(
-            "process (top {} of {})",
-            top.min(rows.len()),
-            units::count(rows.len() as u64)
-        );
+        let name = units::top("process", top, rows.len());
         let mut table = Table::new()
             .column("interval", "")
             .column("off CPU", "")
@@ -176,15 +172,16 @@ impl Report for MaxOffCpu<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "interval_ns")
-            .column("", "pid")
-            .column("", "max_off_cpu_ns")
-            .column("", "start_ns")
-            .column("", "cpu")
-            .column("", "whole")
-            .column("", "count")
-            .name("", "process");
+        let mut table = Table::keyed([
+            "interval_ns",
+            "pid",
+            "max_off_cpu_ns",
+            "start_ns",
+            "cpu",
+            "whole",
+            "count",
+            "process",
+        ]);
         for (at, row) in &self.rows {
             let row = self.row(*at, row);
             let cells = vec![
@@ -195,8 +192,9 @@ impl Report for MaxOffCpu<'_> {
                 Cell::known(row.cpu, |cpu| Cell::Id(u32::from(cpu))),
                 Cell::Id(u32::from(row.whole)),
                 Cell::Count(row.count),
+                Cell::Text(row.process),
             ];
-            table.row(cells, row.process, Paint::Plain);
+            table.record(cells);
         }
         table.csv()
     }

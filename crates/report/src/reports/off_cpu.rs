@@ -308,12 +308,7 @@ impl<'a> OffCpu<'a> {
             table = table.column(if self.by == By::Thread { "tid" } else { "pid" }, "");
         }
         let shown = self.groups.iter().take(self.view.ask.top);
-        let title = format!(
-            "{} (top {} of {})",
-            self.by.title(),
-            shown.len(),
-            units::count(self.groups.len() as u64)
-        );
+        let title = units::top(self.by.title(), shown.len(), self.groups.len());
         let mut table = table.name(title, "");
         for (group, sums) in shown {
             let mut cells = vec![Cell::Time(total(sums))];
@@ -427,15 +422,16 @@ impl Report for OffCpu<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .words("", "name")
-            .column("", "pid")
-            .words("", "reason")
-            .column("", "total_ns")
-            .column("", "count")
-            .column("", "longest_ns")
-            .column("", "longest_start_ns")
-            .words("", "longest_ended_or_cpu_taken_by");
+        let mut table = Table::keyed([
+            "name",
+            "pid",
+            "reason",
+            "total_ns",
+            "count",
+            "longest_ns",
+            "longest_start_ns",
+            "longest_ended_or_cpu_taken_by",
+        ]);
         let start = self.view.analysis.meta.start;
         for (group, sums) in &self.groups {
             for (sum, (_, key, ..)) in sums.iter().zip(Reason::ALL) {
@@ -455,7 +451,7 @@ impl Report for OffCpu<'_> {
                     Cell::known(longest, |w| Cell::At(w.stretch.from.since(start))),
                     Cell::known(who, |who| Cell::Text(who::name(self.view.analysis, who))),
                 ];
-                table.row(cells, "", Paint::Plain);
+                table.record(cells);
             }
         }
         table.csv()

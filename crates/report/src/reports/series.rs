@@ -254,13 +254,14 @@ impl Report for Series<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "interval_start_ns")
-            .column("", "interval_ns")
-            .column("", "pid")
-            .column("", "process_start_ns")
-            .column("", "on_cpu_ns")
-            .name("", "label");
+        let mut table = Table::keyed([
+            "interval_start_ns",
+            "interval_ns",
+            "pid",
+            "process_start_ns",
+            "on_cpu_ns",
+            "label",
+        ]);
         let zero = self.view.analysis.meta.start;
         for line in &self.lines {
             let name = label::label(line.process);
@@ -271,8 +272,9 @@ impl Report for Series<'_> {
                     Cell::Id(line.process.pid.0),
                     Cell::At(line.process.start.since(zero)),
                     Cell::Time(*ns),
+                    Cell::Text(name.clone()),
                 ];
-                table.row(cells, name.clone(), Paint::Plain);
+                table.record(cells);
             }
         }
         table.csv()
