@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
-use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signal::{SigHandler, SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use tr_bpf::{Kernel, Rings, Settings, Storage, Tracer};
 use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
@@ -193,8 +193,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     };
     // A full disk or file size limit is an error of writing, not the end of us.
     // SAFETY: ignoring a signal installs no handler.
-    let _ =
-        unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, nix::sys::signal::SigHandler::SigIgn) };
+    let _ = unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
     urgency::first();
     let command = match child {
         None => None,
