@@ -186,7 +186,7 @@ impl Report for Execs<'_> {
             .column("PID", "")
             .column("PPID", "")
             .name("ARGV", "");
-        let most = self.view.ask.limit.unwrap_or(usize::MAX);
+        let most = self.view.ask.most();
         for row in self.rows.iter().take(most) {
             let (process, times) = (row.process, &row.exec.times);
             let mut cells = Vec::new();
@@ -243,7 +243,8 @@ impl Report for Execs<'_> {
             #[serde(flatten)]
             times: json::Times,
         }
-        let rows = self.rows.iter().map(|row| Row {
+        let rows = self.rows.iter().take(self.view.ask.most());
+        let rows = rows.map(|row| Row {
             pid: row.process.pid.0,
             ppid: row.process.ppid.map(|ppid| ppid.0),
             start_ns: self.since(row.exec),
@@ -281,7 +282,7 @@ impl Report for Execs<'_> {
             "filename",
             "argv",
         ]);
-        for row in &self.rows {
+        for row in self.rows.iter().take(self.view.ask.most()) {
             let times = &row.exec.times;
             let raw = match row.ended {
                 Ended::Exit(raw) => Some(raw),

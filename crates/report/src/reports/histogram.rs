@@ -99,7 +99,8 @@ impl Report for Histogram<'_> {
             #[serde(flatten)]
             facts: Facts,
         }
-        let groups = self.groups.iter().map(|(group, hist)| OfGroup {
+        let groups = self.groups.iter().take(self.view.ask.most());
+        let groups = groups.map(|(group, hist)| OfGroup {
             name: group.name.clone(),
             pid: group.pid,
             facts: hist.facts(),
@@ -113,7 +114,7 @@ impl Report for Histogram<'_> {
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let mut table = Table::keyed(["name", "pid"].into_iter().chain(SLOT_KEYS));
-        for (group, hist) in &self.groups {
+        for (group, hist) in self.groups.iter().take(self.view.ask.most()) {
             let pid = Cell::known(group.pid, Cell::Id);
             hist.records(&[group.name.clone().into(), pid], &mut table);
         }

@@ -119,7 +119,7 @@ fn of(sums: &Sums, reason: Reason) -> u64 {
     sums.get(reason as usize).map_or(0, |sum| sum.total)
 }
 
-/// How many of the longest waits JSON has.
+/// How many of the longest waits JSON has, unless it was asked for more.
 const LONGEST: usize = 100;
 
 /// The report. Its sums are those of the chosen processes' times.
@@ -406,7 +406,8 @@ impl Report for OffCpu<'_> {
             total_ns: u64,
             reasons: Vec<OfReason>,
         }
-        let groups = self.groups.iter().map(|(group, sums)| OfGroup {
+        let most = self.view.ask.most();
+        let groups = self.groups.iter().take(most).map(|(group, sums)| OfGroup {
             name: group.name.clone(),
             pid: group.pid,
             total_ns: total(sums),
@@ -415,7 +416,12 @@ impl Report for OffCpu<'_> {
         let document = Document {
             total_ns: total(&self.all),
             reasons: self.sums(&self.all),
-            longest: self.longest.iter().map(|w| self.longest_of(w)).collect(),
+            longest: self
+                .longest
+                .iter()
+                .take(most)
+                .map(|w| self.longest_of(w))
+                .collect(),
             groups: groups.collect(),
         };
         serde_json::to_value(document).map(Some)
@@ -433,7 +439,7 @@ impl Report for OffCpu<'_> {
             "longest_ended_or_cpu_taken_by",
         ]);
         let start = self.view.analysis.meta.start;
-        for (group, sums) in &self.groups {
+        for (group, sums) in self.groups.iter().take(self.view.ask.most()) {
             for (sum, (_, key, ..)) in sums.iter().zip(Reason::ALL) {
                 if sum.count == 0 {
                     continue;

@@ -252,7 +252,8 @@ impl Report for RunQueue<'_> {
             cpu: cpu.0,
             facts: hist.facts(),
         });
-        let groups = self.groups.iter().map(|(group, hist)| OfGroup {
+        let groups = self.groups.iter().take(self.view.ask.most());
+        let groups = groups.map(|(group, hist)| OfGroup {
             name: group.name.clone(),
             pid: group.pid,
             facts: hist.facts(),
@@ -273,7 +274,7 @@ impl Report for RunQueue<'_> {
             let name = Cell::Text(cpu.0.to_string());
             hist.records(&["cpu".into(), name, Cell::Empty], &mut table);
         }
-        for (group, hist) in &self.groups {
+        for (group, hist) in self.groups.iter().take(self.view.ask.most()) {
             let pid = Cell::known(group.pid, Cell::Id);
             hist.records(
                 &["group".into(), group.name.clone().into(), pid],

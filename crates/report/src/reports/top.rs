@@ -149,7 +149,7 @@ impl Report for Top<'_> {
             "exit_code",
             "signal",
         ]);
-        for row in self.rows() {
+        for row in self.rows().iter().take(self.view.ask.most()) {
             let code = row.status.filter(|s| s & 0x7f == 0).map(|s| s >> 8 & 0xff);
             let signal = row.status.map(|s| s & 0x7f).filter(|s| *s != 0);
             let times = &row.times;
