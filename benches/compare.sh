@@ -8,15 +8,11 @@
 # ROUNDS (default 400000) is how often the ping-pong goes round, RUNS (default 5)
 # how often each recording is read, TR the binary to measure.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-tr=$(realpath "${TR:-target/release/tr}")
+. "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-400000}
 runs=${RUNS:-5}
-dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-gcc -O1 -pthread -o "$dir/storm" fixtures/programs/storm.c
 
-median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 header() { printf '%-34s %10s %9s %12s %12s %10s\n' '' events MB 'ns CPU/event' 'M events/s' 'MB memory'; }
 # reads NAME EVENTS FILE COMMAND...: CPU time, wall time and memory of reading it.
 reads() {
@@ -25,11 +21,20 @@ reads() {
 	for ((i = 0; i < runs; i++)); do
 		python3 - "$@" <<'PYTHON'
 import resource, subprocess, sys, time
-begin = time.monotonic()
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+begin, most = time.monotonic(), 0
+with subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+    while child.poll() is None:
+        try:
+            with open(f"/proc/{child.pid}/status") as status:
+                most = max([most] + [int(line.split()[1]) for line in status if line.startswith("RssAnon")])
+        except ProcessLookupError:
+            pass
+        time.sleep(0.002)
 wall = time.monotonic() - begin
+if child.returncode:
+    sys.exit(f"{sys.argv[1:]}: status {child.returncode}")
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(used.ru_utime + used.ru_stime, wall, used.ru_maxrss)
+print(used.ru_utime + used.ru_stime, wall, most)
 PYTHON
 	done >"$dir/times"
 	column() { awk -v n="$1" '{ print $n }' "$dir/times" | median; }

@@ -10,9 +10,6 @@ use crate::timeline::By;
 impl Book {
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
-        if self.take_plain(cpu, event) {
-            return;
-        }
         self.pass_gaps(event.time);
         self.begin(event.time);
         match event.kind {
