@@ -739,3 +739,21 @@ fn a_tid_that_an_exec_has_left_is_free_after_that_stamp() {
     assert_eq!(thread(&analysis, 11).start, at(300));
     assert_eq!(thread(&analysis, 11).times.run_queue, 20);
 }
+
+/// ```text
+/// cpu0 =10LOST              was listed there, and has ended in the gap
+/// cpu1 =15===____15==10__   goes by that tid since an exec that is lost
+/// ```
+#[test]
+fn who_was_listed_on_a_cpu_is_not_on_one_that_has_switched_since() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .listed(-10, 15, 10, 1, None)
+        .lost(0, 1, 990)
+        .lives_lost(7, 990)
+        .switch(1, 85, 15, BLOCKED, 0)
+        .switch(1, 905, 0, RUNNING, 15)
+        .switch(1, 927, 10, BLOCKED, 0);
+    let on_cpu = on_cpu_of(&hand.analyze(), &[10, 15]);
+    assert!(on_cpu <= 1 + 85 + 22, "{on_cpu}");
+}

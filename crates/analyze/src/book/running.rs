@@ -136,12 +136,13 @@ impl Book {
         };
         match self.state(ix) {
             // Now it is known where it has been running since the start.
-            State::On(None) => {
+            State::On(None) if self.may_be_on(ix, cpu) => {
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.state = State::On(Some(cpu));
                 }
             }
             State::On(Some(on)) if on == cpu => {}
+            State::On(None) => self.came_unseen(ix, cpu, time),
             State::On(_) => self.violation("switched out on another CPU than it ran on"),
             State::Dead => {
                 self.lose_unplaced(cpu, time);
@@ -186,6 +187,13 @@ impl Book {
         let child = self.tasks.get(ix.0).and_then(|task| task.vfork_child);
         let child = child.and_then(|child| self.tasks.get(child.0));
         child.is_some_and(|child| child.exited.is_none_or(|exited| exited >= time))
+    }
+
+    /// A task that was listed as being on a CPU may have been on this one since: it
+    /// would have left it by a switch.
+    fn may_be_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
+        let since = self.tasks.get(ix.0).map(|task| task.since);
+        self.last_switch.get(cpu) <= since
     }
 
     /// The task is on `cpu` and was not seen to get there.
