@@ -354,6 +354,13 @@ impl Book {
                 Bucket::Unknown
             }
             State::Waiting(wait) if broken => Bucket::Wait(wait),
+            // It may have come to a CPU in a gap, and been there when it was woken.
+            State::Runnable { .. }
+                if task.woken && ended == Ended::Otherwise && self.is_dark(now) =>
+            {
+                self.concurrency.take_back(from, now);
+                Bucket::Unknown
+            }
             old => old.bucket(ended),
         };
         self.account(ix, from, known, bucket);
@@ -385,6 +392,13 @@ impl Book {
             State::On(Some(cpu)) => self.gaps.of(cpu),
             _ => Some(self.gaps.any()),
         }
+    }
+
+    /// On some CPU somebody may be running since a gap, unseen: it has not switched
+    /// since then.
+    fn is_dark(&self, now: Ktime) -> bool {
+        let mut gaps = self.gaps.last_of_each(now);
+        gaps.any(|(cpu, until)| self.last_switch.get(cpu).is_none_or(|last| last <= until))
     }
 
     /// A CPU's events are missing from `since` on.
@@ -801,9 +815,15 @@ impl Book {
                     .get(t.process)
                     .is_some_and(|p| p.ppid.is_some())
             };
-            if self.tasks.get(at).is_some_and(|task| !listed(task)) {
+            let unlisted = self.tasks.get(at).filter(|task| !listed(task));
+            if let Some((process, state)) = unlisted.map(|task| (task.process, task.state)) {
                 let (start, end) = (self.start, self.end);
                 self.enter(TaskIx(at), start, State::Dead, Ended::Otherwise);
+                // Its pid is free for one that is recorded.
+                if let Some(process) = self.processes.get_mut(process) {
+                    let lived = usize::from(state != State::Dead);
+                    process.live = process.live.saturating_sub(lived);
+                }
                 if let Some(task) = self.tasks.get_mut(at) {
                     task.start = end; // no part of the span
                 }

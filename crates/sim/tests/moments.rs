@@ -651,3 +651,74 @@ fn a_tasks_last_figures_tell_of_its_end() {
     assert_eq!(of_18.len(), 1);
     assert_eq!(of_18[0].start, at(400));
 }
+
+/// ```text
+/// cpu0 =4====10____         4 goes by 10 since an exec that is lost
+/// cpu1 =10x                 a new 4 comes and goes;
+/// cpu3 =12..........4==12=  then somebody has the tid who is not recorded
+/// ```
+#[test]
+fn nobody_inherits_a_tid_that_was_left_by_a_lost_exec() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .listed(-20, 12, 12, 1, None)
+        .lives_lost(50, 300)
+        .first_waking(1, 110, 10, 4, false)
+        .switch(0, 120, 0, RUNNING, 4)
+        .switch(1, 200, 10, DEAD, 0)
+        .switch(0, 400, 10, SLEEPS, 0)
+        .fork(3, 500, 12, 4, 4)
+        .first_waking(3, 505, 12, 4, false)
+        .switch(2, 510, 0, RUNNING, 4)
+        .exit(2, 590, 4, 4, true)
+        .switch(2, 600, 4, DEAD, 0)
+        .last(2, 600, 4)
+        .switch(3, 700, 12, RUNNING, 4)
+        .switch(3, 800, 4, SLEEPS, 12);
+    let analysis = hand.analyze();
+    assert_eq!(on_cpu_of(&analysis, &[10, 4]), 200 + 280 + 90);
+    assert_eq!(thread(&analysis, 12).times.on_cpu, 900);
+}
+
+/// ```text
+/// cpu0 =12==>17==           woken in vain: it has come to the other CPU in the
+/// cpu1 LOST=17======e17=    gap, and is seen there by an exec at most
+/// ```
+#[test]
+fn who_is_woken_after_a_gap_may_be_on_a_cpu() {
+    for seen in [false, true] {
+        for waits in [RUNNING, SLEEPS] {
+            let mut hand = Hand::new(Scope::Command, 1_000);
+            hand.listed(-30, 17, 17, 1, Some(waits))
+                .lost(1, 100, 300)
+                .waking(0, 400, 12, 17);
+            if seen {
+                hand.exec(1, 700, 17, 17);
+            }
+            let analysis = hand.analyze();
+            let times = thread(&analysis, 17).times;
+            assert!(times.run_queue + times.sleep <= 100, "{times:?}");
+            assert!(at_once(&analysis, 0) <= 200);
+        }
+    }
+}
+
+/// Somebody who is not recorded was seen before the recording began, and a
+/// recorded task gets that pid.
+#[test]
+fn a_recorded_task_may_have_the_pid_of_one_that_is_not() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.waking(0, -50, 4, 10)
+        .listed(-30, 10, 10, 1, None)
+        .fork(0, 100, 10, 4, 4)
+        .first_waking(0, 105, 10, 4, false)
+        .switch(1, 110, 0, RUNNING, 4)
+        .exec(1, 200, 4, 4)
+        .exit(1, 450, 4, 4, true)
+        .switch(1, 500, 4, DEAD, 0)
+        .last(1, 500, 4);
+    let analysis = hand.analyze();
+    let process = analysis.processes.iter().find(|p| p.pid == Tgid(4));
+    let exec = process.unwrap().execs.last().unwrap();
+    assert_eq!((exec.start, exec.end), (at(200), at(500)));
+}

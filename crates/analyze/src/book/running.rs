@@ -1,6 +1,6 @@
 //! Scheduling events: who runs, who waits, who woke whom.
 
-use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
+use tr_format::event::{Argv, CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
 use super::{Book, ProcessEntry, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
@@ -117,6 +117,8 @@ impl Book {
         if old != tid && self.by_tid.get(old) == Some(ix) {
             self.by_tid.remove(old);
         }
+        // The new one is its process's, which may not have been known.
+        self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 
     #[allow(clippy::too_many_arguments)] // the event's own fields
@@ -480,18 +482,18 @@ impl Book {
             }
             state @ (State::Waiting(_) | State::Unknown) => {
                 let mut doubt = None;
+                let unknown = state == State::Unknown || self.in_gap(ix, time);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.by = by;
                     if let State::Waiting(wait) = state {
                         let close = time.since(task.since) < self.uncertainty;
                         doubt = Some(wait).filter(|_| close);
-                    } else {
-                        task.woken = true;
                     }
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.doubt = doubt;
+                    task.woken |= unknown;
                 }
             }
         }
