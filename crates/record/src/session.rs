@@ -523,6 +523,7 @@ impl<'a> Session<'a> {
             status,
             reason,
             cost,
+            tally: None,
         };
         let tracer = self.tracer;
         let to_both = |signal| tracer.sent_to_both(signal);
