@@ -21,11 +21,20 @@ reads() {
 	for ((i = 0; i < runs; i++)); do
 		python3 - "$@" <<'PYTHON'
 import resource, subprocess, sys, time
-begin = time.monotonic()
-subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+begin, most = time.monotonic(), 0
+with subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+    while child.poll() is None:
+        try:
+            with open(f"/proc/{child.pid}/status") as status:
+                most = max([most] + [int(line.split()[1]) for line in status if line.startswith("RssAnon")])
+        except ProcessLookupError:
+            pass
+        time.sleep(0.002)
 wall = time.monotonic() - begin
+if child.returncode:
+    sys.exit(f"{sys.argv[1:]}: status {child.returncode}")
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(used.ru_utime + used.ru_stime, wall, used.ru_maxrss)
+print(used.ru_utime + used.ru_stime, wall, most)
 PYTHON
 	done >"$dir/times"
 	column() { awk -v n="$1" '{ print $n }' "$dir/times" | median; }

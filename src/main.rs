@@ -14,6 +14,7 @@ macro_rules! eprintln {
 mod args;
 mod cmd;
 mod inherited;
+mod mapping;
 mod open;
 mod passthrough;
 mod progress;

@@ -8,11 +8,14 @@ use tr_format::reader::{End, Trace};
 use tr_format::source::Source;
 use tr_format::Error;
 
+use crate::mapping::Mapping;
+
 /// The exit status for a file that cannot be read at all.
 pub const UNREADABLE: u8 = 2;
 
-/// Opens FILE; `-` is standard input, as is anything that is no regular file
-/// read front to back.
+/// Opens FILE. A regular file is mapped ([`Mapping`] says what that means for one
+/// that shrinks), or read by `pread` where it cannot be; `-` is standard input, which
+/// as anything that is no regular file is read front to back.
 ///
 /// # Errors
 /// As [`Trace::open`].
@@ -22,7 +25,10 @@ pub fn trace(path: &Path) -> Result<Trace, Error> {
     } else {
         let file = File::open(path)?;
         if file.metadata()?.is_file() {
-            Source::file(file)?
+            match Mapping::new(&file, path) {
+                Ok(mapping) => Source::bytes(mapping),
+                Err(_) => Source::file(file)?,
+            }
         } else {
             Source::read(file)?
         }

@@ -5,7 +5,7 @@
 #[path = "../fuzz/src/pieces.rs"]
 mod pieces;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -219,4 +219,67 @@ fn a_trace_is_read_from_a_pipe() {
             assert_eq!(piped.stdout, file.stdout, "{args:?}");
         }
     }
+}
+
+/// A trace of a ping-pong with so many events.
+fn simulated(path: &Path, events: u64) {
+    use tr_sim::config::{Config, Follow};
+    let mut config = Config::new(tr_sim::scenario::pipe(), 2, u64::MAX >> 12);
+    config.follow = Follow::All;
+    config.max_events = events;
+    let file = std::fs::File::create(path).unwrap();
+    tr_sim::file::record_to(&config, std::io::BufWriter::new(file)).unwrap();
+}
+
+/// It is read through a mapping, whose pages are gone then: an error that says what
+/// has happened, and not a signal.
+#[test]
+fn a_trace_that_shrinks_while_it_is_read_is_told_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("shrinks.bin");
+    // Several times what is read ahead.
+    simulated(&path, 600_000);
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tr"))
+        .args(["dump", text(&path)])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // Once there is output the trace is open; then the pipe is full soon.
+    let mut some = [0];
+    child
+        .stdout
+        .as_mut()
+        .unwrap()
+        .read_exact(&mut some)
+        .unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(10_000).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    let expected = "shrinks.bin: has become shorter while it was being read\n";
+    assert!(
+        said.starts_with("tr: ") && said.ends_with(expected),
+        "{said}"
+    );
+}
+
+/// What cannot be mapped is read all the same: here, more address space than a
+/// process may have would be needed.
+#[test]
+fn a_trace_that_cannot_be_mapped_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.bin");
+    // A whole trace, then 640 MiB of nothing.
+    std::fs::copy(fixture("traces/demo.bin"), &path).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(640 << 20).unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 524288; exec \"$0\" info \"$1\""])
+        .args([env!("CARGO_BIN_EXE_tr"), text(&path)])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
 }

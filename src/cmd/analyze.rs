@@ -128,6 +128,12 @@ impl Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
+    if let Some(threads) = args.threads {
+        // Before anything has work for threads. An error says that there are some
+        // already: then those work.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let _ = pool.build_global();
+    }
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
@@ -148,11 +154,6 @@ pub fn run(args: &Args) -> ExitCode {
             || shows_path(args, &kinds, &trace),
         ..Options::default()
     };
-    if let Some(threads) = args.threads {
-        // An error says that there are threads already: then those work.
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
-        let _ = pool.build_global();
-    }
     let analysis = progress::analyze(&trace, &options);
     let filter = Filter {
         comm: args.comm.clone(),

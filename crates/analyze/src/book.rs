@@ -245,6 +245,8 @@ pub struct Book {
     renamed: Option<(Ktime, Tid, TaskIx)>,
     by_tgid: HashMap<Tgid, usize>,
     current: ByCpu<TaskIx>,
+    /// Those that were listed as being on a CPU, which is not known while they are.
+    unplaced: Vec<TaskIx>,
     /// When each CPU last switched.
     last_switch: ByCpu<Ktime>,
     /// The gaps that have not begun yet, the next one last.
@@ -287,6 +289,7 @@ impl Book {
             renamed: None,
             by_tgid: HashMap::new(),
             current: ByCpu::default(),
+            unplaced: Vec::new(),
             last_switch: ByCpu::default(),
             coming,
             lives_lost,

@@ -49,15 +49,21 @@ impl Concurrency {
     }
 
     /// Time has come to `now`, and nothing has changed until then.
+    #[inline]
     fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
         if to > self.since {
             let running = (self.known == self.living).then_some(self.running);
             if self.recent.back().map(|(_, running)| *running) != Some(running) {
-                self.recent.push_back((self.since, running));
+                self.note(running);
             }
             self.since = to;
         }
+    }
+
+    /// From the time told on so many were running.
+    fn note(&mut self, running: Option<usize>) {
+        self.recent.push_back((self.since, running));
         if self.recent.len() > RECENT {
             self.settle();
         }
@@ -107,7 +113,19 @@ impl Concurrency {
         self.change(now, 0, State::Unknown, state)
     }
 
+    /// A CPU goes from one task to another. `false`: nothing has been done, as it
+    /// is not known of both what they were doing.
+    #[inline]
+    pub fn hand_over(&mut self, now: Ktime, one: Epoch, other: Epoch) -> bool {
+        let known = (one == self.epoch) & (other == self.epoch);
+        if known {
+            self.advance(now);
+        }
+        known
+    }
+
     /// A living task goes from one state to another.
+    #[inline]
     pub fn change(&mut self, now: Ktime, epoch: Epoch, from: State, to: State) -> Epoch {
         let was_known = epoch == self.epoch;
         let is_known = !matches!(to, State::Unknown | State::Dead);

@@ -117,6 +117,7 @@ impl<T: Copy> ByCpu<T> {
     }
 
     /// Takes it away.
+    #[inline]
     pub fn remove(&mut self, cpu: CpuId) -> Option<T> {
         self.0.get_mut(usize::from(cpu.0))?.take()
     }

@@ -437,3 +437,31 @@ fn a_file_that_shrinks_while_open_gives_errors() {
         assert_eq!(frame_events(&trace, frame).is_ok(), frame.offset < half);
     }
 }
+
+/// Large traces are checked by several threads.
+#[test]
+fn damage_anywhere_in_a_large_trace_is_found_by_any_number_of_threads() {
+    let whole = write(&recording(300, 2000));
+    let trace = open(&whole).unwrap();
+    let frames = trace.frames().to_vec();
+    let checked: u64 = frames.iter().map(|frame| frame.bytes).sum();
+    assert!(
+        checked > 2 << 20,
+        "{checked} bytes are too few to be shared"
+    );
+    for threads in [1, 2, 3, 8] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let pool = pool.build().unwrap();
+        assert!(pool.install(|| open(&whole)).unwrap().damage().is_empty());
+        for at in [0, 1, frames.len() / 2, frames.len() - 1] {
+            let frame = &frames[at];
+            let mut damaged = whole.clone();
+            damaged[(frame.offset + frame.bytes - 1) as usize] ^= 4;
+            let trace = pool.install(|| open(&damaged)).unwrap();
+            let numbers: Vec<u64> = trace.damage().iter().map(|d| d.frame).collect();
+            assert_eq!(numbers, [frame.number], "{threads} threads");
+            assert_eq!(trace.frames().len(), frames.len() - 1);
+            assert_eq!(trace.gaps().len(), 1);
+        }
+    }
+}

@@ -2,7 +2,7 @@
 
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{Book, ProcessEntry, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -10,9 +10,6 @@ use crate::timeline::By;
 impl Book {
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
-        if self.take_plain(cpu, event) {
-            return;
-        }
         self.pass_gaps(event.time);
         self.begin(event.time);
         match event.kind {
@@ -145,6 +142,7 @@ impl Book {
             State::On(Some(on)) if on == cpu => {}
             State::On(_) => self.violation("switched out on another CPU than it ran on"),
             State::Dead => {
+                self.lose_unplaced(cpu, time);
                 // When not everybody is recorded, somebody else may have its tid.
                 if self.open() {
                     self.violation("ran after its end");
@@ -199,7 +197,30 @@ impl Book {
         if !expected {
             self.violation(UNSEEN);
         }
+        self.lose_unplaced(cpu, time);
         self.forget(ix, cpu, time);
+    }
+
+    /// Somebody is on `cpu` who was not seen to get there. It may have been there
+    /// since it was listed, and go by another tid since an exec that is lost: of
+    /// who was on a CPU then, and may be on this one, nothing is known from now on.
+    fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
+        if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
+            return;
+        }
+        let switched = self.last_switch.get(cpu);
+        for ix in std::mem::take(&mut self.unplaced) {
+            let task = self.tasks.get(ix.0);
+            let Some(task) = task.filter(|task| task.state == State::On(None)) else {
+                continue;
+            };
+            // Else it would have left by then.
+            if switched.is_some_and(|switched| switched > task.since) {
+                self.unplaced.push(ix);
+            } else {
+                self.enter(ix, time, State::Unknown, Ended::Otherwise);
+            }
+        }
     }
 
     /// Whoever else was on `cpu`, before the task that turns out to be there,
@@ -337,7 +358,10 @@ impl Book {
         let Some(task) = self.tasks.get(ix.0) else {
             return false;
         };
-        let leads = self.processes.get(task.process).map(|p| p.pid.0 == tid.0);
+        // Whether it is the leader of its process, only a fork or a listing tells.
+        let named = |p: &&ProcessEntry| p.forked || p.ppid.is_some();
+        let process = self.processes.get(task.process).filter(named);
+        let leads = process.map(|p| p.pid.0 == tid.0);
         let ran = task.last_cpu.is_some() && !self.just_now(Some(task.since), time);
         self.gaps.lives_before(time).is_some()
             && (task.state == State::Dead || ran && leads != Some(true))
