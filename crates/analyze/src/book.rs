@@ -398,7 +398,7 @@ impl Book {
     /// since then.
     fn is_dark(&self, now: Ktime) -> bool {
         let mut gaps = self.gaps.last_of_each(now);
-        gaps.any(|(cpu, until)| self.last_switch.get(cpu).is_none_or(|last| last <= until))
+        gaps.any(|(cpu, until)| self.last_switch(cpu).is_none_or(|last| last <= until))
     }
 
     /// A CPU's events are missing from `since` on.
