@@ -7,6 +7,8 @@
 
 use std::time::Instant;
 
+use nix::sys::resource::{getrusage, UsageWho};
+use nix::sys::time::{TimeVal, TimeValLike};
 use tr_analyze::{order, Options};
 use tr_format::event::Stream;
 use tr_format::reader::Trace;
@@ -103,12 +105,14 @@ fn measure(name: &str, file: Vec<u8>, least: u64) {
         tasks = analysis.threads.len();
     };
     let mut times = [const { Vec::new() }; 4];
+    let mut used = [const { Vec::new() }; 4];
     for _ in 0..RUNS {
         let mut time = |at: usize, what: &mut (dyn FnMut() + Send)| {
-            let begun = Instant::now();
+            let (begun, before) = (Instant::now(), cpu_time());
             what();
-            if let Some(times) = times.get_mut(at) {
+            if let (Some(times), Some(used)) = (times.get_mut(at), used.get_mut(at)) {
                 times.push(begun.elapsed().as_secs_f64());
+                used.push(cpu_time() - before);
             }
         };
         time(0, &mut || one.install(decode));
@@ -116,10 +120,12 @@ fn measure(name: &str, file: Vec<u8>, least: u64) {
         time(2, &mut || one.install(&mut analyzed));
         time(3, &mut || two.install(&mut analyzed));
     }
-    let [decode, order, analyze, with_two] = times.map(|mut times| {
+    let median = |mut times: Vec<f64>| {
         times.sort_by(f64::total_cmp);
         times.get(RUNS / 2).copied().unwrap_or(f64::NAN)
-    });
+    };
+    let [decode, order, analyze, with_two] = times.map(median);
+    let used = used.map(|used| median(used) / all as f64 * 1e9);
     let rate = |seconds: f64| all as f64 / seconds / 1e6;
     println!(
         "{name:<28} {all:>10} {tasks:>7} {:>7.1} | {:>8.0} {:>8.1} {:>8.1} {:>8.1} | {:>8.1} {:>6.2}",
@@ -131,4 +137,17 @@ fn measure(name: &str, file: Vec<u8>, least: u64) {
         rate(with_two),
         analyze / with_two
     );
+    let [decode, order, analyze, with_two] = used;
+    println!(
+        "{:<28} {:>10} {:>7} {:>7} | {:>8} {decode:>8.1} {order:>8.1} {analyze:>8.1} | {with_two:>8.1}",
+        "  ns of CPU an event", "", "", "", "",
+    );
+}
+
+/// CPU time of the process, s: other work on the machine changes it less than the
+/// time on the wall.
+fn cpu_time() -> f64 {
+    let usage = getrusage(UsageWho::RUSAGE_SELF).expect("getrusage");
+    let seconds = |time: TimeVal| time.num_microseconds() as f64 / 1e6;
+    seconds(usage.user_time()) + seconds(usage.system_time())
 }

@@ -13,15 +13,11 @@
 # ROUNDS (default 400000) is how often the ping-pong goes round, RUNS (default 5)
 # how often each recording is read, TR the binary to measure.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-tr=$(realpath "${TR:-target/release/tr}")
+. "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-400000}
 runs=${RUNS:-5}
-dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-gcc -O1 -pthread -o "$dir/storm" fixtures/programs/storm.c
 
-median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 header() { printf '%-34s %10s %9s %12s %12s %10s\n' '' events MB 'ns CPU/event' 'M events/s' 'MB memory'; }
 # reads NAME EVENTS FILE COMMAND...: CPU time, wall time and memory of reading it.
 reads() {

@@ -7,17 +7,13 @@
 # PAIRS (default 20) and BUILDS (default 15) are the numbers of pairs, TR the
 # binary to measure.
 set -euo pipefail
-cd "$(dirname "$0")/.."
-tr=$(realpath "${TR:-target/release/tr}")
+. "$(dirname "$0")/common.sh"
 pairs=${PAIRS:-20}
 builds=${BUILDS:-15}
-dir=$(mktemp -d)
 stats=/proc/sys/kernel/bpf_stats_enabled
 before=$(cat "$stats")
 trap 'echo "$before" >"$stats"; rm -rf "$dir"' EXIT
-gcc -O1 -pthread -o "$dir/storm" fixtures/programs/storm.c
 
-median() { sort -g | awk '{ v[NR] = $1 } END { print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2 }'; }
 seconds() { # seconds COMMAND...: how long it takes
 	local start=$EPOCHREALTIME
 	"$@" >"$dir/out" 2>"$dir/err" || { cat "$dir/err" >&2; return 1; }

@@ -70,7 +70,7 @@ guest() {
 # host NAME: records here, with ftrace at the same tracepoint as a second witness.
 # Else says why not.
 host() {
-	local dir=$cache/$1 witness=/sys/kernel/tracing/instances/tr-test status=0
+	local dir=$cache/$1 witness=/sys/kernel/tracing/instances/tr-test work status=0
 	[ "$(id -u)" -eq 0 ] || { echo "not root"; return 1; }
 	rm -rf "$dir"
 	mkdir -p "$dir"
@@ -82,7 +82,16 @@ host() {
 	else
 		echo "no ftrace here to compare with" >&2
 	fi
-	timeout "$limit" target/debug/tr record -q -o "$dir/load.bin" -- "$cache/load" "$size" >"$dir/load.load" || status=$?
+	# From a place that says nothing: the directory and the command line are in the
+	# recording, and that becomes a fixture.
+	work=/tmp/tr-kernels
+	rm -rf "$work"
+	mkdir "$work"
+	cp "$cache/load" "$work/load"
+	timeout "$limit" bash -c 'cd "$0" && exec -a tr "$1" record -q -o load.bin -- ./load "$2"' \
+		"$work" "$PWD/target/debug/tr" "$size" >"$dir/load.load" || status=$?
+	mv "$work/load.bin" "$dir/" || status=1
+	rm -rf "$work"
 	if [ -d "$witness" ]; then
 		echo 0 >"$witness/events/sched/sched_switch/enable"
 		sed -n 's/.*\[\([0-9]*\)\].* \([0-9.]*\): sched_switch: .*prev_pid=\([0-9]*\) .*next_pid=\([0-9]*\) .*/\1 \2 \3 \4/p' \

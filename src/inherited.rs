@@ -11,8 +11,7 @@ static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
 static CLOSED: [AtomicBool; 3] = [const { AtomicBool::new(false) }; 3];
 
 extern "C" fn look() {
-    // SAFETY: a null new action only asks; `old` is a valid place for the
-    // answer, and all of its bit patterns are valid.
+    // SAFETY: null for the new action only asks; `old` may hold any bits, zeros too.
     unsafe {
         let mut old: libc::sigaction = std::mem::zeroed();
         if libc::sigaction(libc::SIGPIPE, std::ptr::null(), &mut old) == 0 {

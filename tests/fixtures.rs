@@ -9,6 +9,8 @@ use std::process::Command;
 
 use common::{analyze, ensure, int, list, Failure, TR};
 use serde_json::Value;
+use tr_format::reader::Trace;
+use tr_format::source::Source;
 
 fn traces() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces")
@@ -56,6 +58,61 @@ fn they_are_intact() -> Result<(), Failure> {
     for trace in all() {
         output(&["verify", &trace.to_string_lossy()])?;
     }
+    Ok(())
+}
+
+/// A recording holds every command line and the directory it was made in, and
+/// these are published: none tells of a checkout, this one or another. Nor do the
+/// reports and the fuzz seeds.
+#[test]
+fn none_holds_the_path_of_a_checkout() -> Result<(), Failure> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let own = root.to_string_lossy();
+    // Absolute paths to what a checkout has.
+    let places = ["/fixtures/traces", "/fixtures/demo", "/target/"];
+    let end = |c: char| !c.is_ascii_alphanumeric() && !"_.-+/".contains(c);
+    let word_before = |text: &str, at: usize| text[..at].rsplit(end).next().map(str::to_owned);
+    let foreign = |text: &str, place: &str| {
+        let words = text.match_indices(place);
+        let mut words = words.filter_map(|(at, _)| word_before(text, at));
+        words.any(|word| word.starts_with('/') && word != "/tmp/tr-fixtures")
+    };
+    let here = |text: &str| {
+        let mut rest = text
+            .match_indices(&*own)
+            .map(|(at, _)| &text[at + own.len()..]);
+        rest.any(|rest| rest.starts_with('/') || rest.chars().next().is_none_or(end))
+    };
+    let neutral = |text: &str, name: &Path| {
+        ensure(!here(text), || format!("{own} is in {}", name.display()))?;
+        let place = places.iter().find(|place| foreign(text, place));
+        ensure(place.is_none(), || {
+            format!("{place:?} is in {}", name.display())
+        })
+    };
+    for path in all() {
+        let dump = output(&["dump", &path.to_string_lossy(), "--format", "json"])?;
+        neutral(&String::from_utf8(dump)?, &path)?;
+        let trace = Trace::open(Source::file(std::fs::File::open(&path)?)?)?;
+        let cwd = String::from_utf8_lossy(&trace.meta().cwd).into_owned();
+        let command = trace.meta().command.join(&b' ');
+        neutral(&cwd, &path)?;
+        neutral(&String::from_utf8_lossy(&command), &path)?;
+    }
+    let mut left = vec![traces(), root.join("fuzz/corpus")];
+    let mut files = 0;
+    while let Some(dir) = left.pop() {
+        for entry in std::fs::read_dir(dir)? {
+            let path = entry?.path();
+            if path.is_dir() {
+                left.push(path);
+            } else {
+                neutral(&String::from_utf8_lossy(&std::fs::read(&path)?), &path)?;
+                files += 1;
+            }
+        }
+    }
+    assert!(files > 100, "{files} files");
     Ok(())
 }
 

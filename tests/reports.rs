@@ -102,6 +102,101 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
     ensure(differ.is_empty(), || differ.join("\n"))
 }
 
+/// JSON and CSV have all, by start, unless something else is asked for: then the
+/// same rows as the text.
+#[test]
+fn json_and_csv_have_what_was_asked_for() -> Result<(), Failure> {
+    let schema: Value =
+        serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
+    let ask = |options: &[&str]| -> Result<Value, Failure> {
+        let args = [&["analyze", "demo.bin", "--format", "json"][..], options].concat();
+        let document: Value = serde_json::from_str(&output(&args)?)?;
+        jsonschema::validate(&schema, &document).map_err(|e| format!("{options:?}: {e}"))?;
+        Ok(document)
+    };
+    let csv = |options: &[&str], column: &str| -> Result<Vec<String>, Failure> {
+        let args = [&["analyze", "demo.bin", "--format", "csv"][..], options].concat();
+        let text = output(&args)?;
+        let mut lines = text.lines();
+        let names = lines.next().unwrap_or_default().split(',');
+        let at = names.enumerate().find(|(_, name)| *name == column);
+        let at = at.ok_or("no such column")?.0;
+        let cell = |line: &str| line.split(',').nth(at).unwrap_or_default().to_owned();
+        Ok(lines.map(cell).collect())
+    };
+    let each = |list: &Value, name: &str| -> Vec<String> {
+        let list = list.as_array().expect("an array").iter();
+        list.map(|one| one[name].to_string().trim_matches('"').to_owned())
+            .collect()
+    };
+    let all = ask(&[])?;
+    assert!(all.get("rows").is_none() && all.get("by").is_none());
+    assert_eq!(all["processes"].as_array().map(Vec::len), Some(127));
+    let starts = all["processes"].as_array().expect("an array").iter();
+    assert!(starts.is_sorted_by_key(|process| process["start_ns"].as_u64()));
+
+    // The five with the most CPU time, the five longest.
+    for (sort, key) in [(None, "on_cpu_ns"), (Some("wall"), "wall_ns")] {
+        let sort = sort.map_or(vec![], |sort| vec!["--sort", sort]);
+        let options = [&["--top", "5"][..], &sort].concat();
+        let five = ask(&options)?;
+        let mut most: Vec<u64> = each(&all["processes"], key)
+            .iter()
+            .map(|ns| ns.parse().expect("ns"))
+            .collect();
+        most.sort_unstable_by(|a, b| b.cmp(a));
+        let most: Vec<String> = most[..5].iter().map(u64::to_string).collect();
+        assert_eq!(each(&five["processes"], key), most, "{key}");
+        assert_eq!(each(&five["processes"], "pid"), csv(&options, "pid")?);
+        assert_eq!(five["totals"], all["totals"]);
+        assert_eq!(
+            ask(&sort)?["processes"].as_array().map(Vec::len),
+            Some(127),
+            "{sort:?}"
+        );
+    }
+
+    // Rows beside the processes; all of them together are the whole.
+    for by in ["thread", "program", "comm", "cgroup", "depth"] {
+        let rows = ask(&["--by", by])?;
+        assert_eq!(rows["by"], by);
+        assert_eq!(rows["processes"], all["processes"], "{by}");
+        let sum: u64 = each(&rows["rows"], "on_cpu_ns")
+            .iter()
+            .map(|ns| ns.parse::<u64>().expect("ns"))
+            .sum();
+        assert_eq!(all["totals"]["on_cpu_ns"], sum, "{by}");
+    }
+    let options = ["--by", "program", "--top", "3", "--sort", "rss"];
+    let three = ask(&options)?;
+    assert_eq!(each(&three["rows"], "name").len(), 3);
+    for name in ["name", "count", "on_cpu_ns", "max_rss_bytes"] {
+        assert_eq!(each(&three["rows"], name), csv(&options, name)?, "{name}");
+    }
+    let grouped = ask(&["--group", "compile=program:^cc1$"])?;
+    assert_eq!(grouped["by"], "group");
+    assert_eq!(each(&grouped["rows"], "name"), ["compile", "other"]);
+
+    // Lists of other reports, of which each row stands for itself.
+    let reports = "execs,off-cpu,run-queue,histogram,max-off-cpu,series,tree";
+    let two = ask(&["--report", reports, "--top", "2", "--by", "process"])?;
+    for list in [
+        &two["execs"],
+        &two["off_cpu"]["groups"],
+        &two["off_cpu"]["longest"],
+        &two["run_queue"]["groups"],
+        &two["histogram"]["groups"],
+        &two["max_off_cpu"]["rows"],
+        &two["series"]["processes"],
+    ] {
+        assert_eq!(list.as_array().map(Vec::len), Some(2), "{list}");
+    }
+    assert_eq!(two["tree"].as_array().map(Vec::len), Some(127));
+    let longest = csv(&["--report", "max-off-cpu", "--top", "2"], "max_off_cpu_ns")?;
+    assert_eq!(each(&two["max_off_cpu"]["rows"], "max_off_cpu_ns"), longest);
+    Ok(())
+}
+
 /// In every format and for every fixture the sums are those of the processes.
 #[test]
 fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {

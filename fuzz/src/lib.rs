@@ -365,6 +365,8 @@ pub fn identity(data: &[u8]) {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
     let (mut sched, mut life) = (Vec::new(), Vec::new());
     let (mut time, mut running) = (input.number(), input.number() as u32);
+    // A block costs as much as hundreds of events.
+    let mut blocks = 0;
     while !input.0.is_empty() {
         match input.byte() {
             0..=0xbf => {
@@ -377,7 +379,11 @@ pub fn identity(data: &[u8]) {
                 writer.life(Stream::Lifecycle, event.clone()).unwrap();
                 life.push(event);
             }
-            _ => writer.flush().unwrap(),
+            _ if blocks < 64 => {
+                blocks += 1;
+                writer.flush().unwrap();
+            }
+            _ => {}
         }
     }
     let (bytes, _) = writer.finish(&Summary::default()).unwrap();

@@ -44,13 +44,16 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// How many rows of text to show [default: 10; tree: 40 lines; execs: all]
+    /// How many rows to show [default: 10; tree: 40 lines; execs, CSV and JSON:
+    /// all]. In CSV and JSON, what adds up (tree, critical-path, parallelism,
+    /// cpus) is whole whatever is asked for
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// What to sort by [default: on-cpu; execs: start]
     #[arg(long, value_parser = word(Sort::ALL.map(|(sort, name, _)| (sort, name))))]
     sort: Option<Sort>,
-    /// What a row of text or CSV stands for [default: process]
+    /// What a row stands for [default: process]. JSON has such rows beside the
+    /// processes
     #[arg(long, value_parser = word(By::ALL.map(|(by, name, _)| (by, name))))]
     by: Option<By>,
     /// A group of your own: NAME=WHAT:REGEX, WHAT being argv, comm, program or

@@ -239,14 +239,13 @@ pub struct Book {
     partial: bool,
     /// COMMAND's process.
     root: Option<Tgid>,
-    by_tid: ByTid<TaskIx>,
+    by_tid: ByTid,
     /// Who has just left a tid by an exec, and when: events with the stamp of that
     /// may still name it.
     renamed: Option<(Ktime, Tid, TaskIx)>,
     by_tgid: HashMap<Tgid, usize>,
-    current: ByCpu<TaskIx>,
-    /// When each CPU last switched.
-    last_switch: ByCpu<Ktime>,
+    /// Those that were listed as being on a CPU, which is not known while they are.
+    unplaced: Vec<TaskIx>,
     /// The gaps that have not begun yet, the next one last.
     coming: Vec<(Ktime, CpuId)>,
     /// The first loss of lifecycle events, if it has not come yet.
@@ -286,8 +285,7 @@ impl Book {
             by_tid: ByTid::default(),
             renamed: None,
             by_tgid: HashMap::new(),
-            current: ByCpu::default(),
-            last_switch: ByCpu::default(),
+            unplaced: Vec::new(),
             coming,
             lives_lost,
         }
@@ -356,6 +354,13 @@ impl Book {
                 Bucket::Unknown
             }
             State::Waiting(wait) if broken => Bucket::Wait(wait),
+            // It may have come to a CPU in a gap, and been there when it was woken.
+            State::Runnable { .. }
+                if task.woken && ended == Ended::Otherwise && self.is_dark(now) =>
+            {
+                self.concurrency.take_back(from, now);
+                Bucket::Unknown
+            }
             old => old.bucket(ended),
         };
         self.account(ix, from, known, bucket);
@@ -389,11 +394,19 @@ impl Book {
         }
     }
 
+    /// On some CPU somebody may be running since a gap, unseen: it has not switched
+    /// since then.
+    fn is_dark(&self, now: Ktime) -> bool {
+        let mut gaps = self.gaps.last_of_each(now);
+        gaps.any(|(cpu, until)| self.last_switch.get(cpu).is_none_or(|last| last <= until))
+    }
+
     /// A CPU's events are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
-        for (on, ix) in self.current.iter() {
-            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| on != cpu) else {
+        for (on, entry) in self.cpus.iter() {
+            let task = entry.current.filter(|_| on != cpu);
+            let Some(task) = task.and_then(|ix| self.tasks.get_mut(ix.0)) else {
                 continue;
             };
             if task.state == State::On(Some(on)) {
@@ -802,9 +815,15 @@ impl Book {
                     .get(t.process)
                     .is_some_and(|p| p.ppid.is_some())
             };
-            if self.tasks.get(at).is_some_and(|task| !listed(task)) {
+            let unlisted = self.tasks.get(at).filter(|task| !listed(task));
+            if let Some((process, state)) = unlisted.map(|task| (task.process, task.state)) {
                 let (start, end) = (self.start, self.end);
                 self.enter(TaskIx(at), start, State::Dead, Ended::Otherwise);
+                // Its pid is free for one that is recorded.
+                if let Some(process) = self.processes.get_mut(process) {
+                    let lived = usize::from(state != State::Dead);
+                    process.live = process.live.saturating_sub(lived);
+                }
                 if let Some(task) = self.tasks.get_mut(at) {
                     task.start = end; // no part of the span
                 }
@@ -813,7 +832,9 @@ impl Book {
         let tasks = &self.tasks;
         let alive = |ix: TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
         self.by_tid.retain(alive);
-        self.current.retain(alive);
+        for entry in self.cpus.iter_mut() {
+            entry.current = entry.current.filter(|ix| alive(*ix));
+        }
     }
 
     /// The span is over: closes every task's last state.

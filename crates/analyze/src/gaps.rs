@@ -97,6 +97,15 @@ impl Gaps {
             .collect()
     }
 
+    /// When the last gap of each CPU ends, of those that have begun by `time`.
+    pub fn last_of_each(&self, time: Ktime) -> impl Iterator<Item = (CpuId, Ktime)> + '_ {
+        self.cpus.iter().filter_map(move |(cpu, spans)| {
+            let begun = spans.0.partition_point(|(since, _)| *since <= time);
+            let (_, until) = spans.0.get(begun.checked_sub(1)?)?;
+            Some((*cpu, *until))
+        })
+    }
+
     /// Spans in which some CPU's events are missing: a task that is not running
     /// may have been woken, or have run, there.
     pub fn any(&self) -> &Spans {

@@ -261,7 +261,11 @@ impl Keeper {
             last,
         } = self;
         let used = order.push(slice);
-        while let Some((time, event)) = order.next_fitting(|event| book.misfit(event)) {
+        loop {
+            order.offer(|records| book.run(records));
+            let Some((time, event)) = order.next_fitting(|event| book.misfit(event)) else {
+                return used;
+            };
             let inside = time <= *last;
             match event {
                 Event::Sched(cpu, event) if inside => book.sched(cpu, &event),
@@ -281,7 +285,6 @@ impl Keeper {
                 }
             }
         }
-        used
     }
 }
 

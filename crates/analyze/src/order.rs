@@ -80,20 +80,20 @@ const SWITCH: u8 = 5;
 
 /// An event as it is sorted: 24 bytes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Record {
-    time: u64,
+pub(crate) struct Record {
+    pub(crate) time: u64,
     /// As [`SchedBlock::from`]; of a [`LIFE`] event its place in the wave.
-    from: u32,
+    pub(crate) from: u32,
     /// As [`SchedBlock::to`]; of a [`LIFE`] event its stream's place.
-    to: u32,
-    state: u16,
-    cpu: u16,
+    pub(crate) to: u32,
+    pub(crate) state: u16,
+    pub(crate) cpu: u16,
     /// As [`SchedBlock::flags`], or [`LIFE`].
-    flags: u8,
+    pub(crate) flags: u8,
 }
 
 /// A record that stands for a lifecycle or recorder's event.
-const LIFE: u8 = 0x80;
+pub(crate) const LIFE: u8 = 0x80;
 
 impl Record {
     /// Its stream's place among all: the CPUs come first.
@@ -174,6 +174,21 @@ impl Order {
             self.gather();
         }
         used
+    }
+
+    /// Offers the events that are next, in order; `take` says how many it takes.
+    /// Those that it leaves, [`Order::next_fitting`] gives.
+    pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
+        // With a tolerance the last ones are not certain.
+        if self.tolerance > 0 || !self.ties.is_empty() {
+            return;
+        }
+        let left = self.records.get(self.at..).unwrap_or_default();
+        let taken = take(left).min(left.len());
+        if let Some(last) = taken.checked_sub(1).and_then(|last| left.get(last)) {
+            self.latest = self.latest.max(last.time);
+        }
+        self.at += taken;
     }
 
     /// The next event, and its time: of several with equal times, the event for

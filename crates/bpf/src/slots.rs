@@ -3,6 +3,7 @@
 //! for itself whether it is written, we clear what we have read, and our tail
 //! tells the programs how far that is.
 
+use std::mem::offset_of;
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -143,9 +144,10 @@ impl Slots {
 
     fn words(&self, region: usize, at: u64) -> [&AtomicU64; 2] {
         let slot = region as u64 * self.count + (at & (self.count - 1));
-        // SAFETY: `map` has checked that the mapping, which starts at a page, has
-        // `count` slots for every region. The other side writes whole words only,
-        // and in this process the words are atomics everywhere.
+        // `region` is a place in `cpus`: `map` has checked that the mapping has
+        // `count` slots for each. The other side, too, writes whole words only.
+        // In this process the words are atomics everywhere.
+        // SAFETY: inside a mapping to read and write that `self` keeps; aligned to its page.
         unsafe {
             let first = self.slots.as_mut_ptr().cast::<u64>().add(slot as usize * 2);
             [
@@ -171,9 +173,12 @@ impl Slots {
 
     /// From here on the CPU may write what has been read and cleared.
     fn publish(&self, cpu: &Cpu) {
-        let at = self.progress + usize::from(cpu.number) * size_of::<Progress>();
-        // SAFETY: `map` has checked that the array lies in the mapping, aligned; the
-        // tail is its first member, which only we write.
+        let at = self.progress
+            + usize::from(cpu.number) * size_of::<Progress>()
+            + offset_of!(Progress, tail);
+        // `map` has checked that the array lies in the mapping, is aligned in it
+        // and has a place for every one of `cpus`. Only we write the tail.
+        // SAFETY: inside the mapping, which lives as long as `self`, aligned; used here alone.
         let tail = unsafe { AtomicU64::from_ptr(self.shared.as_mut_ptr().add(at).cast()) };
         tail.store(cpu.tail, Ordering::Release);
     }

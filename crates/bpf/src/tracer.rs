@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::ptr;
 use std::sync::Mutex;
 
+use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{
     ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut,
@@ -445,16 +446,16 @@ impl<'a> Tracer<'a> {
             .collect()
     }
 
-    fn infos(&self) -> Vec<(String, libbpf_rs::libbpf_sys::bpf_prog_info)> {
+    fn infos(&self) -> Vec<(String, bpf_prog_info)> {
         let mut infos = Vec::new();
         for program in self.programs() {
-            let mut info = libbpf_rs::libbpf_sys::bpf_prog_info::default();
+            let mut info = bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
             let fd = program.as_fd().as_raw_fd();
-            // SAFETY: `info` is a plain struct of `len` bytes that the call fills;
-            // all its pointer members are 0 with lengths of 0.
-            let done =
-                unsafe { libbpf_rs::libbpf_sys::bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
+            // The call fills `info`, of which it knows the length, and writes
+            // through its pointers: those are null, with lengths of 0.
+            // SAFETY: both places are ours and valid; `program` keeps the descriptor open.
+            let done = unsafe { bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
             if done == 0 {
                 infos.push((program.name().to_string_lossy().into_owned(), info));
             }
@@ -470,9 +471,9 @@ impl<'a> Tracer<'a> {
     /// Reads a field of the memory shared with the programs.
     fn read_bss<T: Copy + Default>(&self, field: impl FnOnce(&skel::types::bss) -> &T) -> T {
         match &self.skel.maps.bss_data {
-            // SAFETY: the reference comes from a live mapping of the whole struct.
-            // The kernel may write to it at any time, hence volatile; the fields
-            // are plain integers, for which every bit pattern is valid.
+            // The kernel may write the field at any time, hence volatile; fields are
+            // plain integers, for which every bit pattern is valid.
+            // SAFETY: the reference is into the mapping of the whole struct, which lives.
             Some(bss) => unsafe { ptr::read_volatile(field(bss)) },
             None => T::default(),
         }

@@ -58,8 +58,11 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
     let environment = identity::environment(inherited.user.as_ref());
     let (go_read, go_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-    // SAFETY: the recorder has no other thread yet, and the child only makes
-    // system calls before it executes COMMAND or ends.
+    // A thread could leave the child a lock that nobody will open. `record` has
+    // started none before; of a recording that could not begin, before
+    // `run_untraced`, one may be about to end: the child takes no lock but the
+    // allocator's, which glibc's fork looks after, and else makes system calls.
+    // SAFETY: so the child does nothing that a fork beside a thread makes unsafe.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => {
             drop((go_read, fail_write));
@@ -176,8 +179,8 @@ pub fn leave_descriptors(inherited: &[i32]) {
         .open("/dev/null")
     {
         for stream in [0, 1] {
-            // SAFETY: nothing of ours uses the standard streams' numbers by
-            // another name; see `output::prepare` for standard output.
+            // See `output::prepare` for standard output.
+            // SAFETY: nothing of ours uses the standard streams' numbers by another name.
             unsafe { libc::dup3(null.as_raw_fd(), stream, 0) };
         }
     }
@@ -192,8 +195,7 @@ pub fn leave_descriptors(inherited: &[i32]) {
 /// # Errors
 /// When there is no such process.
 pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
-    // SAFETY: a plain system call; a result that is not negative is a new
-    // descriptor which nobody else owns.
+    // SAFETY: a plain system call; what is not negative is a new descriptor of nobody else's.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0);
         let fd = i32::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;

@@ -4,6 +4,7 @@
 //! This crate knows nothing of how a trace is analyzed.
 
 mod command;
+mod config;
 mod convert;
 mod host;
 mod identity;
@@ -12,12 +13,14 @@ mod queue;
 pub mod redact;
 mod rings;
 mod session;
+mod signals;
 pub mod status;
 mod urgency;
 mod words;
 
+pub use config::{ring_sizes, Config, Follow};
 pub use output::{Tally, Target};
-pub use session::{record, ring_sizes, run_untraced, Alive, Config, Follow, Report, LONG};
+pub use session::{record, run_untraced, Alive, Report, LONG};
 
 /// Why a recording could not start; COMMAND has not run.
 #[derive(Debug, thiserror::Error)]

@@ -1,23 +1,22 @@
 //! One recording, from the first look at the kernel to the file's trailer.
 
-use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use nix::poll::{PollFd, PollFlags, PollTimeout};
-use nix::sys::signal::{SigSet, Signal};
-use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::signal::{SigHandler, Signal};
+use nix::sys::signalfd::SignalFd;
 use tr_bpf::{Kernel, Rings, Settings, Storage, Tracer};
 use tr_format::event::{Argv, Comm, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream, Tgid};
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, StateName, Summary};
 
 use crate::command::{self, Inherited, Running, Stopped};
+use crate::config::{ring_sizes, Config, Follow};
 use crate::identity::Identity;
 use crate::output::{self, Output, Tally, Target};
-use crate::redact::Redactor;
 use crate::rings::{RootWatch, Sink};
-use crate::{convert, host, urgency, Error};
+use crate::{convert, host, signals, urgency, Error};
 
 /// How often the rings are drained when nothing else calls for it; one that is
 /// half full does. Each time costs some 100 µs, most of it for waking up.
@@ -34,61 +33,13 @@ const MOST_WAITING: usize = 16 << 20;
 const BATCH: usize = 1 << 20;
 /// How often it is looked whether a descendant is alive (`--wait-all`).
 const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// How long COMMAND's last switch-out is waited for after its end.
-const LAST_SWITCH: Duration = Duration::from_millis(20);
+/// How long COMMAND's last switch-out is waited for after its end. It comes at once,
+/// or when the scheduler gives the task, which has told its parent already, a CPU
+/// once more: on a busy machine that was later than 20 ms in 1 of 40 recordings.
+const LAST_SWITCH: Duration = Duration::from_millis(250);
 
 /// How long the end of the file is waited for before somebody is told.
 pub const LONG: Duration = Duration::from_secs(2);
-
-/// What to record, and how.
-#[derive(Clone, Debug)]
-pub struct Config {
-    /// Where the trace goes.
-    pub output: Target,
-    /// What is followed.
-    pub follow: Follow,
-    /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
-    pub command: Vec<OsString>,
-    /// Only these CPUs; `None` = all.
-    pub cpus: Option<Vec<u16>>,
-    /// Stop recording after this long.
-    pub duration: Option<Duration>,
-    /// Ring memory in all, in bytes; `None` = by the number of CPUs.
-    pub buffer: Option<u64>,
-    /// Longest argv to keep, in bytes.
-    pub argv_limit: u32,
-    /// Masks secrets in command lines.
-    pub redactor: Redactor,
-    /// After COMMAND's end, go on until the last of its descendants has ended.
-    pub wait_all: bool,
-    /// Run COMMAND as this user.
-    pub user: Option<String>,
-    /// SIGPIPE was ignored when `tr` was started.
-    pub sigpipe_ignored: bool,
-    /// Standard input, output, error were closed when `tr` was started.
-    pub closed_streams: [bool; 3],
-    /// Called once when COMMAND has ended and the output still has not taken the end
-    /// of the trace after [`LONG`]; a signal ends the waiting.
-    pub on_wait: fn(),
-    /// When `tr` was started.
-    pub started: Instant,
-    /// The version of `tr`.
-    pub version: String,
-}
-
-/// What is followed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Follow {
-    /// COMMAND and its descendants.
-    Command,
-    /// Every task of the machine.
-    All,
-    /// These processes and their descendants.
-    Pids(Vec<u32>),
-    /// The tasks of this cgroup (a directory of the cgroup v2 file system) and
-    /// their descendants.
-    Cgroup(std::path::PathBuf),
-}
 
 /// How a recording went.
 #[derive(Debug)]
@@ -125,34 +76,6 @@ pub struct Alive {
     pub comm: Comm,
 }
 
-/// Ring sizes in bytes: of each CPU, of the lifecycle events.
-///
-/// By default 32 MiB are shared by the CPUs, at least 256 KiB and at most
-/// 4 MiB each, and 4 MiB are for lifecycle events. Of a given budget a quarter
-/// is for lifecycle events. Sizes are powers of two, as the kernel wants them.
-pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
-    const KIB: u64 = 1 << 10;
-    const MIB: u64 = 1 << 20;
-    let cpus = cpus.max(1) as u64;
-    let (each, life) = match budget {
-        None => ((32 * MIB / cpus).clamp(256 * KIB, 4 * MIB), 4 * MIB),
-        Some(budget) => (budget / 4 * 3 / cpus, budget / 4),
-    };
-    let power = |bytes: u64| {
-        let bytes = bytes.clamp(u64::from(page), 1 << 30);
-        1u32 << bytes.ilog2()
-    };
-    (power(each), power(life))
-}
-
-/// Signals that are COMMAND's, or that end a recording without one.
-const SIGNALS: [Signal; 4] = [
-    Signal::SIGINT,
-    Signal::SIGTERM,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
-];
-
 /// Runs a whole recording.
 ///
 /// # Errors
@@ -169,7 +92,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     }
     let descriptors = command::inherited_descriptors();
     let prepared = output::prepare(&config.output).map_err(Error::Output)?;
-    let (inherited, signals) = take_signals(config)?;
+    let (inherited, signals) = prepare(config)?;
     let child = match config.command.is_empty() {
         true => None,
         false => Some(command::start(&config.command, &inherited).map_err(Error::Command)?),
@@ -193,8 +116,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     };
     // A full disk or file size limit is an error of writing, not the end of us.
     // SAFETY: ignoring a signal installs no handler.
-    let _ =
-        unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, nix::sys::signal::SigHandler::SigIgn) };
+    let _ = unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
     urgency::first();
     let command = match child {
         None => None,
@@ -209,7 +131,7 @@ pub fn record(config: &Config) -> Result<Report, Error> {
 /// # Errors
 /// When it cannot be started.
 pub fn run_untraced(config: &Config) -> Result<(u32, Option<nix::errno::Errno>), Error> {
-    let (inherited, signals) = take_signals(config)?;
+    let (inherited, signals) = prepare(config)?;
     let child = command::start(&config.command, &inherited).map_err(Error::Command)?;
     let command = child.release().map_err(Error::Command)?;
     // Without the programs nobody knows of signals to a group: a second one does
@@ -217,9 +139,8 @@ pub fn run_untraced(config: &Config) -> Result<(u32, Option<nix::errno::Errno>),
     outlive(command, &signals, |_| false).map_err(Error::Command)
 }
 
-/// From here on the signals come as readable events. Returns what COMMAND is
-/// to inherit instead.
-fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
+/// Takes the signals, and says what COMMAND is to inherit.
+fn prepare(config: &Config) -> Result<(Inherited, SignalFd), Error> {
     let user = match &config.user {
         None => None,
         Some(name) => Some(Identity::of(name).map_err(|source| Error::User {
@@ -227,55 +148,18 @@ fn take_signals(config: &Config) -> Result<(Inherited, SignalFd), Error> {
             source,
         })?),
     };
-    let mut taken = SigSet::empty();
-    SIGNALS.iter().for_each(|signal| taken.add(*signal));
-    let mask = taken
-        .thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK)
-        .map_err(system)?;
-    let signals = SignalFd::with_flags(&taken, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)
-        .map_err(system)?;
-    Ok((
-        Inherited {
-            user,
-            mask,
-            sigpipe_ignored: config.sigpipe_ignored,
-            closed_streams: config.closed_streams,
-        },
-        signals,
-    ))
-}
-
-fn system(errno: nix::errno::Errno) -> Error {
-    Error::System(errno.into())
+    let (mask, signals) = signals::take().map_err(Error::System)?;
+    let inherited = Inherited {
+        user,
+        mask,
+        sigpipe_ignored: config.sigpipe_ignored,
+        closed_streams: config.closed_streams,
+    };
+    Ok((inherited, signals))
 }
 
 fn is_ready(fds: &[PollFd<'_>], at: usize) -> bool {
     fds.get(at).and_then(PollFd::any).unwrap_or(false)
-}
-
-/// Sends on what was sent to `tr` alone. A signal from the terminal (SI_KERNEL)
-/// has gone to the whole foreground process group, COMMAND included, already; of
-/// one that a process has sent to their group `to_both` knows. True when any
-/// signal came.
-fn forward_signals(
-    signals: &SignalFd,
-    command: Option<&Running>,
-    to_both: impl Fn(u32) -> bool,
-) -> bool {
-    let mut any = false;
-    while let Ok(Some(info)) = signals.read_signal() {
-        any = true;
-        let Some(command) = command else { continue };
-        if info.ssi_code == libc::SI_KERNEL || to_both(info.ssi_signo) {
-            continue;
-        }
-        // The sender may not be through with the group.
-        std::thread::sleep(Duration::from_millis(2));
-        if !to_both(info.ssi_signo) {
-            command.forward(info.ssi_signo.cast_signed());
-        }
-    }
-    any
 }
 
 /// A recording under way.
@@ -503,7 +387,7 @@ impl<'a> Session<'a> {
             let is = |at: usize| ready.get(at).copied().unwrap_or(false);
             let running = command.as_ref().filter(|_| !command_ended);
             let to_both = |signal| self.tracer.sent_to_both(signal);
-            if is(0) && forward_signals(signals, running, to_both) && running.is_none() {
+            if is(0) && signals::forward(signals, running, to_both) && running.is_none() {
                 break EndReason::Signal;
             }
             if command_ended {
@@ -649,7 +533,7 @@ impl<'a> Session<'a> {
         let finished = self.output.finish(batch, summary, || {
             // As long as COMMAND runs signals are its own; later they are ours.
             let over = running.as_ref().is_none_or(Running::has_ended);
-            let signal = forward_signals(signals, running.as_ref(), to_both);
+            let signal = signals::forward(signals, running.as_ref(), to_both);
             if over && pause.has_become_long() {
                 (config.on_wait)();
             }
@@ -760,7 +644,7 @@ fn outlive(
             PollFd::new(signals.as_fd(), PollFlags::POLLIN),
         ];
         let _ = nix::poll::poll(&mut fds, PollTimeout::NONE);
-        forward_signals(signals, Some(&command), &to_both);
+        signals::forward(signals, Some(&command), &to_both);
         if is_ready(&fds, 0) {
             return command.wait();
         }
@@ -793,19 +677,4 @@ fn os_bytes(text: &std::ffi::OsStr) -> Vec<u8> {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::ring_sizes;
-
-    #[test]
-    fn rings_share_one_budget() {
-        const MIB: u32 = 1 << 20;
-        assert_eq!(ring_sizes(2, None, 4096), (4 * MIB, 4 * MIB));
-        assert_eq!(ring_sizes(64, None, 4096), (MIB / 2, 4 * MIB));
-        assert_eq!(ring_sizes(512, None, 4096), (MIB / 4, 4 * MIB));
-        assert_eq!(ring_sizes(2, Some(16 << 20), 4096), (4 * MIB, 4 * MIB));
-        assert_eq!(ring_sizes(2, Some(0), 4096), (4096, 4096));
-    }
 }

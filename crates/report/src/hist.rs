@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::style::{Paint, Style};
+use crate::table::{Cell, Table};
 use crate::units;
 
 /// Lengths in ns.
@@ -43,6 +44,9 @@ pub struct Facts {
     cut_ns: u64,
     slots: Vec<Slot>,
 }
+
+/// The names of a slot's columns in CSV.
+pub const SLOT_KEYS: [&str; 4] = ["from_us", "to_us", "count", "total_ns"];
 
 /// The widest bar, as bcc has it.
 const STARS: usize = 40;
@@ -110,6 +114,23 @@ impl Hist {
             }
         }
         slots
+    }
+
+    /// Rows of CSV, each after the cells that say of what: the slots, then those
+    /// without a known beginning or end, of no known length.
+    pub fn records(&self, of: &[Cell], table: &mut Table) {
+        let mut record = |from, to, count, ns| {
+            let slot = [from, to, Cell::Count(count), Cell::Time(ns)];
+            table.record([of, &slot].concat());
+        };
+        for slot in self.slots() {
+            let (from, to) = (Cell::Count(slot.from_us), Cell::Count(slot.to_us));
+            record(from, to, slot.count, slot.ns);
+        }
+        let (count, ns) = self.cut;
+        if count > 0 {
+            record(Cell::Unknown, Cell::Unknown, count, ns);
+        }
     }
 
     /// For JSON.
@@ -188,6 +209,33 @@ impl Hist {
         }
         out
     }
+}
+
+/// A row each: how many of `what`, how long, how they spread.
+pub fn table<'a>(
+    what: &str,
+    title: impl Into<String>,
+    rows: impl IntoIterator<Item = (String, &'a Hist)>,
+) -> Table {
+    let mut table = Table::new()
+        .column("time", "")
+        .column(what, "")
+        .column("half up to", "")
+        .column("99 % up to", "")
+        .column("longest", "")
+        .name(title, "");
+    for (name, hist) in rows {
+        let quantile = |permille| Cell::known(hist.quantile(permille), Cell::Time);
+        let cells = vec![
+            Cell::Time(hist.total()),
+            Cell::Count(hist.count()),
+            quantile(500),
+            quantile(990),
+            quantile(1000),
+        ];
+        table.row(cells, name, Paint::Plain);
+    }
+    table
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use serde_json::Value;
 use tr_analyze::model;
 use tr_format::event::{Argv, Ktime};
 
+use crate::query::By;
 use crate::reports::audit::{audit, Audit};
 use crate::reports::{Report, View};
 use crate::{escape, query};
@@ -23,6 +24,10 @@ struct Document {
     trace: Trace,
     totals: Totals,
     audit: Audit,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    rows: Option<Vec<Row>>,
     processes: Vec<Process>,
     #[serde(flatten)]
     reports: BTreeMap<String, Value>,
@@ -148,6 +153,21 @@ struct Process {
     execs: Vec<Exec>,
 }
 
+/// What `--by` puts together: the rows of the text's table.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    count: u64,
+    pid: Option<u32>,
+    start_ns: u64,
+    wall_ns: u64,
+    exit: Option<Exit>,
+    #[serde(flatten)]
+    times: Times,
+    max_rss_bytes: Option<u64>,
+    tree_on_cpu_ns: u64,
+}
+
 #[derive(Serialize)]
 struct Switches {
     voluntary: u64,
@@ -205,6 +225,50 @@ pub(crate) fn times(times: &model::Times) -> Times {
     }
 }
 
+/// The rows that `--by` asks for, each for several processes or for a thread.
+fn rows(view: &View<'_>) -> Option<(By, Vec<Row>)> {
+    let View {
+        analysis,
+        chosen,
+        ask,
+        ..
+    } = *view;
+    let by = ask.by.filter(|by| *by != By::Process)?;
+    let sort = ask.sort.unwrap_or_default();
+    let rows = query::rows(analysis, chosen, by, sort, &ask.groups);
+    let rows = rows.into_iter().take(ask.most()).map(|row| Row {
+        name: row.name,
+        count: row.count,
+        pid: row.pid,
+        start_ns: row.start,
+        wall_ns: row.wall,
+        exit: row.status.map(exit),
+        times: times(&row.times),
+        max_rss_bytes: row.max_rss,
+        tree_on_cpu_ns: row.tree_cpu,
+    });
+    Some((by, rows.collect()))
+}
+
+/// The processes as they were asked for: in the order of their start unless
+/// `--sort` says otherwise, and as many of the first as `--top` says, which
+/// counts rows where there are some.
+fn processes(view: &View<'_>, has_rows: bool) -> Vec<usize> {
+    let ask = view.ask;
+    let most = match has_rows {
+        true => usize::MAX,
+        false => ask.most(),
+    };
+    match (ask.sort, ask.limit) {
+        (None, limit) if has_rows || limit.is_none() => view.chosen.to_vec(),
+        (sort, _) => {
+            let mut sorted = query::sorted(view.analysis, view.chosen, sort.unwrap_or_default());
+            sorted.truncate(most);
+            sorted
+        }
+    }
+}
+
 /// The document for the chosen processes, with these reports by their keys.
 ///
 /// # Errors
@@ -213,9 +277,7 @@ pub fn render<'a>(
     view: &View<'a>,
     reports: &[(String, Box<dyn Report + 'a>)],
 ) -> serde_json::Result<String> {
-    let View {
-        analysis, chosen, ..
-    } = *view;
+    let analysis = view.analysis;
     let mut more = BTreeMap::new();
     for (key, report) in reports {
         if let Some(value) = report.json()? {
@@ -272,6 +334,7 @@ pub fn render<'a>(
                 .collect(),
         }
     };
+    let rows = rows(view);
     let quality = &analysis.quality;
     let document = Document {
         schema: "tr.analysis/1",
@@ -318,11 +381,13 @@ pub fn render<'a>(
             times: times(&analysis.totals.times),
         },
         audit: audit(analysis),
-        processes: chosen
+        processes: processes(view, rows.is_some())
             .iter()
             .filter_map(|at| analysis.processes.get(*at))
             .map(process)
             .collect(),
+        by: rows.as_ref().map(|(by, _)| by.name()),
+        rows: rows.map(|(_, rows)| rows),
         reports: more,
     };
     let mut out = Vec::new();

@@ -1,5 +1,6 @@
 //! What was asked for: which processes, in which order, grouped how.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
@@ -178,11 +179,18 @@ impl By {
 
     /// As a table's title says it.
     pub fn title(self) -> &'static str {
-        let all = By::ALL.iter();
-        all.filter(|(by, ..)| *by == self)
-            .map(|(.., title)| *title)
-            .next()
-            .unwrap_or_default()
+        self.named().1
+    }
+
+    /// As the command line has it.
+    pub fn name(self) -> &'static str {
+        self.named().0
+    }
+
+    fn named(self) -> (&'static str, &'static str) {
+        let mut all = By::ALL.iter();
+        let found = all.find(|(by, ..)| *by == self);
+        found.map_or(("", ""), |(_, name, title)| (name, title))
     }
 }
 
@@ -372,6 +380,23 @@ pub fn rows(
             named.into_values().collect()
         }
     };
+    rows.sort_by(|a, b| order(sort, a, b));
+    rows
+}
+
+/// The places of `processes`, sorted as the rows of a table of them are.
+pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort) -> Vec<usize> {
+    let row = |at: &usize| {
+        let process = analysis.processes.get(*at)?;
+        Some((of_process(analysis, process, String::new()), *at))
+    };
+    let mut rows: Vec<(Row, usize)> = processes.iter().filter_map(row).collect();
+    rows.sort_by(|(a, _), (b, _)| order(sort, a, b));
+    rows.into_iter().map(|(_, at)| at).collect()
+}
+
+/// Equal ones by start, then pid, then name: the same order always.
+fn order(sort: Sort, a: &Row, b: &Row) -> Ordering {
     let key = |row: &Row| match sort {
         Sort::OnCpu => row.times.on_cpu,
         Sort::OffCpu => row.times.sum() - row.times.on_cpu - row.times.unknown,
@@ -384,23 +409,19 @@ pub fn rows(
         Sort::TreeCpu => row.tree_cpu,
         Sort::Start | Sort::Pid => 0,
     };
-    // Equal ones by start, then pid, then name: the same order always.
-    rows.sort_by(|a, b| {
-        let first = key(b).cmp(&key(a));
-        let pids = || a.pid.cmp(&b.pid);
-        let rest = || {
-            a.start
-                .cmp(&b.start)
-                .then_with(pids)
-                .then_with(|| a.name.cmp(&b.name))
-        };
-        if sort == Sort::Pid {
-            pids().then_with(rest)
-        } else {
-            first.then_with(rest)
-        }
-    });
-    rows
+    let first = key(b).cmp(&key(a));
+    let pids = || a.pid.cmp(&b.pid);
+    let rest = || {
+        a.start
+            .cmp(&b.start)
+            .then_with(pids)
+            .then_with(|| a.name.cmp(&b.name))
+    };
+    if sort == Sort::Pid {
+        pids().then_with(rest)
+    } else {
+        first.then_with(rest)
+    }
 }
 
 fn of_process(analysis: &Analysis, process: &Process, name: String) -> Row {

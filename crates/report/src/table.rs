@@ -106,6 +106,12 @@ impl Table {
         Table::default()
     }
 
+    /// An empty table for CSV alone: its columns' names.
+    pub fn keyed(keys: impl IntoIterator<Item = &'static str>) -> Table {
+        let columns = keys.into_iter();
+        columns.fold(Table::new(), |table, key| table.column("", key))
+    }
+
     /// One more column of numbers: its title, and its name in CSV (with `_ns`
     /// or `_bytes` when its values have such a unit).
     #[must_use]
@@ -143,6 +149,11 @@ impl Table {
     /// One more row; `name` is escaped already.
     pub fn row(&mut self, cells: Vec<Cell>, name: impl Into<String>, paint: Paint) {
         self.rows.push((cells, name.into(), paint));
+    }
+
+    /// One more row of a table without a last column.
+    pub fn record(&mut self, cells: Vec<Cell>) {
+        self.row(cells, "", Paint::Plain);
     }
 
     /// For people: `indent` columns free on the left, columns without anything

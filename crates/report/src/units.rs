@@ -51,6 +51,11 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
+/// What the rows of a table are, of which the first ones are shown.
+pub fn top(what: &str, shown: usize, all: usize) -> String {
+    format!("{what} (top {} of {})", shown.min(all), count(all as u64))
+}
+
 /// 28253 as 28,253.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();

@@ -278,6 +278,18 @@ fn on_cpu(on_cpu: u64) -> Times {
     }
 }
 
+/// How long all tasks that were ever known by these tids ran.
+fn on_cpu_of(analysis: &Analysis, tids: &[u32]) -> u64 {
+    let all = analysis.threads.iter();
+    let named = all.filter(|thread| tids.contains(&thread.tid.0));
+    named.map(|thread| thread.times.on_cpu).sum()
+}
+
+/// How long so many were running.
+fn at_once(analysis: &Analysis, running: usize) -> u64 {
+    analysis.concurrency.get(running).copied().unwrap_or(0)
+}
+
 /// ```text
 /// cpu0 =10=f11+11____     waits for the vfork child
 /// cpu1           11==x11  which exits with the stamp of that
@@ -551,11 +563,162 @@ fn a_tid_that_a_lost_exec_has_left_may_come_again() {
         .switch(2, 410, 0, RUNNING, 11)
         .switch(2, 600, 11, SLEEPS, 0);
     let analysis = hand.analyze();
-    let on_cpu = |tid| -> u64 {
-        let all = analysis.threads.iter().filter(|t| t.tid == Tid(tid));
-        all.map(|t| t.times.on_cpu).sum()
-    };
-    assert_eq!((on_cpu(10), on_cpu(11)), (200, 950 + 190));
+    assert_eq!(on_cpu_of(&analysis, &[10]), 200);
+    assert_eq!(on_cpu_of(&analysis, &[11]), 950 + 190);
     // Two of them until it comes, and after it.
-    assert!(analysis.concurrency[2] <= 150 + 210 + 400);
+    assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
+}
+
+/// The same, but the new task's fork is seen.
+#[test]
+fn a_fork_does_not_end_who_has_left_its_tid() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .listed(-20, 11, 10, 1, Some(RUNNING))
+        .listed(-10, 12, 12, 1, Some(RUNNING))
+        .switch(0, 50, 0, RUNNING, 11)
+        .lives_lost(100, 300)
+        .switch(1, 200, 10, DEAD, 12)
+        .fork(1, 400, 12, 11, 11)
+        .first_waking(1, 405, 12, 11, false)
+        .switch(2, 410, 0, RUNNING, 11)
+        .switch(2, 600, 11, SLEEPS, 0);
+    let analysis = hand.analyze();
+    assert_eq!(on_cpu_of(&analysis, &[10, 11]), 200 + 950 + 190);
+    assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
+}
+
+/// The same, but 11 is new as well, and its fork is lost: that it is a thread is
+/// not known.
+#[test]
+fn who_may_be_a_thread_may_leave_its_tid() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .listed(-10, 12, 12, 1, Some(RUNNING))
+        .lives_lost(50, 900)
+        .first_waking(1, 110, 10, 11, false)
+        .switch(0, 120, 0, RUNNING, 11)
+        .switch(1, 200, 10, DEAD, 12)
+        .first_waking(1, 400, 12, 11, false)
+        .switch(2, 410, 0, RUNNING, 11)
+        .switch(2, 600, 11, SLEEPS, 0);
+    let analysis = hand.analyze();
+    assert_eq!(on_cpu_of(&analysis, &[10, 11]), 200 + 880 + 190);
+    // 10 alone, until 11 comes.
+    assert!(at_once(&analysis, 1) <= 120);
+}
+
+/// ```text
+/// cpu0 =11=====____     listed as running, and goes by 10 since an exec that is
+/// ```                   lost: is seen under that name only
+#[test]
+fn who_was_listed_on_a_cpu_may_leave_it_by_another_tid() {
+    for switched in [false, true] {
+        let mut hand = Hand::new(Scope::All, 1_000);
+        hand.listed(-30, 11, 10, 1, None).lives_lost(-20, 900);
+        if switched {
+            hand.switch(0, 500, 10, SLEEPS, 0);
+        } else {
+            hand.waking(0, 500, 10, 12);
+            hand.switch(0, 600, 10, SLEEPS, 0);
+        }
+        let analysis = hand.analyze();
+        let on_cpu = on_cpu_of(&analysis, &[10, 11]);
+        assert!(on_cpu <= if switched { 500 } else { 600 }, "{on_cpu}");
+        assert!(at_once(&analysis, 1) <= if switched { 500 } else { 600 });
+        assert_eq!(at_once(&analysis, 2), 0);
+    }
+}
+
+/// ```text
+/// cpu0 ..LOST18x.LOST..f18     its last figures come with its last switch-out,
+/// ```                          which is lost: before its tid was given again
+#[test]
+fn a_tasks_last_figures_tell_of_its_end() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-100, 10, 10, 1, None)
+        .waking(1, -90, 0, 18)
+        .lost(0, -80, 50)
+        .exit(0, -60, 18, 18, true)
+        .last(0, -30, 18)
+        .fork(1, 400, 10, 18, 18);
+    let analysis = hand.analyze();
+    let of_18: Vec<_> = analysis
+        .processes
+        .iter()
+        .filter(|p| p.pid == Tgid(18))
+        .collect();
+    assert_eq!(of_18.len(), 1);
+    assert_eq!(of_18[0].start, at(400));
+}
+
+/// ```text
+/// cpu0 =4====10____         4 goes by 10 since an exec that is lost
+/// cpu1 =10x                 a new 4 comes and goes;
+/// cpu3 =12..........4==12=  then somebody has the tid who is not recorded
+/// ```
+#[test]
+fn nobody_inherits_a_tid_that_was_left_by_a_lost_exec() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, None)
+        .listed(-20, 12, 12, 1, None)
+        .lives_lost(50, 300)
+        .first_waking(1, 110, 10, 4, false)
+        .switch(0, 120, 0, RUNNING, 4)
+        .switch(1, 200, 10, DEAD, 0)
+        .switch(0, 400, 10, SLEEPS, 0)
+        .fork(3, 500, 12, 4, 4)
+        .first_waking(3, 505, 12, 4, false)
+        .switch(2, 510, 0, RUNNING, 4)
+        .exit(2, 590, 4, 4, true)
+        .switch(2, 600, 4, DEAD, 0)
+        .last(2, 600, 4)
+        .switch(3, 700, 12, RUNNING, 4)
+        .switch(3, 800, 4, SLEEPS, 12);
+    let analysis = hand.analyze();
+    assert_eq!(on_cpu_of(&analysis, &[10, 4]), 200 + 280 + 90);
+    assert_eq!(thread(&analysis, 12).times.on_cpu, 900);
+}
+
+/// ```text
+/// cpu0 =12==>17==           woken in vain: it has come to the other CPU in the
+/// cpu1 LOST=17======e17=    gap, and is seen there by an exec at most
+/// ```
+#[test]
+fn who_is_woken_after_a_gap_may_be_on_a_cpu() {
+    for seen in [false, true] {
+        for waits in [RUNNING, SLEEPS] {
+            let mut hand = Hand::new(Scope::Command, 1_000);
+            hand.listed(-30, 17, 17, 1, Some(waits))
+                .lost(1, 100, 300)
+                .waking(0, 400, 12, 17);
+            if seen {
+                hand.exec(1, 700, 17, 17);
+            }
+            let analysis = hand.analyze();
+            let times = thread(&analysis, 17).times;
+            assert!(times.run_queue + times.sleep <= 100, "{times:?}");
+            assert!(at_once(&analysis, 0) <= 200);
+        }
+    }
+}
+
+/// Somebody who is not recorded was seen before the recording began, and a
+/// recorded task gets that pid.
+#[test]
+fn a_recorded_task_may_have_the_pid_of_one_that_is_not() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.waking(0, -50, 4, 10)
+        .listed(-30, 10, 10, 1, None)
+        .fork(0, 100, 10, 4, 4)
+        .first_waking(0, 105, 10, 4, false)
+        .switch(1, 110, 0, RUNNING, 4)
+        .exec(1, 200, 4, 4)
+        .exit(1, 450, 4, 4, true)
+        .switch(1, 500, 4, DEAD, 0)
+        .last(1, 500, 4);
+    let analysis = hand.analyze();
+    let process = analysis.processes.iter().find(|p| p.pid == Tgid(4));
+    let exec = process.unwrap().execs.last().unwrap();
+    assert_eq!((exec.start, exec.end), (at(200), at(500)));
 }

@@ -27,7 +27,7 @@ impl Book {
                 self.counts[2] += u64::from(counted);
                 self.exit(time, exit);
             }
-            LifeKind::Final(last) => self.last(last),
+            LifeKind::Final(last) => self.last(time, last),
             LifeKind::Rename(_) | LifeKind::CgroupMove(_) if time >= self.end => {}
             LifeKind::Rename(rename) => self.rename(rename),
             LifeKind::CgroupPath(path) => {
@@ -248,8 +248,12 @@ impl Book {
 
     /// The kernel's last figures come right after the last switch-out; the tid
     /// may have been swapped by an exec, so the exit decides whose they are.
-    fn last(&mut self, last: &Final) {
-        let Some(task) = self.task(last.tid).and_then(|ix| self.tasks.get_mut(ix.0)) else {
+    fn last(&mut self, time: Ktime, last: &Final) {
+        let Some(ix) = self.task(last.tid) else {
+            return;
+        };
+        let unseen = self.in_gap(ix, time) && self.gaps.lives_before(time).is_none();
+        let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
         if let Some(kernel) = task
@@ -261,6 +265,10 @@ impl Book {
             kernel.nvcsw = last.nvcsw;
             kernel.nivcsw = last.nivcsw;
             kernel.is_final = true;
+            // That switch-out is lost, if it was not seen.
+            if unseen {
+                self.end_task(ix, time);
+            }
         }
     }
 
@@ -401,6 +409,7 @@ impl Book {
         task.told = time;
         if snapshot.on_cpu {
             task.off_since = None;
+            self.unplaced.push(ix);
         }
         self.account(ix, before, time, Bucket::Unknown);
     }

@@ -1,22 +1,34 @@
 //! The short way for events that leave no question open: everything around them
 //! is known, so most of what [`Book::sched`] looks after need not be looked at.
 //! What comes out is the same, see the tests of the simulator.
+//!
+//! Most of a trace goes this way, a branch that cannot be foretold costs as much
+//! as twenty that can: so questions are asked in few of them.
 
-use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tid};
+use tr_format::event::{CpuId, Ktime, Tid};
+use tr_format::sched::flag;
 
 use super::{Book, Task, TaskIx};
-use crate::model::Switches;
-use crate::tasks::{Ended, State};
-use crate::timeline::By;
+use crate::model::OffCpu;
+use crate::order::{Record, LIFE};
+use crate::tasks::{Bucket, State, Wait};
+use crate::timeline::{By, Draft};
 
-/// A task that a switch or a waking names.
-enum Named {
-    /// There is none: the idle task, or one that is not recorded.
-    Nobody,
-    /// In the book.
-    Task(TaskIx),
-    /// It has to be looked into.
-    Unclear,
+/// What a task does when it is certain to leave its CPU.
+struct Leaving {
+    cpu: CpuId,
+    /// Why it waits; `None`: it does not, it is runnable.
+    wait: Option<Wait>,
+    preempt: bool,
+    /// Who has the CPU then.
+    taker: By,
+}
+
+/// Where the time of a task's state goes that is over.
+struct Past<'a> {
+    start: Ktime,
+    now: Ktime,
+    timeline: Option<&'a mut Draft>,
 }
 
 impl Book {
@@ -31,176 +43,260 @@ impl Book {
             && self.gaps.is_empty();
     }
 
-    fn named(&self, tid: Tid) -> Named {
-        match self.by_tid.get(tid) {
-            _ if tid == Tid::IDLE => Named::Nobody,
-            Some(ix) => Named::Task(ix),
-            None if self.everybody => Named::Unclear,
-            None => Named::Nobody,
+    /// Takes events as long as they are simple ones; how many. No event that is
+    /// still to come may have the time of one of these.
+    pub(crate) fn run(&mut self, records: &[Record]) -> usize {
+        let inside = |record: &Record| self.inside(Ktime(record.time));
+        if !self.plain || !records.first().is_some_and(inside) {
+            return 0;
         }
+        let end = self.end.0;
+        let within = match records.last() {
+            Some(last) if last.time >= end => records.partition_point(|r| r.time < end),
+            _ => records.len(),
+        };
+        let records = records.get(..within).unwrap_or_default();
+        let mut next = records.iter().skip(1);
+        let simple = |record: &&Record| {
+            // Which of several comes first is to be looked into.
+            let tied = next.next().is_some_and(|next| next.time == record.time);
+            !tied && self.take_plain(record)
+        };
+        records.iter().take_while(simple).count()
     }
 
     /// Takes the event when it is a simple one; else nothing has been done.
-    #[inline]
-    pub(super) fn take_plain(&mut self, cpu: CpuId, event: &SchedEvent) -> bool {
-        let time = event.time;
-        if !self.plain || !self.inside(time) {
-            return false;
-        }
-        match event.kind {
-            SchedKind::Switch {
-                prev,
-                next,
-                prev_state,
-                preempt,
-                iowait,
-            } => self.plain_switch(cpu, time, (prev, next), (prev_state, preempt, iowait)),
-            SchedKind::Waking { new: true, .. } => false,
-            SchedKind::Waking {
-                waker, wakee, irq, ..
-            } => self.plain_waking(cpu, time, (waker, wakee), irq),
+    #[inline(always)]
+    fn take_plain(&mut self, record: &Record) -> bool {
+        match record.flags & (LIFE | flag::WAKING | flag::NEW) {
+            0 => self.plain_switch(record),
+            flag::WAKING => self.plain_waking(record),
+            _ => false,
         }
     }
 
-    #[inline]
-    fn plain_switch(
-        &mut self,
-        cpu: CpuId,
-        time: Ktime,
-        (prev, next): (Tid, Tid),
-        (state, preempt, iowait): (u16, bool, bool),
-    ) -> bool {
-        let on = State::On(Some(cpu));
-        let running = self.current.get(cpu);
-        let leaving = match self.named(prev) {
-            Named::Unclear => return false,
-            Named::Task(ix) => {
-                let fits = |task: &Task| task.state == on && task.vfork_child.is_none();
-                if running != Some(ix) || !self.tasks.get(ix.0).is_some_and(fits) {
-                    return false;
-                }
-                Some(ix)
-            }
-            Named::Nobody if running.is_some() => return false,
-            Named::Nobody => None,
+    /// The task of that tid, if there is one; whether that is certain.
+    #[inline(always)]
+    fn named(&self, tid: Tid) -> (Option<TaskIx>, bool) {
+        let ix = self.by_tid.get(tid);
+        (ix, ix.is_some() | (tid == Tid::IDLE) | !self.everybody)
+    }
+
+    #[inline(always)]
+    fn plain_switch(&mut self, record: &Record) -> bool {
+        let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
+        let (prev, next) = (Tid(record.from), Tid(record.to));
+        let (leaving, one_known) = self.named(prev);
+        let (entering, other_known) = self.named(next);
+        let Some(entry) = self.cpus.get_mut(cpu) else {
+            return false;
         };
-        let entering = match self.named(next) {
-            Named::Unclear => return false,
-            Named::Task(ix) => {
-                let fits = |task: &Task| {
-                    matches!(task.state, State::Runnable { .. }) && !task.woken_again(time)
-                };
-                if !self.tasks.get(ix.0).is_some_and(fits) {
-                    return false;
-                }
-                Some(ix)
-            }
-            Named::Nobody => None,
-        };
-        if self.states.is_dead(state) || leaving.or(entering).is_none() {
+        // Before its first switch a CPU's idle time is to be looked into.
+        let switched = entry.switched | !self.everybody;
+        let certain = one_known & other_known & switched & (leaving == entry.current);
+        if !certain || self.states.is_dead(record.state) {
             return false;
         }
-
-        self.cpu_switched(cpu, time, prev, next);
-        if let Some(ix) = leaving {
-            let involuntary = u64::from(preempt || state == 0);
-            let switches = Switches {
-                voluntary: 1 - involuntary,
-                involuntary,
-            };
-            self.cpu_left(cpu, time, switches);
-            let taker = entering.map_or_else(|| By::outside(next), |ix| By::task(ix.0));
-            let wait = |book: &Book| book.states.wait(state, iowait, false);
-            let wait = (!preempt && state != 0).then(|| wait(self));
-            self.pass(ix, time);
-            let Some(task) = self.tasks.get_mut(ix.0) else {
-                return true;
-            };
-            task.switches.add(&switches);
-            let new = task.leave(cpu, time, wait, preempt, taker);
-            task.epoch = self.concurrency.change(time, task.epoch, on, new);
-            task.state = new;
-            self.current.remove(cpu);
+        let past = Past {
+            start: self.start,
+            now: time,
+            timeline: self.timeline.as_mut(),
+        };
+        let preempt = record.flags & flag::PREEMPT != 0;
+        let runnable = preempt | (record.state == 0);
+        let goes = |taker: By| Leaving {
+            cpu,
+            wait: match runnable {
+                true => None,
+                false => {
+                    let iowait = record.flags & flag::IOWAIT != 0;
+                    Some(self.states.wait(record.state, iowait, false))
+                }
+            },
+            preempt,
+            taker,
+        };
+        let (tasks, concurrency) = (&mut self.tasks, &mut self.concurrency);
+        let on = State::On(Some(cpu));
+        let (mut owing, mut moved) = ([None, None], false);
+        match (leaving, entering) {
+            (Some(from), Some(to)) => {
+                let Ok([one, other]) = tasks.get_disjoint_mut([from.0, to.0]) else {
+                    return false;
+                };
+                if !(one.may_leave(cpu) && other.may_enter()) {
+                    return false;
+                }
+                let (before, epochs) = (other.state, (one.epoch, other.epoch));
+                let mut past = past;
+                owing[0] = one.leaves(&mut past, from, goes(By::task(to.0)));
+                (owing[1], moved) = other.enters(&mut past, to, cpu);
+                if !concurrency.hand_over(time, epochs.0, epochs.1) {
+                    one.epoch = concurrency.change(time, epochs.0, on, one.state);
+                    other.epoch = concurrency.change(time, epochs.1, before, on);
+                }
+            }
+            (Some(from), None) => {
+                let Some(one) = tasks.get_mut(from.0).filter(|task| task.may_leave(cpu)) else {
+                    return false;
+                };
+                let mut past = past;
+                owing[0] = one.leaves(&mut past, from, goes(By::outside(next)));
+                one.epoch = concurrency.change(time, one.epoch, on, one.state);
+            }
+            (None, Some(to)) => {
+                let Some(other) = tasks.get_mut(to.0).filter(|task| task.may_enter()) else {
+                    return false;
+                };
+                let (before, mut past) = (other.state, past);
+                (owing[1], moved) = other.enters(&mut past, to, cpu);
+                other.epoch = concurrency.change(time, other.epoch, before, on);
+            }
+            (None, None) => return false,
         }
-        if let Some(ix) = entering {
-            self.close_off_cpu(ix, time, false);
-            self.pass(ix, time);
-            let Some(task) = self.tasks.get_mut(ix.0) else {
-                return true;
-            };
-            let before = std::mem::replace(&mut task.state, on);
-            task.epoch = self.concurrency.change(time, task.epoch, before, on);
-            self.arrive(ix, cpu, time, false);
+        entry.counted |= leaving.is_some() | moved;
+        if leaving.is_some() {
+            entry.figures.switches.involuntary += u64::from(runnable);
+            entry.figures.switches.voluntary += u64::from(!runnable);
         }
-        self.last_switch.insert(cpu, time);
+        if self.everybody {
+            // Who was idle is not anybody's time, but the CPU's.
+            let idle = entry.idle_since.filter(|_| prev == Tid::IDLE);
+            let idle = idle.map_or(0, |since| time.since(since.max(self.start)));
+            entry.figures.idle += idle;
+            entry.idle_since = (next == Tid::IDLE).then_some(time);
+        }
+        entry.figures.migrations += u64::from(moved);
+        (entry.current, entry.last_switch) = (entering, Some(time));
+        for ix in owing.into_iter().flatten() {
+            self.owe(ix);
+        }
         true
     }
 
-    #[inline]
-    fn plain_waking(
-        &mut self,
-        cpu: CpuId,
-        time: Ktime,
-        (waker, wakee): (Tid, Tid),
-        irq: bool,
-    ) -> bool {
-        let Named::Task(ix) = self.named(wakee) else {
+    #[inline(always)]
+    fn plain_waking(&mut self, record: &Record) -> bool {
+        let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
+        let (waker, wakee) = (Tid(record.from), Tid(record.to));
+        let (Some(ix), (by, known)) = (self.by_tid.get(wakee), self.named(waker)) else {
             return false;
         };
-        let fits = |task: &Task| {
-            let known = matches!(task.state, State::On(_) | State::Waiting(_));
-            known && task.doubt.is_none()
+        let wakes = |ix: TaskIx| {
+            let task = self.tasks.get(ix.0);
+            task.is_some_and(|t| matches!(t.state, State::On(_)) && t.vfork_child.is_none())
         };
-        if !self.tasks.get(ix.0).is_some_and(fits) {
+        if !(known && by.is_none_or(wakes)) {
             return false;
         }
-        let by = match self.named(waker) {
-            Named::Unclear => return false,
-            Named::Task(by) => {
-                let fits =
-                    |task: &Task| matches!(task.state, State::On(_)) && task.vfork_child.is_none();
-                if !self.tasks.get(by.0).is_some_and(fits) {
-                    return false;
-                }
-                By::task(by.0)
-            }
-            Named::Nobody => By::outside(waker),
+        let Some(task) = self.tasks.get_mut(ix.0).filter(|t| t.doubt.is_none()) else {
+            return false;
         };
-        if waker != Tid::IDLE {
-            self.cpu_not_idle(cpu);
-        }
-        let by = match irq || waker == Tid::IDLE {
-            true => By::INTERRUPT,
-            false => by,
+        let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);
+        let by = match by {
+            _ if irq => By::INTERRUPT,
+            Some(by) => By::task(by.0),
+            None => By::outside(waker),
         };
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return true;
-        };
-        (task.vfork_child, task.by) = (None, by);
-        if matches!(task.state, State::Waiting(_)) {
-            self.pass(ix, time);
-            if let Some(task) = self.tasks.get_mut(ix.0) {
+        let mut owing = None;
+        match task.state {
+            State::Waiting(wait) => {
+                (task.vfork_child, task.by) = (None, by);
                 let new = State::Runnable { preempted: false };
                 let before = std::mem::replace(&mut task.state, new);
                 task.epoch = self.concurrency.change(time, task.epoch, before, new);
+                let mut past = Past {
+                    start: self.start,
+                    now: time,
+                    timeline: self.timeline.as_mut(),
+                };
+                // The common case apart: the others are a jump that is hard to foretell.
+                owing = match wait {
+                    Wait::Sleep => task.pass(&mut past, ix, Bucket::Wait(Wait::Sleep)),
+                    wait => task.pass(&mut past, ix, Bucket::Wait(wait)),
+                };
             }
-        } else {
-            task.woken = true;
+            State::On(_) => {
+                (task.vfork_child, task.by, task.woken) = (None, by, true);
+            }
+            _ => return false,
+        }
+        if waker != Tid::IDLE {
+            self.cpu_not_idle(cpu);
+        }
+        if let Some(ix) = owing {
+            self.owe(ix);
         }
         true
     }
+}
 
-    /// Gives the time of a task's state, up to now, to where it belongs.
-    #[inline]
-    fn pass(&mut self, ix: TaskIx, now: Ktime) {
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return;
-        };
-        (task.told, task.seen) = (now, true);
-        let now = now.max(task.since);
-        let from = std::mem::replace(&mut task.since, now);
-        // Only a waking ends a wait here.
-        let bucket = task.state.bucket(Ended::Woken);
-        self.account(ix, from, now, bucket);
+impl Task {
+    /// It is on that CPU, and nothing is special about it.
+    #[inline(always)]
+    fn may_leave(&self, cpu: CpuId) -> bool {
+        self.state == State::On(Some(cpu)) && self.vfork_child.is_none()
+    }
+
+    #[inline(always)]
+    fn may_enter(&self) -> bool {
+        matches!(self.state, State::Runnable { .. })
+    }
+
+    /// Leaves its CPU; itself, when its program lacks a part of its times now.
+    #[inline(always)]
+    fn leaves(&mut self, past: &mut Past, ix: TaskIx, how: Leaving) -> Option<TaskIx> {
+        let runnable = how.wait.is_none();
+        self.switches.involuntary += u64::from(runnable);
+        self.switches.voluntary += u64::from(!runnable);
+        let owing = self.pass(past, ix, Bucket::OnCpu(Some(how.cpu)));
+        self.state = self.leave(how.cpu, past.now, how.wait, how.preempt, how.taker);
+        owing
+    }
+
+    /// Reaches a CPU; itself, when its program lacks a part of its times now, and
+    /// whether it was on another CPU before.
+    #[inline(always)]
+    fn enters(&mut self, past: &mut Past, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
+        let preempted = self.state == State::Runnable { preempted: true };
+        if let Some(since) = self.off_since.take() {
+            let since_start = since.max(past.start);
+            let length = past.now.since(since_start);
+            let longest = self.max_off_cpu.as_ref().map(|(longest, _)| longest.length);
+            if length > longest.unwrap_or(0) {
+                let stretch = OffCpu {
+                    length,
+                    since: since_start,
+                    waker: None,
+                    censored: since < past.start || self.started_before && !self.seen,
+                };
+                let waker = self.by.place().filter(|_| !preempted);
+                self.max_off_cpu = Some((stretch, waker.map(TaskIx)));
+            }
+        }
+        let owing = self.pass(past, ix, Bucket::RunQueue { preempted });
+        let moved = self.last_cpu.is_some_and(|last| last != cpu);
+        self.migrations += u64::from(moved);
+        (self.state, self.woken, self.last_cpu) = (State::On(Some(cpu)), false, Some(cpu));
+        (owing, moved)
+    }
+
+    /// Gives the time of its state, up to now, to where it belongs.
+    #[inline(always)]
+    fn pass(&mut self, past: &mut Past, ix: TaskIx, bucket: Bucket) -> Option<TaskIx> {
+        (self.told, self.seen) = (past.now, true);
+        let from = std::mem::replace(&mut self.since, past.now).max(past.start);
+        let ns = past.now.since(from);
+        if ns == 0 {
+            return None;
+        }
+        if let Some(timeline) = &mut past.timeline {
+            let on = match bucket {
+                Bucket::OnCpu(cpu) => cpu,
+                _ => None,
+            };
+            timeline.add(ix.0, from, bucket, on, self.by);
+        }
+        self.spend(bucket, ns);
+        (!self.owes).then_some(ix)
     }
 }

@@ -1,8 +1,8 @@
 //! Scheduling events: who runs, who waits, who woke whom.
 
-use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
+use tr_format::event::{Argv, CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{Book, ProcessEntry, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -10,9 +10,6 @@ use crate::timeline::By;
 impl Book {
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
-        if self.take_plain(cpu, event) {
-            return;
-        }
         self.pass_gaps(event.time);
         self.begin(event.time);
         match event.kind {
@@ -27,7 +24,7 @@ impl Book {
                 self.cpu_switched(cpu, event.time, prev, next);
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait, next);
                 self.switch_in(cpu, event.time, next);
-                self.last_switch.insert(cpu, event.time);
+                self.has_switched(cpu, event.time);
             }
             SchedKind::Waking {
                 waker,
@@ -71,7 +68,8 @@ impl Book {
     /// The task that leaves the CPU, named `prev` by the event.
     fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
         let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
-        let running = self.current.remove(cpu).filter(|ix| here(self, *ix));
+        let running = self.current(cpu).filter(|ix| here(self, *ix));
+        self.set_current(cpu, None);
         let named = match self.task(prev) {
             _ if prev == Tid::IDLE => None,
             None if self.open() => Some(self.appear(prev, Tgid(prev.0), time)),
@@ -119,6 +117,8 @@ impl Book {
         if old != tid && self.by_tid.get(old) == Some(ix) {
             self.by_tid.remove(old);
         }
+        // The new one is its process's, which may not have been known.
+        self.settle(ix, Tgid(tid.0), None, Argv::default());
     }
 
     #[allow(clippy::too_many_arguments)] // the event's own fields
@@ -145,6 +145,7 @@ impl Book {
             State::On(Some(on)) if on == cpu => {}
             State::On(_) => self.violation("switched out on another CPU than it ran on"),
             State::Dead => {
+                self.lose_unplaced(cpu, time);
                 // When not everybody is recorded, somebody else may have its tid.
                 if self.open() {
                     self.violation("ran after its end");
@@ -199,7 +200,30 @@ impl Book {
         if !expected {
             self.violation(UNSEEN);
         }
+        self.lose_unplaced(cpu, time);
         self.forget(ix, cpu, time);
+    }
+
+    /// Somebody is on `cpu` who was not seen to get there. It may have been there
+    /// since it was listed, and go by another tid since an exec that is lost: of
+    /// who was on a CPU then, and may be on this one, nothing is known from now on.
+    fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
+        if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
+            return;
+        }
+        let switched = self.last_switch(cpu);
+        for ix in std::mem::take(&mut self.unplaced) {
+            let task = self.tasks.get(ix.0);
+            let Some(task) = task.filter(|task| task.state == State::On(None)) else {
+                continue;
+            };
+            // Else it would have left by then.
+            if switched.is_some_and(|switched| switched > task.since) {
+                self.unplaced.push(ix);
+            } else {
+                self.enter(ix, time, State::Unknown, Ended::Otherwise);
+            }
+        }
     }
 
     /// Whoever else was on `cpu`, before the task that turns out to be there,
@@ -207,7 +231,7 @@ impl Book {
     /// gave it that (`de_thread`) is missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |book: &Book, other: TaskIx| book.state(other) == State::On(Some(cpu));
-        let other = self.current.get(cpu).filter(|other| *other != ix);
+        let other = self.current(cpu).filter(|other| *other != ix);
         let Some(other) = other.filter(|other| on(self, *other)) else {
             return;
         };
@@ -227,8 +251,7 @@ impl Book {
         let since = task.since;
         let known = match task.state {
             State::Runnable { .. } => self
-                .last_switch
-                .get(cpu)
+                .last_switch(cpu)
                 .unwrap_or(since)
                 .clamp(since, time.max(since)),
             _ => since,
@@ -270,7 +293,7 @@ impl Book {
         if let Some(task) = self.tasks.get_mut(ix.0) {
             (task.woken, task.last_cpu) = (false, Some(cpu));
         }
-        self.current.insert(cpu, ix);
+        self.set_current(cpu, Some(ix));
     }
 
     /// Whoever has this tid, for the timeline.
@@ -328,7 +351,7 @@ impl Book {
                 self.cpu_gained(cpu, time);
             }
         }
-        self.current.insert(cpu, ix);
+        self.set_current(cpu, Some(ix));
     }
 
     /// The tid belongs to a new task, whose fork is lost: who had it is gone, or
@@ -337,7 +360,10 @@ impl Book {
         let Some(task) = self.tasks.get(ix.0) else {
             return false;
         };
-        let leads = self.processes.get(task.process).map(|p| p.pid.0 == tid.0);
+        // Whether it is the leader of its process, only a fork or a listing tells.
+        let named = |p: &&ProcessEntry| p.forked || p.ppid.is_some();
+        let process = self.processes.get(task.process).filter(named);
+        let leads = process.map(|p| p.pid.0 == tid.0);
         let ran = task.last_cpu.is_some() && !self.just_now(Some(task.since), time);
         self.gaps.lives_before(time).is_some()
             && (task.state == State::Dead || ran && leads != Some(true))
@@ -456,18 +482,18 @@ impl Book {
             }
             state @ (State::Waiting(_) | State::Unknown) => {
                 let mut doubt = None;
+                let unknown = state == State::Unknown || self.in_gap(ix, time);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.by = by;
                     if let State::Waiting(wait) = state {
                         let close = time.since(task.since) < self.uncertainty;
                         doubt = Some(wait).filter(|_| close);
-                    } else {
-                        task.woken = true;
                     }
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.doubt = doubt;
+                    task.woken |= unknown;
                 }
             }
         }

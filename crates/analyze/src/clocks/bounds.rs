@@ -136,6 +136,19 @@ impl Bounds {
         }
     }
 
+    /// Two clocks that are equal cannot have shown this, when the first stamp is of
+    /// what came before.
+    pub fn contradicts(before: Stamp, after: Stamp) -> bool {
+        let most = difference(after.shown, before.shown).saturating_add(GRAIN);
+        before.clock != after.clock && most < 0
+    }
+
+    /// All clocks may be equal: every bound lets them.
+    pub fn allow_equal(&self) -> bool {
+        let mut all = self.pairs.values().flatten().flatten();
+        all.all(|(most, _)| *most >= 0)
+    }
+
     /// The bounds of a pair at each part's middle.
     fn spread(&self, pair: &[Tightest]) -> Vec<i64> {
         let mut least = vec![FREE; self.grid.parts];

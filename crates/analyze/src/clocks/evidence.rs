@@ -9,6 +9,10 @@
 //! - the only waking that can have ended a wait lies between the switch-in
 //!   before the wait and the one after it.
 //!
+//! While the clocks are taken for equal ([`Evidence::speaks_against`]) no order needs to
+//! be certain: every order that could speak against that is looked at, so when
+//! none does, none of the certain ones will.
+//!
 //! None of them is spoilt by a loss: what is lost is not used, and what is left
 //! is still in that order. Where forks or exits are missing a tid may name
 //! another task than before, so that the first rule is not used around there.
@@ -87,10 +91,13 @@ struct Runs {
     wakings: Vec<Stamp>,
     /// The last waking by each CPU that there was no room for.
     dropped: Vec<Stamp>,
+    /// It was woken at all.
+    woken: bool,
 }
 
 impl Runs {
     fn woken(&mut self, stamp: Stamp) {
+        self.woken = true;
         if self.wakings.len() == MOST_WAKINGS {
             for old in self.wakings.drain(..MOST_WAKINGS / 2) {
                 let same = |last: &&mut Stamp| last.clock == old.clock;
@@ -127,6 +134,8 @@ pub struct Evidence<'a> {
     runs: HashMap<Tid, Runs>,
     /// Of each clock and part of the time, once it was asked for: see `reach`.
     reaches: HashMap<(usize, usize), i64>,
+    /// Something may have happened in another order than the stamps say.
+    doubtful: bool,
 }
 
 impl<'a> Evidence<'a> {
@@ -158,7 +167,15 @@ impl<'a> Evidence<'a> {
             current: HashMap::new(),
             runs: HashMap::new(),
             reaches: HashMap::new(),
+            doubtful: false,
         }
+    }
+
+    /// Whether anything could speak against clocks that are all equal, of which the
+    /// events' stamps are then the order, as long as nothing is corrected. If not,
+    /// no further look will find that they are not.
+    pub fn speaks_against(&self) -> bool {
+        self.doubtful
     }
 
     /// Takes the next event.
@@ -295,9 +312,7 @@ impl<'a> Evidence<'a> {
                     return;
                 }
                 self.see(wakee, stamp);
-                if self.leads.is_some() {
-                    self.runs.entry(wakee).or_default().woken(stamp);
-                }
+                self.runs.entry(wakee).or_default().woken(stamp);
             }
             SchedKind::Switch {
                 prev,
@@ -315,7 +330,7 @@ impl<'a> Evidence<'a> {
                     self.end(prev, stamp);
                 }
                 let began = self.current.insert(cpu, (next, stamp));
-                if self.leads.is_none() || prev == Tid::IDLE {
+                if prev == Tid::IDLE {
                     return;
                 }
                 if let Some((tid, from)) = began.filter(|(tid, _)| *tid == prev && recorded) {
@@ -335,7 +350,9 @@ impl<'a> Evidence<'a> {
     }
 
     fn run(&mut self, tid: Tid, run: Run) {
-        let Some(leads) = self.leads else { return };
+        let Some(leads) = self.leads else {
+            return self.run_by_stamps(tid, run);
+        };
         let runs = self.runs.entry(tid).or_default();
         let Some(last) = runs.last.replace(run) else {
             return;
@@ -376,6 +393,32 @@ impl<'a> Evidence<'a> {
         }
         self.bounds.add(left, waking);
         self.bounds.add(waking, began);
+    }
+
+    /// [`Evidence::run`] by equal clocks: whether the stamps contradict what it could
+    /// conclude, whatever the leads will be. They allow each clock to be level with
+    /// each other one, so they exclude no order that the stamps are in.
+    fn run_by_stamps(&mut self, tid: Tid, run: Run) {
+        if self.doubtful {
+            return;
+        }
+        let runs = self.runs.entry(tid).or_default();
+        let Some(last) = runs.last.replace(run) else {
+            return;
+        };
+        self.doubtful |= Bounds::contradicts(last.to, run.from);
+        let Some(before) = runs.before.replace(last) else {
+            return;
+        };
+        let (left, began) = (before.from, last.from);
+        // A waking in its place is always one that may have ended the wait: then
+        // it is the only one, or there is none. Without one it may be any other.
+        runs.wakings.retain(|waking| waking.shown >= left.shown);
+        let inside = runs.wakings.iter().any(|w| w.shown <= began.shown);
+        if before.waits && runs.woken && !inside {
+            let (since, until) = (Ktime(left.at), Ktime(run.to.at));
+            self.doubtful |= self.gaps.any().first_in(since, until).is_none();
+        }
     }
 
     /// How far behind in the merged order an event of another CPU can stand that

@@ -13,35 +13,26 @@ pub(super) struct Sorter {
 
 /// Bits of a key that hold the record's place.
 const PLACE: u32 = 16;
-/// Bits of a digit, at most.
+/// Bits of a digit.
 const DIGIT: u32 = 11;
 
+/// Digits of a time, at most.
+const DIGITS: usize = 4;
+
 impl Sorter {
-    /// Sorts `records`, none of which is earlier than `least`.
-    pub(super) fn sort(&mut self, records: &mut Vec<Record>, least: u64) {
-        let (mut before, mut most, mut sorted) = (least, least, true);
-        for record in records.iter() {
-            sorted &= before <= record.time;
-            before = record.time;
-            most = most.max(record.time);
-        }
-        if sorted {
-            return;
-        }
-        let bits = u64::BITS - (most - least).leading_zeros();
-        if records.len() > 1 << PLACE || bits + PLACE > u64::BITS {
+    /// Sorts `records`, of which none is outside `least..=most`.
+    pub(super) fn sort(&mut self, records: &mut Vec<Record>, (least, most): (u64, u64)) {
+        let bits = u64::BITS - most.saturating_sub(least).leading_zeros();
+        let rounds = bits.div_ceil(DIGIT) as usize;
+        if records.len() > 1 << PLACE || rounds > DIGITS {
             records.sort_by_key(|record| record.time);
             return;
         }
-        let key = |(place, record): (usize, &Record)| (record.time - least) << PLACE | place as u64;
-        self.keys.clear();
-        self.keys.extend(records.iter().enumerate().map(key));
-        self.other.clear();
-        self.other.resize(records.len(), 0);
-        let rounds = bits.div_ceil(DIGIT).max(1);
-        let width = bits.div_ceil(rounds);
-        for round in 0..rounds {
-            by_digit(&self.keys, &mut self.other, PLACE + round * width, width);
+        let mut starts = [[0; 1 << DIGIT]; DIGITS];
+        let starts = starts.get_mut(..rounds).unwrap_or_default();
+        self.count(records, least, starts);
+        for (round, starts) in (0..).zip(starts) {
+            distribute(&self.keys, &mut self.other, round, starts);
             std::mem::swap(&mut self.keys, &mut self.other);
         }
         std::mem::swap(records, &mut self.from);
@@ -49,23 +40,38 @@ impl Sorter {
         let places = self.keys.iter().map(|key| *key as usize % (1 << PLACE));
         records.extend(places.filter_map(|place| self.from.get(place)));
     }
+
+    /// Makes the keys, and says where those with each digit begin, for every round.
+    #[allow(clippy::indexing_slicing)] // A digit is below the number of counters.
+    fn count(&mut self, records: &[Record], least: u64, starts: &mut [[u32; 1 << DIGIT]]) {
+        self.keys.clear();
+        self.keys.extend((0..).zip(records).map(|(place, record)| {
+            let key = (record.time - least) << PLACE | place;
+            for (round, starts) in (0..).zip(&mut *starts) {
+                starts[digit(key, round)] += 1;
+            }
+            key
+        }));
+        self.other.resize(records.len(), 0);
+        for starts in starts {
+            let mut sum = 0;
+            for start in starts {
+                sum += std::mem::replace(start, sum);
+            }
+        }
+    }
 }
 
-/// Puts `from` into `to` in the order of `width` bits at `shift`.
+/// The part of a key that a round looks at.
+fn digit(key: u64, round: u32) -> usize {
+    (key >> (PLACE + round * DIGIT)) as usize % (1 << DIGIT)
+}
+
+/// Puts `from` into `to` in the order of the round's digit.
 #[allow(clippy::indexing_slicing)] // A digit is below the number of counters, and they count to the length.
-fn by_digit(from: &[u64], to: &mut [u64], shift: u32, width: u32) {
-    let mut starts = [0u32; 1 << DIGIT];
-    let mask = (1u64 << width) - 1;
-    let digit = |key: u64| (key >> shift & mask) as usize % (1 << DIGIT);
+fn distribute(from: &[u64], to: &mut [u64], round: u32, starts: &mut [u32; 1 << DIGIT]) {
     for key in from {
-        starts[digit(*key)] += 1;
-    }
-    let mut sum = 0;
-    for start in &mut starts {
-        sum += std::mem::replace(start, sum);
-    }
-    for key in from {
-        let place = &mut starts[digit(*key)];
+        let place = &mut starts[digit(*key, round)];
         to[*place as usize] = *key;
         *place += 1;
     }
@@ -89,7 +95,9 @@ mod tests {
             let mut records: Vec<Record> = times.iter().enumerate().map(record).collect();
             let mut expected = records.clone();
             expected.sort_by_key(|record| record.time);
-            Sorter::default().sort(&mut records, least);
+            let times = || expected.iter().map(|record| record.time);
+            let span = (least.min(times().min().unwrap_or(0)), times().max().unwrap_or(0));
+            Sorter::default().sort(&mut records, span);
             let ids = |records: &[Record]| records.iter().map(|r| (r.time, r.from)).collect::<Vec<_>>();
             prop_assert_eq!(ids(&records), ids(&expected));
         }

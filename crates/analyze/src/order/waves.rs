@@ -18,7 +18,7 @@ use super::{Record, LIFE};
 
 /// About how many events a wave reads: enough for two threads to share, so few
 /// that they stay in a cache.
-pub const EVENTS: u64 = 1 << 17;
+pub const EVENTS: u64 = 1 << 15;
 /// Most blocks of a wave, however few events they have.
 const BLOCKS: usize = 1 << 12;
 /// How many slices are cut of a wave, about.
@@ -84,6 +84,25 @@ pub struct Counts {
     pub wakings: u64,
     /// First wakings of new tasks.
     pub new: u64,
+}
+
+impl Counts {
+    /// Of a block's flags.
+    fn of(flags: &[u8]) -> Counts {
+        // In bytes, so that many are counted in one step.
+        let count = |is: fn(u8) -> bool| -> u64 {
+            let few = flags.chunks(usize::from(u8::MAX));
+            let counts = few.map(|few| few.iter().map(|flags| u8::from(is(*flags))).sum::<u8>());
+            counts.map(u64::from).sum()
+        };
+        let wakings = count(|flags| flags & flag::WAKING != 0);
+        let new = count(|flags| flags & (flag::WAKING | flag::NEW) == flag::WAKING | flag::NEW);
+        Counts {
+            switches: flags.len() as u64 - wakings,
+            wakings: wakings - new,
+            new,
+        }
+    }
 }
 
 /// A block that has been read, sorted.
@@ -417,35 +436,37 @@ fn sorted(
     thread_local! {
         static SORTER: RefCell<Sorter> = RefCell::default();
     }
-    let span = |times: &dyn Fn(u64) -> usize| {
-        let start = times(from);
-        start..to.map_or(usize::MAX, times).max(start)
+    let span = |times: &dyn Fn(u64) -> usize, len: usize| {
+        let start = times(from).min(len);
+        start..to.map_or(len, times).clamp(start, len)
     };
     records.clear();
-    let mut least = u64::MAX;
+    let (mut least, mut most, mut parts) = (u64::MAX, 0, 0);
+    let mut has = |part: Option<(u64, u64)>| {
+        if let Some((first, last)) = part {
+            (least, most) = (least.min(first), most.max(last));
+            parts += 1;
+        }
+    };
     for run in runs {
         let times = run.block.time.get(run.start..run.end).unwrap_or_default();
-        let part = span(&|time| times.partition_point(|t| *t < time));
-        let (start, end) = (
-            run.start + part.start,
-            run.start + part.end.min(times.len()),
-        );
-        least = least.min(
-            run.block
-                .time
-                .get(start)
-                .filter(|_| start < end)
-                .map_or(u64::MAX, |t| *t),
-        );
+        let part = span(&|time| times.partition_point(|t| *t < time), times.len());
+        let (start, end) = (run.start + part.start, run.start + part.end);
+        let times = times.get(part).unwrap_or_default();
+        has(times.first().copied().zip(times.last().copied()));
         append(run.block, start, end, &mut records);
     }
-    let part = span(&|time| life.partition_point(|record| record.time < time));
-    let part = life
-        .get(part.start..part.end.min(life.len()))
-        .unwrap_or_default();
-    least = least.min(part.first().map_or(u64::MAX, |record| record.time));
+    let part = span(
+        &|time| life.partition_point(|record| record.time < time),
+        life.len(),
+    );
+    let part = life.get(part).unwrap_or_default();
+    has(part.first().zip(part.last()).map(|(a, b)| (a.time, b.time)));
     records.extend(part);
-    SORTER.with_borrow_mut(|sorter| sorter.sort(&mut records, least));
+    // Each part is sorted.
+    if parts > 1 {
+        SORTER.with_borrow_mut(|sorter| sorter.sort(&mut records, (least, most)));
+    }
     records
 }
 
@@ -504,18 +525,15 @@ impl Loaded {
         };
         match read.content {
             Content::Sched(mut block) => {
-                let count = |mask: u8, is: u8| {
-                    let flags = block.flags.iter();
-                    flags.map(|flags| u64::from(flags & mask == is)).sum()
-                };
-                loaded.counts = Counts {
-                    switches: count(flag::WAKING, 0),
-                    wakings: count(flag::WAKING | flag::NEW, flag::WAKING),
-                    new: count(flag::WAKING | flag::NEW, flag::WAKING | flag::NEW),
-                };
-                loaded.measure(block.time.iter().copied());
-                if loaded.back > 0 {
-                    block.sort();
+                loaded.counts = Counts::of(&block.flags);
+                match (block.time.first(), block.time.last()) {
+                    (Some(first), Some(last)) if block.time.is_sorted() => {
+                        (loaded.least, loaded.most) = (*first, *last);
+                    }
+                    _ => {
+                        loaded.measure(block.time.iter().copied());
+                        block.sort();
+                    }
                 }
                 loaded.events = Rest::Sched(block, 0);
             }

@@ -346,21 +346,22 @@ impl Report for Cpus {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "cpu")
-            .column("", "build_ns")
-            .column("", "others_ns")
-            .column("", "idle_ns")
-            .column("", "unknown_ns")
-            .column("", "switches")
-            .column("", "involuntary")
-            .column("", "migrations")
-            .column("", "pushed_off")
-            .column("", "pushed_off_wait_ns");
+        let mut table = Table::keyed([
+            "cpu",
+            "build_ns",
+            "others_ns",
+            "idle_ns",
+            "unknown_ns",
+            "switches",
+            "involuntary",
+            "migrations",
+            "pushed_off",
+            "pushed_off_wait_ns",
+        ]);
         for cpu in &self.cpus {
             let mut row = vec![Cell::known(cpu.cpu, |cpu| Cell::Id(u32::from(cpu)))];
             row.extend(Cpus::cells(cpu));
-            table.row(row, "", Paint::Plain);
+            table.record(row);
         }
         table.csv()
     }

@@ -449,18 +449,10 @@ impl crate::reports::Report for Report<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "from_ns")
-            .column("", "to_ns")
-            .column("", "length_ns");
-        for (_, key) in SPENT {
-            table = table.column("", key);
-        }
-        let mut table = table
-            .column("", "pid")
-            .column("", "tid")
-            .words("", "then")
-            .name("", "name");
+        let times = ["from_ns", "to_ns", "length_ns"].into_iter();
+        let spent = SPENT.map(|(_, key)| key);
+        let rest = ["pid", "tid", "then", "name"];
+        let mut table = Table::keyed(times.chain(spent).chain(rest));
         for leg in self.found.iter().flat_map(|found| &found.legs) {
             let (pid, tid) = self.ids(leg.thread);
             let mut cells = vec![
@@ -470,7 +462,8 @@ impl crate::reports::Report for Report<'_> {
             ];
             cells.extend(spent_cells(&leg.spent).map(Cell::Time));
             cells.extend([Cell::Id(pid), Cell::Id(tid), then_word(leg.then).into()]);
-            table.row(cells, self.who(leg), Paint::Plain);
+            cells.push(self.who(leg).into());
+            table.record(cells);
         }
         table.csv()
     }

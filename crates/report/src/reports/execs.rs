@@ -186,7 +186,7 @@ impl Report for Execs<'_> {
             .column("PID", "")
             .column("PPID", "")
             .name("ARGV", "");
-        let most = self.view.ask.limit.unwrap_or(usize::MAX);
+        let most = self.view.ask.most();
         for row in self.rows.iter().take(most) {
             let (process, times) = (row.process, &row.exec.times);
             let mut cells = Vec::new();
@@ -243,7 +243,8 @@ impl Report for Execs<'_> {
             #[serde(flatten)]
             times: json::Times,
         }
-        let rows = self.rows.iter().map(|row| Row {
+        let rows = self.rows.iter().take(self.view.ask.most());
+        let rows = rows.map(|row| Row {
             pid: row.process.pid.0,
             ppid: row.process.ppid.map(|ppid| ppid.0),
             start_ns: self.since(row.exec),
@@ -265,22 +266,23 @@ impl Report for Execs<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "start_ns")
-            .column("", "time_ns")
-            .words("", "ended")
-            .column("", "exit_code")
-            .column("", "signal")
-            .column("", "pid")
-            .column("", "ppid")
-            .column("", "on_cpu_ns")
-            .column("", "run_queue_ns")
-            .column("", "blocked_ns")
-            .column("", "sleep_ns")
-            .column("", "unknown_ns")
-            .words("", "filename")
-            .name("", "argv");
-        for row in &self.rows {
+        let mut table = Table::keyed([
+            "start_ns",
+            "time_ns",
+            "ended",
+            "exit_code",
+            "signal",
+            "pid",
+            "ppid",
+            "on_cpu_ns",
+            "run_queue_ns",
+            "blocked_ns",
+            "sleep_ns",
+            "unknown_ns",
+            "filename",
+            "argv",
+        ]);
+        for row in self.rows.iter().take(self.view.ask.most()) {
             let times = &row.exec.times;
             let raw = match row.ended {
                 Ended::Exit(raw) => Some(raw),
@@ -305,8 +307,9 @@ impl Report for Execs<'_> {
                 Cell::Time(times.sleep),
                 Cell::Time(times.unknown),
                 Cell::Text(escape::text(&row.exec.filename)),
+                row.command().into(),
             ];
-            table.row(cells, row.command(), Paint::Plain);
+            table.record(cells);
         }
         table.csv()
     }

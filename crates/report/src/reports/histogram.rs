@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 use tr_analyze::waits;
 
-use crate::hist::{Facts, Hist};
+use crate::hist::{self, Facts, Hist, SLOT_KEYS};
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::reports::{Report, View};
@@ -55,28 +55,6 @@ fn time(hist: &Hist) -> u64 {
     hist.total() + hist.cut().1
 }
 
-/// Of a wait or a slice: how many, how long, how they spread.
-pub fn cells(hist: &Hist) -> Vec<Cell> {
-    let quantile = |permille| Cell::known(hist.quantile(permille), Cell::Time);
-    vec![
-        Cell::Time(hist.total()),
-        Cell::Count(hist.count()),
-        quantile(500),
-        quantile(990),
-        quantile(1000),
-    ]
-}
-
-/// The same columns.
-pub fn columns(count: &str) -> Table {
-    Table::new()
-        .column("time", "")
-        .column(count, "")
-        .column("half up to", "")
-        .column("99 % up to", "")
-        .column("longest", "")
-}
-
 impl Report for Histogram<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
@@ -85,18 +63,11 @@ impl Report for Histogram<'_> {
         let top = self.view.ask.top;
         if self.view.ask.by.is_none() {
             out.push_str(&self.all.draw(style));
-            let title = format!(
-                "{} (top {} of {})",
-                self.by.title(),
-                top.min(self.groups.len()),
-                units::count(self.groups.len() as u64)
-            );
-            let mut table = columns("slices").name(title, "");
-            for (group, hist) in self.groups.iter().take(top) {
-                table.row(cells(hist), group.name.clone(), Paint::Plain);
-            }
+            let title = units::top(self.by.title(), top, self.groups.len());
+            let groups = self.groups.iter().take(top);
+            let rows = groups.map(|(group, hist)| (group.name.clone(), hist));
             out.push('\n');
-            out.push_str(&table.text(style, 0));
+            out.push_str(&hist::table("slices", title, rows).text(style, 0));
             return out;
         }
         for (group, hist) in self.groups.iter().take(top) {
@@ -128,7 +99,8 @@ impl Report for Histogram<'_> {
             #[serde(flatten)]
             facts: Facts,
         }
-        let groups = self.groups.iter().map(|(group, hist)| OfGroup {
+        let groups = self.groups.iter().take(self.view.ask.most());
+        let groups = groups.map(|(group, hist)| OfGroup {
             name: group.name.clone(),
             pid: group.pid,
             facts: hist.facts(),
@@ -141,38 +113,10 @@ impl Report for Histogram<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .words("", "name")
-            .column("", "pid")
-            .column("", "from_us")
-            .column("", "to_us")
-            .column("", "count")
-            .column("", "total_ns");
-        for (group, hist) in &self.groups {
-            for slot in hist.slots() {
-                let cells = vec![
-                    Cell::Text(group.name.clone()),
-                    Cell::known(group.pid, Cell::Id),
-                    Cell::Count(slot.from_us),
-                    Cell::Count(slot.to_us),
-                    Cell::Count(slot.count),
-                    Cell::Time(slot.ns),
-                ];
-                table.row(cells, "", Paint::Plain);
-            }
-            // Those without a known beginning or end: of no known length.
-            let (count, ns) = hist.cut();
-            if count > 0 {
-                let cells = vec![
-                    Cell::Text(group.name.clone()),
-                    Cell::known(group.pid, Cell::Id),
-                    Cell::Unknown,
-                    Cell::Unknown,
-                    Cell::Count(count),
-                    Cell::Time(ns),
-                ];
-                table.row(cells, "", Paint::Plain);
-            }
+        let mut table = Table::keyed(["name", "pid"].into_iter().chain(SLOT_KEYS));
+        for (group, hist) in self.groups.iter().take(self.view.ask.most()) {
+            let pid = Cell::known(group.pid, Cell::Id);
+            hist.records(&[group.name.clone().into(), pid], &mut table);
         }
         table.csv()
     }

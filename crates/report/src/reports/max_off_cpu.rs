@@ -81,6 +81,22 @@ impl<'a> MaxOffCpu<'a> {
         (from, from.saturating_add(self.interval))
     }
 
+    /// For CSV and JSON: all, or as many of the longest as were asked for.
+    fn asked(&self) -> impl Iterator<Item = OfProcess> + '_ {
+        let rows = match self.view.ask.limit {
+            None => self.rows.iter().collect(),
+            Some(most) => self.longest(most),
+        };
+        rows.into_iter().map(|(at, row)| self.row(*at, row))
+    }
+
+    fn longest(&self, most: usize) -> Vec<(&(u64, usize), &Row)> {
+        let mut rows: Vec<_> = self.rows.iter().collect();
+        rows.sort_by_key(|(at, row)| (std::cmp::Reverse(row.longest.length()), **at));
+        rows.truncate(most);
+        rows
+    }
+
     fn row(&self, at: (u64, usize), row: &Row) -> OfProcess {
         let process = self.view.analysis.processes.get(at.1);
         let (from, to) = self.span(at.0);
@@ -115,8 +131,6 @@ impl Report for MaxOffCpu<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         let top = self.view.ask.top;
-        let mut rows: Vec<_> = self.rows.iter().collect();
-        rows.sort_by_key(|(at, row)| (std::cmp::Reverse(row.longest.length()), **at));
         let on = match self.view.ask.cpu {
             Some(cpu) => format!(", of threads that left CPU {}", cpu.0),
             None => String::new(),
@@ -126,15 +140,11 @@ impl Report for MaxOffCpu<'_> {
             units::time(self.interval)
         );
         style.line(&mut out, &title);
-        if rows.is_empty() {
+        if self.rows.is_empty() {
             style.line(&mut out, "  none");
             return out;
         }
-        let name = format!(
-            "process (top {} of {})",
-            top.min(rows.len()),
-            units::count(rows.len() as u64)
-        );
+        let name = units::top("process", top, self.rows.len());
         let mut table = Table::new()
             .column("interval", "")
             .column("off CPU", "")
@@ -143,8 +153,8 @@ impl Report for MaxOffCpu<'_> {
             .column("times", "")
             .column("pid", "")
             .name(name, "");
-        for (at, row) in rows.iter().take(top) {
-            let row = self.row(**at, row);
+        for (at, row) in self.longest(top) {
+            let row = self.row(*at, row);
             let length = units::time(row.max_off_cpu_ns);
             let at_least = if row.whole { "" } else { "≥ " };
             let cells = vec![
@@ -170,23 +180,23 @@ impl Report for MaxOffCpu<'_> {
         let document = Document {
             interval_ns: self.interval,
             cpu: self.view.ask.cpu.map(|cpu| cpu.0),
-            rows: self.rows.iter().map(|(at, r)| self.row(*at, r)).collect(),
+            rows: self.asked().collect(),
         };
         serde_json::to_value(document).map(Some)
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "interval_ns")
-            .column("", "pid")
-            .column("", "max_off_cpu_ns")
-            .column("", "start_ns")
-            .column("", "cpu")
-            .column("", "whole")
-            .column("", "count")
-            .name("", "process");
-        for (at, row) in &self.rows {
-            let row = self.row(*at, row);
+        let mut table = Table::keyed([
+            "interval_ns",
+            "pid",
+            "max_off_cpu_ns",
+            "start_ns",
+            "cpu",
+            "whole",
+            "count",
+            "process",
+        ]);
+        for row in self.asked() {
             let cells = vec![
                 Cell::At(row.from_ns),
                 Cell::Id(row.pid),
@@ -195,8 +205,9 @@ impl Report for MaxOffCpu<'_> {
                 Cell::known(row.cpu, |cpu| Cell::Id(u32::from(cpu))),
                 Cell::Id(u32::from(row.whole)),
                 Cell::Count(row.count),
+                Cell::Text(row.process),
             ];
-            table.row(cells, row.process, Paint::Plain);
+            table.record(cells);
         }
         table.csv()
     }

@@ -26,7 +26,8 @@ use crate::style::Style;
 pub struct Ask {
     /// Rows to show as text.
     pub top: usize,
-    /// The same, when it was asked for: some reports show all otherwise.
+    /// The same, when it was asked for: CSV, JSON and some reports have all
+    /// otherwise.
     pub limit: Option<usize>,
     /// What to sort by; otherwise what suits the report.
     pub sort: Option<Sort>,
@@ -44,6 +45,13 @@ pub struct Ask {
     pub min: u64,
     /// The process that was asked for with its descendants.
     pub pid: Option<Tgid>,
+}
+
+impl Ask {
+    /// How many rows CSV and JSON have of a list whose parts stand for themselves.
+    pub fn most(&self) -> usize {
+        self.limit.unwrap_or(usize::MAX)
+    }
 }
 
 /// What a report is made of.

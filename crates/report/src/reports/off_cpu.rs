@@ -119,7 +119,7 @@ fn of(sums: &Sums, reason: Reason) -> u64 {
     sums.get(reason as usize).map_or(0, |sum| sum.total)
 }
 
-/// How many of the longest waits JSON has.
+/// How many of the longest waits JSON has, unless it was asked for more.
 const LONGEST: usize = 100;
 
 /// The report. Its sums are those of the chosen processes' times.
@@ -308,12 +308,7 @@ impl<'a> OffCpu<'a> {
             table = table.column(if self.by == By::Thread { "tid" } else { "pid" }, "");
         }
         let shown = self.groups.iter().take(self.view.ask.top);
-        let title = format!(
-            "{} (top {} of {})",
-            self.by.title(),
-            shown.len(),
-            units::count(self.groups.len() as u64)
-        );
+        let title = units::top(self.by.title(), shown.len(), self.groups.len());
         let mut table = table.name(title, "");
         for (group, sums) in shown {
             let mut cells = vec![Cell::Time(total(sums))];
@@ -411,7 +406,8 @@ impl Report for OffCpu<'_> {
             total_ns: u64,
             reasons: Vec<OfReason>,
         }
-        let groups = self.groups.iter().map(|(group, sums)| OfGroup {
+        let most = self.view.ask.most();
+        let groups = self.groups.iter().take(most).map(|(group, sums)| OfGroup {
             name: group.name.clone(),
             pid: group.pid,
             total_ns: total(sums),
@@ -420,24 +416,30 @@ impl Report for OffCpu<'_> {
         let document = Document {
             total_ns: total(&self.all),
             reasons: self.sums(&self.all),
-            longest: self.longest.iter().map(|w| self.longest_of(w)).collect(),
+            longest: self
+                .longest
+                .iter()
+                .take(most)
+                .map(|w| self.longest_of(w))
+                .collect(),
             groups: groups.collect(),
         };
         serde_json::to_value(document).map(Some)
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .words("", "name")
-            .column("", "pid")
-            .words("", "reason")
-            .column("", "total_ns")
-            .column("", "count")
-            .column("", "longest_ns")
-            .column("", "longest_start_ns")
-            .words("", "longest_ended_or_cpu_taken_by");
+        let mut table = Table::keyed([
+            "name",
+            "pid",
+            "reason",
+            "total_ns",
+            "count",
+            "longest_ns",
+            "longest_start_ns",
+            "longest_ended_or_cpu_taken_by",
+        ]);
         let start = self.view.analysis.meta.start;
-        for (group, sums) in &self.groups {
+        for (group, sums) in self.groups.iter().take(self.view.ask.most()) {
             for (sum, (_, key, ..)) in sums.iter().zip(Reason::ALL) {
                 if sum.count == 0 {
                     continue;
@@ -455,7 +457,7 @@ impl Report for OffCpu<'_> {
                     Cell::known(longest, |w| Cell::At(w.stretch.from.since(start))),
                     Cell::known(who, |who| Cell::Text(who::name(self.view.analysis, who))),
                 ];
-                table.row(cells, "", Paint::Plain);
+                table.record(cells);
             }
         }
         table.csv()

@@ -280,10 +280,7 @@ impl crate::reports::Report for Report<'_> {
 
     /// The distribution.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "tasks")
-            .column("", "running_ns")
-            .column("", "wanted_ns");
+        let mut table = Table::keyed(["tasks", "running_ns", "wanted_ns"]);
         if let Ok(found) = &self.found {
             let time = |times: &[u64], n| Cell::Time(times.get(n).copied().unwrap_or(0));
             for n in 0..found.running.len().max(found.demand.len()) {
@@ -292,7 +289,7 @@ impl crate::reports::Report for Report<'_> {
                     time(&found.running, n),
                     time(&found.demand, n),
                 ];
-                table.row(cells, "", Paint::Plain);
+                table.record(cells);
             }
         }
         table.csv()

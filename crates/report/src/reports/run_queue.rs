@@ -15,10 +15,9 @@ use tr_analyze::waits::{self, Piece};
 use tr_analyze::what_if;
 use tr_format::event::CpuId;
 
-use crate::hist::{Facts, Hist};
+use crate::hist::{self, Facts, Hist, SLOT_KEYS};
 use crate::members::{members, Members};
 use crate::query::By;
-use crate::reports::histogram::{cells, columns};
 use crate::reports::{critical_path, Report, View};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -104,26 +103,17 @@ impl<'a> RunQueue<'a> {
     }
 
     fn by_cpu(&self, style: &Style) -> String {
-        let mut table = columns("waits").name("by CPU that the wait ended on", "");
-        for (cpu, hist) in &self.cpus {
-            table.row(cells(hist), format!("CPU {}", cpu.0), Paint::Plain);
-        }
-        table.text(style, 0)
+        let cpus = self.cpus.iter();
+        let rows = cpus.map(|(cpu, hist)| (format!("CPU {}", cpu.0), hist));
+        hist::table("waits", "by CPU that the wait ended on", rows).text(style, 0)
     }
 
     fn by_group(&self, style: &Style) -> String {
         let top = self.view.ask.top;
-        let title = format!(
-            "{} (top {} of {})",
-            self.by.title(),
-            top.min(self.groups.len()),
-            units::count(self.groups.len() as u64)
-        );
-        let mut table = columns("waits").name(title, "");
-        for (group, hist) in self.groups.iter().take(top) {
-            table.row(cells(hist), group.name.clone(), Paint::Plain);
-        }
-        table.text(style, 0)
+        let title = units::top(self.by.title(), top, self.groups.len());
+        let groups = self.groups.iter().take(top);
+        let rows = groups.map(|(group, hist)| (group.name.clone(), hist));
+        hist::table("waits", title, rows).text(style, 0)
     }
 }
 
@@ -262,7 +252,8 @@ impl Report for RunQueue<'_> {
             cpu: cpu.0,
             facts: hist.facts(),
         });
-        let groups = self.groups.iter().map(|(group, hist)| OfGroup {
+        let groups = self.groups.iter().take(self.view.ask.most());
+        let groups = groups.map(|(group, hist)| OfGroup {
             name: group.name.clone(),
             pid: group.pid,
             facts: hist.facts(),
@@ -278,40 +269,17 @@ impl Report for RunQueue<'_> {
 
     /// The histograms, of each CPU and of each group.
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .words("", "of")
-            .words("", "name")
-            .column("", "pid")
-            .column("", "from_us")
-            .column("", "to_us")
-            .column("", "count")
-            .column("", "total_ns");
-        let cpus = self.cpus.iter();
-        let cpus = cpus.map(|(cpu, hist)| ("cpu", cpu.0.to_string(), None, hist));
-        let groups = self.groups.iter();
-        let groups = groups.map(|(group, hist)| ("group", group.name.clone(), group.pid, hist));
-        for (of, name, pid, hist) in cpus.chain(groups) {
-            let mut row = |from: Cell, to: Cell, count: u64, ns: u64| {
-                let cells = vec![
-                    of.into(),
-                    Cell::Text(name.clone()),
-                    pid.map_or(Cell::Empty, Cell::Id),
-                    from,
-                    to,
-                    Cell::Count(count),
-                    Cell::Time(ns),
-                ];
-                table.row(cells, "", Paint::Plain);
-            };
-            for slot in hist.slots() {
-                let (from, to) = (Cell::Count(slot.from_us), Cell::Count(slot.to_us));
-                row(from, to, slot.count, slot.ns);
-            }
-            // Those without a known beginning or end: of no known length.
-            let (count, ns) = hist.cut();
-            if count > 0 {
-                row(Cell::Unknown, Cell::Unknown, count, ns);
-            }
+        let mut table = Table::keyed(["of", "name", "pid"].into_iter().chain(SLOT_KEYS));
+        for (cpu, hist) in &self.cpus {
+            let name = Cell::Text(cpu.0.to_string());
+            hist.records(&["cpu".into(), name, Cell::Empty], &mut table);
+        }
+        for (group, hist) in self.groups.iter().take(self.view.ask.most()) {
+            let pid = Cell::known(group.pid, Cell::Id);
+            hist.records(
+                &["group".into(), group.name.clone().into(), pid],
+                &mut table,
+            );
         }
         table.csv()
     }

@@ -152,6 +152,25 @@ fn fit(intervals: u64, room: u64) -> (u64, u64) {
 }
 
 impl Series<'_> {
+    /// Those with time on a CPU, the one with the most first.
+    fn ranked(&self) -> Vec<&Line<'_>> {
+        let mut lines: Vec<&Line> = self.lines.iter().collect();
+        lines.retain(|line| !line.values.is_empty());
+        lines.sort_by_key(|line| {
+            let p = line.process;
+            (u64::MAX - p.times.on_cpu, p.start, p.pid)
+        });
+        lines
+    }
+
+    /// For CSV and JSON: all, or as many of the first as were asked for.
+    fn asked(&self) -> Vec<&Line<'_>> {
+        match self.view.ask.limit {
+            None => self.lines.iter().collect(),
+            Some(most) => self.ranked().into_iter().take(most).collect(),
+        }
+    }
+
     fn strip(&self, line: &Line, columns: u64, each: u64, ascii: bool) -> String {
         let (first, last) = (self.first(), self.intervals());
         let cells = (last - first.min(last)).div_ceil(each);
@@ -196,12 +215,7 @@ impl Report for Series<'_> {
         }
         let title = units::shorten(&title, style.width);
         let _ = writeln!(out, "{}", style.paint(Paint::Bold, &title));
-        let mut lines: Vec<&Line> = self.lines.iter().collect();
-        lines.retain(|line| !line.values.is_empty());
-        lines.sort_by_key(|line| {
-            let p = line.process;
-            (u64::MAX - p.times.on_cpu, p.start, p.pid)
-        });
+        let lines = self.ranked();
         for line in lines.iter().take(self.view.ask.top) {
             let name = units::shorten(&label::label(line.process), names);
             let strip = self.strip(line, columns, each, style.ascii);
@@ -237,7 +251,7 @@ impl Report for Series<'_> {
             values: &'a [(u64, u64)],
         }
         let zero = self.view.analysis.meta.start;
-        let rows = self.lines.iter().map(|line| Row {
+        let rows = self.asked().into_iter().map(|line| Row {
             pid: line.process.pid.0,
             label: label::label(line.process),
             start_ns: line.process.start.since(zero),
@@ -254,15 +268,16 @@ impl Report for Series<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "interval_start_ns")
-            .column("", "interval_ns")
-            .column("", "pid")
-            .column("", "process_start_ns")
-            .column("", "on_cpu_ns")
-            .name("", "label");
+        let mut table = Table::keyed([
+            "interval_start_ns",
+            "interval_ns",
+            "pid",
+            "process_start_ns",
+            "on_cpu_ns",
+            "label",
+        ]);
         let zero = self.view.analysis.meta.start;
-        for line in &self.lines {
+        for line in self.asked() {
             let name = label::label(line.process);
             for (number, ns) in &line.values {
                 let cells = vec![
@@ -271,8 +286,9 @@ impl Report for Series<'_> {
                     Cell::Id(line.process.pid.0),
                     Cell::At(line.process.start.since(zero)),
                     Cell::Time(*ns),
+                    Cell::Text(name.clone()),
                 ];
-                table.row(cells, name.clone(), Paint::Plain);
+                table.record(cells);
             }
         }
         table.csv()

@@ -133,22 +133,23 @@ impl Report for Top<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .words("", "name")
-            .column("", "count")
-            .column("", "pid")
-            .column("", "start_ns")
-            .column("", "wall_ns")
-            .column("", "on_cpu_ns")
-            .column("", "run_queue_ns")
-            .column("", "sleep_ns")
-            .column("", "blocked_ns")
-            .column("", "unknown_ns")
-            .column("", "tree_on_cpu_ns")
-            .column("", "max_rss_bytes")
-            .column("", "exit_code")
-            .column("", "signal");
-        for row in self.rows() {
+        let mut table = Table::keyed([
+            "name",
+            "count",
+            "pid",
+            "start_ns",
+            "wall_ns",
+            "on_cpu_ns",
+            "run_queue_ns",
+            "sleep_ns",
+            "blocked_ns",
+            "unknown_ns",
+            "tree_on_cpu_ns",
+            "max_rss_bytes",
+            "exit_code",
+            "signal",
+        ]);
+        for row in self.rows().iter().take(self.view.ask.most()) {
             let code = row.status.filter(|s| s & 0x7f == 0).map(|s| s >> 8 & 0xff);
             let signal = row.status.map(|s| s & 0x7f).filter(|s| *s != 0);
             let times = &row.times;
@@ -168,7 +169,7 @@ impl Report for Top<'_> {
                 Cell::known(code, Cell::Id),
                 Cell::known(signal, Cell::Id),
             ];
-            table.row(cells, "", Paint::Plain);
+            table.record(cells);
         }
         table.csv()
     }

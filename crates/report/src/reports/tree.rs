@@ -556,20 +556,21 @@ impl Report for Tree<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::new()
-            .column("", "depth")
-            .column("", "pid")
-            .column("", "ppid")
-            .column("", "start_ns")
-            .column("", "wall_ns")
-            .column("", "on_cpu_ns")
-            .column("", "tree_on_cpu_ns")
-            .column("", "tree_unknown_ns")
-            .column("", "tree_processes")
-            .column("", "threads")
-            .words("", "exit")
-            .words("", "program")
-            .name("", "label");
+        let mut table = Table::keyed([
+            "depth",
+            "pid",
+            "ppid",
+            "start_ns",
+            "wall_ns",
+            "on_cpu_ns",
+            "tree_on_cpu_ns",
+            "tree_unknown_ns",
+            "tree_processes",
+            "threads",
+            "exit",
+            "program",
+            "label",
+        ]);
         let zero = self.view.analysis.meta.start;
         for node in self.order.iter().filter_map(|at| self.node(*at)) {
             let process = node.process;
@@ -593,8 +594,9 @@ impl Report for Tree<'_> {
                     None => Cell::Unknown,
                 },
                 Cell::Text(node.program.clone()),
+                Cell::Text(label::label(process)),
             ];
-            table.row(cells, label::label(process), Paint::Plain);
+            table.record(cells);
         }
         table.csv()
     }

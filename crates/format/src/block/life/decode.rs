@@ -1,0 +1,429 @@
+//! Columns to lifecycle events.
+
+use super::super::bits::BitReader;
+use super::super::ticks;
+use super::{cause_of, tag, to_front, to_new_front, Col, Known, COLUMNS, TASKS, TICK, UNIT};
+use crate::event::{
+    Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Exec, Exit, Final, Fork, Ktime,
+    LifeEvent, LifeKind, Lost, Mark, Rename, Snapshot, Stream, Tgid, Tid,
+};
+use crate::limits;
+use crate::varint::{unfold, Cursor};
+use crate::zip::Unpacker;
+use crate::Fault;
+
+struct Dec<'a> {
+    columns: [Cursor<'a>; COLUMNS],
+    low: BitReader<'a>,
+    known: Known,
+    /// Names that have been met, and their lengths.
+    comms: Vec<(Comm, usize)>,
+    /// Paths that have been met.
+    paths: Vec<&'a [u8]>,
+    /// Bytes of strings that the events so far hold: a short reference can
+    /// stand for a long string, many times.
+    strings: u64,
+}
+
+impl<'a> Dec<'a> {
+    fn column(&mut self, col: Col) -> &mut Cursor<'a> {
+        // The array has a place for every `Col`.
+        #[allow(clippy::indexing_slicing)]
+        &mut self.columns[col as usize]
+    }
+
+    fn byte(&mut self, col: Col) -> Result<u8, Fault> {
+        self.column(col).byte()
+    }
+
+    fn int(&mut self, col: Col) -> Result<u64, Fault> {
+        self.column(col).int()
+    }
+
+    fn int32(&mut self, col: Col) -> Result<u32, Fault> {
+        self.column(col).int32()
+    }
+
+    fn diff(&mut self, col: Col, to: u32) -> Result<u32, Fault> {
+        let value = i64::from(to).checked_add(unfold(self.int(col)?));
+        value
+            .and_then(|value| u32::try_from(value).ok())
+            .ok_or(Fault::Content("an id does not fit in 32 bits"))
+    }
+
+    fn wide(&mut self, col: Col) -> Result<u64, Fault> {
+        let class = self.byte(col)?;
+        Ok(ticks::get(class, &mut self.low)? as u64)
+    }
+
+    fn spend(&mut self, len: usize) -> Result<(), Fault> {
+        self.strings += len as u64;
+        crate::error::within("the strings' length", self.strings, limits::STRINGS)
+    }
+
+    /// A new string of a column, or how many new ones ago a known one was.
+    fn string(&mut self, col: Col, text: Col) -> Result<Result<&'a [u8], u64>, Fault> {
+        match self.int(col)? {
+            0 => {
+                let len = self.int(text)?;
+                crate::error::within("a string's length", len, limits::NAME as u64)?;
+                Ok(Ok(self.column(text).take(len)?))
+            }
+            back => Ok(Err(back)),
+        }
+    }
+
+    /// A name, without an allocation for each.
+    fn comm(&mut self) -> Result<Comm, Fault> {
+        let (comm, len) = match self.string(Col::Comm, Col::NewComm)? {
+            Ok(name) => {
+                crate::error::within("a comm's length", name.len() as u64, 16)?;
+                let mut comm = Comm::default();
+                for (to, from) in comm.0.iter_mut().zip(name) {
+                    *to = *from;
+                }
+                self.comms.push((comm, name.len()));
+                (comm, name.len())
+            }
+            Err(back) => *ago(&self.comms, back)?,
+        };
+        self.spend(len)?;
+        Ok(comm)
+    }
+
+    fn path(&mut self) -> Result<Box<[u8]>, Fault> {
+        let path = match self.string(Col::Path, Col::NewPath)? {
+            Ok(path) => {
+                self.paths.push(path);
+                path
+            }
+            Err(back) => ago(&self.paths, back)?,
+        };
+        self.spend(path.len())?;
+        Ok(path.into())
+    }
+
+    fn task(&mut self) -> Result<(Tid, Tgid), Fault> {
+        match self.int(Col::Task)? {
+            0 => self.new_task(),
+            rank => usize::try_from(rank - 1)
+                .ok()
+                .and_then(|at| to_front(&mut self.known.tasks, at))
+                .ok_or(Fault::Content("no such task")),
+        }
+    }
+
+    fn new_task(&mut self) -> Result<(Tid, Tgid), Fault> {
+        let tid = self.diff(Col::NewTask, self.known.tid)?;
+        let tgid = self.diff(Col::NewTask, tid)?;
+        self.known.tid = tid;
+        to_new_front(&mut self.known.tasks, (Tid(tid), Tgid(tgid)), TASKS);
+        Ok((Tid(tid), Tgid(tgid)))
+    }
+
+    fn cgroup(&mut self) -> Result<CgroupId, Fault> {
+        match self.int(Col::Cgroup)? {
+            0 => {
+                let id = self.int(Col::Cgroup)?;
+                to_new_front(&mut self.known.cgroups, id, TASKS);
+                Ok(CgroupId(id))
+            }
+            rank => usize::try_from(rank - 1)
+                .ok()
+                .and_then(|at| to_front(&mut self.known.cgroups, at))
+                .map(CgroupId)
+                .ok_or(Fault::Content("no such cgroup")),
+        }
+    }
+
+    fn argv(&mut self) -> Result<Argv, Fault> {
+        let len = self.int(Col::ArgvLen)?;
+        crate::error::within("an argv's length", len, limits::ARGV as u64)?;
+        let full_len = match self.int(Col::ArgvFull)? {
+            0 => None,
+            more => {
+                let full = (len as i64).checked_add(unfold(more - 1));
+                let full = full.and_then(|full| u32::try_from(full).ok());
+                Some(full.ok_or(Fault::Content("an argv's length does not fit in 32 bits"))?)
+            }
+        };
+        self.spend(len as usize)?;
+        let bytes = self.column(Col::Argv).take(len)?.into();
+        Ok(Argv { bytes, full_len })
+    }
+
+    /// The next event; `None` for one of a kind that is not known.
+    fn event(&mut self) -> Result<Option<LifeEvent>, Fault> {
+        let distance = self.wide(Col::Time)?;
+        let time = Ktime(self.known.time.wrapping_add(distance));
+        self.known.time = time.0;
+        let cpu = match self.int(Col::Cpu)? {
+            0 => None,
+            cpu => Some(CpuId(
+                u16::try_from(cpu - 1).map_err(|_| Fault::Content("no such CPU"))?,
+            )),
+        };
+        let kind = match self.byte(Col::Kind)? {
+            tag::FORK => self.fork(time)?,
+            tag::EXEC => self.exec()?,
+            tag::EXIT => self.exit()?,
+            tag::FINAL => self.last()?,
+            tag::RENAME => {
+                let (tid, tgid) = self.task()?;
+                let comm = self.comm()?;
+                LifeKind::Rename(Rename { tid, tgid, comm })
+            }
+            tag::CGROUP_PATH => {
+                let (id, path) = (self.cgroup()?, self.path()?);
+                LifeKind::CgroupPath(CgroupPath { id, path })
+            }
+            tag::CGROUP_MOVE => {
+                let (tid, tgid) = self.task()?;
+                let cgroup = self.cgroup()?;
+                LifeKind::CgroupMove(CgroupMove { tid, tgid, cgroup })
+            }
+            tag::SNAPSHOT => self.snapshot()?,
+            tag::LOST => self.lost(time)?,
+            tag::CLOCK => LifeKind::Clock(Clock {
+                boot: self.int(Col::Boot)?,
+                real: self.int(Col::Real)?,
+            }),
+            tag::PROGRESS => LifeKind::Progress,
+            tag::MARK => LifeKind::Mark(Mark { name: self.path()? }),
+            0 => return Err(Fault::Content("no such kind of event")),
+            // Of a later version, which puts such an event's fields into
+            // columns of their own.
+            _ => return Ok(None),
+        };
+        Ok(Some(LifeEvent { time, cpu, kind }))
+    }
+
+    fn fork(&mut self, time: Ktime) -> Result<LifeKind, Fault> {
+        let (parent_tid, parent_tgid) = self.task()?;
+        let (tid, tgid) = self.new_task()?;
+        Ok(LifeKind::Fork(Fork {
+            parent_tid,
+            parent_tgid,
+            tid,
+            tgid,
+            start_time: Ktime(time.0.wrapping_sub(self.wide(Col::ForkStart)?)),
+            ns_tid: Tid(self.diff(Col::NsTid, tid.0)?),
+            cgroup: self.cgroup()?,
+            comm: self.comm()?,
+        }))
+    }
+
+    fn exec(&mut self) -> Result<LifeKind, Fault> {
+        let (tid, tgid) = self.task()?;
+        Ok(LifeKind::Exec(Exec {
+            tid,
+            tgid,
+            old_tid: Tid(self.diff(Col::OldTid, tid.0)?),
+            comm: self.comm()?,
+            filename: self.path()?,
+            argv: self.argv()?,
+            cgroup: self.cgroup()?,
+        }))
+    }
+
+    fn bytes(&mut self, col: Col) -> Result<Option<u64>, Fault> {
+        match self.int(col)? {
+            0 => Ok(None),
+            units => Ok(Some(quantity(UNIT, units - 1, self.int(Col::IoRest)?)?)),
+        }
+    }
+
+    fn exit(&mut self) -> Result<LifeKind, Fault> {
+        let (tid, tgid) = self.task()?;
+        let status = self.int32(Col::Status)?;
+        let group = self.int(Col::GroupStatus)?;
+        let other = u32::try_from(group >> 1)
+            .map_err(|_| Fault::Content("a status does not fit in 32 bits"))?;
+        let exit = Exit {
+            tid,
+            tgid,
+            status,
+            group_dead: group & 1 == 1,
+            group_status: status ^ other,
+            utime: quantity(TICK, self.int(Col::Utime)?, self.int(Col::TimeRest)?)?,
+            stime: quantity(TICK, self.int(Col::Stime)?, self.int(Col::TimeRest)?)?,
+            sum_exec_runtime: self.wide(Col::Runtime)?,
+            nvcsw: self.int(Col::Nvcsw)?,
+            nivcsw: self.int(Col::Nivcsw)?,
+            min_flt: self.int(Col::MinFlt)?,
+            maj_flt: self.int(Col::MajFlt)?,
+            max_rss: quantity(UNIT, self.int(Col::Rss)?, self.int(Col::RssRest)?)?,
+            read_bytes: self.bytes(Col::Read)?,
+            write_bytes: self.bytes(Col::Write)?,
+        };
+        let figures = (exit.sum_exec_runtime, exit.nvcsw, exit.nivcsw);
+        self.known.exits.insert(tid.0, figures);
+        Ok(LifeKind::Exit(exit))
+    }
+
+    fn last(&mut self) -> Result<LifeKind, Fault> {
+        let (tid, _) = self.task()?;
+        let (runtime, nvcsw, nivcsw) = self.known.exits.remove(&tid.0).unwrap_or_default();
+        let runtime = runtime.wrapping_add(self.wide(Col::FinalRuntime)?);
+        let nvcsw = nvcsw.wrapping_add(unfold(self.int(Col::FinalNvcsw)?) as u64);
+        let nivcsw = nivcsw.wrapping_add(unfold(self.int(Col::FinalNivcsw)?) as u64);
+        Ok(LifeKind::Final(Final {
+            tid,
+            sum_exec_runtime: runtime,
+            nvcsw,
+            nivcsw,
+        }))
+    }
+
+    fn snapshot(&mut self) -> Result<LifeKind, Fault> {
+        let (tid, tgid) = self.task()?;
+        let parent_tgid = Tgid(self.diff(Col::Parent, tgid.0)?);
+        let start = self.known.start.wrapping_add(self.wide(Col::Start)?);
+        self.known.start = start;
+        let ns_tid = Tid(self.diff(Col::NsTid, tid.0)?);
+        let cgroup = self.cgroup()?;
+        let comm = self.comm()?;
+        let argv = self.argv()?;
+        let state = self.column(Col::State).int16()?;
+        let flags = self.byte(Col::SnapFlags)?;
+        if flags > 7 {
+            return Err(Fault::Content("no such flags of a snapshot"));
+        }
+        Ok(LifeKind::Snapshot(Snapshot {
+            tid,
+            tgid,
+            parent_tgid,
+            start_time: Ktime(start),
+            ns_tid,
+            cgroup,
+            comm,
+            argv,
+            state,
+            on_cpu: flags & 1 != 0,
+            kthread: flags & 2 != 0,
+            followed: flags & 4 != 0,
+            sum_exec_runtime: self.wide(Col::SnapRuntime)?,
+        }))
+    }
+
+    fn lost(&mut self, time: Ktime) -> Result<LifeKind, Fault> {
+        let stream = match self.int(Col::LostStream)? {
+            0 => Stream::Lifecycle,
+            1 => Stream::Recorder,
+            cpu => Stream::Cpu(CpuId(
+                u16::try_from(cpu - 2).map_err(|_| Fault::Content("no such CPU"))?,
+            )),
+        };
+        let cause = cause_of(self.byte(Col::LostStream)?)?;
+        let count = self.int(Col::LostCount)?.checked_sub(1);
+        let span = unfold(self.int(Col::LostSpan)?) as u64;
+        Ok(LifeKind::Lost(Lost {
+            stream,
+            count,
+            until: Ktime(time.0.wrapping_add(span)),
+            cause,
+        }))
+    }
+}
+
+/// The one that came `back` new ones ago, the last one being 1.
+fn ago<T>(met: &[T], back: u64) -> Result<&T, Fault> {
+    usize::try_from(back)
+        .ok()
+        .and_then(|back| met.len().checked_sub(back))
+        .and_then(|at| met.get(at))
+        .ok_or(Fault::Content("no such string"))
+}
+
+fn quantity(unit: u64, units: u64, rest: u64) -> Result<u64, Fault> {
+    let whole = units.checked_mul(unit).filter(|_| rest < unit);
+    whole
+        .and_then(|whole| whole.checked_add(rest))
+        .ok_or(Fault::Content("a quantity does not fit in 64 bits"))
+}
+
+/// What a later version has put into a block, and this one passes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Events of unknown kinds.
+    pub events: u64,
+    /// Unknown columns.
+    pub columns: u64,
+}
+
+/// Reads a payload of `events` events into `into`, their smallest time `min`
+/// and their largest `max`. After an error `into` is empty.
+pub fn decode(
+    payload: &[u8],
+    events: u64,
+    span: (u64, u64),
+    unpacker: &mut Unpacker,
+    into: &mut Vec<LifeEvent>,
+) -> Result<Skipped, Fault> {
+    into.clear();
+    let read = block(payload, events, span, unpacker, into);
+    if read.is_err() {
+        into.clear();
+    }
+    read
+}
+
+fn block(
+    payload: &[u8],
+    events: u64,
+    (min, max): (u64, u64),
+    unpacker: &mut Unpacker,
+    into: &mut Vec<LifeEvent>,
+) -> Result<Skipped, Fault> {
+    let mut cursor = Cursor::new(payload);
+    let body = unpacker.unpack(&mut cursor, limits::BODY)?;
+    let low = BitReader::new(cursor.rest());
+    let mut body = Cursor::new(body);
+    let count = body.int()?;
+    crate::error::within("the number of columns", count, limits::LIFE_COLUMNS)?;
+    let mut lengths = Vec::with_capacity(count as usize);
+    for _ in 0..count {
+        lengths.push(body.int()?);
+    }
+    let mut skipped = Skipped::default();
+    let mut columns: [Cursor; COLUMNS] = std::array::from_fn(|_| Cursor::new(&[]));
+    for (at, len) in lengths.into_iter().enumerate() {
+        let bytes = body.take(len)?;
+        match columns.get_mut(at) {
+            Some(column) => *column = Cursor::new(bytes),
+            // An empty one is as one that is missing.
+            None => skipped.columns += u64::from(!bytes.is_empty()),
+        }
+    }
+    if body.left() > 0 {
+        return Err(Fault::Content("there is more than the columns"));
+    }
+    let mut dec = Dec {
+        columns,
+        low,
+        known: Known {
+            time: min,
+            ..Known::default()
+        },
+        comms: Vec::new(),
+        paths: Vec::new(),
+        strings: 0,
+    };
+    let (mut smallest, mut largest) = (u64::MAX, 0);
+    for _ in 0..events {
+        match dec.event()? {
+            Some(event) => into.push(event),
+            None => skipped.events += 1,
+        }
+        smallest = smallest.min(dec.known.time);
+        largest = largest.max(dec.known.time);
+    }
+    dec.low.finish()?;
+    if dec.columns.iter().any(|column| column.left() > 0) {
+        return Err(Fault::Content("there is more than the events"));
+    }
+    match (smallest, largest) == (min, max) {
+        true => Ok(skipped),
+        false => Err(Fault::Content("its times are not those its header tells")),
+    }
+}

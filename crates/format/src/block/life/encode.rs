@@ -1,0 +1,318 @@
+//! Lifecycle events to columns.
+
+use std::collections::HashMap;
+
+use super::super::bits::BitWriter;
+use super::super::ticks;
+use super::{cause, tag, to_front, to_new_front, Col, Known, COLUMNS, TASKS, TICK, UNIT};
+use crate::event::{
+    Argv, CgroupId, Comm, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Snapshot,
+    Stream, Tgid, Tid,
+};
+use crate::limits;
+use crate::varint::{fold, put};
+use crate::zip::Packer;
+
+/// For each string that has been met how many there were before it.
+type Interned = HashMap<Box<[u8]>, usize>;
+
+struct Enc {
+    columns: [Vec<u8>; COLUMNS],
+    low: BitWriter,
+    known: Known,
+    comms: Interned,
+    paths: Interned,
+}
+
+impl Enc {
+    fn column(&mut self, col: Col) -> &mut Vec<u8> {
+        // The array has a place for every `Col`.
+        #[allow(clippy::indexing_slicing)]
+        &mut self.columns[col as usize]
+    }
+
+    fn byte(&mut self, col: Col, value: u8) {
+        self.column(col).push(value);
+    }
+
+    fn int(&mut self, col: Col, value: u64) {
+        put(self.column(col), value);
+    }
+
+    fn diff(&mut self, col: Col, value: u32, to: u32) {
+        self.int(col, fold(i64::from(value) - i64::from(to)));
+    }
+
+    /// A number whose low bits are noise.
+    fn wide(&mut self, col: Col, value: u64) {
+        let (class, bits, width) = ticks::split(value as i64);
+        self.byte(col, class);
+        self.low.put(bits, width);
+    }
+
+    fn string(&mut self, col: Col, text: Col, string: &[u8]) {
+        let interned = match text {
+            Col::NewComm => &mut self.comms,
+            _ => &mut self.paths,
+        };
+        let count = interned.len();
+        match interned.get(string) {
+            Some(at) => {
+                let back = count - at;
+                self.int(col, back as u64);
+            }
+            None => {
+                interned.insert(string.into(), count);
+                self.int(col, 0);
+                self.int(text, string.len() as u64);
+                self.column(text).extend_from_slice(string);
+            }
+        }
+    }
+
+    fn comm(&mut self, comm: &Comm) {
+        self.string(Col::Comm, Col::NewComm, comm.bytes());
+    }
+
+    fn path(&mut self, path: &[u8]) {
+        let path = path.get(..limits::NAME).unwrap_or(path);
+        self.string(Col::Path, Col::NewPath, path);
+    }
+
+    fn task(&mut self, tid: Tid, tgid: Tgid) {
+        let tasks = &mut self.known.tasks;
+        match tasks.iter().position(|task| *task == (tid, tgid)) {
+            Some(at) => {
+                to_front(tasks, at);
+                self.int(Col::Task, at as u64 + 1);
+            }
+            None => {
+                self.int(Col::Task, 0);
+                self.new_task(tid, tgid);
+            }
+        }
+    }
+
+    fn new_task(&mut self, tid: Tid, tgid: Tgid) {
+        to_new_front(&mut self.known.tasks, (tid, tgid), TASKS);
+        self.diff(Col::NewTask, tid.0, self.known.tid);
+        self.diff(Col::NewTask, tgid.0, tid.0);
+        self.known.tid = tid.0;
+    }
+
+    fn cgroup(&mut self, id: CgroupId) {
+        match self.known.cgroups.iter().position(|known| *known == id.0) {
+            Some(at) => {
+                to_front(&mut self.known.cgroups, at);
+                self.int(Col::Cgroup, at as u64 + 1);
+            }
+            None => {
+                to_new_front(&mut self.known.cgroups, id.0, TASKS);
+                self.int(Col::Cgroup, 0);
+                self.int(Col::Cgroup, id.0);
+            }
+        }
+    }
+
+    fn argv(&mut self, argv: &Argv) {
+        let bytes = argv.bytes.get(..limits::ARGV).unwrap_or(&argv.bytes);
+        self.int(Col::ArgvLen, bytes.len() as u64);
+        let full = match argv.full_len {
+            None => 0,
+            Some(full) => fold(i64::from(full) - bytes.len() as i64).saturating_add(1),
+        };
+        self.int(Col::ArgvFull, full);
+        self.column(Col::Argv).extend_from_slice(bytes);
+    }
+
+    fn event(&mut self, event: &LifeEvent) {
+        let distance = event.time.0.wrapping_sub(self.known.time);
+        self.wide(Col::Time, distance);
+        self.known.time = event.time.0;
+        self.int(Col::Cpu, event.cpu.map_or(0, |cpu| u64::from(cpu.0) + 1));
+        match &event.kind {
+            LifeKind::Fork(fork) => self.fork(fork, event.time),
+            LifeKind::Exec(exec) => self.exec(exec),
+            LifeKind::Exit(exit) => self.exit(exit),
+            LifeKind::Final(last) => self.last(last),
+            LifeKind::Rename(rename) => {
+                self.byte(Col::Kind, tag::RENAME);
+                self.task(rename.tid, rename.tgid);
+                self.comm(&rename.comm);
+            }
+            LifeKind::CgroupPath(path) => {
+                self.byte(Col::Kind, tag::CGROUP_PATH);
+                self.cgroup(path.id);
+                self.path(&path.path);
+            }
+            LifeKind::CgroupMove(moved) => {
+                self.byte(Col::Kind, tag::CGROUP_MOVE);
+                self.task(moved.tid, moved.tgid);
+                self.cgroup(moved.cgroup);
+            }
+            LifeKind::Snapshot(task) => self.snapshot(task),
+            LifeKind::Lost(lost) => self.lost(lost, event.time),
+            LifeKind::Clock(clock) => {
+                self.byte(Col::Kind, tag::CLOCK);
+                self.int(Col::Boot, clock.boot);
+                self.int(Col::Real, clock.real);
+            }
+            LifeKind::Progress => self.byte(Col::Kind, tag::PROGRESS),
+            LifeKind::Mark(mark) => {
+                self.byte(Col::Kind, tag::MARK);
+                self.path(&mark.name);
+            }
+        }
+    }
+
+    fn fork(&mut self, fork: &Fork, time: Ktime) {
+        self.byte(Col::Kind, tag::FORK);
+        self.task(fork.parent_tid, fork.parent_tgid);
+        self.new_task(fork.tid, fork.tgid);
+        self.wide(Col::ForkStart, time.0.wrapping_sub(fork.start_time.0));
+        self.diff(Col::NsTid, fork.ns_tid.0, fork.tid.0);
+        self.cgroup(fork.cgroup);
+        self.comm(&fork.comm);
+    }
+
+    fn exec(&mut self, exec: &Exec) {
+        self.byte(Col::Kind, tag::EXEC);
+        self.task(exec.tid, exec.tgid);
+        self.diff(Col::OldTid, exec.old_tid.0, exec.tid.0);
+        self.comm(&exec.comm);
+        self.path(&exec.filename);
+        self.argv(&exec.argv);
+        self.cgroup(exec.cgroup);
+    }
+
+    fn exit(&mut self, exit: &Exit) {
+        self.byte(Col::Kind, tag::EXIT);
+        self.task(exit.tid, exit.tgid);
+        self.int(Col::Status, u64::from(exit.status));
+        let group = u64::from(exit.group_status ^ exit.status);
+        self.int(Col::GroupStatus, group << 1 | u64::from(exit.group_dead));
+        for (col, time) in [(Col::Utime, exit.utime), (Col::Stime, exit.stime)] {
+            self.int(col, time / TICK);
+            self.int(Col::TimeRest, time % TICK);
+        }
+        self.wide(Col::Runtime, exit.sum_exec_runtime);
+        self.int(Col::Nvcsw, exit.nvcsw);
+        self.int(Col::Nivcsw, exit.nivcsw);
+        self.int(Col::MinFlt, exit.min_flt);
+        self.int(Col::MajFlt, exit.maj_flt);
+        self.int(Col::Rss, exit.max_rss / UNIT);
+        self.int(Col::RssRest, exit.max_rss % UNIT);
+        for (col, bytes) in [(Col::Read, exit.read_bytes), (Col::Write, exit.write_bytes)] {
+            match bytes {
+                None => self.int(col, 0),
+                Some(bytes) => {
+                    self.int(col, bytes / UNIT + 1);
+                    self.int(Col::IoRest, bytes % UNIT);
+                }
+            }
+        }
+        let figures = (exit.sum_exec_runtime, exit.nvcsw, exit.nivcsw);
+        self.known.exits.insert(exit.tid.0, figures);
+    }
+
+    fn last(&mut self, last: &Final) {
+        self.byte(Col::Kind, tag::FINAL);
+        let tasks = &self.known.tasks;
+        let tgid = tasks.iter().find(|task| task.0 == last.tid).map(|t| t.1);
+        self.task(last.tid, tgid.unwrap_or(Tgid(last.tid.0)));
+        let (runtime, nvcsw, nivcsw) = self.known.exits.remove(&last.tid.0).unwrap_or_default();
+        self.wide(
+            Col::FinalRuntime,
+            last.sum_exec_runtime.wrapping_sub(runtime),
+        );
+        self.int(Col::FinalNvcsw, fold(last.nvcsw.wrapping_sub(nvcsw) as i64));
+        self.int(
+            Col::FinalNivcsw,
+            fold(last.nivcsw.wrapping_sub(nivcsw) as i64),
+        );
+    }
+
+    fn snapshot(&mut self, task: &Snapshot) {
+        self.byte(Col::Kind, tag::SNAPSHOT);
+        self.task(task.tid, task.tgid);
+        self.diff(Col::Parent, task.parent_tgid.0, task.tgid.0);
+        let start = task.start_time.0.wrapping_sub(self.known.start);
+        self.wide(Col::Start, start);
+        self.known.start = task.start_time.0;
+        self.diff(Col::NsTid, task.ns_tid.0, task.tid.0);
+        self.cgroup(task.cgroup);
+        self.comm(&task.comm);
+        self.argv(&task.argv);
+        self.int(Col::State, u64::from(task.state));
+        let flags = [task.on_cpu, task.kthread, task.followed];
+        let bits = flags
+            .iter()
+            .rev()
+            .fold(0, |bits, set| bits << 1 | u8::from(*set));
+        self.byte(Col::SnapFlags, bits);
+        self.wide(Col::SnapRuntime, task.sum_exec_runtime);
+    }
+
+    fn lost(&mut self, lost: &Lost, time: Ktime) {
+        self.byte(Col::Kind, tag::LOST);
+        let stream = match lost.stream {
+            Stream::Lifecycle => 0,
+            Stream::Recorder => 1,
+            Stream::Cpu(cpu) => u64::from(cpu.0) + 2,
+        };
+        self.int(Col::LostStream, stream);
+        self.byte(Col::LostStream, cause(lost.cause));
+        // A count of 2^64 - 1 reads back as unknown, which it is.
+        let count = lost.count.map_or(0, |count| count.wrapping_add(1));
+        self.int(Col::LostCount, count);
+        let span = lost.until.0.wrapping_sub(time.0);
+        self.int(Col::LostSpan, fold(span as i64));
+    }
+}
+
+/// About how many bytes an event takes in memory.
+pub(crate) fn weight(event: &LifeEvent) -> usize {
+    let strings = match &event.kind {
+        LifeKind::Exec(exec) => exec.filename.len() + exec.argv.bytes.len(),
+        LifeKind::Snapshot(task) => task.argv.bytes.len(),
+        LifeKind::CgroupPath(path) => path.path.len(),
+        LifeKind::Mark(mark) => mark.name.len(),
+        _ => 0,
+    };
+    std::mem::size_of::<LifeEvent>() + strings
+}
+
+/// Appends the payload of a block. The first time is counted from `min`.
+pub(crate) fn encode(
+    events: &[LifeEvent],
+    min: u64,
+    packer: &mut Packer,
+    out: &mut Vec<u8>,
+) -> std::io::Result<()> {
+    let mut enc = Enc {
+        columns: std::array::from_fn(|_| Vec::new()),
+        low: BitWriter::default(),
+        known: Known {
+            time: min,
+            ..Known::default()
+        },
+        comms: Interned::default(),
+        paths: Interned::default(),
+    };
+    for event in events {
+        enc.event(event);
+    }
+    let used = enc.columns.iter().rposition(|column| !column.is_empty());
+    let used = used.map_or(0, |last| last + 1);
+    let mut body = Vec::new();
+    put(&mut body, used as u64);
+    for column in enc.columns.iter().take(used) {
+        put(&mut body, column.len() as u64);
+    }
+    for column in &enc.columns {
+        body.extend_from_slice(column);
+    }
+    packer.pack(&body, out)?;
+    out.extend_from_slice(&enc.low.finish());
+    Ok(())
+}
