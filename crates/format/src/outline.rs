@@ -90,7 +90,7 @@ fn summary(source: &Source, id: u32) -> Result<(Summary, u64), Fault> {
         return Err(Fault::Index);
     }
     // Of a long index the last frame may have one row only.
-    for (header, at) in last.into_iter().flatten() {
+    for (header, at) in last.into_iter().rev().flatten() {
         let payload = payload_at(source, at, &header)?;
         let rows = unpacking(|unpacker| index::read_one(&payload, start, unpacker))?;
         let Some(row) = rows.iter().rfind(|row| row.header.kind == kind::SUMMARY) else {
