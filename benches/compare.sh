@@ -3,6 +3,11 @@
 # same load, a pipe ping-pong on one CPU. CPU time and wall time an event, medians.
 # As root on a quiet machine, after `cargo build --release`.
 #
+# Beside it, the floor: `cat` of the trace; and `zstd -t`. A trace's blocks are packed by
+# our own entropy coder, so zstd cannot test the file itself. What is tested is what zstd
+# makes (at level 3) of the same scheduling events as records of 24 bytes, which is how a
+# tool stores them that does not pack by columns; this, too, is per event.
+#
 #   benches/compare.sh [TRACE...]     more traces for tr alone
 #
 # ROUNDS (default 400000) is how often the ping-pong goes round, RUNS (default 5)
@@ -43,12 +48,25 @@ PYTHON
 }
 events() { "$tr" info --format json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])'; }
 
+# floor EVENTS TRACE: what reading the same events takes that does nothing with them.
+floor() {
+	local events=$1 trace=$2
+	reads "cat of the trace" "$events" "$trace" cat "$trace"
+	command -v zstd >/dev/null || return 0
+	cargo run -q --release -p tr-analyze --example raw -- "$trace" >"$dir/raw"
+	zstd -q -3 -f "$dir/raw" -o "$dir/raw.zst"
+	rm "$dir/raw"
+	reads "zstd -t of 24-byte records" "$events" "$dir/raw.zst" zstd -q -t "$dir/raw.zst"
+	rm "$dir/raw.zst"
+}
+
 header
 "$tr" record -q -o "$dir/trace.bin" -- "$dir/storm" pipe "$rounds" >/dev/null
 count=$(events "$dir/trace.bin")
 for threads in 1 2; do
 	reads "tr analyze --threads $threads" "$count" "$dir/trace.bin" "$tr" analyze --report tree --threads "$threads" "$dir/trace.bin"
 done
+floor "$count" "$dir/trace.bin"
 if command -v perf >/dev/null; then
 	[ -d /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing
 	perf sched record -q -m 8192 -o "$dir/perf.data" -- "$dir/storm" pipe "$rounds" >/dev/null 2>&1
@@ -60,4 +78,5 @@ for trace; do
 	for threads in 1 2; do
 		reads "$(basename "$trace"), $threads threads" "$count" "$trace" "$tr" analyze --report tree --threads "$threads" "$trace"
 	done
+	floor "$count" "$trace"
 done

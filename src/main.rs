@@ -13,6 +13,7 @@ macro_rules! eprintln {
 
 mod args;
 mod cmd;
+mod contents;
 mod inherited;
 mod mapping;
 mod open;

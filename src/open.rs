@@ -20,20 +20,27 @@ pub const UNREADABLE: u8 = 2;
 /// # Errors
 /// As [`Trace::open`].
 pub fn trace(path: &Path) -> Result<Trace, Error> {
-    let source = if path.as_os_str() == "-" {
-        Source::read(std::io::stdin().lock())?
+    Trace::open(source(path)?)
+}
+
+/// The bytes of FILE, as [`trace()`] opens it.
+///
+/// # Errors
+/// When it cannot be opened, or not be read where it cannot be mapped.
+pub fn source(path: &Path) -> Result<Source, Error> {
+    if path.as_os_str() == "-" {
+        Source::read(std::io::stdin().lock())
     } else {
         let file = File::open(path)?;
         if file.metadata()?.is_file() {
             match Mapping::new(&file, path) {
-                Ok(mapping) => Source::bytes(mapping),
-                Err(_) => Source::file(file)?,
+                Ok(mapping) => Ok(Source::bytes(mapping)),
+                Err(_) => Source::file(file),
             }
         } else {
-            Source::read(file)?
+            Source::read(file)
         }
-    };
-    Trace::open(source)
+    }
 }
 
 /// Says why FILE cannot be read.

@@ -1,24 +1,9 @@
-//! Whether the machine was suspended during a recording. All events are stamped
-//! by `CLOCK_MONOTONIC`, which stands still then; `CLOCK_BOOTTIME` does not, and
-//! the recorder reads both every ten seconds.
+//! Whether the machine was suspended during a recording, from the events of one
+//! whose summary does not tell.
 
-use tr_format::event::{Ktime, LifeKind, Stream};
+use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;
-
-/// The recorder reads one clock after the other, so that their distance is off
-/// by as long as it was kept from the CPU in between. A suspend takes longer.
-const LEAST: u64 = 100_000_000;
-
-/// One suspend, or several, between two readings of the clocks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Suspend {
-    /// The reading before.
-    pub since: Ktime,
-    /// The reading after.
-    pub until: Ktime,
-    /// How long the machine was suspended in between, in ns.
-    pub asleep: u64,
-}
+use tr_format::tally::Suspend;
 
 /// All suspends that a trace shows. What cannot be read shows none; `tr` warns
 /// of it elsewhere.
@@ -41,23 +26,14 @@ pub fn suspends(trace: &Trace) -> Vec<Suspend> {
     readings.sort_unstable();
     let pairs = readings.iter().zip(readings.iter().skip(1));
     pairs
-        .filter_map(|((since, before), (until, after))| {
-            let asleep = after
-                .saturating_sub(*before)
-                .saturating_sub(until.since(*since));
-            (asleep >= LEAST).then_some(Suspend {
-                since: *since,
-                until: *until,
-                asleep,
-            })
-        })
+        .filter_map(|(before, after)| Suspend::between(*before, *after))
         .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tr_format::event::{Clock, LifeEvent};
+    use tr_format::event::{Clock, Ktime, LifeEvent};
     use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
     use tr_format::source::Source;
     use tr_format::writer::Writer;
@@ -114,6 +90,7 @@ mod tests {
                 bpf_ns: None,
                 setup_ns: 0,
             },
+            tally: None,
         };
         let (bytes, _) = writer.finish(&summary).unwrap();
         Trace::open(Source::read(bytes.as_slice()).unwrap()).unwrap()

@@ -231,6 +231,105 @@ fn simulated(path: &Path, events: u64) {
     tr_sim::file::record_to(&config, std::io::BufWriter::new(file)).unwrap();
 }
 
+fn info(path: &Path, options: &[&str]) -> serde_json::Value {
+    let output = tr(&[&["info", text(path), "--format", "json"], options].concat());
+    assert!(output.status.success(), "{output:?}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// Two documents but for these fields.
+fn but(mut one: serde_json::Value, fields: &[&str]) -> serde_json::Value {
+    for field in fields {
+        one.as_object_mut().unwrap().remove(*field).unwrap();
+    }
+    one
+}
+
+const BY_ANALYSIS: [&str; 5] = [
+    "analyzed",
+    "unknown_ns",
+    "violations",
+    "time_uncertainty_ns",
+    "clocks",
+];
+
+#[test]
+fn info_of_a_large_trace_is_told_by_its_summary() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("large.bin");
+    simulated(&path, 150_000);
+    let (summary, full) = (info(&path, &[]), info(&path, &["--full"]));
+    assert_eq!(
+        (&summary["analyzed"], &full["analyzed"]),
+        (&false.into(), &true.into())
+    );
+    assert!(full["events"].as_u64().unwrap() >= 150_000);
+    assert!(full["unknown_ns"].is_u64() && full["violations"].is_object());
+    for field in BY_ANALYSIS.iter().skip(1) {
+        assert!(summary[field].is_null(), "{field}");
+    }
+    assert_eq!(but(summary, &BY_ANALYSIS), but(full.clone(), &BY_ANALYSIS));
+    let said = |options: &[&str]| {
+        let output = tr(&[&["info", text(&path)], options].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(said(&[]).matches("not looked for; --full does").count(), 3);
+    assert!(!said(&["--full"]).contains("not looked for"));
+
+    // Without an end there is no summary: as ever.
+    let bytes = std::fs::read(&path).unwrap();
+    std::fs::write(&path, &bytes[..bytes.len() - 16]).unwrap();
+    let cut = info(&path, &[]);
+    assert_eq!(cut["analyzed"], true);
+    assert_eq!(cut["events"], full["events"]);
+}
+
+/// The fixtures were written before summaries had counts; written anew they have, and
+/// a reader written from the specification alone counts the same.
+#[test]
+fn summaries_of_real_recordings_are_right() {
+    use tr_format::outline::Outline;
+    use tr_format::source::Source;
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("anew.bin");
+    let mut inverted = 0;
+    for entry in std::fs::read_dir(fixture("traces")).unwrap() {
+        let old = entry.unwrap().path();
+        if old.extension().is_none_or(|extension| extension != "bin") {
+            continue;
+        }
+        let read = |path: &Path| {
+            let file = std::fs::File::open(path).unwrap();
+            Outline::read(&Source::file(file).unwrap()).unwrap()
+        };
+        assert_eq!(read(&old), None, "{}", old.display());
+        let written = tr(&["recover", text(&old), "-o", text(&path)]);
+        assert!(written.status.success(), "{written:?}");
+        let tally = read(&path).unwrap().tally;
+        let full = info(&old, &["--full"]);
+        let of_kind = |name: &str| full["events_by_kind"][name].as_u64().unwrap();
+        assert_eq!(tally.events.total(), full["events"].as_u64().unwrap());
+        assert_eq!(tally.events.switches, of_kind("switch"));
+        assert_eq!(tally.events.wakings, of_kind("waking"));
+        assert_eq!(tally.events.execs, of_kind("exec"));
+        assert_eq!(tally.frames, full["frames"].as_u64().unwrap());
+        assert_eq!(
+            tally.largest_inversion,
+            full["largest_inversion_ns"].as_u64().unwrap()
+        );
+        inverted += u64::from(tally.largest_inversion > 0);
+        let python = Command::new("python3")
+            .arg(fixture("read.py"))
+            .arg(&path)
+            .stdout(Stdio::null())
+            .output()
+            .expect("python3");
+        let said = String::from_utf8_lossy(&python.stderr);
+        assert!(python.status.success(), "{}: {said}", old.display());
+    }
+    assert!(inverted > 0, "no fixture has a step back in time");
+}
+
 /// It is read through a mapping, whose pages are gone then: an error that says what
 /// has happened, and not a signal.
 #[test]

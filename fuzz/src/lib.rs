@@ -14,6 +14,7 @@ use pieces::{add, begin, stored};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
+use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
@@ -52,9 +53,16 @@ impl<'a> Input<'a> {
 /// frames' own words.
 fn read(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
-    let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
+    let outline = Outline::read(&Source::bytes(bytes.clone()));
+    let unchecked = Trace::open_unchecked(Source::bytes(bytes.clone()));
+    let opened = Trace::open(Source::bytes(bytes));
+    assert_eq!(unchecked.is_ok(), opened.is_ok());
+    let Ok(trace) = opened else {
         return;
     };
+    if let Ok(Some(outline)) = outline {
+        assert_eq!(&outline.meta, trace.meta());
+    }
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
     for frame in trace.frames() {
         assert!(frame.offset + frame.bytes <= len && frame.min <= frame.max);
@@ -357,6 +365,8 @@ pub fn identity(data: &[u8]) {
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();
     let (mut sched, mut life) = (Vec::new(), Vec::new());
     let (mut time, mut running) = (input.number(), input.number() as u32);
+    // A block costs as much as hundreds of events.
+    let mut blocks = 0;
     while !input.0.is_empty() {
         match input.byte() {
             0..=0xbf => {
@@ -369,7 +379,11 @@ pub fn identity(data: &[u8]) {
                 writer.life(Stream::Lifecycle, event.clone()).unwrap();
                 life.push(event);
             }
-            _ => writer.flush().unwrap(),
+            _ if blocks < 64 => {
+                blocks += 1;
+                writer.flush().unwrap();
+            }
+            _ => {}
         }
     }
     let (bytes, _) = writer.finish(&Summary::default()).unwrap();

@@ -154,7 +154,9 @@ pub fn run(args: &Args) -> ExitCode {
             || shows_path(args, &kinds, &trace),
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options);
+    // The process ends with it: to free a million processes one by one takes longer
+    // than to leave that to the system.
+    let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options));
     let filter = Filter {
         comm: args.comm.clone(),
         argv: args.argv.clone(),

@@ -15,7 +15,7 @@ use crate::open;
 /// Print the events of a recording, in the order of their times
 ///
 /// The times are those that were recorded. Where CPUs' clocks disagree, `tr analyze`
-/// works with corrected times and `tr info` says by how much; these are not.
+/// works with corrected times and `tr info --full` says by how much; these are not.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input

@@ -1,16 +1,22 @@
 //! `tr info`: what a trace holds.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::json;
-use tr_analyze::Options;
+use serde_json::{json, Value};
+use tr_analyze::model::Quality;
 use tr_format::reader::{End, Unknown};
 use tr_report::{escape, units, who};
 
-use crate::{open, progress, suspend};
+use crate::contents::{self, Contents};
+use crate::open;
 
 /// Say what a recording holds
+///
+/// Of a recording with more than 100,000 events, what its summary says. Contradictions,
+/// clocks that disagree and time that is unknown show only when all events are gone
+/// through: --full does that. (JSON has null for them, and "analyzed": false.)
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
@@ -19,89 +25,99 @@ pub struct Args {
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
+    /// Go through all events of a large recording too
+    #[arg(long)]
+    full: bool,
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
-    let analysis = progress::analyze(&trace, &Options::default());
-    // After all frames have been read.
-    let unknown = trace.unknown();
-    let meta = trace.meta();
-    let events: u64 = analysis.events.iter().map(|(_, n)| n).sum();
-    let bytes = trace.bytes();
-    let cost = analysis.summary.as_ref().map(|summary| summary.cost);
-    let mut lost = std::collections::BTreeMap::<String, u64>::new();
-    for span in &analysis.quality.lost {
-        let stream = match span.stream {
-            tr_format::event::Stream::Cpu(cpu) => format!("cpu{}", cpu.0),
-            _ => "lifecycle".into(),
-        };
-        *lost.entry(stream).or_default() += span.count.unwrap_or(0);
+    match contents::of(&args.file, args.full) {
+        Ok(contents) if args.format == "json" => {
+            open::print(format!("{:#}\n", document(&contents)).as_bytes())
+        }
+        Ok(contents) => open::print(text(&contents).as_bytes()),
+        Err(error) => open::unreadable(&args.file, &error),
     }
-    let command: Vec<String> = meta
-        .command
-        .iter()
-        .map(|arg| String::from_utf8_lossy(arg).into_owned())
-        .collect();
-    let suspends = suspend::suspends(&trace);
-    let per_event = if events > 0 {
-        bytes as f64 / events as f64
-    } else {
-        0.0
-    };
-    if args.format == "json" {
-        let by_kind: serde_json::Map<String, serde_json::Value> = analysis
-            .events
-            .iter()
+}
+
+fn command(contents: &Contents) -> Vec<String> {
+    let args = contents.meta.command.iter();
+    args.map(|arg| String::from_utf8_lossy(arg).into_owned())
+        .collect()
+}
+
+fn bytes_per_event(contents: &Contents) -> f64 {
+    match contents.total() {
+        0 => 0.0,
+        events => contents.bytes as f64 / events as f64,
+    }
+}
+
+/// An object with these numbers.
+fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Value {
+    let numbers = numbers.into_iter();
+    Value::Object(
+        numbers
             .map(|(name, n)| ((*name).to_owned(), json!(n)))
-            .collect();
-        let document = json!({
-            "schema": "tr.info/1",
-            "format_version": format!("{}.{}", tr_format::frame::MAJOR, trace.minor_version()),
-            "tool_version": meta.tool_version,
-            "host": meta.host,
-            "kernel": meta.kernel,
-            "machine": meta.machine,
-            "command": command,
-            "start_unix_ns": meta.start_clock.real,
-            "duration_ns": analysis.end.since(analysis.start),
-            "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
-            "events": events,
-            "events_by_kind": by_kind,
-            "bytes": bytes,
-            "bytes_per_event": per_event,
-            "frames": trace.frames().len(),
-            "lost_events": lost,
-            "largest_inversion_ns": analysis.quality.largest_inversion,
-            "latest_write_ns": analysis.quality.latest_write,
-            "unknown_ns": analysis.totals.times.unknown,
-            "violations": analysis.quality.violations.iter().map(|(name, n)| ((*name).to_owned(), json!(n))).collect::<serde_json::Map<_, _>>(),
-            "time_uncertainty_ns": analysis.quality.time_uncertainty(),
-            "clocks": tr_report::json::clocks(&analysis.quality),
-            "suspends": suspends.iter().map(|suspend| json!({
-                "since_ns": suspend.since.since(meta.start),
-                "until_ns": suspend.until.since(meta.start),
-                "asleep_ns": suspend.asleep,
-            })).collect::<Vec<_>>(),
-            "truncated": *trace.end() != End::Complete,
-            "cost": cost.map(|cost| json!({
-                "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
-            })),
-            "options": {
-                "buffer": meta.options.buffer,
-                "argv_limit": meta.options.argv_limit,
-                "cpus": meta.options.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
-            },
-            "unknown": {"frames": unknown.frames, "events": unknown.events, "fields": unknown.fields},
-            "missing": meta.missing,
-            "ci": meta.ci.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
-        });
-        return open::print(format!("{document:#}\n").as_bytes());
-    }
+            .collect(),
+    )
+}
+
+fn document(contents: &Contents) -> Value {
+    let meta = &contents.meta;
+    let analysis = contents.analysis.as_ref();
+    let quality = analysis.map(|analysis| &analysis.quality);
+    json!({
+        "schema": "tr.info/1",
+        "format_version": format!("{}.{}", tr_format::frame::MAJOR, contents.minor),
+        "tool_version": meta.tool_version,
+        "host": meta.host,
+        "kernel": meta.kernel,
+        "machine": meta.machine,
+        "command": command(contents),
+        "start_unix_ns": meta.start_clock.real,
+        "duration_ns": contents.duration,
+        "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+        "events": contents.total(),
+        "events_by_kind": object(&contents.events),
+        "bytes": contents.bytes,
+        "bytes_per_event": bytes_per_event(contents),
+        "frames": contents.frames,
+        "lost_events": contents.lost,
+        "largest_inversion_ns": contents.largest_inversion,
+        "latest_write_ns": contents.latest_write,
+        "analyzed": analysis.is_some(),
+        "unknown_ns": analysis.map(|analysis| analysis.totals.times.unknown),
+        "violations": quality.map(|quality| object(&quality.violations)),
+        "time_uncertainty_ns": quality.and_then(|quality| quality.time_uncertainty()),
+        "clocks": quality.map(tr_report::json::clocks),
+        "suspends": contents.suspends.iter().map(|suspend| json!({
+            "since_ns": suspend.since.since(meta.start),
+            "until_ns": suspend.until.since(meta.start),
+            "asleep_ns": suspend.asleep,
+        })).collect::<Vec<_>>(),
+        "truncated": contents.end != End::Complete,
+        "cost": contents.cost.map(|cost| json!({
+            "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
+        })),
+        "options": {
+            "buffer": meta.options.buffer,
+            "argv_limit": meta.options.argv_limit,
+            "cpus": meta.options.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
+        },
+        "unknown": {
+            "frames": contents.unknown.frames,
+            "events": contents.unknown.events,
+            "fields": contents.unknown.fields,
+        },
+        "missing": meta.missing,
+        "ci": meta.ci.iter().cloned().collect::<BTreeMap<_, _>>(),
+    })
+}
+
+fn text(contents: &Contents) -> String {
+    let meta = &contents.meta;
     let safe = |text: &str| escape::text(text.as_bytes());
     let mut out = String::new();
     let mut say = |name: &str, value: String| out.push_str(&format!("{name:<20}{value}\n"));
@@ -110,7 +126,7 @@ pub fn run(args: &Args) -> ExitCode {
         format!(
             "{}.{}, written by tr {}",
             tr_format::frame::MAJOR,
-            trace.minor_version(),
+            contents.minor,
             safe(&meta.tool_version)
         ),
     );
@@ -125,35 +141,37 @@ pub fn run(args: &Args) -> ExitCode {
     );
     say(
         "command",
-        match command.is_empty() {
+        match meta.command.is_empty() {
             true => format!("none ({})", who::recorded(meta)),
             false => who::recorded(meta),
         },
     );
     say("recorded", units::date(meta.start_clock.real));
-    say("duration", units::time(analysis.end.since(analysis.start)));
+    say("duration", units::time(contents.duration));
     say("CPUs", meta.cpus.len().to_string());
-    say("events", units::count(events));
-    for (name, count) in analysis.events.iter().filter(|(_, n)| *n > 0) {
+    say("events", units::count(contents.total()));
+    for (name, count) in contents.events.iter().filter(|(_, n)| *n > 0) {
         say("", format!("{name:<12}{:>14}", units::count(*count)));
     }
     say(
         "size",
         format!(
-            "{} bytes, {per_event:.2} an event, {} frames",
-            units::count(bytes),
-            trace.frames().len()
+            "{} bytes, {:.2} an event, {} frames",
+            units::count(contents.bytes),
+            bytes_per_event(contents),
+            contents.frames
         ),
     );
     say(
         "end",
-        match trace.end() {
+        match &contents.end {
             End::Complete => "complete".into(),
             End::Truncated { frame, offset, why } => {
                 format!("cut short at frame {frame}, byte {offset}: {why}")
             }
         },
     );
+    let unknown = contents.unknown;
     if unknown != Unknown::default() {
         say(
             "not read",
@@ -165,9 +183,10 @@ pub fn run(args: &Args) -> ExitCode {
     }
     say(
         "lost",
-        match lost.is_empty() {
+        match contents.lost.is_empty() {
             true => "none".into(),
-            false => lost
+            false => contents
+                .lost
                 .iter()
                 .map(|(stream, n)| format!("{} on {stream}", units::count(*n)))
                 .collect::<Vec<_>>()
@@ -176,7 +195,7 @@ pub fn run(args: &Args) -> ExitCode {
     );
     say(
         "largest inversion",
-        match analysis.quality.largest_inversion {
+        match contents.largest_inversion {
             0 => "none".into(),
             back => units::time(back),
         },
@@ -184,35 +203,25 @@ pub fn run(args: &Args) -> ExitCode {
     // A lower bound: the file proves no more.
     say(
         "latest write",
-        match analysis.quality.latest_write {
-            0 => "none known to be late".into(),
-            late => format!("at least {} after its stamp", units::time(late)),
+        match (contents.latest_write, &contents.analysis) {
+            (0, _) => "none known to be late".into(),
+            (late, Some(_)) => format!("at least {} after its stamp", units::time(late)),
+            // A clock that is behind looks like an event that is late.
+            (late, None) => format!(
+                "at least {} after its stamp, if the clocks agree",
+                units::time(late)
+            ),
         },
     );
-    let violations: Vec<String> = analysis
-        .quality
-        .violations
-        .iter()
-        .map(|(what, n)| format!("{n} × {what}"))
-        .collect();
+    // What only an analysis tells.
+    let quality = contents.analysis.as_ref().map(|analysis| &analysis.quality);
+    let unasked = || "not looked for; --full does".to_owned();
     say(
         "contradictions",
-        if violations.is_empty() {
-            "none".into()
-        } else {
-            violations.join(", ")
-        },
+        quality.map_or_else(unasked, contradictions),
     );
-    let clocks = tr_report::reports::top::clocks(&analysis.quality);
-    say(
-        "clocks",
-        match analysis.quality.clocks_unclear {
-            true => "disagree, it is not clear by how much".into(),
-            false if clocks.is_empty() => "nothing says that they disagree".into(),
-            false => clocks.join(", "),
-        },
-    );
-    for suspend in &suspends {
+    say("clocks", quality.map_or_else(unasked, clocks));
+    for suspend in &contents.suspends {
         say(
             "suspended",
             format!(
@@ -225,12 +234,13 @@ pub fn run(args: &Args) -> ExitCode {
     }
     say(
         "unknown time",
-        match analysis.totals.times.unknown {
-            0 => "none".into(),
-            unknown => units::time(unknown),
+        match contents.analysis.as_ref().map(|a| a.totals.times.unknown) {
+            None => unasked(),
+            Some(0) => "none".into(),
+            Some(unknown) => units::time(unknown),
         },
     );
-    if let Some(cost) = cost {
+    if let Some(cost) = contents.cost {
         let bpf = cost.bpf_ns.map_or(
             "not counted (kernel.bpf_stats_enabled is off)".into(),
             units::time,
@@ -250,5 +260,26 @@ pub fn run(args: &Args) -> ExitCode {
     for (name, value) in &meta.ci {
         say(&safe(name), safe(value));
     }
-    open::print(out.as_bytes())
+    out
+}
+
+fn contradictions(quality: &Quality) -> String {
+    let found: Vec<String> = quality
+        .violations
+        .iter()
+        .map(|(what, n)| format!("{n} × {what}"))
+        .collect();
+    match found.is_empty() {
+        true => "none".into(),
+        false => found.join(", "),
+    }
+}
+
+fn clocks(quality: &Quality) -> String {
+    let clocks = tr_report::reports::top::clocks(quality);
+    match quality.clocks_unclear {
+        true => "disagree, it is not clear by how much".into(),
+        false if clocks.is_empty() => "nothing says that they disagree".into(),
+        false => clocks.join(", "),
+    }
 }

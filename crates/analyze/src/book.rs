@@ -239,16 +239,13 @@ pub struct Book {
     partial: bool,
     /// COMMAND's process.
     root: Option<Tgid>,
-    by_tid: ByTid<TaskIx>,
+    by_tid: ByTid,
     /// Who has just left a tid by an exec, and when: events with the stamp of that
     /// may still name it.
     renamed: Option<(Ktime, Tid, TaskIx)>,
     by_tgid: HashMap<Tgid, usize>,
-    current: ByCpu<TaskIx>,
     /// Those that were listed as being on a CPU, which is not known while they are.
     unplaced: Vec<TaskIx>,
-    /// When each CPU last switched.
-    last_switch: ByCpu<Ktime>,
     /// The gaps that have not begun yet, the next one last.
     coming: Vec<(Ktime, CpuId)>,
     /// The first loss of lifecycle events, if it has not come yet.
@@ -288,9 +285,7 @@ impl Book {
             by_tid: ByTid::default(),
             renamed: None,
             by_tgid: HashMap::new(),
-            current: ByCpu::default(),
             unplaced: Vec::new(),
-            last_switch: ByCpu::default(),
             coming,
             lives_lost,
         }
@@ -403,14 +398,15 @@ impl Book {
     /// since then.
     fn is_dark(&self, now: Ktime) -> bool {
         let mut gaps = self.gaps.last_of_each(now);
-        gaps.any(|(cpu, until)| self.last_switch.get(cpu).is_none_or(|last| last <= until))
+        gaps.any(|(cpu, until)| self.last_switch(cpu).is_none_or(|last| last <= until))
     }
 
     /// A CPU's events are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
-        for (on, ix) in self.current.iter() {
-            let Some(task) = self.tasks.get_mut(ix.0).filter(|_| on != cpu) else {
+        for (on, entry) in self.cpus.iter() {
+            let task = entry.current.filter(|_| on != cpu);
+            let Some(task) = task.and_then(|ix| self.tasks.get_mut(ix.0)) else {
                 continue;
             };
             if task.state == State::On(Some(on)) {
@@ -844,7 +840,9 @@ impl Book {
         let tasks = &self.tasks;
         let alive = |ix: TaskIx| tasks.get(ix.0).is_some_and(|t| t.state != State::Dead);
         self.by_tid.retain(alive);
-        self.current.retain(alive);
+        for entry in self.cpus.iter_mut() {
+            entry.current = entry.current.filter(|ix| alive(*ix));
+        }
     }
 
     /// The span is over: closes every task's last state.

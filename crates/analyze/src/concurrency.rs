@@ -25,9 +25,16 @@ pub struct Concurrency {
     epoch: Epoch,
     /// How long n were running, of the time that can't be taken back.
     times: Vec<u64>,
-    /// The latest time: from when on how many were running, if that is known.
-    recent: VecDeque<(Ktime, Option<usize>)>,
+    /// The latest time: from when on how many were running, or [`UNKNOWN`].
+    recent: VecDeque<(Ktime, usize)>,
+    /// The last one's number; [`NOTHING`] when there is none.
+    noted: usize,
 }
+
+/// That number is not known.
+const UNKNOWN: usize = usize::MAX;
+/// No number has been told.
+const NOTHING: usize = usize::MAX - 1;
 
 /// How many changes can be taken back.
 const RECENT: usize = 1 << 14;
@@ -45,6 +52,7 @@ impl Concurrency {
             epoch: 1,
             times: Vec::new(),
             recent: VecDeque::new(),
+            noted: NOTHING,
         }
     }
 
@@ -53,17 +61,21 @@ impl Concurrency {
     fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
         if to > self.since {
-            let running = (self.known == self.living).then_some(self.running);
-            if self.recent.back().map(|(_, running)| *running) != Some(running) {
-                self.note(running);
+            let running = match self.known == self.living {
+                true => self.running,
+                false => UNKNOWN,
+            };
+            if running != self.noted {
+                self.note(self.since, running);
             }
             self.since = to;
         }
     }
 
-    /// From the time told on so many were running.
-    fn note(&mut self, running: Option<usize>) {
-        self.recent.push_back((self.since, running));
+    /// From then on so many were running.
+    fn note(&mut self, since: Ktime, running: usize) {
+        self.recent.push_back((since, running));
+        self.noted = running;
         if self.recent.len() > RECENT {
             self.settle();
         }
@@ -75,7 +87,7 @@ impl Concurrency {
             return;
         };
         let to = self.recent.front().map_or(self.since, |(from, _)| *from);
-        if let Some(running) = running {
+        if running != UNKNOWN {
             if self.times.len() <= running {
                 self.times.resize(running + 1, 0);
             }
@@ -98,11 +110,12 @@ impl Concurrency {
             first = Some(*begin);
             self.recent.pop_back();
         }
-        match (self.recent.back(), first) {
-            (Some((_, None)), _) | (None, None) => {}
-            (Some(_), _) => self.recent.push_back((from, None)),
+        self.noted = self.recent.back().map_or(NOTHING, |(_, running)| *running);
+        match (self.noted, first) {
+            (UNKNOWN, _) | (NOTHING, None) => {}
             // The time before is told for good.
-            (None, Some(first)) => self.recent.push_back((first, None)),
+            (NOTHING, Some(first)) => self.note(first, UNKNOWN),
+            _ => self.note(from, UNKNOWN),
         }
     }
 

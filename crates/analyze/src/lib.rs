@@ -12,7 +12,6 @@ mod concurrency;
 pub mod critical_path;
 mod gaps;
 mod graph;
-mod late;
 pub mod model;
 pub mod order;
 pub mod parallelism;
@@ -27,11 +26,11 @@ use std::collections::BTreeSet;
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::reader::{End, Trace};
+use tr_format::tally::Lateness;
 
 use crate::book::Book;
 use crate::clocks::{Clocks, Verdict};
 use crate::gaps::Gaps;
-use crate::late::Lateness;
 pub use crate::model::Analysis;
 use crate::model::{LostSpan, Quality};
 use crate::order::waves::{self, Counts, Slice};

@@ -4,41 +4,38 @@ use std::collections::HashMap;
 
 use tr_format::event::{CpuId, Tid};
 
+use crate::book::TaskIx;
+
 /// Tids up to here have a place in an array: Linux gives no others
 /// (`PID_MAX_LIMIT`). A hostile trace's go into a map.
 const TIDS: u32 = 1 << 22;
 const PAGE: usize = 1 << 12;
 
-/// Something for every tid that is in use.
-#[derive(Debug)]
-pub struct ByTid<T> {
-    /// Made when first used.
-    pages: Vec<Option<Box<[Option<T>]>>>,
-    others: HashMap<Tid, T>,
+/// The task that has each tid.
+#[derive(Debug, Default)]
+pub struct ByTid {
+    /// Made when first used. A task takes four bytes.
+    pages: Vec<Option<Box<[u32]>>>,
+    others: HashMap<Tid, TaskIx>,
 }
 
-impl<T: Copy> Default for ByTid<T> {
-    fn default() -> ByTid<T> {
-        ByTid {
-            pages: Vec::new(),
-            others: HashMap::new(),
-        }
-    }
-}
+/// No task. So many do not fit into memory.
+const NOBODY: u32 = u32::MAX;
 
-impl<T: Copy> ByTid<T> {
-    /// What is there.
+impl ByTid {
+    /// Who has it.
     #[inline]
-    pub fn get(&self, tid: Tid) -> Option<T> {
+    pub fn get(&self, tid: Tid) -> Option<TaskIx> {
         if tid.0 >= TIDS {
             return self.others.get(&tid).copied();
         }
         let at = tid.0 as usize;
         let page = self.pages.get(at / PAGE)?.as_ref()?;
-        page.get(at % PAGE).copied().flatten()
+        let ix = page.get(at % PAGE).copied().unwrap_or(NOBODY);
+        (ix != NOBODY).then_some(TaskIx(ix as usize))
     }
 
-    fn set(&mut self, tid: Tid, value: Option<T>) {
+    fn set(&mut self, tid: Tid, value: Option<TaskIx>) {
         if tid.0 >= TIDS {
             match value {
                 Some(value) => self.others.insert(tid, value),
@@ -51,31 +48,34 @@ impl<T: Copy> ByTid<T> {
             self.pages.resize_with(at / PAGE + 1, || None);
         }
         let page = self.pages.get_mut(at / PAGE);
-        let page = page.map(|page| page.get_or_insert_with(|| vec![None; PAGE].into()));
+        let page = page.map(|page| page.get_or_insert_with(|| vec![NOBODY; PAGE].into()));
         if let Some(slot) = page.and_then(|page| page.get_mut(at % PAGE)) {
-            *slot = value;
+            let value = value.and_then(|ix| u32::try_from(ix.0).ok());
+            *slot = value.unwrap_or(NOBODY);
         }
     }
 
-    /// Puts something there.
-    pub fn insert(&mut self, tid: Tid, value: T) {
+    /// Gives it to a task.
+    pub fn insert(&mut self, tid: Tid, value: TaskIx) {
         self.set(tid, Some(value));
     }
 
-    /// Takes it away.
+    /// Nobody has it any more.
     pub fn remove(&mut self, tid: Tid) {
         self.set(tid, None);
     }
 
-    /// Keeps only some.
-    pub fn retain(&mut self, keep: impl Fn(T) -> bool) {
+    /// Only some keep theirs.
+    pub fn retain(&mut self, keep: impl Fn(TaskIx) -> bool) {
         for slot in self
             .pages
             .iter_mut()
             .flatten()
             .flat_map(|page| page.iter_mut())
         {
-            *slot = slot.filter(|value| keep(*value));
+            if *slot != NOBODY && !keep(TaskIx(*slot as usize)) {
+                *slot = NOBODY;
+            }
         }
         self.others.retain(|_, value| keep(*value));
     }
@@ -116,23 +116,15 @@ impl<T: Copy> ByCpu<T> {
         }
     }
 
-    /// Takes it away.
-    #[inline]
-    pub fn remove(&mut self, cpu: CpuId) -> Option<T> {
-        self.0.get_mut(usize::from(cpu.0))?.take()
-    }
-
     /// All that are there, by CPU.
     pub fn iter(&self) -> impl Iterator<Item = (CpuId, T)> + '_ {
         let all = (0..=u16::MAX).map(CpuId).zip(&self.0);
         all.filter_map(|(cpu, value)| Some((cpu, (*value)?)))
     }
 
-    /// Keeps only some.
-    pub fn retain(&mut self, keep: impl Fn(T) -> bool) {
-        for slot in &mut self.0 {
-            *slot = slot.filter(|value| keep(*value));
-        }
+    /// All that are there, to be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.0.iter_mut().flatten()
     }
 }
 
@@ -144,18 +136,16 @@ mod tests {
     fn any_tid_has_a_place() {
         let mut table = ByTid::default();
         let tids = [0, 1, 4095, 4096, TIDS - 1, TIDS, u32::MAX];
-        for tid in tids {
+        for (at, tid) in tids.into_iter().enumerate() {
             assert_eq!(table.get(Tid(tid)), None);
-            table.insert(Tid(tid), tid);
+            table.insert(Tid(tid), TaskIx(at));
         }
-        assert!(tids.iter().all(|tid| table.get(Tid(*tid)) == Some(*tid)));
-        table.retain(|tid| tid != 4096);
+        let all = |table: &ByTid| tids.map(|tid| table.get(Tid(tid)).map(|ix| ix.0));
+        assert_eq!(all(&table), [0, 1, 2, 3, 4, 5, 6].map(Some));
+        table.retain(|ix| ix.0 != 3);
         table.remove(Tid(u32::MAX));
-        assert_eq!(
-            (table.get(Tid(4096)), table.get(Tid(u32::MAX))),
-            (None, None)
-        );
-        assert_eq!(table.get(Tid(TIDS)), Some(TIDS));
+        let left = [Some(0), Some(1), Some(2), None, Some(4), Some(5), None];
+        assert_eq!(all(&table), left);
         assert_eq!(table.pages.iter().flatten().count(), 3, "pages in use");
     }
 
@@ -167,10 +157,10 @@ mod tests {
         assert_eq!(table.get(CpuId(4)), None);
         let all: Vec<_> = table.iter().collect();
         assert_eq!(all, [(CpuId(3), 'a'), (CpuId(u16::MAX), 'b')]);
-        table.retain(|value| value == 'b');
+        table.iter_mut().for_each(|value| *value = 'c');
         assert_eq!(
-            (table.remove(CpuId(3)), table.remove(CpuId(u16::MAX))),
-            (None, Some('b'))
+            (table.get(CpuId(3)), table.get(CpuId(u16::MAX))),
+            (Some('c'), Some('c'))
         );
     }
 }

@@ -194,6 +194,22 @@ pub enum LifeKind {
     Mark(Mark),
 }
 
+impl LifeKind {
+    /// Whether the kernel wrote it into a ring; the others are the recorder's own
+    /// words, which tell of the past.
+    pub fn is_from_a_ring(&self) -> bool {
+        !matches!(
+            self,
+            LifeKind::Snapshot(_)
+                | LifeKind::Lost(_)
+                | LifeKind::Clock(_)
+                | LifeKind::CgroupPath(_)
+                | LifeKind::Progress
+                | LifeKind::Mark(_)
+        )
+    }
+}
+
 /// `sched_process_fork`: a new task; a thread when `tgid` is the parent's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fork {

@@ -90,6 +90,26 @@ pub fn read(
     unpacker: &mut Unpacker,
     rows: &mut Vec<Row>,
 ) -> Result<(), Fault> {
+    let last = rows.last();
+    let expected = last.map_or(FILE_HEADER, |row| row.offset + row.bytes);
+    append(payload, (Some(expected), end), unpacker, rows)
+}
+
+/// The rows of any one index frame, as [`read`]; their numbers are not the frames',
+/// but count from 0.
+pub fn read_one(payload: &[u8], end: u64, unpacker: &mut Unpacker) -> Result<Vec<Row>, Fault> {
+    let mut rows = Vec::new();
+    append(payload, (None, end), unpacker, &mut rows)?;
+    Ok(rows)
+}
+
+/// Rows whose frames lie in a span, the start of which need not be known.
+fn append(
+    payload: &[u8],
+    (expected, end): (Option<u64>, u64),
+    unpacker: &mut Unpacker,
+    rows: &mut Vec<Row>,
+) -> Result<(), Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     if cursor.left() > 0 {
@@ -99,10 +119,7 @@ pub fn read(
     let count = body.int()?;
     crate::error::within("the number of rows", count, limits::INDEX_ENTRIES)?;
     let mut offset = body.int()?;
-    let expected = rows
-        .last()
-        .map_or(FILE_HEADER, |row| row.offset + row.bytes);
-    if offset != expected {
+    if expected.is_some_and(|expected| offset != expected) {
         return Err(Fault::Content("the rows do not follow each other"));
     }
     let mut min = 0u64;

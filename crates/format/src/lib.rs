@@ -11,6 +11,7 @@ pub mod frame;
 mod index;
 pub mod limits;
 pub mod meta;
+pub mod outline;
 pub mod reader;
 mod scan;
 pub mod sched;
@@ -19,6 +20,7 @@ pub mod source;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod spec;
+pub mod tally;
 mod varint;
 pub mod writer;
 mod zip;

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Clock, CpuId, Ktime, Tgid};
+use crate::tally::Tally;
 
 /// Everything needed to interpret a trace, written before the first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -114,7 +115,7 @@ impl StateName {
 }
 
 /// How the recording ended; the last thing written.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The end of the recording: everything before it is in the trace.
     pub end: Ktime,
@@ -127,6 +128,9 @@ pub struct Summary {
     pub reason: EndReason,
     /// What tracing itself cost.
     pub cost: Cost,
+    /// What the trace holds. [`crate::writer::Writer::finish`] counts itself and
+    /// heeds nothing that stands here; `None` in traces of a writer that did not count.
+    pub tally: Option<Tally>,
 }
 
 /// Why a recording ended.

@@ -106,12 +106,26 @@ thread_local! {
     static DECODER: RefCell<Option<Decoder>> = const { RefCell::new(None) };
 }
 
-fn unpacking<T>(with: impl FnOnce(&mut Unpacker) -> Result<T, Fault>) -> Result<T, Fault> {
+pub(crate) fn unpacking<T>(
+    with: impl FnOnce(&mut Unpacker) -> Result<T, Fault>,
+) -> Result<T, Fault> {
     UNPACKER.with_borrow_mut(|unpacker| match unpacker {
         Some(unpacker) => with(unpacker),
         None => {
             let new = Unpacker::new().map_err(|e| Fault::Decompress(e.to_string()))?;
             with(unpacker.insert(new))
+        }
+    })
+}
+
+/// The metadata in a frame's payload, and how many of its fields are not known.
+pub(crate) fn take_metadata(payload: &[u8]) -> Result<(Metadata, u64), Fault> {
+    unpacking(|unpacker| {
+        let mut cursor = Cursor::new(payload);
+        let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
+        match cursor.left() {
+            0 => section::take_metadata(body),
+            _ => Err(Fault::Content("there is more than the body")),
         }
     })
 }
@@ -124,6 +138,21 @@ impl Trace {
     /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Frame`] when both
     /// copies of the metadata are damaged or missing; [`Error::Io`].
     pub fn open(source: Source) -> Result<Trace, Error> {
+        Trace::open_as(source, true)
+    }
+
+    /// Opens a trace as [`Trace::open`] does, but takes an intact index's word for
+    /// where frames are and looks at none of them: for who reads a part only. What is
+    /// damaged is not in [`Trace::damage`] then, nor in [`Trace::gaps`], and shows when
+    /// it is read; [`Trace::gap_of`] gives the loss.
+    ///
+    /// # Errors
+    /// As [`Trace::open`].
+    pub fn open_unchecked(source: Source) -> Result<Trace, Error> {
+        Trace::open_as(source, false)
+    }
+
+    fn open_as(source: Source, check: bool) -> Result<Trace, Error> {
         let (minor, mut damage) = file_header(&source)?;
         let (payload, fault) = match metadata_at_start(&source) {
             Ok(payload) => (payload, None),
@@ -135,15 +164,7 @@ impl Trace {
             },
         };
         let id = crc32fast::hash(&payload);
-        let body = |unpacker: &mut Unpacker| {
-            let mut cursor = Cursor::new(&payload);
-            let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
-            match cursor.left() {
-                0 => section::take_metadata(body),
-                _ => Err(Fault::Content("there is more than the body")),
-            }
-        };
-        let (meta, fields) = unpacking(body).map_err(|f| f.at(0, frame::FILE_HEADER))?;
+        let (meta, fields) = take_metadata(&payload).map_err(|f| f.at(0, frame::FILE_HEADER))?;
         let mut trace = Trace {
             source,
             id,
@@ -162,7 +183,7 @@ impl Trace {
             skipped: Mutex::default(),
         };
         let rows = match (fault, trace.by_index()) {
-            (None, Some(rows)) if trace.are_sound(&rows) => rows,
+            (None, Some(rows)) if !check || trace.are_sound(&rows) => rows,
             // The scan comes upon the damaged metadata by itself.
             _ => {
                 let scan = scan::scan(&trace.source, id, &trace.meta)?;
@@ -468,7 +489,7 @@ impl Trace {
 }
 
 /// Checks the file header. Gives the minor version and what is damaged.
-fn file_header(source: &Source) -> Result<(u16, Vec<Damage>), Error> {
+pub(crate) fn file_header(source: &Source) -> Result<(u16, Vec<Damage>), Error> {
     let head = source.at(0, frame::FILE_HEADER)?;
     let good = frame::file_header();
     if (head.len() as u64) < frame::FILE_HEADER {
@@ -518,7 +539,7 @@ fn not_a_trace(source: &Source) -> Result<Error, Error> {
     })
 }
 
-fn metadata_at_start(source: &Source) -> Result<Vec<u8>, Fault> {
+pub(crate) fn metadata_at_start(source: &Source) -> Result<Vec<u8>, Fault> {
     let (header, len) = header_at(source, frame::FILE_HEADER, 0)?;
     if header.kind != kind::METADATA {
         return Err(Fault::Content("the first frame is not the metadata"));

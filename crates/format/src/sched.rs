@@ -102,15 +102,39 @@ impl SchedBlock {
     }
 
     /// Puts the events in the order of their times; those with equal times stay
-    /// in the order of the ring.
+    /// in the order of the ring. Events out of order are few as a rule, and only they
+    /// are sorted; the others are passed over twice.
     pub fn sort(&mut self) {
         if self.time.is_sorted() {
             return;
         }
-        let mut events: Vec<SchedEvent> = self.iter().collect();
-        events.sort_by_key(|event| event.time);
-        self.clear();
-        events.into_iter().for_each(|event| self.push(event));
+        // Those before which nothing has a larger time are in order; so are the others
+        // once they have been sorted, and then both are put together.
+        let (mut order, mut late, mut most) = (Vec::with_capacity(self.len()), Vec::new(), 0);
+        let mut inline = Vec::with_capacity(self.len());
+        for (at, time) in (0..).zip(&self.time) {
+            if *time >= most {
+                most = *time;
+                inline.push((*time, at));
+            } else {
+                late.push((*time, at));
+            }
+        }
+        late.sort_unstable();
+        let mut late = late.into_iter().peekable();
+        for this in inline {
+            // Places tell which of equal times came first.
+            while let Some((_, before)) = late.next_if(|late: &(u64, u32)| *late < this) {
+                order.push(before);
+            }
+            order.push(this.1);
+        }
+        order.extend(late.map(|(_, at)| at));
+        pick(&mut self.time, &order);
+        pick(&mut self.from, &order);
+        pick(&mut self.to, &order);
+        pick(&mut self.state, &order);
+        pick(&mut self.flags, &order);
     }
 
     /// The smallest and the largest time.
@@ -119,6 +143,12 @@ impl SchedBlock {
         let max = self.time.iter().copied().max()?;
         Some((Ktime(min), Ktime(max)))
     }
+}
+
+/// Makes a column anew of its values in this order, which has each place once.
+fn pick<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
+    let picked = order.iter().filter_map(|at| column.get(*at as usize));
+    *column = picked.copied().collect();
 }
 
 /// An event but its time, as in [`SchedBlock`].
@@ -218,5 +248,29 @@ pub fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent
     SchedEvent {
         time: Ktime(time),
         kind,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn sorting_is_by_time_and_leaves_equal_times_as_they_are(
+            steps in prop::collection::vec((0..4u64, prop::option::weighted(0.2, 0..40u64)), 0..200),
+        ) {
+            let (mut block, mut now) = (SchedBlock::default(), 50);
+            for (at, (step, late)) in (0..).zip(steps) {
+                now += step;
+                block.push(event(now - late.unwrap_or(0), at, at + 1, at as u16, 0));
+            }
+            let mut expected: Vec<SchedEvent> = block.iter().collect();
+            expected.sort_by_key(|event| event.time);
+            block.sort();
+            prop_assert_eq!(block.iter().collect::<Vec<_>>(), expected);
+        }
     }
 }

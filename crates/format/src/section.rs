@@ -12,8 +12,10 @@ use serde::de::DeserializeOwned;
 use serde::Serialize;
 
 use crate::error::within;
+use crate::event::{CpuId, Ktime, Stream};
 use crate::limits;
 use crate::meta::{Metadata, Summary};
+use crate::tally::{Events, Suspend, Tally};
 use crate::varint::{put, Cursor};
 use crate::Fault;
 
@@ -61,7 +63,83 @@ fn summary(fields: &mut impl Fields, summary: &mut Summary) -> Step {
     fields.field(4, &mut summary.reason)?;
     fields.field(5, &mut summary.cost.recorder_ns)?;
     fields.field(6, &mut summary.cost.bpf_ns)?;
-    fields.field(7, &mut summary.cost.setup_ns)
+    fields.field(7, &mut summary.cost.setup_ns)?;
+    let mut stored = StoredTally::new(summary.tally.as_ref());
+    fields.field(8, &mut stored.events)?;
+    fields.field(9, &mut stored.frames)?;
+    fields.field(10, &mut stored.largest_inversion)?;
+    fields.field(11, &mut stored.latest_write)?;
+    fields.field(12, &mut stored.lost)?;
+    fields.field(13, &mut stored.suspends)?;
+    summary.tally = stored.tally();
+    Ok(())
+}
+
+/// A tally as the fields have it.
+#[derive(Default)]
+struct StoredTally {
+    /// As [`Events::by_kind`]; none at all when nobody has counted.
+    events: Vec<u64>,
+    frames: u64,
+    largest_inversion: u64,
+    latest_write: u64,
+    /// Stream (0 lifecycle, 1 recorder, 2 + CPU) and events.
+    lost: Vec<(u32, u64)>,
+    /// Since, until, asleep.
+    suspends: Vec<(u64, u64, u64)>,
+}
+
+impl StoredTally {
+    fn new(tally: Option<&Tally>) -> StoredTally {
+        let Some(tally) = tally else {
+            return StoredTally::default();
+        };
+        let number = |stream: &Stream| match stream {
+            Stream::Lifecycle => 0,
+            Stream::Recorder => 1,
+            Stream::Cpu(cpu) => 2 + u32::from(cpu.0),
+        };
+        let lost = tally.lost.iter();
+        let suspends = tally.suspends.iter();
+        StoredTally {
+            events: tally.events.by_kind().map(|(_, count)| count).to_vec(),
+            frames: tally.frames,
+            largest_inversion: tally.largest_inversion,
+            latest_write: tally.latest_write,
+            lost: lost.map(|(stream, n)| (number(stream), *n)).collect(),
+            suspends: suspends
+                .map(|one| (one.since.0, one.until.0, one.asleep))
+                .collect(),
+        }
+    }
+
+    fn tally(self) -> Option<Tally> {
+        let stream = |number: u32| match number {
+            0 => Some(Stream::Lifecycle),
+            1 => Some(Stream::Recorder),
+            cpu => u16::try_from(cpu - 2)
+                .ok()
+                .map(|cpu| Stream::Cpu(CpuId(cpu))),
+        };
+        let lost = self.lost.into_iter();
+        let suspends = self.suspends.into_iter();
+        (!self.events.is_empty()).then(|| Tally {
+            events: Events::of(&self.events),
+            frames: self.frames,
+            largest_inversion: self.largest_inversion,
+            latest_write: self.latest_write,
+            lost: lost
+                .filter_map(|(number, n)| Some((stream(number)?, n)))
+                .collect(),
+            suspends: suspends
+                .map(|(since, until, asleep)| Suspend {
+                    since: Ktime(since),
+                    until: Ktime(until),
+                    asleep,
+                })
+                .collect(),
+        })
+    }
 }
 
 /// Where and why the trace ended that a recovered one was made from.
@@ -238,9 +316,29 @@ mod tests {
                 bpf_ns: None,
                 setup_ns: 2,
             },
+            tally: Some(Tally {
+                events: Events::of(&(1..=15).collect::<Vec<_>>()),
+                frames: 20,
+                largest_inversion: 21,
+                latest_write: 22,
+                lost: [
+                    (Stream::Cpu(CpuId(u16::MAX)), 23),
+                    (Stream::Lifecycle, 24),
+                    (Stream::Recorder, 25),
+                ]
+                .into(),
+                suspends: vec![Suspend {
+                    since: Ktime(26),
+                    until: Ktime(27),
+                    asleep: 28,
+                }],
+            }),
         };
         let body = put_summary(&value).unwrap();
         assert_eq!(take_summary(&body).unwrap(), (value, 0));
+        let uncounted = Summary::default();
+        let body = put_summary(&uncounted).unwrap();
+        assert_eq!(take_summary(&body).unwrap(), (uncounted, 0));
     }
 
     #[test]

@@ -5,11 +5,13 @@ use std::io::Write;
 
 use crate::block::encode::Encoder;
 use crate::block::life;
-use crate::event::{CpuId, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
+use crate::event::{CpuId, LifeEvent, SchedEvent, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
 use crate::sched::Open;
+use crate::tally::Counting;
+pub use crate::tally::Events;
 use crate::zip::Packer;
 use crate::{error, limits, section, Error, Fault};
 
@@ -32,96 +34,6 @@ impl Written {
     /// All events.
     pub fn events(&self) -> u64 {
         self.by_kind.total()
-    }
-}
-
-/// Numbers of events by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Events {
-    /// `Switch`.
-    pub switches: u64,
-    /// `Waking` of a task that existed.
-    pub wakings: u64,
-    /// `Waking` of a new task.
-    pub new_tasks: u64,
-    /// `Fork`.
-    pub forks: u64,
-    /// `Exec`.
-    pub execs: u64,
-    /// `Exit`.
-    pub exits: u64,
-    /// `Final`.
-    pub finals: u64,
-    /// `Rename`.
-    pub renames: u64,
-    /// `CgroupPath`.
-    pub cgroup_paths: u64,
-    /// `CgroupMove`.
-    pub cgroup_moves: u64,
-    /// `Snapshot`.
-    pub snapshots: u64,
-    /// `Lost`: records, not lost events.
-    pub losses: u64,
-    /// `Clock`.
-    pub clocks: u64,
-    /// `Progress`.
-    pub progress: u64,
-    /// `Mark`.
-    pub marks: u64,
-}
-
-impl Events {
-    /// Each kind's name and number, in a fixed order.
-    pub fn by_kind(&self) -> [(&'static str, u64); 15] {
-        [
-            ("switch", self.switches),
-            ("waking", self.wakings),
-            ("wakeup_new", self.new_tasks),
-            ("fork", self.forks),
-            ("exec", self.execs),
-            ("exit", self.exits),
-            ("final", self.finals),
-            ("rename", self.renames),
-            ("cgroup_path", self.cgroup_paths),
-            ("cgroup_move", self.cgroup_moves),
-            ("snapshot", self.snapshots),
-            ("lost", self.losses),
-            ("clock", self.clocks),
-            ("progress", self.progress),
-            ("mark", self.marks),
-        ]
-    }
-
-    /// All together.
-    pub fn total(&self) -> u64 {
-        self.by_kind().iter().map(|(_, count)| count).sum()
-    }
-
-    /// Counts a scheduling event.
-    pub fn sched(&mut self, event: &SchedEvent) {
-        match event.kind {
-            SchedKind::Switch { .. } => self.switches += 1,
-            SchedKind::Waking { new: false, .. } => self.wakings += 1,
-            SchedKind::Waking { new: true, .. } => self.new_tasks += 1,
-        }
-    }
-
-    /// Counts another event.
-    pub fn life(&mut self, event: &LifeEvent) {
-        *match event.kind {
-            LifeKind::Fork(_) => &mut self.forks,
-            LifeKind::Exec(_) => &mut self.execs,
-            LifeKind::Exit(_) => &mut self.exits,
-            LifeKind::Final(_) => &mut self.finals,
-            LifeKind::Rename(_) => &mut self.renames,
-            LifeKind::CgroupPath(_) => &mut self.cgroup_paths,
-            LifeKind::CgroupMove(_) => &mut self.cgroup_moves,
-            LifeKind::Snapshot(_) => &mut self.snapshots,
-            LifeKind::Lost(_) => &mut self.losses,
-            LifeKind::Clock(_) => &mut self.clocks,
-            LifeKind::Progress => &mut self.progress,
-            LifeKind::Mark(_) => &mut self.marks,
-        } += 1;
     }
 }
 
@@ -154,6 +66,7 @@ pub struct Writer<W> {
     packer: Packer,
     payload: Vec<u8>,
     written: Written,
+    counting: Counting,
 }
 
 /// Puts frames into the file and keeps account of them.
@@ -231,6 +144,7 @@ impl<W: Write> Writer<W> {
             packer,
             payload: Vec::new(),
             written: Written::default(),
+            counting: Counting::new(meta.start, meta.start_clock),
         };
         writer.out.file.write_all(&frame::file_header())?;
         writer.put_metadata()?;
@@ -327,6 +241,7 @@ impl<W: Write> Writer<W> {
             max,
             ..Header::default()
         };
+        self.counting.sched(Stream::Cpu(*cpu), &block.time);
         self.payload.clear();
         self.encoder.encode(block, min, &mut self.payload);
         block.clear();
@@ -354,6 +269,7 @@ impl<W: Write> Writer<W> {
             max: times.max().unwrap_or(0),
             ..Header::default()
         };
+        self.counting.life(stream, &open.events, min);
         self.payload.clear();
         life::encode(&open.events, min, &mut self.packer, &mut self.payload)?;
         open.events.clear();
@@ -383,13 +299,22 @@ impl<W: Write> Writer<W> {
         &self.written
     }
 
-    /// Completes the trace: open blocks, summary, index, trailer.
+    /// Completes the trace: open blocks, summary (with the tally of what has been
+    /// written), index, trailer.
     ///
     /// # Errors
     /// When the file cannot be written.
     pub fn finish(mut self, summary: &Summary) -> Result<(W, Written), Error> {
         self.flush()?;
-        self.put_last(kind::SUMMARY, summary.end.0, section::put_summary(summary))?;
+        let none = Counting::new(summary.end, summary.end_clock);
+        let counting = std::mem::replace(&mut self.counting, none);
+        let events = self.written.by_kind;
+        let summary = Summary {
+            tally: Some(counting.finish(events, summary.end, summary.end_clock)),
+            ..summary.clone()
+        };
+        let body = section::put_summary(&summary);
+        self.put_last(kind::SUMMARY, summary.end.0, body)?;
         self.close()
     }
 

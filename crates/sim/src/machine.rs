@@ -361,6 +361,7 @@ impl Machine {
                 None => EndReason::Duration,
             },
             cost: Cost::default(),
+            tally: None,
         }
     }
 

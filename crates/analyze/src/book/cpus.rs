@@ -5,17 +5,23 @@ use std::collections::BTreeMap;
 
 use tr_format::event::{CpuId, Ktime, Tid};
 
-use super::Book;
+use super::{Book, TaskIx};
 use crate::model::{CpuFigures, Switches};
 
-/// A CPU's figures, while the book is being kept.
+/// What is known of a CPU, while the book is being kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
-    figures: CpuFigures,
+    pub(super) figures: CpuFigures,
+    /// It has figures.
+    pub(super) counted: bool,
     /// A switch of it was seen.
-    switched: bool,
+    pub(super) switched: bool,
     /// Nobody runs there, since then.
-    idle_since: Option<Ktime>,
+    pub(super) idle_since: Option<Ktime>,
+    /// Who runs there.
+    pub(super) current: Option<TaskIx>,
+    /// When it last switched.
+    pub(super) last_switch: Option<Ktime>,
 }
 
 impl Book {
@@ -32,6 +38,34 @@ impl Book {
         }
     }
 
+    /// Changes a CPU's figures.
+    fn cpu_figure<T>(&mut self, cpu: CpuId, change: impl FnOnce(&mut CpuEntry) -> T) -> T {
+        self.cpu_entry(cpu, |entry| {
+            entry.counted = true;
+            change(entry)
+        })
+    }
+
+    /// Who runs there.
+    pub(super) fn current(&self, cpu: CpuId) -> Option<TaskIx> {
+        self.cpus.get(cpu).and_then(|entry| entry.current)
+    }
+
+    /// Puts a task there, or nobody.
+    pub(super) fn set_current(&mut self, cpu: CpuId, task: Option<TaskIx>) {
+        self.cpu_entry(cpu, |entry| entry.current = task);
+    }
+
+    /// When the CPU last switched.
+    pub(super) fn last_switch(&self, cpu: CpuId) -> Option<Ktime> {
+        self.cpus.get(cpu).and_then(|entry| entry.last_switch)
+    }
+
+    /// The CPU has switched.
+    pub(super) fn has_switched(&mut self, cpu: CpuId, time: Ktime) {
+        self.cpu_entry(cpu, |entry| entry.last_switch = Some(time));
+    }
+
     /// A switch on a CPU, for its idle time. That is only known when everybody
     /// is recorded: otherwise the switches from and to others are missing.
     pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
@@ -39,7 +73,7 @@ impl Book {
             return;
         }
         let begun = self.recorded_from;
-        let idle = self.cpu_entry(cpu, |entry| {
+        let idle = self.cpu_figure(cpu, |entry| {
             let first = !std::mem::replace(&mut entry.switched, true);
             // Before its first switch it was in one state since the beginning.
             let since = match first {
@@ -66,20 +100,20 @@ impl Book {
         let spans = self.gaps.of(cpu);
         let lost = spans.and_then(|spans| spans.first_in(from, to));
         let (from, to) = (from.max(self.start), lost.unwrap_or(to).min(self.end));
-        self.cpu_entry(cpu, |entry| entry.figures.idle += to.since(from));
+        self.cpu_figure(cpu, |entry| entry.figures.idle += to.since(from));
     }
 
     /// A recorded thread left the CPU.
     pub(super) fn cpu_left(&mut self, cpu: CpuId, time: Ktime, switches: Switches) {
         if self.inside(time) {
-            self.cpu_entry(cpu, |entry| entry.figures.switches.add(&switches));
+            self.cpu_figure(cpu, |entry| entry.figures.switches.add(&switches));
         }
     }
 
     /// A recorded thread came from another CPU.
     pub(super) fn cpu_gained(&mut self, cpu: CpuId, time: Ktime) {
         if self.inside(time) {
-            self.cpu_entry(cpu, |entry| entry.figures.migrations += 1);
+            self.cpu_figure(cpu, |entry| entry.figures.migrations += 1);
         }
     }
 
@@ -101,7 +135,8 @@ impl Book {
     pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
         let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
         let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();
-        all.extend(self.cpus.iter().map(|(cpu, entry)| (cpu, entry.figures)));
+        let counted = self.cpus.iter().filter(|(_, entry)| entry.counted);
+        all.extend(counted.map(|(cpu, entry)| (cpu, entry.figures)));
         let known = self.everybody;
         for figures in all.values_mut() {
             figures.idle_known = known;

@@ -9,10 +9,27 @@ use tr_format::event::{CpuId, Ktime, Tid};
 use tr_format::sched::flag;
 
 use super::{Book, Task, TaskIx};
-use crate::model::Switches;
+use crate::model::OffCpu;
 use crate::order::{Record, LIFE};
 use crate::tasks::{Bucket, State, Wait};
-use crate::timeline::By;
+use crate::timeline::{By, Draft};
+
+/// What a task does when it is certain to leave its CPU.
+struct Leaving {
+    cpu: CpuId,
+    /// Why it waits; `None`: it does not, it is runnable.
+    wait: Option<Wait>,
+    preempt: bool,
+    /// Who has the CPU then.
+    taker: By,
+}
+
+/// Where the time of a task's state goes that is over.
+struct Past<'a> {
+    start: Ktime,
+    now: Ktime,
+    timeline: Option<&'a mut Draft>,
+}
 
 impl Book {
     /// Whether there is nothing in the trace that makes a simple event doubtful.
@@ -26,16 +43,24 @@ impl Book {
             && self.gaps.is_empty();
     }
 
-    /// Takes events as long as they are simple ones; how many.
+    /// Takes events as long as they are simple ones; how many. No event that is
+    /// still to come may have the time of one of these.
     pub(crate) fn run(&mut self, records: &[Record]) -> usize {
-        if !self.plain {
+        let inside = |record: &Record| self.inside(Ktime(record.time));
+        if !self.plain || !records.first().is_some_and(inside) {
             return 0;
         }
+        let end = self.end.0;
+        let within = match records.last() {
+            Some(last) if last.time >= end => records.partition_point(|r| r.time < end),
+            _ => records.len(),
+        };
+        let records = records.get(..within).unwrap_or_default();
         let mut next = records.iter().skip(1);
         let simple = |record: &&Record| {
             // Which of several comes first is to be looked into.
             let tied = next.next().is_some_and(|next| next.time == record.time);
-            !tied && self.inside(Ktime(record.time)) && self.take_plain(record)
+            !tied && self.take_plain(record)
         };
         records.iter().take_while(simple).count()
     }
@@ -54,87 +79,97 @@ impl Book {
     #[inline(always)]
     fn named(&self, tid: Tid) -> (Option<TaskIx>, bool) {
         let ix = self.by_tid.get(tid);
-        (ix, ix.is_some() || tid == Tid::IDLE || !self.everybody)
+        (ix, ix.is_some() | (tid == Tid::IDLE) | !self.everybody)
     }
 
     #[inline(always)]
     fn plain_switch(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
         let (prev, next) = (Tid(record.from), Tid(record.to));
-        let on = State::On(Some(cpu));
         let (leaving, one_known) = self.named(prev);
         let (entering, other_known) = self.named(next);
-        let certain = one_known & other_known
-            && leaving == self.current.get(cpu)
-            && leaving.or(entering).is_some()
-            && !self.states.is_dead(record.state);
-        let leaves = |ix: TaskIx| {
-            let task = self.tasks.get(ix.0);
-            task.is_some_and(|t| t.state == on && t.vfork_child.is_none() && t.since <= time)
+        let Some(entry) = self.cpus.get_mut(cpu) else {
+            return false;
         };
-        let enters = |ix: TaskIx| {
-            let task = self.tasks.get(ix.0);
-            task.is_some_and(|task| {
-                let runnable = matches!(task.state, State::Runnable { .. });
-                runnable && task.since <= time && !task.woken_again(time)
-            })
-        };
-        if !(certain && leaving.is_none_or(leaves) && entering.is_none_or(enters)) {
+        // Before its first switch a CPU's idle time is to be looked into.
+        let switched = entry.switched | !self.everybody;
+        let certain = one_known & other_known & switched & (leaving == entry.current);
+        if !certain || self.states.is_dead(record.state) {
             return false;
         }
-
-        self.cpu_switched(cpu, time, prev, next);
-        self.last_switch.insert(cpu, time);
-        let mut epochs = (None, None);
-        if let Some(ix) = leaving {
-            let preempt = record.flags & flag::PREEMPT != 0;
-            let runnable = preempt | (record.state == 0);
-            let switches = Switches {
-                voluntary: u64::from(!runnable),
-                involuntary: u64::from(runnable),
-            };
-            self.cpu_left(cpu, time, switches);
-            let taker = entering.map_or_else(|| By::outside(next), |ix| By::task(ix.0));
-            let iowait = record.flags & flag::IOWAIT != 0;
-            let wait = (!runnable).then(|| self.states.wait(record.state, iowait, false));
-            self.pass(ix, time, Bucket::OnCpu(Some(cpu)));
-            if let Some(task) = self.tasks.get_mut(ix.0) {
-                task.switches.add(&switches);
-                task.state = task.leave(cpu, time, wait, preempt, taker);
-                epochs.0 = Some((task.epoch, task.state));
-            }
-            self.current.remove(cpu);
-        }
-        if let Some(ix) = entering {
-            let preempted = State::Runnable { preempted: true };
-            let task = self.tasks.get(ix.0);
-            let before = task.map_or(preempted, |task| task.state);
-            if task.is_some_and(|task| task.is_off_longest(self.start, time)) {
-                self.close_off_cpu(ix, time, false);
-            }
-            let preempted = before == preempted;
-            self.pass(ix, time, Bucket::RunQueue { preempted });
-            if let Some(task) = self.tasks.get_mut(ix.0) {
-                (task.off_since, task.state) = (None, on);
-                epochs.1 = Some((task.epoch, before));
-            }
-            self.arrive(ix, cpu, time, false);
-        }
-        match epochs {
-            (Some((one, _)), Some((other, _))) if self.concurrency.hand_over(time, one, other) => {}
-            (one, other) => {
-                let one = one
-                    .zip(leaving)
-                    .map(|((epoch, to), ix)| (ix, epoch, on, to));
-                let other = other.zip(entering);
-                let other = other.map(|((epoch, from), ix)| (ix, epoch, from, on));
-                for (ix, epoch, from, to) in [one, other].into_iter().flatten() {
-                    let epoch = self.concurrency.change(time, epoch, from, to);
-                    if let Some(task) = self.tasks.get_mut(ix.0) {
-                        task.epoch = epoch;
-                    }
+        let past = Past {
+            start: self.start,
+            now: time,
+            timeline: self.timeline.as_mut(),
+        };
+        let preempt = record.flags & flag::PREEMPT != 0;
+        let runnable = preempt | (record.state == 0);
+        let goes = |taker: By| Leaving {
+            cpu,
+            wait: match runnable {
+                true => None,
+                false => {
+                    let iowait = record.flags & flag::IOWAIT != 0;
+                    Some(self.states.wait(record.state, iowait, false))
+                }
+            },
+            preempt,
+            taker,
+        };
+        let (tasks, concurrency) = (&mut self.tasks, &mut self.concurrency);
+        let on = State::On(Some(cpu));
+        let (mut owing, mut moved) = ([None, None], false);
+        match (leaving, entering) {
+            (Some(from), Some(to)) => {
+                let Ok([one, other]) = tasks.get_disjoint_mut([from.0, to.0]) else {
+                    return false;
+                };
+                if !(one.may_leave(cpu) && other.may_enter()) {
+                    return false;
+                }
+                let (before, epochs) = (other.state, (one.epoch, other.epoch));
+                let mut past = past;
+                owing[0] = one.leaves(&mut past, from, goes(By::task(to.0)));
+                (owing[1], moved) = other.enters(&mut past, to, cpu);
+                if !concurrency.hand_over(time, epochs.0, epochs.1) {
+                    one.epoch = concurrency.change(time, epochs.0, on, one.state);
+                    other.epoch = concurrency.change(time, epochs.1, before, on);
                 }
             }
+            (Some(from), None) => {
+                let Some(one) = tasks.get_mut(from.0).filter(|task| task.may_leave(cpu)) else {
+                    return false;
+                };
+                let mut past = past;
+                owing[0] = one.leaves(&mut past, from, goes(By::outside(next)));
+                one.epoch = concurrency.change(time, one.epoch, on, one.state);
+            }
+            (None, Some(to)) => {
+                let Some(other) = tasks.get_mut(to.0).filter(|task| task.may_enter()) else {
+                    return false;
+                };
+                let (before, mut past) = (other.state, past);
+                (owing[1], moved) = other.enters(&mut past, to, cpu);
+                other.epoch = concurrency.change(time, other.epoch, before, on);
+            }
+            (None, None) => return false,
+        }
+        entry.counted |= leaving.is_some() | moved;
+        if leaving.is_some() {
+            entry.figures.switches.involuntary += u64::from(runnable);
+            entry.figures.switches.voluntary += u64::from(!runnable);
+        }
+        if self.everybody {
+            // Who was idle is not anybody's time, but the CPU's.
+            let idle = entry.idle_since.filter(|_| prev == Tid::IDLE);
+            let idle = idle.map_or(0, |since| time.since(since.max(self.start)));
+            entry.figures.idle += idle;
+            entry.idle_since = (next == Tid::IDLE).then_some(time);
+        }
+        entry.figures.migrations += u64::from(moved);
+        (entry.current, entry.last_switch) = (entering, Some(time));
+        for ix in owing.into_iter().flatten() {
+            self.owe(ix);
         }
         true
     }
@@ -146,80 +181,122 @@ impl Book {
         let (Some(ix), (by, known)) = (self.by_tid.get(wakee), self.named(waker)) else {
             return false;
         };
-        let fits = |task: &Task| {
-            let known = matches!(task.state, State::On(_) | State::Waiting(_));
-            known && task.doubt.is_none() && task.since <= time
-        };
         let wakes = |ix: TaskIx| {
             let task = self.tasks.get(ix.0);
             task.is_some_and(|t| matches!(t.state, State::On(_)) && t.vfork_child.is_none())
         };
-        if !(known && self.tasks.get(ix.0).is_some_and(fits) && by.is_none_or(wakes)) {
+        if !(known && by.is_none_or(wakes)) {
             return false;
+        }
+        let Some(task) = self.tasks.get_mut(ix.0).filter(|t| t.doubt.is_none()) else {
+            return false;
+        };
+        let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);
+        let by = match by {
+            _ if irq => By::INTERRUPT,
+            Some(by) => By::task(by.0),
+            None => By::outside(waker),
+        };
+        let mut owing = None;
+        match task.state {
+            State::Waiting(wait) => {
+                (task.vfork_child, task.by) = (None, by);
+                let new = State::Runnable { preempted: false };
+                let before = std::mem::replace(&mut task.state, new);
+                task.epoch = self.concurrency.change(time, task.epoch, before, new);
+                let mut past = Past {
+                    start: self.start,
+                    now: time,
+                    timeline: self.timeline.as_mut(),
+                };
+                // The common case apart: the others are a jump that is hard to foretell.
+                owing = match wait {
+                    Wait::Sleep => task.pass(&mut past, ix, Bucket::Wait(Wait::Sleep)),
+                    wait => task.pass(&mut past, ix, Bucket::Wait(wait)),
+                };
+            }
+            State::On(_) => {
+                (task.vfork_child, task.by, task.woken) = (None, by, true);
+            }
+            _ => return false,
         }
         if waker != Tid::IDLE {
             self.cpu_not_idle(cpu);
         }
-        let by = match record.flags & flag::IRQ != 0 || waker == Tid::IDLE {
-            true => By::INTERRUPT,
-            false => by.map_or_else(|| By::outside(waker), |by| By::task(by.0)),
-        };
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return true;
-        };
-        (task.vfork_child, task.by) = (None, by);
-        let State::Waiting(wait) = task.state else {
-            task.woken = true;
-            return true;
-        };
-        let new = State::Runnable { preempted: false };
-        let before = std::mem::replace(&mut task.state, new);
-        task.epoch = self.concurrency.change(time, task.epoch, before, new);
-        match wait {
-            Wait::Sleep => self.pass(ix, time, Bucket::Wait(Wait::Sleep)),
-            _ => self.pass(ix, time, Bucket::Wait(wait)),
-        }
-        true
-    }
-
-    /// Gives the time of a task's state, up to now, to where it belongs.
-    #[inline(always)]
-    fn pass(&mut self, ix: TaskIx, now: Ktime, bucket: Bucket) {
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return;
-        };
-        (task.told, task.seen) = (now, true);
-        let from = std::mem::replace(&mut task.since, now).max(self.start);
-        let ns = now.since(from);
-        if ns == 0 {
-            return;
-        }
-        if let Some(timeline) = &mut self.timeline {
-            let on = match bucket {
-                Bucket::OnCpu(cpu) => cpu,
-                _ => None,
-            };
-            timeline.add(ix.0, from, bucket, on, task.by);
-        }
-        task.spend(bucket, ns);
-        if !task.owes {
+        if let Some(ix) = owing {
             self.owe(ix);
         }
+        true
     }
 }
 
 impl Task {
-    /// The stretch off CPU that ends now, in a span that began at `start`, is its
-    /// longest one so far.
+    /// It is on that CPU, and nothing is special about it.
     #[inline(always)]
-    fn is_off_longest(&self, start: Ktime, now: Ktime) -> bool {
-        let length = self
-            .off_since
-            .map_or(0, |since| now.since(since.max(start)));
-        length
-            > self
-                .max_off_cpu
-                .as_ref()
-                .map_or(0, |(longest, _)| longest.length)
+    fn may_leave(&self, cpu: CpuId) -> bool {
+        self.state == State::On(Some(cpu)) && self.vfork_child.is_none()
+    }
+
+    #[inline(always)]
+    fn may_enter(&self) -> bool {
+        matches!(self.state, State::Runnable { .. })
+    }
+
+    /// Leaves its CPU; itself, when its program lacks a part of its times now.
+    #[inline(always)]
+    fn leaves(&mut self, past: &mut Past, ix: TaskIx, how: Leaving) -> Option<TaskIx> {
+        let runnable = how.wait.is_none();
+        self.switches.involuntary += u64::from(runnable);
+        self.switches.voluntary += u64::from(!runnable);
+        let owing = self.pass(past, ix, Bucket::OnCpu(Some(how.cpu)));
+        self.state = self.leave(how.cpu, past.now, how.wait, how.preempt, how.taker);
+        owing
+    }
+
+    /// Reaches a CPU; itself, when its program lacks a part of its times now, and
+    /// whether it was on another CPU before.
+    #[inline(always)]
+    fn enters(&mut self, past: &mut Past, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
+        let preempted = self.state == State::Runnable { preempted: true };
+        if let Some(since) = self.off_since.take() {
+            let since_start = since.max(past.start);
+            let length = past.now.since(since_start);
+            let longest = self.max_off_cpu.as_ref().map(|(longest, _)| longest.length);
+            if length > longest.unwrap_or(0) {
+                let stretch = OffCpu {
+                    length,
+                    since: since_start,
+                    waker: None,
+                    censored: since < past.start || self.started_before && !self.seen,
+                };
+                let waker = self.by.place().filter(|_| !preempted);
+                self.max_off_cpu = Some((stretch, waker.map(TaskIx)));
+            }
+        }
+        let owing = self.pass(past, ix, Bucket::RunQueue { preempted });
+        let moved = self.last_cpu.is_some_and(|last| last != cpu);
+        self.migrations += u64::from(moved);
+        (self.state, self.woken, self.last_cpu) = (State::On(Some(cpu)), false, Some(cpu));
+        (owing, moved)
+    }
+
+    /// Gives the time of its state, up to now, to where it belongs.
+    #[inline(always)]
+    fn pass(&mut self, past: &mut Past, ix: TaskIx, bucket: Bucket) -> Option<TaskIx> {
+        (self.told, self.seen) = (past.now, true);
+        let from = std::mem::replace(&mut self.since, past.now).max(past.start);
+        let ns = past.now.since(from);
+        if ns == 0 {
+            return None;
+        }
+        if let Some(timeline) = &mut past.timeline {
+            let on = match bucket {
+                Bucket::OnCpu(cpu) => cpu,
+                _ => None,
+            };
+            timeline.add(ix.0, from, bucket, on, self.by);
+        }
+        self.spend(bucket, ns);
+        (!self.owes).then_some(ix)
     }
 }

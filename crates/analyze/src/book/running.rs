@@ -24,7 +24,7 @@ impl Book {
                 self.cpu_switched(cpu, event.time, prev, next);
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait, next);
                 self.switch_in(cpu, event.time, next);
-                self.last_switch.insert(cpu, event.time);
+                self.has_switched(cpu, event.time);
             }
             SchedKind::Waking {
                 waker,
@@ -68,7 +68,8 @@ impl Book {
     /// The task that leaves the CPU, named `prev` by the event.
     fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
         let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
-        let running = self.current.remove(cpu).filter(|ix| here(self, *ix));
+        let running = self.current(cpu).filter(|ix| here(self, *ix));
+        self.set_current(cpu, None);
         let named = match self.task(prev) {
             _ if prev == Tid::IDLE => None,
             None if self.open() => Some(self.appear(prev, Tgid(prev.0), time)),
@@ -193,7 +194,7 @@ impl Book {
     /// would have left it by a switch.
     fn may_be_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
         let since = self.tasks.get(ix.0).map(|task| task.since);
-        self.last_switch.get(cpu) <= since
+        self.last_switch(cpu) <= since
     }
 
     /// The task is on `cpu` and was not seen to get there.
@@ -218,7 +219,7 @@ impl Book {
         if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
             return;
         }
-        let switched = self.last_switch.get(cpu);
+        let switched = self.last_switch(cpu);
         for ix in std::mem::take(&mut self.unplaced) {
             let task = self.tasks.get(ix.0);
             let Some(task) = task.filter(|task| task.state == State::On(None)) else {
@@ -238,7 +239,7 @@ impl Book {
     /// gave it that (`de_thread`) is missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let on = |book: &Book, other: TaskIx| book.state(other) == State::On(Some(cpu));
-        let other = self.current.get(cpu).filter(|other| *other != ix);
+        let other = self.current(cpu).filter(|other| *other != ix);
         let Some(other) = other.filter(|other| on(self, *other)) else {
             return;
         };
@@ -258,8 +259,7 @@ impl Book {
         let since = task.since;
         let known = match task.state {
             State::Runnable { .. } => self
-                .last_switch
-                .get(cpu)
+                .last_switch(cpu)
                 .unwrap_or(since)
                 .clamp(since, time.max(since)),
             _ => since,
@@ -301,7 +301,7 @@ impl Book {
         if let Some(task) = self.tasks.get_mut(ix.0) {
             (task.woken, task.last_cpu) = (false, Some(cpu));
         }
-        self.current.insert(cpu, ix);
+        self.set_current(cpu, Some(ix));
     }
 
     /// Whoever has this tid, for the timeline.
@@ -359,7 +359,7 @@ impl Book {
                 self.cpu_gained(cpu, time);
             }
         }
-        self.current.insert(cpu, ix);
+        self.set_current(cpu, Some(ix));
     }
 
     /// The tid belongs to a new task, whose fork is lost: who had it is gone, or

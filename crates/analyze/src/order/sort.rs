@@ -20,30 +20,17 @@ const DIGIT: u32 = 11;
 const DIGITS: usize = 4;
 
 impl Sorter {
-    /// Sorts `records`.
-    pub(super) fn sort(&mut self, records: &mut Vec<Record>) {
-        let (mut least, mut most) = (u64::MAX, 0);
-        for record in records.iter() {
-            least = least.min(record.time);
-            most = most.max(record.time);
-        }
-        if records.is_sorted_by_key(|record| record.time) {
-            return;
-        }
-        let bits = u64::BITS - (most - least).leading_zeros();
+    /// Sorts `records`, of which none is outside `least..=most`.
+    pub(super) fn sort(&mut self, records: &mut Vec<Record>, (least, most): (u64, u64)) {
+        let bits = u64::BITS - most.saturating_sub(least).leading_zeros();
         let rounds = bits.div_ceil(DIGIT) as usize;
         if records.len() > 1 << PLACE || rounds > DIGITS {
             records.sort_by_key(|record| record.time);
             return;
         }
-        let key = |(place, record): (usize, &Record)| (record.time - least) << PLACE | place as u64;
-        self.keys.clear();
-        self.keys.extend(records.iter().enumerate().map(key));
-        self.other.clear();
-        self.other.resize(records.len(), 0);
         let mut starts = [[0; 1 << DIGIT]; DIGITS];
         let starts = starts.get_mut(..rounds).unwrap_or_default();
-        count(&self.keys, starts);
+        self.count(records, least, starts);
         for (round, starts) in (0..).zip(starts) {
             distribute(&self.keys, &mut self.other, round, starts);
             std::mem::swap(&mut self.keys, &mut self.other);
@@ -53,6 +40,26 @@ impl Sorter {
         let places = self.keys.iter().map(|key| *key as usize % (1 << PLACE));
         records.extend(places.filter_map(|place| self.from.get(place)));
     }
+
+    /// Makes the keys, and says where those with each digit begin, for every round.
+    #[allow(clippy::indexing_slicing)] // A digit is below the number of counters.
+    fn count(&mut self, records: &[Record], least: u64, starts: &mut [[u32; 1 << DIGIT]]) {
+        self.keys.clear();
+        self.keys.extend((0..).zip(records).map(|(place, record)| {
+            let key = (record.time - least) << PLACE | place;
+            for (round, starts) in (0..).zip(&mut *starts) {
+                starts[digit(key, round)] += 1;
+            }
+            key
+        }));
+        self.other.resize(records.len(), 0);
+        for starts in starts {
+            let mut sum = 0;
+            for start in starts {
+                sum += std::mem::replace(start, sum);
+            }
+        }
+    }
 }
 
 /// The part of a key that a round looks at.
@@ -60,24 +67,8 @@ fn digit(key: u64, round: u32) -> usize {
     (key >> (PLACE + round * DIGIT)) as usize % (1 << DIGIT)
 }
 
-/// Where the keys with each digit begin, for every round.
-#[allow(clippy::indexing_slicing)] // A digit is below the number of counters.
-fn count(keys: &[u64], starts: &mut [[u32; 1 << DIGIT]]) {
-    for key in keys {
-        for (round, starts) in (0..).zip(&mut *starts) {
-            starts[digit(*key, round)] += 1;
-        }
-    }
-    for starts in starts {
-        let mut sum = 0;
-        for start in starts {
-            sum += std::mem::replace(start, sum);
-        }
-    }
-}
-
 /// Puts `from` into `to` in the order of the round's digit.
-#[allow(clippy::indexing_slicing)] // As above, and they count to the length.
+#[allow(clippy::indexing_slicing)] // A digit is below the number of counters, and they count to the length.
 fn distribute(from: &[u64], to: &mut [u64], round: u32, starts: &mut [u32; 1 << DIGIT]) {
     for key in from {
         let place = &mut starts[digit(*key, round)];
@@ -104,7 +95,9 @@ mod tests {
             let mut records: Vec<Record> = times.iter().enumerate().map(record).collect();
             let mut expected = records.clone();
             expected.sort_by_key(|record| record.time);
-            Sorter::default().sort(&mut records);
+            let times = || expected.iter().map(|record| record.time);
+            let span = (least.min(times().min().unwrap_or(0)), times().max().unwrap_or(0));
+            Sorter::default().sort(&mut records, span);
             let ids = |records: &[Record]| records.iter().map(|r| (r.time, r.from)).collect::<Vec<_>>();
             prop_assert_eq!(ids(&records), ids(&expected));
         }

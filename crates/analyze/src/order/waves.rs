@@ -18,7 +18,7 @@ use super::{Record, LIFE};
 
 /// About how many events a wave reads: enough for two threads to share, so few
 /// that they stay in a cache.
-pub const EVENTS: u64 = 1 << 17;
+pub const EVENTS: u64 = 1 << 15;
 /// Most blocks of a wave, however few events they have.
 const BLOCKS: usize = 1 << 12;
 /// How many slices are cut of a wave, about.
@@ -441,22 +441,32 @@ fn sorted(
         start..to.map_or(len, times).clamp(start, len)
     };
     records.clear();
+    let (mut least, mut most, mut parts) = (u64::MAX, 0, 0);
+    let mut has = |part: Option<(u64, u64)>| {
+        if let Some((first, last)) = part {
+            (least, most) = (least.min(first), most.max(last));
+            parts += 1;
+        }
+    };
     for run in runs {
         let times = run.block.time.get(run.start..run.end).unwrap_or_default();
         let part = span(&|time| times.partition_point(|t| *t < time), times.len());
-        append(
-            run.block,
-            run.start + part.start,
-            run.start + part.end,
-            &mut records,
-        );
+        let (start, end) = (run.start + part.start, run.start + part.end);
+        let times = times.get(part).unwrap_or_default();
+        has(times.first().copied().zip(times.last().copied()));
+        append(run.block, start, end, &mut records);
     }
     let part = span(
         &|time| life.partition_point(|record| record.time < time),
         life.len(),
     );
-    records.extend(life.get(part).unwrap_or_default());
-    SORTER.with_borrow_mut(|sorter| sorter.sort(&mut records));
+    let part = life.get(part).unwrap_or_default();
+    has(part.first().zip(part.last()).map(|(a, b)| (a.time, b.time)));
+    records.extend(part);
+    // Each part is sorted.
+    if parts > 1 {
+        SORTER.with_borrow_mut(|sorter| sorter.sort(&mut records, (least, most)));
+    }
     records
 }
 

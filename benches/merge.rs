@@ -1,0 +1,192 @@
+//! How fast streams are put into one order: blocks that are in memory already, decoded,
+//! so that nothing else is in it but to copy them (how long that takes alone stands
+//! beside it). None of the events, or one of 1,000, or one of 50 were written late: up to
+//! 10 ms behind younger ones of their stream.
+//!
+//! `cargo bench -p tr-analyze --bench merge [-- EVENTS]`; by default 2 million.
+#![allow(clippy::expect_used, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use tr_analyze::order::waves::{self, Block, Blocks, Content, Read, Waves};
+use tr_analyze::order::Merge;
+use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Stream, Tid};
+use tr_format::sched::SchedBlock;
+
+/// Runs of each measurement; the median counts.
+const RUNS: usize = 3;
+/// Events of a block: as of a machine that is busy, and as of a quiet one.
+const BLOCKS: [usize; 2] = [1 << 14, 1 << 8];
+/// One event of so many is written late, by up to [`LATEST`] ns; 0: none.
+const LATE: [u64; 3] = [0, 1000, 50];
+const LATEST: u64 = 10_000_000;
+/// An event of each stream comes every so many ns, on the average.
+const STEP: u64 = 20_000;
+
+/// Numbers that look random and are always the same.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self, below: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+        (self.0 >> 33) % below
+    }
+}
+
+/// Blocks in memory; a block's key is its place.
+struct Memory(Vec<SchedBlock>);
+
+impl Blocks for &Memory {
+    type Key = usize;
+
+    fn read(&self, at: &usize, mut spare: SchedBlock) -> Read {
+        if let Some(block) = self.0.get(*at) {
+            spare.clone_from(block);
+        }
+        Read {
+            content: Content::Sched(spare),
+            error: None,
+        }
+    }
+}
+
+/// So many streams with `events` in all, in blocks of so many.
+fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
+    let mut dice = Dice(u64::from(streams));
+    let mut blocks = Vec::new();
+    for cpu in 0..streams {
+        let mut now = LATEST;
+        let mut left = events / usize::from(streams);
+        while left > 0 {
+            let count = left.min(block);
+            left -= count;
+            let mut one = SchedBlock {
+                cpu: CpuId(cpu),
+                ..SchedBlock::default()
+            };
+            for _ in 0..count {
+                now += 1 + dice.next(2 * STEP);
+                let late = match late > 0 && dice.next(late) == 0 {
+                    true => dice.next(LATEST),
+                    false => 0,
+                };
+                let kind = SchedKind::Switch {
+                    prev: Tid(dice.next(1000) as u32),
+                    next: Tid(dice.next(1000) as u32),
+                    prev_state: 1,
+                    preempt: false,
+                    iowait: false,
+                };
+                one.push(SchedEvent {
+                    time: Ktime(now - late),
+                    kind,
+                });
+            }
+            blocks.push(one);
+        }
+    }
+    Memory(blocks)
+}
+
+fn merge(memory: &Memory) -> Merge<&Memory> {
+    let mut chains: BTreeMap<Stream, Vec<Block<usize>>> = BTreeMap::new();
+    for (at, block) in memory.0.iter().enumerate() {
+        let (min, _) = block.span().expect("a block is never empty");
+        chains
+            .entry(Stream::Cpu(block.cpu))
+            .or_default()
+            .push(Block {
+                min,
+                events: block.len() as u64,
+                key: at,
+            });
+    }
+    Merge::new(Waves::new(memory, chains, waves::EVENTS), 0)
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+fn main() {
+    // `cargo test --benches` only wants to know that it runs.
+    let real = std::env::args().any(|arg| arg == "--bench");
+    let number = std::env::args().skip(1).find_map(|arg| arg.parse().ok());
+    let events: usize = number.unwrap_or(if real { 2_000_000 } else { 100_000 });
+    println!(
+        "{:>8} {:>10} {:>10} {:>12} | {:>8} {:>8} {:>8} {:>6}",
+        "streams", "a block", "events", "steps back", "copy", "merge", "2 thr.", "ratio"
+    );
+    println!("{:>44} | {:>8} {:>8} {:>8}", "", "M/s", "M/s", "M/s");
+    for late in LATE {
+        for block in BLOCKS {
+            for count in [2, 8, 64, 256] {
+                measure(count, block, late, events);
+            }
+        }
+    }
+}
+
+fn measure(count: u16, block: usize, late: u64, events: usize) {
+    let memory = streams(count, events, block, late);
+    let pairs = memory.0.iter().flat_map(|block| block.time.windows(2));
+    let back = pairs.filter(|pair| pair.first() > pair.last()).count();
+    let all: usize = memory.0.iter().map(SchedBlock::len).sum();
+    let least = events - usize::from(count);
+    // A late event may be the first of a block, or behind another late one.
+    let expected = all.checked_div(late as usize).unwrap_or(0);
+    let about = expected / 2..=expected * 3 / 2;
+    assert!(all > least && about.contains(&back), "{all} {back}");
+    // In order, and all of them.
+    let (mut sorted, mut seen, mut last) = (merge(&memory), 0, Ktime(0));
+    while let Some(event) = sorted.next_event() {
+        assert!(event.time() >= last, "event {seen}");
+        (last, seen) = (event.time(), seen + 1);
+    }
+    assert_eq!(seen, all);
+
+    let merging = || {
+        let (mut merge, mut count) = (merge(&memory), 0);
+        while merge.next_event().is_some() {
+            count += 1;
+        }
+        assert_eq!(count, all);
+    };
+    let copying = || {
+        let mut spare = SchedBlock::default();
+        for at in 0..memory.0.len() {
+            let read = (&memory).read(&at, std::mem::take(&mut spare));
+            if let Content::Sched(block) = read.content {
+                spare = block;
+            }
+        }
+    };
+    let pool = |threads| {
+        let builder = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        builder.build().expect("threads")
+    };
+    let (one, two) = (pool(1), pool(2));
+    let mut times = [const { Vec::new() }; 3];
+    for _ in 0..RUNS {
+        let [copy, alone, both] = &mut times;
+        let time = |into: &mut Vec<f64>, what: &mut (dyn FnMut() + Send)| {
+            let begun = Instant::now();
+            what();
+            into.push(begun.elapsed().as_secs_f64());
+        };
+        time(copy, &mut || copying());
+        time(alone, &mut || one.install(merging));
+        time(both, &mut || two.install(merging));
+    }
+    let [copy, alone, both] = times.map(median);
+    let rate = |seconds: f64| all as f64 / seconds / 1e6;
+    println!(
+        "{count:>8} {block:>10} {all:>10} {back:>12} | {:>8.0} {:>8.1} {:>8.1} {:>6.2}",
+        rate(copy),
+        rate(alone),
+        rate(both),
+        alone / both
+    );
+}

@@ -1,0 +1,61 @@
+//! What a summary says of a trace, held to an analysis of its events.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // of our own files, in a test
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use tr_analyze::{analyze, Options};
+use tr_format::outline::Outline;
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_sim::recording::Recording;
+use tr_sim::strategy;
+
+proptest! {
+    #![proptest_config(strategy::cases(100))]
+
+    #[test]
+    fn the_summary_says_what_an_analysis_finds(
+        case in strategy::anything(1_000_000_000)
+    ) {
+        let (mut recording, _) = Recording::record(&case.config);
+        case.plan.apply(&mut recording);
+        let file = recording.to_file(&case.cut).expect("a file");
+        let outline = Outline::read(&Source::bytes(file.clone())).unwrap();
+        let trace = Trace::open(Source::bytes(file)).expect("a trace");
+        prop_assert_eq!(outline.is_some(), trace.summary().is_some());
+        if let Some(outline) = outline {
+            prop_assert_eq!(Some(&outline.summary), trace.summary());
+            prop_assert_eq!(&outline.meta, trace.meta());
+            prop_assert_eq!(outline.bytes, trace.bytes());
+            let tally = outline.tally;
+            let analysis = analyze(&trace, &Options::default());
+            let of = |name: &str| {
+                let found = analysis.events.iter().find(|(kind, _)| *kind == name);
+                found.map_or(0, |(_, n)| *n)
+            };
+            let events = tally.events;
+            prop_assert_eq!(events.total(), analysis.events.iter().map(|(_, n)| n).sum::<u64>());
+            prop_assert_eq!(
+                [events.switches, events.wakings, events.new_tasks, events.forks, events.execs],
+                [of("switch"), of("waking"), of("wakeup_new"), of("fork"), of("exec")]
+            );
+            prop_assert_eq!(
+                [events.exits, events.finals, events.renames, events.snapshots],
+                [of("exit"), of("final"), of("rename"), of("snapshot")]
+            );
+            prop_assert_eq!(tally.frames, trace.frames().len() as u64);
+            let quality = &analysis.quality;
+            prop_assert_eq!(tally.largest_inversion, quality.largest_inversion);
+            if quality.clocks.is_none() {
+                let latest = tally.latest_write.max(tally.largest_inversion);
+                prop_assert_eq!(latest, quality.latest_write);
+            }
+            let mut lost = BTreeMap::new();
+            for span in &quality.lost {
+                *lost.entry(span.stream).or_insert(0) += span.count.unwrap_or(0);
+            }
+            prop_assert_eq!(tally.lost, lost);
+        }
+    }
+}

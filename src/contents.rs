@@ -1,0 +1,170 @@
+//! What a trace holds: from an analysis, or from what its summary says of that.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use tr_analyze::{Analysis, Options};
+use tr_format::event::Stream;
+use tr_format::meta::{Cost, Metadata};
+use tr_format::outline::Outline;
+use tr_format::reader::{End, Trace, Unknown};
+use tr_format::tally::{Events, Suspend};
+use tr_format::{frame, Error};
+
+use crate::{open, progress, suspend};
+
+/// Traces of so many events are always analyzed: that takes some ten milliseconds.
+pub const ALWAYS: u64 = 100_000;
+
+/// What a trace holds.
+pub struct Contents {
+    /// What it says about itself.
+    pub meta: Metadata,
+    /// The minor version of its format.
+    pub minor: u16,
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// Frames that hold events.
+    pub frames: u64,
+    /// Events by kind.
+    pub events: Vec<(&'static str, u64)>,
+    /// The length of the span that it covers, ns.
+    pub duration: u64,
+    /// How it ends.
+    pub end: End,
+    /// What only a later version knows, as far as it has been read.
+    pub unknown: Unknown,
+    /// Events lost, by stream.
+    pub lost: BTreeMap<String, u64>,
+    /// The largest step back in time inside a ring, ns.
+    pub largest_inversion: u64,
+    /// The longest delay of a write that it proves, ns; without an analysis, if
+    /// the CPUs' clocks agree.
+    pub latest_write: u64,
+    /// When the machine was suspended.
+    pub suspends: Vec<Suspend>,
+    /// What tracing cost.
+    pub cost: Option<Cost>,
+    /// What only an analysis can tell; `None` when there was none.
+    pub analysis: Option<Analysis>,
+}
+
+impl Contents {
+    /// All events.
+    pub fn total(&self) -> u64 {
+        self.events.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// Looks into FILE: into its summary, and at the events themselves where that is asked
+/// for, takes no time ([`ALWAYS`]) or cannot be done without.
+///
+/// # Errors
+/// As [`Trace::open`].
+pub fn of(path: &Path, full: bool) -> Result<Contents, Error> {
+    let source = open::source(path)?;
+    if !full {
+        if let Some(outline) = Outline::read(&source)? {
+            let large = outline.tally.events.total() > ALWAYS;
+            // A later version may hold what this one would have to tell of.
+            let later = outline.minor.saturating_sub(frame::MINOR) > 0;
+            if large && !later {
+                return Ok(by_summary(outline));
+            }
+        }
+    }
+    let trace = Trace::open(source)?;
+    Ok(by_analysis(&trace))
+}
+
+fn by_summary(outline: Outline) -> Contents {
+    let Outline {
+        minor,
+        meta,
+        summary,
+        tally,
+        bytes,
+        unknown_fields,
+    } = outline;
+    let lost = tally.lost.into_iter();
+    Contents {
+        minor,
+        bytes,
+        frames: tally.frames,
+        events: by_kind(&tally.events),
+        duration: summary.end.since(meta.start),
+        end: End::Complete,
+        unknown: Unknown {
+            fields: unknown_fields,
+            ..Unknown::default()
+        },
+        lost: sums(lost.map(|(stream, count)| (stream, Some(count)))),
+        largest_inversion: tally.largest_inversion,
+        latest_write: tally.latest_write.max(tally.largest_inversion),
+        suspends: tally.suspends,
+        cost: Some(summary.cost),
+        analysis: None,
+        meta,
+    }
+}
+
+fn by_analysis(trace: &Trace) -> Contents {
+    let analysis = progress::analyze(trace, &Options::default());
+    let lost = analysis.quality.lost.iter();
+    Contents {
+        meta: trace.meta().clone(),
+        minor: trace.minor_version(),
+        bytes: trace.bytes(),
+        frames: trace.frames().len() as u64,
+        events: analysis.events.clone(),
+        duration: analysis.end.since(analysis.start),
+        end: trace.end().clone(),
+        // After all frames have been read.
+        unknown: trace.unknown(),
+        lost: sums(lost.map(|span| (span.stream, span.count))),
+        largest_inversion: analysis.quality.largest_inversion,
+        latest_write: analysis.quality.latest_write,
+        suspends: suspend::suspends(trace),
+        cost: trace.summary().map(|summary| summary.cost),
+        analysis: Some(analysis),
+    }
+}
+
+/// Losses by the name of their stream.
+fn sums(lost: impl Iterator<Item = (Stream, Option<u64>)>) -> BTreeMap<String, u64> {
+    let mut sums = BTreeMap::<String, u64>::new();
+    for (stream, count) in lost {
+        let name = match stream {
+            Stream::Cpu(cpu) => format!("cpu{}", cpu.0),
+            Stream::Lifecycle | Stream::Recorder => "lifecycle".into(),
+        };
+        let sum = sums.entry(name).or_default();
+        *sum = sum.saturating_add(count.unwrap_or(0));
+    }
+    sums
+}
+
+/// The kinds of events as an analysis names them.
+fn by_kind(events: &Events) -> Vec<(&'static str, u64)> {
+    vec![
+        ("switch", events.switches),
+        ("waking", events.wakings),
+        ("wakeup_new", events.new_tasks),
+        ("fork", events.forks),
+        ("exec", events.execs),
+        ("exit", events.exits),
+        ("final", events.finals),
+        ("rename", events.renames),
+        (
+            "cgroup",
+            events.cgroup_paths.saturating_add(events.cgroup_moves),
+        ),
+        ("snapshot", events.snapshots),
+        (
+            "recorder",
+            [events.losses, events.clocks, events.progress, events.marks]
+                .into_iter()
+                .fold(0, u64::saturating_add),
+        ),
+    ]
+}
