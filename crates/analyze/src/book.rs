@@ -740,7 +740,15 @@ impl Book {
     /// only when something is missing. Decides between events of several
     /// streams with equal times.
     pub fn misfit(&self, event: &Event) -> u8 {
-        let state = |tid: Tid| self.task(tid).map(|ix| self.state(ix));
+        // A tid that was left before this time may be anybody's.
+        let left = |renamed: &(Ktime, Tid, TaskIx)| self.just_now(Some(renamed.0), event.time());
+        let left = self.renamed.as_ref().filter(|renamed| left(renamed));
+        let state = |tid: Tid| {
+            let left = || left.filter(|(_, old, _)| *old == tid);
+            let ix = self.by_tid.get(tid);
+            ix.or_else(|| left().map(|(_, _, ix)| *ix))
+                .map(|ix| self.state(ix))
+        };
         // Of a task that nobody knows: its fork is yet to come, unless that is lost
         // or its parent is not recorded.
         let unborn = |forked: bool, time: Ktime| match forked && self.begun {

@@ -215,15 +215,11 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
             margins.see(&event, trace);
             evidence.add(&event);
         }
-        let doubtful = evidence.speaks_against();
+        let doubts = evidence.doubts();
         let Some(mut bounds) = evidence.finish() else {
             return Verdict::Equal;
         };
         margins.bound(&mut bounds, trace, &clocks, &places);
-        // Then the further rounds would end there as well.
-        if round == 0 && !doubtful && bounds.allow_equal() {
-            return Verdict::Equal;
-        }
         // Before the clocks are known roughly, the time of a bound isn't either.
         let slacks: &[i64] = match round {
             0 => &[0, 1_000, 10_000, 100_000, 1_000_000],
@@ -233,6 +229,10 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
         let Some(now) = solved else {
             return Verdict::Unclear;
         };
+        // Then the further rounds would end there as well.
+        if round == 0 && bounds.allow_equal() && doubts.are_groundless(&now) {
+            return Verdict::Equal;
+        }
         let solution = Solution::new(&now, &bounds, grid, &places, &margins.cpus);
         clocks = solution.clocks.clone();
         let before = best.replace(solution);

@@ -722,3 +722,20 @@ fn a_recorded_task_may_have_the_pid_of_one_that_is_not() {
     let exec = process.unwrap().execs.last().unwrap();
     assert_eq!((exec.start, exec.end), (at(200), at(500)));
 }
+
+/// ```text
+/// cpu0 =11===e10==f11+11    fork and first waking: one stamp
+/// cpu1                 11=
+/// ```
+#[test]
+fn a_tid_that_an_exec_has_left_is_free_after_that_stamp() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-30, 11, 10, 1, None)
+        .exec(0, 100, 11, 10)
+        .fork(0, 300, 10, 11, 11)
+        .first_waking(0, 300, 10, 11, false)
+        .switch(1, 320, 0, RUNNING, 11);
+    let analysis = hand.analyze();
+    assert_eq!(thread(&analysis, 11).start, at(300));
+    assert_eq!(thread(&analysis, 11).times.run_queue, 20);
+}

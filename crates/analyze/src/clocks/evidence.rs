@@ -9,9 +9,9 @@
 //! - the only waking that can have ended a wait lies between the switch-in
 //!   before the wait and the one after it.
 //!
-//! While the clocks are taken for equal ([`Evidence::speaks_against`]) no order needs to
-//! be certain: every order that could speak against that is looked at, so when
-//! none does, none of the certain ones will.
+//! As long as nothing is corrected no order needs to be certain to see that the clocks
+//! can be equal: every order that could speak against that is noted down
+//! ([`Doubts`]), so when none does, none of the certain ones will.
 //!
 //! None of them is spoilt by a loss: what is lost is not used, and what is left
 //! is still in that order. Where forks or exits are missing a tid may name
@@ -33,6 +33,9 @@ const HORIZON: u64 = 1_000_000_000;
 
 /// How many wakings of a task are kept to be looked at.
 const MOST_WAKINGS: usize = 64;
+
+/// How many waits whose waking is not in its place are kept to be looked at.
+const MOST_DOUBTS: usize = 1 << 16;
 
 /// As many lives are no burden.
 const FEW: usize = 4_096;
@@ -91,23 +94,52 @@ struct Runs {
     wakings: Vec<Stamp>,
     /// The last waking by each CPU that there was no room for.
     dropped: Vec<Stamp>,
-    /// It was woken at all.
-    woken: bool,
 }
 
 impl Runs {
     fn woken(&mut self, stamp: Stamp) {
-        self.woken = true;
         if self.wakings.len() == MOST_WAKINGS {
-            for old in self.wakings.drain(..MOST_WAKINGS / 2) {
-                let same = |last: &&mut Stamp| last.clock == old.clock;
-                match self.dropped.iter_mut().find(same) {
-                    Some(last) => *last = old,
-                    None => self.dropped.push(old),
-                }
-            }
+            self.drop(MOST_WAKINGS / 2);
         }
         self.wakings.push(stamp);
+    }
+
+    /// Drops the first wakings.
+    fn drop(&mut self, count: usize) {
+        for old in self.wakings.drain(..count) {
+            let same = |last: &&mut Stamp| last.clock == old.clock;
+            match self.dropped.iter_mut().find(same) {
+                Some(last) => *last = old,
+                None => self.dropped.push(old),
+            }
+        }
+    }
+
+    /// Drops the wakings up to the first that has not come before a stamp.
+    fn drop_before(&mut self, stamp: Stamp) {
+        let before = |waking: &Stamp| waking.shown < stamp.shown;
+        let count = self.wakings.iter().take_while(|w| before(w)).count();
+        self.drop(count);
+    }
+}
+
+/// What could turn out to speak against clocks that are all equal.
+#[derive(Default)]
+pub struct Doubts {
+    /// Two runs overlap, if not one of them came before the other.
+    certain: bool,
+    /// From the switch-in before a wait to the one after it, and a waking outside of
+    /// that, which may have ended it.
+    waits: Vec<(Stamp, Stamp, Stamp)>,
+}
+
+impl Doubts {
+    /// None of it does, whatever the leads will be once they are known better.
+    pub fn are_groundless(&self, leads: &Leads) -> bool {
+        let outside = |(left, waking, began): &(Stamp, Stamp, Stamp)| {
+            leads.is_after(*left, *waking) || leads.is_after(*waking, *began)
+        };
+        !self.certain && self.waits.iter().all(outside)
     }
 }
 
@@ -134,8 +166,7 @@ pub struct Evidence<'a> {
     runs: HashMap<Tid, Runs>,
     /// Of each clock and part of the time, once it was asked for: see `reach`.
     reaches: HashMap<(usize, usize), i64>,
-    /// Something may have happened in another order than the stamps say.
-    doubtful: bool,
+    doubts: Doubts,
 }
 
 impl<'a> Evidence<'a> {
@@ -167,15 +198,13 @@ impl<'a> Evidence<'a> {
             current: HashMap::new(),
             runs: HashMap::new(),
             reaches: HashMap::new(),
-            doubtful: false,
+            doubts: Doubts::default(),
         }
     }
 
-    /// Whether anything could speak against clocks that are all equal, of which the
-    /// events' stamps are then the order, as long as nothing is corrected. If not,
-    /// no further look will find that they are not.
-    pub fn speaks_against(&self) -> bool {
-        self.doubtful
+    /// What could speak against equal clocks.
+    pub fn doubts(&mut self) -> Doubts {
+        std::mem::take(&mut self.doubts)
     }
 
     /// Takes the next event.
@@ -399,25 +428,31 @@ impl<'a> Evidence<'a> {
     /// conclude, whatever the leads will be. They allow each clock to be level with
     /// each other one, so they exclude no order that the stamps are in.
     fn run_by_stamps(&mut self, tid: Tid, run: Run) {
-        if self.doubtful {
+        if self.doubts.certain {
             return;
         }
         let runs = self.runs.entry(tid).or_default();
         let Some(last) = runs.last.replace(run) else {
             return;
         };
-        self.doubtful |= Bounds::contradicts(last.to, run.from);
+        self.doubts.certain |= Bounds::contradicts(last.to, run.from);
         let Some(before) = runs.before.replace(last) else {
             return;
         };
         let (left, began) = (before.from, last.from);
         // A waking in its place is always one that may have ended the wait: then
         // it is the only one, or there is none. Without one it may be any other.
-        runs.wakings.retain(|waking| waking.shown >= left.shown);
-        let inside = runs.wakings.iter().any(|w| w.shown <= began.shown);
-        if before.waits && runs.woken && !inside {
-            let (since, until) = (Ktime(left.at), Ktime(run.to.at));
-            self.doubtful |= self.gaps.any().first_in(since, until).is_none();
+        runs.drop_before(left);
+        let mut wakings = runs.wakings.iter();
+        if !before.waits || wakings.any(|waking| waking.shown <= began.shown) {
+            return;
+        }
+        let (since, until) = (Ktime(left.at), Ktime(run.to.at));
+        if self.gaps.any().first_in(since, until).is_none() {
+            let others = runs.wakings.iter().chain(&runs.dropped);
+            let others = others.map(|waking| (left, *waking, began));
+            self.doubts.waits.extend(others);
+            self.doubts.certain |= self.doubts.waits.len() > MOST_DOUBTS;
         }
     }
 
