@@ -59,7 +59,18 @@ fn a_recording_comes_back() {
     let trace = Trace::open(Source::bytes(bytes.clone())).unwrap();
     assert_eq!(trace.end(), &End::Complete);
     assert_eq!((trace.damage(), trace.gaps()), (&[][..], &[][..]));
-    assert_eq!(trace.summary(), Some(&summary()));
+    let mut found = trace.summary().unwrap().clone();
+    let tally = found.tally.take().unwrap();
+    assert_eq!(found, summary());
+    let there = items.iter().flatten().count() as u64;
+    let switch = |item: &&Item| {
+        let is = |e: &SchedEvent| matches!(e.kind, SchedKind::Switch { .. });
+        matches!(&item.1, Event::Sched(e) if is(e))
+    };
+    let switches = items.iter().flatten().filter(switch).count() as u64;
+    assert_eq!(tally.events.total(), there);
+    assert_eq!(tally.events.switches, switches);
+    assert_eq!(tally.frames, trace.frames().len() as u64);
     same(&items, &trace);
 
     let mut file = tempfile::tempfile().unwrap();
