@@ -17,11 +17,12 @@ mod sort;
 pub mod waves;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Tid};
 use tr_format::reader::{FrameInfo, Trace};
-use tr_format::sched::{self, SchedBlock};
+use tr_format::sched::{self, flag, SchedBlock};
 
 pub use crate::clocks::Clocks;
 use waves::{Block, Blocks, Content, Read, Slice, Waves};
@@ -75,6 +76,10 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
+/// How badly an event fits that only comes next when something is missing, see
+/// [`Order::next_fitting`].
+pub(crate) const MISSING: u8 = 2;
+
 /// The rank of a switch.
 const SWITCH: u8 = 5;
 
@@ -102,6 +107,12 @@ impl Record {
             LIFE => self.to,
             _ => u32::from(self.cpu),
         }
+    }
+
+    /// Of a switch into a task: when, and the task.
+    fn arrival(&self) -> Option<(u64, u32)> {
+        let switch = self.flags & (LIFE | flag::WAKING) == 0;
+        (switch && self.to != Tid::IDLE.0).then_some((self.time, self.to))
     }
 
     fn event<'a>(&self, lives: &'a [LifeEvent]) -> Option<Event<'a>> {
@@ -274,6 +285,8 @@ struct Ties {
     places: BTreeMap<u32, usize>,
     /// The first of each queue.
     heads: BinaryHeap<Reverse<Head>>,
+    /// How many switches into a task there are with a stamp.
+    arrivals: HashMap<(u64, u32), u32>,
     last: u64,
 }
 
@@ -300,6 +313,9 @@ impl Ties {
             return;
         };
         queue.push_back(record);
+        if let Some(arrival) = record.arrival() {
+            *self.arrivals.entry(arrival).or_default() += 1;
+        }
         let alone = queue.len() == 1;
         self.last = record.time;
         if alone {
@@ -328,6 +344,25 @@ impl Ties {
         head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
     }
 
+    /// More than one switch brings the task that this one brings, by that stamp.
+    fn comes_again(&self, record: &Record) -> bool {
+        let arrivals = record.arrival().and_then(|key| self.arrivals.get(&key));
+        arrivals.is_some_and(|count| *count > 1)
+    }
+
+    /// One switch less is to be handed out.
+    fn forget(&mut self, record: Option<&Record>) {
+        let Some(key) = record.and_then(Record::arrival) else {
+            return;
+        };
+        if let Entry::Occupied(mut arrivals) = self.arrivals.entry(key) {
+            *arrivals.get_mut() -= 1;
+            if *arrivals.get() == 0 {
+                arrivals.remove();
+            }
+        }
+    }
+
     /// The first one, or among those that tie with it the one that fits best.
     fn pick(
         &mut self,
@@ -335,16 +370,20 @@ impl Ties {
         lives: &[LifeEvent],
         misfit: impl Fn(&Event) -> u8,
     ) -> Option<Record> {
-        let worth = |queues: &[VecDeque<Record>], head: &Head| {
-            let record = queues.get(head.queue).and_then(VecDeque::front);
+        let worth = |ties: &Ties, head: &Head| {
+            let record = ties.queues.get(head.queue).and_then(VecDeque::front);
             let event = record.and_then(|record| record.event(lives));
-            event.map_or(u8::MAX, |event| misfit(&event))
+            let misfit = event.map_or(u8::MAX, |event| misfit(&event));
+            match record.is_some_and(|record| ties.stays(head) && ties.comes_again(record)) {
+                true => misfit.max(MISSING),
+                false => misfit,
+            }
         };
         let Reverse(mut first) = self.heads.pop()?;
         let last = first.time.saturating_add(tolerance);
         let tied = |head: &&Reverse<Head>| head.0.time <= last;
         if self.heads.peek().filter(tied).is_some() {
-            let mut best = worth(&self.queues, &first);
+            let mut best = worth(self, &first);
             let mut stays = self.stays(&first);
             let mut others = Vec::new();
             let like = |one: &Head, other: &Head| (one.time, one.rank) == (other.time, other.rank);
@@ -355,7 +394,7 @@ impl Ties {
                 let Some(Reverse(head)) = self.heads.pop() else {
                     break;
                 };
-                let other = worth(&self.queues, &head);
+                let other = worth(self, &head);
                 let goes = stays && like(&first, &head) && !self.stays(&head);
                 if other < best || other == best && goes {
                     stays = self.stays(&head);
@@ -368,6 +407,7 @@ impl Ties {
             self.heads.extend(others.into_iter().map(Reverse));
         }
         let record = self.queues.get_mut(first.queue)?.pop_front();
+        self.forget(record.as_ref());
         self.enter(first.queue, lives);
         record
     }

@@ -546,6 +546,34 @@ fn of_switches_with_one_stamp_the_one_that_stays_is_last() {
 }
 
 /// ```text
+/// cpu0 =10=======>13==        13 comes last to where it stays, though it comes
+/// cpu1 =11=======>12=13===    to another CPU from 14, which seems to sleep: its
+/// cpu2 =12=>14===14=13=12=    waking and its switch-out have one stamp
+/// cpu3 =14=_______________
+/// ```
+#[test]
+fn who_comes_by_several_switches_of_one_stamp_comes_last_to_where_it_stays() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    for (cpu, tid) in [(0, 10), (1, 11), (2, 12), (3, 14)] {
+        hand.listed(-30, tid, tid, 1, Some(RUNNING))
+            .switch(cpu, 50, 0, RUNNING, tid);
+    }
+    hand.listed(-20, 13, 13, 1, Some(SLEEPS))
+        .waking(2, 150, 12, 14)
+        .switch(3, 150, 14, SLEEPS, 0)
+        .switch(2, 200, 12, SLEEPS, 14)
+        .waking(0, 200, 10, 13)
+        .preempt(2, 200, 14, RUNNING, 13)
+        .waking(1, 200, 11, 12)
+        .preempt(2, 200, 13, RUNNING, 12)
+        .switch(1, 200, 11, SLEEPS, 13);
+    let analysis = hand.analyze();
+    assert_eq!(thread(&analysis, 13).times.on_cpu, 800);
+    assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
+    assert_eq!(thread(&analysis, 14).times.on_cpu, 100);
+}
+
+/// ```text
 /// cpu0 =11===============     goes by 10 since an exec that is lost
 /// cpu1 =10x=12=+11=======
 /// cpu2          __11==___     a new task has the tid that is free
