@@ -779,7 +779,11 @@ impl Book {
             },
             Event::Life(event) => match &event.kind {
                 LifeKind::Fork(fork) => match state(fork.tid) {
-                    Some(State::Dead) | None => 0,
+                    // Who forks is running.
+                    Some(State::Dead) | None => match state(fork.parent_tid) {
+                        Some(State::Runnable { .. } | State::Waiting(_)) => 1,
+                        _ => 0,
+                    },
                     Some(_) => 2,
                 },
                 LifeKind::Exec(Exec { old_tid: tid, .. }) | LifeKind::Exit(Exit { tid, .. }) => {

@@ -574,6 +574,27 @@ fn who_comes_by_several_switches_of_one_stamp_comes_last_to_where_it_stays() {
 }
 
 /// ```text
+/// cpu0 ______________11>10=10____    the child lets its parent go, which sleeps
+/// cpu1 =10=__10=f11+11____________   waits for the vfork child
+/// ```
+#[test]
+fn who_forks_has_come_to_its_cpu_before() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-30, 10, 10, 1, Some(RUNNING))
+        .switch(1, 50, 0, RUNNING, 10)
+        .switch(1, 100, 10, RUNNING, 0)
+        .switch(1, 200, 0, RUNNING, 10)
+        .fork(1, 200, 10, 11, 11)
+        .first_waking(1, 200, 10, 11, true)
+        .switch(1, 200, 10, BLOCKED, 0)
+        .switch(0, 200, 0, RUNNING, 11)
+        .waking(0, 200, 11, 10)
+        .switch(0, 200, 11, DEAD, 10)
+        .switch(0, 200, 10, SLEEPS, 0);
+    assert_eq!(thread(&hand.analyze(), 10).times.sleep, 800);
+}
+
+/// ```text
 /// cpu0 =11===============     goes by 10 since an exec that is lost
 /// cpu1 =10x=12=+11=======
 /// cpu2          __11==___     a new task has the tid that is free
