@@ -24,7 +24,7 @@ use crate::timeline::Draft;
 
 use registry::push_first;
 pub use registry::ProcessEntry;
-pub use task::{Task, TaskIx};
+pub use task::{MaybeTask, Task, TaskIx};
 
 /// The kernel did not report a switch-in.
 const UNSEEN: &str = "ran without having been switched in";

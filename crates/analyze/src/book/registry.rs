@@ -3,7 +3,7 @@
 
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 
-use super::{Book, Task, TaskIx};
+use super::{Book, MaybeTask, Task, TaskIx};
 use crate::model::{Causes, ExecSpan, Switches, Times};
 use crate::tasks::{Ended, State};
 use crate::timeline::By;
@@ -221,7 +221,7 @@ impl Book {
             off_since: Some(start),
             by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
             last_cpu: None,
-            vfork_child: None,
+            vfork_child: MaybeTask::NONE,
             parent,
             seen: false,
             owes: false,
@@ -271,8 +271,8 @@ impl Book {
     /// The child has left its parent's memory.
     pub(super) fn end_vfork(&mut self, parent: TaskIx, child: TaskIx) {
         if let Some(parent) = self.tasks.get_mut(parent.0) {
-            if parent.vfork_child == Some(child) {
-                parent.vfork_child = None;
+            if parent.vfork_child == MaybeTask::some(child) {
+                parent.vfork_child = MaybeTask::NONE;
             }
         }
     }

@@ -1,5 +1,7 @@
 //! What the book knows of one task.
 
+use std::mem::offset_of;
+
 use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 
 use crate::concurrency::Epoch;
@@ -10,6 +12,26 @@ use crate::timeline::By;
 /// A task, by its place in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIx(pub usize);
+
+/// A task or none, in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaybeTask(u32);
+
+impl MaybeTask {
+    /// No task. So many do not fit into memory.
+    pub const NONE: MaybeTask = MaybeTask(u32::MAX);
+
+    /// That one.
+    pub fn some(ix: TaskIx) -> MaybeTask {
+        u32::try_from(ix.0).map_or(MaybeTask::NONE, MaybeTask)
+    }
+
+    /// Which one.
+    #[inline]
+    pub fn get(self) -> Option<TaskIx> {
+        (self != MaybeTask::NONE).then_some(TaskIx(self.0 as usize))
+    }
+}
 
 /// What the book knows of a task. First what most events change, so that it lies
 /// in few cache lines.
@@ -38,15 +60,15 @@ pub struct Task {
     /// The stretch off CPU that it is in: since when.
     pub(super) off_since: Option<Ktime>,
     /// The child that runs in its memory.
-    pub(super) vfork_child: Option<TaskIx>,
+    pub(super) vfork_child: MaybeTask,
     /// Where its time went.
     pub times: Times,
-    /// Parts of it.
-    pub causes: Causes,
     /// Its context switches.
     pub switches: Switches,
     /// Moves between CPUs.
     pub migrations: u64,
+    /// Parts of where its time went.
+    pub causes: Causes,
     /// Its longest off-CPU stretch; the waker is a task's place.
     pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
     /// Its times up to which they stand in its process's programs.
@@ -74,6 +96,9 @@ pub struct Task {
     /// Who forked it.
     pub parent: Option<TaskIx>,
 }
+
+/// A switch looks at one cache line and adds to the next.
+const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
 impl Task {
     /// Was in a bucket for so long, ns.
