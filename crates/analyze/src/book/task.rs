@@ -44,7 +44,7 @@ pub struct Task {
     pub(super) woken: bool,
     /// An event of it has been seen.
     pub(super) seen: bool,
-    /// Its process's program lacks a part of its times: see [`Book::flush`].
+    /// Its process's program lacks a part of its times: see `Book::flush`.
     pub(super) owes: bool,
     /// The wait that its last waking has ended, when the clocks leave open whether
     /// that came before the wait began: in vain.
