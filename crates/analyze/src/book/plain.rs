@@ -8,7 +8,7 @@
 use tr_format::event::{CpuId, Ktime, Tid};
 use tr_format::sched::flag;
 
-use super::{Book, Task, TaskIx};
+use super::{Book, MaybeTask, Task, TaskIx};
 use crate::model::OffCpu;
 use crate::order::{Record, LIFE};
 use crate::tasks::{Bucket, State, Wait};
@@ -183,7 +183,9 @@ impl Book {
         };
         let wakes = |ix: TaskIx| {
             let task = self.tasks.get(ix.0);
-            task.is_some_and(|t| matches!(t.state, State::On(_)) && t.vfork_child.is_none())
+            task.is_some_and(|t| {
+                matches!(t.state, State::On(_)) && t.vfork_child == MaybeTask::NONE
+            })
         };
         if !(known && by.is_none_or(wakes)) {
             return false;
@@ -200,7 +202,7 @@ impl Book {
         let mut owing = None;
         match task.state {
             State::Waiting(wait) => {
-                (task.vfork_child, task.by) = (None, by);
+                (task.vfork_child, task.by) = (MaybeTask::NONE, by);
                 let new = State::Runnable { preempted: false };
                 let before = std::mem::replace(&mut task.state, new);
                 task.epoch = self.concurrency.change(time, task.epoch, before, new);
@@ -216,7 +218,7 @@ impl Book {
                 };
             }
             State::On(_) => {
-                (task.vfork_child, task.by, task.woken) = (None, by, true);
+                (task.vfork_child, task.by, task.woken) = (MaybeTask::NONE, by, true);
             }
             _ => return false,
         }
@@ -234,7 +236,7 @@ impl Task {
     /// It is on that CPU, and nothing is special about it.
     #[inline(always)]
     fn may_leave(&self, cpu: CpuId) -> bool {
-        self.state == State::On(Some(cpu)) && self.vfork_child.is_none()
+        self.state == State::On(Some(cpu)) && self.vfork_child == MaybeTask::NONE
     }
 
     #[inline(always)]

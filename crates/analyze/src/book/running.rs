@@ -2,7 +2,7 @@
 
 use tr_format::event::{Argv, CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, ProcessEntry, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{Book, MaybeTask, ProcessEntry, TaskIx, UNSEEN, UNSEEN_OUT};
 use crate::model::{OffCpu, Switches};
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
@@ -185,7 +185,7 @@ impl Book {
     /// The task has a child in its memory that had not exited before `time`: who
     /// is not waiting by then will hardly wait for that.
     fn waits_for_vfork(&self, ix: TaskIx, time: Ktime) -> bool {
-        let child = self.tasks.get(ix.0).and_then(|task| task.vfork_child);
+        let child = self.tasks.get(ix.0).and_then(|task| task.vfork_child.get());
         let child = child.and_then(|child| self.tasks.get(child.0));
         child.is_some_and(|child| child.exited.is_none_or(|exited| exited >= time))
     }
@@ -445,7 +445,7 @@ impl Book {
         // After a vfork the parent does nothing before its wait is over; when
         // the child was faster there was no wait.
         if let Some(waker) = waker.and_then(|waker| self.tasks.get_mut(waker.0)) {
-            waker.vfork_child = None;
+            waker.vfork_child = MaybeTask::NONE;
         }
         if vfork {
             // The fork may have come before the recording: who wakes a child for
@@ -455,12 +455,12 @@ impl Book {
             }
             let parent = self.tasks.get(ix.0).and_then(|task| task.parent);
             if let Some(parent) = parent.and_then(|parent| self.tasks.get_mut(parent.0)) {
-                parent.vfork_child = Some(ix);
+                parent.vfork_child = MaybeTask::some(ix);
             }
         }
         // Its vfork child has let it go; the child's exec is reported later.
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.vfork_child = None;
+            task.vfork_child = MaybeTask::NONE;
         }
         match self.state(ix) {
             // The first waking has the same stamp as the switch-in after it.

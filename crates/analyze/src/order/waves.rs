@@ -9,20 +9,20 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
-use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
 use super::sort::Sorter;
 use super::{Record, LIFE};
 
-/// About how many events a wave reads: enough for two threads to share, so few
-/// that they stay in a cache.
-pub const EVENTS: u64 = 1 << 15;
+/// About how many events a wave reads: several full blocks for the threads to share,
+/// and no more, for they are to stay in a cache until they are gone through.
+pub const EVENTS: u64 = 1 << 16;
 /// Most blocks of a wave, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// How many slices are cut of a wave, about.
-const SLICES: u64 = 4;
+/// How many slices are cut of a wave, about: one is sorted in a core's second cache.
+const SLICES: u64 = 8;
 /// How many events of a slice are looked at to find where to cut, about.
 const SAMPLES: usize = 64;
 
@@ -499,19 +499,6 @@ fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record
     );
 }
 
-/// The kernel wrote it into a ring; the others are the recorder's own words.
-fn from_ring(event: &LifeEvent) -> bool {
-    !matches!(
-        event.kind,
-        LifeKind::Snapshot(_)
-            | LifeKind::Lost(_)
-            | LifeKind::Clock(_)
-            | LifeKind::CgroupPath(_)
-            | LifeKind::Progress
-            | LifeKind::Mark(_)
-    )
-}
-
 impl Loaded {
     /// Sorts what was read.
     fn new(read: Read) -> Loaded {
@@ -538,7 +525,7 @@ impl Loaded {
                 loaded.events = Rest::Sched(block, 0);
             }
             Content::Life(mut events) => {
-                let ring = events.iter().filter(|event| from_ring(event));
+                let ring = events.iter().filter(|event| event.kind.is_from_a_ring());
                 loaded.measure(ring.map(|event| event.time.0));
                 events.sort_by_key(|event| event.time);
                 loaded.events = Rest::Life(events.into());

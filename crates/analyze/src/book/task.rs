@@ -1,0 +1,164 @@
+//! What the book knows of one task.
+
+use std::mem::offset_of;
+
+use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
+
+use crate::concurrency::Epoch;
+use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
+use crate::tasks::{Bucket, State, Wait};
+use crate::timeline::By;
+
+/// A task, by its place in the book.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskIx(pub usize);
+
+/// A task or none, in four bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MaybeTask(u32);
+
+impl MaybeTask {
+    /// No task. So many do not fit into memory.
+    pub const NONE: MaybeTask = MaybeTask(u32::MAX);
+
+    /// That one.
+    pub fn some(ix: TaskIx) -> MaybeTask {
+        u32::try_from(ix.0).map_or(MaybeTask::NONE, MaybeTask)
+    }
+
+    /// Which one.
+    #[inline]
+    pub fn get(self) -> Option<TaskIx> {
+        (self != MaybeTask::NONE).then_some(TaskIx(self.0 as usize))
+    }
+}
+
+/// What the book knows of a task. First what most events change, so that it lies
+/// in few cache lines.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+pub struct Task {
+    pub(super) state: State,
+    /// It was woken since its last switch-in; of one that is runnable: it may have
+    /// been on a CPU when it was woken.
+    pub(super) woken: bool,
+    /// An event of it has been seen.
+    pub(super) seen: bool,
+    /// Its process's program lacks a part of its times: see `Book::flush`.
+    pub(super) owes: bool,
+    /// The wait that its last waking has ended, when the clocks leave open whether
+    /// that came before the wait began: in vain.
+    pub(super) doubt: Option<Wait>,
+    pub(super) last_cpu: Option<CpuId>,
+    /// Who woke it last, or started it; once preempted, who took the CPU.
+    pub(super) by: By,
+    /// Of its state, for the concurrency.
+    pub(super) epoch: Epoch,
+    pub(super) since: Ktime,
+    /// The stamp of its last event, which may lie before the span.
+    pub(super) told: Ktime,
+    /// The stretch off CPU that it is in: since when.
+    pub(super) off_since: Option<Ktime>,
+    /// The child that runs in its memory.
+    pub(super) vfork_child: MaybeTask,
+    /// Where its time went.
+    pub times: Times,
+    /// Its context switches.
+    pub switches: Switches,
+    /// Moves between CPUs.
+    pub migrations: u64,
+    /// Parts of where its time went.
+    pub causes: Causes,
+    /// Its longest off-CPU stretch; the waker is a task's place.
+    pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
+    /// Its times up to which they stand in its process's programs.
+    pub(super) paid: Times,
+    /// Its tid, the last one.
+    pub tid: Tid,
+    /// Its tid in its own namespace.
+    pub ns_tid: Tid,
+    /// Its process, by place.
+    pub process: usize,
+    /// Its last name.
+    pub comm: Comm,
+    /// When it began; the span's start when it was there before.
+    pub start: Ktime,
+    /// It was there before the span.
+    pub started_before: bool,
+    /// Its last switch-out.
+    pub end: Option<Ktime>,
+    /// Its exit.
+    pub exit: Option<Box<Exit>>,
+    /// When it called exit; its last switch-out comes after.
+    pub exited: Option<Ktime>,
+    /// The kernel's figures.
+    pub kernel: Option<KernelFigures>,
+    /// Who forked it.
+    pub parent: Option<TaskIx>,
+}
+
+/// A switch looks at one cache line and adds to the next.
+const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
+
+impl Task {
+    /// Was in a bucket for so long, ns.
+    #[inline]
+    pub(super) fn spend(&mut self, bucket: Bucket, ns: u64) {
+        let (times, causes) = (&mut self.times, &mut self.causes);
+        match bucket {
+            Bucket::OnCpu(_) => times.on_cpu += ns,
+            Bucket::Unknown | Bucket::Wait(Wait::Unknown) => times.unknown += ns,
+            Bucket::RunQueue { preempted } => {
+                times.run_queue += ns;
+                causes.preempted += if preempted { ns } else { 0 };
+            }
+            Bucket::Wait(Wait::Sleep) => times.sleep += ns,
+            Bucket::Wait(Wait::Stopped) => {
+                times.sleep += ns;
+                causes.stopped += ns;
+            }
+            Bucket::Wait(Wait::Io) => {
+                times.blocked += ns;
+                causes.io += ns;
+            }
+            Bucket::Wait(Wait::Vfork) => {
+                times.blocked += ns;
+                causes.vfork += ns;
+            }
+            Bucket::Wait(Wait::Blocked) => times.blocked += ns,
+        }
+    }
+
+    /// Leaves its CPU, which `taker` has then; the state in which it is then.
+    #[inline]
+    pub(super) fn leave(
+        &mut self,
+        cpu: CpuId,
+        time: Ktime,
+        wait: Option<Wait>,
+        preempt: bool,
+        taker: By,
+    ) -> State {
+        let new = match wait {
+            Some(wait) => State::Waiting(wait),
+            // Woken before its switch-out was complete: a sleep of no length.
+            None => State::Runnable {
+                preempted: preempt || !self.woken,
+            },
+        };
+        self.off_since = Some(time);
+        self.by = match new {
+            State::Runnable { preempted: true } => taker,
+            State::Runnable { .. } => self.by,
+            _ => By::UNKNOWN,
+        };
+        self.last_cpu = Some(cpu);
+        self.woken &= wait.is_some();
+        new
+    }
+
+    /// It was woken at that very time, when it was runnable already.
+    pub(super) fn woken_again(&self, time: Ktime) -> bool {
+        self.told == time && self.since < time
+    }
+}
