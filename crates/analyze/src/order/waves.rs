@@ -18,11 +18,11 @@ use super::{Record, LIFE};
 
 /// About how many events a wave reads: several full blocks for the threads to share,
 /// and no more, for they are to stay in a cache until they are gone through.
-pub const EVENTS: u64 = 1 << 16;
+pub const EVENTS: u64 = 1 << 17;
 /// Most blocks of a wave, however few events they have.
 const BLOCKS: usize = 1 << 12;
 /// How many slices are cut of a wave, about: one is sorted in a core's second cache.
-const SLICES: u64 = 8;
+const SLICES: u64 = 16;
 /// How many events of a slice are looked at to find where to cut, about.
 const SAMPLES: usize = 64;
 
