@@ -299,11 +299,8 @@ impl Book {
             }
             bucket => bucket,
         };
-        if let Some(timeline) = &mut self.timeline {
-            timeline.add(ix.0, from.max(self.start), bucket, on, task.by);
-        }
-        task.spend(bucket, ns);
-        if !task.owes {
+        let from = from.max(self.start);
+        if task.had(ix, (from, ns), (bucket, on), self.timeline.as_mut()) {
             self.owe(ix);
         }
     }

@@ -9,7 +9,6 @@ use tr_format::event::{CpuId, Ktime, Tid};
 use tr_format::sched::flag;
 
 use super::{Book, MaybeTask, Task, TaskIx};
-use crate::model::OffCpu;
 use crate::order::{Record, LIFE};
 use crate::tasks::{Bucket, State, Wait};
 use crate::timeline::{By, Draft};
@@ -97,7 +96,7 @@ impl Book {
         if !certain || self.states.is_dead(record.state) {
             return false;
         }
-        let past = Past {
+        let mut past = Past {
             start: self.start,
             now: time,
             timeline: self.timeline.as_mut(),
@@ -128,7 +127,6 @@ impl Book {
                     return false;
                 }
                 let (before, epochs) = (other.state, (one.epoch, other.epoch));
-                let mut past = past;
                 owing[0] = one.leaves(&mut past, from, goes(By::task(to.0)));
                 (owing[1], moved) = other.enters(&mut past, to, cpu);
                 if !concurrency.hand_over(time, epochs.0, epochs.1) {
@@ -140,7 +138,6 @@ impl Book {
                 let Some(one) = tasks.get_mut(from.0).filter(|task| task.may_leave(cpu)) else {
                     return false;
                 };
-                let mut past = past;
                 owing[0] = one.leaves(&mut past, from, goes(By::outside(next)));
                 one.epoch = concurrency.change(time, one.epoch, on, one.state);
             }
@@ -148,7 +145,7 @@ impl Book {
                 let Some(other) = tasks.get_mut(to.0).filter(|task| task.may_enter()) else {
                     return false;
                 };
-                let (before, mut past) = (other.state, past);
+                let before = other.state;
                 (owing[1], moved) = other.enters(&mut past, to, cpu);
                 other.epoch = concurrency.change(time, other.epoch, before, on);
             }
@@ -260,25 +257,11 @@ impl Task {
     #[inline(always)]
     fn enters(&mut self, past: &mut Past, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };
-        if let Some(since) = self.off_since.take() {
-            let since_start = since.max(past.start);
-            let length = past.now.since(since_start);
-            let longest = self.max_off_cpu.as_ref().map(|(longest, _)| longest.length);
-            if length > longest.unwrap_or(0) {
-                let stretch = OffCpu {
-                    length,
-                    since: since_start,
-                    waker: None,
-                    censored: since < past.start || self.started_before && !self.seen,
-                };
-                let waker = self.by.place().filter(|_| !preempted);
-                self.max_off_cpu = Some((stretch, waker.map(TaskIx)));
-            }
-        }
+        self.close_off_cpu((past.start, past.now), |_| false);
         let owing = self.pass(past, ix, Bucket::RunQueue { preempted });
-        let moved = self.last_cpu.is_some_and(|last| last != cpu);
+        self.state = State::On(Some(cpu));
+        let moved = self.arrive(cpu, false);
         self.migrations += u64::from(moved);
-        (self.state, self.woken, self.last_cpu) = (State::On(Some(cpu)), false, Some(cpu));
         (owing, moved)
     }
 
@@ -291,14 +274,12 @@ impl Task {
         if ns == 0 {
             return None;
         }
-        if let Some(timeline) = &mut past.timeline {
-            let on = match bucket {
-                Bucket::OnCpu(cpu) => cpu,
-                _ => None,
-            };
-            timeline.add(ix.0, from, bucket, on, self.by);
-        }
-        self.spend(bucket, ns);
-        (!self.owes).then_some(ix)
+        let on = match bucket {
+            Bucket::OnCpu(cpu) => cpu,
+            _ => None,
+        };
+        let timeline = past.timeline.as_deref_mut();
+        let owing = self.had(ix, (from, ns), (bucket, on), timeline);
+        owing.then_some(ix)
     }
 }

@@ -3,7 +3,7 @@
 use tr_format::event::{Argv, CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
 use super::{Book, MaybeTask, ProcessEntry, TaskIx, UNSEEN, UNSEEN_OUT};
-use crate::model::{OffCpu, Switches};
+use crate::model::Switches;
 use crate::tasks::{Bucket, Ended, State};
 use crate::timeline::By;
 
@@ -219,17 +219,14 @@ impl Book {
         if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
             return;
         }
-        let switched = self.last_switch(cpu);
         for ix in std::mem::take(&mut self.unplaced) {
-            let task = self.tasks.get(ix.0);
-            let Some(task) = task.filter(|task| task.state == State::On(None)) else {
+            if self.state(ix) != State::On(None) {
                 continue;
-            };
-            // Else it would have left by then.
-            if switched.is_some_and(|switched| switched > task.since) {
-                self.unplaced.push(ix);
-            } else {
+            }
+            if self.may_be_on(ix, cpu) {
                 self.enter(ix, time, State::Unknown, Ended::Otherwise);
+            } else {
+                self.unplaced.push(ix);
             }
         }
     }
@@ -343,18 +340,9 @@ impl Book {
         // stamp, as well as before.
         let woken = self.tasks.get(ix.0).is_some_and(|t| t.woken_again(time));
         self.enter(ix, time, State::On(Some(cpu)), Ended::SwitchedIn);
-        self.arrive(ix, cpu, time, woken);
-    }
-
-    /// The task is on the CPU now; `woken`: since it has been there.
-    #[inline]
-    pub(super) fn arrive(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime, woken: bool) {
         let counted = u64::from(self.inside(time));
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.woken = woken;
-            let moved = task.last_cpu.is_some_and(|last| last != cpu);
-            task.last_cpu = Some(cpu);
-            if moved {
+            if task.arrive(cpu, woken) {
                 task.migrations += counted;
                 self.cpu_gained(cpu, time);
             }
@@ -379,40 +367,10 @@ impl Book {
 
     /// Ends an off-CPU stretch and keeps it when it is the longest.
     pub(super) fn close_off_cpu(&mut self, ix: TaskIx, time: Ktime, at_end: bool) {
-        let (start, end) = (self.start, self.end);
-        let Some(task) = self.tasks.get(ix.0) else {
-            return;
-        };
-        let Some(since) = task.off_since else { return };
-        let from = since.max(start);
-        let length = time.min(end).since(from);
-        let censored = at_end
-            || since < start
-            || time > end
-            || task.started_before && !task.seen
-            || self.gaps.any().first_in(from, time).is_some();
-        let waker = match task.state {
-            State::Runnable { preempted: true } => None,
-            _ => task.by.place().map(TaskIx),
-        };
+        let (gaps, end) = (self.gaps.any(), self.end);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.off_since = None;
-            if length
-                > task
-                    .max_off_cpu
-                    .as_ref()
-                    .map_or(0, |(longest, _)| longest.length)
-            {
-                task.max_off_cpu = Some((
-                    OffCpu {
-                        length,
-                        since: from,
-                        waker: None,
-                        censored,
-                    },
-                    waker,
-                ));
-            }
+            let cut = |from| at_end || time > end || gaps.first_in(from, time).is_some();
+            task.close_off_cpu((self.start, time.min(end)), cut);
         }
     }
 

@@ -7,7 +7,7 @@ use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 use crate::concurrency::Epoch;
 use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
 use crate::tasks::{Bucket, State, Wait};
-use crate::timeline::By;
+use crate::timeline::{By, Draft};
 
 /// A task, by its place in the book.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -101,9 +101,67 @@ pub struct Task {
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
 impl Task {
+    /// Was in a bucket for so long from then on, which is more than 0 ns; on that
+    /// CPU, if it was on one. Whether its program lacks a part of its times now, and
+    /// that is not yet noted.
+    #[inline]
+    pub(super) fn had(
+        &mut self,
+        ix: TaskIx,
+        (from, ns): (Ktime, u64),
+        (bucket, on): (Bucket, Option<CpuId>),
+        timeline: Option<&mut Draft>,
+    ) -> bool {
+        if let Some(timeline) = timeline {
+            timeline.add(ix.0, from, bucket, on, self.by);
+        }
+        self.spend(bucket, ns);
+        !self.owes
+    }
+
+    /// Is on the CPU now; `woken`: since it has been there. Whether it was on another
+    /// one before.
+    #[inline]
+    pub(super) fn arrive(&mut self, cpu: CpuId, woken: bool) -> bool {
+        let last = self.last_cpu.replace(cpu);
+        self.woken = woken;
+        last.is_some_and(|last| last != cpu)
+    }
+
+    /// Ends the stretch off CPU that it is in, and keeps it when it is the longest in
+    /// a span that began at `start`. `cut` tells of one from a time on whether
+    /// something but its beginning may have cut it short.
+    #[inline]
+    pub(super) fn close_off_cpu(
+        &mut self,
+        (start, until): (Ktime, Ktime),
+        cut: impl FnOnce(Ktime) -> bool,
+    ) {
+        let Some(since) = self.off_since.take() else {
+            return;
+        };
+        let from = since.max(start);
+        let length = until.since(from);
+        let longest = self.max_off_cpu.as_ref();
+        if length <= longest.map_or(0, |(longest, _)| longest.length) {
+            return;
+        }
+        let stretch = OffCpu {
+            length,
+            since: from,
+            waker: None,
+            censored: since < start || self.started_before && !self.seen || cut(from),
+        };
+        let waker = match self.state {
+            State::Runnable { preempted: true } => None,
+            _ => self.by.place().map(TaskIx),
+        };
+        self.max_off_cpu = Some((stretch, waker));
+    }
+
     /// Was in a bucket for so long, ns.
     #[inline]
-    pub(super) fn spend(&mut self, bucket: Bucket, ns: u64) {
+    fn spend(&mut self, bucket: Bucket, ns: u64) {
         let (times, causes) = (&mut self.times, &mut self.causes);
         match bucket {
             Bucket::OnCpu(_) => times.on_cpu += ns,
