@@ -82,6 +82,62 @@ fn field(out: &mut Vec<u8>, tag: u64, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// Completes a trace of these frames, whose summary says that nothing was lost.
+pub fn end(mut out: Vec<u8>, id: u32) -> Vec<u8> {
+    let mut rows: Vec<(Header, usize)> = Vec::new();
+    let mut at = 16;
+    while let Ok((header, len)) =
+        Header::decode(&out[at..], id).or_else(|_| Header::decode(&out[at..], 0))
+    {
+        rows.push((header, len));
+        at += len + header.payload as usize;
+    }
+    let mut body = Vec::new();
+    field(&mut body, 1, &[251, 0xe8, 0x03]);
+    field(
+        &mut body,
+        8,
+        &[15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
+    );
+    let summary = numbered(kind::SUMMARY, rows.len() as u64);
+    let before = out.len();
+    add(&mut out, id, summary, &stored(&body));
+    let (header, len) = Header::decode(&out[before..], id).unwrap();
+    rows.push((header, len));
+
+    let mut index = Vec::new();
+    varint(&mut index, rows.len() as u64);
+    varint(&mut index, 16);
+    let mut last = 0;
+    for (header, len) in &rows {
+        index.push(header.kind);
+        varint(&mut index, u64::from(header.stream));
+        varint(&mut index, *len as u64 + header.payload);
+        varint(&mut index, *len as u64);
+        varint(&mut index, header.events);
+        if header.events > 0 {
+            let step = header.min.wrapping_sub(last) as i64;
+            varint(&mut index, ((step << 1) ^ (step >> 63)) as u64);
+            varint(&mut index, header.max - header.min);
+            last = header.min;
+        }
+        varint(&mut index, header.seq);
+    }
+    let start = out.len() as u64;
+    let header = Header {
+        events: rows.len() as u64,
+        ..numbered(kind::INDEX, rows.len() as u64)
+    };
+    add(&mut out, id, header, &stored(&index));
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&id.to_le_bytes());
+    sum.update(&start.to_le_bytes());
+    out.extend_from_slice(&start.to_le_bytes());
+    out.extend_from_slice(&sum.finalize().to_le_bytes());
+    out.extend_from_slice(b"ecrt");
+    out
+}
+
 /// A trace of minor version 9, with all that such a one may add: a field of the
 /// metadata and one of the summary, a frame type, a column, a kind of event, a
 /// field of a frame's header. Unknown are one frame, one event and three fields;

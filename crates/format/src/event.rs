@@ -252,7 +252,7 @@ pub struct Exec {
 
 /// An argument vector as it lies in the process's memory: each argument with a
 /// NUL behind it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argv {
     /// The recorded bytes: all of them, or the first part.
     pub bytes: Box<[u8]>,
@@ -293,7 +293,7 @@ impl Argv {
 
 /// `sched_process_exit`: the task begins to exit; with the kernel's accounting
 /// of it so far.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Exit {
     /// The task.
     pub tid: Tid,

@@ -12,7 +12,7 @@ pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 pub const MAJOR: u16 = 1;
 /// The minor version that this crate writes. Of a higher one a reader skips
 /// what it does not know.
-pub const MINOR: u16 = 0;
+pub const MINOR: u16 = 1;
 /// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
 pub const FILE_HEADER: u64 = 16;
 /// The bytes that begin every frame; a reader that has lost its way looks for
@@ -38,6 +38,9 @@ pub mod kind {
     /// Says, in a trace made by `tr recover`, where and why the trace that it
     /// was made from ended.
     pub const CUT: u8 = 6;
+    /// Who was there at a moment, and what each was doing. Its one event is that
+    /// moment, so that the index tells it. Since 1.1.
+    pub const CHECKPOINT: u8 = 7;
 }
 
 /// A frame's header. Every frame stands alone: nothing in a payload refers to

@@ -3,7 +3,8 @@
 //! One row a frame, in file order, without the index frames themselves; packed
 //! (see `zip`). A long index is several frames, one behind the other.
 
-use crate::frame::{kind, Header, FILE_HEADER};
+use crate::event::Ktime;
+use crate::frame::{kind, FrameInfo, Header, FILE_HEADER};
 use crate::limits;
 use crate::varint::{fold, put, unfold, Cursor};
 use crate::zip::{Packer, Unpacker};
@@ -18,6 +19,23 @@ pub struct Row {
     pub offset: u64,
     /// Its bytes, header included.
     pub bytes: u64,
+}
+
+impl Row {
+    /// The frame, if it is one with events.
+    pub fn frame(&self) -> Option<FrameInfo> {
+        let header = &self.header;
+        Some(FrameInfo {
+            number: header.number,
+            stream: header.stream()?,
+            seq: header.seq,
+            offset: self.offset,
+            bytes: self.bytes,
+            events: header.events,
+            min: Ktime(header.min),
+            max: Ktime(header.max),
+        })
+    }
 }
 
 /// A builder that keeps its rows packed as bytes, some ten a frame.
@@ -92,24 +110,21 @@ pub fn read(
 ) -> Result<(), Fault> {
     let last = rows.last();
     let expected = last.map_or(FILE_HEADER, |row| row.offset + row.bytes);
-    append(payload, (Some(expected), end), unpacker, rows)
+    let first = rows.len() as u64;
+    let each = |row: Row| rows.push(row);
+    go_through(payload, first, (Some(expected), end), unpacker, each).map(|_| ())
 }
 
-/// The rows of any one index frame, as [`read`]; their numbers are not the frames',
-/// but count from 0.
-pub fn read_one(payload: &[u8], end: u64, unpacker: &mut Unpacker) -> Result<Vec<Row>, Fault> {
-    let mut rows = Vec::new();
-    append(payload, (None, end), unpacker, &mut rows)?;
-    Ok(rows)
-}
-
-/// Rows whose frames lie in a span, the start of which need not be known.
-fn append(
+/// Gives `each` the rows of any one index frame, the first of which has that number.
+/// All rows' frames lie before `end`, and the first one at `expected`, if that is known.
+/// Where the last one's frame ends.
+pub fn go_through(
     payload: &[u8],
+    first: u64,
     (expected, end): (Option<u64>, u64),
     unpacker: &mut Unpacker,
-    rows: &mut Vec<Row>,
-) -> Result<(), Fault> {
+    mut each: impl FnMut(Row),
+) -> Result<u64, Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     if cursor.left() > 0 {
@@ -123,10 +138,10 @@ fn append(
         return Err(Fault::Content("the rows do not follow each other"));
     }
     let mut min = 0u64;
-    for _ in 0..count {
+    for number in first..first.saturating_add(count) {
         let mut header = Header {
             kind: body.byte()?,
-            number: rows.len() as u64,
+            number,
             stream: body.int16()?,
             ..Header::default()
         };
@@ -153,7 +168,7 @@ fn append(
                 .ok_or(Fault::Content("a time does not fit in 64 bits"))?;
         }
         header.seq = body.int()?;
-        rows.push(Row {
+        each(Row {
             header,
             offset,
             bytes,
@@ -164,7 +179,7 @@ fn append(
             .ok_or(Fault::Content("the rows reach beyond the index"))?;
     }
     match body.left() {
-        0 => Ok(()),
+        0 => Ok(offset),
         _ => Err(Fault::Content("there is more than the rows")),
     }
 }

@@ -11,9 +11,9 @@ pub const LIFE_COLUMNS: u64 = 1 << 10;
 pub const PAYLOAD: u64 = 16 << 20;
 /// Most bytes of one frame's body after decompression.
 pub const BODY: u64 = 32 << 20;
-/// Most bytes of the metadata's or the summary's body.
+/// Most bytes of the body of metadata, summary or a checkpoint.
 pub const SECTION_BODY: u64 = 8 << 20;
-/// Most fields of the metadata or the summary.
+/// Most fields of metadata, summary or a checkpoint.
 pub const SECTION_FIELDS: u64 = 1 << 10;
 /// Longest argv of an event in bytes. A longer one is cut by the writer, which
 /// keeps its true length.

@@ -1,17 +1,16 @@
 //! What a trace says about itself: its metadata and its summary, found by the index
 //! and read without a look at any other frame.
 
-use crate::frame::{self, kind};
-use crate::index;
-use crate::limits;
+use crate::frame::{self, kind, Header};
 use crate::meta::{Metadata, Summary};
-use crate::reader::{file_header, metadata_at_start, take_metadata, unpacking};
+use crate::reader::{file_header, metadata_at_start, unpacked, unpacking};
 use crate::scan::{header_at, payload_at};
-use crate::section;
 use crate::source::Source;
 use crate::tally::Tally;
-use crate::varint::Cursor;
-use crate::{Error, Fault};
+use crate::{index, limits, section, Error, Fault};
+
+/// As many frames as the longest index has, and one for what is left.
+const INDEX_FRAMES: u64 = limits::FRAMES / limits::INDEX_ENTRIES;
 
 /// The two ends of a trace that was finished.
 ///
@@ -33,6 +32,22 @@ pub struct Outline {
     pub unknown_fields: u64,
 }
 
+/// What stands at the two ends of a finished trace.
+#[derive(Debug)]
+pub(crate) struct Ends {
+    pub minor: u16,
+    /// The trace's id.
+    pub id: u32,
+    pub meta: Metadata,
+    pub summary: Summary,
+    /// Fields of both that are not known.
+    pub unknown: u64,
+    /// The index's frames, and where the payload of each is.
+    pub index: Vec<(Header, u64)>,
+    /// Where the first of them begins.
+    pub start: u64,
+}
+
 impl Outline {
     /// Reads it. `None` when the trace has no end, or none that tells what the trace
     /// holds, and when it is damaged where this looks; [`crate::reader::Trace::open`] says
@@ -41,6 +56,23 @@ impl Outline {
     /// # Errors
     /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Io`].
     pub fn read(source: &Source) -> Result<Option<Outline>, Error> {
+        let outline = |ends: Ends| {
+            Some(Outline {
+                minor: ends.minor,
+                meta: ends.meta,
+                tally: ends.summary.tally.clone()?,
+                summary: ends.summary,
+                bytes: source.len(),
+                unknown_fields: ends.unknown,
+            })
+        };
+        Ok(Ends::read(source)?.and_then(outline))
+    }
+}
+
+impl Ends {
+    /// Reads them; `None` and errors as of [`Outline::read`].
+    pub fn read(source: &Source) -> Result<Option<Ends>, Error> {
         let (minor, damage) = file_header(source)?;
         match damage.is_empty() {
             true => Ok(at_the_ends(source, minor).ok()),
@@ -49,51 +81,67 @@ impl Outline {
     }
 }
 
-fn at_the_ends(source: &Source, minor: u16) -> Result<Outline, Fault> {
+fn at_the_ends(source: &Source, minor: u16) -> Result<Ends, Fault> {
     let payload = metadata_at_start(source)?;
     let id = crc32fast::hash(&payload);
-    let (meta, unknown) = take_metadata(&payload)?;
-    let (summary, fields) = summary(source, id)?;
-    let tally = summary.tally.clone();
-    Ok(Outline {
+    let (meta, unknown) = unpacked(&payload, section::take_metadata)?;
+    let (start, index) = index_frames(source, id)?;
+    let (summary, fields) = summary(source, id, (start, &index))?;
+    Ok(Ends {
         minor,
+        id,
         meta,
-        tally: tally.ok_or(Fault::Content("the summary does not say what there is"))?,
         summary,
-        bytes: source.len(),
-        unknown_fields: unknown + fields,
+        unknown: unknown + fields,
+        index,
+        start,
     })
 }
 
-/// The summary, whose place the last rows of the index tell.
-fn summary(source: &Source, id: u32) -> Result<(Summary, u64), Fault> {
-    let none = Fault::Content("there is no summary");
+/// Where the index begins, and its frames.
+fn index_frames(source: &Source, id: u32) -> Result<(u64, Vec<(Header, u64)>), Fault> {
+    let none = Fault::Content("there is no index");
     let end = source
         .len()
         .checked_sub(frame::TRAILER)
         .ok_or(none.clone())?;
     let trailer = source.at(end, frame::TRAILER);
     let trailer = trailer.map_err(|error| Fault::Read(error.to_string()))?;
-    let start = frame::read_trailer(&trailer, id).ok_or(none.clone())?;
-    let (mut at, mut seq, mut last) = (start, 0, [None, None]);
+    let start = frame::read_trailer(&trailer, id).ok_or(none)?;
+    let (mut at, mut frames) = (start, Vec::new());
     while at < end {
         let (header, len) = header_at(source, at, id)?;
-        if header.kind != kind::INDEX || header.seq != seq {
+        let seq = frames.len() as u64;
+        if header.kind != kind::INDEX || header.seq != seq || seq > INDEX_FRAMES {
             return Err(Fault::Index);
         }
-        let [_, before] = last;
-        last = [before, Some((header, at + len))];
+        frames.push((header, at + len));
         at = at.saturating_add(len).saturating_add(header.payload);
-        seq += 1;
     }
-    if at != end {
-        return Err(Fault::Index);
+    match at == end {
+        true => Ok((start, frames)),
+        false => Err(Fault::Index),
     }
+}
+
+/// The summary, whose place the last rows of the index tell.
+fn summary(
+    source: &Source,
+    id: u32,
+    (start, index): (u64, &[(Header, u64)]),
+) -> Result<(Summary, u64), Fault> {
     // Of a long index the last frame may have one row only.
-    for (header, at) in last.into_iter().rev().flatten() {
-        let payload = payload_at(source, at, &header)?;
-        let rows = unpacking(|unpacker| index::read_one(&payload, start, unpacker))?;
-        let Some(row) = rows.iter().rfind(|row| row.header.kind == kind::SUMMARY) else {
+    for (header, at) in index.iter().rev().take(2) {
+        let payload = payload_at(source, *at, header)?;
+        let mut found = None;
+        unpacking(|unpacker| {
+            index::go_through(&payload, 0, (None, start), unpacker, |row| {
+                if row.header.kind == kind::SUMMARY {
+                    found = Some(row);
+                }
+            })
+        })?;
+        let Some(row) = found else {
             continue;
         };
         let (header, len) = header_at(source, row.offset, id)?;
@@ -101,14 +149,7 @@ fn summary(source: &Source, id: u32) -> Result<(Summary, u64), Fault> {
             return Err(Fault::Index);
         }
         let payload = payload_at(source, row.offset + len, &header)?;
-        return unpacking(|unpacker| {
-            let mut cursor = Cursor::new(&payload);
-            let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
-            match cursor.left() {
-                0 => section::take_summary(body),
-                _ => Err(Fault::Content("there is more than the body")),
-            }
-        });
+        return unpacked(&payload, section::take_summary);
     }
-    Err(none)
+    Err(Fault::Content("there is no summary"))
 }

@@ -8,12 +8,13 @@ use rayon::prelude::*;
 
 use crate::block::decode::Decoder;
 use crate::block::life::{self, Skipped};
-use crate::event::{Ktime, LifeEvent, Stream};
+use crate::event::{LifeEvent, Stream};
 pub use crate::frame::FrameInfo;
 use crate::frame::{self, address, kind, Header};
 use crate::index::{self, Row};
 use crate::limits;
 use crate::meta::{Metadata, Summary};
+use crate::outline::Ends;
 use crate::scan::{self, header_at, payload_at};
 use crate::sched::SchedBlock;
 use crate::section;
@@ -118,13 +119,16 @@ pub(crate) fn unpacking<T>(
     })
 }
 
-/// The metadata in a frame's payload, and how many of its fields are not known.
-pub(crate) fn take_metadata(payload: &[u8]) -> Result<(Metadata, u64), Fault> {
+/// What a payload that is a packed body of fields holds.
+pub(crate) fn unpacked<T>(
+    payload: &[u8],
+    take: impl FnOnce(&[u8]) -> Result<T, Fault>,
+) -> Result<T, Fault> {
     unpacking(|unpacker| {
         let mut cursor = Cursor::new(payload);
         let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
         match cursor.left() {
-            0 => section::take_metadata(body),
+            0 => take(body),
             _ => Err(Fault::Content("there is more than the body")),
         }
     })
@@ -138,21 +142,6 @@ impl Trace {
     /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Frame`] when both
     /// copies of the metadata are damaged or missing; [`Error::Io`].
     pub fn open(source: Source) -> Result<Trace, Error> {
-        Trace::open_as(source, true)
-    }
-
-    /// Opens a trace as [`Trace::open`] does, but takes an intact index's word for
-    /// where frames are and looks at none of them: for who reads a part only. What is
-    /// damaged is not in [`Trace::damage`] then, nor in [`Trace::gaps`], and shows when
-    /// it is read; [`Trace::gap_of`] gives the loss.
-    ///
-    /// # Errors
-    /// As [`Trace::open`].
-    pub fn open_unchecked(source: Source) -> Result<Trace, Error> {
-        Trace::open_as(source, false)
-    }
-
-    fn open_as(source: Source, check: bool) -> Result<Trace, Error> {
         let (minor, mut damage) = file_header(&source)?;
         let (payload, fault) = match metadata_at_start(&source) {
             Ok(payload) => (payload, None),
@@ -164,26 +153,12 @@ impl Trace {
             },
         };
         let id = crc32fast::hash(&payload);
-        let (meta, fields) = take_metadata(&payload).map_err(|f| f.at(0, frame::FILE_HEADER))?;
-        let mut trace = Trace {
-            source,
-            id,
-            minor,
-            meta,
-            summary: None,
-            frames: Vec::new(),
-            end: End::Complete,
-            recovered: false,
-            damage: Vec::new(),
-            gaps: Vec::new(),
-            unknown: Unknown {
-                fields,
-                ..Unknown::default()
-            },
-            skipped: Mutex::default(),
-        };
+        let taken = unpacked(&payload, section::take_metadata);
+        let (meta, fields) = taken.map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
+        let mut trace = Trace::with(source, id, minor, meta);
+        trace.unknown.fields = fields;
         let rows = match (fault, trace.by_index()) {
-            (None, Some(rows)) if !check || trace.are_sound(&rows) => rows,
+            (None, Some(rows)) if trace.are_sound(&rows) => rows,
             // The scan comes upon the damaged metadata by itself.
             _ => {
                 let scan = scan::scan(&trace.source, id, &trace.meta)?;
@@ -196,6 +171,38 @@ impl Trace {
         trace.damage = damage;
         trace.take_rows(&rows)?;
         Ok(trace)
+    }
+
+    /// One of which nothing but that is known yet.
+    fn with(source: Source, id: u32, minor: u16, meta: Metadata) -> Trace {
+        Trace {
+            source,
+            id,
+            minor,
+            meta,
+            summary: None,
+            frames: Vec::new(),
+            end: End::Complete,
+            recovered: false,
+            damage: Vec::new(),
+            gaps: Vec::new(),
+            unknown: Unknown::default(),
+            skipped: Mutex::default(),
+        }
+    }
+
+    /// A finished trace, of the frames of which only these are looked at.
+    pub(crate) fn part(source: Source, ends: Ends, frames: Vec<FrameInfo>) -> Trace {
+        Trace {
+            summary: Some(ends.summary),
+            frames,
+            ..Trace::with(source, ends.id, ends.minor, ends.meta)
+        }
+    }
+
+    /// Gives back where the bytes come from.
+    pub fn into_source(self) -> Source {
+        self.source
     }
 
     /// The index's rows, when it is intact and agrees with the file.
@@ -259,21 +266,12 @@ impl Trace {
     fn take_rows(&mut self, rows: &[Row]) -> Result<(), Error> {
         for row in rows {
             let header = &row.header;
-            if let Some(stream) = header.stream() {
-                self.frames.push(FrameInfo {
-                    number: header.number,
-                    stream,
-                    seq: header.seq,
-                    offset: row.offset,
-                    bytes: row.bytes,
-                    events: header.events,
-                    min: Ktime(header.min),
-                    max: Ktime(header.max),
-                });
+            if let Some(frame) = row.frame() {
+                self.frames.push(frame);
                 continue;
             }
             match header.kind {
-                kind::METADATA => {}
+                kind::METADATA | kind::CHECKPOINT => {}
                 kind::SUMMARY => match self.read_last(row, section::take_summary) {
                     Ok((summary, fields)) => {
                         self.summary = Some(summary);
@@ -315,15 +313,7 @@ impl Trace {
         take: impl FnOnce(&[u8]) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
         let (header, len) = header_at(&self.source, row.offset, self.id)?;
-        let payload = payload_at(&self.source, row.offset + len, &header)?;
-        unpacking(|unpacker| {
-            let mut cursor = Cursor::new(&payload);
-            let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
-            match cursor.left() {
-                0 => take(body),
-                _ => Err(Fault::Content("there is more than the body")),
-            }
-        })
+        unpacked(&payload_at(&self.source, row.offset + len, &header)?, take)
     }
 
     /// What the trace says about itself.

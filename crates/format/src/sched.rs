@@ -130,11 +130,23 @@ impl SchedBlock {
             order.push(this.1);
         }
         order.extend(late.map(|(_, at)| at));
-        pick(&mut self.time, &order);
-        pick(&mut self.from, &order);
-        pick(&mut self.to, &order);
-        pick(&mut self.state, &order);
-        pick(&mut self.flags, &order);
+        self.pick(&order);
+    }
+
+    /// Makes it of the events at these places, in this order.
+    fn pick(&mut self, order: &[u32]) {
+        pick(&mut self.time, order);
+        pick(&mut self.from, order);
+        pick(&mut self.to, order);
+        pick(&mut self.state, order);
+        pick(&mut self.flags, order);
+    }
+
+    /// Drops the events before a time.
+    pub fn keep_from(&mut self, time: Ktime) {
+        let kept = (0..).zip(&self.time).filter(|(_, at)| **at >= time.0);
+        let order: Vec<u32> = kept.map(|(place, _)| place).collect();
+        self.pick(&order);
     }
 
     /// The smallest and the largest time.
@@ -145,7 +157,7 @@ impl SchedBlock {
     }
 }
 
-/// Makes a column anew of its values in this order, which has each place once.
+/// Makes a column anew of its values at these places, in this order.
 fn pick<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
     let picked = order.iter().filter_map(|at| column.get(*at as usize));
     *column = picked.copied().collect();

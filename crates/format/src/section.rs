@@ -1,4 +1,4 @@
-//! Metadata and summary as bytes: a sequence of fields, each a tag (varint), a
+//! Metadata, summary and checkpoints as bytes: a sequence of fields, each a tag (varint), a
 //! length (varint) and a bincode value. This is the only place that knows
 //! bincode.
 //!
@@ -11,6 +11,7 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
+use crate::checkpoint::Checkpoint;
 use crate::error::within;
 use crate::event::{CpuId, Ktime, Stream};
 use crate::limits;
@@ -160,6 +161,15 @@ fn cut_off(fields: &mut impl Fields, cut: &mut CutOff) -> Step {
     fields.field(3, &mut cut.why)
 }
 
+/// A checkpoint's fields.
+fn checkpoint(fields: &mut impl Fields, checkpoint: &mut Checkpoint) -> Step {
+    fields.field(1, &mut checkpoint.at)?;
+    fields.field(2, &mut checkpoint.processes)?;
+    fields.field(3, &mut checkpoint.tasks)?;
+    fields.field(4, &mut checkpoint.cpus)?;
+    fields.field(5, &mut checkpoint.cgroups)
+}
+
 /// Appends fields to a body.
 struct Put(Vec<u8>);
 
@@ -263,6 +273,26 @@ pub fn take_cut_off(body: &[u8]) -> Result<(CutOff, u64), Fault> {
     let mut fields = Take::new(body)?;
     let mut value = CutOff::default();
     cut_off(&mut fields, &mut value)?;
+    Ok((value, fields.0.len() as u64))
+}
+
+/// The body of a checkpoint's frame.
+pub fn put_checkpoint(mut value: Checkpoint) -> Result<Vec<u8>, Fault> {
+    let mut out = Put(Vec::new());
+    checkpoint(&mut out, &mut value)?;
+    within(
+        "the checkpoint's length",
+        out.0.len() as u64,
+        limits::SECTION_BODY,
+    )?;
+    Ok(out.0)
+}
+
+/// A checkpoint, and how many of its fields are not known to this version.
+pub fn take_checkpoint(body: &[u8]) -> Result<(Checkpoint, u64), Fault> {
+    let mut fields = Take::new(body)?;
+    let mut value = Checkpoint::default();
+    checkpoint(&mut fields, &mut value)?;
     Ok((value, fields.0.len() as u64))
 }
 

@@ -110,7 +110,7 @@ fn numbers_are_those_of_the_code() {
     assert!(SPEC.contains(&format!("File header: `{}`", hex(&frame::MAGIC))));
     assert!(SPEC.contains(&format!("| mark | `{}` |", hex(&frame::SYNC))));
     assert!(SPEC.contains(&format!("`{}`.", hex(&frame::TRAILER_MAGIC))));
-    use frame::kind::{CUT, INDEX, LIFE, METADATA, SCHED, SUMMARY};
+    use frame::kind::{CHECKPOINT, CUT, INDEX, LIFE, METADATA, SCHED, SUMMARY};
     for (number, name) in [
         (METADATA, "metadata"),
         (SCHED, "scheduling"),
@@ -118,6 +118,7 @@ fn numbers_are_those_of_the_code() {
         (SUMMARY, "summary"),
         (INDEX, "index"),
         (CUT, "cut"),
+        (CHECKPOINT, "checkpoint"),
     ] {
         assert!(SPEC.contains(&format!("| {number} {name} |")), "{name}");
     }

@@ -5,7 +5,10 @@ use std::io::Write;
 
 use crate::block::encode::Encoder;
 use crate::block::life;
-use crate::event::{CpuId, LifeEvent, SchedEvent, Stream};
+use crate::census::Census;
+pub use crate::census::Often;
+use crate::checkpoint::Checkpoint;
+use crate::event::{CpuId, Ktime, LifeEvent, SchedEvent, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
@@ -49,8 +52,9 @@ struct OpenLife {
 /// Events of a stream stay in memory until their block is full or
 /// [`Writer::flush`] is called. Memory is bounded: 20 bytes for each of
 /// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
-/// for each of the two other streams, some ten bytes a frame for the index, and
-/// below 2 MiB to encode.
+/// for each of the two other streams, some ten bytes a frame for the index,
+/// below 2 MiB to encode; and for checkpoints some 200 bytes for each task that
+/// lives, 4 MiB at most of their arguments, and as much again of lifecycle events.
 /// After an error the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {
@@ -67,6 +71,7 @@ pub struct Writer<W> {
     payload: Vec<u8>,
     written: Written,
     counting: Counting,
+    census: Census,
 }
 
 /// Puts frames into the file and keeps account of them.
@@ -145,6 +150,7 @@ impl<W: Write> Writer<W> {
             payload: Vec::new(),
             written: Written::default(),
             counting: Counting::new(meta.start, meta.start_clock),
+            census: Census::new(meta),
         };
         writer.out.file.write_all(&frame::file_header())?;
         writer.put_metadata()?;
@@ -242,6 +248,7 @@ impl<W: Write> Writer<W> {
             ..Header::default()
         };
         self.counting.sched(Stream::Cpu(*cpu), &block.time);
+        self.census.sched(*cpu, block);
         self.payload.clear();
         self.encoder.encode(block, min, &mut self.payload);
         block.clear();
@@ -270,6 +277,7 @@ impl<W: Write> Writer<W> {
             ..Header::default()
         };
         self.counting.life(stream, &open.events, min);
+        open.events.iter().for_each(|event| self.census.life(event));
         self.payload.clear();
         life::encode(&open.events, min, &mut self.packer, &mut self.payload)?;
         open.events.clear();
@@ -279,8 +287,14 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes all open blocks, those of the CPUs first and the recorder's last,
-    /// and flushes `out`.
+    /// How often the trace gets a checkpoint from now on; [`Often::USUAL`] if nobody
+    /// says otherwise.
+    pub fn set_checkpoints(&mut self, often: Often) {
+        self.census.set(often);
+    }
+
+    /// Writes all open blocks, those of the CPUs first and the recorder's last, then a
+    /// checkpoint if one is due, and flushes `out`.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -290,7 +304,35 @@ impl<W: Write> Writer<W> {
         }
         self.close_life(Stream::Lifecycle)?;
         self.close_life(Stream::Recorder)?;
+        if let Some(checkpoint) = self.census.flushed(self.out.bytes) {
+            self.put_checkpoint(checkpoint)?;
+        }
         self.out.file.flush()?;
+        Ok(())
+    }
+
+    /// Writes a checkpoint, if it is worth its bytes.
+    fn put_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
+        let Ktime(at) = checkpoint.at;
+        // One that is too large is none.
+        let Ok(body) = section::put_checkpoint(checkpoint) else {
+            return Ok(());
+        };
+        self.payload.clear();
+        self.packer.pack(&body, &mut self.payload)?;
+        let size = self.payload.len() as u64;
+        if !self.census.is_worth(size, self.out.bytes + size) {
+            return Ok(());
+        }
+        let header = Header {
+            kind: kind::CHECKPOINT,
+            events: 1,
+            min: at,
+            max: at,
+            ..Header::default()
+        };
+        self.out.frame(header, &self.payload)?;
+        self.count();
         Ok(())
     }
 

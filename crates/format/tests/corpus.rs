@@ -11,11 +11,12 @@ use std::path::Path;
 fn the_corpus_is_survived() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     type Target = fn(&[u8]);
-    let targets: [(&str, Target); 7] = [
+    let targets: [(&str, Target); 8] = [
         ("header", targets::header),
         ("sched", targets::sched),
         ("life", targets::life),
         ("metadata", targets::metadata),
+        ("checkpoint", targets::checkpoint),
         ("file", targets::file),
         ("frames", targets::frames),
         ("identity", targets::identity),
@@ -83,6 +84,7 @@ fn seeds() {
     };
     for name in [
         "format/1.0",
+        "format/1.1",
         "traces/vfork_exec",
         "traces/leader_first",
         "traces/build",
@@ -122,6 +124,7 @@ fn seeds() {
                         put("metadata", &name, &unpack(payload).0);
                     }
                 }
+                kind::CHECKPOINT => put("checkpoint", &name, &unpack(payload).0),
                 kind::SCHED if large && (lanes > 0 || header.events < 1024) => {}
                 kind::LIFE if large => {}
                 kind::SCHED if large => {

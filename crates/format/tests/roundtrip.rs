@@ -15,7 +15,7 @@ use tr_format::event::*;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
-use tr_format::writer::Writer;
+use tr_format::writer::{Often, Writer};
 
 /// The events of one stream that can be read.
 fn read(trace: &Trace, stream: Stream) -> Vec<Event> {
@@ -197,9 +197,25 @@ fn without_events_there_is_still_a_trace() {
     assert_eq!((trace.frames().len(), trace.end()), (0, &End::Complete));
 }
 
-/// Makes the fixture of a version; once, before it is published.
+/// Makes the fixture of a version; once, before it is published. It has what that
+/// version has added: checkpoints.
 #[test]
-#[ignore = "OUT=fixtures/format/1.0.bin cargo test -p tr-format fixture -- --ignored"]
+#[ignore = "OUT=fixtures/format/1.1.bin cargo test -p tr-format fixture -- --ignored"]
 fn fixture() {
-    std::fs::write(std::env::var("OUT").unwrap(), write(&recording(3, 300))).unwrap();
+    let mut config = tr_sim::config::Config::new(tr_sim::scenario::make(2, 12), 2, 30_000_000_000);
+    config.follow = tr_sim::config::Follow::All;
+    config.progress = 100_000_000;
+    config.max_events = 3000;
+    let (recording, _) = tr_sim::recording::Recording::record(&config);
+    let cut = tr_sim::blocks::Cut {
+        largest: 500,
+        order: tr_sim::blocks::Order::Written,
+        seed: 1,
+    };
+    let often = Often {
+        events: 200,
+        bytes: 0,
+    };
+    let bytes = recording.to_file_with(&cut, often).unwrap();
+    std::fs::write(std::env::var("OUT").unwrap(), bytes).unwrap();
 }

@@ -1,0 +1,195 @@
+//! Parts of a trace, found by its index.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use tr_format::event::*;
+use tr_format::meta::{Metadata, Summary};
+use tr_format::reader::FrameInfo;
+use tr_format::source::Source;
+use tr_format::window::{Place, Window};
+use tr_format::writer::{Often, Writer};
+
+const START: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+fn switch(time: u64, prev: u32, next: u32) -> SchedEvent {
+    SchedEvent {
+        time: Ktime(time),
+        kind: SchedKind::Switch {
+            prev: Tid(prev),
+            next: Tid(next),
+            prev_state: 1,
+            preempt: false,
+            iowait: false,
+        },
+    }
+}
+
+fn said(time: u64, kind: LifeKind) -> LifeEvent {
+    LifeEvent {
+        time: Ktime(time),
+        cpu: None,
+        kind,
+    }
+}
+
+fn fork(tid: u32) -> LifeKind {
+    LifeKind::Fork(Fork {
+        parent_tid: Tid(1),
+        parent_tgid: Tgid(1),
+        tid: Tid(tid),
+        tgid: Tgid(tid),
+        start_time: Ktime(0),
+        ns_tid: Tid(tid),
+        cgroup: CgroupId(0),
+        comm: Comm::new(b"made"),
+    })
+}
+
+/// Ten seconds, in each of which a task is forked and runs on a CPU, and a mark of
+/// progress at the end of each; `change` puts something else into one of them.
+fn trace(often: Often, mut change: impl FnMut(u64, &mut Writer<Vec<u8>>)) -> Vec<u8> {
+    let meta = Metadata {
+        start: Ktime(START),
+        ..Metadata::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    writer.set_checkpoints(often);
+    for second in 0..10 {
+        let at = START + second * SECOND;
+        let tid = 100 + second as u32;
+        writer
+            .life(Stream::Lifecycle, said(at + 1, fork(tid)))
+            .unwrap();
+        writer.sched(CpuId(0), switch(at + 2, 0, tid)).unwrap();
+        writer.sched(CpuId(0), switch(at + 3, tid, 0)).unwrap();
+        change(second, &mut writer);
+        let mark = said(at + SECOND - 1, LifeKind::Progress);
+        writer.life(Stream::Recorder, mark).unwrap();
+        writer.flush().unwrap();
+    }
+    let summary = Summary {
+        end: Ktime(START + 10 * SECOND),
+        ..Summary::default()
+    };
+    writer.finish(&summary).unwrap().0
+}
+
+const ALWAYS: Often = Often {
+    events: 1,
+    bytes: 0,
+};
+
+fn part(bytes: Vec<u8>, from: u64, to: u64) -> Option<Window> {
+    let source = Source::bytes(bytes);
+    let place = Place::find(&source, Some(from), Some(to)).unwrap();
+    place.map(|place| place.open(source))
+}
+
+#[test]
+fn a_part_is_read_from_the_checkpoint_before_it() {
+    let bytes = trace(ALWAYS, |_, _| {});
+    let window = part(bytes.clone(), 8 * SECOND, 9 * SECOND).unwrap();
+    let checkpoint = window.checkpoint.unwrap();
+    assert!(
+        checkpoint.at > Ktime(START + 5 * SECOND),
+        "{:?}",
+        checkpoint.at
+    );
+    assert!(checkpoint.at <= Ktime(START + 8 * SECOND));
+    let born = (checkpoint.at.0 - START).div_ceil(SECOND) as u32;
+    let tids: Vec<u32> = checkpoint.tasks.iter().map(|task| task.tid.0).collect();
+    assert_eq!(
+        tids,
+        (100..100 + born).collect::<Vec<_>>(),
+        "who was forked before"
+    );
+    // Nothing that is over, and nothing that comes later.
+    let frames = window.trace.frames();
+    let inside =
+        |frame: &FrameInfo| frame.max >= checkpoint.at && frame.min.0 <= START + 11 * SECOND;
+    assert!(!frames.is_empty() && frames.iter().all(inside));
+    assert!(frames.len() < 16, "{}", frames.len());
+    // From the beginning nothing was before.
+    let first = part(bytes, 0, SECOND).unwrap();
+    assert_eq!(first.checkpoint, None);
+}
+
+#[test]
+fn checkpoints_are_few() {
+    let rare = Often {
+        events: 100,
+        bytes: 0,
+    };
+    let none = Often {
+        events: 1,
+        bytes: 1 << 40,
+    };
+    let count = |often| {
+        let window = part(trace(often, |_, _| {}), 9 * SECOND, 10 * SECOND);
+        window
+            .unwrap()
+            .checkpoint
+            .map(|checkpoint| checkpoint.tasks.len())
+    };
+    assert_eq!((count(rare), count(none)), (None, None));
+    assert!(count(ALWAYS).is_some());
+}
+
+/// A vCPU was stopped between taking the time and writing the event.
+#[test]
+fn what_comes_too_late_makes_a_checkpoint_useless() {
+    let good = part(trace(ALWAYS, |_, _| {}), 6 * SECOND, 7 * SECOND).unwrap();
+    let good = good.checkpoint.unwrap().at;
+    let late = |second: u64, writer: &mut Writer<Vec<u8>>| {
+        if second == 9 {
+            writer.sched(CpuId(1), switch(good.0 - 1, 0, 100)).unwrap();
+        }
+    };
+    let window = part(trace(ALWAYS, late), 6 * SECOND, 7 * SECOND).unwrap();
+    let before = window.checkpoint.unwrap();
+    assert!(before.at < good);
+    // It belongs to what is read.
+    let frames = window.trace.frames();
+    assert!(frames
+        .iter()
+        .any(|frame| frame.stream == Stream::Cpu(CpuId(1))));
+}
+
+/// A fork that comes when its time is long over: who lives is not known any more.
+#[test]
+fn after_a_late_fork_there_are_no_checkpoints() {
+    let late = |second: u64, writer: &mut Writer<Vec<u8>>| {
+        if second == 4 {
+            let event = said(START + SECOND / 2, fork(50));
+            writer.life(Stream::Lifecycle, event).unwrap();
+        }
+    };
+    let window = part(trace(ALWAYS, late), 9 * SECOND, 10 * SECOND).unwrap();
+    let last = window.checkpoint.unwrap().at;
+    assert!(last < Ktime(START + SECOND / 2), "{last:?}");
+}
+
+#[test]
+fn only_a_whole_trace_has_parts() {
+    let bytes = trace(ALWAYS, |_, _| {});
+    let cut = bytes[..bytes.len() - 1].to_vec();
+    assert!(part(cut, 0, SECOND).is_none(), "no end");
+    let lost = |second: u64, writer: &mut Writer<Vec<u8>>| {
+        if second == 9 {
+            let at = START + 9 * SECOND;
+            let lost = LifeKind::Lost(Lost {
+                stream: Stream::Cpu(CpuId(0)),
+                count: Some(1),
+                until: Ktime(at),
+                cause: LossCause::RingFull,
+            });
+            writer.life(Stream::Recorder, said(at, lost)).unwrap();
+        }
+    };
+    assert!(part(trace(ALWAYS, lost), 0, SECOND).is_none(), "a loss");
+    // What is damaged elsewhere is nobody's business.
+    let mut damaged = bytes;
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    assert!(part(damaged, 0, SECOND).is_some());
+}
