@@ -5,6 +5,7 @@ mod cpus;
 mod lives;
 mod plain;
 mod registry;
+mod restore;
 mod running;
 mod task;
 

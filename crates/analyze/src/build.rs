@@ -1,6 +1,6 @@
 //! From the closed book to the model: sorted, counted, the tree summed up.
 
-use tr_format::event::{CgroupId, Exit, Tid};
+use tr_format::event::{CgroupId, Exit, Ktime, Tid};
 
 use crate::book::{Book, ProcessEntry, Task};
 use crate::model::{
@@ -75,7 +75,12 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
             .filter(|t| book.tasks.get(t.0).is_some_and(inside))
             .copied()
             .collect();
-        threads.sort_by_key(|t| book.tasks.get(t.0).map(|task| (task.start, task.tid, *t)));
+        // An exec gives a thread the tid of its leader, which has ended before.
+        threads.sort_by_key(|t| {
+            let task = book.tasks.get(t.0)?;
+            let end = task.end.unwrap_or(Ktime(u64::MAX));
+            Some((task.start, task.tid, end, *t))
+        });
         thread_order.extend(threads.into_iter().map(|thread| (thread, *old)));
     }
     let mut thread_place = vec![None; book.tasks.len()];

@@ -24,9 +24,11 @@ pub mod what_if;
 
 use std::collections::BTreeSet;
 
+use tr_format::checkpoint::Checkpoint;
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::reader::{End, Trace};
-use tr_format::tally::Lateness;
+use tr_format::tally::{Events, Lateness};
+use tr_format::window::Window;
 
 use crate::book::Book;
 use crate::clocks::{Clocks, Verdict};
@@ -66,7 +68,6 @@ pub fn analyze_watched(
     options: &Options,
     watch: &mut dyn FnMut(u64, u64),
 ) -> Analysis {
-    let meta = trace.meta();
     // Losses first: a gap is known before the events around it are read.
     let mut known = Known::default();
     for event in trace.gaps() {
@@ -86,29 +87,22 @@ pub fn analyze_watched(
             known.add(&event);
         }
     }
-    // A file with no proper end is whole up to the last mark of progress; without
-    // one, nothing in it is known to be whole.
-    let whole = trace
-        .summary()
-        .map(|summary| summary.end)
-        .or(known.progress)
-        .unwrap_or(meta.start);
-    let at = |offset: u64| Ktime(meta.start.0.saturating_add(offset));
-    let start = options
-        .from
-        .map_or(meta.start, at)
-        .min(whole)
-        .max(meta.start);
-    let end = options.to.map_or(whole, at).min(whole).max(start);
+    let input = Input {
+        trace,
+        known: &known,
+        checkpoint: None,
+    };
+    let whole = input.whole();
+    let (start, end) = input.span(options);
 
-    let first = read(trace, options, &known, (start, end), None, watch);
+    let first = read(&input, options, (start, end), None, watch);
     // What the clocks are is not a matter of the part that is looked at.
     let judged = Options {
         timeline: false,
         ..*options
     };
     let over_all = |clocks: Option<&Clocks>, part: &Reading, watch: Watch<'_>| match end < whole {
-        true => read(trace, &judged, &known, (start, whole), clocks, watch).violations(),
+        true => read(&input, &judged, (start, whole), clocks, watch).violations(),
         false => part.violations(),
     };
     let before = over_all(None, &first, watch);
@@ -118,7 +112,7 @@ pub fn analyze_watched(
             Verdict::Equal => {}
             Verdict::Unclear => unclear = true,
             Verdict::Off(clocks, corrected) => {
-                let again = read(trace, options, &known, (start, end), Some(&clocks), watch);
+                let again = read(&input, options, (start, end), Some(&clocks), watch);
                 let after = over_all(Some(&clocks), &again, watch);
                 // Else it was not the clocks, or not them alone.
                 if after.saturating_mul(2) <= before {
@@ -134,44 +128,109 @@ pub fn analyze_watched(
         }
     }
     let largest_inversion = first.largest_inversion;
-    let Reading {
-        book, lost, events, ..
-    } = reading.unwrap_or(first);
-    let lost: Vec<LostSpan> = lost.into_iter().collect();
-    let mut analysis = Analysis {
-        meta: meta.clone(),
-        summary: trace.summary().cloned(),
-        start,
-        end,
-        whole: whole.since(meta.start),
-        quality: Quality {
-            lost_events: lost
-                .iter()
-                .filter_map(|span| span.count)
-                .fold(0, u64::saturating_add),
-            lost_unknown: lost.iter().any(|span| span.count.is_none()),
-            lost,
-            truncated: match trace.end() {
-                End::Complete => None,
-                End::Truncated { frame, offset, why } => {
-                    Some(format!("ends at frame {frame}, byte {offset}: {why}"))
-                }
-            },
-            largest_inversion,
-            // A clock that is behind looks like an event that is late.
-            latest_write: match report.is_some() {
-                true => largest_inversion,
-                false => late.latest().max(largest_inversion),
-            },
-            violations: Vec::new(),
-            clocks: report,
-            clocks_unclear: unclear,
+    let quality = Quality {
+        truncated: match trace.end() {
+            End::Complete => None,
+            End::Truncated { frame, offset, why } => {
+                Some(format!("ends at frame {frame}, byte {offset}: {why}"))
+            }
         },
-        events,
-        ..Analysis::default()
+        largest_inversion,
+        // A clock that is behind looks like an event that is late.
+        latest_write: match report.is_some() {
+            true => largest_inversion,
+            false => late.latest().max(largest_inversion),
+        },
+        clocks: report,
+        clocks_unclear: unclear,
+        ..Quality::default()
     };
-    build::build(book, &mut analysis);
-    analysis
+    input.analysis(options, reading.unwrap_or(first), quality)
+}
+
+/// [`analyze`] of a part of a trace, of which only that part is read: the same, in a
+/// time that does not depend on how long the trace is. `None` when the part contradicts
+/// itself, or is damaged: then the whole trace has to be looked at. Contradictions in
+/// the rest of it are not noticed.
+///
+/// `options` ask for the part that `window` was opened for.
+pub fn analyze_window(
+    window: &Window,
+    options: &Options,
+    watch: &mut dyn FnMut(u64, u64),
+) -> Option<Analysis> {
+    let input = Input {
+        trace: &window.trace,
+        known: &Known::default(),
+        checkpoint: window.checkpoint.as_ref(),
+    };
+    let reading = read(&input, options, input.span(options), None, watch);
+    if reading.violations() > 0 || !reading.lost.is_empty() {
+        return None;
+    }
+    let tally = &window.tally;
+    let quality = Quality {
+        largest_inversion: tally.largest_inversion,
+        latest_write: tally.latest_write.max(tally.largest_inversion),
+        ..Quality::default()
+    };
+    let mut analysis = input.analysis(options, reading, quality);
+    analysis.events = kinds(&tally.events);
+    Some(analysis)
+}
+
+/// What is read.
+struct Input<'a> {
+    trace: &'a Trace,
+    known: &'a Known,
+    /// What was before; without it there is nothing before.
+    checkpoint: Option<&'a Checkpoint>,
+}
+
+impl Input<'_> {
+    /// Where the recording ends. A file with no proper end is whole up to the last mark
+    /// of progress; without one, nothing in it is known to be whole.
+    fn whole(&self) -> Ktime {
+        let summary = self.trace.summary().map(|summary| summary.end);
+        summary
+            .or(self.known.progress)
+            .unwrap_or(self.trace.meta().start)
+    }
+
+    /// The span that is asked for.
+    fn span(&self, options: &Options) -> (Ktime, Ktime) {
+        let (begin, whole) = (self.trace.meta().start, self.whole());
+        let at = |offset: u64| Ktime(begin.0.saturating_add(offset));
+        let start = options.from.map_or(begin, at).min(whole).max(begin);
+        let end = options.to.map_or(whole, at).min(whole).max(start);
+        (start, end)
+    }
+
+    /// The analysis of a reading; of `quality`, what it lacked is filled in.
+    fn analysis(&self, options: &Options, reading: Reading, quality: Quality) -> Analysis {
+        let (start, end) = self.span(options);
+        let lost: Vec<LostSpan> = reading.lost.into_iter().collect();
+        let mut analysis = Analysis {
+            meta: self.trace.meta().clone(),
+            summary: self.trace.summary().cloned(),
+            start,
+            end,
+            whole: self.whole().since(self.trace.meta().start),
+            quality: Quality {
+                lost_events: lost
+                    .iter()
+                    .filter_map(|span| span.count)
+                    .fold(0, u64::saturating_add),
+                lost_unknown: lost.iter().any(|span| span.count.is_none()),
+                lost,
+                ..quality
+            },
+            events: reading.events,
+            ..Analysis::default()
+        };
+        build::build(reading.book, &mut analysis);
+        analysis
+    }
 }
 
 /// Is told how much has been read, of how much.
@@ -194,17 +253,20 @@ impl Reading {
 /// Keeps the books of the span over a whole trace: while one wave of events is
 /// gone through, the next one is read.
 fn read(
-    trace: &Trace,
+    input: &Input,
     options: &Options,
-    known: &Known,
     (start, end): (Ktime, Ktime),
     clocks: Option<&Clocks>,
     watch: &mut dyn FnMut(u64, u64),
 ) -> Reading {
+    let Input { trace, known, .. } = *input;
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
     book.timeline = options.timeline.then(Default::default);
     book.careful = options.careful;
     book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
+    if let Some(checkpoint) = input.checkpoint {
+        book.restore(checkpoint);
+    }
     let mut keeper = Keeper {
         book,
         order: Order::new(order::tolerance(clocks)),
@@ -216,7 +278,10 @@ fn read(
         true => 1,
         false => waves::EVENTS,
     };
-    let mut waves = order::waves(trace, clocks, at_once);
+    let since = input
+        .checkpoint
+        .map_or(Ktime(0), |checkpoint| checkpoint.at);
+    let mut waves = order::waves(trace, clocks, since, at_once);
     let mut wave = waves.next_wave();
     while let Some(slices) = wave {
         let (next, used) = rayon::join(
@@ -380,6 +445,26 @@ impl LifeCounts {
             *count += 1;
         }
     }
+}
+
+/// Events by kind, as [`events`] has them.
+fn kinds(all: &Events) -> Vec<(&'static str, u64)> {
+    vec![
+        ("switch", all.switches),
+        ("waking", all.wakings),
+        ("wakeup_new", all.new_tasks),
+        ("fork", all.forks),
+        ("exec", all.execs),
+        ("exit", all.exits),
+        ("final", all.finals),
+        ("rename", all.renames),
+        ("cgroup", all.cgroup_paths + all.cgroup_moves),
+        ("snapshot", all.snapshots),
+        (
+            "recorder",
+            all.losses + all.clocks + all.progress + all.marks,
+        ),
+    ]
 }
 
 /// Events by kind.

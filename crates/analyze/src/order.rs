@@ -459,6 +459,8 @@ impl<B: Blocks> Merge<B> {
 pub struct TraceBlocks<'a> {
     trace: &'a Trace,
     clocks: Option<&'a Clocks>,
+    /// What is before it is left out.
+    since: Ktime,
 }
 
 impl Blocks for TraceBlocks<'_> {
@@ -483,6 +485,12 @@ impl Blocks for TraceBlocks<'_> {
                 Some((frame.number, error)),
             ),
         };
+        if frame.min < self.since {
+            match &mut content {
+                Content::Sched(block) => block.keep_from(self.since),
+                Content::Life(events) => events.retain(|event| event.time >= self.since),
+            }
+        }
         if let Some(clocks) = self.clocks {
             match &mut content {
                 Content::Sched(block) => {
@@ -500,22 +508,30 @@ impl Blocks for TraceBlocks<'_> {
     }
 }
 
-/// The events of a trace in waves of about so many, those that it lacks told as losses; with
-/// their times corrected, if there is something to correct.
+/// The events of a trace from a time on in waves of about so many, those that it lacks told
+/// as losses; with their times corrected, if there is something to correct.
 pub fn waves<'a>(
     trace: &'a Trace,
     clocks: Option<&'a Clocks>,
+    since: Ktime,
     events: u64,
 ) -> Waves<TraceBlocks<'a>> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
-            min: clocks.map_or(frame.min, |clocks| clocks.earliest(frame.stream, frame.min)),
+            min: clocks.map_or(frame.min.max(since), |clocks| {
+                clocks.earliest(frame.stream, frame.min)
+            }),
             events: frame.events,
             key: *frame,
         });
     }
-    Waves::new(TraceBlocks { trace, clocks }, streams, events)
+    let source = TraceBlocks {
+        trace,
+        clocks,
+        since,
+    };
+    Waves::new(source, streams, events)
 }
 
 /// How far apart events may be that count as of equal time, ns.
@@ -525,5 +541,6 @@ pub fn tolerance(clocks: Option<&Clocks>) -> u64 {
 
 /// All events of a trace in order; see [`waves()`].
 pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
-    Merge::new(waves(trace, clocks, waves::EVENTS), tolerance(clocks))
+    let waves = waves(trace, clocks, Ktime(0), waves::EVENTS);
+    Merge::new(waves, tolerance(clocks))
 }

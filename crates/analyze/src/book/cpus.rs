@@ -26,7 +26,11 @@ pub struct CpuEntry {
 
 impl Book {
     /// Changes a CPU's entry, which is made when there is none.
-    fn cpu_entry<T>(&mut self, cpu: CpuId, change: impl FnOnce(&mut CpuEntry) -> T) -> T {
+    pub(super) fn cpu_entry<T>(
+        &mut self,
+        cpu: CpuId,
+        change: impl FnOnce(&mut CpuEntry) -> T,
+    ) -> T {
         match self.cpus.get_mut(cpu) {
             Some(entry) => change(entry),
             None => {

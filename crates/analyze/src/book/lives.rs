@@ -5,7 +5,7 @@ use tr_format::event::{
 };
 
 use super::{push_first, Book, ProcessEntry, TaskIx};
-use crate::model::{ExecSpan, KernelFigures, Times};
+use crate::model::{ExecSpan, Times};
 use crate::tasks::{Bucket, Ended, State};
 
 impl Book {
@@ -226,16 +226,7 @@ impl Book {
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
         };
-        task.exit = Some(Box::new(exit.clone()));
-        task.exited = Some(time);
-        task.kernel = Some(KernelFigures {
-            sum_exec_runtime: exit.sum_exec_runtime,
-            is_final: false,
-            utime: exit.utime,
-            stime: exit.stime,
-            nvcsw: exit.nvcsw,
-            nivcsw: exit.nivcsw,
-        });
+        task.exits(time, exit);
         let process = task.process;
         let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
             return;
@@ -363,10 +354,13 @@ impl Book {
             entry.kthread = snapshot.kthread;
             entry.cgroup = snapshot.cgroup;
             let is_leader = snapshot.tid.0 == snapshot.tgid.0;
-            // COMMAND is still a copy of the recorder here; its program comes.
-            let own = self.root == Some(snapshot.tgid);
-            if is_leader && !snapshot.kthread && !own && entry.execs.is_empty() {
+            let executes = is_leader && !snapshot.kthread && entry.execs.is_empty();
+            // A thread's do when its leader was gone before it could be listed.
+            if executes || entry.argv == Argv::default() && entry.execs.is_empty() {
                 entry.argv = snapshot.argv.clone();
+            }
+            // COMMAND is still a copy of the recorder here; its program comes.
+            if executes && self.root != Some(snapshot.tgid) {
                 let span = ExecSpan {
                     start,
                     started_before: true,

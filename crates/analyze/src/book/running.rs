@@ -21,6 +21,10 @@ impl Book {
                 iowait,
             } => {
                 self.concerns(event.time, prev, next);
+                // Who leaves is to be told who comes.
+                if self.open() && next != Tid::IDLE && self.task(next).is_none() {
+                    self.appear(next, Tgid(next.0), event.time);
+                }
                 self.cpu_switched(cpu, event.time, prev, next);
                 self.switch_out(cpu, event.time, prev, prev_state, preempt, iowait, next);
                 self.switch_in(cpu, event.time, next);

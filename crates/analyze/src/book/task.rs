@@ -159,6 +159,20 @@ impl Task {
         self.max_off_cpu = Some((stretch, waker));
     }
 
+    /// Begins to exit; its last switch-out comes later.
+    pub(super) fn exits(&mut self, time: Ktime, exit: &Exit) {
+        self.exit = Some(Box::new(exit.clone()));
+        self.exited = Some(time);
+        self.kernel = Some(KernelFigures {
+            sum_exec_runtime: exit.sum_exec_runtime,
+            is_final: false,
+            utime: exit.utime,
+            stime: exit.stime,
+            nvcsw: exit.nvcsw,
+            nivcsw: exit.nivcsw,
+        });
+    }
+
     /// Was in a bucket for so long, ns.
     #[inline]
     fn spend(&mut self, bucket: Bucket, ns: u64) {
