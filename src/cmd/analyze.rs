@@ -134,29 +134,33 @@ pub fn run(args: &Args) -> ExitCode {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
+    let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
+    let (from, to) = (args.from.map(nanoseconds), args.to.map(nanoseconds));
+    let opened = match open::span(&args.file, from, to) {
+        Ok(opened) => opened,
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
-    if let Some(why) = senseless(args, trace.meta()) {
+    open::warn(opened.trace(), &name);
+    if let Some(why) = senseless(args, opened.trace().meta()) {
         eprintln!("tr: {why}");
         return ExitCode::from(2);
     }
     let kinds = args.kinds();
-    let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
     let options = Options {
-        from: args.from.map(nanoseconds),
-        to: args.to.map(nanoseconds),
+        from,
+        to,
         cpu: args.cpu.map(CpuId),
         timeline: kinds.iter().any(|kind| kind.needs_timeline())
-            || shows_path(args, &kinds, &trace),
+            || shows_path(args, &kinds, opened.trace(), (from, to)),
         ..Options::default()
     };
     // The process ends with it: to free a million processes one by one takes longer
     // than to leave that to the system.
-    let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options));
+    let analysis = match progress::analyze_opened(opened, &options, &name) {
+        Ok(analysis) => std::mem::ManuallyDrop::new(analysis),
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
     let filter = Filter {
         comm: args.comm.clone(),
         argv: args.argv.clone(),
@@ -229,9 +233,19 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-/// Whether the first screen has the critical path.
-fn shows_path(args: &Args, kinds: &[Kind], trace: &Trace) -> bool {
-    let events: u64 = trace.frames().iter().map(|frame| frame.events).sum();
+/// Whether the first screen has the critical path: it does when the frames of the span
+/// have so few events.
+fn shows_path(
+    args: &Args,
+    kinds: &[Kind],
+    trace: &Trace,
+    (from, to): (Option<u64>, Option<u64>),
+) -> bool {
+    let at = |offset: u64| trace.meta().start.0.saturating_add(offset);
+    let (start, end) = (at(from.unwrap_or(0)), to.map_or(u64::MAX, at));
+    let frames = trace.frames().iter();
+    let inside = frames.filter(|frame| frame.max.0 >= start && frame.min.0 <= end);
+    let events: u64 = inside.map(|frame| frame.events).sum();
     matches!(args.format, FormatArg::Text)
         && kinds.contains(&Kind::Top)
         && events <= top::PATH_UP_TO

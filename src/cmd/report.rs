@@ -34,26 +34,30 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let trace = match open::trace(&args.file) {
-        Ok(trace) => trace,
+    let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
+    let (from, to) = (args.from.map(nanoseconds), args.to.map(nanoseconds));
+    let opened = match open::span(&args.file, from, to) {
+        Ok(opened) => opened,
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
+    open::warn(opened.trace(), &name);
     if let (Some(from), Some(to)) = (args.from, args.to) {
         if from >= to {
             eprintln!("tr: --from {from:?} is not before --to {to:?}");
             return ExitCode::from(2);
         }
     }
-    let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
     let options = Options {
-        from: args.from.map(nanoseconds),
-        to: args.to.map(nanoseconds),
+        from,
+        to,
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options);
+    let analysis = match progress::analyze_opened(opened, &options, &name) {
+        Ok(analysis) => analysis,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
     // Only the name: a page is passed on, and the path is nobody else's.
     let base = args.file.file_name().map(|name| name.to_string_lossy());
     let page = match tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name)) {
