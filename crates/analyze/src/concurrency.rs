@@ -37,6 +37,16 @@ const UNKNOWN: usize = usize::MAX;
 /// How many changes can be taken back.
 const RECENT: usize = 1 << 14;
 
+/// Adds to the time in which n tasks were running.
+pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
+    if times.len() <= n {
+        times.resize(n + 1, 0);
+    }
+    if let Some(time) = times.get_mut(n) {
+        *time += ns;
+    }
+}
+
 impl Concurrency {
     /// Nobody is running at the start of the span.
     pub fn new(start: Ktime, end: Ktime) -> Concurrency {
@@ -86,12 +96,7 @@ impl Concurrency {
         };
         let (to, _) = *self.recent.front().unwrap_or(&self.latest);
         if running != UNKNOWN {
-            if self.times.len() <= running {
-                self.times.resize(running + 1, 0);
-            }
-            if let Some(time) = self.times.get_mut(running) {
-                *time += to.since(from);
-            }
+            add(&mut self.times, running, to.since(from));
         }
     }
 
