@@ -100,8 +100,7 @@ fn measure(name: &str, file: Vec<u8>, least: u64) {
     let mut tasks = 0;
     let mut analyzed = || {
         let analysis = tr_analyze::analyze(&trace, &Options::default());
-        let counted: u64 = analysis.events.iter().map(|(_, n)| n).sum();
-        assert_eq!(counted, all, "{name}");
+        assert_eq!(analysis.events.total(), all, "{name}");
         tasks = analysis.threads.len();
     };
     let mut times = [const { Vec::new() }; 4];

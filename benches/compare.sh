@@ -24,23 +24,7 @@ reads() {
 	local name=$1 events=$2 file=$3 i
 	shift 3
 	for ((i = 0; i < runs; i++)); do
-		python3 - "$@" <<'PYTHON'
-import resource, subprocess, sys, time
-begin, most = time.monotonic(), 0
-with subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-    while child.poll() is None:
-        try:
-            with open(f"/proc/{child.pid}/status") as status:
-                most = max([most] + [int(line.split()[1]) for line in status if line.startswith("RssAnon")])
-        except ProcessLookupError:
-            pass
-        time.sleep(0.002)
-wall = time.monotonic() - begin
-if child.returncode:
-    sys.exit(f"{sys.argv[1:]}: status {child.returncode}")
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(used.ru_utime + used.ru_stime, wall, most)
-PYTHON
+		python3 benches/measure.py "$@"
 	done >"$dir/times"
 	column() { awk -v n="$1" '{ print $n }' "$dir/times" | median; }
 	awk -v name="$name" -v n="$events" -v bytes="$(stat -c %s "$file")" -v cpu="$(column 1)" -v wall="$(column 2)" -v kb="$(column 3)" 'BEGIN {

@@ -44,7 +44,7 @@ fn main() {
     let begun = Instant::now();
     let analysis = tr_analyze::analyze(&trace, &options);
     let analyzed = begun.elapsed();
-    let events: u64 = analysis.events.iter().map(|(_, n)| n).sum();
+    let events = analysis.events.total();
     println!(
         "trace      {} processes, {:.0} s, {events} events, {:.1} MB",
         analysis.totals.processes,

@@ -1,9 +1,7 @@
 #!/usr/bin/env bash
 # What memory `tr analyze` takes for more and more events of as many tasks, and for more and
 # more tasks: simulated hackbench on 8 CPUs (415 tasks, however many events) and builds on 64
-# (a task for every 540 events). Memory is the process's own (the largest RssAnon of its
-# /proc/PID/status, looked up every 5 ms): heap, stacks, and what is still there of
-# freed memory. Pages of the mapped trace are the page cache's, and are not in it.
+# (a task for every 540 events). What counts as memory: measure.py.
 #
 #   benches/memory.sh
 #
@@ -21,24 +19,6 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 
-measure() { # measure FILE: wall time in s, largest RssAnon in KiB
-	python3 - "$tr" analyze --report tree --threads "$threads" "$1" <<'PYTHON'
-import subprocess, sys, time
-begin, most = time.monotonic(), 0
-with subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL) as child:
-    while child.poll() is None:
-        try:
-            with open(f"/proc/{child.pid}/status") as status:
-                most = max([most] + [int(line.split()[1]) for line in status if line.startswith("RssAnon")])
-        except ProcessLookupError:
-            pass
-        time.sleep(0.005)
-if child.returncode:
-    sys.exit(f"{sys.argv[1:]}: status {child.returncode}")
-print(time.monotonic() - begin, most)
-PYTHON
-}
-
 printf '%-20s %12s %9s %9s %9s %9s %10s %12s\n' '' events tasks frames MB 's' 'heap MiB' 'M events/s'
 for world in 'hackbench 8' 'build 64'; do
 	for ((events = 1000000; events <= most; events *= 10)); do
@@ -46,7 +26,7 @@ for world in 'hackbench 8' 'build 64'; do
 		"$TRACE" $world "$events" "$dir/trace.bin" >"$dir/made"
 		tasks=$(sed -n 's/.*, \([0-9]*\) tasks$/\1/p' "$dir/made")
 		frames=$(sed -n 's/.* frames: \([0-9]*\),.*/\1/p' "$dir/made")
-		read -r wall kib < <(measure "$dir/trace.bin")
+		read -r _ wall kib < <(python3 benches/measure.py "$tr" analyze --report tree --threads "$threads" "$dir/trace.bin")
 		awk -v world="${world% *}, ${world#* } CPUs" -v n="$events" -v tasks="$tasks" -v frames="$frames" \
 			-v bytes="$(stat -c %s "$dir/trace.bin")" -v wall="$wall" -v kib="$kib" 'BEGIN {
 			printf "%-20s %12d %9d %9d %9.1f %9.2f %10.1f %12.1f\n", world, n, tasks, frames, bytes / 1e6, wall, kib / 1024, n / wall / 1e6 }'

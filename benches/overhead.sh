@@ -104,17 +104,8 @@ start() {
 }
 kernel() { cargo bench -q -p tr-bpf --features prototypes --bench kernel; }
 memory() {
-	recorded "$dir/storm" pipe 600000 >/dev/null &
-	local pid=$! most=0 now recorder
-	while kill -0 "$pid" 2>/dev/null; do
-		for recorder in "$pid" $(cat "/proc/$pid/task/$pid/children" 2>/dev/null); do
-			[ "$(cat "/proc/$recorder/comm" 2>/dev/null)" = tr ] || continue
-			now=$(awk '/^RssAnon/ { print $2 }' "/proc/$recorder/status" 2>/dev/null || true)
-			if ((${now:-0} > most)); then most=$now; fi
-		done
-		sleep 0.02
-	done
-	wait
+	local most
+	most=$(python3 benches/measure.py "$tr" record -q -o "$dir/trace.bin" -- "$dir/storm" pipe 600000 | awk '{ print $3 }')
 	printf 'memory            %.1f MiB besides the rings   (target 48)\n' "$(awk -v k="$most" 'BEGIN { print k / 1024 }')"
 }
 

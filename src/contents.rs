@@ -27,7 +27,7 @@ pub struct Contents {
     /// Frames that hold events.
     pub frames: u64,
     /// Events by kind.
-    pub events: Vec<(&'static str, u64)>,
+    pub events: Events,
     /// The length of the span that it covers, ns.
     pub duration: u64,
     /// How it ends.
@@ -50,9 +50,24 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// All events.
-    pub fn total(&self) -> u64 {
-        self.events.iter().map(|(_, count)| count).sum()
+    /// The kinds of events as they are told to users.
+    pub fn by_kind(&self) -> [(&'static str, u64); 11] {
+        let events = &self.events;
+        let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
+        let recorder = [events.losses, events.clocks, events.progress, events.marks];
+        [
+            ("switch", events.switches),
+            ("waking", events.wakings),
+            ("wakeup_new", events.new_tasks),
+            ("fork", events.forks),
+            ("exec", events.execs),
+            ("exit", events.exits),
+            ("final", events.finals),
+            ("rename", events.renames),
+            ("cgroup", sum(&[events.cgroup_paths, events.cgroup_moves])),
+            ("snapshot", events.snapshots),
+            ("recorder", sum(&recorder)),
+        ]
     }
 }
 
@@ -91,7 +106,7 @@ fn by_summary(outline: Outline) -> Contents {
         minor,
         bytes,
         frames: tally.frames,
-        events: by_kind(&tally.events),
+        events: tally.events,
         duration: summary.end.since(meta.start),
         end: End::Complete,
         unknown: Unknown {
@@ -116,7 +131,7 @@ fn by_analysis(trace: &Trace) -> Contents {
         minor: trace.minor_version(),
         bytes: trace.bytes(),
         frames: trace.frames().len() as u64,
-        events: analysis.events.clone(),
+        events: analysis.events,
         duration: analysis.end.since(analysis.start),
         end: trace.end().clone(),
         // After all frames have been read.
@@ -142,29 +157,4 @@ fn sums(lost: impl Iterator<Item = (Stream, Option<u64>)>) -> BTreeMap<String, u
         *sum = sum.saturating_add(count.unwrap_or(0));
     }
     sums
-}
-
-/// The kinds of events as an analysis names them.
-fn by_kind(events: &Events) -> Vec<(&'static str, u64)> {
-    vec![
-        ("switch", events.switches),
-        ("waking", events.wakings),
-        ("wakeup_new", events.new_tasks),
-        ("fork", events.forks),
-        ("exec", events.execs),
-        ("exit", events.exits),
-        ("final", events.finals),
-        ("rename", events.renames),
-        (
-            "cgroup",
-            events.cgroup_paths.saturating_add(events.cgroup_moves),
-        ),
-        ("snapshot", events.snapshots),
-        (
-            "recorder",
-            [events.losses, events.clocks, events.progress, events.marks]
-                .into_iter()
-                .fold(0, u64::saturating_add),
-        ),
-    ]
 }

@@ -140,6 +140,8 @@ fn listen() {
     LISTENING.call_once(|| {
         // SAFETY: `gone` is a handler as SA_SIGINFO asks for, and does nothing that a
         // handler may not do. It runs on the thread's signal stack, if that has one.
+        // All zeros are a valid `sigaction`, and both calls take pointers to this one;
+        // null says that nobody asks for the handler before.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = gone as *const () as usize;
@@ -154,7 +156,8 @@ fn listen() {
 /// The handler of SIGBUS.
 extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
     // SAFETY: the system passes a valid `info`, which for SIGBUS has an address;
-    // `write`, `_exit` and `signal` may be called here.
+    // `write`, `_exit` and `signal` may be called here, and what is written, a message
+    // of a note, is never freed.
     unsafe {
         if let Some(message) = Note::at((*info).si_addr() as usize) {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());

@@ -48,7 +48,7 @@ fn command(contents: &Contents) -> Vec<String> {
 }
 
 fn bytes_per_event(contents: &Contents) -> f64 {
-    match contents.total() {
+    match contents.events.total() {
         0 => 0.0,
         events => contents.bytes as f64 / events as f64,
     }
@@ -79,8 +79,8 @@ fn document(contents: &Contents) -> Value {
         "start_unix_ns": meta.start_clock.real,
         "duration_ns": contents.duration,
         "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
-        "events": contents.total(),
-        "events_by_kind": object(&contents.events),
+        "events": contents.events.total(),
+        "events_by_kind": object(&contents.by_kind()),
         "bytes": contents.bytes,
         "bytes_per_event": bytes_per_event(contents),
         "frames": contents.frames,
@@ -149,9 +149,9 @@ fn text(contents: &Contents) -> String {
     say("recorded", units::date(meta.start_clock.real));
     say("duration", units::time(contents.duration));
     say("CPUs", meta.cpus.len().to_string());
-    say("events", units::count(contents.total()));
-    for (name, count) in contents.events.iter().filter(|(_, n)| *n > 0) {
-        say("", format!("{name:<12}{:>14}", units::count(*count)));
+    say("events", units::count(contents.events.total()));
+    for (name, count) in contents.by_kind().into_iter().filter(|(_, n)| *n > 0) {
+        say("", format!("{name:<12}{:>14}", units::count(count)));
     }
     say(
         "size",

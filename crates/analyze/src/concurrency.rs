@@ -25,19 +25,27 @@ pub struct Concurrency {
     epoch: Epoch,
     /// How long n were running, of the time that can't be taken back.
     times: Vec<u64>,
-    /// The latest time: from when on how many were running, or [`UNKNOWN`].
+    /// The time before the latest: from when on how many were running, or [`UNKNOWN`].
     recent: VecDeque<(Ktime, usize)>,
-    /// The last one's number; [`NOTHING`] when there is none.
-    noted: usize,
+    /// The latest time, likewise.
+    latest: (Ktime, usize),
 }
 
 /// That number is not known.
 const UNKNOWN: usize = usize::MAX;
-/// No number has been told.
-const NOTHING: usize = usize::MAX - 1;
 
 /// How many changes can be taken back.
 const RECENT: usize = 1 << 14;
+
+/// Adds to the time in which n tasks were running.
+pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
+    if times.len() <= n {
+        times.resize(n + 1, 0);
+    }
+    if let Some(time) = times.get_mut(n) {
+        *time += ns;
+    }
+}
 
 impl Concurrency {
     /// Nobody is running at the start of the span.
@@ -52,7 +60,7 @@ impl Concurrency {
             epoch: 1,
             times: Vec::new(),
             recent: VecDeque::new(),
-            noted: NOTHING,
+            latest: (start, UNKNOWN),
         }
     }
 
@@ -65,7 +73,7 @@ impl Concurrency {
                 true => self.running,
                 false => UNKNOWN,
             };
-            if running != self.noted {
+            if running != self.latest.1 {
                 self.note(self.since, running);
             }
             self.since = to;
@@ -74,9 +82,9 @@ impl Concurrency {
 
     /// From then on so many were running.
     fn note(&mut self, since: Ktime, running: usize) {
-        self.recent.push_back((since, running));
-        self.noted = running;
-        if self.recent.len() > RECENT {
+        let before = std::mem::replace(&mut self.latest, (since, running));
+        self.recent.push_back(before);
+        if self.recent.len() >= RECENT {
             self.settle();
         }
     }
@@ -86,14 +94,9 @@ impl Concurrency {
         let Some((from, running)) = self.recent.pop_front() else {
             return;
         };
-        let to = self.recent.front().map_or(self.since, |(from, _)| *from);
+        let (to, _) = *self.recent.front().unwrap_or(&self.latest);
         if running != UNKNOWN {
-            if self.times.len() <= running {
-                self.times.resize(running + 1, 0);
-            }
-            if let Some(time) = self.times.get_mut(running) {
-                *time += to.since(from);
-            }
+            add(&mut self.times, running, to.since(from));
         }
     }
 
@@ -105,17 +108,16 @@ impl Concurrency {
         if from >= self.since {
             return;
         }
-        let mut first = None;
-        while let Some((begin, _)) = self.recent.back().filter(|(begin, _)| *begin >= from) {
-            first = Some(*begin);
-            self.recent.pop_back();
+        while self.latest.0 >= from {
+            let Some(before) = self.recent.pop_back() else {
+                // The time before is told for good.
+                self.latest.1 = UNKNOWN;
+                return;
+            };
+            self.latest = before;
         }
-        self.noted = self.recent.back().map_or(NOTHING, |(_, running)| *running);
-        match (self.noted, first) {
-            (UNKNOWN, _) | (NOTHING, None) => {}
-            // The time before is told for good.
-            (NOTHING, Some(first)) => self.note(first, UNKNOWN),
-            _ => self.note(from, UNKNOWN),
+        if self.latest.1 != UNKNOWN {
+            self.note(from, UNKNOWN);
         }
     }
 
@@ -179,6 +181,7 @@ impl Concurrency {
     /// How long n tasks were running, for every n; the span is over.
     pub fn finish(mut self) -> Vec<u64> {
         self.advance(self.end);
+        self.note(self.since, UNKNOWN);
         while !self.recent.is_empty() {
             self.settle();
         }

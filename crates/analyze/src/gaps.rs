@@ -35,6 +35,12 @@ impl Spans {
             .map(|(start, _)| (*start).max(from))
     }
 
+    /// The last span that has begun by `time`.
+    fn last_begun(&self, time: Ktime) -> Option<(Ktime, Ktime)> {
+        let begun = self.0.partition_point(|(since, _)| *since <= time);
+        self.0.get(begun.checked_sub(1)?).copied()
+    }
+
     /// Whether a span has begun by `time` and goes on behind it.
     pub fn covers(&self, time: Ktime) -> bool {
         let at = self.0.partition_point(|(_, end)| *end <= time);
@@ -77,9 +83,7 @@ impl Gaps {
 
     /// When the last loss of lifecycle events before `time` began.
     pub fn lives_before(&self, time: Ktime) -> Option<Ktime> {
-        let at = self.lives.0.partition_point(|(since, _)| *since <= time);
-        let last = self.lives.0.get(at.checked_sub(1)?)?;
-        Some(last.0)
+        self.lives.last_begun(time).map(|(since, _)| since)
     }
 
     /// Lifecycle events are missing somewhere in `from..=to`.
@@ -100,9 +104,8 @@ impl Gaps {
     /// When the last gap of each CPU ends, of those that have begun by `time`.
     pub fn last_of_each(&self, time: Ktime) -> impl Iterator<Item = (CpuId, Ktime)> + '_ {
         self.cpus.iter().filter_map(move |(cpu, spans)| {
-            let begun = spans.0.partition_point(|(since, _)| *since <= time);
-            let (_, until) = spans.0.get(begun.checked_sub(1)?)?;
-            Some((*cpu, *until))
+            let (_, until) = spans.last_begun(time)?;
+            Some((*cpu, until))
         })
     }
 

@@ -35,7 +35,7 @@ use crate::clocks::{Clocks, Verdict};
 use crate::gaps::Gaps;
 pub use crate::model::Analysis;
 use crate::model::{LostSpan, Quality};
-use crate::order::waves::{self, Counts, Slice};
+use crate::order::waves::{self, Slice};
 use crate::order::{Event, Order};
 
 /// What part of a trace to look at.
@@ -175,7 +175,7 @@ pub fn analyze_window(
         ..Quality::default()
     };
     let mut analysis = input.analysis(options, reading, quality);
-    analysis.events = kinds(&tally.events);
+    analysis.events = tally.events;
     Some(analysis)
 }
 
@@ -240,7 +240,7 @@ type Watch<'a> = &'a mut dyn FnMut(u64, u64);
 struct Reading {
     book: Book,
     lost: BTreeSet<LostSpan>,
-    events: Vec<(&'static str, u64)>,
+    events: Events,
     largest_inversion: u64,
 }
 
@@ -271,7 +271,7 @@ fn read(
         book,
         order: Order::new(order::tolerance(clocks)),
         lost: known.lost(clocks),
-        lives: LifeCounts::default(),
+        lives: Events::default(),
         last: known.last(trace, end),
     };
     let at_once = match options.careful {
@@ -297,10 +297,16 @@ fn read(
         wave = next;
     }
     keeper.book.finish();
+    let counts = waves.counts();
     Reading {
         book: keeper.book,
         lost: keeper.lost,
-        events: events(waves.counts(), &keeper.lives),
+        events: Events {
+            switches: counts.switches,
+            wakings: counts.wakings,
+            new_tasks: counts.new,
+            ..keeper.lives
+        },
         largest_inversion: waves.largest_inversion(),
     }
 }
@@ -310,7 +316,8 @@ struct Keeper {
     book: Book,
     order: Order,
     lost: BTreeSet<LostSpan>,
-    lives: LifeCounts,
+    /// Numbers of the events that are no scheduling events.
+    lives: Events,
     /// The last time whose events count.
     last: Ktime,
 }
@@ -336,7 +343,7 @@ impl Keeper {
                 Event::Sched(cpu, event) if inside => book.sched(cpu, &event),
                 Event::Sched(..) => {}
                 Event::Life(event) => {
-                    lives.add(event);
+                    lives.life(event);
                     // Those of a frame that turned out to be damaged.
                     if let Some(span) = loss(event).filter(|span| lost.insert(*span)) {
                         book.lost(span.stream, span.since, span.until);
@@ -419,61 +426,4 @@ fn loss(event: &LifeEvent) -> Option<LostSpan> {
         count: lost.count,
         cause: lost.cause,
     })
-}
-
-/// Lifecycle and recorder's events by kind.
-#[derive(Default)]
-struct LifeCounts([u64; 8]);
-
-impl LifeCounts {
-    const NAMES: [&'static str; 8] = [
-        "fork", "exec", "exit", "final", "rename", "cgroup", "snapshot", "recorder",
-    ];
-
-    fn add(&mut self, event: &LifeEvent) {
-        let at = match event.kind {
-            LifeKind::Fork(_) => 0,
-            LifeKind::Exec(_) => 1,
-            LifeKind::Exit(_) => 2,
-            LifeKind::Final(_) => 3,
-            LifeKind::Rename(_) => 4,
-            LifeKind::CgroupPath(_) | LifeKind::CgroupMove(_) => 5,
-            LifeKind::Snapshot(_) => 6,
-            LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => 7,
-        };
-        if let Some(count) = self.0.get_mut(at) {
-            *count += 1;
-        }
-    }
-}
-
-/// Events by kind, as [`events`] has them.
-fn kinds(all: &Events) -> Vec<(&'static str, u64)> {
-    vec![
-        ("switch", all.switches),
-        ("waking", all.wakings),
-        ("wakeup_new", all.new_tasks),
-        ("fork", all.forks),
-        ("exec", all.execs),
-        ("exit", all.exits),
-        ("final", all.finals),
-        ("rename", all.renames),
-        ("cgroup", all.cgroup_paths + all.cgroup_moves),
-        ("snapshot", all.snapshots),
-        (
-            "recorder",
-            all.losses + all.clocks + all.progress + all.marks,
-        ),
-    ]
-}
-
-/// Events by kind.
-fn events(sched: Counts, lives: &LifeCounts) -> Vec<(&'static str, u64)> {
-    let sched = [
-        ("switch", sched.switches),
-        ("waking", sched.wakings),
-        ("wakeup_new", sched.new),
-    ];
-    let lives = LifeCounts::NAMES.into_iter().zip(lives.0);
-    sched.into_iter().chain(lives).collect()
 }

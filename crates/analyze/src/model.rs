@@ -3,6 +3,7 @@
 
 use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Summary};
+use tr_format::tally::Events;
 
 use crate::timeline::Timeline;
 
@@ -29,8 +30,8 @@ pub struct Analysis {
     pub whole: u64,
     /// What can be said about the trace's quality.
     pub quality: Quality,
-    /// Events, by kind; kinds in a fixed order, also those that do not occur.
-    pub events: Vec<(&'static str, u64)>,
+    /// Events, by kind.
+    pub events: Events,
     /// Sums over all processes.
     pub totals: Totals,
     /// The processes of the recording, ordered by start time, then pid.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use tr_format::event::{Ktime, Stream};
 use tr_format::meta::Scope;
 
+use crate::concurrency::add;
 use crate::critical_path::{CriticalPath, Kind, NoPath};
 use crate::graph::Graph;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
@@ -210,15 +211,6 @@ struct Kept {
     process: ProcessIx,
     group: Group,
     on_cpu: u64,
-}
-
-fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
-    if times.len() <= n {
-        times.resize(n + 1, 0);
-    }
-    if let Some(time) = times.get_mut(n) {
-        *time += ns;
-    }
 }
 
 impl Sweep<'_> {

@@ -27,7 +27,7 @@ fn allocated(events: u64) -> Stats {
         let region = Region::new(ALLOCATOR);
         let analysis = analyze(&trace, &Options::default());
         let change = region.change();
-        assert!(analysis.events.iter().map(|(_, n)| n).sum::<u64>() >= events);
+        assert!(analysis.events.total() >= events);
         change
     })
 }

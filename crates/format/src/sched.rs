@@ -102,51 +102,39 @@ impl SchedBlock {
     }
 
     /// Puts the events in the order of their times; those with equal times stay
-    /// in the order of the ring. Events out of order are few as a rule, and only they
-    /// are sorted; the others are passed over twice.
+    /// in the order of the ring.
     pub fn sort(&mut self) {
         if self.time.is_sorted() {
             return;
         }
-        // Those before which nothing has a larger time are in order; so are the others
-        // once they have been sorted, and then both are put together.
-        let (mut order, mut late, mut most) = (Vec::with_capacity(self.len()), Vec::new(), 0);
-        let mut inline = Vec::with_capacity(self.len());
-        for (at, time) in (0..).zip(&self.time) {
-            if *time >= most {
-                most = *time;
-                inline.push((*time, at));
-            } else {
-                late.push((*time, at));
-            }
-        }
-        late.sort_unstable();
-        let mut late = late.into_iter().peekable();
-        for this in inline {
-            // Places tell which of equal times came first.
-            while let Some((_, before)) = late.next_if(|late: &(u64, u32)| *late < this) {
-                order.push(before);
-            }
-            order.push(this.1);
-        }
-        order.extend(late.map(|(_, at)| at));
+        // Those before which nothing has a larger time are in order, and are all but a few
+        // as a rule: put together, they are a run that the sort finds and leaves alone.
+        // Of equal times, one of them comes before those that are late.
+        let mut most = 0;
+        let places = self.time.iter().copied().zip(0..);
+        let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {
+            most = most.max(*time);
+            *time == most
+        });
+        order.extend(late);
+        order.sort_by_key(|(time, _)| *time);
+        self.pick(&order);
+    }
+
+    /// Drops the events before a time.
+    pub fn keep_from(&mut self, time: Ktime) {
+        let places = self.time.iter().copied().zip(0..);
+        let order: Vec<_> = places.filter(|(at, _)| *at >= time.0).collect();
         self.pick(&order);
     }
 
     /// Makes it of the events at these places, in this order.
-    fn pick(&mut self, order: &[u32]) {
+    fn pick(&mut self, order: &[(u64, u32)]) {
         pick(&mut self.time, order);
         pick(&mut self.from, order);
         pick(&mut self.to, order);
         pick(&mut self.state, order);
         pick(&mut self.flags, order);
-    }
-
-    /// Drops the events before a time.
-    pub fn keep_from(&mut self, time: Ktime) {
-        let kept = (0..).zip(&self.time).filter(|(_, at)| **at >= time.0);
-        let order: Vec<u32> = kept.map(|(place, _)| place).collect();
-        self.pick(&order);
     }
 
     /// The smallest and the largest time.
@@ -158,8 +146,8 @@ impl SchedBlock {
 }
 
 /// Makes a column anew of its values at these places, in this order.
-fn pick<T: Copy>(column: &mut Vec<T>, order: &[u32]) {
-    let picked = order.iter().filter_map(|at| column.get(*at as usize));
+fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
+    let picked = order.iter().filter_map(|(_, at)| column.get(*at as usize));
     *column = picked.copied().collect();
 }
 

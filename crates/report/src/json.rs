@@ -345,7 +345,7 @@ pub fn render<'a>(
             duration_ns: analysis.end.since(analysis.start),
             cpus: analysis.meta.cpus.len() as u64,
             kernel: analysis.meta.kernel.clone(),
-            events: analysis.events.iter().map(|(_, n)| n).sum(),
+            events: analysis.events.total(),
             lost_events: (!quality.lost_unknown).then_some(quality.lost_events),
             truncated: quality.truncated.is_some(),
             quality: Quality {

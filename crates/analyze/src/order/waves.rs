@@ -292,7 +292,6 @@ impl<B: Blocks> Waves<B> {
         let (mut lives, mut life) = (Vec::new(), Vec::new());
         let mut runs = Vec::new();
         for chain in &mut self.chains {
-            let first = life.len();
             for rest in &mut chain.rest {
                 let Rest::Life(events) = rest else { continue };
                 let count = events.partition_point(|event| before(event.time.0));
@@ -307,11 +306,8 @@ impl<B: Blocks> Waves<B> {
                     lives.push(event);
                 }
             }
-            // Of each stream in the order in which they were written.
-            life.get_mut(first..)
-                .unwrap_or_default()
-                .sort_by_key(|r| r.time);
         }
+        // Stable: those of a stream with equal times stay in the order of their writing.
         life.sort_by_key(|record| record.time);
         for chain in &self.chains {
             for rest in &chain.rest {

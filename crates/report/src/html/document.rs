@@ -303,7 +303,7 @@ fn trace(analysis: &Analysis, file: &str) -> Trace {
         host: escape::text(meta.host.as_bytes()),
         kernel: escape::text(kernel.join(" ").as_bytes()),
         cpus: meta.cpus.len(),
-        events: analysis.events.iter().map(|(_, n)| n).sum(),
+        events: analysis.events.total(),
         lost: match (quality.lost.is_empty(), quality.lost_unknown) {
             (true, _) => "none lost".into(),
             (false, false) => format!("{} lost", units::count(quality.lost_events)),

@@ -63,8 +63,8 @@ impl<'a> Top<'a> {
     /// processes, when the timeline was kept.
     fn path(&self) -> Option<(Vec<critical_path::Share>, u64)> {
         let analysis = self.view.analysis;
-        let events: u64 = analysis.events.iter().map(|(_, count)| count).sum();
-        if events > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len() {
+        if analysis.events.total() > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len()
+        {
             return None;
         }
         let path = critical_path::path_of(&self.view).ok()?;
@@ -215,7 +215,7 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
         );
         style.items(out, "", &facts, " · ");
     }
-    let events = analysis.events.iter().map(|(_, n)| n).sum();
+    let events = analysis.events.total();
     let lost = match (
         analysis.quality.lost.is_empty(),
         analysis.quality.lost_unknown,
