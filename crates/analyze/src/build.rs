@@ -1,9 +1,9 @@
 //! From the closed book to the model: sorted, counted, the tree summed up.
 
 use rayon::prelude::*;
-use tr_format::event::{CgroupId, Exit, Ktime, Tgid, Tid};
+use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
-use crate::book::{Book, ProcessEntry, Task, TaskIx};
+use crate::book::{Book, Exited, ProcessEntry, Task, TaskIx};
 use crate::model::{
     Analysis, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times, Totals, Tree,
 };
@@ -101,7 +101,7 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
             let exits = process.into_iter().flat_map(tasks);
             (
                 parent,
-                Exits::of(exits.filter_map(|task| task.exit.as_deref())),
+                Exits::of(exits.filter_map(|task| task.exit.as_ref())),
             )
         })
         .collect();
@@ -184,16 +184,17 @@ struct Exits {
 }
 
 impl Exits {
-    fn of<'a>(exits: impl Iterator<Item = &'a Exit> + Clone) -> Exits {
+    fn of<'a>(exits: impl Iterator<Item = &'a Exited> + Clone) -> Exits {
         let faults = exits
             .clone()
-            .fold((0, 0), |(min, maj), e| (min + e.min_flt, maj + e.maj_flt));
+            .fold((0, 0), |(min, maj), e| (min + e.faults.0, maj + e.faults.1));
         let any = exits.clone().next().is_some();
         let mut exits = exits;
         let io = exits.try_fold((0u64, 0u64), |(read, written), e| {
+            let (more_read, more_written) = e.io?;
             Some((
-                read.saturating_add(e.read_bytes?),
-                written.saturating_add(e.write_bytes?),
+                read.saturating_add(more_read),
+                written.saturating_add(more_written),
             ))
         });
         Exits {
