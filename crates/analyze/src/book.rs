@@ -124,6 +124,15 @@ impl Book {
         }
     }
 
+    /// About so many tasks will come. Tasks are aligned to cache lines, so what holds
+    /// them does not grow in place: when it does, a million of them are copied.
+    pub fn expect(&mut self, tasks: usize) {
+        // Some may come that nothing has announced.
+        let some = tasks / 64 + 16;
+        // Memory that is not there may not be needed.
+        let _ = self.tasks.try_reserve_exact(tasks.saturating_add(some));
+    }
+
     /// New tasks may appear without a fork: the whole machine is recorded, or
     /// the tasks that were there before the recording are still being listed.
     fn open(&self) -> bool {
