@@ -206,17 +206,19 @@ fn tool(name: &str) -> Option<Tool> {
         TOOLS.iter().flat_map(named).collect()
     });
     let known = |name: &str| KNOWN.get(name).copied();
+    if let Some(tool) = known(name) {
+        return Some(tool);
+    }
     let plain = name
         .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
         .trim_end_matches('-');
     // A cross compiler: the target's parts come first.
-    let short = plain
-        .rsplit('-')
-        .next()
-        .filter(|_| plain.matches('-').count() >= 2);
-    known(name)
-        .or_else(|| known(plain))
-        .or_else(|| known(short?))
+    let short = || {
+        let parts = plain.bytes().filter(|byte| *byte == b'-').count();
+        plain.rsplit('-').next().filter(|_| parts >= 2)
+    };
+    let versioned = (plain.len() < name.len()).then_some(plain);
+    versioned.and_then(known).or_else(|| known(short()?))
 }
 
 /// What a command line says.
@@ -278,7 +280,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
         Some(base(&escape::text(source)).to_owned())
     };
     // Go's own compiler and linker have common names.
-    if path.contains("/pkg/tool/") {
+    if path.contains('/') && path.contains("/pkg/tool/") {
         return one(&|| value_of("-p").or_else(|| value_of("-o")));
     }
     // cargo's build scripts all have one name; their directory tells them.
@@ -318,6 +320,9 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
 /// The name of the program in this file.
 fn program_name(path: &str) -> String {
     let name = base(path);
+    if !path.contains('/') {
+        return name.to_owned(); // where it lies is not said
+    }
     if path.contains("node_modules/") || path.contains("/npm/bin/") {
         let name = [".js", ".cjs", ".mjs"]
             .iter()
