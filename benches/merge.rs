@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tr_analyze::order::waves::{self, Block, Blocks, Content, Read, Waves};
+use tr_analyze::order::waves::{self, Block, Blocks, Content, Read, Spare, Waves};
 use tr_analyze::order::Merge;
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Stream, Tid};
 use tr_format::sched::SchedBlock;
@@ -40,12 +40,13 @@ struct Memory(Vec<SchedBlock>);
 impl Blocks for &Memory {
     type Key = usize;
 
-    fn read(&self, at: &usize, mut spare: SchedBlock) -> Read {
+    fn read(&self, at: &usize, spare: &Spare) -> Read {
+        let mut copy = spare.sched();
         if let Some(block) = self.0.get(*at) {
-            spare.clone_from(block);
+            copy.clone_from(block);
         }
         Read {
-            content: Content::Sched(spare),
+            content: Content::Sched(copy),
             error: None,
         }
     }
@@ -155,12 +156,9 @@ fn measure(count: u16, block: usize, late: u64, events: usize) {
         assert_eq!(count, all);
     };
     let copying = || {
-        let mut spare = SchedBlock::default();
+        let spare = Spare::default();
         for at in 0..memory.0.len() {
-            let read = (&memory).read(&at, std::mem::take(&mut spare));
-            if let Content::Sched(block) = read.content {
-                spare = block;
-            }
+            spare.put((&memory).read(&at, &spare).content);
         }
     };
     let pool = |threads| {

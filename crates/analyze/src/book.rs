@@ -19,13 +19,13 @@ use tr_format::meta::{Metadata, Scope};
 use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
 use crate::order::Event;
-use crate::places::{ByCpu, ByTid};
+use crate::places::{ByCpu, ByTgid, ByTid};
 use crate::tasks::{Bucket, Ended, State, States};
 use crate::timeline::Draft;
 
 use registry::push_first;
 pub use registry::ProcessEntry;
-pub use task::{MaybeTask, Task, TaskIx};
+pub use task::{Exited, MaybeTask, Task, TaskIx};
 
 /// The kernel did not report a switch-in.
 const UNSEEN: &str = "ran without having been switched in";
@@ -77,7 +77,7 @@ pub struct Book {
     /// Who has just left a tid by an exec, and when: events with the stamp of that
     /// may still name it.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    by_tgid: HashMap<Tgid, usize>,
+    by_tgid: ByTgid,
     /// Those that were listed as being on a CPU, which is not known while they are.
     unplaced: Vec<TaskIx>,
     /// The gaps that have not begun yet, the next one last.
@@ -118,11 +118,20 @@ impl Book {
             root: meta.root,
             by_tid: ByTid::default(),
             renamed: None,
-            by_tgid: HashMap::new(),
+            by_tgid: ByTgid::default(),
             unplaced: Vec::new(),
             coming,
             lives_lost,
         }
+    }
+
+    /// About so many tasks will come. Tasks are aligned to cache lines, so what holds
+    /// them does not grow in place: when it does, a million of them are copied.
+    pub fn expect(&mut self, tasks: usize) {
+        // Some may come that nothing has announced.
+        let some = tasks / 64 + 16;
+        // Memory that is not there may not be needed.
+        let _ = self.tasks.try_reserve_exact(tasks.saturating_add(some));
     }
 
     /// New tasks may appear without a fork: the whole machine is recorded, or
@@ -312,7 +321,7 @@ impl Book {
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.owes = true;
             if let Some(process) = self.processes.get_mut(task.process) {
-                push_first(&mut process.owing, ix);
+                task.owes_next = std::mem::replace(&mut process.owing, MaybeTask::some(ix));
             }
         }
     }
@@ -323,10 +332,9 @@ impl Book {
         let Some(process) = self.processes.get_mut(process) else {
             return;
         };
-        for ix in process.owing.drain(..) {
-            let Some(task) = self.tasks.get_mut(ix.0) else {
-                continue;
-            };
+        let mut owing = std::mem::replace(&mut process.owing, MaybeTask::NONE);
+        while let Some(task) = owing.get().and_then(|ix| self.tasks.get_mut(ix.0)) {
+            owing = std::mem::replace(&mut task.owes_next, MaybeTask::NONE);
             task.owes = false;
             let mut times = task.times;
             times.take(&std::mem::replace(&mut task.paid, times));

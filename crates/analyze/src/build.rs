@@ -1,11 +1,15 @@
 //! From the closed book to the model: sorted, counted, the tree summed up.
 
-use tr_format::event::{CgroupId, Exit, Ktime, Tid};
+use rayon::prelude::*;
+use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
-use crate::book::{Book, ProcessEntry, Task};
+use crate::book::{Book, Exited, ProcessEntry, Task, TaskIx};
 use crate::model::{
     Analysis, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times, Totals, Tree,
 };
+
+/// So few processes or threads are not worth being shared by several threads.
+const FEW: usize = 1 << 10;
 
 /// Fills in everything that comes from the book.
 pub fn build(mut book: Book, analysis: &mut Analysis) {
@@ -19,44 +23,31 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
 
     // Tasks that lived only outside the span are not part of it.
     let inside = |task: &Task| task.start < end && task.end.is_none_or(|at| at >= start);
-    let present: Vec<bool> = book
+    // The order of the output: by start, then pid, then order of appearance.
+    let tasks = |process| tasks_of(&book.tasks, process);
+    let mut order: Vec<(Ktime, Tgid, usize)> = book
         .processes
-        .iter()
-        .map(|process| {
-            process
-                .threads
-                .iter()
-                .filter_map(|t| book.tasks.get(t.0))
-                .any(inside)
+        .par_iter()
+        .with_min_len(FEW)
+        .enumerate()
+        .filter(|(_, process)| tasks(process).any(inside))
+        .map(|(at, process)| {
+            let begin = tasks(process).map(|task| task.start).min();
+            (begin.unwrap_or(start), process.pid, at)
         })
         .collect();
-    let is_present = |at: usize| present.get(at).copied().unwrap_or(false);
-
-    // The order of the output: by start, then pid, then order of appearance.
-    let begin = |process: &ProcessEntry| {
-        process
-            .threads
-            .iter()
-            .filter_map(|t| book.tasks.get(t.0))
-            .map(|task| task.start)
-            .min()
-            .unwrap_or(start)
-    };
-    let mut order: Vec<usize> = (0..book.processes.len())
-        .filter(|at| is_present(*at))
-        .collect();
-    order.sort_by_key(|at| book.processes.get(*at).map(|p| (begin(p), p.pid, *at)));
+    order.par_sort_unstable();
     let mut place = vec![None; book.processes.len()];
-    for (new, old) in order.iter().enumerate() {
+    for ((.., old), new) in order.iter().zip(0..) {
         if let Some(slot) = place.get_mut(*old) {
-            *slot = Some(ProcessIx(u32::try_from(new).unwrap_or(u32::MAX)));
+            *slot = Some(ProcessIx(new));
         }
     }
-    let process_ix = |processes: &[ProcessEntry], mut old: usize| {
+    let process_ix = |mut old: usize| {
         // A process is moved once, or twice when its events come before it is
         // listed.
         for _ in 0..4 {
-            match processes.get(old).and_then(|p| p.moved) {
+            match book.processes.get(old).and_then(|p| p.moved) {
                 Some(new) => old = new,
                 None => break,
             }
@@ -64,80 +55,37 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         place.get(old).copied().flatten()
     };
 
-    let mut thread_order = Vec::new();
-    for old in &order {
-        let Some(process) = book.processes.get(*old) else {
-            continue;
-        };
-        let mut threads: Vec<_> = process
-            .threads
-            .iter()
-            .filter(|t| book.tasks.get(t.0).is_some_and(inside))
-            .copied()
-            .collect();
+    let mut thread_order: Vec<(TaskIx, &Task, ProcessIx)> = Vec::with_capacity(book.tasks.len());
+    for ((.., old), new) in order.iter().zip(0..) {
+        let first = thread_order.len();
+        let threads = book
+            .processes
+            .get(*old)
+            .into_iter()
+            .flat_map(|p| &p.threads);
+        let threads = threads.filter_map(|ix| Some((*ix, book.tasks.get(ix.0)?, ProcessIx(new))));
+        thread_order.extend(threads.filter(|(_, task, _)| inside(task)));
+        let these = thread_order.get_mut(first..).unwrap_or_default();
         // An exec gives a thread the tid of its leader, which has ended before.
-        threads.sort_by_key(|t| {
-            let task = book.tasks.get(t.0)?;
+        these.sort_by_key(|(ix, task, _)| {
             let end = task.end.unwrap_or(Ktime(u64::MAX));
-            Some((task.start, task.tid, end, *t))
+            (task.start, task.tid, end, *ix)
         });
-        thread_order.extend(threads.into_iter().map(|thread| (thread, *old)));
     }
     let mut thread_place = vec![None; book.tasks.len()];
-    for (new, (old, _)) in thread_order.iter().enumerate() {
+    for ((old, ..), new) in thread_order.iter().zip(0..) {
         if let Some(slot) = thread_place.get_mut(old.0) {
-            *slot = Some(ThreadIx(u32::try_from(new).unwrap_or(u32::MAX)));
+            *slot = Some(ThreadIx(new));
         }
     }
-
-    analysis.threads.reserve_exact(thread_order.len());
-    analysis.processes.reserve_exact(order.len());
-    for (old, process) in &thread_order {
-        let Some(task) = book.tasks.get(old.0) else {
-            continue;
-        };
-        let Some(process) = place.get(*process).copied().flatten() else {
-            continue;
-        };
-        let alive = task.end.is_none_or(|at| at > end);
-        let max_off_cpu = task.max_off_cpu.map(|(stretch, waker)| OffCpu {
-            waker: waker.and_then(|w| thread_place.get(w.0).copied().flatten()),
-            ..stretch
-        });
-        let thread = Thread {
-            tid: task.tid,
-            ns_tid: task.ns_tid,
-            process,
-            comm: task.comm,
-            start: task.start,
-            started_before: task.started_before,
-            end: task.end.unwrap_or(end).min(end),
-            alive,
-            times: task.times,
-            causes: task.causes,
-            switches: task.switches,
-            max_off_cpu,
-            migrations: task.migrations,
-            status: task
-                .exit
-                .as_ref()
-                .filter(|_| !alive)
-                .map(|exit| exit.status),
-            kernel: task.kernel.filter(|_| !alive),
-            exited: task.exited.filter(|at| *at <= end),
-            parent: task
-                .parent
-                .and_then(|parent| thread_place.get(parent.0).copied().flatten()),
-        };
-        debug_assert_eq!(
-            thread.times.sum(),
-            thread.end.since(thread.start),
-            "{thread:?}"
-        );
-        analysis.threads.push(thread);
-    }
+    let thread_ix = |old: TaskIx| thread_place.get(old.0).copied().flatten();
+    analysis.threads = thread_order
+        .par_iter()
+        .with_min_len(FEW)
+        .map(|(_, task, process)| thread_of(task, *process, end, thread_ix))
+        .collect();
     analysis.timeline = book.timeline.take().map(|timeline| {
-        let tasks = thread_order.iter().map(|(task, _)| task.0);
+        let tasks = thread_order.iter().map(|(task, ..)| task.0);
         let ends = analysis.threads.iter().map(|thread| thread.end);
         timeline.finish(tasks.zip(ends), |at| {
             let place = thread_place.get(at).copied().flatten();
@@ -146,16 +94,34 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
     });
 
     // The tasks take more memory than all else; only this is needed of them.
-    let last: Vec<Option<Box<Exit>>> = book.tasks.iter_mut().map(|t| t.exit.take()).collect();
+    let rest: Vec<(Option<ProcessIx>, Exits)> = order
+        .par_iter()
+        .with_min_len(FEW)
+        .map(|(.., old)| {
+            let process = book.processes.get(*old);
+            let parent = process
+                .and_then(|process| process.parent)
+                .and_then(process_ix);
+            let exits = process.into_iter().flat_map(tasks);
+            (
+                parent,
+                Exits::of(exits.filter_map(|task| task.exit.as_ref())),
+            )
+        })
+        .collect();
+    drop(thread_order);
     drop(book.tasks);
-    for old in &order {
-        let parent = book.processes.get(*old).and_then(|entry| entry.parent);
-        let parent = parent.and_then(|parent| process_ix(&book.processes, parent));
-        if let Some(entry) = book.processes.get_mut(*old) {
-            let process = process_of(entry, parent, analysis, &thread_place, &last);
-            analysis.processes.push(process);
-        }
-    }
+    let mut entries: Vec<_> = book.processes.iter_mut().map(Some).collect();
+    let entry = |(.., old): &(Ktime, Tgid, usize)| entries.get_mut(*old).and_then(Option::take);
+    let entries: Vec<&mut ProcessEntry> = order.iter().filter_map(entry).collect();
+    let view: &Analysis = analysis;
+    let processes = entries
+        .into_par_iter()
+        .with_min_len(FEW)
+        .zip(rest)
+        .map(|(entry, (parent, exits))| process_of(entry, parent, view, &thread_place, exits))
+        .collect();
+    analysis.processes = processes;
     link(analysis);
     analysis.totals = totals(analysis, [forks, execs, exits]);
     analysis.cgroups = book
@@ -165,32 +131,108 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         .collect();
 }
 
+/// What the book knows of a process's threads.
+fn tasks_of<'a>(
+    tasks: &'a [Task],
+    process: &'a ProcessEntry,
+) -> impl Iterator<Item = &'a Task> + Clone {
+    let threads = process.threads.iter();
+    threads.filter_map(|ix| tasks.get(ix.0))
+}
+
+/// The model of a thread.
+fn thread_of(
+    task: &Task,
+    process: ProcessIx,
+    end: Ktime,
+    thread_ix: impl Fn(TaskIx) -> Option<ThreadIx>,
+) -> Thread {
+    let alive = task.end.is_none_or(|at| at > end);
+    let max_off_cpu = task.max_off_cpu.map(|(stretch, waker)| OffCpu {
+        waker: waker.and_then(&thread_ix),
+        ..stretch
+    });
+    let status = task.exit.as_ref().map(|exit| exit.status);
+    let thread = Thread {
+        tid: task.tid,
+        ns_tid: task.ns_tid,
+        process,
+        comm: task.comm,
+        start: task.start,
+        started_before: task.started_before,
+        end: task.end.unwrap_or(end).min(end),
+        alive,
+        times: task.times,
+        causes: task.causes,
+        switches: task.switches,
+        max_off_cpu,
+        migrations: task.migrations,
+        status: status.filter(|_| !alive),
+        kernel: task.kernel.filter(|_| !alive),
+        exited: task.exited.filter(|at| *at <= end),
+        parent: task.parent.and_then(thread_ix),
+    };
+    debug_assert_eq!(
+        thread.times.sum(),
+        thread.end.since(thread.start),
+        "{thread:?}"
+    );
+    thread
+}
+
+/// What the exits of a process's threads say together.
+#[derive(Clone, Copy, Debug)]
+struct Exits {
+    faults: (u64, u64),
+    io: Option<(u64, u64)>,
+}
+
+impl Exits {
+    fn of<'a>(exits: impl Iterator<Item = &'a Exited> + Clone) -> Exits {
+        let faults = exits
+            .clone()
+            .fold((0, 0), |(min, maj), e| (min + e.faults.0, maj + e.faults.1));
+        let any = exits.clone().next().is_some();
+        let mut exits = exits;
+        let io = exits.try_fold((0u64, 0u64), |(read, written), e| {
+            let (more_read, more_written) = e.io?;
+            Some((
+                read.saturating_add(more_read),
+                written.saturating_add(more_written),
+            ))
+        });
+        Exits {
+            faults,
+            io: io.filter(|_| any),
+        }
+    }
+}
+
+/// The model of a process, to which what the book knows of it goes over.
 fn process_of(
     entry: &mut ProcessEntry,
     parent: Option<ProcessIx>,
     analysis: &Analysis,
     thread_place: &[Option<ThreadIx>],
-    exits: &[Option<Box<Exit>>],
+    exits: Exits,
 ) -> Process {
-    let mut ixs: Vec<ThreadIx> = entry
-        .threads
-        .iter()
+    // Freed here, by several threads at once.
+    let mut ixs: Vec<ThreadIx> = std::mem::take(&mut entry.threads)
+        .into_iter()
         .filter_map(|t| thread_place.get(t.0).copied().flatten())
         .collect();
     ixs.sort_unstable();
-    let threads: Vec<&Thread> = ixs
-        .iter()
-        .filter_map(|ix| analysis.threads.get(ix.0 as usize))
-        .collect();
-    let leader = threads
-        .iter()
+    let threads = || {
+        let threads = ixs.iter();
+        threads.filter_map(|ix| analysis.threads.get(ix.0 as usize))
+    };
+    let leader = threads()
         .find(|t| t.tid.0 == entry.pid.0)
-        .or(threads.first())
-        .copied();
+        .or(threads().next());
     let (mut times, mut causes, mut switches) =
         (Times::default(), Causes::default(), Switches::default());
     let mut max_off_cpu: Option<OffCpu> = None;
-    for thread in &threads {
+    for thread in threads() {
         times.add(&thread.times);
         causes.add(&thread.causes);
         switches.add(&thread.switches);
@@ -200,20 +242,7 @@ fn process_of(
             }
         }
     }
-    let exits = || {
-        entry
-            .threads
-            .iter()
-            .filter_map(|t| exits.get(t.0)?.as_ref())
-    };
-    let faults = exits().fold((0, 0), |(min, maj), e| (min + e.min_flt, maj + e.maj_flt));
-    let io = exits().try_fold((0u64, 0u64), |(read, written), e| {
-        Some((
-            read.saturating_add(e.read_bytes?),
-            written.saturating_add(e.write_bytes?),
-        ))
-    });
-    let alive = threads.iter().any(|t| t.alive);
+    let alive = threads().any(|t| t.alive);
     Process {
         pid: entry.pid,
         ns_pid: leader.map_or(Tid(entry.pid.0), |t| t.ns_tid),
@@ -224,25 +253,21 @@ fn process_of(
         argv: std::mem::take(&mut entry.argv),
         cgroup: entry.cgroup,
         kthread: entry.kthread,
-        start: threads
-            .iter()
-            .map(|t| t.start)
-            .min()
-            .unwrap_or(analysis.start),
-        started_before: threads.iter().any(|t| t.started_before),
-        end: threads.iter().map(|t| t.end).max().unwrap_or(analysis.end),
+        start: threads().map(|t| t.start).min().unwrap_or(analysis.start),
+        started_before: threads().any(|t| t.started_before),
+        end: threads().map(|t| t.end).max().unwrap_or(analysis.end),
         alive,
         status: entry.status.filter(|_| !alive),
-        threads: ixs,
         times,
         causes,
         switches,
         max_off_cpu,
         max_rss: entry.max_rss,
-        faults,
-        io: io.filter(|_| exits().next().is_some()),
+        faults: exits.faults,
+        io: exits.io,
         execs: std::mem::take(&mut entry.execs),
         tree: Tree::default(),
+        threads: ixs,
     }
 }
 
@@ -256,23 +281,24 @@ fn link(analysis: &mut Analysis) {
         .map(|p| p.parent.map(|parent| parent.0 as usize))
         .collect();
     let mut waiting = vec![0usize; parents.len()];
-    for (at, parent) in parents.iter().enumerate() {
-        let Some(parent) = *parent else { continue };
-        if let Some(count) = waiting.get_mut(parent) {
+    for parent in parents.iter().flatten() {
+        if let Some(count) = waiting.get_mut(*parent) {
             *count += 1;
         }
-        if let Some(process) = analysis.processes.get_mut(parent) {
-            process
-                .children
-                .push(ProcessIx(u32::try_from(at).unwrap_or(u32::MAX)));
-        }
     }
-    for process in &mut analysis.processes {
+    for (process, count) in analysis.processes.iter_mut().zip(&waiting) {
+        process.children.reserve_exact(*count);
         process.tree = Tree {
             processes: 1,
             times: process.times,
             end: process.end,
         };
+    }
+    for (parent, at) in parents.iter().zip(0..) {
+        let process = parent.and_then(|parent| analysis.processes.get_mut(parent));
+        if let Some(process) = process {
+            process.children.push(ProcessIx(at));
+        }
     }
     let mut ready: Vec<usize> = (0..parents.len())
         .filter(|at| waiting.get(*at) == Some(&0))
@@ -299,17 +325,28 @@ fn link(analysis: &mut Analysis) {
 }
 
 fn totals(analysis: &Analysis, [forks, execs, exits]: [u64; 3]) -> Totals {
-    let mut totals = Totals {
+    let sums = |process: &Process| (process.times, process.causes);
+    let none = || (Times::default(), Causes::default());
+    let (times, causes) = analysis
+        .processes
+        .par_iter()
+        .with_min_len(FEW)
+        .map(sums)
+        .reduce(
+            none,
+            |(mut times, mut causes), (more_times, more_causes)| {
+                times.add(&more_times);
+                causes.add(&more_causes);
+                (times, causes)
+            },
+        );
+    Totals {
         processes: analysis.processes.len() as u64,
         threads: analysis.threads.len() as u64,
         execs,
         forks,
         exits,
-        ..Totals::default()
-    };
-    for process in &analysis.processes {
-        totals.times.add(&process.times);
-        totals.causes.add(&process.causes);
+        times,
+        causes,
     }
-    totals
 }

@@ -261,6 +261,7 @@ fn read(
 ) -> Reading {
     let Input { trace, known, .. } = *input;
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
+    book.expect(tasks(trace));
     book.timeline = options.timeline.then(Default::default);
     book.careful = options.careful;
     book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
@@ -309,6 +310,19 @@ fn read(
         },
         largest_inversion: waves.largest_inversion(),
     }
+}
+
+/// About how many tasks a trace has, if its summary has counted them. A few bytes of
+/// the file stand for each: a small file cannot ask for much memory.
+fn tasks(trace: &Trace) -> usize {
+    let tally = trace.summary().and_then(|summary| summary.tally.as_ref());
+    let tasks = tally.map_or(0, |tally| {
+        tally.events.forks.saturating_add(tally.events.snapshots)
+    });
+    let frames = trace.frames().iter();
+    let lives = frames.filter(|frame| !matches!(frame.stream, Stream::Cpu(_)));
+    let bytes = lives.map(|frame| frame.bytes).fold(0, u64::saturating_add);
+    usize::try_from(tasks.min(bytes)).unwrap_or(0)
 }
 
 /// Keeps the books while events come.

@@ -1,6 +1,8 @@
 //! The result of an analysis. All times are in ns; points in time are
 //! [`Ktime`], to be shown relative to [`Analysis::start`].
 
+use std::sync::Arc;
+
 use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Summary};
 use tr_format::tally::Events;
@@ -385,7 +387,7 @@ pub struct ExecSpan {
     /// It ended inside the span.
     pub ended: bool,
     /// What was executed; empty for a program that was running before.
-    pub filename: Box<[u8]>,
+    pub filename: Arc<[u8]>,
     /// Its arguments.
     pub argv: Argv,
     /// The name after the exec.

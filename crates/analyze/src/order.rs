@@ -22,10 +22,10 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Tid};
 use tr_format::reader::{FrameInfo, Trace};
-use tr_format::sched::{self, flag, SchedBlock};
+use tr_format::sched::{self, flag};
 
 pub use crate::clocks::Clocks;
-use waves::{Block, Blocks, Content, Read, Slice, Waves};
+use waves::{Block, Blocks, Content, Read, Slice, Spare, Waves};
 
 /// An event of any stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,13 +87,13 @@ const SWITCH: u8 = 5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) time: u64,
-    /// As [`SchedBlock::from`]; of a [`LIFE`] event its place in the wave.
+    /// As [`sched::SchedBlock::from`]; of a [`LIFE`] event its place in the wave.
     pub(crate) from: u32,
-    /// As [`SchedBlock::to`]; of a [`LIFE`] event its stream's place.
+    /// As [`sched::SchedBlock::to`]; of a [`LIFE`] event its stream's place.
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
-    /// As [`SchedBlock::flags`], or [`LIFE`].
+    /// As [`sched::SchedBlock::flags`], or [`LIFE`].
     pub(crate) flags: u8,
 }
 
@@ -466,14 +466,15 @@ pub struct TraceBlocks<'a> {
 impl Blocks for TraceBlocks<'_> {
     type Key = FrameInfo;
 
-    fn read(&self, frame: &FrameInfo, mut block: SchedBlock) -> Read {
+    fn read(&self, frame: &FrameInfo, spare: &Spare) -> Read {
         let read = match frame.stream {
             Stream::Cpu(_) => {
+                let mut block = spare.sched();
                 let read = self.trace.read_sched(frame, &mut block);
                 read.map(|()| Content::Sched(block))
             }
             Stream::Lifecycle | Stream::Recorder => {
-                let mut events = Vec::new();
+                let mut events = spare.life();
                 let read = self.trace.read_life(frame, &mut events);
                 read.map(|()| Content::Life(events))
             }

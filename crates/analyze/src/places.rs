@@ -1,83 +1,119 @@
-//! Tables by tid and by CPU: looked into for every event, so arrays, not maps.
+//! Tables by tid, pid and CPU: looked into for every event, so arrays, not maps.
 
 use std::collections::HashMap;
 
-use tr_format::event::{CpuId, Tid};
+use tr_format::event::{CpuId, Tgid, Tid};
 
 use crate::book::TaskIx;
 
-/// Tids up to here have a place in an array: Linux gives no others
+/// Ids up to here have a place in an array: Linux gives no others
 /// (`PID_MAX_LIMIT`). A hostile trace's go into a map.
 const TIDS: u32 = 1 << 22;
 const PAGE: usize = 1 << 12;
 
-/// The task that has each tid.
+/// A place for every id.
 #[derive(Debug, Default)]
-pub struct ByTid {
-    /// Made when first used. A task takes four bytes.
+struct ById {
+    /// Made when first used. A place takes four bytes.
     pages: Vec<Option<Box<[u32]>>>,
-    others: HashMap<Tid, TaskIx>,
+    others: HashMap<u32, usize>,
 }
 
-/// No task. So many do not fit into memory.
+/// No place. So many do not fit into memory.
 const NOBODY: u32 = u32::MAX;
 
-impl ByTid {
-    /// Who has it.
+impl ById {
     #[inline]
-    pub fn get(&self, tid: Tid) -> Option<TaskIx> {
-        if tid.0 >= TIDS {
-            return self.others.get(&tid).copied();
+    fn get(&self, id: u32) -> Option<usize> {
+        if id >= TIDS {
+            return self.others.get(&id).copied();
         }
-        let at = tid.0 as usize;
+        let at = id as usize;
         let page = self.pages.get(at / PAGE)?.as_ref()?;
-        let ix = page.get(at % PAGE).copied().unwrap_or(NOBODY);
-        (ix != NOBODY).then_some(TaskIx(ix as usize))
+        let place = page.get(at % PAGE).copied().unwrap_or(NOBODY);
+        (place != NOBODY).then_some(place as usize)
     }
 
-    fn set(&mut self, tid: Tid, value: Option<TaskIx>) {
-        if tid.0 >= TIDS {
+    fn set(&mut self, id: u32, value: Option<usize>) {
+        if id >= TIDS {
             match value {
-                Some(value) => self.others.insert(tid, value),
-                None => self.others.remove(&tid),
+                Some(value) => self.others.insert(id, value),
+                None => self.others.remove(&id),
             };
             return;
         }
-        let at = tid.0 as usize;
+        let at = id as usize;
         if self.pages.len() <= at / PAGE {
             self.pages.resize_with(at / PAGE + 1, || None);
         }
         let page = self.pages.get_mut(at / PAGE);
         let page = page.map(|page| page.get_or_insert_with(|| vec![NOBODY; PAGE].into()));
         if let Some(slot) = page.and_then(|page| page.get_mut(at % PAGE)) {
-            let value = value.and_then(|ix| u32::try_from(ix.0).ok());
+            let value = value.and_then(|place| u32::try_from(place).ok());
             *slot = value.unwrap_or(NOBODY);
         }
     }
 
-    /// Gives it to a task.
-    pub fn insert(&mut self, tid: Tid, value: TaskIx) {
-        self.set(tid, Some(value));
-    }
-
-    /// Nobody has it any more.
-    pub fn remove(&mut self, tid: Tid) {
-        self.set(tid, None);
-    }
-
-    /// Only some keep theirs.
-    pub fn retain(&mut self, keep: impl Fn(TaskIx) -> bool) {
+    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         for slot in self
             .pages
             .iter_mut()
             .flatten()
             .flat_map(|page| page.iter_mut())
         {
-            if *slot != NOBODY && !keep(TaskIx(*slot as usize)) {
+            if *slot != NOBODY && !keep(*slot as usize) {
                 *slot = NOBODY;
             }
         }
         self.others.retain(|_, value| keep(*value));
+    }
+}
+
+/// The task that has each tid.
+#[derive(Debug, Default)]
+pub struct ByTid(ById);
+
+impl ByTid {
+    /// Who has it.
+    #[inline]
+    pub fn get(&self, tid: Tid) -> Option<TaskIx> {
+        self.0.get(tid.0).map(TaskIx)
+    }
+
+    /// Gives it to a task.
+    pub fn insert(&mut self, tid: Tid, value: TaskIx) {
+        self.0.set(tid.0, Some(value.0));
+    }
+
+    /// Nobody has it any more.
+    pub fn remove(&mut self, tid: Tid) {
+        self.0.set(tid.0, None);
+    }
+
+    /// Only some keep theirs.
+    pub fn retain(&mut self, keep: impl Fn(TaskIx) -> bool) {
+        self.0.retain(|place| keep(TaskIx(place)));
+    }
+}
+
+/// The process that has each pid, by its place.
+#[derive(Debug, Default)]
+pub struct ByTgid(ById);
+
+impl ByTgid {
+    /// Who has it.
+    pub fn get(&self, tgid: Tgid) -> Option<usize> {
+        self.0.get(tgid.0)
+    }
+
+    /// Gives it to a process.
+    pub fn insert(&mut self, tgid: Tgid, place: usize) {
+        self.0.set(tgid.0, Some(place));
+    }
+
+    /// Nobody has it any more.
+    pub fn remove(&mut self, tgid: Tgid) {
+        self.0.set(tgid.0, None);
     }
 }
 
@@ -146,7 +182,7 @@ mod tests {
         table.remove(Tid(u32::MAX));
         let left = [Some(0), Some(1), Some(2), None, Some(4), Some(5), None];
         assert_eq!(all(&table), left);
-        assert_eq!(table.pages.iter().flatten().count(), 3, "pages in use");
+        assert_eq!(table.0.pages.iter().flatten().count(), 3, "pages in use");
     }
 
     #[test]

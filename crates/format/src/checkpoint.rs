@@ -3,6 +3,7 @@
 //! all that was before.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +81,7 @@ pub struct Process {
     pub argv: Argv,
     /// What it executes: path (empty when it was listed) and name; `None` for one that
     /// has not executed anything since its fork.
-    pub program: Option<(Box<[u8]>, Comm)>,
+    pub program: Option<(Arc<[u8]>, Comm)>,
     /// Its raw `wait` status, if it has been told: of the process, or else of its
     /// leader that is gone.
     pub status: Option<u32>,

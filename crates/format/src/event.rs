@@ -17,6 +17,8 @@
 //! - *rusage*: the kernel's own accounting of a task.
 //! - *stream*: the events of one ring, in the order in which they were written.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
@@ -243,7 +245,7 @@ pub struct Exec {
     /// The new name.
     pub comm: Comm,
     /// What was executed, as given to `execve` (or the interpreter's script).
-    pub filename: Box<[u8]>,
+    pub filename: Arc<[u8]>,
     /// The argument vector.
     pub argv: Argv,
     /// Its cgroup.
@@ -254,8 +256,9 @@ pub struct Exec {
 /// NUL behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argv {
-    /// The recorded bytes: all of them, or the first part.
-    pub bytes: Box<[u8]>,
+    /// The recorded bytes: all of them, or the first part. Children have their
+    /// parent's, often a million of them.
+    pub bytes: Arc<[u8]>,
     /// The true length; larger than `bytes` when it was cut. `None`: the
     /// memory could not be read, the arguments are unknown.
     pub full_len: Option<u32>,

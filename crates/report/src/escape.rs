@@ -4,6 +4,11 @@
 /// of a terminal included) and marks that change the direction of writing are
 /// shown by their number.
 pub fn text(bytes: &[u8]) -> String {
+    // Nearly everything is as it should be.
+    let plain = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    if let (true, Ok(text)) = (plain, std::str::from_utf8(bytes)) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
         for c in chunk.valid().chars() {

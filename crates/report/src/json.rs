@@ -235,8 +235,9 @@ fn rows(view: &View<'_>) -> Option<(By, Vec<Row>)> {
     } = *view;
     let by = ask.by.filter(|by| *by != By::Process)?;
     let sort = ask.sort.unwrap_or_default();
-    let rows = query::rows(analysis, chosen, by, sort, &ask.groups);
-    let rows = rows.into_iter().take(ask.most()).map(|row| Row {
+    let kind = (by, sort, ask.groups.as_slice());
+    let (rows, _) = query::first_rows(analysis, chosen, kind, ask.most());
+    let rows = rows.into_iter().map(|row| Row {
         name: row.name,
         count: row.count,
         pid: row.pid,
@@ -261,11 +262,7 @@ fn processes(view: &View<'_>, has_rows: bool) -> Vec<usize> {
     };
     match (ask.sort, ask.limit) {
         (None, limit) if has_rows || limit.is_none() => view.chosen.to_vec(),
-        (sort, _) => {
-            let mut sorted = query::sorted(view.analysis, view.chosen, sort.unwrap_or_default());
-            sorted.truncate(most);
-            sorted
-        }
+        (sort, _) => query::sorted(view.analysis, view.chosen, sort.unwrap_or_default(), most),
     }
 }
 

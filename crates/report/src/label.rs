@@ -4,6 +4,9 @@
 //! `foo.py`); the *label* tells one from its siblings (`cc1 lparser.c`). What is
 //! known of common tools stands in the table `TOOLS`.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use tr_analyze::model::Process;
 use tr_format::event::{Argv, Comm};
 
@@ -194,29 +197,53 @@ fn base(path: &str) -> &str {
 
 /// What is known of a tool by this name.
 fn tool(name: &str) -> Option<Tool> {
-    let known = |name: &str| {
-        let found = TOOLS.iter().find(|(names, _)| names.contains(&name));
-        found.map(|(_, tool)| *tool)
-    };
+    // Looked up for every process, of which there may be a million.
+    static KNOWN: LazyLock<HashMap<&str, Tool>> = LazyLock::new(|| {
+        let named = |(names, tool): &(&'static [&'static str], Tool)| {
+            let tool = *tool;
+            names.iter().map(move |name| (*name, tool))
+        };
+        TOOLS.iter().flat_map(named).collect()
+    });
+    let known = |name: &str| KNOWN.get(name).copied();
+    if let Some(tool) = known(name) {
+        return Some(tool);
+    }
     let plain = name
         .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
         .trim_end_matches('-');
     // A cross compiler: the target's parts come first.
-    let short = plain
-        .rsplit('-')
-        .next()
-        .filter(|_| plain.matches('-').count() >= 2);
-    known(name)
-        .or_else(|| known(plain))
-        .or_else(|| known(short?))
+    let short = || {
+        let parts = plain.bytes().filter(|byte| *byte == b'-').count();
+        plain.rsplit('-').next().filter(|_| parts >= 2)
+    };
+    let versioned = (plain.len() < name.len()).then_some(plain);
+    versioned.and_then(known).or_else(|| known(short()?))
 }
 
 /// What a command line says.
 struct Said {
     /// The program.
     program: String,
-    /// What tells this one from others of it.
+    /// What tells this one from others of it; empty when that was not asked for.
     what: Vec<String>,
+}
+
+/// What is asked of a command line. The program alone is had for much less.
+#[derive(Clone, Copy, Debug)]
+enum Ask {
+    Program,
+    Label,
+}
+
+impl Ask {
+    /// What tells it from others of its program, if that is asked for.
+    fn what(self, what: impl FnOnce() -> Vec<String>) -> Vec<String> {
+        match self {
+            Ask::Program => Vec::new(),
+            Ask::Label => what(),
+        }
+    }
 }
 
 /// Texts of arguments, escaped.
@@ -225,7 +252,7 @@ fn texts<'a>(args: impl IntoIterator<Item = &'a &'a [u8]>) -> Vec<String> {
 }
 
 /// Reads a command line; `nested` counts the interpreters before it.
-fn read(args: &[&[u8]], nested: u8) -> Said {
+fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
         None => (&b""[..], &[][..]),
@@ -238,7 +265,10 @@ fn read(args: &[&[u8]], nested: u8) -> Said {
         program: name.clone(),
         what,
     };
-    let one = |what: Option<String>| said(what.map_or_else(|| texts(rest), |what| vec![what]));
+    let all = || said(ask.what(|| texts(rest)));
+    let one = |what: &dyn Fn() -> Option<String>| {
+        said(ask.what(|| what().map_or_else(|| texts(rest), |what| vec![what])))
+    };
     let value_of = |option: &str| {
         let at = rest.iter().position(|arg| *arg == option.as_bytes())?;
         rest.get(at + 1)
@@ -250,46 +280,49 @@ fn read(args: &[&[u8]], nested: u8) -> Said {
         Some(base(&escape::text(source)).to_owned())
     };
     // Go's own compiler and linker have common names.
-    if path.contains("/pkg/tool/") {
-        return one(value_of("-p").or_else(|| value_of("-o")));
+    if path.contains('/') && path.contains("/pkg/tool/") {
+        return one(&|| value_of("-p").or_else(|| value_of("-o")));
     }
     // cargo's build scripts all have one name; their directory tells them.
     if name == "build-script-build" || name == "build-script-main" {
         let crates = path.rsplit('/').nth(1).map(unhashed);
-        return one(crates.map(str::to_owned));
+        return one(&|| crates.map(str::to_owned));
     }
     let tool = if nested < 4 { tool(&name) } else { None };
     match tool {
-        Some(Tool::Compiler) => one(source().or_else(|| value_of("-o"))),
-        Some(Tool::Assembler) => {
+        Some(Tool::Compiler) => one(&|| source().or_else(|| value_of("-o"))),
+        Some(Tool::Assembler) => one(&|| {
             let made = value_of("-o").filter(|file| !is_temporary(file));
-            one(made.or_else(source).or_else(|| value_of("-o")))
-        }
-        Some(Tool::Linker) => one(value_of("-o")),
-        Some(Tool::Named(options)) => one(options.iter().find_map(|option| value_of(option))),
+            made.or_else(source).or_else(|| value_of("-o"))
+        }),
+        Some(Tool::Linker) => one(&|| value_of("-o")),
+        Some(Tool::Named(options)) => one(&|| options.iter().find_map(|option| value_of(option))),
         Some(Tool::Wrapper) => match rest.first() {
-            Some(inner) if !inner.starts_with(b"-") => {
-                let Said { program, mut what } = read(rest, nested + 1);
+            Some(inner) if !inner.starts_with(b"-") => said(ask.what(|| {
+                let Said { program, mut what } = read(rest, nested + 1, ask);
                 what.insert(0, program);
-                said(what)
-            }
-            _ => said(texts(rest)),
+                what
+            })),
+            _ => all(),
         },
         Some(Tool::Verbs(valued)) => match verb(rest, valued) {
             Some((verb, after)) => Said {
                 program: format!("{name} {verb}"),
-                what: texts(after),
+                what: ask.what(|| texts(after)),
             },
-            None => said(texts(rest)),
+            None => all(),
         },
-        Some(Tool::Interpreter(script)) => interpreted(&name, rest, &script, nested),
-        None => said(texts(rest)),
+        Some(Tool::Interpreter(script)) => interpreted(&name, rest, &script, nested, ask),
+        None => all(),
     }
 }
 
 /// The name of the program in this file.
 fn program_name(path: &str) -> String {
     let name = base(path);
+    if !path.contains('/') {
+        return name.to_owned(); // where it lies is not said
+    }
     if path.contains("node_modules/") || path.contains("/npm/bin/") {
         let name = [".js", ".cjs", ".mjs"]
             .iter()
@@ -337,7 +370,7 @@ fn verb<'a>(rest: &'a [&'a [u8]], valued: &[&str]) -> Option<(String, &'a [&'a [
 }
 
 /// What an interpreter runs.
-fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8) -> Said {
+fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     let is = |options: &[&str], arg: &[u8]| options.iter().any(|o| o.as_bytes() == arg);
     // `-ec`: the last letter may be an option with a value.
     let last = |arg: &[u8]| match arg {
@@ -353,11 +386,12 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8) -> Said 
         if text && value.is_some() {
             return Said {
                 program: name.to_owned(),
-                what: vec![escape::text(arg), value.map_or(String::new(), |t| short(t))],
+                what: ask
+                    .what(|| vec![escape::text(arg), value.map_or(String::new(), |t| short(t))]),
             };
         }
         if is(script.named, arg) && value.is_some() {
-            return run(rest.get(at + 1..).unwrap_or_default(), script, nested);
+            return run(rest.get(at + 1..).unwrap_or_default(), script, nested, ask);
         }
         if arg.len() > 1 && (arg.starts_with(b"-") || arg.starts_with(b"+")) {
             at += 1 + usize::from(is(script.valued, arg));
@@ -366,16 +400,16 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8) -> Said 
         if arg == b"-" {
             break; // its standard input
         }
-        return run(rest.get(at..).unwrap_or_default(), script, nested);
+        return run(rest.get(at..).unwrap_or_default(), script, nested, ask);
     }
     Said {
         program: name.to_owned(),
-        what: texts(rest),
+        what: ask.what(|| texts(rest)),
     }
 }
 
 /// A script, module or class with its arguments.
-fn run(args: &[&[u8]], script: &Script, nested: u8) -> Said {
+fn run(args: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
     let (first, rest) = match args.split_first() {
         Some((first, rest)) => (*first, rest),
         None => (&b""[..], &[][..]),
@@ -384,10 +418,10 @@ fn run(args: &[&[u8]], script: &Script, nested: u8) -> Said {
         let class = first.rsplit(|b| *b == b'.').next().unwrap_or(first);
         return Said {
             program: escape::text(class),
-            what: texts(rest),
+            what: ask.what(|| texts(rest)),
         };
     }
-    read(args, nested + 1)
+    read(args, nested + 1, ask)
 }
 
 /// A script among the arguments: one line, shortened, in quotes.
@@ -414,7 +448,7 @@ pub fn program(process: &Process) -> String {
 /// The same of one of a process's programs.
 pub fn program_of(argv: &Argv, comm: &Comm) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
-    Some(read(&args, 0).program)
+    Some(read(&args, 0, Ask::Program).program)
         .filter(|program| !program.is_empty())
         .unwrap_or_else(|| escape::text(comm.bytes()))
 }
@@ -432,7 +466,7 @@ pub fn label(process: &Process) -> String {
 /// what its parent was.
 pub fn label_of(argv: &Argv, comm: &Comm, forked: bool) -> String {
     let args: Vec<&[u8]> = argv.args().collect();
-    let Said { program, what } = read(&args, 0);
+    let Said { program, what } = read(&args, 0, Ask::Label);
     if program.is_empty() {
         return escape::text(comm.bytes());
     }

@@ -342,62 +342,114 @@ pub fn rows(
     sort: Sort,
     groups: &[Group],
 ) -> Vec<Row> {
-    let chosen = processes
-        .iter()
-        .filter_map(|at| analysis.processes.get(*at));
+    first_rows(analysis, processes, (by, sort, groups), usize::MAX).0
+}
+
+/// The first `most` of these [`rows`], and how many there are. Of a million
+/// processes only those few are named.
+pub fn first_rows(
+    analysis: &Analysis,
+    processes: &[usize],
+    (by, sort, groups): (By, Sort, &[Group]),
+    most: usize,
+) -> (Vec<Row>, usize) {
+    let process = |at: &usize| analysis.processes.get(*at);
     let mut rows: Vec<Row> = match by {
-        By::Process => chosen
-            .map(|process| of_process(analysis, process, label::label(process)))
-            .collect(),
-        By::Thread => chosen
-            .flat_map(|process| of_threads(analysis, process))
-            .collect(),
-        _ => {
-            let names = Names::new(analysis, by, groups);
-            let mut named = BTreeMap::<String, Row>::new();
-            for at in processes {
-                let Some(process) = analysis.processes.get(*at) else {
-                    continue;
-                };
-                let name = names.of(*at, process);
-                let row = of_process(analysis, process, name.clone());
-                match named.get_mut(&name) {
-                    None => {
-                        named.insert(name, row);
-                    }
-                    Some(group) => {
-                        group.count += 1;
-                        (group.pid, group.status) = (None, None);
-                        group.times.add(&row.times);
-                        group.wall += row.wall;
-                        group.max_rss = group.max_rss.max(row.max_rss);
-                        group.tree_cpu += row.tree_cpu;
-                        group.start = group.start.min(row.start);
-                        group.alive |= row.alive;
-                    }
-                }
-            }
-            named.into_values().collect()
+        By::Process => {
+            let named = |process: &Process| of_process(analysis, process, label::label(process));
+            let name = |at: usize| process(&at).map(label::label);
+            let places = first_places(analysis, processes, sort, most, |a, b| {
+                name(a).cmp(&name(b))
+            });
+            let rows = places.iter().filter_map(process).map(named).collect();
+            return (rows, processes.iter().filter_map(process).count());
         }
+        By::Thread => {
+            let chosen = processes.iter().filter_map(process);
+            chosen
+                .flat_map(|process| of_threads(analysis, process))
+                .collect()
+        }
+        _ => grouped(analysis, processes, by, groups),
     };
-    rows.sort_by(|a, b| order(sort, a, b));
-    rows
+    rows.sort_by(|a, b| (key(sort, a), &a.name).cmp(&(key(sort, b), &b.name)));
+    let all = rows.len();
+    rows.truncate(most);
+    (rows, all)
 }
 
-/// The places of `processes`, sorted as the rows of a table of them are.
-pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort) -> Vec<usize> {
-    let row = |at: &usize| {
+/// The rows of a table whose rows stand for several processes, by name.
+fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<Row> {
+    let names = Names::new(analysis, by, groups);
+    let mut named = BTreeMap::<String, Row>::new();
+    for at in processes {
+        let Some(process) = analysis.processes.get(*at) else {
+            continue;
+        };
+        let name = names.of(*at, process);
+        let row = of_process(analysis, process, String::new());
+        match named.get_mut(&name) {
+            None => {
+                let row = Row {
+                    name: name.clone(),
+                    ..row
+                };
+                named.insert(name, row);
+            }
+            Some(group) => {
+                group.count += 1;
+                (group.pid, group.status) = (None, None);
+                group.times.add(&row.times);
+                group.wall += row.wall;
+                group.max_rss = group.max_rss.max(row.max_rss);
+                group.tree_cpu += row.tree_cpu;
+                group.start = group.start.min(row.start);
+                group.alive |= row.alive;
+            }
+        }
+    }
+    named.into_values().collect()
+}
+
+/// The places of the first `most` of `processes`, sorted as the rows of a table of
+/// them are.
+pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort, most: usize) -> Vec<usize> {
+    first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
+}
+
+/// The same, where `name` decides between places that are equal otherwise.
+fn first_places(
+    analysis: &Analysis,
+    processes: &[usize],
+    sort: Sort,
+    most: usize,
+    name: impl Fn(usize, usize) -> Ordering,
+) -> Vec<usize> {
+    let keyed = |(nth, at): (usize, &usize)| {
         let process = analysis.processes.get(*at)?;
-        Some((of_process(analysis, process, String::new()), *at))
+        let row = of_process(analysis, process, String::new());
+        Some((key(sort, &row), nth, *at))
     };
-    let mut rows: Vec<(Row, usize)> = processes.iter().filter_map(row).collect();
-    rows.sort_by(|(a, _), (b, _)| order(sort, a, b));
-    rows.into_iter().map(|(_, at)| at).collect()
+    let mut places: Vec<(Key, usize, usize)> =
+        processes.iter().enumerate().filter_map(keyed).collect();
+    let order = |(a, nth, at): &(Key, usize, usize), (b, other, bt): &(Key, usize, usize)| {
+        let names = || name(*at, *bt);
+        a.cmp(b).then_with(names).then_with(|| nth.cmp(other))
+    };
+    if most < places.len() {
+        places.select_nth_unstable_by(most, order);
+        places.truncate(most);
+    }
+    places.sort_unstable_by(order);
+    places.into_iter().map(|(.., at)| at).collect()
 }
 
-/// Equal ones by start, then pid, then name: the same order always.
-fn order(sort: Sort, a: &Row, b: &Row) -> Ordering {
-    let key = |row: &Row| match sort {
+/// What rows are sorted by, then start, then pid; or pid, then start. Equal ones by
+/// their names: the same order always.
+type Key = (u64, u64, Option<u32>);
+
+fn key(sort: Sort, row: &Row) -> Key {
+    let most_first = match sort {
         Sort::OnCpu => row.times.on_cpu,
         Sort::OffCpu => row.times.sum() - row.times.on_cpu - row.times.unknown,
         Sort::Wall => row.wall,
@@ -407,21 +459,13 @@ fn order(sort: Sort, a: &Row, b: &Row) -> Ordering {
         Sort::Unknown => row.times.unknown,
         Sort::Rss => row.max_rss.unwrap_or(0),
         Sort::TreeCpu => row.tree_cpu,
-        Sort::Start | Sort::Pid => 0,
+        Sort::Start => 0,
+        Sort::Pid => {
+            let pid = row.pid.map_or(0, |pid| u64::from(pid) + 1);
+            return (pid, row.start, row.pid);
+        }
     };
-    let first = key(b).cmp(&key(a));
-    let pids = || a.pid.cmp(&b.pid);
-    let rest = || {
-        a.start
-            .cmp(&b.start)
-            .then_with(pids)
-            .then_with(|| a.name.cmp(&b.name))
-    };
-    if sort == Sort::Pid {
-        pids().then_with(rest)
-    } else {
-        first.then_with(rest)
-    }
+    (u64::MAX - most_first, row.start, row.pid)
 }
 
 fn of_process(analysis: &Analysis, process: &Process, name: String) -> Row {

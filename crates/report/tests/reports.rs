@@ -417,3 +417,43 @@ fn small_siblings_of_one_kind_are_one_line() {
         "{text}"
     );
 }
+
+#[test]
+fn the_first_rows_are_those_of_the_whole_table() {
+    let mut worlds = worlds();
+    // Nothing but their names and their places tells these from each other.
+    let mut alike = forest((0..40).map(|_| None));
+    for (at, process) in alike.processes.iter_mut().enumerate() {
+        (process.pid, process.start) = (Tgid(7), Ktime(0));
+        process.argv = Argv::from_args([format!("p{}", at % 3)]);
+    }
+    worlds.push(("alike", alike));
+    for (name, analysis) in &worlds {
+        let all: Vec<usize> = (0..analysis.processes.len()).collect();
+        for (by, ..) in By::ALL {
+            for (sort, ..) in Sort::ALL {
+                let rows = query::rows(analysis, &all, by, sort, &[]);
+                for most in [0, 1, 7, rows.len(), usize::MAX] {
+                    let (first, count) = query::first_rows(analysis, &all, (by, sort, &[]), most);
+                    assert_eq!(count, rows.len());
+                    assert_eq!(
+                        first,
+                        rows[..most.min(rows.len())],
+                        "{name} {by:?} {sort:?}"
+                    );
+                }
+                assert!(rows.is_sorted_by(|a, b| match sort {
+                    Sort::Pid => a.pid <= b.pid,
+                    Sort::Start => a.start <= b.start,
+                    Sort::OnCpu => a.times.on_cpu >= b.times.on_cpu,
+                    _ => true,
+                }));
+            }
+        }
+    }
+    let (_, alike) = worlds.pop().unwrap();
+    let all: Vec<usize> = (0..alike.processes.len()).collect();
+    let (rows, _) = query::first_rows(&alike, &all, (By::Process, Sort::Start, &[]), 20);
+    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
+    assert!(names.is_sorted() && names[13] == "p0 (forked)" && names[14] == "p1 (forked)");
+}

@@ -1,5 +1,7 @@
 //! Lifecycle events: what tasks and processes there are, and what they execute.
 
+use std::sync::Arc;
+
 use tr_format::event::{
     Argv, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
 };
@@ -40,7 +42,7 @@ impl Book {
                     .map(|task| task.process);
                 // A leader that was dead before the recording leaves its name
                 // to the process.
-                let process = process.or(self.by_tgid.get(&Tgid(moved.tid.0)).copied());
+                let process = process.or(self.by_tgid.get(Tgid(moved.tid.0)));
                 if let Some(process) = process.and_then(|p| self.processes.get_mut(p)) {
                     process.cgroup = moved.cgroup;
                 }
@@ -78,14 +80,14 @@ impl Book {
             .and_then(|p| self.tasks.get(p.0))
             .map(|task| task.process);
         let is_thread = fork.tid.0 != fork.tgid.0;
-        let process = match self.by_tgid.get(&fork.tgid).copied() {
+        let process = match self.by_tgid.get(fork.tgid) {
             Some(process) if is_thread => process,
             _ => {
                 let argv = parent_process
                     .and_then(|p| self.processes.get(p))
                     .map(|p| p.argv.clone());
                 let argv = argv.unwrap_or_default();
-                let parent = parent_process.or(self.by_tgid.get(&fork.parent_tgid).copied());
+                let parent = parent_process.or(self.by_tgid.get(fork.parent_tgid));
                 // A new thread of a process that is not listed yet: whose
                 // child that is, its listing tells.
                 let (ppid, parent) = match is_thread {
@@ -366,7 +368,7 @@ impl Book {
                     started_before: true,
                     end,
                     ended: false,
-                    filename: Box::default(),
+                    filename: Arc::default(),
                     argv: snapshot.argv.clone(),
                     comm: snapshot.comm,
                     times: Times::default(),

@@ -29,8 +29,9 @@ pub struct ProcessEntry {
     pub live: usize,
     /// Its programs.
     pub execs: Vec<ExecSpan>,
-    /// Its threads that have had times since its last program began.
-    pub(super) owing: Vec<TaskIx>,
+    /// The first of its threads that have had times since its last program began;
+    /// each tells the next.
+    pub(super) owing: MaybeTask,
     /// It has exited: the raw status.
     pub status: Option<u32>,
     /// Largest resident set.
@@ -127,7 +128,7 @@ impl Book {
         parent: Option<usize>,
         argv: Argv,
     ) -> usize {
-        if let Some(at) = self.by_tgid.get(&pid).copied() {
+        if let Some(at) = self.by_tgid.get(pid) {
             let (begun, end) = (self.begun, self.end);
             if let Some(process) = self.processes.get_mut(at) {
                 if process.live > 0 {
@@ -154,7 +155,7 @@ impl Book {
             threads: Vec::new(),
             live: 0,
             execs: Vec::new(),
-            owing: Vec::new(),
+            owing: MaybeTask::NONE,
             status: None,
             max_rss: None,
             forked: false,
@@ -167,18 +168,16 @@ impl Book {
     /// The process of this pid, as the parent of one that was there before the
     /// recording: one that was forked since has a used pid.
     pub(super) fn listed(&self, pid: Tgid) -> Option<usize> {
-        let at = self.by_tgid.get(&pid).copied()?;
+        let at = self.by_tgid.get(pid)?;
         self.processes.get(at).filter(|p| !p.forked).map(|_| at)
     }
 
     /// A pid has a new holder; whoever had it is gone.
     pub(super) fn retire(&mut self, pid: Tgid) {
-        let at = self
-            .by_tgid
-            .get(&pid)
-            .and_then(|at| self.processes.get(*at));
-        if at.is_some_and(|process| process.live == 0) {
-            self.by_tgid.remove(&pid);
+        let at = self.by_tgid.get(pid);
+        let process = at.and_then(|at| self.processes.get(at));
+        if process.is_some_and(|process| process.live == 0) {
+            self.by_tgid.remove(pid);
         }
     }
 
@@ -222,6 +221,7 @@ impl Book {
             by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
             last_cpu: None,
             vfork_child: MaybeTask::NONE,
+            owes_next: MaybeTask::NONE,
             parent,
             seen: false,
             owes: false,

@@ -7,7 +7,7 @@
 use tr_format::checkpoint::{self, Checkpoint, Step, Who};
 use tr_format::event::{Comm, Exit, Ktime, Tid};
 
-use super::{push_first, Book, MaybeTask, Task, TaskIx};
+use super::{push_first, Book, Exited, MaybeTask, Task, TaskIx};
 use crate::model::{ExecSpan, Times};
 use crate::tasks::{State, States};
 use crate::timeline::By;
@@ -139,7 +139,7 @@ impl Book {
             .change(start, 0, State::Unknown, State::Dead);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             (task.state, task.epoch, task.end) = (State::Dead, 0, Some(before));
-            task.exit = gone.cloned().map(Box::new);
+            task.exit = gone.map(Exited::from);
         }
         if let Some(entry) = self.processes.get_mut(process) {
             entry.live = entry.live.saturating_sub(1);

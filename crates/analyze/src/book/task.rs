@@ -33,6 +33,27 @@ impl MaybeTask {
     }
 }
 
+/// What is kept of a task's exit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exited {
+    /// Its raw `wait` status.
+    pub status: u32,
+    /// Its page faults, minor and major.
+    pub faults: (u64, u64),
+    /// Bytes that it read from and wrote to storage, where the kernel counts them.
+    pub io: Option<(u64, u64)>,
+}
+
+impl From<&Exit> for Exited {
+    fn from(exit: &Exit) -> Exited {
+        Exited {
+            status: exit.status,
+            faults: (exit.min_flt, exit.maj_flt),
+            io: exit.read_bytes.zip(exit.write_bytes),
+        }
+    }
+}
+
 /// What the book knows of a task. First what most events change, so that it lies
 /// in few cache lines.
 #[derive(Clone, Debug)]
@@ -61,6 +82,8 @@ pub struct Task {
     pub(super) off_since: Option<Ktime>,
     /// The child that runs in its memory.
     pub(super) vfork_child: MaybeTask,
+    /// The next one of its process that owes.
+    pub(super) owes_next: MaybeTask,
     /// Where its time went.
     pub times: Times,
     /// Its context switches.
@@ -88,7 +111,7 @@ pub struct Task {
     /// Its last switch-out.
     pub end: Option<Ktime>,
     /// Its exit.
-    pub exit: Option<Box<Exit>>,
+    pub exit: Option<Exited>,
     /// When it called exit; its last switch-out comes after.
     pub exited: Option<Ktime>,
     /// The kernel's figures.
@@ -161,7 +184,7 @@ impl Task {
 
     /// Begins to exit; its last switch-out comes later.
     pub(super) fn exits(&mut self, time: Ktime, exit: &Exit) {
-        self.exit = Some(Box::new(exit.clone()));
+        self.exit = Some(Exited::from(exit));
         self.exited = Some(time);
         self.kernel = Some(KernelFigures {
             sum_exec_runtime: exit.sum_exec_runtime,

@@ -14,7 +14,7 @@ use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
 use super::sort::Sorter;
-use super::{Record, LIFE};
+use super::{nothing, Record, LIFE};
 
 /// About how many events a wave reads: several full blocks for the threads to share,
 /// and no more, for they are to stay in a cache until they are gone through.
@@ -42,10 +42,46 @@ pub trait Blocks: Sync {
     /// What a block is known by.
     type Key: Copy + std::fmt::Debug + Send + Sync;
 
-    /// A block's events, in the order in which they were written; scheduling
-    /// events in the memory of `spare`. What cannot be read is to be replaced by
-    /// the loss it stands for.
-    fn read(&self, key: &Self::Key, spare: SchedBlock) -> Read;
+    /// A block's events, in the order in which they were written, in the memory of
+    /// one of `spare`. What cannot be read is to be replaced by the loss it stands
+    /// for.
+    fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
+}
+
+/// The memory of blocks that have been gone through, for those to come.
+#[derive(Debug, Default)]
+pub struct Spare {
+    sched: Mutex<Vec<SchedBlock>>,
+    life: Mutex<Vec<Vec<LifeEvent>>>,
+}
+
+impl Spare {
+    /// For a block of scheduling events.
+    pub fn sched(&self) -> SchedBlock {
+        let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
+        sched.pop().unwrap_or_default()
+    }
+
+    /// For one of other events; it is empty.
+    pub fn life(&self) -> Vec<LifeEvent> {
+        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+        life.pop().unwrap_or_default()
+    }
+
+    /// Takes that of a block.
+    pub fn put(&self, content: Content) {
+        match content {
+            Content::Sched(block) => {
+                let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
+                sched.push(block);
+            }
+            Content::Life(mut events) => {
+                events.clear();
+                let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+                life.push(events);
+            }
+        }
+    }
 }
 
 /// What was read of a block.
@@ -123,8 +159,39 @@ struct Loaded {
 enum Rest {
     /// From a place on.
     Sched(SchedBlock, usize),
-    Life(VecDeque<LifeEvent>),
+    Life(Lives),
 }
+
+/// Lifecycle or recorder's events. They are large, so they stay where they are until
+/// they go to a slice.
+#[derive(Debug, Default)]
+struct Lives {
+    events: Vec<LifeEvent>,
+    /// Each one's time and place, sorted.
+    order: Vec<(u64, usize)>,
+    /// How many of these have been handed on.
+    at: usize,
+}
+
+impl Lives {
+    fn new(events: Vec<LifeEvent>) -> Lives {
+        let times = events.iter().map(|event| event.time.0);
+        let mut order: Vec<(u64, usize)> = times.zip(0..).collect();
+        order.sort_unstable();
+        Lives {
+            events,
+            order,
+            at: 0,
+        }
+    }
+
+    fn rest(&self) -> &[(u64, usize)] {
+        self.order.get(self.at..).unwrap_or_default()
+    }
+}
+
+/// Where an event is: which chain, which block of that, which event.
+type Place = (usize, usize, usize);
 
 /// A stream, as far as it has been read.
 #[derive(Debug)]
@@ -162,7 +229,7 @@ pub struct Waves<B: Blocks> {
     counts: Counts,
     unreadable: BTreeMap<u64, Error>,
     /// Memory for blocks and slices to come.
-    blocks: Mutex<Vec<SchedBlock>>,
+    blocks: Spare,
     slices: Mutex<Vec<Slice>>,
 }
 
@@ -200,7 +267,7 @@ impl<B: Blocks> Waves<B> {
             largest_inversion: 0,
             counts: Counts::default(),
             unreadable: BTreeMap::new(),
-            blocks: Mutex::default(),
+            blocks: Spare::default(),
             slices: Mutex::default(),
         }
     }
@@ -264,10 +331,7 @@ impl<B: Blocks> Waves<B> {
         let loaded: Vec<Loaded> = now
             .par_iter()
             .with_max_len(1)
-            .map(|(.., block)| {
-                let spare = blocks.lock().unwrap_or_else(PoisonError::into_inner).pop();
-                Loaded::new(source.read(&block.key, spare.unwrap_or_default()))
-            })
+            .map(|(.., block)| Loaded::new(source.read(&block.key, blocks)))
             .collect();
         for ((_, chain, _), loaded) in now.iter().zip(loaded) {
             let Some(chain) = self.chains.get_mut(*chain) else {
@@ -289,21 +353,21 @@ impl<B: Blocks> Waves<B> {
     /// Takes what is before `limit` from what has been read, sorted.
     fn cut(&mut self, limit: Option<u64>) -> Vec<Slice> {
         let before = |time: u64| limit.is_none_or(|limit| time < limit);
-        let (mut lives, mut life) = (Vec::new(), Vec::new());
+        let (mut places, mut life) = (Vec::<Place>::new(), Vec::new());
         let mut runs = Vec::new();
-        for chain in &mut self.chains {
-            for rest in &mut chain.rest {
-                let Rest::Life(events) = rest else { continue };
-                let count = events.partition_point(|event| before(event.time.0));
-                for event in events.drain(..count) {
+        for (nth, chain) in self.chains.iter().enumerate() {
+            for (block, rest) in chain.rest.iter().enumerate() {
+                let Rest::Life(lives) = rest else { continue };
+                let certain = lives.rest().iter().take_while(|(time, _)| before(*time));
+                for (time, event) in certain {
                     life.push(Record {
-                        time: event.time.0,
-                        from: u32::try_from(lives.len()).unwrap_or(u32::MAX),
+                        time: *time,
+                        from: u32::try_from(places.len()).unwrap_or(u32::MAX),
                         to: chain.stream,
                         flags: LIFE,
                         ..Record::default()
                     });
-                    lives.push(event);
+                    places.push((nth, block, *event));
                 }
             }
         }
@@ -330,7 +394,7 @@ impl<B: Blocks> Waves<B> {
         let slices = &self.slices;
         let spare = || {
             let mut slices = slices.lock().unwrap_or_else(PoisonError::into_inner);
-            slices.pop().unwrap_or_default().records
+            slices.pop().unwrap_or_default()
         };
         let spans: Vec<(u64, Option<u64>)> = std::iter::once(0)
             .chain(cuts.iter().copied())
@@ -339,25 +403,37 @@ impl<B: Blocks> Waves<B> {
         let mut done: Vec<Slice> = spans
             .par_iter()
             .with_max_len(1)
-            .map(|span| Slice {
-                records: sorted(&runs, &life, *span, spare()),
-                lives: Vec::new(),
-                limit: span.1,
+            .map(|span| {
+                let Slice {
+                    records, mut lives, ..
+                } = spare();
+                lives.clear();
+                Slice {
+                    records: sorted(&runs, &life, *span, records),
+                    lives,
+                    limit: span.1,
+                }
             })
             .collect();
-        share(&mut done, lives);
+        share(&mut done, &mut self.chains, &places);
         done.retain(|slice| !slice.records.is_empty());
-        let mut free = self.blocks.lock().unwrap_or_else(PoisonError::into_inner);
         for chain in &mut self.chains {
             for rest in &mut chain.rest {
-                if let Rest::Sched(block, at) = rest {
-                    let times = block.time.get(*at..).unwrap_or_default();
-                    *at += times.partition_point(|time| before(*time));
+                match rest {
+                    Rest::Sched(block, at) => {
+                        let times = block.time.get(*at..).unwrap_or_default();
+                        *at += times.partition_point(|time| before(*time));
+                    }
+                    Rest::Life(lives) => {
+                        lives.at += lives.rest().partition_point(|(time, _)| before(*time));
+                    }
                 }
             }
             while chain.rest.front().is_some_and(Rest::is_empty) {
-                if let Some(Rest::Sched(block, _)) = chain.rest.pop_front() {
-                    free.push(block);
+                match chain.rest.pop_front() {
+                    Some(Rest::Sched(block, _)) => self.blocks.put(Content::Sched(block)),
+                    Some(Rest::Life(lives)) => self.blocks.put(Content::Life(lives.events)),
+                    None => {}
                 }
             }
         }
@@ -369,20 +445,29 @@ impl Rest {
     fn is_empty(&self) -> bool {
         match self {
             Rest::Sched(block, at) => *at >= block.len(),
-            Rest::Life(events) => events.is_empty(),
+            Rest::Life(lives) => lives.at >= lives.order.len(),
         }
     }
 }
 
 /// Gives each slice its lifecycle events.
-fn share(slices: &mut [Slice], lives: Vec<LifeEvent>) {
-    if lives.is_empty() {
+fn share(slices: &mut [Slice], chains: &mut [Chain], places: &[Place]) {
+    if places.is_empty() {
         return;
     }
-    let mut lives: Vec<Option<LifeEvent>> = lives.into_iter().map(Some).collect();
+    let mut take = |record: &Record| {
+        let (chain, block, event) = *places.get(record.from as usize)?;
+        match chains.get_mut(chain)?.rest.get_mut(block)? {
+            Rest::Life(lives) => {
+                let event = lives.events.get_mut(event)?;
+                Some(std::mem::replace(event, nothing()))
+            }
+            Rest::Sched(..) => None,
+        }
+    };
     for slice in slices {
         for record in slice.records.iter_mut().filter(|r| r.flags == LIFE) {
-            let event = lives.get_mut(record.from as usize).and_then(Option::take);
+            let event = take(record);
             record.from = u32::try_from(slice.lives.len()).unwrap_or(u32::MAX);
             slice.lives.extend(event);
         }
@@ -499,7 +584,7 @@ impl Loaded {
     /// Sorts what was read.
     fn new(read: Read) -> Loaded {
         let mut loaded = Loaded {
-            events: Rest::Life(VecDeque::new()),
+            events: Rest::Life(Lives::default()),
             error: read.error,
             counts: Counts::default(),
             back: 0,
@@ -520,11 +605,10 @@ impl Loaded {
                 }
                 loaded.events = Rest::Sched(block, 0);
             }
-            Content::Life(mut events) => {
+            Content::Life(events) => {
                 let ring = events.iter().filter(|event| event.kind.is_from_a_ring());
                 loaded.measure(ring.map(|event| event.time.0));
-                events.sort_by_key(|event| event.time);
-                loaded.events = Rest::Life(events.into());
+                loaded.events = Rest::Life(Lives::new(events));
             }
         }
         loaded
@@ -563,7 +647,7 @@ mod tests {
     impl Blocks for Memory {
         type Key = usize;
 
-        fn read(&self, key: &usize, _: SchedBlock) -> Read {
+        fn read(&self, key: &usize, _: &Spare) -> Read {
             *self.read.lock().unwrap() += 1;
             Read {
                 content: Content::Sched(self.blocks[*key].clone()),

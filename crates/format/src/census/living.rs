@@ -1,6 +1,7 @@
 //! Who lives, by what lifecycle events tell.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use crate::checkpoint::{Process, Task};
 use crate::event::{
@@ -383,7 +384,7 @@ impl Living {
                 process.argv = snapshot.argv;
             }
             if executes && !own {
-                process.program = Some((Box::default(), snapshot.comm));
+                process.program = Some((Arc::default(), snapshot.comm));
             }
         });
     }

@@ -73,12 +73,15 @@ impl<'a> Top<'a> {
         Some((shares, path.length()))
     }
 
-    fn rows(&self) -> Vec<Row> {
-        let groups = &self.view.ask.groups;
+    /// The first of the table's rows, and how many there are.
+    fn rows(&self, most: usize) -> (Vec<Row>, usize) {
         let View {
-            analysis, chosen, ..
+            analysis,
+            chosen,
+            ask,
+            ..
         } = self.view;
-        query::rows(analysis, chosen, self.by, self.sort, groups)
+        query::first_rows(analysis, chosen, (self.by, self.sort, &ask.groups), most)
     }
 }
 
@@ -149,12 +152,12 @@ impl Report for Top<'_> {
             "exit_code",
             "signal",
         ]);
-        for row in self.rows().iter().take(self.view.ask.most()) {
+        for row in self.rows(self.view.ask.most()).0 {
             let code = row.status.filter(|s| s & 0x7f == 0).map(|s| s >> 8 & 0xff);
             let signal = row.status.map(|s| s & 0x7f).filter(|s| *s != 0);
             let times = &row.times;
             let cells = vec![
-                Cell::Text(row.name.clone()),
+                Cell::Text(row.name),
                 Cell::Count(row.count),
                 Cell::known(row.pid, Cell::Id),
                 Cell::At(row.start),
@@ -412,16 +415,19 @@ pub fn exit_cell(status: Option<u32>, alive: bool) -> Cell {
 
 impl Top<'_> {
     fn table(&self, out: &mut String, style: &Style) {
-        let rows = self.rows();
+        let (shown, all) = self.rows(self.view.ask.top);
         let (by, sort) = (self.by, self.sort);
-        let unknown = rows.iter().any(|row| row.times.unknown > 0);
+        let View {
+            analysis, chosen, ..
+        } = self.view;
+        let mut processes = chosen.iter().filter_map(|at| analysis.processes.get(*at));
+        let unknown = processes.any(|process| process.times.unknown > 0);
         let single = matches!(by, By::Process | By::Thread);
-        let shown = rows.iter().take(self.view.ask.top);
         let title = format!(
             "{} (top {} of {} by {})",
             by.title(),
             shown.len(),
-            units::count(rows.len() as u64),
+            units::count(all as u64),
             sort.title()
         );
         let mut table = Table::new()
@@ -467,7 +473,7 @@ impl Top<'_> {
             }
             let bad = single && row.status.is_some_and(|raw| raw != 0);
             let paint = if bad { Paint::Bad } else { Paint::Plain };
-            table.row(cells, row.name.clone(), paint);
+            table.row(cells, row.name, paint);
         }
         out.push_str(&table.text(style, 0));
     }

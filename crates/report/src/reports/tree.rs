@@ -29,6 +29,8 @@ const ALONE: u64 = 20;
 pub struct Tree<'a> {
     view: View<'a>,
     nodes: Vec<Node<'a>>,
+    /// Names of programs, each once.
+    programs: Vec<String>,
     /// The order of the whole tree: parents first, siblings by start.
     order: Vec<usize>,
     roots: Vec<usize>,
@@ -42,7 +44,8 @@ struct Node<'a> {
     parent: Option<usize>,
     children: Vec<usize>,
     depth: usize,
-    program: String,
+    /// Among the tree's programs.
+    program: u32,
     /// Nodes with equal numbers look alike: the program, and what it started.
     shape: u32,
     /// Of it and its descendants among the nodes.
@@ -65,9 +68,11 @@ struct Sum {
 impl<'a> Tree<'a> {
     /// Of the processes that were chosen and their ancestors.
     pub fn new(view: &View<'a>) -> Tree<'a> {
+        let (nodes, programs) = nodes(view.analysis, view.chosen);
         let mut tree = Tree {
             view: *view,
-            nodes: nodes(view.analysis, view.chosen),
+            nodes,
+            programs,
             order: Vec::new(),
             roots: Vec::new(),
         };
@@ -78,6 +83,11 @@ impl<'a> Tree<'a> {
 
     fn node(&self, at: usize) -> Option<&Node<'a>> {
         self.nodes.get(at)
+    }
+
+    fn program(&self, node: &Node) -> &str {
+        let program = self.programs.get(node.program as usize);
+        program.map_or("", String::as_str)
     }
 
     /// Finds the roots and the order. Parents that go round in a circle, which
@@ -118,7 +128,7 @@ impl<'a> Tree<'a> {
 
     /// Sums and shapes, children first.
     fn sum(&mut self) {
-        let mut shapes: HashMap<(String, Vec<u32>), u32> = HashMap::new();
+        let mut shapes: HashMap<(u32, Vec<u32>), u32> = HashMap::new();
         for at in self.order.clone().into_iter().rev() {
             let Some(node) = self.node(at) else { continue };
             let process = node.process;
@@ -146,7 +156,7 @@ impl<'a> Tree<'a> {
             below.sort_unstable();
             below.dedup();
             sum.weight = sum.cpu.saturating_add(last.since(process.start));
-            let key = (node.program.clone(), below);
+            let key = (node.program, below);
             let next = u32::try_from(shapes.len()).unwrap_or(u32::MAX);
             let shape = *shapes.entry(key).or_insert(next);
             if let Some(node) = self.nodes.get_mut(at) {
@@ -156,8 +166,9 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The chosen processes and their ancestors, with their children linked.
-fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> Vec<Node<'a>> {
+/// The chosen processes and their ancestors, with their children linked, and their
+/// programs.
+fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<String>) {
     let processes = &analysis.processes;
     let mut wanted = vec![None; processes.len()];
     for at in chosen {
@@ -178,7 +189,18 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> Vec<Node<'a>> {
         }
     }
     let mut place = vec![None; processes.len()];
-    let mut nodes = Vec::new();
+    let mut nodes = Vec::with_capacity(wanted.iter().flatten().count());
+    let mut programs = Vec::new();
+    let mut known = HashMap::new();
+    let mut program_of = |process: &Process| {
+        let next = u32::try_from(programs.len()).unwrap_or(u32::MAX);
+        *known
+            .entry(label::program(process))
+            .or_insert_with_key(|name: &String| {
+                programs.push(name.clone());
+                next
+            })
+    };
     for (at, process) in processes.iter().enumerate() {
         let Some(context) = wanted.get(at).copied().flatten() else {
             continue;
@@ -192,7 +214,7 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> Vec<Node<'a>> {
             parent: None,
             children: Vec::new(),
             depth: 0,
-            program: label::program(process),
+            program: program_of(process),
             shape: 0,
             sum: Sum::default(),
         });
@@ -207,7 +229,7 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> Vec<Node<'a>> {
             parent.children.push(at);
         }
     }
-    nodes
+    (nodes, programs)
 }
 
 /// A line of text.
@@ -470,7 +492,7 @@ impl Report for Tree<'_> {
                     (sum, name, paint, cells)
                 }
                 Item::Many { first, sum, count } => {
-                    let program = self.node(*first).map_or("", |node| &node.program);
+                    let program = self.node(*first).map_or("", |node| self.program(node));
                     let name = format!(
                         "× {} {program}, longest {}",
                         units::count(*count),
@@ -538,7 +560,7 @@ impl Report for Tree<'_> {
                 parent: node.parent.and_then(|at| place.get(at).copied()),
                 depth: node.depth,
                 context: node.context,
-                program: &node.program,
+                program: self.program(node),
                 label: label::label(process),
                 start_ns: process.start.since(zero),
                 started_before: process.started_before,
@@ -593,7 +615,7 @@ impl Report for Tree<'_> {
                     None if process.alive => Cell::from("alive"),
                     None => Cell::Unknown,
                 },
-                Cell::Text(node.program.clone()),
+                Cell::from(self.program(node)),
                 Cell::Text(label::label(process)),
             ];
             table.record(cells);

@@ -1,5 +1,7 @@
 //! Columns to lifecycle events.
 
+use std::sync::Arc;
+
 use super::super::bits::BitReader;
 use super::super::ticks;
 use super::{cause_of, tag, to_front, to_new_front, Col, Known, COLUMNS, TASKS, TICK, UNIT};
@@ -19,7 +21,7 @@ struct Dec<'a> {
     /// Names that have been met, and their lengths.
     comms: Vec<(Comm, usize)>,
     /// Paths that have been met.
-    paths: Vec<&'a [u8]>,
+    paths: Vec<Arc<[u8]>>,
     /// Bytes of strings that the events so far hold: a short reference can
     /// stand for a long string, many times.
     strings: u64,
@@ -91,16 +93,18 @@ impl<'a> Dec<'a> {
         Ok(comm)
     }
 
-    fn path(&mut self) -> Result<Box<[u8]>, Fault> {
+    /// A path; events that have the same share it.
+    fn path(&mut self) -> Result<Arc<[u8]>, Fault> {
         let path = match self.string(Col::Path, Col::NewPath)? {
             Ok(path) => {
-                self.paths.push(path);
+                let path: Arc<[u8]> = path.into();
+                self.paths.push(Arc::clone(&path));
                 path
             }
-            Err(back) => ago(&self.paths, back)?,
+            Err(back) => Arc::clone(ago(&self.paths, back)?),
         };
         self.spend(path.len())?;
-        Ok(path.into())
+        Ok(path)
     }
 
     fn task(&mut self) -> Result<(Tid, Tgid), Fault> {
@@ -175,6 +179,7 @@ impl<'a> Dec<'a> {
             }
             tag::CGROUP_PATH => {
                 let (id, path) = (self.cgroup()?, self.path()?);
+                let path = (*path).into();
                 LifeKind::CgroupPath(CgroupPath { id, path })
             }
             tag::CGROUP_MOVE => {
@@ -189,7 +194,9 @@ impl<'a> Dec<'a> {
                 real: self.int(Col::Real)?,
             }),
             tag::PROGRESS => LifeKind::Progress,
-            tag::MARK => LifeKind::Mark(Mark { name: self.path()? }),
+            tag::MARK => LifeKind::Mark(Mark {
+                name: (*self.path()?).into(),
+            }),
             0 => return Err(Fault::Content("no such kind of event")),
             // Of a later version, which puts such an event's fields into
             // columns of their own.
