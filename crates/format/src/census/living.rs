@@ -26,7 +26,7 @@ pub struct Alive {
     pub renamed: Option<(Tid, Option<CpuId>)>,
     /// When it was listed, its raw state bits, and whether it was on a CPU.
     pub listed: Option<(u64, u16, bool)>,
-    /// Its last exec.
+    /// Its first exec.
     pub executed: Option<u64>,
 }
 
@@ -331,7 +331,7 @@ impl Living {
             return;
         };
         alive.task.comm = exec.comm;
-        alive.executed = Some(time);
+        alive.executed = alive.executed.or(Some(time));
         let tgid = alive.tgid;
         self.change(tgid, |process| {
             process.argv = exec.argv;
