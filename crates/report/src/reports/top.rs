@@ -241,10 +241,10 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     let mut text = String::new();
     style.items(&mut text, "", &facts, " · ");
     if wall < analysis.whole {
-        let at = |t: tr_format::event::Ktime| units::time(t.since(meta.start).max(1));
+        let at = |t: tr_format::event::Ktime| units::at(t.since(meta.start));
         let _ = writeln!(
             text,
-            "only from {} to {} of {}; the line above is of the whole",
+            "only from {} s to {} s of {}; the events are those of the whole",
             at(analysis.start),
             at(analysis.end),
             units::time(analysis.whole)
