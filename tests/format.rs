@@ -9,6 +9,10 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use tr_format::event::Stream;
+use tr_format::reader::{FrameInfo, Trace};
+use tr_format::source::Source;
+
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("fixtures")
@@ -393,4 +397,49 @@ fn a_trace_that_cannot_be_mapped_is_read() {
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+/// `--from` and `--to` look only at what they need of a trace; what is damaged there sends
+/// them to the whole.
+#[test]
+fn a_part_of_a_trace_is_read_alone() {
+    let good = std::fs::read(fixture("format/1.1.bin")).unwrap();
+    let trace = Trace::open(Source::bytes(good.clone())).unwrap();
+    let at = |seconds: f64| trace.meta().start.0 + (seconds * 1e9) as u64;
+    let frame = |from: f64, to: f64| {
+        let inside = |frame: &&FrameInfo| {
+            let sched = matches!(frame.stream, Stream::Cpu(_));
+            sched && frame.min.0 > at(from) && frame.max.0 < at(to)
+        };
+        *trace.frames().iter().find(inside).expect("a frame")
+    };
+    let with_damage = |frame: FrameInfo| {
+        let mut bytes = good.clone();
+        bytes[(frame.offset + frame.bytes) as usize - 2] ^= 1;
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&bytes).unwrap();
+        file
+    };
+    let part = |path: &Path| {
+        let path = text(path);
+        let args = [
+            "analyze", path, "--format", "json", "--from", "800ms", "--to", "1s",
+        ];
+        let output = tr(&args);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let found = String::from_utf8(output.stdout).unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        (found.replace(path, "FILE"), said)
+    };
+    let (expected, said) = part(&fixture("format/1.1.bin"));
+    assert_eq!(said, "");
+    for elsewhere in [frame(0.0, 0.6), frame(1.1, 2.0)] {
+        assert_eq!(
+            part(with_damage(elsewhere).path()),
+            (expected.clone(), String::new())
+        );
+    }
+    let (found, said) = part(with_damage(frame(0.75, 1.05)).path());
+    assert!(said.contains("checksum"), "{said}");
+    assert!(found.contains("\"cause\": \"damage\"") && found != expected);
 }

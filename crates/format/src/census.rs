@@ -23,9 +23,12 @@ use crate::sched::{flag, Open};
 use facts::{Facts, Seen};
 use living::{Alive, Living, Parent};
 
-/// Bytes of lifecycle events that are waited with, and of arguments of those who live:
-/// beyond that a trace has no more checkpoints.
+/// Bytes of arguments of those who live, and of cgroups' paths: beyond that a trace has no
+/// more checkpoints. They would not fit into one.
 const BYTES: usize = limits::SECTION_BODY as usize / 2;
+/// Bytes of lifecycle events that wait for two marks of progress: some 100,000 events, or
+/// 70,000 a second. Beyond that a trace has no more checkpoints either.
+const WAITING: usize = 16 << 20;
 
 /// How often a trace gets a checkpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +68,8 @@ pub struct Census {
     /// The last mark of progress, and a newer one that is not in the file yet.
     mark: u64,
     new_mark: Option<u64>,
+    /// Scheduling events so far.
+    number: u64,
     /// Since the last checkpoint: events, and where it ended in the file.
     events: u64,
     bytes: u64,
@@ -90,6 +95,7 @@ impl Census {
             latest: 0,
             mark: 0,
             new_mark: None,
+            number: 0,
             events: 0,
             bytes: 0,
             size: 0,
@@ -107,8 +113,10 @@ impl Census {
         if self.lost {
             return;
         }
-        let latest = facts::take(cpu, block, self.moment, &mut self.before, &mut self.since);
+        let (before, since) = (&mut self.before, &mut self.since);
+        let latest = facts::take(cpu, block, self.number, self.moment, before, since);
         self.latest = self.latest.max(latest);
+        self.number += block.len() as u64;
         self.events += block.len() as u64;
     }
 
@@ -120,7 +128,9 @@ impl Census {
             LifeKind::Clock(_) | LifeKind::Mark(_) => {}
             LifeKind::Lost(_) => self.lose(),
             // It has the time of when the recorder looked it up.
-            LifeKind::CgroupPath(_) => self.living.take(event.clone()),
+            LifeKind::CgroupPath(path) => self.living.name_cgroup(path),
+            // Who is only named.
+            LifeKind::Snapshot(snapshot) if !snapshot.followed => {}
             _ if event.time.0 < self.taken => self.lose(),
             _ => {
                 self.latest = self.latest.max(event.time.0);
@@ -128,7 +138,7 @@ impl Census {
                 self.waiting.push(event.clone());
             }
         }
-        if self.waiting_bytes.max(self.living.bytes) > BYTES {
+        if self.waiting_bytes > WAITING || self.living.bytes > BYTES {
             self.lose();
         }
         self.events += 1;
@@ -152,12 +162,16 @@ impl Census {
         if let Some(moment) = moment {
             self.advance(moment);
             made = self.checkpoint(Ktime(moment));
+            if made.is_none() {
+                // It would hardly be another thing at the next mark.
+                self.events = 0;
+            }
             self.moment = None;
             let since = std::mem::take(&mut self.since);
             self.before.add(since);
         }
         self.advance(sure);
-        if self.before.len() > 4 * (self.living.tasks.len() + 1024) {
+        if self.before.len() > 2 * (self.living.tasks.len() + 512) {
             let tasks = &self.living.tasks;
             self.before
                 .forget(self.taken, |tid| tasks.contains_key(&Tid(tid)));
@@ -198,10 +212,20 @@ impl Census {
     /// Who lives at the moment, all before which has been taken. `None` when it is not
     /// certain of somebody what came last.
     fn checkpoint(&self, at: Ktime) -> Option<Checkpoint> {
-        if at.0 <= self.start {
+        let living = &self.living;
+        if at.0 <= self.start || living.tasks.len() as u64 > limits::CHECKPOINT_TASKS {
             return None;
         }
-        let living = &self.living;
+        // A thread may go by its leader's tid before its exec is told (`de_thread`).
+        let passed_on = |household: &living::Household| {
+            let seen = self.before.of(household.process.pid.0);
+            let later = |time: u64| household.led_until.is_some_and(|until| time > until);
+            seen.came.is_some_and(|came| later(came.at.time))
+                || seen.left.is_some_and(|left| later(left.at.time))
+        };
+        if living.processes.values().any(passed_on) {
+            return None;
+        }
         let mut tasks: Vec<&Alive> = living.tasks.values().collect();
         tasks.sort_unstable_by_key(|alive| alive.serial);
         let mut processes: Vec<_> = living.processes.values().collect();
@@ -286,7 +310,7 @@ struct Places<'a> {
     tasks: HashMap<u64, u32>,
     processes: HashMap<u64, u32>,
     /// Those who have left a tid by an exec.
-    renamed: Vec<(Tid, &'a Alive)>,
+    renamed: HashMap<Tid, &'a Alive>,
 }
 
 impl Places<'_> {
@@ -299,9 +323,8 @@ impl Places<'_> {
         let now = self.living.tasks.get(&Tid(tid));
         let now = now.filter(|alive| alive.born <= time);
         let then = || {
-            let mut renamed = self.renamed.iter();
-            let had = renamed.find(|(old, alive)| old.0 == tid && time < alive.born);
-            had.map(|(_, alive)| *alive)
+            let renamed = self.renamed.get(&Tid(tid)).copied();
+            renamed.filter(|alive| time < alive.born)
         };
         let place = now.or_else(then).and_then(|alive| self.task(alive.serial));
         place.map_or(Who::Other(Tid(tid)), Who::Task)
@@ -314,63 +337,74 @@ impl Places<'_> {
         let child = self.living.tasks.get(&Tid(child))?;
         let [woken, _] = seen.woken;
         let over = child.executed.is_some_and(|time| time <= at)
-            || woken.is_some_and(|woken| (since..=at).contains(&woken.time));
+            || woken.is_some_and(|woken| (since..=at).contains(&woken.at.time));
         (since <= at && child.born <= since && !over).then_some(child)
     }
 
     /// A task's last events, from its last switch-in on if there is one. `None` when it
-    /// came and left by one stamp.
+    /// came to one CPU and left another by one stamp.
     fn steps(&self, alive: &Alive, seen: &Facts) -> Option<Vec<Step>> {
-        let mine = |time: u64| time >= alive.born;
-        let renamed = alive.renamed.and_then(|(_, cpu)| cpu);
-        let renamed = renamed.map(|cpu| facts::Came {
-            time: alive.born,
-            cpu,
-        });
-        let came = seen.came.filter(|came| mine(came.time)).or(renamed);
-        let left = seen.left.filter(|left| mine(left.time));
-        if let (Some(came), Some(left)) = (came, left) {
-            if came.time == left.time {
-                return None;
-            }
-        }
-        // By time; of equal times as events are put in order.
-        let mut steps: Vec<(u64, u8, Step)> = Vec::new();
+        let mine = |at: &facts::Place| at.time >= alive.born;
+        let nowhere = |time: u64| facts::Place {
+            time,
+            cpu: CpuId(u16::MAX),
+            number: 0,
+        };
+        // By time; of equal times as they stand in a ring, or by rank as events of
+        // several streams are put in order.
+        let mut steps: Vec<(facts::Place, u8, Step)> = Vec::new();
         if let Some((time, state, on_cpu)) = alive.listed {
-            steps.push((time, 0, Step::Listed { state, on_cpu }));
+            steps.push((nowhere(time), 0, Step::Listed { state, on_cpu }));
         }
         for woken in seen.woken.into_iter().flatten() {
-            if mine(woken.time) {
-                let by = woken.waker.map(|waker| self.who(waker, woken.time));
+            if mine(&woken.at) {
+                let by = woken.waker.map(|waker| self.who(waker, woken.at.time));
                 let by = by.unwrap_or(Who::Interrupt);
-                steps.push((woken.time, 1, Step::Woken { by }));
+                steps.push((woken.at, 1, Step::Woken { by }));
             }
         }
-        if let Some(ran) = seen.ran.filter(|ran| mine(ran.time)) {
-            steps.push((ran.time, 1, Step::Ran { cpu: ran.cpu }));
+        if let Some(ran) = seen.ran.filter(|ran| mine(&ran.at)) {
+            steps.push((ran.at, 1, Step::Ran { cpu: ran.at.cpu }));
         }
-        if let Some(came) = came {
-            steps.push((came.time, 2, Step::Came { cpu: came.cpu }));
+        let came = seen.came.map(|came| came.at).filter(mine);
+        if let Some(at) = came {
+            steps.push((at, 2, Step::Came { cpu: at.cpu }));
+        } else if let Some((_, Some(cpu))) = alive.renamed {
+            steps.push((nowhere(alive.born), 0, Step::Came { cpu }));
         }
-        if let Some(left) = left {
+        if let Some(left) = seen.left.filter(|left| mine(&left.at)) {
+            if came.is_some_and(|came| came.time == left.at.time && came.cpu != left.at.cpu) {
+                return None;
+            }
             // Who is not waiting by its exit will hardly wait for that.
             let lives = |child: &&Alive| {
                 let exit = child.task.exit.as_ref();
-                exit.is_none_or(|(time, _)| time.0 >= left.time)
+                exit.is_none_or(|(time, _)| time.0 >= left.at.time)
             };
-            let vfork = self.vfork_child(alive, seen, left.time).filter(lives);
+            let vfork = self.vfork_child(alive, seen, left.at.time).filter(lives);
             let step = Step::Left {
-                cpu: left.cpu,
+                cpu: left.at.cpu,
                 state: left.state,
                 preempt: left.flags & flag::PREEMPT != 0,
                 iowait: left.flags & flag::IOWAIT != 0,
                 vfork: vfork.is_some(),
-                next: self.who(left.next, left.time),
+                next: self.who(left.next, left.at.time),
             };
-            steps.push((left.time, 2, step));
+            steps.push((left.at, 2, step));
         }
-        steps.sort_by_key(|(time, rank, _)| (*time, *rank));
-        let last = |(_, _, step): &(u64, u8, Step)| matches!(step, Step::Came { .. });
+        steps.sort_by_key(|(at, rank, _)| (at.time, *rank));
+        // There are a handful, and hardly ever two with one stamp in one ring.
+        for _ in 0..steps.len() {
+            for pair in (1..steps.len()).rev() {
+                if let Some([(one, ..), (other, ..)]) = steps.get(pair - 1..=pair) {
+                    let tied = (one.time, one.cpu) == (other.time, other.cpu);
+                    if tied && one.number > other.number {
+                        steps.swap(pair - 1, pair);
+                    }
+                }
+            }
+        }
+        let last = |(_, _, step): &(facts::Place, u8, Step)| matches!(step, Step::Came { .. });
         let first = steps.iter().rposition(last).unwrap_or(0);
         Some(steps.drain(first..).map(|(_, _, step)| step).collect())
     }

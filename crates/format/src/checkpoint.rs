@@ -8,6 +8,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::event::{Argv, CgroupId, Comm, CpuId, Exit, Ktime, Tgid, Tid};
+use crate::limits;
 
 /// What all events stamped before a moment have led to.
 ///
@@ -31,7 +32,8 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// Whether all places that are named are there, and nobody is there twice.
+    /// Whether all places that are named are there, nobody is there twice, and there are
+    /// not too many.
     pub(crate) fn is_sound(&self) -> bool {
         let process = |place: u32| (place as usize) < self.processes.len();
         let task = |place: u32| (place as usize) < self.tasks.len();
@@ -46,7 +48,10 @@ impl Checkpoint {
         };
         let pids: HashSet<Tgid> = self.processes.iter().map(|process| process.pid).collect();
         let tids: HashSet<Tid> = self.tasks.iter().map(|task| task.tid).collect();
-        pids.len() == self.processes.len()
+        let few = |count: usize| count as u64 <= limits::CHECKPOINT_TASKS;
+        few(self.tasks.len())
+            && few(self.processes.len())
+            && pids.len() == self.processes.len()
             && tids.len() == self.tasks.len()
             && self
                 .processes

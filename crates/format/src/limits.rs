@@ -15,6 +15,8 @@ pub const BODY: u64 = 32 << 20;
 pub const SECTION_BODY: u64 = 8 << 20;
 /// Most fields of metadata, summary or a checkpoint.
 pub const SECTION_FIELDS: u64 = 1 << 10;
+/// Most tasks, and most processes, of a checkpoint.
+pub const CHECKPOINT_TASKS: u64 = 1 << 17;
 /// Longest argv of an event in bytes. A longer one is cut by the writer, which
 /// keeps its true length.
 pub const ARGV: usize = 8 << 20;

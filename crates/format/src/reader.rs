@@ -196,6 +196,10 @@ impl Trace {
         Trace {
             summary: Some(ends.summary),
             frames,
+            unknown: Unknown {
+                fields: ends.unknown,
+                ..Unknown::default()
+            },
             ..Trace::with(source, ends.id, ends.minor, ends.meta)
         }
     }

@@ -88,6 +88,7 @@ fn numbers_are_those_of_the_code() {
         ("SECTION_FIELDS", limits::SECTION_FIELDS),
         ("EXPANSION", limits::EXPANSION),
         ("EXPANSION_FREE", limits::EXPANSION_FREE),
+        ("CHECKPOINT_TASKS", limits::CHECKPOINT_TASKS),
         ("ARGV", limits::ARGV as u64),
         ("NAME", limits::NAME as u64),
         ("STRINGS", limits::STRINGS),

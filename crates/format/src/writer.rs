@@ -53,8 +53,8 @@ struct OpenLife {
 /// [`Writer::flush`] is called. Memory is bounded: 20 bytes for each of
 /// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
 /// for each of the two other streams, some ten bytes a frame for the index,
-/// below 2 MiB to encode; and for checkpoints some 200 bytes for each task that
-/// lives, 4 MiB at most of their arguments, and as much again of lifecycle events.
+/// below 2 MiB to encode; and for checkpoints some 1.5 KB for each task that lives, 4 MiB
+/// at most of their arguments, and 16 MiB at most of the last seconds' lifecycle events.
 /// After an error the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {
@@ -314,8 +314,9 @@ impl<W: Write> Writer<W> {
     /// Writes a checkpoint, if it is worth its bytes.
     fn put_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
         let Ktime(at) = checkpoint.at;
-        // One that is too large is none.
+        // One that is too large is none, and the next one would be too for a while.
         let Ok(body) = section::put_checkpoint(checkpoint) else {
+            self.census.is_worth(limits::SECTION_BODY, 0);
             return Ok(());
         };
         self.payload.clear();

@@ -1,6 +1,7 @@
 //! Parts of a trace, found by its index.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+use tr_format::checkpoint::{Checkpoint, Step};
 use tr_format::event::*;
 use tr_format::meta::{Metadata, Summary};
 use tr_format::reader::FrameInfo;
@@ -192,4 +193,137 @@ fn only_a_whole_trace_has_parts() {
     let middle = damaged.len() / 2;
     damaged[middle] ^= 1;
     assert!(part(damaged, 0, SECOND).is_some());
+}
+
+/// The last checkpoint of ten seconds with these events in the second one.
+fn after(change: impl Fn(&mut Writer<Vec<u8>>)) -> Option<Checkpoint> {
+    let change = |second: u64, writer: &mut Writer<Vec<u8>>| {
+        if second == 1 {
+            change(writer);
+        }
+    };
+    let window = part(trace(ALWAYS, change), 9 * SECOND, 10 * SECOND);
+    window.unwrap().checkpoint
+}
+
+fn steps(checkpoint: &Checkpoint, tid: u32) -> Vec<Step> {
+    let mut tasks = checkpoint.tasks.iter();
+    let task = tasks.find(|task| task.tid.0 == tid).expect("it lives");
+    task.steps.clone()
+}
+
+fn listed(tid: u32, tgid: u32) -> LifeKind {
+    LifeKind::Snapshot(Snapshot {
+        tid: Tid(tid),
+        tgid: Tgid(tgid),
+        parent_tgid: Tgid(1),
+        start_time: Ktime(0),
+        ns_tid: Tid(tid),
+        cgroup: CgroupId(0),
+        comm: Comm::new(b"listed"),
+        argv: Argv::default(),
+        state: 1,
+        on_cpu: false,
+        kthread: false,
+        followed: true,
+        sum_exec_runtime: 0,
+    })
+}
+
+/// Who was listed is there, whatever has been told before the listings are looked at.
+#[test]
+fn a_cgroup_made_early_does_not_hide_who_was_listed() {
+    let early = |second: u64, writer: &mut Writer<Vec<u8>>| {
+        if second == 0 {
+            let path = LifeKind::CgroupPath(CgroupPath {
+                id: CgroupId(7),
+                path: b"/a".to_vec().into(),
+            });
+            writer
+                .life(Stream::Recorder, said(START - 1, listed(9, 9)))
+                .unwrap();
+            writer
+                .life(Stream::Lifecycle, said(START + 5, path))
+                .unwrap();
+        }
+    };
+    let window = part(trace(ALWAYS, early), 9 * SECOND, 10 * SECOND).unwrap();
+    let checkpoint = window.checkpoint.unwrap();
+    let sleeps = Step::Listed {
+        state: 1,
+        on_cpu: false,
+    };
+    assert_eq!(steps(&checkpoint, 9), [sleeps]);
+    assert_eq!(checkpoint.cgroups.len(), 1);
+}
+
+/// cpu0 ==100==__.. woken by the stamp of its switch-out: which came first, the ring tells.
+#[test]
+fn of_one_stamp_the_ring_tells_the_order() {
+    let at = START + SECOND + SECOND / 2;
+    let waking = SchedEvent {
+        time: Ktime(at + 1),
+        kind: SchedKind::Waking {
+            waker: Tid(0),
+            wakee: Tid(100),
+            irq: true,
+            new: false,
+            vfork: false,
+        },
+    };
+    let events = |order: [SchedEvent; 2]| {
+        after(move |writer| {
+            writer.sched(CpuId(0), switch(at, 0, 100)).unwrap();
+            for event in order {
+                writer.sched(CpuId(0), event).unwrap();
+            }
+        })
+    };
+    let leaves = switch(at + 1, 100, 0);
+    let last = |order| steps(&events(order).unwrap(), 100).pop().unwrap();
+    assert!(matches!(last([leaves, waking]), Step::Woken { .. }));
+    assert!(matches!(last([waking, leaves]), Step::Left { .. }));
+}
+
+/// `de_thread`: 51 goes by its dead leader's tid, 50, and its exec is told only later.
+#[test]
+fn while_a_thread_takes_over_its_process_there_is_no_checkpoint() {
+    let at = START + SECOND + SECOND / 2;
+    let exit = |tid: u32| {
+        LifeKind::Exit(Exit {
+            tid: Tid(tid),
+            tgid: Tgid(50),
+            ..Exit::default()
+        })
+    };
+    let gone = LifeKind::Final(Final {
+        tid: Tid(50),
+        ..Final::default()
+    });
+    let common = |writer: &mut Writer<Vec<u8>>| {
+        let mut thread = fork(51);
+        if let LifeKind::Fork(fork) = &mut thread {
+            fork.tgid = Tgid(50);
+        }
+        let lives = [fork(50), thread, exit(50), gone.clone()];
+        for (time, kind) in (at..).zip(lives) {
+            writer.life(Stream::Lifecycle, said(time, kind)).unwrap();
+        }
+        writer.sched(CpuId(0), switch(at + 5, 0, 51)).unwrap();
+    };
+    let figures = after(common).unwrap();
+    let process = figures
+        .processes
+        .iter()
+        .find(|process| process.pid == Tgid(50));
+    assert!(
+        process.unwrap().gone.is_some(),
+        "the leader's figures are kept"
+    );
+    let renamed = after(|writer| {
+        common(writer);
+        writer.sched(CpuId(0), switch(at + 6, 50, 0)).unwrap();
+    });
+    let before = renamed.is_none_or(|checkpoint| checkpoint.at < Ktime(at));
+    assert!(before, "nobody knows whose steps these are");
 }

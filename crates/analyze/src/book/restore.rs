@@ -44,6 +44,13 @@ impl Book {
                 entry.idle_since = Some(before).filter(|_| idle && everybody);
             });
         }
+        // Somebody was seen running who had not been seen to come there.
+        for ix in (0..checkpoint.tasks.len()).map(TaskIx) {
+            if let State::On(Some(cpu)) = self.state(ix) {
+                self.set_current(cpu, Some(ix));
+                self.cpu_not_idle(cpu);
+            }
+        }
     }
 
     fn restore_process(&mut self, process: &checkpoint::Process) {

@@ -5,18 +5,24 @@ use rustc_hash::FxHashMap;
 use crate::event::CpuId;
 use crate::sched::{flag, Open, Rest};
 
+/// When and where an event was: those of one CPU are numbered as they stand in its ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub time: u64,
+    pub cpu: CpuId,
+    pub number: u64,
+}
+
 /// A task was switched in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Came {
-    pub time: u64,
-    pub cpu: CpuId,
+    pub at: Place,
 }
 
 /// A task was switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    pub time: u64,
-    pub cpu: CpuId,
+    pub at: Place,
     pub state: u16,
     pub flags: u8,
     pub next: u32,
@@ -25,7 +31,7 @@ pub struct Left {
 /// A task was woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken {
-    pub time: u64,
+    pub at: Place,
     /// `None`: by an interrupt.
     pub waker: Option<u32>,
 }
@@ -60,7 +66,8 @@ fn later<T: Copy>(one: Option<T>, other: Option<T>, time: impl Fn(&T) -> u64) ->
 impl Facts {
     fn woken(&mut self, woken: Woken) {
         let [last, before] = self.woken;
-        let is_before = |known: Option<Woken>| known.is_none_or(|known| known.time <= woken.time);
+        let is_before =
+            |known: Option<Woken>| known.is_none_or(|known| known.at.time <= woken.at.time);
         if is_before(last) {
             self.woken = [Some(woken), last];
         } else if is_before(before) {
@@ -69,16 +76,16 @@ impl Facts {
     }
 
     fn ran(&mut self, ran: Came) {
-        let left = self.left.map_or(0, |left| left.time);
-        let known = self.ran.filter(|known| known.time >= left);
-        if ran.time >= left && known.is_none_or(|known| ran.time < known.time) {
+        let left = self.left.map_or(0, |left| left.at.time);
+        let known = self.ran.filter(|known| known.at.time >= left);
+        if ran.at.time >= left && known.is_none_or(|known| ran.at.time < known.at.time) {
             self.ran = Some(ran);
         }
     }
 
     fn add(&mut self, other: &Facts) {
-        self.came = later(self.came, other.came, |came| came.time);
-        self.left = later(self.left, other.left, |left| left.time);
+        self.came = later(self.came, other.came, |came| came.at.time);
+        self.left = later(self.left, other.left, |left| left.at.time);
         self.vfork = later(self.vfork, other.vfork, |(time, _)| *time);
         self.born = later(self.born, other.born, |(time, ..)| *time);
         if let Some(ran) = other.ran {
@@ -94,10 +101,10 @@ impl Facts {
     fn latest(&self) -> u64 {
         let [woken, _] = self.woken;
         let times = [
-            self.came.map(|came| came.time),
-            self.left.map(|left| left.time),
-            woken.map(|woken| woken.time),
-            self.ran.map(|ran| ran.time),
+            self.came.map(|came| came.at.time),
+            self.left.map(|left| left.at.time),
+            woken.map(|woken| woken.at.time),
+            self.ran.map(|ran| ran.at.time),
             self.vfork.map(|(time, _)| time),
         ];
         times.into_iter().flatten().max().unwrap_or(0)
@@ -142,11 +149,13 @@ impl Seen {
     pub fn forget(&mut self, time: u64, lives: impl Fn(u32) -> bool) {
         self.tasks
             .retain(|tid, facts| facts.latest() >= time || lives(*tid));
+        self.tasks.shrink_to(2 * self.tasks.len());
     }
 
     /// Takes an event of a CPU's stream.
     #[inline]
-    fn event(&mut self, cpu: CpuId, time: u64, event: &Rest) {
+    fn event(&mut self, at: Place, event: &Rest) {
+        let Place { time, cpu, .. } = at;
         let Rest {
             from,
             to,
@@ -155,16 +164,15 @@ impl Seen {
         } = *event;
         if flags & flag::WAKING != 0 {
             let waker = (flags & flag::IRQ == 0 && from != 0).then_some(from);
+            let vfork = flags & flag::VFORK != 0;
             let task = self.tasks.entry(to).or_default();
-            task.woken(Woken { time, waker });
+            task.woken(Woken { at, waker });
+            if flags & (flag::NEW | flag::IRQ) == flag::NEW && from != 0 {
+                task.born = later(task.born, Some((time, from, vfork)), |(time, ..)| *time);
+            }
             let last = self.cpus.get(&cpu.0);
             if from != 0 && last.is_none_or(|(_, next)| *next != from) {
-                self.tasks.entry(from).or_default().ran(Came { time, cpu });
-            }
-            let vfork = flags & flag::VFORK != 0;
-            if flags & (flag::NEW | flag::IRQ) == flag::NEW && from != 0 {
-                let child = self.tasks.entry(to).or_default();
-                child.born = later(child.born, Some((time, from, vfork)), |(time, ..)| *time);
+                self.tasks.entry(from).or_default().ran(Came { at });
             }
             if vfork {
                 let parent = self.tasks.entry(from).or_default();
@@ -175,18 +183,17 @@ impl Seen {
         self.switched(cpu, time, to);
         if from != 0 {
             let left = Left {
-                time,
-                cpu,
+                at,
                 state,
                 flags,
                 next: to,
             };
             let task = self.tasks.entry(from).or_default();
-            task.left = later(task.left, Some(left), |left| left.time);
+            task.left = later(task.left, Some(left), |left| left.at.time);
         }
         if to != 0 {
             let task = self.tasks.entry(to).or_default();
-            task.came = later(task.came, Some(Came { time, cpu }), |came| came.time);
+            task.came = later(task.came, Some(Came { at }), |came| came.at.time);
         }
     }
 
@@ -199,23 +206,29 @@ impl Seen {
 }
 
 /// Takes a block of a CPU's stream: what is before the moment to `before`, the rest to
-/// `since`. The largest time in it.
+/// `since`. The first event has the number `first`. The largest time in it.
 pub fn take(
     cpu: CpuId,
     block: &Open,
+    first: u64,
     moment: Option<u64>,
     before: &mut Seen,
     since: &mut Seen,
 ) -> u64 {
     let moment = moment.unwrap_or(u64::MAX);
     let mut latest = 0;
-    for (time, event) in block.time.iter().zip(&block.rest) {
+    for ((time, event), number) in block.time.iter().zip(&block.rest).zip(first..) {
         latest = latest.max(*time);
         let seen = match *time < moment {
             true => &mut *before,
             false => &mut *since,
         };
-        seen.event(cpu, *time, event);
+        let at = Place {
+            time: *time,
+            cpu,
+            number,
+        };
+        seen.event(at, event);
     }
     latest
 }

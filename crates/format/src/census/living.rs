@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use crate::checkpoint::{Process, Task};
 use crate::event::{
-    Argv, CgroupId, CpuId, Exec, Exit, Fork, Ktime, LifeEvent, LifeKind, Snapshot, Tgid, Tid,
+    Argv, CgroupId, CgroupPath, CpuId, Exec, Exit, Fork, Ktime, LifeEvent, LifeKind, Snapshot,
+    Tgid, Tid,
 };
 use crate::meta::{Metadata, Scope};
 
@@ -48,6 +49,8 @@ pub struct Household {
     /// What is known of it; its parent's place is still to be filled in.
     pub process: Process,
     pub parent: Parent,
+    /// Its leader is gone since then.
+    pub led_until: Option<u64>,
     living: usize,
 }
 
@@ -115,7 +118,11 @@ impl Living {
             LifeKind::Final(last) => {
                 let exits = |alive: &Alive| alive.task.exit.is_some();
                 if self.tasks.get(&last.tid).is_some_and(exits) {
+                    let tgid = Tgid(last.tid.0);
                     self.remove(last.tid);
+                    if let Some(household) = self.processes.get_mut(&tgid) {
+                        household.led_until = Some(time);
+                    }
                 }
             }
             LifeKind::Rename(rename) => {
@@ -123,19 +130,22 @@ impl Living {
                     alive.task.comm = rename.comm;
                 }
             }
-            LifeKind::CgroupPath(path) => {
-                let old = self.cgroups.insert(path.id, path.path);
-                let new = self.cgroups.get(&path.id).map_or(0, |path| path.len());
-                self.bytes = (self.bytes + new).saturating_sub(old.map_or(0, |old| old.len()));
-            }
             LifeKind::CgroupMove(moved) => {
                 let tgid = self.tasks.get(&moved.tid).map(|alive| alive.tgid);
                 let tgid = tgid.unwrap_or(Tgid(moved.tid.0));
                 self.change(tgid, |process| process.cgroup = moved.cgroup);
             }
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
+            LifeKind::CgroupPath(path) => self.name_cgroup(&path),
             LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {}
         }
+    }
+
+    /// Notes a cgroup's path. When that was told says nothing of when it came to be.
+    pub fn name_cgroup(&mut self, path: &CgroupPath) {
+        let old = self.cgroups.insert(path.id, path.path.clone());
+        let old = old.map_or(0, |old| old.len());
+        self.bytes = (self.bytes + path.path.len()).saturating_sub(old);
     }
 
     /// The recording begins: who is not listed is not followed.
@@ -205,6 +215,7 @@ impl Living {
         let household = Household {
             serial,
             parent,
+            led_until: None,
             living: 0,
             process,
         };
@@ -319,6 +330,9 @@ impl Living {
                 .collect();
             for tid in gone {
                 self.remove(tid);
+            }
+            if let Some(household) = self.processes.get_mut(&exec.tgid) {
+                household.led_until = None;
             }
             if let Some(mut alive) = self.tasks.remove(&caller) {
                 alive.task.tid = exec.tid;
