@@ -172,6 +172,7 @@ pub fn analyze_window(
     let quality = Quality {
         largest_inversion: tally.largest_inversion,
         latest_write: tally.latest_write.max(tally.largest_inversion),
+        only_part: true,
         ..Quality::default()
     };
     let mut analysis = input.analysis(options, reading, quality);

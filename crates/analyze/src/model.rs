@@ -80,6 +80,9 @@ pub struct Quality {
     pub clocks: Option<Clocks>,
     /// The CPUs' clocks disagree, but it is not clear how.
     pub clocks_unclear: bool,
+    /// Only the part that was asked for was read: that there are no contradictions, and
+    /// that clocks agree, is said of it alone.
+    pub only_part: bool,
 }
 
 impl Quality {

@@ -57,6 +57,7 @@ struct Quality {
     violations: BTreeMap<&'static str, u64>,
     time_uncertainty_ns: Option<u64>,
     clocks: Option<Clocks>,
+    only_part: bool,
 }
 
 /// How the CPUs' clocks were corrected.
@@ -364,6 +365,7 @@ pub fn render<'a>(
                 latest_write_ns: quality.latest_write,
                 violations: quality.violations.iter().copied().collect(),
                 time_uncertainty_ns: quality.time_uncertainty(),
+                only_part: quality.only_part,
                 clocks: clocks(quality),
             },
             concurrency_ns: analysis.concurrency.clone(),

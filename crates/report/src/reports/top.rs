@@ -568,7 +568,11 @@ fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
             0 => "no unknown time".to_owned(),
             unknown => format!("{} unknown", units::time(unknown)),
         },
-        of(contradictions, "contradiction", "contradictions"),
+        match quality.only_part {
+            // Else everything has been read after all.
+            true => "no contradictions in this part".to_owned(),
+            false => of(contradictions, "contradiction", "contradictions"),
+        },
         match quality.largest_inversion {
             0 => "rings in order".to_owned(),
             back => format!("rings out of order by up to {}", units::time(back)),
