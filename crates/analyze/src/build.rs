@@ -189,9 +189,12 @@ struct Exits {
 
 impl Exits {
     fn of<'a>(exits: impl Iterator<Item = &'a Exited> + Clone) -> Exits {
-        let faults = exits
-            .clone()
-            .fold((0, 0), |(min, maj), e| (min + e.faults.0, maj + e.faults.1));
+        let faults = exits.clone().fold((0u64, 0u64), |(min, maj), e| {
+            (
+                min.saturating_add(e.faults.0),
+                maj.saturating_add(e.faults.1),
+            )
+        });
         let any = exits.clone().next().is_some();
         let mut exits = exits;
         let io = exits.try_fold((0u64, 0u64), |(read, written), e| {

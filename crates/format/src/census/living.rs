@@ -315,7 +315,7 @@ impl Living {
             true => exec.old_tid,
             false => exec.tid,
         };
-        if caller != exec.tid {
+        if exec.old_tid != exec.tid {
             // The others are gone, but for those that have their last steps to do.
             let gone = |alive: &Alive| {
                 let tid = alive.task.tid;
@@ -337,7 +337,7 @@ impl Living {
             if let Some(mut alive) = self.tasks.remove(&caller) {
                 alive.task.tid = exec.tid;
                 alive.born = time;
-                alive.renamed = Some((caller, cpu));
+                alive.renamed = Some((exec.old_tid, cpu));
                 self.tasks.insert(exec.tid, alive);
             }
         }
