@@ -84,7 +84,7 @@ impl Ends {
 fn at_the_ends(source: &Source, minor: u16) -> Result<Ends, Fault> {
     let payload = metadata_at_start(source)?;
     let id = crc32fast::hash(&payload);
-    let (meta, unknown) = unpacked(&payload, section::take_metadata)?;
+    let (meta, unknown) = unpacked(&payload, section::take_section)?;
     let (start, index) = index_frames(source, id)?;
     let (summary, fields) = summary(source, id, (start, &index))?;
     Ok(Ends {
@@ -149,7 +149,7 @@ fn summary(
             return Err(Fault::Index);
         }
         let payload = payload_at(source, row.offset + len, &header)?;
-        return unpacked(&payload, section::take_summary);
+        return unpacked(&payload, section::take_section);
     }
     Err(Fault::Content("there is no summary"))
 }

@@ -153,7 +153,7 @@ impl Trace {
             },
         };
         let id = crc32fast::hash(&payload);
-        let taken = unpacked(&payload, section::take_metadata);
+        let taken = unpacked(&payload, section::take_section);
         let (meta, fields) = taken.map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
         let mut trace = Trace::with(source, id, minor, meta);
         trace.unknown.fields = fields;
@@ -276,14 +276,14 @@ impl Trace {
             }
             match header.kind {
                 kind::METADATA | kind::CHECKPOINT => {}
-                kind::SUMMARY => match self.read_last(row, section::take_summary) {
+                kind::SUMMARY => match self.read_last(row, section::take_section) {
                     Ok((summary, fields)) => {
                         self.summary = Some(summary);
                         self.unknown.fields += fields;
                     }
                     Err(fault) => self.damaged(row, fault),
                 },
-                kind::CUT => match self.read_last(row, section::take_cut_off) {
+                kind::CUT => match self.read_last(row, section::take_section::<section::CutOff>) {
                     Ok((cut, fields)) => {
                         self.end = End::Truncated {
                             frame: cut.frame,

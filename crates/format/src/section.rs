@@ -26,12 +26,13 @@ type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
 const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 
 /// Both directions of a field list.
-trait Fields {
+pub trait Fields {
     /// Handles one field: writes it, or reads it when its tag comes.
     fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step;
 }
 
-type Step = Result<(), Fault>;
+/// Whether a field could be handled.
+pub type Step = Result<(), Fault>;
 
 /// The metadata's fields. The tags stand in FORMAT.md.
 fn metadata(fields: &mut impl Fields, meta: &mut Metadata) -> Step {
@@ -225,74 +226,60 @@ impl Fields for Take<'_> {
     }
 }
 
-/// The body of a metadata frame.
-pub fn put_metadata(meta: &Metadata) -> Result<Vec<u8>, Fault> {
+/// What stands in a frame as a sequence of fields.
+pub trait Section: Default {
+    /// What its body is called when it is too long.
+    const BODY: &'static str;
+
+    /// Handles all fields, in order.
+    fn fields(&mut self, fields: &mut impl Fields) -> Step;
+}
+
+impl Section for Metadata {
+    const BODY: &'static str = "the metadata's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        metadata(fields, self)
+    }
+}
+
+impl Section for Summary {
+    const BODY: &'static str = "the summary's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        summary(fields, self)
+    }
+}
+
+impl Section for CutOff {
+    const BODY: &'static str = "the cut's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        cut_off(fields, self)
+    }
+}
+
+impl Section for Checkpoint {
+    const BODY: &'static str = "the checkpoint's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        checkpoint(fields, self)
+    }
+}
+
+/// The body of a frame that holds this.
+pub fn put_section<T: Section>(mut value: T) -> Result<Vec<u8>, Fault> {
     let mut out = Put(Vec::new());
-    metadata(&mut out, &mut meta.clone())?;
-    within(
-        "the metadata's length",
-        out.0.len() as u64,
-        limits::SECTION_BODY,
-    )?;
+    value.fields(&mut out)?;
+    within(T::BODY, out.0.len() as u64, limits::SECTION_BODY)?;
     Ok(out.0)
 }
 
-/// Metadata, and how many of its fields are not known to this version.
-pub fn take_metadata(body: &[u8]) -> Result<(Metadata, u64), Fault> {
+/// What a body holds, and how many of its fields are not known to this version.
+pub fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
     let mut fields = Take::new(body)?;
-    let mut meta = Metadata::default();
-    metadata(&mut fields, &mut meta)?;
-    Ok((meta, fields.0.len() as u64))
-}
-
-/// The body of a summary frame.
-pub fn put_summary(value: &Summary) -> Result<Vec<u8>, Fault> {
-    let mut out = Put(Vec::new());
-    summary(&mut out, &mut value.clone())?;
-    Ok(out.0)
-}
-
-/// A summary, and how many of its fields are not known to this version.
-pub fn take_summary(body: &[u8]) -> Result<(Summary, u64), Fault> {
-    let mut fields = Take::new(body)?;
-    let mut value = Summary::default();
-    summary(&mut fields, &mut value)?;
-    Ok((value, fields.0.len() as u64))
-}
-
-/// The body of a frame that says where a trace ended.
-pub fn put_cut_off(value: &CutOff) -> Result<Vec<u8>, Fault> {
-    let mut out = Put(Vec::new());
-    cut_off(&mut out, &mut value.clone())?;
-    Ok(out.0)
-}
-
-/// Where a trace ended, and how many of its fields are not known to this
-/// version.
-pub fn take_cut_off(body: &[u8]) -> Result<(CutOff, u64), Fault> {
-    let mut fields = Take::new(body)?;
-    let mut value = CutOff::default();
-    cut_off(&mut fields, &mut value)?;
-    Ok((value, fields.0.len() as u64))
-}
-
-/// The body of a checkpoint's frame.
-pub fn put_checkpoint(mut value: Checkpoint) -> Result<Vec<u8>, Fault> {
-    let mut out = Put(Vec::new());
-    checkpoint(&mut out, &mut value)?;
-    within(
-        "the checkpoint's length",
-        out.0.len() as u64,
-        limits::SECTION_BODY,
-    )?;
-    Ok(out.0)
-}
-
-/// A checkpoint, and how many of its fields are not known to this version.
-pub fn take_checkpoint(body: &[u8]) -> Result<(Checkpoint, u64), Fault> {
-    let mut fields = Take::new(body)?;
-    let mut value = Checkpoint::default();
-    checkpoint(&mut fields, &mut value)?;
+    let mut value = T::default();
+    value.fields(&mut fields)?;
     Ok((value, fields.0.len() as u64))
 }
 
@@ -334,8 +321,8 @@ mod tests {
 
     #[test]
     fn everything_comes_back() {
-        let body = put_metadata(&full()).unwrap();
-        assert_eq!(take_metadata(&body).unwrap(), (full(), 0));
+        let body = put_section(full()).unwrap();
+        assert_eq!(take_section::<Metadata>(&body).unwrap(), (full(), 0));
         let value = Summary {
             end: Ktime(9),
             end_clock: Clock { boot: 3, real: 4 },
@@ -364,31 +351,40 @@ mod tests {
                 }],
             }),
         };
-        let body = put_summary(&value).unwrap();
-        assert_eq!(take_summary(&body).unwrap(), (value, 0));
+        let body = put_section(value.clone()).unwrap();
+        assert_eq!(take_section::<Summary>(&body).unwrap(), (value, 0));
         let uncounted = Summary::default();
-        let body = put_summary(&uncounted).unwrap();
-        assert_eq!(take_summary(&body).unwrap(), (uncounted, 0));
+        let body = put_section(uncounted.clone()).unwrap();
+        assert_eq!(take_section::<Summary>(&body).unwrap(), (uncounted, 0));
     }
 
     #[test]
     fn unknown_fields_are_counted_and_missing_ones_are_default() {
         let mut body = vec![99, 3, 1, 2, 3];
-        assert_eq!(take_metadata(&body).unwrap(), (Metadata::default(), 1));
-        body.extend_from_slice(&put_metadata(&full()).unwrap());
+        assert_eq!(
+            take_section::<Metadata>(&body).unwrap(),
+            (Metadata::default(), 1)
+        );
+        body.extend_from_slice(&put_section(full()).unwrap());
         body.extend_from_slice(&[98, 1, 0]);
-        assert_eq!(take_metadata(&body).unwrap(), (full(), 2));
+        assert_eq!(take_section::<Metadata>(&body).unwrap(), (full(), 2));
     }
 
     #[test]
     fn nonsense_is_refused() {
-        assert!(take_metadata(&[6, 1, 5, 6, 1, 5]).is_err(), "twice");
-        assert!(take_metadata(&[6, 2, 5, 0]).is_err(), "too long");
-        assert!(take_metadata(&[6, 5, 5]).is_err(), "cut");
-        assert!(take_metadata(&[9, 1, 200]).is_err(), "no such scope");
+        assert!(
+            take_section::<Metadata>(&[6, 1, 5, 6, 1, 5]).is_err(),
+            "twice"
+        );
+        assert!(take_section::<Metadata>(&[6, 2, 5, 0]).is_err(), "too long");
+        assert!(take_section::<Metadata>(&[6, 5, 5]).is_err(), "cut");
+        assert!(
+            take_section::<Metadata>(&[9, 1, 200]).is_err(),
+            "no such scope"
+        );
         // A host name that claims 2^60 bytes.
         let mut bomb = vec![2, 9, 253];
         bomb.extend_from_slice(&(1u64 << 60).to_le_bytes());
-        assert!(take_metadata(&bomb).is_err(), "bomb");
+        assert!(take_section::<Metadata>(&bomb).is_err(), "bomb");
     }
 }

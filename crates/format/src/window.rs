@@ -210,7 +210,7 @@ fn read(source: &Source, id: u32, row: &Row) -> Result<Checkpoint, Fault> {
         return Err(Fault::Index);
     }
     let payload = payload_at(source, row.offset + len, &header)?;
-    let (checkpoint, _) = unpacked(&payload, section::take_checkpoint)?;
+    let (checkpoint, _) = unpacked(&payload, section::take_section::<Checkpoint>)?;
     match checkpoint.at == Ktime(row.header.min) && checkpoint.is_sound() {
         true => Ok(checkpoint),
         false => Err(Fault::Content("the checkpoint contradicts itself")),

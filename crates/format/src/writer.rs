@@ -126,7 +126,8 @@ impl<W: Write> Writer<W> {
     /// # Errors
     /// When `out` cannot be written, or the metadata is too large.
     pub fn new(out: W, meta: &Metadata) -> Result<Writer<W>, Error> {
-        let body = section::put_metadata(meta).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
+        let body =
+            section::put_section(meta.clone()).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
         let mut packer = Packer::new(LEVEL)?;
         let mut metadata = Vec::new();
         packer.pack(&body, &mut metadata)?;
@@ -315,7 +316,7 @@ impl<W: Write> Writer<W> {
     fn put_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
         let Ktime(at) = checkpoint.at;
         // One that is too large is none, and the next one would be too for a while.
-        let Ok(body) = section::put_checkpoint(checkpoint) else {
+        let Ok(body) = section::put_section(checkpoint) else {
             self.census.is_worth(limits::SECTION_BODY, 0);
             return Ok(());
         };
@@ -352,11 +353,11 @@ impl<W: Write> Writer<W> {
         let none = Counting::new(summary.end, summary.end_clock);
         let counting = std::mem::replace(&mut self.counting, none);
         let events = self.written.by_kind;
-        let summary = Summary {
-            tally: Some(counting.finish(events, summary.end, summary.end_clock)),
+        let tally = counting.finish(events, summary.end, summary.end_clock);
+        let body = section::put_section(Summary {
+            tally: Some(tally),
             ..summary.clone()
-        };
-        let body = section::put_summary(&summary);
+        });
         self.put_last(kind::SUMMARY, summary.end.0, body)?;
         self.close()
     }
@@ -374,7 +375,7 @@ impl<W: Write> Writer<W> {
             offset,
             why: why.to_owned(),
         };
-        self.put_last(kind::CUT, 0, section::put_cut_off(&cut))?;
+        self.put_last(kind::CUT, 0, section::put_section(cut))?;
         self.close()
     }
 
