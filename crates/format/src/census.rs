@@ -20,7 +20,7 @@ use crate::limits;
 use crate::meta::Metadata;
 use crate::sched::{flag, Open};
 
-use facts::{Facts, Seen};
+use facts::{Facts, Seen, Stamp};
 use living::{Alive, Living, Parent};
 
 /// Bytes of arguments of those who live, and of cgroups' paths: beyond that a trace has no
@@ -51,8 +51,6 @@ impl Often {
 #[derive(Debug)]
 pub struct Census {
     often: Often,
-    /// When the recording began.
-    start: u64,
     living: Living,
     /// Lifecycle events that wait for a mark.
     waiting: Vec<LifeEvent>,
@@ -84,7 +82,6 @@ impl Census {
     pub fn new(meta: &Metadata) -> Census {
         Census {
             often: Often::USUAL,
-            start: meta.start.0,
             living: Living::new(meta),
             waiting: Vec::new(),
             waiting_bytes: 0,
@@ -213,14 +210,14 @@ impl Census {
     /// certain of somebody what came last.
     fn checkpoint(&self, at: Ktime) -> Option<Checkpoint> {
         let living = &self.living;
-        if at.0 <= self.start || living.tasks.len() as u64 > limits::CHECKPOINT_TASKS {
+        if at.0 <= living.start || living.tasks.len() as u64 > limits::CHECKPOINT_TASKS {
             return None;
         }
         // A thread may go by its leader's tid before its exec is told (`de_thread`).
         let passed_on = |household: &living::Household| {
             let seen = self.before.of(household.process.pid.0);
             let later = |time: u64| household.led_until.is_some_and(|until| time > until);
-            seen.came.is_some_and(|came| later(came.at.time))
+            seen.came.is_some_and(|came| later(came.time))
                 || seen.left.is_some_and(|left| later(left.at.time))
         };
         if living.processes.values().any(passed_on) {
@@ -344,15 +341,15 @@ impl Places<'_> {
     /// A task's last events, from its last switch-in on if there is one. `None` when it
     /// came to one CPU and left another by one stamp.
     fn steps(&self, alive: &Alive, seen: &Facts) -> Option<Vec<Step>> {
-        let mine = |at: &facts::Place| at.time >= alive.born;
-        let nowhere = |time: u64| facts::Place {
+        let mine = |at: &Stamp| at.time >= alive.born;
+        let nowhere = |time: u64| Stamp {
             time,
             cpu: CpuId(u16::MAX),
             number: 0,
         };
         // By time; of equal times as they stand in a ring, or by rank as events of
         // several streams are put in order.
-        let mut steps: Vec<(facts::Place, u8, Step)> = Vec::new();
+        let mut steps: Vec<(Stamp, u8, Step)> = Vec::new();
         if let Some((time, state, on_cpu)) = alive.listed {
             steps.push((nowhere(time), 0, Step::Listed { state, on_cpu }));
         }
@@ -363,10 +360,10 @@ impl Places<'_> {
                 steps.push((woken.at, 1, Step::Woken { by }));
             }
         }
-        if let Some(ran) = seen.ran.filter(|ran| mine(&ran.at)) {
-            steps.push((ran.at, 1, Step::Ran { cpu: ran.at.cpu }));
+        if let Some(at) = seen.ran.filter(mine) {
+            steps.push((at, 1, Step::Ran { cpu: at.cpu }));
         }
-        let came = seen.came.map(|came| came.at).filter(mine);
+        let came = seen.came.filter(mine);
         if let Some(at) = came {
             steps.push((at, 2, Step::Came { cpu: at.cpu }));
         } else if let Some((_, Some(cpu))) = alive.renamed {
@@ -393,18 +390,13 @@ impl Places<'_> {
             steps.push((left.at, 2, step));
         }
         steps.sort_by_key(|(at, rank, _)| (at.time, *rank));
-        // There are a handful, and hardly ever two with one stamp in one ring.
-        for _ in 0..steps.len() {
-            for pair in (1..steps.len()).rev() {
-                if let Some([(one, ..), (other, ..)]) = steps.get(pair - 1..=pair) {
-                    let tied = (one.time, one.cpu) == (other.time, other.cpu);
-                    if tied && one.number > other.number {
-                        steps.swap(pair - 1, pair);
-                    }
-                }
-            }
+        let one_ring = |(one, ..): &(Stamp, u8, Step), (other, ..): &(Stamp, u8, Step)| {
+            (one.time, one.cpu) == (other.time, other.cpu)
+        };
+        for tied in steps.chunk_by_mut(one_ring) {
+            tied.sort_by_key(|(at, ..)| at.number);
         }
-        let last = |(_, _, step): &(facts::Place, u8, Step)| matches!(step, Step::Came { .. });
+        let last = |(_, _, step): &(Stamp, u8, Step)| matches!(step, Step::Came { .. });
         let first = steps.iter().rposition(last).unwrap_or(0);
         Some(steps.drain(first..).map(|(_, _, step)| step).collect())
     }

@@ -7,22 +7,16 @@ use crate::sched::{flag, Open, Rest};
 
 /// When and where an event was: those of one CPU are numbered as they stand in its ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Stamp {
     pub time: u64,
     pub cpu: CpuId,
     pub number: u64,
 }
 
-/// A task was switched in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Came {
-    pub at: Place,
-}
-
 /// A task was switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Left {
-    pub at: Place,
+    pub at: Stamp,
     pub state: u16,
     pub flags: u8,
     pub next: u32,
@@ -31,7 +25,7 @@ pub struct Left {
 /// A task was woken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Woken {
-    pub at: Place,
+    pub at: Stamp,
     /// `None`: by an interrupt.
     pub waker: Option<u32>,
 }
@@ -39,14 +33,15 @@ pub struct Woken {
 /// The last of each that was seen of a tid.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
-    pub came: Option<Came>,
+    /// It was switched in.
+    pub came: Option<Stamp>,
     pub left: Option<Left>,
     /// The last two, the later one first: one may have come while it was running, and
     /// one after that. Nobody is woken again before it has run.
     pub woken: [Option<Woken>; 2],
     /// Where and when it was seen running first since it left a CPU, without having been
     /// seen to come there.
-    pub ran: Option<Came>,
+    pub ran: Option<Stamp>,
     /// Its last child that was to run in its memory, and when that was first woken.
     pub vfork: Option<(u64, u32)>,
     /// It was first woken then, by who had forked it; whether it ran in the memory of that
@@ -75,16 +70,16 @@ impl Facts {
         }
     }
 
-    fn ran(&mut self, ran: Came) {
+    fn ran(&mut self, ran: Stamp) {
         let left = self.left.map_or(0, |left| left.at.time);
-        let known = self.ran.filter(|known| known.at.time >= left);
-        if ran.at.time >= left && known.is_none_or(|known| ran.at.time < known.at.time) {
+        let known = self.ran.filter(|known| known.time >= left);
+        if ran.time >= left && known.is_none_or(|known| ran.time < known.time) {
             self.ran = Some(ran);
         }
     }
 
     fn add(&mut self, other: &Facts) {
-        self.came = later(self.came, other.came, |came| came.at.time);
+        self.came = later(self.came, other.came, |came| came.time);
         self.left = later(self.left, other.left, |left| left.at.time);
         self.vfork = later(self.vfork, other.vfork, |(time, _)| *time);
         self.born = later(self.born, other.born, |(time, ..)| *time);
@@ -101,10 +96,10 @@ impl Facts {
     fn latest(&self) -> u64 {
         let [woken, _] = self.woken;
         let times = [
-            self.came.map(|came| came.at.time),
+            self.came.map(|came| came.time),
             self.left.map(|left| left.at.time),
             woken.map(|woken| woken.at.time),
-            self.ran.map(|ran| ran.at.time),
+            self.ran.map(|ran| ran.time),
             self.vfork.map(|(time, _)| time),
         ];
         times.into_iter().flatten().max().unwrap_or(0)
@@ -154,8 +149,8 @@ impl Seen {
 
     /// Takes an event of a CPU's stream.
     #[inline]
-    fn event(&mut self, at: Place, event: &Rest) {
-        let Place { time, cpu, .. } = at;
+    fn event(&mut self, at: Stamp, event: &Rest) {
+        let Stamp { time, cpu, .. } = at;
         let Rest {
             from,
             to,
@@ -172,7 +167,7 @@ impl Seen {
             }
             let last = self.cpus.get(&cpu.0);
             if from != 0 && last.is_none_or(|(_, next)| *next != from) {
-                self.tasks.entry(from).or_default().ran(Came { at });
+                self.tasks.entry(from).or_default().ran(at);
             }
             if vfork {
                 let parent = self.tasks.entry(from).or_default();
@@ -193,7 +188,7 @@ impl Seen {
         }
         if to != 0 {
             let task = self.tasks.entry(to).or_default();
-            task.came = later(task.came, Some(Came { at }), |came| came.at.time);
+            task.came = later(task.came, Some(at), |came| came.time);
         }
     }
 
@@ -223,7 +218,7 @@ pub fn take(
             true => &mut *before,
             false => &mut *since,
         };
-        let at = Place {
+        let at = Stamp {
             time: *time,
             cpu,
             number,

@@ -63,7 +63,7 @@ pub struct Living {
     /// COMMAND, which is listed while it is still a copy of the recorder.
     root: Option<Tgid>,
     /// When the recording began; events before it may name tasks that are listed later.
-    start: u64,
+    pub start: u64,
     /// It has begun, and who was there before is listed.
     begun: bool,
     /// The whole machine is recorded.
