@@ -806,3 +806,22 @@ fn who_was_listed_on_a_cpu_is_not_on_one_that_has_switched_since() {
     let on_cpu = on_cpu_of(&hand.analyze(), &[10, 15]);
     assert!(on_cpu <= 1 + 85 + 22, "{on_cpu}");
 }
+
+/// ```text
+/// cpu0 __11===w==           the waking is by 10: 11 takes over its process, whose
+///                           leader had ended before it could be listed
+/// ```
+#[test]
+fn who_takes_over_a_process_may_be_the_only_one_known_of_it() {
+    let mut hand = Hand::new(Scope::All, 1_000);
+    hand.listed(-30, 11, 10, 1, Some(1))
+        .listed(-10, 20, 20, 1, Some(1))
+        .waking(1, 90, 0, 11)
+        .switch(0, 100, 0, RUNNING, 11)
+        .waking(0, 400, 10, 20);
+    let analysis = hand.analyze();
+    assert!(analysis.quality.violations.is_empty());
+    assert_eq!(on_cpu_of(&analysis, &[11]), 900);
+    let process = analysis.processes.iter().find(|p| p.pid == Tgid(10));
+    assert_eq!(process.unwrap().threads.len(), 1);
+}

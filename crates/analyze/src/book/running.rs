@@ -74,10 +74,9 @@ impl Book {
         let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
         let running = self.current(cpu).filter(|ix| here(self, *ix));
         self.set_current(cpu, None);
-        let named = match self.task(prev) {
-            _ if prev == Tid::IDLE => None,
-            None if self.open() => Some(self.appear(prev, Tgid(prev.0), time)),
-            named => named,
+        let named = match prev {
+            Tid::IDLE => None,
+            prev => self.named_on(running, prev, time),
         };
         let Some(running) = running.filter(|running| named != Some(*running)) else {
             return named;
@@ -105,6 +104,21 @@ impl Book {
         }
         self.forget(running, cpu, time);
         named
+    }
+
+    /// The task of a tid that runs where `running` does, as far as is known. It may be
+    /// that one, taking over a process (`de_thread`) whose leader nothing has told of.
+    fn named_on(&mut self, running: Option<TaskIx>, tid: Tid, time: Ktime) -> Option<TaskIx> {
+        let known = self.task(tid);
+        if known.is_some() || !self.open() {
+            return known;
+        }
+        let process = |ix: &TaskIx| self.processes.get(self.tasks.get(ix.0)?.process);
+        let heir = running.filter(|ix| process(ix).is_some_and(|of| of.pid.0 == tid.0));
+        if let Some(heir) = heir {
+            self.by_tid.insert(tid, heir);
+        }
+        heir.or_else(|| Some(self.appear(tid, Tgid(tid.0), time)))
     }
 
     /// The task goes by another tid now. When the exec that tells that is lost,
@@ -288,10 +302,8 @@ impl Book {
             return;
         }
         self.cpu_not_idle(cpu);
-        let ix = match self.task(tid) {
-            Some(ix) => ix,
-            None if self.open() => self.appear(tid, Tgid(tid.0), time),
-            None => return,
+        let Some(ix) = self.named_on(self.current(cpu), tid, time) else {
+            return;
         };
         if matches!(self.state(ix), State::On(_) | State::Dead) {
             return;
