@@ -83,6 +83,16 @@ impl States {
         state & self.dead != 0
     }
 
+    /// What a task was doing that was listed with these bits, on a CPU or not.
+    pub fn listed(&self, state: u16, on_cpu: bool) -> State {
+        match state {
+            _ if on_cpu => State::On(None),
+            // Preempted or woken: nobody knows.
+            0 => State::Runnable { preempted: false },
+            state => State::Waiting(self.wait(state, false, false)),
+        }
+    }
+
     /// What a task with these bits (not 0) waits for. `vfork`: it has a child
     /// that runs in its memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tr_format::event::{
-    Argv, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid, Tid,
+    Argv, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid,
+    Tid,
 };
 
 use super::{push_first, Book, ProcessEntry, TaskIx};
@@ -306,6 +307,20 @@ impl Book {
         }
     }
 
+    /// What a process has been executing since before the span.
+    pub(super) fn program_before(&self, filename: Arc<[u8]>, argv: Argv, comm: Comm) -> ExecSpan {
+        ExecSpan {
+            start: self.start,
+            started_before: true,
+            end: self.end,
+            ended: false,
+            filename,
+            argv,
+            comm,
+            times: Times::default(),
+        }
+    }
+
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
@@ -345,7 +360,7 @@ impl Book {
         let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
             return;
         };
-        let (start, end) = (self.start, self.end);
+        let program = self.program_before(Arc::default(), snapshot.argv.clone(), snapshot.comm);
         let parent = self.listed(snapshot.parent_tgid);
         self.flush(process);
         if let Some(entry) = self.processes.get_mut(process) {
@@ -363,17 +378,7 @@ impl Book {
             }
             // COMMAND is still a copy of the recorder here; its program comes.
             if executes && self.root != Some(snapshot.tgid) {
-                let span = ExecSpan {
-                    start,
-                    started_before: true,
-                    end,
-                    ended: false,
-                    filename: Arc::default(),
-                    argv: snapshot.argv.clone(),
-                    comm: snapshot.comm,
-                    times: Times::default(),
-                };
-                push_first(&mut entry.execs, span);
+                push_first(&mut entry.execs, program);
             }
         }
         let Some(task) = self.tasks.get_mut(ix.0) else {
@@ -381,23 +386,18 @@ impl Book {
         };
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
-        // Its own events are the better witness, unless some are missing, or it
-        // was woken while it was on a CPU already.
-        let woken = task.woken && matches!(task.state, State::Runnable { .. });
         let missing = self.gaps.any().first_in(task.told, time).is_some();
-        if task.seen && !missing && !(woken && snapshot.on_cpu) {
+        if task.is_known_better(snapshot.on_cpu) && !missing {
             return;
         }
         task.woken = false;
-        let state = match snapshot.state {
-            // While events are being lost, nobody knows what came right after.
-            _ if self.gaps.any().covers(time) => State::Unknown,
-            // An exec that is missing may have given it this name on its way.
-            _ if snapshot.on_cpu && self.gaps.lives_before(time).is_some() => State::Unknown,
-            _ if snapshot.on_cpu => State::On(None),
-            // Preempted or woken: nobody knows.
-            0 => State::Runnable { preempted: false },
-            state => State::Waiting(self.states.wait(state, false, false)),
+        // While events are being lost, nobody knows what came right after; and an exec
+        // that is missing may have given it this name on its way to a CPU.
+        let unsure = self.gaps.any().covers(time)
+            || snapshot.on_cpu && self.gaps.lives_before(time).is_some();
+        let state = match unsure {
+            true => State::Unknown,
+            false => self.states.listed(snapshot.state, snapshot.on_cpu),
         };
         task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
         task.state = state;

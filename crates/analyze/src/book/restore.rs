@@ -8,7 +8,6 @@ use tr_format::checkpoint::{self, Checkpoint, Step, Who};
 use tr_format::event::{Comm, Exit, Ktime, Tid};
 
 use super::{push_first, Book, Exited, MaybeTask, Task, TaskIx};
-use crate::model::{ExecSpan, Times};
 use crate::tasks::{State, States};
 use crate::timeline::By;
 
@@ -56,7 +55,9 @@ impl Book {
     fn restore_process(&mut self, process: &checkpoint::Process) {
         let parent = process.parent.map(|place| place as usize);
         let at = self.process_of(process.pid, process.ppid, parent, process.argv.clone());
-        let (start, end) = (self.start, self.end);
+        let program = process.program.as_ref().map(|(filename, comm)| {
+            self.program_before(filename.clone(), process.argv.clone(), *comm)
+        });
         let Some(entry) = self.processes.get_mut(at) else {
             return;
         };
@@ -65,18 +66,8 @@ impl Book {
         entry.cgroup = process.cgroup;
         entry.status = process.status;
         entry.max_rss = process.max_rss;
-        if let Some((filename, comm)) = &process.program {
-            let span = ExecSpan {
-                start,
-                started_before: true,
-                end,
-                ended: false,
-                filename: filename.clone(),
-                argv: process.argv.clone(),
-                comm: *comm,
-                times: Times::default(),
-            };
-            push_first(&mut entry.execs, span);
+        if let Some(program) = program {
+            push_first(&mut entry.execs, program);
         }
     }
 
@@ -112,16 +103,22 @@ impl Book {
         if let Some((time, exit)) = &one.exit {
             task.exits(*time, exit);
         }
+        self.restore_state(ix, before);
+    }
+
+    /// Counts a task as what it is now; it was entered as unknown.
+    fn restore_state(&mut self, ix: TaskIx, before: Ktime) {
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
         task.epoch = self
             .concurrency
-            .change(start, task.epoch, State::Unknown, task.state);
+            .change(self.start, task.epoch, State::Unknown, task.state);
         match task.state {
             State::On(None) => self.unplaced.push(ix),
-            // It was switched out for the last time, and only its last word is missing.
             State::Dead => {
                 task.end = Some(before);
-                let process = self.processes.get_mut(one.process as usize);
-                if let Some(process) = process {
+                if let Some(process) = self.processes.get_mut(task.process) {
                     process.live = process.live.saturating_sub(1);
                 }
             }
@@ -142,15 +139,11 @@ impl Book {
         }
         let (start, comm) = (self.start, Comm::default());
         let ix = self.add_task(tid, tid, process, comm, start, true, State::Unknown, None);
-        self.concurrency
-            .change(start, 0, State::Unknown, State::Dead);
         if let Some(task) = self.tasks.get_mut(ix.0) {
-            (task.state, task.epoch, task.end) = (State::Dead, 0, Some(before));
+            task.state = State::Dead;
             task.exit = gone.map(Exited::from);
         }
-        if let Some(entry) = self.processes.get_mut(process) {
-            entry.live = entry.live.saturating_sub(1);
-        }
+        self.restore_state(ix, before);
         if let Some(leader) = leader {
             self.by_tid.insert(tid, leader);
         }
@@ -171,17 +164,11 @@ impl Task {
     fn retrace(&mut self, step: &Step, before: Ktime, states: &States) {
         match *step {
             Step::Listed { state, on_cpu } => {
-                // As `Book::snapshot`: its own events are the better witness.
-                let runnable = matches!(self.state, State::Runnable { .. });
-                if self.seen && !(self.woken && runnable && on_cpu) {
+                if self.is_known_better(on_cpu) {
                     return;
                 }
                 self.woken = false;
-                self.state = match state {
-                    _ if on_cpu => State::On(None),
-                    0 => State::Runnable { preempted: false },
-                    state => State::Waiting(states.wait(state, false, false)),
-                };
+                self.state = states.listed(state, on_cpu);
                 if on_cpu {
                     self.off_since = None;
                 }

@@ -124,6 +124,13 @@ pub struct Task {
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
 impl Task {
+    /// Its own events say better what it is doing than a listing, on a CPU or not: unless
+    /// it was woken while it was on a CPU already.
+    pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
+        let woken = self.woken && matches!(self.state, State::Runnable { .. });
+        self.seen && !(woken && on_cpu)
+    }
+
     /// Was in a bucket for so long from then on, which is more than 0 ns; on that
     /// CPU, if it was on one. Whether its program lacks a part of its times now, and
     /// that is not yet noted.
