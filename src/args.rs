@@ -21,6 +21,11 @@ pub fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
+/// A duration in nanoseconds; more than there is room for is as much as there is.
+pub fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// `10s`, `500ms`, `2m`, `1.5`: a time, in seconds when it has no unit.
 pub fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());

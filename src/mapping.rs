@@ -43,10 +43,10 @@ impl Mapping {
     /// When the file is empty, is no regular file, or is of a file system that maps
     /// none. It may still be possible to read it.
     pub fn new(file: &File, path: &Path) -> io::Result<Mapping> {
-        // SAFETY: the memory is only read. That it may change or vanish meanwhile is
-        // what this type's description is about: vanished pages end the process
-        // before anything comes of them, and what reads the others takes no byte's
-        // word for the bounds of memory.
+        // That the memory may change or vanish meanwhile is what this type's description
+        // is about: vanished pages end the process before anything comes of them, and
+        // what reads the others takes no byte's word for the bounds of memory.
+        // SAFETY: as just said, and the memory is only read.
         let bytes = unsafe { Mmap::map(file)? };
         if bytes.is_empty() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -114,8 +114,7 @@ impl Note {
     }
 
     fn latest() -> Option<&'static Note> {
-        // SAFETY: null, or a note that was leaked, and that nobody writes to but by its
-        // atomic length.
+        // SAFETY: null, or a leaked note; nobody writes to one but by its atomic length.
         unsafe { NOTES.load(Ordering::Acquire).as_ref() }
     }
 
@@ -138,10 +137,10 @@ impl Note {
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
-        // SAFETY: `gone` is a handler as SA_SIGINFO asks for, and does nothing that a
-        // handler may not do. It runs on the thread's signal stack, if that has one.
-        // All zeros are a valid `sigaction`, and both calls take pointers to this one;
-        // null says that nobody asks for the handler before.
+        // `gone` is a handler as SA_SIGINFO asks for, and does nothing that a handler may
+        // not do. It runs on the thread's signal stack, if that has one. All zeros are a
+        // valid `sigaction`; null says that nobody asks for the handler before.
+        // SAFETY: as just said, and both calls take pointers to this `action`.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = gone as *const () as usize;
@@ -155,9 +154,9 @@ fn listen() {
 
 /// The handler of SIGBUS.
 extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // SAFETY: the system passes a valid `info`, which for SIGBUS has an address;
-    // `write`, `_exit` and `signal` may be called here, and what is written, a message
-    // of a note, is never freed.
+    // `write`, `_exit` and `signal` may be called here, and what is written, a message of
+    // a note, is never freed.
+    // SAFETY: as just said; the system passes a valid `info`, for SIGBUS with an address.
     unsafe {
         if let Some(message) = Note::at((*info).si_addr() as usize) {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());

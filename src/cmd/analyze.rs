@@ -134,8 +134,10 @@ pub fn run(args: &Args) -> ExitCode {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
-    let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
-    let (from, to) = (args.from.map(nanoseconds), args.to.map(nanoseconds));
+    let (from, to) = (
+        args.from.map(args::nanoseconds),
+        args.to.map(args::nanoseconds),
+    );
     let opened = match open::span(&args.file, from, to) {
         Ok(opened) => opened,
         Err(error) => return open::unreadable(&args.file, &error),
@@ -167,7 +169,7 @@ pub fn run(args: &Args) -> ExitCode {
         cgroup: args.cgroup.clone(),
         pid: args.pid.map(Tgid),
         failed: args.failed,
-        min: args.min.map_or(0, nanoseconds),
+        min: args.min.map_or(0, args::nanoseconds),
     };
     let chosen = filter.apply(&analysis);
     if chosen.is_empty() && !analysis.processes.is_empty() {
@@ -183,7 +185,7 @@ pub fn run(args: &Args) -> ExitCode {
         sort: args.sort,
         by: args.by.or_else(by_group),
         groups: args.group.clone(),
-        interval: args.interval.map(nanoseconds),
+        interval: args.interval.map(args::nanoseconds),
         cpu: args.cpu.map(CpuId),
         failed: args.failed,
         min: filter.min,

@@ -98,7 +98,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let ask = Ask {
         top: args.top,
-        least: u64::try_from(args.min.as_nanos()).unwrap_or(u64::MAX),
+        least: args::nanoseconds(args.min),
         gate: args.fail_over.map(|most| (args.fail_on, most)),
     };
     let diff = Diff::new(base, new, ask);

@@ -34,8 +34,10 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let nanoseconds = |t: Duration| u64::try_from(t.as_nanos()).unwrap_or(u64::MAX);
-    let (from, to) = (args.from.map(nanoseconds), args.to.map(nanoseconds));
+    let (from, to) = (
+        args.from.map(args::nanoseconds),
+        args.to.map(args::nanoseconds),
+    );
     let opened = match open::span(&args.file, from, to) {
         Ok(opened) => opened,
         Err(error) => return open::unreadable(&args.file, &error),
