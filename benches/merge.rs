@@ -9,7 +9,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tr_analyze::order::waves::{self, Block, Blocks, Content, Read, Spare, Waves};
+use tr_analyze::order::blocks::{Block, Blocks, Content, Read, Spare};
+use tr_analyze::order::waves::{self, Waves};
 use tr_analyze::order::Merge;
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Stream, Tid};
 use tr_format::sched::SchedBlock;

@@ -13,6 +13,7 @@
 //! event, see `rank`; and whoever follows the tasks can say which event fits
 //! what they are doing now, see [`Order::next_fitting`].
 
+pub mod blocks;
 mod sort;
 pub mod waves;
 
@@ -25,7 +26,8 @@ use tr_format::reader::{FrameInfo, Trace};
 use tr_format::sched::{self, flag};
 
 pub use crate::clocks::Clocks;
-use waves::{Block, Blocks, Content, Read, Slice, Spare, Waves};
+use blocks::{Block, Blocks, Content, Read, Spare};
+use waves::{Slice, Waves};
 
 /// An event of any stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@ use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
+use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
 use super::sort::Sorter;
 use super::{nothing, Record, LIFE};
 
@@ -26,82 +27,6 @@ const SLICES: u64 = 16;
 /// How many events of a slice are looked at to find where to cut, about.
 const SAMPLES: usize = 64;
 
-/// A block that has not been read: its times, and how to read it.
-#[derive(Clone, Copy, Debug)]
-pub struct Block<K> {
-    /// The smallest time in it.
-    pub min: Ktime,
-    /// How many events it has.
-    pub events: u64,
-    /// What the reader knows it by.
-    pub key: K,
-}
-
-/// Where blocks come from: a trace, or a test.
-pub trait Blocks: Sync {
-    /// What a block is known by.
-    type Key: Copy + std::fmt::Debug + Send + Sync;
-
-    /// A block's events, in the order in which they were written, in the memory of
-    /// one of `spare`. What cannot be read is to be replaced by the loss it stands
-    /// for.
-    fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
-}
-
-/// The memory of blocks that have been gone through, for those to come.
-#[derive(Debug, Default)]
-pub struct Spare {
-    sched: Mutex<Vec<SchedBlock>>,
-    life: Mutex<Vec<Vec<LifeEvent>>>,
-}
-
-impl Spare {
-    /// For a block of scheduling events.
-    pub fn sched(&self) -> SchedBlock {
-        let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
-        sched.pop().unwrap_or_default()
-    }
-
-    /// For one of other events; it is empty.
-    pub fn life(&self) -> Vec<LifeEvent> {
-        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
-        life.pop().unwrap_or_default()
-    }
-
-    /// Takes that of a block.
-    pub fn put(&self, content: Content) {
-        match content {
-            Content::Sched(block) => {
-                let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
-                sched.push(block);
-            }
-            Content::Life(mut events) => {
-                events.clear();
-                let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
-                life.push(events);
-            }
-        }
-    }
-}
-
-/// What was read of a block.
-#[derive(Debug)]
-pub struct Read {
-    /// Its events.
-    pub content: Content,
-    /// The frame that could not be read, and why.
-    pub error: Option<(u64, Error)>,
-}
-
-/// The events of a block.
-#[derive(Debug)]
-pub enum Content {
-    /// Of a CPU.
-    Sched(SchedBlock),
-    /// Of another stream.
-    Life(Vec<LifeEvent>),
-}
-
 /// Sorted events: all that are not in a slice before, up to a time.
 #[derive(Debug, Default)]
 pub struct Slice {
@@ -109,85 +34,6 @@ pub struct Slice {
     pub(super) lives: Vec<LifeEvent>,
     /// Nothing of a later slice is before this time; `None`: this is the last one.
     pub(super) limit: Option<u64>,
-}
-
-/// How many scheduling events have been read, by kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts {
-    /// Switches.
-    pub switches: u64,
-    /// Wakings of tasks that were there before.
-    pub wakings: u64,
-    /// First wakings of new tasks.
-    pub new: u64,
-}
-
-impl Counts {
-    /// Of a block's flags.
-    fn of(flags: &[u8]) -> Counts {
-        // In bytes, so that many are counted in one step.
-        let count = |is: fn(u8) -> bool| -> u64 {
-            let few = flags.chunks(usize::from(u8::MAX));
-            let counts = few.map(|few| few.iter().map(|flags| u8::from(is(*flags))).sum::<u8>());
-            counts.map(u64::from).sum()
-        };
-        let wakings = count(|flags| flags & flag::WAKING != 0);
-        let new = count(|flags| flags & (flag::WAKING | flag::NEW) == flag::WAKING | flag::NEW);
-        Counts {
-            switches: flags.len() as u64 - wakings,
-            wakings: wakings - new,
-            new,
-        }
-    }
-}
-
-/// A block that has been read, sorted.
-#[derive(Debug)]
-struct Loaded {
-    events: Rest,
-    error: Option<(u64, Error)>,
-    counts: Counts,
-    /// The largest step back in time inside it, its smallest and largest time:
-    /// of events that the kernel wrote into a ring.
-    back: u64,
-    least: u64,
-    most: u64,
-}
-
-/// What has not been handed on of a block.
-#[derive(Debug)]
-enum Rest {
-    /// From a place on.
-    Sched(SchedBlock, usize),
-    Life(Lives),
-}
-
-/// Lifecycle or recorder's events. They are large, so they stay where they are until
-/// they go to a slice.
-#[derive(Debug, Default)]
-struct Lives {
-    events: Vec<LifeEvent>,
-    /// Each one's time and place, sorted.
-    order: Vec<(u64, usize)>,
-    /// How many of these have been handed on.
-    at: usize,
-}
-
-impl Lives {
-    fn new(events: Vec<LifeEvent>) -> Lives {
-        let times = events.iter().map(|event| event.time.0);
-        let mut order: Vec<(u64, usize)> = times.zip(0..).collect();
-        order.sort_unstable();
-        Lives {
-            events,
-            order,
-            at: 0,
-        }
-    }
-
-    fn rest(&self) -> &[(u64, usize)] {
-        self.order.get(self.at..).unwrap_or_default()
-    }
 }
 
 /// Where an event is: which chain, which block of that, which event.
@@ -441,15 +287,6 @@ impl<B: Blocks> Waves<B> {
     }
 }
 
-impl Rest {
-    fn is_empty(&self) -> bool {
-        match self {
-            Rest::Sched(block, at) => *at >= block.len(),
-            Rest::Life(lives) => lives.at >= lives.order.len(),
-        }
-    }
-}
-
 /// Gives each slice its lifecycle events.
 fn share(slices: &mut [Slice], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
@@ -580,54 +417,12 @@ fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record
     );
 }
 
-impl Loaded {
-    /// Sorts what was read.
-    fn new(read: Read) -> Loaded {
-        let mut loaded = Loaded {
-            events: Rest::Life(Lives::default()),
-            error: read.error,
-            counts: Counts::default(),
-            back: 0,
-            least: u64::MAX,
-            most: 0,
-        };
-        match read.content {
-            Content::Sched(mut block) => {
-                loaded.counts = Counts::of(&block.flags);
-                match (block.time.first(), block.time.last()) {
-                    (Some(first), Some(last)) if block.time.is_sorted() => {
-                        (loaded.least, loaded.most) = (*first, *last);
-                    }
-                    _ => {
-                        loaded.measure(block.time.iter().copied());
-                        block.sort();
-                    }
-                }
-                loaded.events = Rest::Sched(block, 0);
-            }
-            Content::Life(events) => {
-                let ring = events.iter().filter(|event| event.kind.is_from_a_ring());
-                loaded.measure(ring.map(|event| event.time.0));
-                loaded.events = Rest::Life(Lives::new(events));
-            }
-        }
-        loaded
-    }
-
-    fn measure(&mut self, times: impl Iterator<Item = u64>) {
-        for time in times {
-            self.back = self.back.max(self.most.saturating_sub(time));
-            self.most = self.most.max(time);
-            self.least = self.least.min(time);
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
     use tr_format::event::{CpuId, SchedEvent, SchedKind, Tid};
 
+    use super::super::blocks::Read;
     use super::super::{Event, Merge};
     use super::*;
 

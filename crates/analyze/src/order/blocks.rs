@@ -1,0 +1,223 @@
+//! Blocks of a trace: where they come from, and what is left of one that has been read.
+
+use std::sync::{Mutex, PoisonError};
+
+use tr_format::event::{Ktime, LifeEvent};
+use tr_format::sched::{flag, SchedBlock};
+use tr_format::Error;
+
+/// A block that has not been read: its times, and how to read it.
+#[derive(Clone, Copy, Debug)]
+pub struct Block<K> {
+    /// The smallest time in it.
+    pub min: Ktime,
+    /// How many events it has.
+    pub events: u64,
+    /// What the reader knows it by.
+    pub key: K,
+}
+
+/// Where blocks come from: a trace, or a test.
+pub trait Blocks: Sync {
+    /// What a block is known by.
+    type Key: Copy + std::fmt::Debug + Send + Sync;
+
+    /// A block's events, in the order in which they were written, in the memory of
+    /// one of `spare`. What cannot be read is to be replaced by the loss it stands
+    /// for.
+    fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
+}
+
+/// The memory of blocks that have been gone through, for those to come.
+#[derive(Debug, Default)]
+pub struct Spare {
+    sched: Mutex<Vec<SchedBlock>>,
+    life: Mutex<Vec<Vec<LifeEvent>>>,
+}
+
+impl Spare {
+    /// For a block of scheduling events.
+    pub fn sched(&self) -> SchedBlock {
+        let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
+        sched.pop().unwrap_or_default()
+    }
+
+    /// For one of other events; it is empty.
+    pub fn life(&self) -> Vec<LifeEvent> {
+        let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+        life.pop().unwrap_or_default()
+    }
+
+    /// Takes that of a block.
+    pub fn put(&self, content: Content) {
+        match content {
+            Content::Sched(block) => {
+                let mut sched = self.sched.lock().unwrap_or_else(PoisonError::into_inner);
+                sched.push(block);
+            }
+            Content::Life(mut events) => {
+                events.clear();
+                let mut life = self.life.lock().unwrap_or_else(PoisonError::into_inner);
+                life.push(events);
+            }
+        }
+    }
+}
+
+/// What was read of a block.
+#[derive(Debug)]
+pub struct Read {
+    /// Its events.
+    pub content: Content,
+    /// The frame that could not be read, and why.
+    pub error: Option<(u64, Error)>,
+}
+
+/// The events of a block.
+#[derive(Debug)]
+pub enum Content {
+    /// Of a CPU.
+    Sched(SchedBlock),
+    /// Of another stream.
+    Life(Vec<LifeEvent>),
+}
+
+/// How many scheduling events have been read, by kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Switches.
+    pub switches: u64,
+    /// Wakings of tasks that were there before.
+    pub wakings: u64,
+    /// First wakings of new tasks.
+    pub new: u64,
+}
+
+impl Counts {
+    /// Of a block's flags.
+    fn of(flags: &[u8]) -> Counts {
+        // In bytes, so that many are counted in one step.
+        let count = |is: fn(u8) -> bool| -> u64 {
+            let few = flags.chunks(usize::from(u8::MAX));
+            let counts = few.map(|few| few.iter().map(|flags| u8::from(is(*flags))).sum::<u8>());
+            counts.map(u64::from).sum()
+        };
+        let wakings = count(|flags| flags & flag::WAKING != 0);
+        let new = count(|flags| flags & (flag::WAKING | flag::NEW) == flag::WAKING | flag::NEW);
+        Counts {
+            switches: flags.len() as u64 - wakings,
+            wakings: wakings - new,
+            new,
+        }
+    }
+}
+
+/// A block that has been read, sorted.
+#[derive(Debug)]
+pub struct Loaded {
+    /// Its events.
+    pub events: Rest,
+    /// The frame that could not be read, and why.
+    pub error: Option<(u64, Error)>,
+    /// Its scheduling events.
+    pub counts: Counts,
+    /// The largest step back in time inside it, of events that the kernel wrote into a
+    /// ring.
+    pub back: u64,
+    /// The smallest time of these.
+    pub least: u64,
+    /// The largest.
+    pub most: u64,
+}
+
+/// What has not been handed on of a block.
+#[derive(Debug)]
+pub enum Rest {
+    /// Of a CPU, from a place on.
+    Sched(SchedBlock, usize),
+    /// Of another stream.
+    Life(Lives),
+}
+
+/// Lifecycle or recorder's events. They are large, so they stay where they are until
+/// they go to a slice.
+#[derive(Debug, Default)]
+pub struct Lives {
+    /// As they were written.
+    pub events: Vec<LifeEvent>,
+    /// Each one's time and place, sorted.
+    order: Vec<(u64, usize)>,
+    /// How many of these have been handed on.
+    pub at: usize,
+}
+
+impl Lives {
+    fn new(events: Vec<LifeEvent>) -> Lives {
+        let times = events.iter().map(|event| event.time.0);
+        let mut order: Vec<(u64, usize)> = times.zip(0..).collect();
+        order.sort_unstable();
+        Lives {
+            events,
+            order,
+            at: 0,
+        }
+    }
+
+    /// Times and places of those that have not been handed on.
+    pub fn rest(&self) -> &[(u64, usize)] {
+        self.order.get(self.at..).unwrap_or_default()
+    }
+}
+
+impl Loaded {
+    /// Sorts what was read.
+    pub fn new(read: Read) -> Loaded {
+        let mut loaded = Loaded {
+            events: Rest::Life(Lives::default()),
+            error: read.error,
+            counts: Counts::default(),
+            back: 0,
+            least: u64::MAX,
+            most: 0,
+        };
+        match read.content {
+            Content::Sched(mut block) => {
+                loaded.counts = Counts::of(&block.flags);
+                match (block.time.first(), block.time.last()) {
+                    (Some(first), Some(last)) if block.time.is_sorted() => {
+                        (loaded.least, loaded.most) = (*first, *last);
+                    }
+                    _ => {
+                        loaded.measure(block.time.iter().copied());
+                        block.sort();
+                    }
+                }
+                loaded.events = Rest::Sched(block, 0);
+            }
+            Content::Life(events) => {
+                let ring = events.iter().filter(|event| event.kind.is_from_a_ring());
+                loaded.measure(ring.map(|event| event.time.0));
+                loaded.events = Rest::Life(Lives::new(events));
+            }
+        }
+        loaded
+    }
+
+    fn measure(&mut self, times: impl Iterator<Item = u64>) {
+        for time in times {
+            self.back = self.back.max(self.most.saturating_sub(time));
+            self.most = self.most.max(time);
+            self.least = self.least.min(time);
+        }
+    }
+}
+
+impl Rest {
+    /// All of it has been handed on.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Rest::Sched(block, at) => *at >= block.len(),
+            Rest::Life(lives) => lives.at >= lives.order.len(),
+        }
+    }
+}
