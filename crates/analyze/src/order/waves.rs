@@ -17,12 +17,18 @@ use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
 use super::sort::Sorter;
 use super::{nothing, Record, LIFE};
 
-/// About how many events a wave reads: several full blocks for the threads to share,
-/// and no more, for they are to stay in a cache until they are gone through.
+/// About how many events a wave reads at most: several full blocks for the threads to
+/// share, and no more, for they are to stay in a cache until they are gone through.
 pub const EVENTS: u64 = 1 << 17;
 /// Most blocks of a wave, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// How many slices are cut of a wave, about: one is sorted in a core's second cache.
+/// So many blocks are enough for the threads to share: a part of a wave's events will do
+/// then.
+const ENOUGH: usize = 32;
+/// That part: a quarter.
+const PART: u64 = 4;
+/// How many slices are cut of a wave's events, about: one is sorted in a core's second
+/// cache.
 const SLICES: u64 = 16;
 /// How many events of a slice are looked at to find where to cut, about.
 const SAMPLES: usize = 64;
@@ -164,13 +170,17 @@ impl<B: Blocks> Waves<B> {
     /// Reads the next blocks.
     fn load(&mut self) {
         let rest = self.queue.get(self.next..).unwrap_or_default();
-        let mut events = 0;
-        let few = rest.iter().take(BLOCKS).take_while(|(.., block)| {
-            let more = events < self.wave;
-            events += block.events;
-            more
-        });
-        let count = few.count();
+        let (mut events, mut count) = (0, 0);
+        for (.., block) in rest.iter().take(BLOCKS) {
+            let most = match count < ENOUGH {
+                true => self.wave,
+                false => self.wave / PART,
+            };
+            if events >= most {
+                break;
+            }
+            (events, count) = (events + block.events, count + 1);
+        }
         let now = rest.get(..count).unwrap_or_default();
         let read = now.iter().map(|(.., block)| block.events).sum::<u64>();
         let (source, blocks) = (&self.source, &self.blocks);
