@@ -38,11 +38,14 @@ impl Row {
     }
 }
 
+/// Rows of an index frame, as it is written: few, so that who looks for a part of a long
+/// trace unpacks little of the index.
+pub const ROWS: u64 = 1 << 12;
+
 /// A builder that keeps its rows packed as bytes, some ten a frame.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// Columns of the rows so far, in pieces of at most
-    /// [`limits::INDEX_ENTRIES`] rows.
+    /// The rows so far, in pieces of at most [`ROWS`] rows.
     pieces: Vec<Piece>,
 }
 
@@ -52,12 +55,14 @@ struct Piece {
     first: u64,
     bytes: Vec<u8>,
     min: u64,
+    /// The smallest and the largest time of its frames.
+    span: Option<(u64, u64)>,
 }
 
 impl Index {
     /// Appends a row. Rows come in file order.
     pub fn add(&mut self, row: &Row) {
-        let full = |piece: &Piece| piece.rows == limits::INDEX_ENTRIES;
+        let full = |piece: &Piece| piece.rows == ROWS;
         if self.pieces.last().is_none_or(full) {
             self.pieces.push(Piece {
                 first: row.offset,
@@ -79,13 +84,15 @@ impl Index {
             put(out, fold(header.min.wrapping_sub(piece.min) as i64));
             put(out, header.max.wrapping_sub(header.min));
             piece.min = header.min;
+            let (min, max) = piece.span.unwrap_or((header.min, header.max));
+            piece.span = Some((min.min(header.min), max.max(header.max)));
         }
         // Of an event frame's stream the rows give the sequence; for others too.
         put(out, header.seq);
     }
 
-    /// The payloads of the index frames.
-    pub fn payloads(&self, packer: &mut Packer) -> std::io::Result<Vec<(u64, Vec<u8>)>> {
+    /// The index frames: what their headers tell of their rows, and their payloads.
+    pub fn frames(&self, packer: &mut Packer) -> std::io::Result<Vec<(Header, Vec<u8>)>> {
         let pack = |piece: &Piece| {
             let mut body = Vec::new();
             put(&mut body, piece.rows);
@@ -93,7 +100,15 @@ impl Index {
             body.extend_from_slice(&piece.bytes);
             let mut out = Vec::new();
             packer.pack(&body, &mut out)?;
-            Ok((piece.rows, out))
+            let (min, max) = piece.span.unwrap_or_default();
+            let header = Header {
+                kind: kind::INDEX,
+                events: piece.rows,
+                min,
+                max,
+                ..Header::default()
+            };
+            Ok((header, out))
         };
         self.pieces.iter().map(pack).collect()
     }
@@ -112,19 +127,18 @@ pub fn read(
     let expected = last.map_or(FILE_HEADER, |row| row.offset + row.bytes);
     let first = rows.len() as u64;
     let each = |row: Row| rows.push(row);
-    go_through(payload, first, (Some(expected), end), unpacker, each).map(|_| ())
+    go_through(payload, first, (Some(expected), end), unpacker, each)
 }
 
 /// Gives `each` the rows of any one index frame, the first of which has that number.
 /// All rows' frames lie before `end`, and the first one at `expected`, if that is known.
-/// Where the last one's frame ends.
 pub fn go_through(
     payload: &[u8],
     first: u64,
     (expected, end): (Option<u64>, u64),
     unpacker: &mut Unpacker,
     mut each: impl FnMut(Row),
-) -> Result<u64, Fault> {
+) -> Result<(), Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     if cursor.left() > 0 {
@@ -179,7 +193,7 @@ pub fn go_through(
             .ok_or(Fault::Content("the rows reach beyond the index"))?;
     }
     match body.left() {
-        0 => Ok(offset),
+        0 => Ok(()),
         _ => Err(Fault::Content("there is more than the rows")),
     }
 }

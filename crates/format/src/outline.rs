@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use crate::{index, limits, section, Error, Fault};
 
 /// As many frames as the longest index has, and one for what is left.
-const INDEX_FRAMES: u64 = limits::FRAMES / limits::INDEX_ENTRIES;
+const INDEX_FRAMES: u64 = limits::FRAMES / index::ROWS;
 
 /// The two ends of a trace that was finished.
 ///
@@ -108,13 +108,15 @@ fn index_frames(source: &Source, id: u32) -> Result<(u64, Vec<(Header, u64)>), F
     let trailer = source.at(end, frame::TRAILER);
     let trailer = trailer.map_err(|error| Fault::Read(error.to_string()))?;
     let start = frame::read_trailer(&trailer, id).ok_or(none)?;
-    let (mut at, mut frames) = (start, Vec::new());
+    let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
     while at < end {
         let (header, len) = header_at(source, at, id)?;
         let seq = frames.len() as u64;
         if header.kind != kind::INDEX || header.seq != seq || seq > INDEX_FRAMES {
             return Err(Fault::Index);
         }
+        rows = rows.saturating_add(header.events);
+        crate::error::within("the number of frames", rows, limits::FRAMES)?;
         frames.push((header, at + len));
         at = at.saturating_add(len).saturating_add(header.payload);
     }

@@ -90,33 +90,27 @@ fn find(
     ends: &Ends,
     (from, to): (u64, u64),
 ) -> Result<(Option<Checkpoint>, Vec<FrameInfo>), Fault> {
-    let counts = ends.index.iter().map(|(header, _)| header.events);
-    let firsts = counts.scan(0u64, |next, rows| {
+    let firsts = ends.index.iter().scan(0u64, |next, (header, _)| {
         let first = *next;
-        *next = next.saturating_add(rows);
+        *next = next.saturating_add(header.events);
         Some(first)
     });
-    let firsts: Vec<u64> = firsts.collect();
-    let indexes = || ends.index.par_iter().zip(&firsts).with_max_len(1);
-    // Most of the time goes to the index of a long trace, so all threads look at it.
-    let looks: Vec<Look> = indexes()
-        .map(|(index, first)| Look::new(source, ends, index, *first))
-        .collect::<Result<_, _>>()?;
-    let mut expected = crate::frame::FILE_HEADER;
-    let mut checkpoints: Vec<Row> = Vec::new();
-    for look in &looks {
-        if look.begins.is_some_and(|begins| begins != expected) {
-            return Err(Fault::Index);
-        }
-        expected = look.ends;
-        too_late(&mut checkpoints, look.least);
-        checkpoints.extend(&look.checkpoints);
-    }
-    if expected != ends.start {
-        return Err(Fault::Index);
-    }
-    let last = checkpoints.iter().rfind(|row| row.header.min <= from);
-    let checkpoint = last.map(|row| read(source, ends.id, row)).transpose()?;
+    let pieces: Vec<Piece> = ends
+        .index
+        .iter()
+        .zip(firsts)
+        .map(|((header, payload), first)| Piece {
+            source,
+            header,
+            payload: *payload,
+            first,
+            end: ends.start,
+        })
+        .collect();
+    let checkpoint = last_checkpoint(&pieces, from)?;
+    let checkpoint = checkpoint
+        .map(|row| read(source, ends.id, &row))
+        .transpose()?;
     let since = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.at.0);
     let needed = |row: &Row| {
         let later = match row.header.kind {
@@ -125,83 +119,109 @@ fn find(
         };
         row.header.max >= since && row.header.min <= to.saturating_add(later)
     };
-    let frames: Vec<Vec<FrameInfo>> = indexes()
-        .zip(&looks)
-        .filter(|(_, look)| look.most >= since && look.earliest <= to.saturating_add(PATHS_LATER))
-        .map(|((index, first), _)| {
+    let overlaps = |piece: &&Piece| {
+        let (min, max) = piece.span();
+        max >= since && min <= to.saturating_add(PATHS_LATER)
+    };
+    let pieces: Vec<&Piece> = pieces.iter().filter(overlaps).collect();
+    let frames: Vec<Vec<FrameInfo>> = pieces
+        .par_iter()
+        .with_max_len(1)
+        .map(|piece| {
             let mut frames = Vec::new();
-            each_row(source, ends, index, *first, |row| {
-                frames.extend(row.frame().filter(|_| needed(&row)));
-            })?;
+            piece.each_row(|row| frames.extend(row.frame().filter(|_| needed(&row))))?;
             Ok(frames)
         })
         .collect::<Result<_, Fault>>()?;
     Ok((checkpoint, frames.concat()))
 }
 
-/// What one frame of the index says, in short.
+/// The last checkpoint up to a time that did not come too late for an event behind it.
+fn last_checkpoint(pieces: &[Piece], from: u64) -> Result<Option<Row>, Fault> {
+    // The smallest time of an event in the pieces behind, of those that have any that
+    // early: the events of all others are later than any checkpoint that is looked for.
+    let mut least = u64::MAX;
+    let early = |piece: &&Piece| piece.span().0 <= from;
+    for piece in pieces.iter().rev().filter(early) {
+        let look = Look::new(piece)?;
+        let serves = |row: &&Row| row.header.min <= from.min(least);
+        if let Some(row) = look.checkpoints.iter().rfind(serves) {
+            return Ok(Some(*row));
+        }
+        least = least.min(look.least);
+    }
+    Ok(None)
+}
+
+/// A frame of the index.
+struct Piece<'a> {
+    source: &'a Source,
+    header: &'a Header,
+    /// Where its payload is.
+    payload: u64,
+    /// The number of its first row.
+    first: u64,
+    /// Where the index begins.
+    end: u64,
+}
+
+impl Piece<'_> {
+    /// No time in it is smaller, and none larger.
+    fn span(&self) -> (u64, u64) {
+        match (self.header.min, self.header.max) {
+            (0, 0) => (0, u64::MAX), // not told
+            span => span,
+        }
+    }
+
+    /// Goes through its rows.
+    fn each_row(&self, mut each: impl FnMut(Row)) -> Result<(), Fault> {
+        let payload = payload_at(self.source, self.payload, self.header)?;
+        let mut rows = 0;
+        unpacking(|unpacker| {
+            index::go_through(&payload, self.first, (None, self.end), unpacker, |row| {
+                rows += 1;
+                each(row);
+            })
+        })?;
+        match rows == self.header.events {
+            true => Ok(()),
+            false => Err(Fault::Index),
+        }
+    }
+}
+
+/// What one frame of the index says of checkpoints.
 struct Look {
-    /// Where its first row's frame begins, and where the last one's ends.
-    begins: Option<u64>,
-    ends: u64,
-    /// Its checkpoints, but those that came too late for an event in it.
+    /// Those that did not come too late for an event in it.
     checkpoints: Vec<Row>,
     /// The smallest time of an event that a checkpoint has to do with.
     least: u64,
-    /// The smallest and the largest time of all.
-    earliest: u64,
-    most: u64,
 }
 
 impl Look {
-    fn new(source: &Source, ends: &Ends, index: &(Header, u64), first: u64) -> Result<Look, Fault> {
+    fn new(piece: &Piece) -> Result<Look, Fault> {
         let mut look = Look {
-            begins: None,
-            ends: 0,
             checkpoints: Vec::new(),
             least: u64::MAX,
-            earliest: u64::MAX,
-            most: 0,
         };
-        let mut rows = 0;
-        look.ends = each_row(source, ends, index, first, |row| {
+        piece.each_row(|row| {
             let header = &row.header;
-            rows += 1;
-            look.begins = look.begins.or(Some(row.offset));
             if header.kind == kind::CHECKPOINT {
                 look.checkpoints.push(row);
-            } else if header.events > 0 {
-                look.earliest = look.earliest.min(header.min);
-                look.most = look.most.max(header.max);
+            } else if header.events > 0 && header.stream() != Some(Stream::Recorder) {
                 // The recorder's own words are of the past by nature.
-                if header.stream() != Some(Stream::Recorder) {
-                    look.least = look.least.min(header.min);
-                    too_late(&mut look.checkpoints, header.min);
-                }
+                look.least = look.least.min(header.min);
+                too_late(&mut look.checkpoints, header.min);
             }
         })?;
-        match rows == index.0.events {
-            true => Ok(look),
-            false => Err(Fault::Index),
-        }
+        Ok(look)
     }
 }
 
 /// Takes away the checkpoints that came too late for an event with that time.
 fn too_late(checkpoints: &mut Vec<Row>, event: u64) {
     while checkpoints.pop_if(|row| row.header.min > event).is_some() {}
-}
-
-/// Goes through one frame of the index, whose first row has that number.
-fn each_row(
-    source: &Source,
-    ends: &Ends,
-    (header, at): &(Header, u64),
-    first: u64,
-    each: impl FnMut(Row),
-) -> Result<u64, Fault> {
-    let payload = payload_at(source, *at, header)?;
-    unpacking(|unpacker| index::go_through(&payload, first, (None, ends.start), unpacker, each))
 }
 
 fn read(source: &Source, id: u32, row: &Row) -> Result<Checkpoint, Fault> {

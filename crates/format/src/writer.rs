@@ -398,12 +398,7 @@ impl<W: Write> Writer<W> {
     fn close(mut self) -> Result<(W, Written), Error> {
         self.put_metadata()?;
         let offset = self.out.bytes;
-        for (rows, payload) in self.out.index.payloads(&mut self.packer)? {
-            let header = Header {
-                kind: kind::INDEX,
-                events: rows,
-                ..Header::default()
-            };
+        for (header, payload) in self.out.index.frames(&mut self.packer)? {
             self.out.frame(header, &payload)?;
         }
         let trailer = frame::trailer(offset, self.out.id);

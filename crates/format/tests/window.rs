@@ -327,3 +327,65 @@ fn while_a_thread_takes_over_its_process_there_is_no_checkpoint() {
     let before = renamed.is_none_or(|checkpoint| checkpoint.at < Ktime(at));
     assert!(before, "nobody knows whose steps these are");
 }
+
+/// As [`trace`], of so many frames that its index has several.
+fn long(mut change: impl FnMut(u64, &mut Writer<Vec<u8>>)) -> Vec<u8> {
+    trace(ALWAYS, |second, writer| {
+        for n in 0..1_500 {
+            let at = START + second * SECOND + 10 + n;
+            writer.sched(CpuId(1), switch(at, 0, 0)).unwrap();
+            writer.flush().unwrap();
+        }
+        change(second, writer);
+    })
+}
+
+/// Where the index's frames begin.
+fn index(bytes: &[u8]) -> Vec<usize> {
+    const MARK: [u8; 5] = [0xf7, 0x74, 0x72, 0xb1, 0];
+    let at = |at: usize| bytes[at..at + 4] == MARK[..4] && bytes[at + 5] == 5;
+    (0..bytes.len() - 5).filter(|place| at(*place)).collect()
+}
+
+#[test]
+fn a_long_index_is_looked_at_where_the_part_is() {
+    let mut bytes = long(|_, _| {});
+    let whole = tr_format::reader::Trace::open(Source::bytes(bytes.clone())).unwrap();
+    for second in 1..10 {
+        let (from, to) = (second * SECOND, second * SECOND + SECOND / 10);
+        let window = part(bytes.clone(), from, to).unwrap();
+        let since = window.checkpoint.map_or(0, |checkpoint| checkpoint.at.0);
+        assert!(second < 4 || since + 4 * SECOND > START + from, "{since}");
+        let needed = |frame: &&FrameInfo| {
+            let later = match frame.stream {
+                Stream::Cpu(_) => 0,
+                _ => 2 * SECOND,
+            };
+            frame.max.0 >= since && frame.min.0 <= START + to + later
+        };
+        let needed: Vec<&FrameInfo> = whole.frames().iter().filter(needed).collect();
+        let frames: Vec<&FrameInfo> = window.trace.frames().iter().collect();
+        assert_eq!(frames, needed);
+    }
+    // What tells of other times is not looked at.
+    let index = index(&bytes);
+    assert!(index.len() > 3, "{}", index.len());
+    bytes[index[0] + 100] ^= 1;
+    assert!(part(bytes.clone(), 8 * SECOND, 9 * SECOND).is_some());
+    assert!(part(bytes, SECOND, 2 * SECOND).is_none());
+}
+
+#[test]
+fn what_comes_too_late_is_seen_wherever_the_index_tells_it() {
+    let at = |bytes: Vec<u8>| {
+        let window = part(bytes, 6 * SECOND, 6 * SECOND + 1).unwrap();
+        window.checkpoint.unwrap().at
+    };
+    let good = at(long(|_, _| {}));
+    let late = |second: u64, writer: &mut Writer<Vec<u8>>| {
+        if second == 9 {
+            writer.sched(CpuId(2), switch(good.0 - 1, 0, 100)).unwrap();
+        }
+    };
+    assert!(at(long(late)) < good);
+}
