@@ -66,7 +66,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
 pub fn analyze_watched(
     trace: &Trace,
     options: &Options,
-    watch: &mut dyn FnMut(u64, u64),
+    watch: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Analysis {
     // Losses first: a gap is known before the events around it are read.
     let mut known = Known::default();
@@ -157,7 +157,7 @@ pub fn analyze_watched(
 pub fn analyze_window(
     window: &Window,
     options: &Options,
-    watch: &mut dyn FnMut(u64, u64),
+    watch: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Option<Analysis> {
     let input = Input {
         trace: &window.trace,
@@ -235,7 +235,7 @@ impl Input<'_> {
 }
 
 /// Is told how much has been read, of how much.
-type Watch<'a> = &'a mut dyn FnMut(u64, u64);
+type Watch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
 /// What one reading of a trace has brought.
 struct Reading {
@@ -258,7 +258,7 @@ fn read(
     options: &Options,
     (start, end): (Ktime, Ktime),
     clocks: Option<&Clocks>,
-    watch: &mut dyn FnMut(u64, u64),
+    watch: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Reading {
     let Input { trace, known, .. } = *input;
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
@@ -284,20 +284,23 @@ fn read(
         .checkpoint
         .map_or(Ktime(0), |checkpoint| checkpoint.at);
     let mut waves = order::waves(trace, clocks, since, at_once);
-    let mut wave = waves.next_wave();
-    while let Some(slices) = wave {
-        let (next, used) = rayon::join(
-            || waves.next_wave(),
-            || {
-                let slices = slices.into_iter();
-                slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
-            },
-        );
-        used.into_iter().for_each(|slice| waves.spare(slice));
-        let (done, all) = waves.progress();
-        watch(done, all);
-        wave = next;
-    }
+    // On one of the threads that share the work, which need not be woken for each wave.
+    rayon::scope(|_| {
+        let mut wave = waves.next_wave();
+        while let Some(slices) = wave {
+            let (next, used) = rayon::join(
+                || waves.next_wave(),
+                || {
+                    let slices = slices.into_iter();
+                    slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
+                },
+            );
+            used.into_iter().for_each(|slice| waves.spare(slice));
+            let (done, all) = waves.progress();
+            watch(done, all);
+            wave = next;
+        }
+    });
     keeper.book.finish();
     let counts = waves.counts();
     Reading {
