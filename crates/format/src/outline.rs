@@ -108,6 +108,8 @@ fn index_frames(source: &Source, id: u32) -> Result<(u64, Vec<(Header, u64)>), F
     let trailer = source.at(end, frame::TRAILER);
     let trailer = trailer.map_err(|error| Fault::Read(error.to_string()))?;
     let start = frame::read_trailer(&trailer, id).ok_or(none)?;
+    // Each row's frame stands before the index.
+    let most = limits::FRAMES.min(start / limits::LEAST_FRAME);
     let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
     while at < end {
         let (header, len) = header_at(source, at, id)?;
@@ -116,7 +118,7 @@ fn index_frames(source: &Source, id: u32) -> Result<(u64, Vec<(Header, u64)>), F
             return Err(Fault::Index);
         }
         rows = rows.saturating_add(header.events);
-        crate::error::within("the number of frames", rows, limits::FRAMES)?;
+        crate::error::within("the number of frames", rows, most)?;
         frames.push((header, at + len));
         at = at.saturating_add(len).saturating_add(header.payload);
     }

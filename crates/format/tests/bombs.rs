@@ -12,6 +12,7 @@ use tr_format::limits;
 use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
+use tr_format::window::Place;
 use zstd::zstd_safe::{CParameter, FrameFormat};
 
 /// What a reader may take for any of these: for the largest body, its events,
@@ -52,6 +53,17 @@ fn noise(len: usize) -> Vec<u8> {
         (state >> 56) as u8
     };
     (0..len).map(|_| next()).collect()
+}
+
+/// The end of a trace whose index begins at `index`.
+fn trailer(out: &mut Vec<u8>, id: u32, index: u64) {
+    let at = index.to_le_bytes();
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&id.to_le_bytes());
+    sum.update(&at);
+    out.extend_from_slice(&at);
+    out.extend_from_slice(&sum.finalize().to_le_bytes());
+    out.extend_from_slice(b"ecrt");
 }
 
 /// Each bomb's name and bytes.
@@ -158,14 +170,57 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
             };
             add(out, id, header, &packed(&body, body.len()));
         }
-        let at = index.to_le_bytes();
-        let mut sum = crc32fast::Hasher::new();
-        sum.update(&id.to_le_bytes());
-        sum.update(&at);
-        out.extend_from_slice(&at);
-        out.extend_from_slice(&sum.finalize().to_le_bytes());
-        out.extend_from_slice(b"ecrt");
+        trailer(out, id, index);
     });
+    bomb(
+        "an index that tells of the same frames again and again",
+        &|out, id| {
+            let rows = limits::INDEX_ENTRIES;
+            let header = |kind, number, seq, events| Header {
+                kind,
+                number,
+                seq,
+                events,
+                ..Header::default()
+            };
+            add(out, id, header(99, 1, 0, 0), &noise(22 * rows as usize));
+            let summary = out.len();
+            // When it ended, and what it holds.
+            let body = [&[1, 1, 0, 8, 16, 15], &[0; 15][..]].concat();
+            add(
+                out,
+                id,
+                header(kind::SUMMARY, 2, 0, 0),
+                &pieces::stored(&body),
+            );
+            let index = out.len();
+            for seq in 0..25 {
+                let mut body = Vec::new();
+                varint(&mut body, rows);
+                varint(&mut body, 16);
+                for byte in noise(rows as usize) {
+                    body.extend_from_slice(&[kind::LIFE, 0, 21, 21, 1, 0, byte & 0x7f, 0]);
+                }
+                let header = header(kind::INDEX, 3 + seq, seq, rows);
+                add(out, id, header, &packed(&body, body.len()));
+            }
+            let mut body = Vec::new();
+            let (head, len) = Header::decode(&out[summary..index], id).unwrap();
+            varint(&mut body, 1);
+            varint(&mut body, summary as u64);
+            body.extend_from_slice(&[kind::SUMMARY, 0]);
+            varint(&mut body, len as u64 + head.payload);
+            varint(&mut body, len as u64);
+            body.extend_from_slice(&[0, 0]);
+            add(
+                out,
+                id,
+                header(kind::INDEX, 28, 25, 1),
+                &pieces::stored(&body),
+            );
+            trailer(out, id, index as u64);
+        },
+    );
     bomb("headers that claim what is not theirs", &|out, id| {
         for number in 1..60_000 {
             let payload = limits::PAYLOAD - number;
@@ -229,6 +284,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Reads all that can be read.
 fn read(bytes: Vec<u8>) {
+    let _ = Place::find(&Source::bytes(bytes.clone()), Some(0), None);
     let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
         return;
     };
