@@ -825,3 +825,31 @@ fn who_takes_over_a_process_may_be_the_only_one_known_of_it() {
     let process = analysis.processes.iter().find(|p| p.pid == Tgid(10));
     assert_eq!(process.unwrap().threads.len(), 1);
 }
+
+/// ```text
+/// cpu0 =11=LOST==w==10_     it may be 10 that woke and left: 11 may have gone before
+/// cpu2                 11=
+/// cpu3                    10=
+/// ```
+#[test]
+fn nobody_takes_over_a_process_where_events_are_lost() {
+    for (of_cpu, of_lives) in [(true, false), (false, true), (true, true)] {
+        let mut hand = Hand::new(Scope::All, 1_000);
+        hand.listed(-30, 11, 10, 1, Some(1))
+            .listed(-10, 20, 20, 1, Some(1))
+            .waking(1, 90, 0, 11)
+            .switch(0, 100, 0, RUNNING, 11);
+        if of_cpu {
+            hand.lost(0, 200, 400);
+        }
+        if of_lives {
+            hand.lives_lost(200, 400);
+        }
+        hand.waking(0, 500, 10, 20)
+            .switch(0, 600, 10, RUNNING, 0)
+            .switch(2, 700, 0, RUNNING, 11)
+            .switch(3, 800, 0, RUNNING, 10);
+        let violations = hand.analyze().quality.violations;
+        assert!(violations.is_empty(), "{of_cpu} {of_lives} {violations:?}");
+    }
+}

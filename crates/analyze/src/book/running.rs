@@ -69,15 +69,24 @@ impl Book {
         process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
     }
 
+    /// Whether the task is on that CPU, as far as is known.
+    fn is_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
+        matches!(self.state(ix), State::On(on) if on.is_none_or(|on| on == cpu))
+    }
+
+    /// Who is known to be on that CPU.
+    fn running(&self, cpu: CpuId) -> Option<TaskIx> {
+        self.current(cpu).filter(|ix| self.is_on(*ix, cpu))
+    }
+
     /// The task that leaves the CPU, named `prev` by the event.
     fn leaving(&mut self, cpu: CpuId, time: Ktime, prev: Tid, state: u16) -> Option<TaskIx> {
-        let here = |book: &Book, ix: TaskIx| matches!(book.state(ix), State::On(on) if on.is_none_or(|on| on == cpu));
-        let running = self.current(cpu).filter(|ix| here(self, *ix));
-        self.set_current(cpu, None);
+        let running = self.running(cpu);
         let named = match prev {
             Tid::IDLE => None,
-            prev => self.named_on(running, prev, time),
+            prev => self.named_on(cpu, prev, time),
         };
+        self.set_current(cpu, None);
         let Some(running) = running.filter(|running| named != Some(*running)) else {
             return named;
         };
@@ -87,7 +96,7 @@ impl Book {
         let renamed = match named {
             None => prev != Tid::IDLE && self.gaps.lives_before(time).is_some(),
             Some(named) => {
-                !here(self, named)
+                !self.is_on(named, cpu)
                     && (process(named) == process(running) || self.state(named) == State::Dead)
             }
         };
@@ -106,17 +115,19 @@ impl Book {
         named
     }
 
-    /// The task of a tid that runs where `running` does, as far as is known. It may be
-    /// that one, taking over a process (`de_thread`) whose leader nothing has told of.
-    fn named_on(&mut self, running: Option<TaskIx>, tid: Tid, time: Ktime) -> Option<TaskIx> {
+    /// The task of a tid that runs on `cpu`. It may be the one that is known to be there,
+    /// taking over a process (`de_thread`) whose leader nothing has told of.
+    fn named_on(&mut self, cpu: CpuId, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let known = self.task(tid);
         if known.is_some() || !self.open() {
             return known;
         }
         let process = |ix: &TaskIx| self.processes.get(self.tasks.get(ix.0)?.process);
-        let heir = running.filter(|ix| process(ix).is_some_and(|of| of.pid.0 == tid.0));
+        let leads = |ix: &TaskIx| process(ix).is_some_and(|of| of.pid.0 == tid.0);
+        let heir = self.running(cpu).filter(leads);
+        let heir = heir.filter(|ix| !self.in_gap(*ix, time));
         if let Some(heir) = heir {
-            self.by_tid.insert(tid, heir);
+            self.rename_to(heir, tid, time);
         }
         heir.or_else(|| Some(self.appear(tid, Tgid(tid.0), time)))
     }
@@ -302,7 +313,7 @@ impl Book {
             return;
         }
         self.cpu_not_idle(cpu);
-        let Some(ix) = self.named_on(self.current(cpu), tid, time) else {
+        let Some(ix) = self.named_on(cpu, tid, time) else {
             return;
         };
         if matches!(self.state(ix), State::On(_) | State::Dead) {
