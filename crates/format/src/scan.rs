@@ -116,6 +116,7 @@ pub fn scan(source: &Source, id: u32, meta: &Metadata) -> Result<Scan, Error> {
         index: Vec::new(),
         next: 0,
         indexes: 0,
+        before_index: None,
         in_vain: 0,
     };
     let end = walk.run()?;
@@ -141,6 +142,8 @@ struct Walk<'a> {
     next: u64,
     /// Index frames met, intact and in sequence.
     indexes: u64,
+    /// How many frames there are before the index, as one of its frames tells.
+    before_index: Option<u64>,
     /// Bytes of payloads that were read in vain and will be read again.
     in_vain: u64,
 }
@@ -232,6 +235,7 @@ impl Walk<'_> {
             });
             return;
         }
+        self.before_index = header.number.checked_sub(header.seq);
         if header.seq == self.indexes {
             let mut rows = std::mem::take(&mut self.index);
             // Parts of the file may be missing before it, which the index tells.
@@ -317,7 +321,9 @@ impl Walk<'_> {
     /// The events that are missing, by stream.
     fn gaps(&self, meta: &Metadata) -> Vec<LifeEvent> {
         let mut gaps = Vec::new();
-        if index_fits(&self.index) {
+        // One that is damaged tells only of some frames.
+        let whole = self.before_index == Some(self.index.len() as u64);
+        if whole && index_fits(&self.index) {
             self.gaps_by_index(&mut gaps);
         } else {
             self.gaps_by_sequence(meta, &mut gaps);
