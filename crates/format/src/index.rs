@@ -127,18 +127,19 @@ pub fn read(
     let expected = last.map_or(FILE_HEADER, |row| row.offset + row.bytes);
     let first = rows.len() as u64;
     let each = |row: Row| rows.push(row);
-    go_through(payload, first, (Some(expected), end), unpacker, each)
+    go_through(payload, first, (Some(expected), end), unpacker, each).map(|_| ())
 }
 
 /// Gives `each` the rows of any one index frame, the first of which has that number.
 /// All rows' frames lie before `end`, and the first one at `expected`, if that is known.
+/// Where the last one's frame ends.
 pub fn go_through(
     payload: &[u8],
     first: u64,
     (expected, end): (Option<u64>, u64),
     unpacker: &mut Unpacker,
     mut each: impl FnMut(Row),
-) -> Result<(), Fault> {
+) -> Result<u64, Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     if cursor.left() > 0 {
@@ -193,7 +194,7 @@ pub fn go_through(
             .ok_or(Fault::Content("the rows reach beyond the index"))?;
     }
     match body.left() {
-        0 => Ok(()),
+        0 => Ok(offset),
         _ => Err(Fault::Content("there is more than the rows")),
     }
 }

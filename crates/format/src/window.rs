@@ -2,6 +2,8 @@
 //! before it back to the last [`Checkpoint`]. What else there is in the trace is not
 //! looked at, damage included.
 
+use std::ops::Range;
+
 use rayon::prelude::*;
 
 use crate::checkpoint::Checkpoint;
@@ -99,8 +101,10 @@ fn find(
         .index
         .iter()
         .zip(firsts)
-        .map(|((header, payload), first)| Piece {
+        .enumerate()
+        .map(|(nth, ((header, payload), first))| Piece {
             source,
+            nth,
             header,
             payload: *payload,
             first,
@@ -123,16 +127,34 @@ fn find(
         let (min, max) = piece.span();
         max >= since && min <= to.saturating_add(PATHS_LATER)
     };
-    let pieces: Vec<&Piece> = pieces.iter().filter(overlaps).collect();
-    let frames: Vec<Vec<FrameInfo>> = pieces
+    let overlapping: Vec<&Piece> = pieces.iter().filter(overlaps).collect();
+    let parts: Vec<(Range<u64>, Vec<FrameInfo>)> = overlapping
         .par_iter()
         .with_max_len(1)
         .map(|piece| {
             let mut frames = Vec::new();
-            piece.each_row(|row| frames.extend(row.frame().filter(|_| needed(&row))))?;
-            Ok(frames)
+            let bytes =
+                piece.each_row(|row| frames.extend(row.frame().filter(|_| needed(&row))))?;
+            Ok((bytes, frames))
         })
         .collect::<Result<_, Fault>>()?;
+    // As far as they are looked at, the rows tell of all bytes.
+    let begins = |nth: usize| match nth {
+        0 => Some(crate::frame::FILE_HEADER),
+        nth if nth == pieces.len() => Some(ends.start),
+        _ => None,
+    };
+    let mut before: Option<(usize, u64)> = None;
+    for (piece, (bytes, _)) in overlapping.iter().zip(&parts) {
+        let follows = before.filter(|(nth, _)| *nth == piece.nth);
+        let start = follows.map(|(_, end)| end).or(begins(piece.nth));
+        let end = begins(piece.nth + 1);
+        if start.is_some_and(|at| at != bytes.start) || end.is_some_and(|at| at != bytes.end) {
+            return Err(Fault::Index);
+        }
+        before = Some((piece.nth + 1, bytes.end));
+    }
+    let frames: Vec<Vec<FrameInfo>> = parts.into_iter().map(|(_, frames)| frames).collect();
     Ok((checkpoint, frames.concat()))
 }
 
@@ -156,6 +178,8 @@ fn last_checkpoint(pieces: &[Piece], from: u64) -> Result<Option<Row>, Fault> {
 /// A frame of the index.
 struct Piece<'a> {
     source: &'a Source,
+    /// Its place in the index.
+    nth: usize,
     header: &'a Header,
     /// Where its payload is.
     payload: u64,
@@ -174,19 +198,23 @@ impl Piece<'_> {
         }
     }
 
-    /// Goes through its rows.
-    fn each_row(&self, mut each: impl FnMut(Row)) -> Result<(), Fault> {
+    /// Goes through its rows; which bytes these tell of.
+    fn each_row(&self, mut each: impl FnMut(Row)) -> Result<Range<u64>, Fault> {
         let payload = payload_at(self.source, self.payload, self.header)?;
-        let mut rows = 0;
-        unpacking(|unpacker| {
+        let (mut rows, mut start, mut inside) = (0, None, true);
+        let (min, max) = self.span();
+        let end = unpacking(|unpacker| {
             index::go_through(&payload, self.first, (None, self.end), unpacker, |row| {
+                let header = &row.header;
                 rows += 1;
+                start = start.or(Some(row.offset));
+                inside &= header.events == 0 || (min <= header.min && header.max <= max);
                 each(row);
             })
         })?;
-        match rows == self.header.events {
-            true => Ok(()),
-            false => Err(Fault::Index),
+        match start.filter(|_| inside && rows == self.header.events) {
+            Some(start) => Ok(start..end),
+            None => Err(Fault::Index),
         }
     }
 }

@@ -1,10 +1,14 @@
 //! Parts of a trace, found by its index.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+#[path = "../../../fuzz/src/pieces.rs"]
+mod pieces;
+
 use tr_format::checkpoint::{Checkpoint, Step};
 use tr_format::event::*;
+use tr_format::frame::Header;
 use tr_format::meta::{Metadata, Summary};
-use tr_format::reader::FrameInfo;
+use tr_format::reader::{FrameInfo, Trace};
 use tr_format::source::Source;
 use tr_format::window::{Place, Window};
 use tr_format::writer::{Often, Writer};
@@ -340,6 +344,12 @@ fn long(mut change: impl FnMut(u64, &mut Writer<Vec<u8>>)) -> Vec<u8> {
     })
 }
 
+/// The id of a trace.
+fn id(bytes: &[u8]) -> u32 {
+    let (header, len) = Header::decode(&bytes[16..], 0).unwrap();
+    crc32fast::hash(&bytes[16 + len..][..header.payload as usize])
+}
+
 /// Where the index's frames begin.
 fn index(bytes: &[u8]) -> Vec<usize> {
     const MARK: [u8; 5] = [0xf7, 0x74, 0x72, 0xb1, 0];
@@ -350,7 +360,7 @@ fn index(bytes: &[u8]) -> Vec<usize> {
 #[test]
 fn a_long_index_is_looked_at_where_the_part_is() {
     let mut bytes = long(|_, _| {});
-    let whole = tr_format::reader::Trace::open(Source::bytes(bytes.clone())).unwrap();
+    let whole = Trace::open(Source::bytes(bytes.clone())).unwrap();
     for second in 1..10 {
         let (from, to) = (second * SECOND, second * SECOND + SECOND / 10);
         let window = part(bytes.clone(), from, to).unwrap();
@@ -388,4 +398,54 @@ fn what_comes_too_late_is_seen_wherever_the_index_tells_it() {
         }
     };
     assert!(at(long(late)) < good);
+}
+
+/// What a damaged frame held is missed, whichever part of the index tells of it.
+#[test]
+fn a_damaged_index_hides_no_loss() {
+    let bytes = long(|_, _| {});
+    let open = |bytes: &[u8]| Trace::open(Source::bytes(bytes.to_vec())).unwrap();
+    let whole = open(&bytes);
+    let frames = whole.frames();
+    let last = frames
+        .iter()
+        .rfind(|frame| frame.stream == Stream::Cpu(CpuId(1)));
+    let last = last.unwrap();
+    let mut damaged = bytes.clone();
+    damaged[(last.offset + last.bytes) as usize - 1] ^= 1;
+    assert_eq!(open(&damaged).gaps().len(), 1);
+    for at in index(&bytes) {
+        let (header, len) = Header::decode(&bytes[at..], id(&bytes)).unwrap();
+        let mut damaged = damaged.clone();
+        damaged[at + len + header.payload as usize / 2] ^= 1;
+        let trace = open(&damaged);
+        assert_eq!((trace.damage().len(), trace.gaps().len()), (2, 1));
+    }
+}
+
+/// Rows that tell of other bytes, with checksums that are right.
+#[test]
+fn an_index_with_holes_is_not_used() {
+    let bytes = long(|_, _| {});
+    let id = id(&bytes);
+    let places = index(&bytes);
+    let (header, len) = Header::decode(&bytes[places[2]..], id).unwrap();
+    let forged = {
+        let mut rows = Vec::new();
+        pieces::varint(&mut rows, header.events);
+        pieces::varint(&mut rows, 16);
+        for _ in 0..header.events {
+            rows.extend_from_slice(&[99, 0, 21, 21, 0, 0]);
+        }
+        let mut out = bytes[..places[2]].to_vec();
+        pieces::add(&mut out, id, header, &pieces::stored(&rows));
+        out.extend_from_slice(&bytes[places[2] + len + header.payload as usize..]);
+        out
+    };
+    for second in 1..10 {
+        let part = |bytes: Vec<u8>| part(bytes, second * SECOND, second * SECOND + 1);
+        let is_there =
+            header.min <= START + (second + 2) * SECOND && header.max >= START + second * SECOND;
+        assert!(!is_there || part(forged.clone()).is_none(), "{second}");
+    }
 }
