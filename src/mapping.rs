@@ -44,9 +44,8 @@ impl Mapping {
     /// none. It may still be possible to read it.
     pub fn new(file: &File, path: &Path) -> io::Result<Mapping> {
         // That the memory may change or vanish meanwhile is what this type's description
-        // is about: vanished pages end the process before anything comes of them, and
-        // what reads the others takes no byte's word for the bounds of memory.
-        // SAFETY: as just said, and the memory is only read.
+        // is about: vanished pages end the process before anything comes of them.
+        // SAFETY: it is only read, and no byte's word is taken for the bounds of memory.
         let bytes = unsafe { Mmap::map(file)? };
         if bytes.is_empty() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -137,10 +136,9 @@ impl Note {
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
-        // `gone` is a handler as SA_SIGINFO asks for, and does nothing that a handler may
-        // not do. It runs on the thread's signal stack, if that has one. All zeros are a
-        // valid `sigaction`; null says that nobody asks for the handler before.
-        // SAFETY: as just said, and both calls take pointers to this `action`.
+        // `gone` runs on the thread's signal stack, if that has one; null says that nobody
+        // asks for the handler before.
+        // SAFETY: zeros are a valid `action`, and `gone` does what SA_SIGINFO's may do.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = gone as *const () as usize;
@@ -154,9 +152,8 @@ fn listen() {
 
 /// The handler of SIGBUS.
 extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // `write`, `_exit` and `signal` may be called here, and what is written, a message of
-    // a note, is never freed.
-    // SAFETY: as just said; the system passes a valid `info`, for SIGBUS with an address.
+    // The system passes a valid `info`, which for SIGBUS has an address.
+    // SAFETY: `info` is; these may be called here, and a note's message is never freed.
     unsafe {
         if let Some(message) = Note::at((*info).si_addr() as usize) {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());

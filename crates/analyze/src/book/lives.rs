@@ -307,20 +307,6 @@ impl Book {
         }
     }
 
-    /// What a process has been executing since before the span.
-    pub(super) fn program_before(&self, filename: Arc<[u8]>, argv: Argv, comm: Comm) -> ExecSpan {
-        ExecSpan {
-            start: self.start,
-            started_before: true,
-            end: self.end,
-            ended: false,
-            filename,
-            argv,
-            comm,
-            times: Times::default(),
-        }
-    }
-
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
@@ -360,7 +346,7 @@ impl Book {
         let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
             return;
         };
-        let program = self.program_before(Arc::default(), snapshot.argv.clone(), snapshot.comm);
+        let span = (self.start, self.end);
         let parent = self.listed(snapshot.parent_tgid);
         self.flush(process);
         if let Some(entry) = self.processes.get_mut(process) {
@@ -378,6 +364,8 @@ impl Book {
             }
             // COMMAND is still a copy of the recorder here; its program comes.
             if executes && self.root != Some(snapshot.tgid) {
+                let (argv, comm) = (snapshot.argv.clone(), snapshot.comm);
+                let program = program_before(span, Arc::default(), argv, comm);
                 push_first(&mut entry.execs, program);
             }
         }
@@ -408,5 +396,24 @@ impl Book {
             self.unplaced.push(ix);
         }
         self.account(ix, before, time, Bucket::Unknown);
+    }
+}
+
+/// What a process has been executing since before the span.
+pub(super) fn program_before(
+    (start, end): (Ktime, Ktime),
+    filename: Arc<[u8]>,
+    argv: Argv,
+    comm: Comm,
+) -> ExecSpan {
+    ExecSpan {
+        start,
+        started_before: true,
+        end,
+        ended: false,
+        filename,
+        argv,
+        comm,
+        times: Times::default(),
     }
 }

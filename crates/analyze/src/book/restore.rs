@@ -7,6 +7,7 @@
 use tr_format::checkpoint::{self, Checkpoint, Step, Who};
 use tr_format::event::{Comm, Exit, Ktime, Tid};
 
+use super::lives::program_before;
 use super::{push_first, Book, Exited, MaybeTask, Task, TaskIx};
 use crate::tasks::{State, States};
 use crate::timeline::By;
@@ -55,9 +56,7 @@ impl Book {
     fn restore_process(&mut self, process: &checkpoint::Process) {
         let parent = process.parent.map(|place| place as usize);
         let at = self.process_of(process.pid, process.ppid, parent, process.argv.clone());
-        let program = process.program.as_ref().map(|(filename, comm)| {
-            self.program_before(filename.clone(), process.argv.clone(), *comm)
-        });
+        let span = (self.start, self.end);
         let Some(entry) = self.processes.get_mut(at) else {
             return;
         };
@@ -66,7 +65,9 @@ impl Book {
         entry.cgroup = process.cgroup;
         entry.status = process.status;
         entry.max_rss = process.max_rss;
-        if let Some(program) = program {
+        if let Some((filename, comm)) = &process.program {
+            let argv = process.argv.clone();
+            let program = program_before(span, filename.clone(), argv, *comm);
             push_first(&mut entry.execs, program);
         }
     }
