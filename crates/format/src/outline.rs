@@ -9,13 +9,11 @@ use crate::source::Source;
 use crate::tally::Tally;
 use crate::{index, limits, section, Error, Fault};
 
-/// As many frames as the longest index has, and one for what is left.
-const INDEX_FRAMES: u64 = limits::FRAMES / index::ROWS;
-
 /// The two ends of a trace that was finished.
 ///
-/// It takes as long for a trace of any size. The other frames are not looked at: what is
-/// damaged in them shows only when they are read ([`crate::reader::Trace`]).
+/// Of the index it takes the headers and the end, so that it takes hardly longer for a
+/// long trace. The other frames are not looked at: what is damaged in them shows only when
+/// they are read ([`crate::reader::Trace`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
     /// The minor version of the format that the trace was written in.
@@ -114,7 +112,7 @@ fn index_frames(source: &Source, id: u32) -> Result<(u64, Vec<(Header, u64)>), F
     while at < end {
         let (header, len) = header_at(source, at, id)?;
         let seq = frames.len() as u64;
-        if header.kind != kind::INDEX || header.seq != seq || seq > INDEX_FRAMES {
+        if header.kind != kind::INDEX || header.seq != seq || header.events == 0 {
             return Err(Fault::Index);
         }
         rows = rows.saturating_add(header.events);

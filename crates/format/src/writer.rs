@@ -294,6 +294,11 @@ impl<W: Write> Writer<W> {
         self.census.set(often);
     }
 
+    /// The index gets frames of so many rows, instead of some thousand.
+    pub fn set_index_rows(&mut self, rows: u64) {
+        self.out.index.set_rows(rows);
+    }
+
     /// Writes all open blocks, those of the CPUs first and the recorder's last, then a
     /// checkpoint if one is due, and flushes `out`.
     ///

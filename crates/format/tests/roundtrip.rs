@@ -216,6 +216,8 @@ fn fixture() {
         events: 200,
         bytes: 0,
     };
-    let bytes = recording.to_file_with(&cut, often).unwrap();
+    let bytes = recording
+        .to_file_with(&cut, |writer| writer.set_checkpoints(often))
+        .unwrap();
     std::fs::write(std::env::var("OUT").unwrap(), bytes).unwrap();
 }

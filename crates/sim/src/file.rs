@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
-use tr_format::writer::{Often, Writer, Written};
+use tr_format::writer::{Writer, Written};
 use tr_format::Error;
 
 use crate::blocks::{Cut, Events};
@@ -20,17 +20,21 @@ impl Recording {
     /// # Errors
     /// What the writer finds wrong with an event.
     pub fn to_file(&self, cut: &Cut) -> Result<Vec<u8>, Error> {
-        self.to_file_with(cut, Often::USUAL)
+        self.to_file_with(cut, |_| {})
     }
 
-    /// [`Recording::to_file`] with checkpoints that often.
+    /// [`Recording::to_file`] by a writer that `set` has set up.
     ///
     /// # Errors
     /// What the writer finds wrong with an event.
-    pub fn to_file_with(&self, cut: &Cut, often: Often) -> Result<Vec<u8>, Error> {
+    pub fn to_file_with(
+        &self,
+        cut: &Cut,
+        set: impl FnOnce(&mut Writer<&mut Vec<u8>>),
+    ) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         let mut writer = Writer::new(&mut out, &self.meta)?;
-        writer.set_checkpoints(often);
+        set(&mut writer);
         for block in self.blocks(cut) {
             match (block.stream, block.events) {
                 (Stream::Cpu(cpu), Events::Sched(events)) => {

@@ -11,15 +11,18 @@ use tr_format::event::{CpuId, Exit, Ktime, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_format::window::Place;
-use tr_format::writer::Often;
+use tr_format::writer::{Often, Writer};
 use tr_sim::recording::Recording;
 use tr_sim::strategy;
 
-/// Checkpoints at every second mark of progress.
-const ALWAYS: Often = Often {
-    events: 1,
-    bytes: 0,
-};
+/// Checkpoints at every second mark of progress, and an index in many frames.
+fn set(writer: &mut Writer<&mut Vec<u8>>) {
+    writer.set_checkpoints(Often {
+        events: 1,
+        bytes: 0,
+    });
+    writer.set_index_rows(5);
+}
 
 #[test]
 fn a_part_is_what_it_is_in_the_whole() {
@@ -30,7 +33,7 @@ fn a_part_is_what_it_is_in_the_whole() {
     let done = runner.run(&cases, |(case, (from, length, cpu))| {
         let (mut recording, _) = Recording::record(&case.config);
         case.plan.apply(&mut recording);
-        let bytes = recording.to_file_with(&case.cut, ALWAYS).expect("a file");
+        let bytes = recording.to_file_with(&case.cut, set).expect("a file");
         let whole = Trace::open(Source::bytes(bytes.clone())).expect("a trace");
         let all = case.config.duration;
         let options = Options {
@@ -94,7 +97,7 @@ fn a_checkpoint_that_lies_does_no_harm() {
     let lied = AtomicU32::new(0);
     let done = runner.run(&cases, |(case, seed)| {
         let (recording, _) = Recording::record(&case.config);
-        let bytes = recording.to_file_with(&case.cut, ALWAYS).expect("a file");
+        let bytes = recording.to_file_with(&case.cut, set).expect("a file");
         let options = Options {
             from: Some(case.config.duration * 7 / 10),
             timeline: true,
