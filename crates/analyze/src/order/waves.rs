@@ -27,8 +27,8 @@ const BLOCKS: usize = 1 << 12;
 const ENOUGH: usize = 32;
 /// That part: a quarter.
 const PART: u64 = 4;
-/// How many slices are cut of a wave's events, about: one is sorted in a core's second
-/// cache.
+/// How many slices are cut of a wave of [`EVENTS`], about: one is sorted in a core's second
+/// cache. Smaller waves have fewer slices, not smaller ones.
 const SLICES: u64 = 16;
 /// How many events of a slice are looked at to find where to cut, about.
 const SAMPLES: usize = 64;
