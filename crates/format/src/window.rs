@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use crate::checkpoint::Checkpoint;
 use crate::event::{Ktime, Stream};
-use crate::frame::{kind, Header};
+use crate::frame::{kind, Header, FILE_HEADER};
 use crate::index::{self, Row};
 use crate::outline::Ends;
 use crate::reader::{unpacked, unpacking, FrameInfo, Trace};
@@ -128,34 +128,37 @@ fn find(
         max >= since && min <= to.saturating_add(PATHS_LATER)
     };
     let overlapping: Vec<&Piece> = pieces.iter().filter(overlaps).collect();
-    let parts: Vec<(Range<u64>, Vec<FrameInfo>)> = overlapping
+    let parts: Vec<(Told, Vec<FrameInfo>)> = overlapping
         .par_iter()
         .with_max_len(1)
         .map(|piece| {
             let mut frames = Vec::new();
             let bytes =
                 piece.each_row(|row| frames.extend(row.frame().filter(|_| needed(&row))))?;
-            Ok((bytes, frames))
+            Ok(((piece.nth, bytes), frames))
         })
         .collect::<Result<_, Fault>>()?;
-    // As far as they are looked at, the rows tell of all bytes.
-    let begins = |nth: usize| match nth {
-        0 => Some(crate::frame::FILE_HEADER),
-        nth if nth == pieces.len() => Some(ends.start),
-        _ => None,
-    };
-    let mut before: Option<(usize, u64)> = None;
-    for (piece, (bytes, _)) in overlapping.iter().zip(&parts) {
-        let follows = before.filter(|(nth, _)| *nth == piece.nth);
-        let start = follows.map(|(_, end)| end).or(begins(piece.nth));
-        let end = begins(piece.nth + 1);
-        if start.is_some_and(|at| at != bytes.start) || end.is_some_and(|at| at != bytes.end) {
-            return Err(Fault::Index);
-        }
-        before = Some((piece.nth + 1, bytes.end));
+    let (told, frames): (Vec<Told>, Vec<Vec<FrameInfo>>) = parts.into_iter().unzip();
+    match is_without_holes(&told, (pieces.len(), ends.start)) {
+        true => Ok((checkpoint, frames.concat())),
+        false => Err(Fault::Index),
     }
-    let frames: Vec<Vec<FrameInfo>> = parts.into_iter().map(|(_, frames)| frames).collect();
-    Ok((checkpoint, frames.concat()))
+}
+
+/// A frame of the index, by its place in that, and the bytes that its rows tell of.
+type Told = (usize, Range<u64>);
+
+/// Whether these, in order, tell of all bytes from the file header to the index, as far as
+/// they reach. The index has so many frames and begins there.
+fn is_without_holes(told: &[Told], (count, index): (usize, u64)) -> bool {
+    let follow = |pair: &[Told]| match pair {
+        [(one, before), (other, behind)] => one + 1 != *other || before.end == behind.start,
+        _ => true,
+    };
+    let fits = |(nth, bytes): &Told| {
+        (*nth != 0 || bytes.start == FILE_HEADER) && (nth + 1 != count || bytes.end == index)
+    };
+    told.windows(2).all(follow) && told.iter().all(fits)
 }
 
 /// The last checkpoint up to a time that did not come too late for an event behind it.
