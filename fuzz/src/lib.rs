@@ -10,7 +10,7 @@
 
 mod pieces;
 
-use pieces::{add, begin, end, stored};
+use pieces::{add, begin, end, stored, trailer};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
@@ -226,13 +226,7 @@ pub fn frames(data: &[u8]) {
         }
     }
     if let Some(index) = index {
-        let at = index.to_le_bytes();
-        let mut sum = crc32fast::Hasher::new();
-        sum.update(&id.to_le_bytes());
-        sum.update(&at);
-        out.extend_from_slice(&at);
-        out.extend_from_slice(&sum.finalize().to_le_bytes());
-        out.extend_from_slice(b"ecrt");
+        trailer(&mut out, id, index);
     }
     read(out);
 }

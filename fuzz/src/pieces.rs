@@ -28,11 +28,14 @@ pub fn stored(body: &[u8]) -> Vec<u8> {
 pub fn begin() -> (Vec<u8>, u32) {
     let mut out = Vec::new();
     Writer::new(&mut out, &Metadata::default()).unwrap();
-    let (header, len) = Header::decode(&out[16..], 0).unwrap();
-    let payload = &out[16 + len..];
-    assert_eq!(payload.len() as u64, header.payload);
-    let id = crc32fast::hash(payload);
+    let id = id(&out);
     (out, id)
+}
+
+/// The id of a trace.
+pub fn id(bytes: &[u8]) -> u32 {
+    let (header, len) = Header::decode(&bytes[16..], 0).unwrap();
+    crc32fast::hash(&bytes[16 + len..][..header.payload as usize])
 }
 
 /// Appends a frame; length and checksum of the payload are put in.
@@ -82,6 +85,14 @@ fn field(out: &mut Vec<u8>, tag: u64, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
+/// Appends the frame of that number: a summary that says that nothing was lost.
+pub fn summary(out: &mut Vec<u8>, id: u32, number: u64) {
+    let mut body = Vec::new();
+    field(&mut body, 1, &[251, 0xe8, 0x03]);
+    field(&mut body, 8, &[&[15], &[0; 15][..]].concat());
+    add(out, id, numbered(kind::SUMMARY, number), &stored(&body));
+}
+
 /// Completes a trace of these frames, whose summary says that nothing was lost.
 pub fn end(mut out: Vec<u8>, id: u32) -> Vec<u8> {
     let mut rows: Vec<(Header, usize)> = Vec::new();
@@ -92,16 +103,8 @@ pub fn end(mut out: Vec<u8>, id: u32) -> Vec<u8> {
         rows.push((header, len));
         at += len + header.payload as usize;
     }
-    let mut body = Vec::new();
-    field(&mut body, 1, &[251, 0xe8, 0x03]);
-    field(
-        &mut body,
-        8,
-        &[15, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0],
-    );
-    let summary = numbered(kind::SUMMARY, rows.len() as u64);
     let before = out.len();
-    add(&mut out, id, summary, &stored(&body));
+    summary(&mut out, id, rows.len() as u64);
     let (header, len) = Header::decode(&out[before..], id).unwrap();
     rows.push((header, len));
 
@@ -129,13 +132,19 @@ pub fn end(mut out: Vec<u8>, id: u32) -> Vec<u8> {
         ..numbered(kind::INDEX, rows.len() as u64)
     };
     add(&mut out, id, header, &stored(&index));
+    trailer(&mut out, id, start);
+    out
+}
+
+/// The end of a trace whose index begins at `index`.
+pub fn trailer(out: &mut Vec<u8>, id: u32, index: u64) {
+    let at = index.to_le_bytes();
     let mut sum = crc32fast::Hasher::new();
     sum.update(&id.to_le_bytes());
-    sum.update(&start.to_le_bytes());
-    out.extend_from_slice(&start.to_le_bytes());
+    sum.update(&at);
+    out.extend_from_slice(&at);
     out.extend_from_slice(&sum.finalize().to_le_bytes());
     out.extend_from_slice(b"ecrt");
-    out
 }
 
 /// A trace of minor version 9, with all that such a one may add: a field of the

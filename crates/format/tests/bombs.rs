@@ -5,7 +5,7 @@
 #[path = "../../../fuzz/src/pieces.rs"]
 mod pieces;
 
-use pieces::{add, begin, columns, varint};
+use pieces::{add, begin, columns, trailer, varint};
 use tr_format::event::Stream;
 use tr_format::frame::{kind, Header};
 use tr_format::limits;
@@ -53,17 +53,6 @@ fn noise(len: usize) -> Vec<u8> {
         (state >> 56) as u8
     };
     (0..len).map(|_| next()).collect()
-}
-
-/// The end of a trace whose index begins at `index`.
-fn trailer(out: &mut Vec<u8>, id: u32, index: u64) {
-    let at = index.to_le_bytes();
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(&id.to_le_bytes());
-    sum.update(&at);
-    out.extend_from_slice(&at);
-    out.extend_from_slice(&sum.finalize().to_le_bytes());
-    out.extend_from_slice(b"ecrt");
 }
 
 /// Each bomb's name and bytes.

@@ -13,6 +13,7 @@ mod pieces;
 use std::collections::BTreeMap;
 
 use common::*;
+use pieces::id;
 use tr_format::event::*;
 use tr_format::frame::{kind, Header, FILE_HEADER, SYNC, TRAILER};
 use tr_format::reader::{End, FrameInfo, Trace, Unknown};
@@ -316,11 +317,6 @@ fn the_last_frame_of_a_stream_leaves_a_gap_to_the_end() {
             "{stream:?} {until} {end}"
         );
     }
-}
-
-fn id(whole: &[u8]) -> u32 {
-    let (header, len) = Header::decode(&whole[16..], 0).unwrap();
-    crc32fast::hash(&whole[16 + len..16 + len + header.payload as usize])
 }
 
 #[test]

@@ -4,6 +4,7 @@
 #[path = "../../../fuzz/src/pieces.rs"]
 mod pieces;
 
+use pieces::id;
 use tr_format::checkpoint::{Checkpoint, Step};
 use tr_format::event::*;
 use tr_format::frame::Header;
@@ -342,12 +343,6 @@ fn long(mut change: impl FnMut(u64, &mut Writer<Vec<u8>>)) -> Vec<u8> {
         }
         change(second, writer);
     })
-}
-
-/// The id of a trace.
-fn id(bytes: &[u8]) -> u32 {
-    let (header, len) = Header::decode(&bytes[16..], 0).unwrap();
-    crc32fast::hash(&bytes[16 + len..][..header.payload as usize])
 }
 
 /// Where the index's frames begin.
