@@ -7,7 +7,7 @@ use crate::reader::{file_header, metadata_at_start, unpacked, unpacking};
 use crate::scan::{header_at, payload_at};
 use crate::source::Source;
 use crate::tally::Tally;
-use crate::{index, limits, section, Error, Fault};
+use crate::{index, limits, Error, Fault};
 
 /// The two ends of a trace that was finished.
 ///
@@ -82,7 +82,7 @@ impl Ends {
 fn at_the_ends(source: &Source, minor: u16) -> Result<Ends, Fault> {
     let payload = metadata_at_start(source)?;
     let id = crc32fast::hash(&payload);
-    let (meta, unknown) = unpacked(&payload, section::take_section)?;
+    let (meta, unknown) = unpacked(&payload)?;
     let (start, index) = index_frames(source, id)?;
     let (summary, fields) = summary(source, id, (start, &index))?;
     Ok(Ends {
@@ -151,7 +151,7 @@ fn summary(
             return Err(Fault::Index);
         }
         let payload = payload_at(source, row.offset + len, &header)?;
-        return unpacked(&payload, section::take_section);
+        return unpacked(&payload);
     }
     Err(Fault::Content("there is no summary"))
 }

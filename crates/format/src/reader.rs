@@ -17,7 +17,7 @@ use crate::meta::{Metadata, Summary};
 use crate::outline::Ends;
 use crate::scan::{self, header_at, payload_at};
 use crate::sched::SchedBlock;
-use crate::section;
+use crate::section::{self, CutOff, Section};
 use crate::source::Source;
 use crate::varint::Cursor;
 use crate::zip::Unpacker;
@@ -119,16 +119,14 @@ pub(crate) fn unpacking<T>(
     })
 }
 
-/// What a payload that is a packed body of fields holds.
-pub(crate) fn unpacked<T>(
-    payload: &[u8],
-    take: impl FnOnce(&[u8]) -> Result<T, Fault>,
-) -> Result<T, Fault> {
+/// What a payload that is a packed body of fields holds, and how many of its fields are not
+/// known to this version.
+pub(crate) fn unpacked<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
     unpacking(|unpacker| {
         let mut cursor = Cursor::new(payload);
         let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
         match cursor.left() {
-            0 => take(body),
+            0 => section::take_section(body),
             _ => Err(Fault::Content("there is more than the body")),
         }
     })
@@ -153,7 +151,7 @@ impl Trace {
             },
         };
         let id = crc32fast::hash(&payload);
-        let taken = unpacked(&payload, section::take_section);
+        let taken = unpacked(&payload);
         let (meta, fields) = taken.map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
         let mut trace = Trace::with(source, id, minor, meta);
         trace.unknown.fields = fields;
@@ -276,14 +274,14 @@ impl Trace {
             }
             match header.kind {
                 kind::METADATA | kind::CHECKPOINT => {}
-                kind::SUMMARY => match self.read_last(row, section::take_section) {
+                kind::SUMMARY => match self.read_last(row) {
                     Ok((summary, fields)) => {
                         self.summary = Some(summary);
                         self.unknown.fields += fields;
                     }
                     Err(fault) => self.damaged(row, fault),
                 },
-                kind::CUT => match self.read_last(row, section::take_section::<section::CutOff>) {
+                kind::CUT => match self.read_last::<CutOff>(row) {
                     Ok((cut, fields)) => {
                         self.end = End::Truncated {
                             frame: cut.frame,
@@ -311,13 +309,9 @@ impl Trace {
         });
     }
 
-    fn read_last<T>(
-        &self,
-        row: &Row,
-        take: impl FnOnce(&[u8]) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+    fn read_last<T: Section>(&self, row: &Row) -> Result<(T, u64), Fault> {
         let (header, len) = header_at(&self.source, row.offset, self.id)?;
-        unpacked(&payload_at(&self.source, row.offset + len, &header)?, take)
+        unpacked(&payload_at(&self.source, row.offset + len, &header)?)
     }
 
     /// What the trace says about itself.

@@ -34,47 +34,84 @@ pub trait Fields {
 /// Whether a field could be handled.
 pub type Step = Result<(), Fault>;
 
-/// The metadata's fields. The tags stand in FORMAT.md.
-fn metadata(fields: &mut impl Fields, meta: &mut Metadata) -> Step {
-    fields.field(1, &mut meta.tool_version)?;
-    fields.field(2, &mut meta.host)?;
-    fields.field(3, &mut meta.kernel)?;
-    fields.field(4, &mut meta.machine)?;
-    fields.field(5, &mut meta.cpus)?;
-    fields.field(6, &mut meta.page_size)?;
-    fields.field(7, &mut meta.start)?;
-    fields.field(8, &mut meta.start_clock)?;
-    fields.field(9, &mut meta.scope)?;
-    fields.field(10, &mut meta.command)?;
-    fields.field(11, &mut meta.root)?;
-    fields.field(12, &mut meta.cwd)?;
-    fields.field(13, &mut meta.states)?;
-    fields.field(14, &mut meta.options.argv_limit)?;
-    fields.field(15, &mut meta.options.cpus)?;
-    fields.field(16, &mut meta.options.buffer)?;
-    fields.field(17, &mut meta.options.irq_known)?;
-    fields.field(18, &mut meta.missing)?;
-    fields.field(19, &mut meta.ci)
+/// What stands in a frame as a sequence of fields.
+pub trait Section: Default {
+    /// What its body is called when it is too long.
+    const BODY: &'static str;
+
+    /// Handles all fields, in order. Their tags stand in FORMAT.md.
+    fn fields(&mut self, fields: &mut impl Fields) -> Step;
 }
 
-/// The summary's fields.
-fn summary(fields: &mut impl Fields, summary: &mut Summary) -> Step {
-    fields.field(1, &mut summary.end)?;
-    fields.field(2, &mut summary.end_clock)?;
-    fields.field(3, &mut summary.status)?;
-    fields.field(4, &mut summary.reason)?;
-    fields.field(5, &mut summary.cost.recorder_ns)?;
-    fields.field(6, &mut summary.cost.bpf_ns)?;
-    fields.field(7, &mut summary.cost.setup_ns)?;
-    let mut stored = StoredTally::new(summary.tally.as_ref());
-    fields.field(8, &mut stored.events)?;
-    fields.field(9, &mut stored.frames)?;
-    fields.field(10, &mut stored.largest_inversion)?;
-    fields.field(11, &mut stored.latest_write)?;
-    fields.field(12, &mut stored.lost)?;
-    fields.field(13, &mut stored.suspends)?;
-    summary.tally = stored.tally();
-    Ok(())
+impl Section for Metadata {
+    const BODY: &'static str = "the metadata's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        fields.field(1, &mut self.tool_version)?;
+        fields.field(2, &mut self.host)?;
+        fields.field(3, &mut self.kernel)?;
+        fields.field(4, &mut self.machine)?;
+        fields.field(5, &mut self.cpus)?;
+        fields.field(6, &mut self.page_size)?;
+        fields.field(7, &mut self.start)?;
+        fields.field(8, &mut self.start_clock)?;
+        fields.field(9, &mut self.scope)?;
+        fields.field(10, &mut self.command)?;
+        fields.field(11, &mut self.root)?;
+        fields.field(12, &mut self.cwd)?;
+        fields.field(13, &mut self.states)?;
+        fields.field(14, &mut self.options.argv_limit)?;
+        fields.field(15, &mut self.options.cpus)?;
+        fields.field(16, &mut self.options.buffer)?;
+        fields.field(17, &mut self.options.irq_known)?;
+        fields.field(18, &mut self.missing)?;
+        fields.field(19, &mut self.ci)
+    }
+}
+
+impl Section for Summary {
+    const BODY: &'static str = "the summary's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        fields.field(1, &mut self.end)?;
+        fields.field(2, &mut self.end_clock)?;
+        fields.field(3, &mut self.status)?;
+        fields.field(4, &mut self.reason)?;
+        fields.field(5, &mut self.cost.recorder_ns)?;
+        fields.field(6, &mut self.cost.bpf_ns)?;
+        fields.field(7, &mut self.cost.setup_ns)?;
+        let mut stored = StoredTally::new(self.tally.as_ref());
+        fields.field(8, &mut stored.events)?;
+        fields.field(9, &mut stored.frames)?;
+        fields.field(10, &mut stored.largest_inversion)?;
+        fields.field(11, &mut stored.latest_write)?;
+        fields.field(12, &mut stored.lost)?;
+        fields.field(13, &mut stored.suspends)?;
+        self.tally = stored.tally();
+        Ok(())
+    }
+}
+
+impl Section for CutOff {
+    const BODY: &'static str = "the cut's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        fields.field(1, &mut self.frame)?;
+        fields.field(2, &mut self.offset)?;
+        fields.field(3, &mut self.why)
+    }
+}
+
+impl Section for Checkpoint {
+    const BODY: &'static str = "the checkpoint's length";
+
+    fn fields(&mut self, fields: &mut impl Fields) -> Step {
+        fields.field(1, &mut self.at)?;
+        fields.field(2, &mut self.processes)?;
+        fields.field(3, &mut self.tasks)?;
+        fields.field(4, &mut self.cpus)?;
+        fields.field(5, &mut self.cgroups)
+    }
 }
 
 /// A tally as the fields have it.
@@ -155,22 +192,6 @@ pub struct CutOff {
     pub why: String,
 }
 
-/// The fields of where a trace ended.
-fn cut_off(fields: &mut impl Fields, cut: &mut CutOff) -> Step {
-    fields.field(1, &mut cut.frame)?;
-    fields.field(2, &mut cut.offset)?;
-    fields.field(3, &mut cut.why)
-}
-
-/// A checkpoint's fields.
-fn checkpoint(fields: &mut impl Fields, checkpoint: &mut Checkpoint) -> Step {
-    fields.field(1, &mut checkpoint.at)?;
-    fields.field(2, &mut checkpoint.processes)?;
-    fields.field(3, &mut checkpoint.tasks)?;
-    fields.field(4, &mut checkpoint.cpus)?;
-    fields.field(5, &mut checkpoint.cgroups)
-}
-
 /// Appends fields to a body.
 struct Put(Vec<u8>);
 
@@ -223,47 +244,6 @@ impl Fields for Take<'_> {
         }
         *value = read;
         Ok(())
-    }
-}
-
-/// What stands in a frame as a sequence of fields.
-pub trait Section: Default {
-    /// What its body is called when it is too long.
-    const BODY: &'static str;
-
-    /// Handles all fields, in order.
-    fn fields(&mut self, fields: &mut impl Fields) -> Step;
-}
-
-impl Section for Metadata {
-    const BODY: &'static str = "the metadata's length";
-
-    fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        metadata(fields, self)
-    }
-}
-
-impl Section for Summary {
-    const BODY: &'static str = "the summary's length";
-
-    fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        summary(fields, self)
-    }
-}
-
-impl Section for CutOff {
-    const BODY: &'static str = "the cut's length";
-
-    fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        cut_off(fields, self)
-    }
-}
-
-impl Section for Checkpoint {
-    const BODY: &'static str = "the checkpoint's length";
-
-    fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        checkpoint(fields, self)
     }
 }
 

@@ -15,7 +15,7 @@ use crate::reader::{unpacked, unpacking, FrameInfo, Trace};
 use crate::scan::{header_at, payload_at};
 use crate::source::Source;
 use crate::tally::Tally;
-use crate::{section, Error, Fault};
+use crate::{Error, Fault};
 
 /// A cgroup's path may be told as late as the recorder comes to look it up, in ns.
 const PATHS_LATER: u64 = 2_000_000_000;
@@ -261,7 +261,7 @@ fn read(source: &Source, id: u32, row: &Row) -> Result<Checkpoint, Fault> {
         return Err(Fault::Index);
     }
     let payload = payload_at(source, row.offset + len, &header)?;
-    let (checkpoint, _) = unpacked(&payload, section::take_section::<Checkpoint>)?;
+    let (checkpoint, _) = unpacked::<Checkpoint>(&payload)?;
     match checkpoint.at == Ktime(row.header.min) && checkpoint.is_sound() {
         true => Ok(checkpoint),
         false => Err(Fault::Content("the checkpoint contradicts itself")),
