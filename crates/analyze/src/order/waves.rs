@@ -182,7 +182,6 @@ impl<B: Blocks> Waves<B> {
             (events, count) = (events + block.events, count + 1);
         }
         let now = rest.get(..count).unwrap_or_default();
-        let read = now.iter().map(|(.., block)| block.events).sum::<u64>();
         let (source, blocks) = (&self.source, &self.blocks);
         let loaded: Vec<Loaded> = now
             .par_iter()
@@ -203,7 +202,7 @@ impl<B: Blocks> Waves<B> {
             chain.rest.push_back(loaded.events);
         }
         self.next += count;
-        self.read += read;
+        self.read += events;
     }
 
     /// Takes what is before `limit` from what has been read, sorted.
