@@ -3,6 +3,8 @@
 //! One row a frame, in file order, without the index frames themselves; packed
 //! (see `zip`). A long index is several frames, one behind the other.
 
+use std::ops::Range;
+
 use crate::event::Ktime;
 use crate::frame::{kind, FrameInfo, Header, FILE_HEADER};
 use crate::limits;
@@ -149,14 +151,14 @@ pub fn read(
 
 /// Gives `each` the rows of any one index frame, the first of which has that number.
 /// All rows' frames lie before `end`, and the first one at `expected`, if that is known.
-/// Where the last one's frame ends.
+/// The bytes that they tell of.
 pub fn go_through(
     payload: &[u8],
     first: u64,
     (expected, end): (Option<u64>, u64),
     unpacker: &mut Unpacker,
     mut each: impl FnMut(Row),
-) -> Result<u64, Fault> {
+) -> Result<Range<u64>, Fault> {
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     if cursor.left() > 0 {
@@ -165,11 +167,11 @@ pub fn go_through(
     let mut body = Cursor::new(body);
     let count = body.int()?;
     crate::error::within("the number of rows", count, limits::INDEX_ENTRIES)?;
-    let mut offset = body.int()?;
-    if expected.is_some_and(|expected| offset != expected) {
+    let start = body.int()?;
+    if expected.is_some_and(|expected| start != expected) {
         return Err(Fault::Content("the rows do not follow each other"));
     }
-    let mut min = 0u64;
+    let (mut offset, mut min) = (start, 0u64);
     for number in first..first.saturating_add(count) {
         let mut header = Header {
             kind: body.byte()?,
@@ -211,7 +213,7 @@ pub fn go_through(
             .ok_or(Fault::Content("the rows reach beyond the index"))?;
     }
     match body.left() {
-        0 => Ok(offset),
+        0 => Ok(start..offset),
         _ => Err(Fault::Content("there is more than the rows")),
     }
 }

@@ -204,20 +204,19 @@ impl Piece<'_> {
     /// Goes through its rows; which bytes these tell of.
     fn each_row(&self, mut each: impl FnMut(Row)) -> Result<Range<u64>, Fault> {
         let payload = payload_at(self.source, self.payload, self.header)?;
-        let (mut rows, mut start, mut inside) = (0, None, true);
+        let (mut rows, mut inside) = (0, true);
         let (min, max) = self.span();
-        let end = unpacking(|unpacker| {
+        let bytes = unpacking(|unpacker| {
             index::go_through(&payload, self.first, (None, self.end), unpacker, |row| {
                 let header = &row.header;
                 rows += 1;
-                start = start.or(Some(row.offset));
                 inside &= header.events == 0 || (min <= header.min && header.max <= max);
                 each(row);
             })
         })?;
-        match start.filter(|_| inside && rows == self.header.events) {
-            Some(start) => Ok(start..end),
-            None => Err(Fault::Index),
+        match inside && rows == self.header.events {
+            true => Ok(bytes),
+            false => Err(Fault::Index),
         }
     }
 }
