@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use tr_analyze::{Analysis, Options};
+use tr_analyze::{Analysis, Options, Watch};
 use tr_format::reader::Trace;
 use tr_format::Error;
 
@@ -43,7 +43,7 @@ pub fn analyze_opened(opened: Opened, options: &Options, name: &str) -> Result<A
 /// Does work that tells how far it is. When standard error is a terminal and the work
 /// goes on for longer than half a second, a bar there shows how far it is, how fast, and
 /// how much time is left.
-fn watched<T>(work: impl FnOnce(&mut (dyn FnMut(u64, u64) + Send)) -> T) -> T {
+fn watched<T>(work: impl FnOnce(Watch<'_>) -> T) -> T {
     if !std::io::stderr().is_terminal() {
         return work(&mut |_, _| {});
     }

@@ -63,11 +63,7 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
 /// [`analyze`], which tells time and again how many events have been gone
 /// through, of how many. When the trace is read once more because its clocks
 /// disagree, that begins anew.
-pub fn analyze_watched(
-    trace: &Trace,
-    options: &Options,
-    watch: &mut (dyn FnMut(u64, u64) + Send),
-) -> Analysis {
+pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
     // Losses first: a gap is known before the events around it are read.
     let mut known = Known::default();
     for event in trace.gaps() {
@@ -154,11 +150,7 @@ pub fn analyze_watched(
 /// the rest of it are not noticed.
 ///
 /// `options` ask for the part that `window` was opened for.
-pub fn analyze_window(
-    window: &Window,
-    options: &Options,
-    watch: &mut (dyn FnMut(u64, u64) + Send),
-) -> Option<Analysis> {
+pub fn analyze_window(window: &Window, options: &Options, watch: Watch<'_>) -> Option<Analysis> {
     let input = Input {
         trace: &window.trace,
         known: &Known::default(),
@@ -235,7 +227,7 @@ impl Input<'_> {
 }
 
 /// Is told how much has been read, of how much.
-type Watch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
+pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
 /// What one reading of a trace has brought.
 struct Reading {
@@ -258,7 +250,7 @@ fn read(
     options: &Options,
     (start, end): (Ktime, Ktime),
     clocks: Option<&Clocks>,
-    watch: &mut (dyn FnMut(u64, u64) + Send),
+    watch: Watch<'_>,
 ) -> Reading {
     let Input { trace, known, .. } = *input;
     let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
