@@ -181,6 +181,11 @@ impl Census {
         made
     }
 
+    /// The checkpoint was too large to be written.
+    pub fn was_too_large(&mut self) {
+        self.size = limits::SECTION_BODY;
+    }
+
     /// The checkpoint has become so many bytes of a file of so many: whether it is
     /// worth them.
     pub fn is_worth(&mut self, size: u64, bytes: u64) -> bool {

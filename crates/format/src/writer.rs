@@ -322,7 +322,7 @@ impl<W: Write> Writer<W> {
         let Ktime(at) = checkpoint.at;
         // One that is too large is none, and the next one would be too for a while.
         let Ok(body) = section::put_section(checkpoint) else {
-            self.census.is_worth(limits::SECTION_BODY, 0);
+            self.census.was_too_large();
             return Ok(());
         };
         self.payload.clear();
