@@ -7,8 +7,14 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{Argv, CgroupId, Comm, CpuId, Exit, Ktime, Tgid, Tid};
+use crate::event::{Argv, CgroupId, Comm, CpuId, Exit, Ktime, Stream, Tgid, Tid};
+use crate::frame::kind;
+use crate::index::Row;
 use crate::limits;
+use crate::reader::unpacked;
+use crate::scan::{header_at, payload_at};
+use crate::source::Source;
+use crate::Fault;
 
 /// What all events stamped before a moment have led to.
 ///
@@ -29,6 +35,43 @@ pub struct Checkpoint {
     pub cpus: Vec<Cpu>,
     /// Paths of cgroups.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
+}
+
+/// Adds a frame's row to the rows of checkpoints, if it is one's; takes those away that
+/// came too late for an event in it. What is left of all rows of a trace, in file order,
+/// are the checkpoints that tell of every event before their moment.
+pub(crate) fn sift(checkpoints: &mut Vec<Row>, row: &Row) {
+    let header = &row.header;
+    if header.kind == kind::CHECKPOINT {
+        checkpoints.push(*row);
+    } else if header.events > 0 && tells(header.stream()) {
+        too_late(checkpoints, header.min);
+    }
+}
+
+/// Whether events of that stream have to do with checkpoints. The recorder's own words are
+/// of the past by nature.
+pub(crate) fn tells(stream: Option<Stream>) -> bool {
+    stream != Some(Stream::Recorder)
+}
+
+/// Takes away the checkpoints that came too late for an event with that time.
+pub(crate) fn too_late(checkpoints: &mut Vec<Row>, event: u64) {
+    while checkpoints.pop_if(|row| row.header.min > event).is_some() {}
+}
+
+/// Reads the checkpoint of a row, of the trace with that id.
+pub(crate) fn read(source: &Source, id: u32, row: &Row) -> Result<Checkpoint, Fault> {
+    let (header, len) = header_at(source, row.offset, id)?;
+    if header.kind != kind::CHECKPOINT {
+        return Err(Fault::Index);
+    }
+    let payload = payload_at(source, row.offset + len, &header)?;
+    let (checkpoint, _) = unpacked::<Checkpoint>(&payload)?;
+    match checkpoint.at == Ktime(row.header.min) && checkpoint.is_sound() {
+        true => Ok(checkpoint),
+        false => Err(Fault::Content("the checkpoint contradicts itself")),
+    }
 }
 
 impl Checkpoint {

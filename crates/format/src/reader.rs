@@ -8,7 +8,8 @@ use rayon::prelude::*;
 
 use crate::block::decode::Decoder;
 use crate::block::life::{self, Skipped};
-use crate::event::{LifeEvent, Stream};
+use crate::checkpoint::{self, Checkpoint};
+use crate::event::{Ktime, LifeEvent, Stream};
 pub use crate::frame::FrameInfo;
 use crate::frame::{self, address, kind, Header};
 use crate::index::{self, Row};
@@ -87,6 +88,7 @@ pub struct Trace {
     meta: Metadata,
     summary: Option<Summary>,
     frames: Vec<FrameInfo>,
+    checkpoints: Vec<Row>,
     end: End,
     recovered: bool,
     damage: Vec<Damage>,
@@ -180,6 +182,7 @@ impl Trace {
             meta,
             summary: None,
             frames: Vec::new(),
+            checkpoints: Vec::new(),
             end: End::Complete,
             recovered: false,
             damage: Vec::new(),
@@ -268,6 +271,7 @@ impl Trace {
     fn take_rows(&mut self, rows: &[Row]) -> Result<(), Error> {
         for row in rows {
             let header = &row.header;
+            checkpoint::sift(&mut self.checkpoints, row);
             if let Some(frame) = row.frame() {
                 self.frames.push(frame);
                 continue;
@@ -327,6 +331,24 @@ impl Trace {
     /// The frames that hold events, in file order.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
+    }
+
+    /// The moments of the checkpoints that tell of every event before them, in file order.
+    pub fn checkpoints(&self) -> impl Iterator<Item = Ktime> + '_ {
+        let moments = self.checkpoints.iter();
+        moments.map(|row| Ktime(row.header.min))
+    }
+
+    /// The checkpoint of a moment, one of [`Trace::checkpoints`].
+    ///
+    /// # Errors
+    /// [`Error::Frame`] when it is damaged, or there is none.
+    pub fn read_checkpoint(&self, at: Ktime) -> Result<Checkpoint, Error> {
+        let row = self.checkpoints.iter().find(|row| row.header.min == at.0);
+        let none = Fault::Content("there is no such checkpoint");
+        let row = row.ok_or_else(|| none.at(0, 0))?;
+        let read = checkpoint::read(&self.source, self.id, row);
+        read.map_err(|fault| fault.at(row.header.number, row.offset))
     }
 
     /// How the trace ends. Of a recovered trace: how the one ended that it was

@@ -6,13 +6,12 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::checkpoint::Checkpoint;
-use crate::event::{Ktime, Stream};
+use crate::checkpoint::{self, Checkpoint};
 use crate::frame::{kind, Header, FILE_HEADER};
 use crate::index::{self, Row};
 use crate::outline::Ends;
-use crate::reader::{unpacked, unpacking, FrameInfo, Trace};
-use crate::scan::{header_at, payload_at};
+use crate::reader::{unpacking, FrameInfo, Trace};
+use crate::scan::payload_at;
 use crate::source::Source;
 use crate::tally::Tally;
 use crate::{Error, Fault};
@@ -113,7 +112,7 @@ fn find(
         .collect();
     let checkpoint = last_checkpoint(&pieces, from)?;
     let checkpoint = checkpoint
-        .map(|row| read(source, ends.id, &row))
+        .map(|row| checkpoint::read(source, ends.id, &row))
         .transpose()?;
     let since = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.at.0);
     let needed = |row: &Row| {
@@ -237,32 +236,12 @@ impl Look {
         };
         piece.each_row(|row| {
             let header = &row.header;
-            if header.kind == kind::CHECKPOINT {
-                look.checkpoints.push(row);
-            } else if header.events > 0 && header.stream() != Some(Stream::Recorder) {
-                // The recorder's own words are of the past by nature.
+            let tells = header.kind != kind::CHECKPOINT && checkpoint::tells(header.stream());
+            if header.events > 0 && tells {
                 look.least = look.least.min(header.min);
-                too_late(&mut look.checkpoints, header.min);
             }
+            checkpoint::sift(&mut look.checkpoints, &row);
         })?;
         Ok(look)
-    }
-}
-
-/// Takes away the checkpoints that came too late for an event with that time.
-fn too_late(checkpoints: &mut Vec<Row>, event: u64) {
-    while checkpoints.pop_if(|row| row.header.min > event).is_some() {}
-}
-
-fn read(source: &Source, id: u32, row: &Row) -> Result<Checkpoint, Fault> {
-    let (header, len) = header_at(source, row.offset, id)?;
-    if header.kind != kind::CHECKPOINT {
-        return Err(Fault::Index);
-    }
-    let payload = payload_at(source, row.offset + len, &header)?;
-    let (checkpoint, _) = unpacked::<Checkpoint>(&payload)?;
-    match checkpoint.at == Ktime(row.header.min) && checkpoint.is_sound() {
-        true => Ok(checkpoint),
-        false => Err(Fault::Content("the checkpoint contradicts itself")),
     }
 }
