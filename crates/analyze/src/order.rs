@@ -26,7 +26,7 @@ use tr_format::reader::{FrameInfo, Trace};
 use tr_format::sched::{self, flag};
 
 pub use crate::clocks::Clocks;
-use blocks::{Block, Blocks, Content, Read, Spare};
+use blocks::{Block, Blocks, Content, Part, Read, Spare};
 use waves::{Slice, Waves};
 
 /// An event of any stream.
@@ -461,8 +461,6 @@ impl<B: Blocks> Merge<B> {
 pub struct TraceBlocks<'a> {
     trace: &'a Trace,
     clocks: Option<&'a Clocks>,
-    /// What is before it is left out.
-    since: Ktime,
 }
 
 impl Blocks for TraceBlocks<'_> {
@@ -488,12 +486,6 @@ impl Blocks for TraceBlocks<'_> {
                 Some((frame.number, error)),
             ),
         };
-        if frame.min < self.since {
-            match &mut content {
-                Content::Sched(block) => block.keep_from(self.since),
-                Content::Life(events) => events.retain(|event| event.time >= self.since),
-            }
-        }
         if let Some(clocks) = self.clocks {
             match &mut content {
                 Content::Sched(block) => {
@@ -511,30 +503,25 @@ impl Blocks for TraceBlocks<'_> {
     }
 }
 
-/// The events of a trace from a time on in waves of about so many, those that it lacks told
-/// as losses; with their times corrected, if there is something to correct.
+/// The events of some of a trace's frames, as far as they are in a part of the time, in
+/// waves of about so many, those that the frames lack told as losses; with their times
+/// corrected, if there is something to correct.
 pub fn waves<'a>(
     trace: &'a Trace,
+    frames: impl IntoIterator<Item = &'a FrameInfo>,
+    part: Part,
     clocks: Option<&'a Clocks>,
-    since: Ktime,
     events: u64,
 ) -> Waves<TraceBlocks<'a>> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
-    for frame in trace.frames() {
+    for frame in frames {
         streams.entry(frame.stream).or_default().push(Block {
-            min: clocks.map_or(frame.min.max(since), |clocks| {
-                clocks.earliest(frame.stream, frame.min)
-            }),
+            min: clocks.map_or(frame.min, |clocks| clocks.earliest(frame.stream, frame.min)),
             events: frame.events,
             key: *frame,
         });
     }
-    let source = TraceBlocks {
-        trace,
-        clocks,
-        since,
-    };
-    Waves::new(source, streams, events)
+    Waves::new(TraceBlocks { trace, clocks }, streams, part, events)
 }
 
 /// How far apart events may be that count as of equal time, ns.
@@ -544,6 +531,6 @@ pub fn tolerance(clocks: Option<&Clocks>) -> u64 {
 
 /// All events of a trace in order; see [`waves()`].
 pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
-    let waves = waves(trace, clocks, Ktime(0), waves::EVENTS);
+    let waves = waves(trace, trace.frames(), Part::ALL, clocks, waves::EVENTS);
     Merge::new(waves, tolerance(clocks))
 }

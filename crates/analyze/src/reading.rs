@@ -11,6 +11,7 @@ use crate::book::Book;
 use crate::clocks::Clocks;
 use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
+use crate::order::blocks::Part;
 use crate::order::waves::{self, Slice};
 use crate::order::{self, Event, Order};
 use crate::{build, Options};
@@ -119,10 +120,12 @@ pub fn read(
         true => 1,
         false => waves::EVENTS,
     };
-    let since = input
-        .checkpoint
-        .map_or(Ktime(0), |checkpoint| checkpoint.at);
-    let mut waves = order::waves(trace, clocks, since, at_once);
+    let since = input.checkpoint.map(|checkpoint| checkpoint.at);
+    let part = Part {
+        since: since.unwrap_or(Ktime(0)),
+        until: None,
+    };
+    let mut waves = order::waves(trace, trace.frames(), part, clocks, at_once);
     // On one of the threads that share the work, which need not be woken for each wave.
     rayon::scope(|_| {
         let mut wave = waves.next_wave();

@@ -121,11 +121,13 @@ impl SchedBlock {
         self.pick(&order);
     }
 
-    /// Drops the events before a time.
-    pub fn keep_from(&mut self, time: Ktime) {
-        let places = self.time.iter().copied().zip(0..);
-        let order: Vec<_> = places.filter(|(at, _)| *at >= time.0).collect();
-        self.pick(&order);
+    /// Drops all events but the first so many.
+    pub fn truncate(&mut self, count: usize) {
+        self.time.truncate(count);
+        self.from.truncate(count);
+        self.to.truncate(count);
+        self.state.truncate(count);
+        self.flags.truncate(count);
     }
 
     /// Makes it of the events at these places, in this order.

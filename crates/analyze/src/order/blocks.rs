@@ -1,5 +1,6 @@
 //! Blocks of a trace: where they come from, and what is left of one that has been read.
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use tr_format::event::{Ktime, LifeEvent};
@@ -15,6 +16,33 @@ pub struct Block<K> {
     pub events: u64,
     /// What the reader knows it by.
     pub key: K,
+}
+
+/// The part of all events that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// From this time on.
+    pub since: Ktime,
+    /// What is before this time; `None`: all.
+    pub until: Option<Ktime>,
+}
+
+impl Part {
+    /// Everything.
+    pub const ALL: Part = Part {
+        since: Ktime(0),
+        until: None,
+    };
+
+    /// Which ones of sorted times are in it.
+    fn within<T>(&self, sorted: &[T], time: impl Fn(&T) -> u64) -> Range<usize> {
+        let before = |limit: Ktime| sorted.partition_point(|one| time(one) < limit.0);
+        let start = match self.since {
+            Ktime(0) => 0,
+            since => before(since),
+        };
+        start..self.until.map_or(sorted.len(), before).max(start)
+    }
 }
 
 /// Where blocks come from: a trace, or a test.
@@ -115,14 +143,14 @@ impl Counts {
 /// A block that has been read, sorted.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Its events.
+    /// Its events in the part of the time that is looked at.
     pub events: Rest,
     /// The frame that could not be read, and why.
     pub error: Option<(u64, Error)>,
-    /// Its scheduling events.
+    /// The scheduling events among these.
     pub counts: Counts,
-    /// The largest step back in time inside it, of events that the kernel wrote into a
-    /// ring.
+    /// The largest step back in time inside the whole block, of events that the kernel
+    /// wrote into a ring.
     pub back: u64,
     /// The smallest time of these.
     pub least: u64,
@@ -152,14 +180,16 @@ pub struct Lives {
 }
 
 impl Lives {
-    fn new(events: Vec<LifeEvent>) -> Lives {
+    fn new(events: Vec<LifeEvent>, part: &Part) -> Lives {
         let times = events.iter().map(|event| event.time.0);
         let mut order: Vec<(u64, usize)> = times.zip(0..).collect();
         order.sort_unstable();
+        let within = part.within(&order, |(time, _)| *time);
+        order.truncate(within.end);
         Lives {
             events,
             order,
-            at: 0,
+            at: within.start,
         }
     }
 
@@ -170,8 +200,8 @@ impl Lives {
 }
 
 impl Loaded {
-    /// Sorts what was read.
-    pub fn new(read: Read) -> Loaded {
+    /// Sorts what was read, and takes what is in a part of the time.
+    pub fn new(read: Read, part: &Part) -> Loaded {
         let mut loaded = Loaded {
             events: Rest::Life(Lives::default()),
             error: read.error,
@@ -182,7 +212,6 @@ impl Loaded {
         };
         match read.content {
             Content::Sched(mut block) => {
-                loaded.counts = Counts::of(&block.flags);
                 match (block.time.first(), block.time.last()) {
                     (Some(first), Some(last)) if block.time.is_sorted() => {
                         (loaded.least, loaded.most) = (*first, *last);
@@ -192,12 +221,16 @@ impl Loaded {
                         block.sort();
                     }
                 }
-                loaded.events = Rest::Sched(block, 0);
+                let within = part.within(&block.time, |time| *time);
+                block.truncate(within.end);
+                let flags = block.flags.get(within.start..);
+                loaded.counts = Counts::of(flags.unwrap_or_default());
+                loaded.events = Rest::Sched(block, within.start);
             }
             Content::Life(events) => {
                 let ring = events.iter().filter(|event| event.kind.is_from_a_ring());
                 loaded.measure(ring.map(|event| event.time.0));
-                loaded.events = Rest::Life(Lives::new(events));
+                loaded.events = Rest::Life(Lives::new(events, part));
             }
         }
         loaded

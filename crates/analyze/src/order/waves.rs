@@ -13,7 +13,7 @@ use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
-use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
+use super::blocks::{Block, Blocks, Content, Counts, Loaded, Part, Rest, Spare};
 use super::sort::Sorter;
 use super::{nothing, Record, LIFE};
 
@@ -68,6 +68,7 @@ fn place(stream: Stream) -> u32 {
 #[derive(Debug)]
 pub struct Waves<B: Blocks> {
     source: B,
+    part: Part,
     chains: Vec<Chain>,
     /// By the smallest time of each block and all behind it in its stream: that
     /// time, the stream, the block.
@@ -86,14 +87,20 @@ pub struct Waves<B: Blocks> {
 }
 
 impl<B: Blocks> Waves<B> {
-    /// Of streams that are each a chain of blocks; of about `wave` events each.
-    pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, wave: u64) -> Waves<B> {
+    /// Of streams that are each a chain of blocks, what is in a part of the time; of about
+    /// `wave` events each.
+    pub fn new(
+        source: B,
+        streams: BTreeMap<Stream, Vec<Block<B::Key>>>,
+        part: Part,
+        wave: u64,
+    ) -> Waves<B> {
         let (mut chains, mut queue) = (Vec::new(), Vec::new());
         for (at, (stream, blocks)) in streams.into_iter().enumerate() {
             let mut least = Ktime(u64::MAX);
             let first = queue.len();
             for block in blocks.into_iter().rev() {
-                least = least.min(block.min);
+                least = least.min(block.min.max(part.since));
                 queue.push((least, at, block));
             }
             if let Some(blocks) = queue.get_mut(first..) {
@@ -110,6 +117,7 @@ impl<B: Blocks> Waves<B> {
         let all = queue.iter().map(|(.., block)| block.events).sum();
         Waves {
             source,
+            part,
             chains,
             queue,
             next: 0,
@@ -182,11 +190,11 @@ impl<B: Blocks> Waves<B> {
             (events, count) = (events + block.events, count + 1);
         }
         let now = rest.get(..count).unwrap_or_default();
-        let (source, blocks) = (&self.source, &self.blocks);
+        let (source, blocks, part) = (&self.source, &self.blocks, &self.part);
         let loaded: Vec<Loaded> = now
             .par_iter()
             .with_max_len(1)
-            .map(|(.., block)| Loaded::new(source.read(&block.key, blocks)))
+            .map(|(.., block)| Loaded::new(source.read(&block.key, blocks), part))
             .collect();
         for ((_, chain, _), loaded) in now.iter().zip(loaded) {
             let Some(chain) = self.chains.get_mut(*chain) else {
@@ -511,7 +519,7 @@ mod tests {
             }
             // Stable: equal times keep stream order, then writing order.
             expected.sort_by_key(|(_, event)| event.time);
-            let mut merge = Merge::new(Waves::new(Memory::new(blocks), chains, wave), 0);
+            let mut merge = Merge::new(Waves::new(Memory::new(blocks), chains, Part::ALL, wave), 0);
             let mut merged = Vec::new();
             while let Some(Event::Sched(cpu, event)) = merge.next_event() {
                 merged.push((cpu, event));
@@ -531,7 +539,7 @@ mod tests {
             })
             .collect();
         let streams = BTreeMap::from([(Stream::Cpu(CpuId(0)), chain)]);
-        let mut merge = Merge::new(Waves::new(Memory::new(blocks), streams, 4), 0);
+        let mut merge = Merge::new(Waves::new(Memory::new(blocks), streams, Part::ALL, 4), 0);
         for _ in 0..50 {
             merge.next_event();
         }
