@@ -351,13 +351,15 @@ impl Book {
     /// streams with equal times.
     pub fn misfit(&self, event: &Event) -> u8 {
         // A tid that was left before this time may be anybody's.
-        let left = |renamed: &(Ktime, Tid, TaskIx)| self.just_now(Some(renamed.0), event.time());
-        let left = self.renamed.as_ref().filter(|renamed| left(renamed));
+        let left = |tid: Tid| {
+            let left = self.renamed.is_some_and(|(since, old, _)| {
+                old == tid && !self.just_now(Some(since), event.time())
+            });
+            left && self.by_tid.get(tid).is_none()
+        };
         let state = |tid: Tid| {
-            let left = || left.filter(|(_, old, _)| *old == tid);
-            let ix = self.by_tid.get(tid);
-            ix.or_else(|| left().map(|(_, _, ix)| *ix))
-                .map(|ix| self.state(ix))
+            let ix = self.holder(tid, event.time()).filter(|_| !left(tid));
+            ix.map(|ix| self.state(ix))
         };
         // Of a task that nobody knows: its fork is yet to come, unless that is lost
         // or its parent is not recorded.

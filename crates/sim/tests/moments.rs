@@ -422,6 +422,23 @@ fn a_tid_may_pass_to_a_task_that_is_not_recorded() {
     assert_eq!(thread(&hand.analyze(), 10).times, times);
 }
 
+/// 11 is recorded and ends; somebody who is not recorded gets its tid, and wakes 10: the
+/// dead wake nobody.
+#[test]
+fn who_has_a_dead_tasks_tid_is_not_that_task() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.listed(-20, 10, 10, 1, Some(SLEEPS))
+        .listed(-10, 11, 11, 1, None)
+        .exit(0, 100, 11, 11, true)
+        .switch(0, 110, 11, DEAD, 0)
+        .last(0, 110, 11)
+        .waking(1, 500, 11, 10)
+        .switch(2, 600, 0, RUNNING, 10);
+    let analysis = hand.analyze();
+    let longest = thread(&analysis, 10).max_off_cpu.unwrap();
+    assert_eq!((longest.length, longest.waker), (600, None));
+}
+
 /// The exec stands behind another task's last figures, which wait for that one's
 /// switch-out; its own task's switch-out, with the same stamp, is met first.
 #[test]

@@ -57,6 +57,24 @@ impl Book {
         self.by_tid.get(tid).or_else(renamed)
     }
 
+    /// The task that goes by a tid at that time: who has gone before has left it to
+    /// strangers, but a leader to the thread that may take over the process.
+    pub(super) fn holder(&self, tid: Tid, time: Ktime) -> Option<TaskIx> {
+        let holds = |ix: &TaskIx| {
+            let task = self.tasks.get(ix.0);
+            task.is_some_and(|task| {
+                task.state != State::Dead || self.just_now(task.end, time) || self.heir(task, tid)
+            })
+        };
+        self.task(tid).filter(holds)
+    }
+
+    /// A task's tid is that of its process, which lives.
+    pub(super) fn heir(&self, task: &Task, tid: Tid) -> bool {
+        let process = self.processes.get(task.process);
+        process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
+    }
+
     pub(super) fn state(&self, ix: TaskIx) -> State {
         self.tasks.get(ix.0).map_or(State::Dead, |task| task.state)
     }

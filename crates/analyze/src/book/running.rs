@@ -47,26 +47,18 @@ impl Book {
     /// Only what concerns a recorded task is recorded: one that is there, or
     /// whose fork was lost.
     fn concerns(&mut self, time: Ktime, one: Tid, other: Tid) {
-        let lives = |book: &Book, tid| {
-            let task = book.task(tid).filter(|_| tid != Tid::IDLE);
-            task.is_some_and(|ix| book.state(ix) != State::Dead)
+        let concerned = |tid| {
+            let task = self.task(tid).and_then(|ix| self.tasks.get(ix.0));
+            let task = task.filter(|_| tid != Tid::IDLE);
+            task.is_some_and(|task| task.state != State::Dead || self.heir(task, tid))
         };
         if !self.open()
             && self.gaps.lives_before(time).is_none()
-            && !lives(self, one)
-            && !lives(self, other)
-            && !self.heir(one)
-            && !self.heir(other)
+            && !concerned(one)
+            && !concerned(other)
         {
             self.violation("an event of tasks that are not there");
         }
-    }
-
-    /// The name of a dead leader, which another thread may be about to take over.
-    fn heir(&self, tid: Tid) -> bool {
-        let process = self.task(tid).and_then(|ix| self.tasks.get(ix.0));
-        let process = process.and_then(|task| self.processes.get(task.process));
-        process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
     }
 
     /// Whether the task is on that CPU, as far as is known.
@@ -200,7 +192,7 @@ impl Book {
             self.end_task(ix, time);
             return;
         }
-        let next = self.who(next);
+        let next = self.who(next, time);
         let vfork = state != 0 && self.waits_for_vfork(ix, time);
         let wait = || self.states.wait(state, iowait, vfork);
         let wait = (!preempt && state != 0).then(wait);
@@ -329,8 +321,8 @@ impl Book {
     }
 
     /// Whoever has this tid, for the timeline.
-    fn who(&self, tid: Tid) -> By {
-        self.task(tid)
+    fn who(&self, tid: Tid, time: Ktime) -> By {
+        self.holder(tid, time)
             .map_or_else(|| By::outside(tid), |ix| By::task(ix.0))
     }
 
@@ -424,7 +416,7 @@ impl Book {
         let by = match waker {
             // The idle task wakes nobody of its own accord.
             waker if irq || waker == Tid::IDLE => By::INTERRUPT,
-            waker => self.who(waker),
+            waker => self.who(waker, time),
         };
         let waker = by.place().map(TaskIx);
         // After a vfork the parent does nothing before its wait is over; when
