@@ -2,6 +2,7 @@
 //! and how much time it has spent in each.
 
 mod cpus;
+mod join;
 mod lives;
 mod plain;
 mod registry;
@@ -84,6 +85,12 @@ pub struct Book {
     coming: Vec<(Ktime, CpuId)>,
     /// The first loss of lifecycle events, if it has not come yet.
     lives_lost: Option<Ktime>,
+    /// This is the book of a leg: as what it began.
+    leg: Option<Box<join::Began>>,
+    /// Something has come up that an older past than this book's might have changed.
+    unsure: bool,
+    /// Tids that were left by an exec.
+    left_tids: Vec<Tid>,
 }
 
 impl Book {
@@ -122,6 +129,9 @@ impl Book {
             unplaced: Vec::new(),
             coming,
             lives_lost,
+            leg: None,
+            unsure: false,
+            left_tids: Vec::new(),
         }
     }
 
@@ -201,7 +211,7 @@ impl Book {
             State::Runnable { .. }
                 if task.woken && ended == Ended::Otherwise && self.is_dark(now) =>
             {
-                self.concurrency.take_back(from, now);
+                self.take_back(from, now);
                 Bucket::Unknown
             }
             old => old.bucket(ended),
@@ -244,6 +254,12 @@ impl Book {
         gaps.any(|(cpu, until)| self.last_switch(cpu).is_none_or(|last| last <= until))
     }
 
+    /// A task may have been running without having been counted, or the other way round.
+    fn take_back(&mut self, from: Ktime, now: Ktime) {
+        self.unsure |= from < self.start;
+        self.concurrency.take_back(from, now);
+    }
+
     /// A CPU's events are missing from `since` on.
     fn lose(&mut self, cpu: CpuId, since: Ktime) {
         self.concurrency.lose(since);
@@ -282,6 +298,7 @@ impl Book {
 
     /// One more gap, found on the way; it has begun just now.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
+        self.unsure = true;
         self.gaps.insert(stream, since, until);
         self.look_around();
         match stream {
@@ -318,11 +335,16 @@ impl Book {
     /// The task has had times that its process's program does not have yet.
     #[cold]
     fn owe(&mut self, ix: TaskIx) {
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.owes = true;
-            if let Some(process) = self.processes.get_mut(task.process) {
-                task.owes_next = std::mem::replace(&mut process.owing, MaybeTask::some(ix));
-            }
+        let Some(task) = self.tasks.get_mut(ix.0) else {
+            return;
+        };
+        task.owes = true;
+        let first = task.note_first();
+        let of = task.process;
+        if let Some(process) = self.processes.get_mut(of) {
+            task.owes_next = std::mem::replace(&mut process.owing, MaybeTask::some(ix));
+            let began = self.leg.as_ref().filter(|_| first);
+            self.unsure |= began.is_some_and(|leg| !leg.is_program_of(of, process));
         }
     }
 

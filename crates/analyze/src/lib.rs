@@ -12,6 +12,7 @@ mod concurrency;
 pub mod critical_path;
 mod gaps;
 mod graph;
+pub mod legs;
 pub mod model;
 pub mod order;
 pub mod parallelism;
@@ -45,6 +46,10 @@ pub struct Options {
     pub cpu: Option<CpuId>,
     /// Keep what every thread did when: 16 bytes for each change of state.
     pub timeline: bool,
+    /// About how many events there are in each part of the trace that is read apart from
+    /// the others; `None`: as many as are worth it, when several threads share the work.
+    /// The same result for any number.
+    pub leg_events: Option<u64>,
     /// Read no block before it is needed, and take no short ways: the same result,
     /// slower. For tests.
     pub careful: bool,

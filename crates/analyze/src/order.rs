@@ -466,6 +466,10 @@ pub struct TraceBlocks<'a> {
 impl Blocks for TraceBlocks<'_> {
     type Key = FrameInfo;
 
+    fn number(&self, frame: &FrameInfo) -> Option<u64> {
+        Some(frame.number)
+    }
+
     fn read(&self, frame: &FrameInfo, spare: &Spare) -> Read {
         let read = match frame.stream {
             Stream::Cpu(_) => {
@@ -512,7 +516,7 @@ pub fn waves<'a>(
     part: Part,
     clocks: Option<&'a Clocks>,
     events: u64,
-) -> Waves<TraceBlocks<'a>> {
+) -> TraceWaves<'a> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in frames {
         streams.entry(frame.stream).or_default().push(Block {
@@ -523,6 +527,9 @@ pub fn waves<'a>(
     }
     Waves::new(TraceBlocks { trace, clocks }, streams, part, events)
 }
+
+/// The waves of a trace.
+pub type TraceWaves<'a> = Waves<TraceBlocks<'a>>;
 
 /// How far apart events may be that count as of equal time, ns.
 pub fn tolerance(clocks: Option<&Clocks>) -> u64 {

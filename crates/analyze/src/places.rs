@@ -118,7 +118,7 @@ impl ByTgid {
 }
 
 /// Something for every CPU.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ByCpu<T>(Vec<Option<T>>);
 
 impl<T: Copy> Default for ByCpu<T> {

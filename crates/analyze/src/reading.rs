@@ -4,17 +4,17 @@ use std::collections::BTreeSet;
 
 use tr_format::checkpoint::Checkpoint;
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
-use tr_format::reader::Trace;
+use tr_format::reader::{End, Trace};
 use tr_format::tally::Events;
 
 use crate::book::Book;
 use crate::clocks::Clocks;
 use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
-use crate::order::blocks::Part;
-use crate::order::waves::{self, Slice};
-use crate::order::{self, Event, Order};
-use crate::{build, Options};
+use crate::order::blocks::{Counts, Part};
+use crate::order::waves::{self, Rings, Slice};
+use crate::order::{self, Event, Order, TraceWaves};
+use crate::{build, legs, Options};
 
 /// What is read.
 pub struct Input<'a> {
@@ -34,6 +34,12 @@ impl Input<'_> {
         summary
             .or(self.known.progress)
             .unwrap_or(self.trace.meta().start)
+    }
+
+    /// The trace was finished, and nothing of it is known to be missing.
+    pub fn is_whole(&self) -> bool {
+        let whole = *self.trace.end() == End::Complete && self.trace.damage().is_empty();
+        whole && self.trace.summary().is_some() && self.known.lost.is_empty()
     }
 
     /// The span that is asked for.
@@ -91,31 +97,23 @@ impl Reading {
     }
 }
 
-/// Keeps the books of the span over a whole trace: while one wave of events is
-/// gone through, the next one is read.
+/// Keeps the books of the span over a whole trace.
 pub fn read(
     input: &Input,
     options: &Options,
-    (start, end): (Ktime, Ktime),
+    span: (Ktime, Ktime),
     clocks: Option<&Clocks>,
     watch: Watch<'_>,
 ) -> Reading {
-    let Input { trace, known, .. } = *input;
-    let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
-    book.expect(tasks(trace));
-    book.timeline = options.timeline.then(Default::default);
-    book.careful = options.careful;
-    book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
-    if let Some(checkpoint) = input.checkpoint {
-        book.restore(checkpoint);
+    if clocks.is_none() {
+        if let Some(reading) = legs::read(input, options, span, watch) {
+            return reading;
+        }
     }
-    let mut keeper = Keeper {
-        book,
-        order: Order::new(order::tolerance(clocks)),
-        lost: known.lost(clocks),
-        lives: Events::default(),
-        last: known.last(trace, end),
-    };
+    let mut kept = Kept::new(input, options, span, clocks);
+    if let Some(checkpoint) = input.checkpoint {
+        kept.keeper.book.restore(checkpoint);
+    }
     let at_once = match options.careful {
         true => 1,
         false => waves::EVENTS,
@@ -125,36 +123,120 @@ pub fn read(
         since: since.unwrap_or(Ktime(0)),
         until: None,
     };
-    let mut waves = order::waves(trace, trace.frames(), part, clocks, at_once);
-    // On one of the threads that share the work, which need not be woken for each wave.
-    rayon::scope(|_| {
-        let mut wave = waves.next_wave();
-        while let Some(slices) = wave {
-            let (next, used) = rayon::join(
-                || waves.next_wave(),
-                || {
-                    let slices = slices.into_iter();
-                    slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
-                },
-            );
-            used.into_iter().for_each(|slice| waves.spare(slice));
-            let (done, all) = waves.progress();
-            watch(done, all);
-            wave = next;
+    let frames = input.trace.frames();
+    kept.go(
+        order::waves(input.trace, frames, part, clocks, at_once),
+        watch,
+    );
+    kept.finish(0)
+}
+
+/// The books of a part of a trace, and what else its events have told.
+pub struct Kept {
+    keeper: Keeper,
+    counts: Counts,
+    largest_inversion: u64,
+    rings: Rings,
+}
+
+impl Kept {
+    /// Empty books of a span.
+    pub fn new(
+        input: &Input,
+        options: &Options,
+        (start, end): (Ktime, Ktime),
+        clocks: Option<&Clocks>,
+    ) -> Kept {
+        let Input { trace, known, .. } = *input;
+        let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
+        book.timeline = options.timeline.then(Default::default);
+        book.careful = options.careful;
+        book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
+        if start == trace.meta().start {
+            book.expect(tasks(trace));
         }
-    });
-    keeper.book.finish();
-    let counts = waves.counts();
-    Reading {
-        book: keeper.book,
-        lost: keeper.lost,
-        events: Events {
-            switches: counts.switches,
-            wakings: counts.wakings,
-            new_tasks: counts.new,
-            ..keeper.lives
-        },
-        largest_inversion: waves.largest_inversion(),
+        Kept {
+            keeper: Keeper {
+                book,
+                order: Order::new(order::tolerance(clocks)),
+                lost: known.lost(clocks),
+                lives: Events::default(),
+                last: known.last(trace, end),
+            },
+            counts: Counts::default(),
+            largest_inversion: 0,
+            rings: Rings::default(),
+        }
+    }
+
+    /// Goes through the events that follow: while one wave of them is gone through, the
+    /// next one is read.
+    pub fn go(&mut self, mut waves: TraceWaves, watch: Watch<'_>) {
+        // On one of the threads that share the work, which need not be woken for each wave.
+        rayon::scope(|_| {
+            let mut wave = waves.next_wave();
+            while let Some(slices) = wave {
+                let keeper = &mut self.keeper;
+                let (next, used) = rayon::join(
+                    || waves.next_wave(),
+                    || {
+                        let slices = slices.into_iter();
+                        slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
+                    },
+                );
+                used.into_iter().for_each(|slice| waves.spare(slice));
+                let (done, all) = waves.progress();
+                watch(done, all);
+                wave = next;
+            }
+        });
+        self.counts.add(&waves.counts());
+        self.largest_inversion = self.largest_inversion.max(waves.largest_inversion());
+        self.rings.extend(waves.into_rings());
+    }
+
+    /// Begins with what a checkpoint tells, to be joined to what is before it.
+    pub fn open_leg(&mut self, checkpoint: &Checkpoint) {
+        self.keeper.book.open_leg(checkpoint);
+    }
+
+    /// Takes what was kept of the leg that follows. `false`: it does not fit, and nothing
+    /// has been done.
+    pub fn join(&mut self, leg: Kept) -> bool {
+        let fits = self.keeper.book.join(leg.keeper.book);
+        if fits {
+            self.keeper.lives.add(&leg.keeper.lives);
+            self.counts.add(&leg.counts);
+            self.largest_inversion = self.largest_inversion.max(leg.largest_inversion);
+            self.rings.extend(leg.rings);
+        }
+        fits
+    }
+
+    /// Events are known to be missing.
+    pub fn has_losses(&self) -> bool {
+        !self.keeper.lost.is_empty()
+    }
+
+    /// What the frames of other streams than a CPU's have of a ring.
+    pub fn rings(&self) -> &Rings {
+        &self.rings
+    }
+
+    /// The reading is over; it has found an inversion of `inversion` ns elsewhere.
+    pub fn finish(mut self, inversion: u64) -> Reading {
+        self.keeper.book.finish();
+        Reading {
+            book: self.keeper.book,
+            lost: self.keeper.lost,
+            events: Events {
+                switches: self.counts.switches,
+                wakings: self.counts.wakings,
+                new_tasks: self.counts.new,
+                ..self.keeper.lives
+            },
+            largest_inversion: self.largest_inversion.max(inversion),
+        }
     }
 }
 

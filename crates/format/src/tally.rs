@@ -100,6 +100,25 @@ impl Events {
         }
     }
 
+    /// Adds others to them.
+    pub fn add(&mut self, other: &Events) {
+        self.switches += other.switches;
+        self.wakings += other.wakings;
+        self.new_tasks += other.new_tasks;
+        self.forks += other.forks;
+        self.execs += other.execs;
+        self.exits += other.exits;
+        self.finals += other.finals;
+        self.renames += other.renames;
+        self.cgroup_paths += other.cgroup_paths;
+        self.cgroup_moves += other.cgroup_moves;
+        self.snapshots += other.snapshots;
+        self.losses += other.losses;
+        self.clocks += other.clocks;
+        self.progress += other.progress;
+        self.marks += other.marks;
+    }
+
     /// Counts another event.
     pub fn life(&mut self, event: &LifeEvent) {
         *match event.kind {

@@ -41,7 +41,7 @@ fn a_part_is_what_it_is_in_the_whole() {
             to: Some(all * (from + length) / 1000 + 1),
             cpu: cpu.map(CpuId),
             timeline: true,
-            careful: false,
+            ..Options::default()
         };
         let source = Source::bytes(bytes);
         let place = Place::find(&source, options.from, options.to).expect("no error");

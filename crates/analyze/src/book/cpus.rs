@@ -85,8 +85,12 @@ impl Book {
                 false => entry.idle_since,
             };
             entry.idle_since = (next == Tid::IDLE).then_some(time);
-            since.filter(|_| prev == Tid::IDLE)
+            (since.filter(|_| prev == Tid::IDLE), since, first)
         });
+        let (idle, since, first) = idle;
+        // It was idle, or had not switched, before this book's time.
+        let across = since.is_some_and(|since| since < self.start);
+        self.unsure |= across && (first || idle.is_none());
         if let Some(since) = idle {
             self.was_idle(cpu, since, time);
         }
@@ -95,7 +99,8 @@ impl Book {
     /// Somebody ran there, whether or not it was seen to come.
     pub(super) fn cpu_not_idle(&mut self, cpu: CpuId) {
         if let Some(entry) = self.cpus.get_mut(cpu) {
-            entry.idle_since = None;
+            let idle = entry.idle_since.take();
+            self.unsure |= idle.is_some_and(|since| since < self.start);
         }
     }
 

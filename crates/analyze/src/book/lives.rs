@@ -44,6 +44,7 @@ impl Book {
                 // A leader that was dead before the recording leaves its name
                 // to the process.
                 let process = process.or(self.by_tgid.get(Tgid(moved.tid.0)));
+                self.unsure |= process.is_none();
                 if let Some(process) = process.and_then(|p| self.processes.get_mut(p)) {
                     process.cgroup = moved.cgroup;
                 }
@@ -68,6 +69,7 @@ impl Book {
                 self.end_task(old, time);
             }
         }
+        self.unsure |= self.task(fork.parent_tid).is_none();
         let parent = match self.task(fork.parent_tid) {
             None if self.open() && fork.parent_tid != Tid::IDLE => {
                 Some(self.appear(fork.parent_tid, fork.parent_tgid, time))
@@ -134,7 +136,10 @@ impl Book {
         let ix = match caller.or_else(|| self.task(exec.tid)) {
             Some(ix) => ix,
             None if self.open() => self.appear(exec.tid, exec.tgid, time),
-            None => return,
+            None => {
+                self.unsure = true;
+                return;
+            }
         };
         self.settle(ix, exec.tgid, None, Argv::default());
         let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
@@ -142,6 +147,7 @@ impl Book {
         };
         if exec.old_tid != exec.tid {
             self.by_tid.remove(exec.old_tid);
+            self.left_tids.push(exec.old_tid);
             self.renamed = Some((time, exec.old_tid, ix));
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
@@ -223,7 +229,10 @@ impl Book {
             // Its last switch-out has the same stamp.
             Some(ix) if self.just_now(self.tasks.get(ix.0).and_then(|task| task.end), time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
-            _ => return,
+            _ => {
+                self.unsure = true;
+                return;
+            }
         };
         self.settle(ix, exit.tgid, None, Argv::default());
         let Some(task) = self.tasks.get_mut(ix.0) else {
@@ -244,6 +253,7 @@ impl Book {
     /// may have been swapped by an exec, so the exit decides whose they are.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
+            self.unsure = true;
             return;
         };
         let unseen = self.in_gap(ix, time) && self.gaps.lives_before(time).is_none();
@@ -273,6 +283,7 @@ impl Book {
         {
             Some(task) => task.comm = rename.comm,
             None => {
+                self.unsure = true;
                 self.names.insert(rename.tid, rename.comm);
             }
         }
@@ -312,6 +323,7 @@ impl Book {
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
             return;
         }
+        self.unsure = true;
         let known = self
             .task(snapshot.tid)
             .filter(|ix| self.state(*ix) != State::Dead);

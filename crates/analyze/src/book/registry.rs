@@ -111,6 +111,7 @@ impl Book {
     /// A task that nothing has announced: its fork came before the recording,
     /// or was lost.
     pub(super) fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
+        self.unsure = true;
         let comm = self.names.get(&tid).copied().unwrap_or_default();
         let process = self.process_of(tgid, None, None, Argv::default());
         let lost = time > self.start && self.by_tid.get(tid).is_some();
@@ -244,6 +245,7 @@ impl Book {
             seen: false,
             owes: false,
             paid: Times::default(),
+            first: None,
         });
         if let Some(process) = self.processes.get_mut(process) {
             push_first(&mut process.threads, ix);
@@ -262,11 +264,12 @@ impl Book {
         let Some(task) = self.tasks.get(ix.0) else {
             return;
         };
-        let process = task.process;
+        let at = task.process;
         if let Some(parent) = task.parent {
             self.end_vfork(parent, ix);
         }
-        let Some(process) = self.processes.get_mut(process) else {
+        let status = self.processes.get(at).and_then(|p| self.leaders_status(p));
+        let Some(process) = self.processes.get_mut(at) else {
             return;
         };
         process.live = process.live.saturating_sub(1);
@@ -277,13 +280,17 @@ impl Book {
                 (exec.end, exec.ended) = (end, inside);
             }
             if process.status.is_none() {
-                let leader = process.threads.first();
-                let status = leader
-                    .and_then(|l| self.tasks.get(l.0))
-                    .and_then(|l| l.exit.as_ref());
-                process.status = status.map(|exit| exit.status);
+                process.status = status;
+                // Who the leader was, only the book before a leg knows.
+                self.unsure |= self.leg.as_ref().is_some_and(|leg| leg.has_process(at));
             }
         }
+    }
+
+    /// The status of the process's first thread, if that has exited.
+    pub(super) fn leaders_status(&self, process: &ProcessEntry) -> Option<u32> {
+        let leader = self.tasks.get(process.threads.first()?.0)?;
+        leader.exit.as_ref().map(|exit| exit.status)
     }
 
     /// The child has left its parent's memory.

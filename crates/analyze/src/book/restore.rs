@@ -13,10 +13,11 @@ use crate::tasks::{State, States};
 use crate::timeline::By;
 
 impl Book {
-    /// Enters all who lived, in an empty book. The span begins at the checkpoint's
-    /// moment or later.
+    /// Enters all who lived, in an empty book. No event is between the checkpoint's moment
+    /// and the beginning of the span, if that is the earlier one.
     pub fn restore(&mut self, checkpoint: &Checkpoint) {
-        let before = Ktime(checkpoint.at.0.saturating_sub(1));
+        let before = checkpoint.at.min(self.start);
+        let before = Ktime(before.0.saturating_sub(1));
         self.begun = true;
         self.look_around();
         self.cgroups.extend(checkpoint.cgroups.iter().cloned());

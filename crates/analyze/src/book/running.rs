@@ -127,6 +127,7 @@ impl Book {
     /// The task goes by another tid now. When the exec that tells that is lost,
     /// the tid that it had is free, and may come again.
     fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
+        self.unsure = true;
         self.by_tid.insert(tid, ix);
         if self.gaps.lives_before(time).is_none() {
             return;
@@ -287,7 +288,7 @@ impl Book {
         let bucket = task.state.bucket(Ended::Otherwise);
         self.account(ix, since, known, bucket);
         self.account(ix, known, time, Bucket::Unknown);
-        self.concurrency.take_back(known, time);
+        self.take_back(known, time);
         if let Some(task) = self.tasks.get_mut(ix.0) {
             task.epoch = self
                 .concurrency

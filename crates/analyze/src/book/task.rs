@@ -4,6 +4,7 @@ use std::mem::offset_of;
 
 use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 
+use super::join::First;
 use crate::concurrency::Epoch;
 use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
 use crate::tasks::{Bucket, State, Wait};
@@ -118,6 +119,8 @@ pub struct Task {
     pub kernel: Option<KernelFigures>,
     /// Who forked it.
     pub parent: Option<TaskIx>,
+    /// It was there when a leg of the reading began.
+    pub(super) first: Option<Box<First>>,
 }
 
 /// A switch looks at one cache line and adds to the next.
@@ -171,9 +174,11 @@ impl Task {
             return;
         };
         let from = since.max(start);
+        if since < start && self.first.is_some() {
+            return self.note_back(until, cut(from));
+        }
         let length = until.since(from);
-        let longest = self.max_off_cpu.as_ref();
-        if length <= longest.map_or(0, |(longest, _)| longest.length) {
+        if !self.is_longest(length) {
             return;
         }
         let stretch = OffCpu {
@@ -182,11 +187,21 @@ impl Task {
             waker: None,
             censored: since < start || self.started_before && !self.seen || cut(from),
         };
-        let waker = match self.state {
-            State::Runnable { preempted: true } => None,
-            _ => self.by.place().map(TaskIx),
-        };
-        self.max_off_cpu = Some((stretch, waker));
+        let by = self.woken_by();
+        self.note_waker(by);
+        self.max_off_cpu = Some((stretch, by.and_then(By::place).map(TaskIx)));
+    }
+
+    /// A stretch off CPU of that length would be the longest.
+    #[inline]
+    pub(super) fn is_longest(&self, length: u64) -> bool {
+        let longest = self.max_off_cpu.as_ref();
+        length > longest.map_or(0, |(longest, _)| longest.length)
+    }
+
+    /// Who has ended its last wait; `None`: nobody, it was preempted.
+    pub(super) fn woken_by(&self) -> Option<By> {
+        (self.state != State::Runnable { preempted: true }).then_some(self.by)
     }
 
     /// Begins to exit; its last switch-out comes later.

@@ -54,6 +54,12 @@ pub trait Blocks: Sync {
     /// one of `spare`. What cannot be read is to be replaced by the loss it stands
     /// for.
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
+
+    /// A block's number, if it has one.
+    fn number(&self, key: &Self::Key) -> Option<u64> {
+        let _ = key;
+        None
+    }
 }
 
 /// The memory of blocks that have been gone through, for those to come.
@@ -122,6 +128,13 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// Adds others to them.
+    pub fn add(&mut self, other: &Counts) {
+        self.switches += other.switches;
+        self.wakings += other.wakings;
+        self.new += other.new;
+    }
+
     /// Of a block's flags.
     fn of(flags: &[u8]) -> Counts {
         // In bytes, so that many are counted in one step.

@@ -5,7 +5,7 @@
 //! the same for any number of threads.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -25,8 +25,8 @@ const BLOCKS: usize = 1 << 12;
 /// So many blocks are enough for the threads to share: a part of a wave's events will do
 /// then.
 const ENOUGH: usize = 32;
-/// That part: a quarter.
-const PART: u64 = 4;
+/// That part: an eighth.
+const PART: u64 = 8;
 /// How many slices are cut of a wave of [`EVENTS`], about: one is sorted in a core's second
 /// cache. Smaller waves have fewer slices, not smaller ones.
 const SLICES: u64 = 16;
@@ -64,6 +64,10 @@ fn place(stream: Stream) -> u32 {
     }
 }
 
+/// The smallest and the largest time of the kernel's events of a lifecycle's block, by its
+/// number.
+pub type Rings = HashMap<u64, (u64, u64)>;
+
 /// Brings the events of all streams, sorted.
 #[derive(Debug)]
 pub struct Waves<B: Blocks> {
@@ -81,6 +85,7 @@ pub struct Waves<B: Blocks> {
     largest_inversion: u64,
     counts: Counts,
     unreadable: BTreeMap<u64, Error>,
+    rings: Rings,
     /// Memory for blocks and slices to come.
     blocks: Spare,
     slices: Mutex<Vec<Slice>>,
@@ -127,6 +132,7 @@ impl<B: Blocks> Waves<B> {
             largest_inversion: 0,
             counts: Counts::default(),
             unreadable: BTreeMap::new(),
+            rings: Rings::default(),
             blocks: Spare::default(),
             slices: Mutex::default(),
         }
@@ -141,6 +147,11 @@ impl<B: Blocks> Waves<B> {
     /// How many scheduling events have been read.
     pub fn counts(&self) -> Counts {
         self.counts
+    }
+
+    /// What the lifecycle's blocks had of a ring, when only a part of the time was asked for.
+    pub fn into_rings(self) -> Rings {
+        self.rings
     }
 
     /// Which frames could not be read so far, and why.
@@ -196,16 +207,20 @@ impl<B: Blocks> Waves<B> {
             .with_max_len(1)
             .map(|(.., block)| Loaded::new(source.read(&block.key, blocks), part))
             .collect();
-        for ((_, chain, _), loaded) in now.iter().zip(loaded) {
+        for ((_, chain, block), loaded) in now.iter().zip(loaded) {
             let Some(chain) = self.chains.get_mut(*chain) else {
                 continue;
             };
             let back = loaded.back.max(chain.latest.saturating_sub(loaded.least));
             self.largest_inversion = self.largest_inversion.max(back);
             chain.latest = chain.latest.max(loaded.most);
-            self.counts.switches += loaded.counts.switches;
-            self.counts.wakings += loaded.counts.wakings;
-            self.counts.new += loaded.counts.new;
+            self.counts.add(&loaded.counts);
+            if self.part != Part::ALL && loaded.least <= loaded.most {
+                let life = matches!(loaded.events, Rest::Life(_));
+                let number = self.source.number(&block.key).filter(|_| life);
+                self.rings
+                    .extend(number.map(|number| (number, (loaded.least, loaded.most))));
+            }
             self.unreadable.extend(loaded.error);
             chain.rest.push_back(loaded.events);
         }
