@@ -9,29 +9,26 @@ use crate::book::TaskIx;
 /// Ids up to here have a place in an array: Linux gives no others
 /// (`PID_MAX_LIMIT`). A hostile trace's go into a map.
 const TIDS: u32 = 1 << 22;
-const PAGE: usize = 1 << 12;
 
 /// A place for every id.
 #[derive(Debug, Default)]
 struct ById {
-    /// Made when first used. A place takes four bytes.
-    pages: Vec<Option<Box<[u32]>>>,
+    /// One more than each one's place; 0: none. Zeroed memory that is not touched takes
+    /// none, so that it takes four bytes for an id only near those in use.
+    places: Vec<u32>,
+    /// The largest id in use so far, and one.
+    end: usize,
     others: HashMap<u32, usize>,
 }
-
-/// No place. So many do not fit into memory.
-const NOBODY: u32 = u32::MAX;
 
 impl ById {
     #[inline]
     fn get(&self, id: u32) -> Option<usize> {
-        if id >= TIDS {
-            return self.others.get(&id).copied();
+        match self.places.get(id as usize) {
+            Some(place) => (*place as usize).checked_sub(1),
+            None if id >= TIDS => self.others.get(&id).copied(),
+            None => None,
         }
-        let at = id as usize;
-        let page = self.pages.get(at / PAGE)?.as_ref()?;
-        let place = page.get(at % PAGE).copied().unwrap_or(NOBODY);
-        (place != NOBODY).then_some(place as usize)
     }
 
     fn set(&mut self, id: u32, value: Option<usize>) {
@@ -42,27 +39,20 @@ impl ById {
             };
             return;
         }
-        let at = id as usize;
-        if self.pages.len() <= at / PAGE {
-            self.pages.resize_with(at / PAGE + 1, || None);
+        if self.places.is_empty() {
+            self.places = vec![0; TIDS as usize];
         }
-        let page = self.pages.get_mut(at / PAGE);
-        let page = page.map(|page| page.get_or_insert_with(|| vec![NOBODY; PAGE].into()));
-        if let Some(slot) = page.and_then(|page| page.get_mut(at % PAGE)) {
-            let value = value.and_then(|place| u32::try_from(place).ok());
-            *slot = value.unwrap_or(NOBODY);
+        self.end = self.end.max(id as usize + 1);
+        if let Some(slot) = self.places.get_mut(id as usize) {
+            let value = value.and_then(|place| u32::try_from(place + 1).ok());
+            *slot = value.unwrap_or(0);
         }
     }
 
     fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        for slot in self
-            .pages
-            .iter_mut()
-            .flatten()
-            .flat_map(|page| page.iter_mut())
-        {
-            if *slot != NOBODY && !keep(*slot as usize) {
-                *slot = NOBODY;
+        for slot in self.places.iter_mut().take(self.end) {
+            if (*slot as usize).checked_sub(1).is_some_and(|place| !keep(place)) {
+                *slot = 0;
             }
         }
         self.others.retain(|_, value| keep(*value));
@@ -182,7 +172,6 @@ mod tests {
         table.remove(Tid(u32::MAX));
         let left = [Some(0), Some(1), Some(2), None, Some(4), Some(5), None];
         assert_eq!(all(&table), left);
-        assert_eq!(table.0.pages.iter().flatten().count(), 3, "pages in use");
     }
 
     #[test]
