@@ -7,7 +7,8 @@
 //! certain. Then the largest group of CPUs whose clocks may be equal is taken
 //! for right, and each other clock is put into the middle of what is possible.
 //! When the first reading meets nothing that equal clocks could not have shown,
-//! whatever order turned out to be certain, they are equal, and it is the last.
+//! whatever order turned out to be certain, they are equal, and it is the last; or the
+//! second one, when some of that is certain only then.
 //!
 //! Nothing is corrected that may be right: only a clock of which the trace
 //! proves that it cannot agree with the others.
@@ -23,7 +24,7 @@ use tr_format::meta::Scope;
 use tr_format::reader::Trace;
 
 use self::bounds::{Bounds, Grid, Leads, Stamp, FREE};
-use self::evidence::Evidence;
+use self::evidence::{Doubts, Evidence};
 use self::solution::Solution;
 use crate::model::Clocks as Report;
 use crate::order::{self, Event};
@@ -197,6 +198,8 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
     let mut clocks = Clocks::right(grid);
     let mut leads: Option<Leads> = None;
     let mut best: Option<Solution> = None;
+    // What could speak against equal clocks, as long as nothing else does.
+    let mut doubts: Option<Doubts> = None;
     for round in 0..ROUNDS {
         let gaps = known.gaps(Some(&clocks));
         let bounds = Bounds::new(recorder + 1, grid);
@@ -215,7 +218,9 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
             margins.see(&event, trace);
             evidence.add(&event);
         }
-        let doubts = evidence.doubts();
+        if round == 0 {
+            doubts = Some(evidence.doubts());
+        }
         let Some(mut bounds) = evidence.finish() else {
             return Verdict::Equal;
         };
@@ -230,14 +235,15 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
             return Verdict::Unclear;
         };
         // Then the further rounds would end there as well.
-        if round == 0 && bounds.allow_equal() && doubts.are_groundless(&now) {
+        doubts = doubts.filter(|_| bounds.allow_equal());
+        if doubts.as_ref().is_some_and(|doubts| doubts.are_groundless(&now)) {
             return Verdict::Equal;
         }
         let solution = Solution::new(&now, &bounds, grid, &places, &margins.cpus);
         clocks = solution.clocks.clone();
         let before = best.replace(solution);
-        // Nothing is certain by the first ones, as the times were not.
-        leads = Some(now).filter(|_| round > 0);
+        // Nothing is certain by the first ones, if the times were not.
+        leads = Some(now).filter(|_| round > 0 || clocks.errors.is_empty());
         // Once more is known of the order, and then as long as it pays.
         let (now, before) = (best.as_ref(), before.as_ref());
         if let (3.., Some(now), Some(before)) = (round, now, before) {
