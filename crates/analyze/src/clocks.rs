@@ -213,7 +213,9 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
             bounds,
         );
         let mut margins = Margins::default();
-        let mut merge = order::merge(trace, Some(&clocks));
+        // Right clocks have nothing to correct, and no order to be doubted.
+        let wrong = Some(&clocks).filter(|clocks| !clocks.errors.is_empty());
+        let mut merge = order::merge(trace, wrong);
         while let Some(event) = merge.next_event() {
             margins.see(&event, trace);
             evidence.add(&event);
