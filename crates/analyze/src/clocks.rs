@@ -238,7 +238,10 @@ pub(crate) fn estimate(trace: &Trace, known: &Known) -> Verdict {
         };
         // Then the further rounds would end there as well.
         doubts = doubts.filter(|_| bounds.allow_equal());
-        if doubts.as_ref().is_some_and(|doubts| doubts.are_groundless(&now)) {
+        if doubts
+            .as_ref()
+            .is_some_and(|doubts| doubts.are_groundless(&now))
+        {
             return Verdict::Equal;
         }
         let solution = Solution::new(&now, &bounds, grid, &places, &margins.cpus);

@@ -9,49 +9,65 @@ use crate::book::TaskIx;
 /// Ids up to here have a place in an array: Linux gives no others
 /// (`PID_MAX_LIMIT`). A hostile trace's go into a map.
 const TIDS: u32 = 1 << 22;
+/// So many that follow each other have their places together.
+const PAGE: u32 = 1 << 12;
+const PAGES: usize = (TIDS / PAGE) as usize;
 
 /// A place for every id.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct ById {
-    /// One more than each one's place; 0: none. Zeroed memory that is not touched takes
-    /// none, so that it takes four bytes for an id only near those in use.
+    /// Where in `places` each page begins. All that have nothing yet share the first one.
+    pages: Box<[u32; PAGES]>,
+    /// One more than each id's place; 0: none.
     places: Vec<u32>,
-    /// The largest id in use so far, and one.
-    end: usize,
     others: HashMap<u32, usize>,
+}
+
+impl Default for ById {
+    fn default() -> ById {
+        ById {
+            pages: Box::new([0; PAGES]),
+            places: vec![0; PAGE as usize],
+            others: HashMap::new(),
+        }
+    }
 }
 
 impl ById {
     #[inline]
     fn get(&self, id: u32) -> Option<usize> {
-        match self.places.get(id as usize) {
-            Some(place) => (*place as usize).checked_sub(1),
-            None if id >= TIDS => self.others.get(&id).copied(),
-            None => None,
-        }
+        let Some(page) = self.pages.get((id / PAGE) as usize) else {
+            return self.others.get(&id).copied();
+        };
+        let place = self.places.get((page + id % PAGE) as usize)?;
+        (*place as usize).checked_sub(1)
     }
 
     fn set(&mut self, id: u32, value: Option<usize>) {
-        if id >= TIDS {
+        let Some(page) = self.pages.get_mut((id / PAGE) as usize) else {
             match value {
                 Some(value) => self.others.insert(id, value),
                 None => self.others.remove(&id),
             };
             return;
+        };
+        // So many places do not fit into memory that a number would not.
+        let value = value.and_then(|place| u32::try_from(place + 1).ok());
+        if *page == 0 && value.is_some() {
+            *page = self.places.len() as u32;
+            self.places.resize(self.places.len() + PAGE as usize, 0);
         }
-        if self.places.is_empty() {
-            self.places = vec![0; TIDS as usize];
-        }
-        self.end = self.end.max(id as usize + 1);
-        if let Some(slot) = self.places.get_mut(id as usize) {
-            let value = value.and_then(|place| u32::try_from(place + 1).ok());
+        if let (1.., Some(slot)) = (*page, self.places.get_mut((*page + id % PAGE) as usize)) {
             *slot = value.unwrap_or(0);
         }
     }
 
     fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        for slot in self.places.iter_mut().take(self.end) {
-            if (*slot as usize).checked_sub(1).is_some_and(|place| !keep(place)) {
+        for slot in &mut self.places {
+            if (*slot as usize)
+                .checked_sub(1)
+                .is_some_and(|place| !keep(place))
+            {
                 *slot = 0;
             }
         }
@@ -104,6 +120,80 @@ impl ByTgid {
     /// Nobody has it any more.
     pub fn remove(&mut self, tgid: Tgid) {
         self.0.set(tgid.0, None);
+    }
+}
+
+/// Something for some tids.
+#[derive(Debug)]
+pub struct OfTids<T> {
+    places: ById,
+    values: Vec<(Tid, T)>,
+}
+
+impl<T> Default for OfTids<T> {
+    fn default() -> OfTids<T> {
+        OfTids {
+            places: ById::default(),
+            values: Vec::new(),
+        }
+    }
+}
+
+impl<T> OfTids<T> {
+    /// How many have it.
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// This one has it.
+    #[inline]
+    pub fn contains(&self, tid: Tid) -> bool {
+        self.places.get(tid.0).is_some()
+    }
+
+    /// What this one has.
+    #[inline]
+    pub fn get_mut(&mut self, tid: Tid) -> Option<&mut T> {
+        let (_, value) = self.values.get_mut(self.places.get(tid.0)?)?;
+        Some(value)
+    }
+
+    /// What this one has; the default, if it has nothing yet.
+    #[inline]
+    pub fn or_default(&mut self, tid: Tid) -> &mut T
+    where
+        T: Default,
+    {
+        let at = self.places.get(tid.0).unwrap_or_else(|| {
+            self.places.set(tid.0, Some(self.values.len()));
+            self.values.push((tid, T::default()));
+            self.values.len() - 1
+        });
+        #[allow(clippy::indexing_slicing)] // a place is always one of a value
+        &mut self.values[at].1
+    }
+
+    /// Takes what this one has.
+    pub fn remove(&mut self, tid: Tid) -> Option<T> {
+        let at = self.places.get(tid.0)?;
+        self.places.set(tid.0, None);
+        let (_, value) = self.values.swap_remove(at);
+        if let Some((moved, _)) = self.values.get(at) {
+            self.places.set(moved.0, Some(at));
+        }
+        Some(value)
+    }
+
+    /// Only some keep theirs.
+    pub fn retain(&mut self, mut keep: impl FnMut(Tid, &T) -> bool) {
+        let places = &mut self.places;
+        let mut next = 0;
+        self.values.retain(|(tid, value)| {
+            let keeps = keep(*tid, value);
+            places.set(tid.0, keeps.then_some(next));
+            next += usize::from(keeps);
+            keeps
+        });
     }
 }
 
@@ -172,6 +262,25 @@ mod tests {
         table.remove(Tid(u32::MAX));
         let left = [Some(0), Some(1), Some(2), None, Some(4), Some(5), None];
         assert_eq!(all(&table), left);
+        let in_use = table.0.places.len() / PAGE as usize;
+        assert_eq!(in_use, 4, "pages in use, and the empty one");
+    }
+
+    #[test]
+    fn what_some_tids_have_stays_theirs() {
+        let mut table = OfTids::default();
+        for tid in [7, u32::MAX, 0, 5] {
+            *table.or_default(Tid(tid)) += tid / 2;
+        }
+        assert_eq!(table.remove(Tid(7)), Some(3));
+        assert_eq!(table.remove(Tid(7)), None);
+        table.retain(|tid, value| tid != Tid(0) && *value > 0);
+        assert_eq!(table.len(), 2);
+        assert!(table.contains(Tid(5)) && !table.contains(Tid(0)));
+        assert_eq!(table.get_mut(Tid(5)), Some(&mut 2));
+        assert_eq!(table.get_mut(Tid(u32::MAX)), Some(&mut (u32::MAX / 2)));
+        *table.or_default(Tid(7)) += 1;
+        assert_eq!(table.get_mut(Tid(7)), Some(&mut 1));
     }
 
     #[test]

@@ -17,7 +17,7 @@
 //! is still in that order. Where forks or exits are missing a tid may name
 //! another task than before, so that the first rule is not used around there.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Tid};
 
@@ -25,6 +25,7 @@ use super::bounds::{difference, Bounds, Leads, Stamp, FREE};
 use super::Clocks;
 use crate::gaps::Gaps;
 use crate::order::Event;
+use crate::places::{ByCpu, OfTids};
 use crate::tasks::States;
 
 /// No clock is believed to be off by half of this, ns: what a tid names does not
@@ -145,25 +146,26 @@ impl Doubts {
 
 /// Collects the evidence of a trace, event by event.
 pub struct Evidence<'a> {
-    /// The CPUs' clocks, by place.
+    /// The CPUs' clocks, by place; and which one a CPU has.
     places: &'a BTreeMap<CpuId, usize>,
+    clock_of: ByCpu<usize>,
     /// By which the events' times were corrected.
     clocks: &'a Clocks,
     gaps: &'a Gaps,
     states: States,
     leads: Option<&'a Leads>,
     bounds: Bounds,
-    lives: HashMap<Tid, Life>,
+    lives: OfTids<Life>,
     swept: u64,
     /// How many lives there are to be before it is worth to look through them.
     many: usize,
     /// A tid was given again too soon: no tid is sure to name one task.
     reused: bool,
     /// Tasks all of whose switches are recorded.
-    recorded: HashSet<Tid>,
+    recorded: OfTids<()>,
     everybody: bool,
-    current: HashMap<CpuId, (Tid, Stamp)>,
-    runs: HashMap<Tid, Runs>,
+    current: ByCpu<(Tid, Stamp)>,
+    runs: OfTids<Runs>,
     /// Of each clock and part of the time, once it was asked for: see `reach`.
     reaches: HashMap<(usize, usize), i64>,
     doubts: Doubts,
@@ -182,21 +184,26 @@ impl<'a> Evidence<'a> {
         leads: Option<&'a Leads>,
         bounds: Bounds,
     ) -> Evidence<'a> {
+        let mut clock_of = ByCpu::default();
+        for (cpu, place) in places {
+            clock_of.insert(*cpu, *place);
+        }
         Evidence {
             places,
+            clock_of,
             clocks,
             gaps,
             states,
             leads,
             bounds,
-            lives: HashMap::new(),
+            lives: OfTids::default(),
             swept: 0,
             many: FEW,
             reused: false,
-            recorded: HashSet::new(),
+            recorded: OfTids::default(),
             everybody,
-            current: HashMap::new(),
-            runs: HashMap::new(),
+            current: ByCpu::default(),
+            runs: OfTids::default(),
             reaches: HashMap::new(),
             doubts: Doubts::default(),
         }
@@ -230,7 +237,7 @@ impl<'a> Evidence<'a> {
     /// What that CPU's clock showed at a time.
     fn stamp(&self, cpu: CpuId, at: Ktime) -> Option<Stamp> {
         Some(Stamp {
-            clock: *self.places.get(&cpu)?,
+            clock: self.clock_of.get(cpu)?,
             shown: self.clocks.shown(cpu, at).0,
             at: at.0,
         })
@@ -261,43 +268,43 @@ impl<'a> Evidence<'a> {
             let lives = &self.lives;
             let recorded = &self.recorded;
             self.runs
-                .retain(|tid, _| recorded.contains(tid) || lives.contains_key(tid));
+                .retain(|tid, _| recorded.contains(tid) || lives.contains(tid));
         }
     }
 
     fn see(&mut self, tid: Tid, stamp: Stamp) {
         if tid != Tid::IDLE {
-            self.lives.entry(tid).or_default().see(stamp);
+            self.lives.or_default(tid).see(stamp);
         }
     }
 
     fn end(&mut self, tid: Tid, stamp: Stamp) {
-        let life = self.lives.entry(tid).or_default();
+        let life = self.lives.or_default(tid);
         life.see(stamp);
         life.mixed |= life.end.is_some_and(|end| end != stamp);
         life.end = Some(stamp);
     }
 
     fn fork(&mut self, tid: Tid, stamp: Stamp) {
-        self.recorded.insert(tid);
-        if let Some(old) = self.lives.get(&tid) {
+        self.recorded.or_default(tid);
+        if let Some(old) = self.lives.get_mut(tid) {
             // Someone else's, or its own events under a clock that is behind.
             let long_ago = old.latest.saturating_add(HORIZON) < stamp.at;
             if long_ago {
-                if let Some(old) = self.lives.remove(&tid) {
+                if let Some(old) = self.lives.remove(tid) {
                     conclude(&old, self.gaps, &mut self.bounds);
                 }
             } else if !old.births.is_empty() {
                 self.reused = true;
             }
         }
-        self.lives.entry(tid).or_default().born(stamp);
+        self.lives.or_default(tid).born(stamp);
     }
 
     fn life(&mut self, event: &LifeEvent) {
         if let LifeKind::Snapshot(snapshot) = &event.kind {
             if snapshot.followed {
-                self.recorded.insert(snapshot.tid);
+                self.recorded.or_default(snapshot.tid);
             }
         }
         let Some(stamp) = event.cpu.and_then(|cpu| self.stamp(cpu, event.time)) else {
@@ -311,7 +318,7 @@ impl<'a> Evidence<'a> {
             LifeKind::Exec(exec) if exec.old_tid != exec.tid => {
                 // Two tasks have changed names.
                 for tid in [exec.old_tid, exec.tid] {
-                    let life = self.lives.entry(tid).or_default();
+                    let life = self.lives.or_default(tid);
                     life.mixed = true;
                     life.see(stamp);
                 }
@@ -333,15 +340,15 @@ impl<'a> Evidence<'a> {
                 self.see(waker, stamp);
                 if new {
                     // Of a task that is not recorded nothing else may be known.
-                    if let Some(life) = self.lives.get_mut(&wakee) {
+                    if let Some(life) = self.lives.get_mut(wakee) {
                         life.born(stamp);
                     } else if self.everybody {
-                        self.lives.entry(wakee).or_default().born(stamp);
+                        self.lives.or_default(wakee).born(stamp);
                     }
                     return;
                 }
                 self.see(wakee, stamp);
-                self.runs.entry(wakee).or_default().woken(stamp);
+                self.runs.or_default(wakee).woken(stamp);
             }
             SchedKind::Switch {
                 prev,
@@ -353,12 +360,13 @@ impl<'a> Evidence<'a> {
                 self.see(prev, stamp);
                 self.see(next, stamp);
                 // Of others the end alone may be seen, and who has the name next.
-                let recorded = self.everybody || self.recorded.contains(&prev);
+                let recorded = self.everybody || self.recorded.contains(prev);
                 let dead = self.states.is_dead(prev_state);
                 if dead && recorded && prev != Tid::IDLE {
                     self.end(prev, stamp);
                 }
-                let began = self.current.insert(cpu, (next, stamp));
+                let began = self.current.get(cpu);
+                self.current.insert(cpu, (next, stamp));
                 if prev == Tid::IDLE {
                     return;
                 }
@@ -382,7 +390,7 @@ impl<'a> Evidence<'a> {
         let Some(leads) = self.leads else {
             return self.run_by_stamps(tid, run);
         };
-        let runs = self.runs.entry(tid).or_default();
+        let runs = self.runs.or_default(tid);
         let Some(last) = runs.last.replace(run) else {
             return;
         };
@@ -431,7 +439,7 @@ impl<'a> Evidence<'a> {
         if self.doubts.certain {
             return;
         }
-        let runs = self.runs.entry(tid).or_default();
+        let runs = self.runs.or_default(tid);
         let Some(last) = runs.last.replace(run) else {
             return;
         };
