@@ -89,8 +89,8 @@ pub struct Book {
     leg: Option<Box<join::Began>>,
     /// Something has come up that an older past than this book's might have changed.
     unsure: bool,
-    /// Tids that were left by an exec.
-    left_tids: Vec<Tid>,
+    /// Tids that were given to a task which has, or had, another one; and that were left.
+    loose: Vec<Tid>,
 }
 
 impl Book {
@@ -131,7 +131,7 @@ impl Book {
             lives_lost,
             leg: None,
             unsure: false,
-            left_tids: Vec::new(),
+            loose: Vec::new(),
         }
     }
 
@@ -256,7 +256,8 @@ impl Book {
 
     /// A task may have been running without having been counted, or the other way round.
     fn take_back(&mut self, from: Ktime, now: Ktime) {
-        self.unsure |= from < self.start;
+        // How far that goes depends on what was before.
+        self.unsure |= self.leg.is_some();
         self.concurrency.take_back(from, now);
     }
 

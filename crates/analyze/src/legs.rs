@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use rayon::prelude::*;
 use tr_format::checkpoint::Checkpoint;
 use tr_format::event::{Ktime, Stream};
-use tr_format::reader::Trace;
+use tr_format::reader::{FrameInfo, Trace};
 
 use crate::order::blocks::Part;
 use crate::order::waves::Rings;
@@ -74,11 +74,13 @@ fn plan(trace: &Trace, events: u64) -> Option<Vec<Leg>> {
             events: 0,
         })
         .collect();
-    let (all, mut twice) = (self::events(trace), 0u64);
+    let weight = |frame: &FrameInfo| frame.events.saturating_add(frame.bytes);
+    let all = trace.frames().iter().map(weight);
+    let (all, mut twice) = (all.fold(0, u64::saturating_add), 0u64);
     for (place, frame) in (0..).zip(trace.frames()) {
         let (first, last) = (behind(&moments, frame.min), behind(&moments, frame.max));
         let of = legs.get_mut(first..=last).unwrap_or_default();
-        twice = twice.saturating_add(frame.events.saturating_mul(of.len() as u64 - 1));
+        twice = twice.saturating_add(weight(frame).saturating_mul(of.len() as u64 - 1));
         // A file can be made so that each frame belongs to every leg.
         if twice > all {
             return None;
@@ -100,7 +102,8 @@ pub fn read(
     watch: Watch<'_>,
 ) -> Option<Reading> {
     let whole = (options.from, options.to, options.cpu) == (None, None, None);
-    let plain = whole && !options.timeline && !options.careful;
+    let everywhere = input.trace.meta().options.cpus.is_empty();
+    let plain = whole && everywhere && !options.timeline && !options.careful;
     if !plain || input.checkpoint.is_some() || !input.is_whole() {
         return None;
     }

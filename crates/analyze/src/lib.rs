@@ -12,7 +12,7 @@ mod concurrency;
 pub mod critical_path;
 mod gaps;
 mod graph;
-pub mod legs;
+mod legs;
 pub mod model;
 pub mod order;
 pub mod parallelism;

@@ -43,7 +43,8 @@ struct Back {
 /// With what a leg's book has begun.
 #[derive(Debug)]
 pub struct Began {
-    /// Those who lived; and behind them those who stand for the dead of a process.
+    /// Those who lived; and behind them those who stand for the dead of a process, whose
+    /// leader's tid they have if that is one of them.
     tasks: Vec<Task>,
     /// How many of these lived.
     living: usize,
@@ -58,6 +59,11 @@ impl Began {
         at < self.processes.len()
     }
 
+    /// That is none who lived.
+    pub(super) fn stands_for_the_dead(&self, ix: TaskIx) -> bool {
+        (self.living..self.tasks.len()).contains(&ix.0)
+    }
+
     /// The process has executed nothing since.
     pub(super) fn is_program_of(&self, at: usize, process: &ProcessEntry) -> bool {
         let seed = self.processes.get(at);
@@ -69,8 +75,8 @@ impl Began {
 struct Seam {
     /// Of those who lived.
     tasks: Vec<TaskIx>,
-    /// Of these and those that stand for the dead, how many.
-    known: usize,
+    /// How many there are of these and of those that stand for the dead.
+    seeds: usize,
     processes: Vec<usize>,
     /// How many there were before.
     before: (usize, usize),
@@ -79,7 +85,7 @@ struct Seam {
 impl Seam {
     /// The place of a leg's task in the book before; `None` when it stands for the dead.
     fn task(&self, ix: TaskIx) -> Option<TaskIx> {
-        match ix.0.checked_sub(self.known) {
+        match ix.0.checked_sub(self.seeds) {
             Some(new) => Some(TaskIx(self.before.0 + new)),
             None => self.tasks.get(ix.0).copied(),
         }
@@ -156,6 +162,13 @@ impl Book {
         let Some(began) = leg.leg.take() else {
             return false;
         };
+        // A living task's other tid is not known to the leg.
+        let mut loose = std::mem::take(&mut self.loose);
+        loose.retain(|tid| {
+            let task = self.by_tid.get(*tid).and_then(|ix| self.tasks.get(ix.0));
+            task.is_some_and(|task| task.tid != *tid && task.state != State::Dead)
+        });
+        self.loose = loose;
         let Some(seam) = self.seam(&began) else {
             return false;
         };
@@ -203,7 +216,7 @@ impl Book {
         let processes = processes.map(|seed| self.by_tgid.get(seed.pid));
         let seam = Seam {
             tasks: tasks.collect::<Option<_>>()?,
-            known: began.tasks.len(),
+            seeds: began.tasks.len(),
             processes: processes.collect::<Option<_>>()?,
             before: (self.tasks.len(), self.processes.len()),
         };
@@ -223,9 +236,22 @@ impl Book {
             let process = self.processes.get(*at);
             process.is_some_and(|process| self.is_process(process, &seam, seed))
         };
+        // Who stands for the dead of a process has its leader's tid, unless that lives.
+        let stands = |seed: &Task| {
+            let leader = self.by_tid.get(seed.tid);
+            leader
+                .and_then(|ix| self.tasks.get(ix.0))
+                .is_some_and(|leader| match leader.state {
+                    State::Dead => seam.process(seed.process) == Some(leader.process),
+                    _ => leader.tid == seed.tid,
+                })
+        };
         // All who live are among them when they are as many; who takes over a process is
         // the first of its threads.
-        let fits = self.concurrency.crowd() == began.crowd
+        let fits = self.begun
+            && self.loose.is_empty()
+            && self.concurrency.crowd() == began.crowd
+            && began.tasks.iter().skip(began.living).all(stands)
             && seam.tasks.is_sorted_by(|one, next| one < next)
             && seam.tasks.iter().zip(alive).all(same_task)
             && seam
@@ -263,6 +289,11 @@ impl Book {
             && same_program
             && process.argv == seed.argv
             && process.moved.is_none()
+            && process
+                .threads
+                .iter()
+                .filter(|ix| self.state(**ix) != State::Dead)
+                .is_sorted()
             && (process.status == seed.status || status == seed.status)
             && seed
                 .parent
@@ -294,7 +325,23 @@ impl Book {
             (task.tid, task.comm, task.exit, task.kernel)
                 == (seed.tid, seed.comm, seed.exit, seed.kernel)
         };
+        let dead = began.living..began.tasks.len();
+        let names = |ix: Option<usize>| ix.is_some_and(|ix| dead.contains(&ix));
+        let about_dead = |task: &Task| {
+            let back = task.first.as_ref().and_then(|first| first.off_cpu);
+            names(task.parent.map(|ix| ix.0))
+                || names(task.vfork_child.get().map(|ix| ix.0))
+                || names(task.by.place())
+                || names(
+                    task.max_off_cpu
+                        .as_ref()
+                        .and_then(|(_, ix)| *ix)
+                        .map(|ix| ix.0),
+                )
+                || names(back.and_then(|back| back.by).and_then(By::place))
+        };
         !self.unsure
+            && !self.tasks.iter().any(about_dead)
             && self.violations.is_empty()
             && self.unplaced.is_empty()
             && self.timeline.is_none()
@@ -347,10 +394,11 @@ impl Book {
     fn join_names(&mut self, seam: &Seam, leg: &mut Book, began: &Began) {
         self.names.extend(leg.names.drain());
         self.cgroups.append(&mut leg.cgroups);
+        self.loose.append(&mut leg.loose.clone());
         let renamed = leg.renamed.take();
         self.renamed = renamed.and_then(|(time, tid, ix)| Some((time, tid, seam.task(ix)?)));
         let of_tasks = leg.tasks.iter().chain(&began.tasks).map(|task| task.tid);
-        let tids: Vec<Tid> = of_tasks.chain(leg.left_tids.drain(..)).collect();
+        let tids: Vec<Tid> = of_tasks.chain(leg.loose.iter().copied()).collect();
         for tid in tids {
             match leg.by_tid.get(tid) {
                 Some(ix) => {
@@ -375,10 +423,11 @@ impl Book {
         let Some(mine) = mine.and_then(|at| self.processes.get_mut(*at)) else {
             return;
         };
-        let new = later.threads.iter().filter(|ix| ix.0 >= seam.known);
+        let new = later.threads.iter().filter(|ix| ix.0 >= seam.seeds);
         mine.threads.extend(new.filter_map(|ix| seam.task(*ix)));
         (mine.live, mine.argv, mine.cgroup) = (later.live, later.argv, later.cgroup);
         mine.max_rss = later.max_rss;
+        mine.forked = later.forked;
         if later.status != seed.status {
             mine.status = later.status;
         }

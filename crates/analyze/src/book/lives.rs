@@ -83,6 +83,7 @@ impl Book {
             .and_then(|p| self.tasks.get(p.0))
             .map(|task| task.process);
         let is_thread = fork.tid.0 != fork.tgid.0;
+        self.unsure |= is_thread && self.by_tgid.get(fork.tgid).is_none();
         let process = match self.by_tgid.get(fork.tgid) {
             Some(process) if is_thread => process,
             _ => {
@@ -147,7 +148,7 @@ impl Book {
         };
         if exec.old_tid != exec.tid {
             self.by_tid.remove(exec.old_tid);
-            self.left_tids.push(exec.old_tid);
+            self.loose.extend([exec.old_tid, exec.tid]);
             self.renamed = Some((time, exec.old_tid, ix));
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
@@ -256,6 +257,11 @@ impl Book {
             self.unsure = true;
             return;
         };
+        // Of one who stands for the dead the figures are not known.
+        self.unsure |= self
+            .leg
+            .as_ref()
+            .is_some_and(|leg| leg.stands_for_the_dead(ix));
         let unseen = self.in_gap(ix, time) && self.gaps.lives_before(time).is_none();
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;

@@ -100,6 +100,7 @@ impl Book {
                 .copied()
                 .find(|t| self.state(*t) != State::Dead)?;
             self.by_tid.insert(tid, heir);
+            self.loose.push(tid);
             return Some(heir);
         }
         // As far as the stamps are right, it was before the end.

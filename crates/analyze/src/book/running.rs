@@ -129,6 +129,7 @@ impl Book {
     fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
         self.unsure = true;
         self.by_tid.insert(tid, ix);
+        self.loose.push(tid);
         if self.gaps.lives_before(time).is_none() {
             return;
         }
