@@ -3,265 +3,19 @@
 //! only the sense of them tells their order.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
+mod hand;
+
+use hand::{at, Hand, BLOCKED, DEAD, RUNNING, SLEEPS};
 use tr_analyze::model::{Analysis, Causes, Thread, Times};
 use tr_analyze::{analyze, Options};
-use tr_format::event::{
-    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, LossCause,
-    Lost, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
-};
-use tr_format::meta::{Metadata, Scope, Summary};
-use tr_format::reader::Trace;
-use tr_format::source::Source;
-use tr_format::writer::Writer;
-use tr_sim::config::Config;
-use tr_sim::machine::Machine;
-use tr_sim::program::World;
+use tr_format::event::{LifeKind, Tgid, Tid};
+use tr_format::meta::Scope;
 
-const START: u64 = 1_000_000;
-const RUNNING: u16 = 0;
-const SLEEPS: u16 = 1;
-const BLOCKED: u16 = 2;
-const DEAD: u16 = 0x80;
-
-/// A trace by hand; all times in ns since its start.
-struct Hand {
-    meta: Metadata,
-    cpus: Vec<Vec<SchedEvent>>,
-    life: Vec<LifeEvent>,
-    recorder: Vec<LifeEvent>,
-    end: Option<i64>,
-}
-
-fn at(time: i64) -> Ktime {
-    Ktime(START.checked_add_signed(time).unwrap())
-}
-
-impl Hand {
-    fn new(scope: Scope, end: i64) -> Hand {
-        let config = Config::new(World::default(), 4, 1);
-        let mut meta = Machine::new(&config).meta();
-        meta.start = at(0);
-        meta.scope = scope;
-        meta.root = None;
-        Hand {
-            meta,
-            cpus: vec![Vec::new(); 4],
-            life: Vec::new(),
-            recorder: Vec::new(),
-            end: Some(end),
-        }
-    }
-
-    fn sched(&mut self, cpu: usize, time: i64, kind: SchedKind) -> &mut Hand {
-        let time = at(time);
-        self.cpus[cpu].push(SchedEvent { time, kind });
-        self
-    }
-
-    fn switch(&mut self, cpu: usize, time: i64, prev: u32, state: u16, next: u32) -> &mut Hand {
-        let kind = SchedKind::Switch {
-            prev: Tid(prev),
-            next: Tid(next),
-            prev_state: state,
-            preempt: false,
-            iowait: false,
-        };
-        self.sched(cpu, time, kind)
-    }
-
-    fn preempt(&mut self, cpu: usize, time: i64, prev: u32, state: u16, next: u32) -> &mut Hand {
-        let kind = SchedKind::Switch {
-            prev: Tid(prev),
-            next: Tid(next),
-            prev_state: state,
-            preempt: true,
-            iowait: false,
-        };
-        self.sched(cpu, time, kind)
-    }
-
-    fn waking(&mut self, cpu: usize, time: i64, waker: u32, wakee: u32) -> &mut Hand {
-        let kind = SchedKind::Waking {
-            waker: Tid(waker),
-            wakee: Tid(wakee),
-            irq: waker == 0,
-            new: false,
-            vfork: false,
-        };
-        self.sched(cpu, time, kind)
-    }
-
-    fn first_waking(
-        &mut self,
-        cpu: usize,
-        time: i64,
-        waker: u32,
-        wakee: u32,
-        vfork: bool,
-    ) -> &mut Hand {
-        let kind = SchedKind::Waking {
-            waker: Tid(waker),
-            wakee: Tid(wakee),
-            irq: false,
-            new: true,
-            vfork,
-        };
-        self.sched(cpu, time, kind)
-    }
-
-    fn lives(&mut self, cpu: u16, time: i64, kind: LifeKind) -> &mut Hand {
-        self.life.push(LifeEvent {
-            time: at(time),
-            cpu: Some(CpuId(cpu)),
-            kind,
-        });
-        self
-    }
-
-    fn fork(&mut self, cpu: u16, time: i64, parent: u32, tid: u32, tgid: u32) -> &mut Hand {
-        let fork = Fork {
-            parent_tid: Tid(parent),
-            parent_tgid: Tgid(parent),
-            tid: Tid(tid),
-            tgid: Tgid(tgid),
-            start_time: at(time),
-            ns_tid: Tid(tid),
-            cgroup: CgroupId(1),
-            comm: Comm::new(b"child"),
-        };
-        self.lives(cpu, time, LifeKind::Fork(fork))
-    }
-
-    fn exec(&mut self, cpu: u16, time: i64, old_tid: u32, tid: u32) -> &mut Hand {
-        let exec = Exec {
-            tid: Tid(tid),
-            tgid: Tgid(tid),
-            old_tid: Tid(old_tid),
-            comm: Comm::new(b"true"),
-            filename: b"/bin/true".to_vec().into(),
-            argv: Argv::from_args(["true"]),
-            cgroup: CgroupId(1),
-        };
-        self.lives(cpu, time, LifeKind::Exec(exec))
-    }
-
-    fn exit(&mut self, cpu: u16, time: i64, tid: u32, tgid: u32, group_dead: bool) -> &mut Hand {
-        let exit = Exit {
-            tid: Tid(tid),
-            tgid: Tgid(tgid),
-            status: 0,
-            group_dead,
-            group_status: 0,
-            utime: 0,
-            stime: 0,
-            sum_exec_runtime: 0,
-            nvcsw: 0,
-            nivcsw: 0,
-            min_flt: 1,
-            maj_flt: 0,
-            max_rss: 4096,
-            read_bytes: None,
-            write_bytes: None,
-        };
-        self.lives(cpu, time, LifeKind::Exit(exit))
-    }
-
-    fn last(&mut self, cpu: u16, time: i64, tid: u32) -> &mut Hand {
-        let last = Final {
-            tid: Tid(tid),
-            sum_exec_runtime: 0,
-            nvcsw: 0,
-            nivcsw: 0,
-        };
-        self.lives(cpu, time, LifeKind::Final(last))
-    }
-
-    fn word(&mut self, time: i64, kind: LifeKind) -> &mut Hand {
-        self.recorder.push(LifeEvent {
-            time: at(time),
-            cpu: None,
-            kind,
-        });
-        self
-    }
-
-    /// Was there before; `state`: none while it is on a CPU.
-    fn listed(
-        &mut self,
-        time: i64,
-        tid: u32,
-        tgid: u32,
-        parent: u32,
-        state: Option<u16>,
-    ) -> &mut Hand {
-        let snapshot = Snapshot {
-            tid: Tid(tid),
-            tgid: Tgid(tgid),
-            parent_tgid: Tgid(parent),
-            start_time: Ktime(1),
-            ns_tid: Tid(tid),
-            cgroup: CgroupId(1),
-            comm: Comm::new(b"old"),
-            argv: Argv::default(),
-            state: state.unwrap_or(RUNNING),
-            on_cpu: state.is_none(),
-            kthread: false,
-            followed: true,
-            sum_exec_runtime: 0,
-        };
-        self.word(time, LifeKind::Snapshot(snapshot))
-    }
-
-    fn lives_lost(&mut self, since: i64, until: i64) -> &mut Hand {
-        let lost = Lost {
-            stream: Stream::Lifecycle,
-            count: None,
-            until: at(until),
-            cause: LossCause::RingFull,
-        };
-        self.word(since, LifeKind::Lost(lost))
-    }
-
-    fn lost(&mut self, cpu: u16, since: i64, until: i64) -> &mut Hand {
-        let lost = Lost {
-            stream: Stream::Cpu(CpuId(cpu)),
-            count: None,
-            until: at(until),
-            cause: LossCause::RingFull,
-        };
-        self.word(since, LifeKind::Lost(lost))
-    }
-
-    fn analyze(&self) -> Analysis {
-        let mut out = Vec::new();
-        let mut writer = Writer::new(&mut out, &self.meta).unwrap();
-        for event in &self.recorder {
-            writer.life(Stream::Recorder, event.clone()).unwrap();
-        }
-        for event in &self.life {
-            writer.life(Stream::Lifecycle, event.clone()).unwrap();
-        }
-        for (cpu, ring) in (0..).zip(&self.cpus) {
-            for event in ring {
-                writer.sched(CpuId(cpu), *event).unwrap();
-            }
-        }
-        writer.flush().unwrap();
-        if let Some(end) = self.end {
-            let config = Config::new(World::default(), 4, 1);
-            let summary = Machine::new(&config).summary();
-            writer
-                .finish(&Summary {
-                    end: at(end),
-                    ..summary
-                })
-                .unwrap();
-        }
-        let trace = Trace::open(Source::bytes(out)).unwrap();
-        let analysis = analyze(&trace, &Options::default());
-        assert_eq!(analysis.quality.violations, Vec::new());
-        analysis
-    }
+/// The analysis of a trace that does not contradict itself.
+fn analyzed(hand: &Hand) -> Analysis {
+    let analysis = analyze(&hand.trace(&[]), &Options::default());
+    assert_eq!(analysis.quality.violations, Vec::new());
+    analysis
 }
 
 fn thread(analysis: &Analysis, tid: u32) -> &Thread {
@@ -303,7 +57,7 @@ fn a_vfork_childs_exit_comes_no_earlier_than_the_wait_with_its_stamp() {
         .switch(1, 120, 0, RUNNING, 11)
         .switch(0, 200, 10, BLOCKED, 0)
         .exit(1, 200, 11, 11, true);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     let vfork = Causes {
         vfork: 800,
         ..Causes::default()
@@ -320,7 +74,7 @@ fn who_wakes_a_child_for_the_first_time_waits_for_it() {
         .first_waking(0, 110, 10, 11, true)
         .switch(1, 120, 0, RUNNING, 11)
         .switch(0, 200, 10, BLOCKED, 0);
-    assert_eq!(thread(&hand.analyze(), 10).causes.vfork, 800);
+    assert_eq!(thread(&analyzed(&hand), 10).causes.vfork, 800);
 }
 
 /// ```text
@@ -344,7 +98,7 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
         unknown: 700,
         ..on_cpu(300)
     };
-    let times = thread(&hand.analyze(), 11).times;
+    let times = thread(&analyzed(&hand), 11).times;
     assert!(times == slept || times == unclear, "{times:?}");
 
     // Its switch-out does, before it is listed.
@@ -360,7 +114,7 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
         run_queue: 100,
         ..on_cpu(500)
     };
-    assert_eq!(thread(&hand.analyze(), 11).times, times);
+    assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
 /// All that were known of a process have ended, and the last exit was told:
@@ -375,7 +129,7 @@ fn threads_listed_late_belong_to_their_process() {
         .exit(1, -20, 11, 10, false)
         .switch(1, 100, 11, DEAD, 0)
         .last(1, 100, 11);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(analysis.processes.len(), 1);
     assert_eq!(analysis.processes[0].faults, (2, 0));
     assert_eq!(analysis.processes[0].status, Some(0));
@@ -399,7 +153,7 @@ fn a_first_waking_comes_before_the_switch_in_with_its_stamp() {
         sleep: 700,
         ..on_cpu(200)
     };
-    assert_eq!(thread(&hand.analyze(), 11).times, times);
+    assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
 /// 11 is recorded and ends; somebody who is not recorded gets its tid, and goes
@@ -419,7 +173,7 @@ fn a_tid_may_pass_to_a_task_that_is_not_recorded() {
         run_queue: 100,
         ..on_cpu(400)
     };
-    assert_eq!(thread(&hand.analyze(), 10).times, times);
+    assert_eq!(thread(&analyzed(&hand), 10).times, times);
 }
 
 /// 11 is recorded and ends; somebody who is not recorded gets its tid, and wakes 10: the
@@ -434,7 +188,7 @@ fn who_has_a_dead_tasks_tid_is_not_that_task() {
         .last(0, 110, 11)
         .waking(1, 500, 11, 10)
         .switch(2, 600, 0, RUNNING, 10);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     let longest = thread(&analysis, 10).max_off_cpu.unwrap();
     assert_eq!((longest.length, longest.waker), (600, None));
 }
@@ -455,7 +209,7 @@ fn an_exec_may_be_met_behind_the_switch_out_with_its_stamp() {
         run_queue: 500,
         ..on_cpu(500)
     };
-    assert_eq!(thread(&hand.analyze(), 11).times, times);
+    assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
 /// ```text
@@ -470,7 +224,7 @@ fn a_waking_with_the_stamp_of_the_switch_in_may_come_after_it() {
         .switch(0, 300, 0, RUNNING, 10)
         .waking(1, 300, 12, 10)
         .switch(0, 400, 10, RUNNING, 0);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     let times = Times {
         run_queue: 800,
         ..on_cpu(200)
@@ -488,7 +242,7 @@ fn a_listed_task_is_not_the_child_of_one_forked_later() {
         .fork(0, -50, 11, 10, 10)
         .first_waking(0, -40, 11, 10, false)
         .listed(-30, 12, 12, 10, Some(SLEEPS));
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     let child = analysis.processes.iter().find(|p| p.pid == Tgid(12));
     assert_eq!(child.unwrap().parent, None);
 }
@@ -504,7 +258,7 @@ fn a_tid_that_an_exec_has_left_is_still_known_with_its_stamp() {
         .waking(0, 100, 11, 12)
         .exec(0, 100, 11, 10)
         .switch(0, 300, 10, SLEEPS, 0);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(analysis.threads.len(), 2);
     assert_eq!(thread(&analysis, 10).times.on_cpu, 300);
 }
@@ -523,7 +277,7 @@ fn a_cut_off_file_ends_before_its_last_mark() {
         sleep: 400,
         ..on_cpu(100)
     };
-    assert_eq!(thread(&hand.analyze(), 10).times, times);
+    assert_eq!(thread(&analyzed(&hand), 10).times, times);
 }
 
 /// ```text
@@ -538,7 +292,7 @@ fn an_exec_tells_the_cpu_that_its_task_is_on() {
         .lost(0, 200, 300)
         .lost(1, 250, 800)
         .exec(1, 400, 10, 10);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     // It may have left that CPU right after.
     assert!(thread(&analysis, 10).times.on_cpu <= 200);
 }
@@ -557,7 +311,7 @@ fn of_switches_with_one_stamp_the_one_that_stays_is_last() {
         .preempt(1, 500, 12, RUNNING, 10)
         .preempt(1, 500, 10, RUNNING, 12)
         .switch(0, 500, 11, SLEEPS, 10);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(thread(&analysis, 10).times.on_cpu, 500);
     assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
 }
@@ -584,7 +338,7 @@ fn who_comes_by_several_switches_of_one_stamp_comes_last_to_where_it_stays() {
         .waking(1, 200, 11, 12)
         .preempt(2, 200, 13, RUNNING, 12)
         .switch(1, 200, 11, SLEEPS, 13);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(thread(&analysis, 13).times.on_cpu, 800);
     assert_eq!(thread(&analysis, 12).times.on_cpu, 950);
     assert_eq!(thread(&analysis, 14).times.on_cpu, 100);
@@ -608,7 +362,7 @@ fn who_forks_has_come_to_its_cpu_before() {
         .waking(0, 200, 11, 10)
         .switch(0, 200, 11, DEAD, 10)
         .switch(0, 200, 10, SLEEPS, 0);
-    assert_eq!(thread(&hand.analyze(), 10).times.sleep, 800);
+    assert_eq!(thread(&analyzed(&hand), 10).times.sleep, 800);
 }
 
 /// ```text
@@ -628,7 +382,7 @@ fn a_tid_that_a_lost_exec_has_left_may_come_again() {
         .first_waking(1, 400, 12, 11, false)
         .switch(2, 410, 0, RUNNING, 11)
         .switch(2, 600, 11, SLEEPS, 0);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10]), 200);
     assert_eq!(on_cpu_of(&analysis, &[11]), 950 + 190);
     // Two of them until it comes, and after it.
@@ -649,7 +403,7 @@ fn a_fork_does_not_end_who_has_left_its_tid() {
         .first_waking(1, 405, 12, 11, false)
         .switch(2, 410, 0, RUNNING, 11)
         .switch(2, 600, 11, SLEEPS, 0);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10, 11]), 200 + 950 + 190);
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
@@ -668,7 +422,7 @@ fn who_may_be_a_thread_may_leave_its_tid() {
         .first_waking(1, 400, 12, 11, false)
         .switch(2, 410, 0, RUNNING, 11)
         .switch(2, 600, 11, SLEEPS, 0);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10, 11]), 200 + 880 + 190);
     // 10 alone, until 11 comes.
     assert!(at_once(&analysis, 1) <= 120);
@@ -688,7 +442,7 @@ fn who_was_listed_on_a_cpu_may_leave_it_by_another_tid() {
             hand.waking(0, 500, 10, 12);
             hand.switch(0, 600, 10, SLEEPS, 0);
         }
-        let analysis = hand.analyze();
+        let analysis = analyzed(&hand);
         let on_cpu = on_cpu_of(&analysis, &[10, 11]);
         assert!(on_cpu <= if switched { 500 } else { 600 }, "{on_cpu}");
         assert!(at_once(&analysis, 1) <= if switched { 500 } else { 600 });
@@ -708,7 +462,7 @@ fn a_tasks_last_figures_tell_of_its_end() {
         .exit(0, -60, 18, 18, true)
         .last(0, -30, 18)
         .fork(1, 400, 10, 18, 18);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     let of_18: Vec<_> = analysis
         .processes
         .iter()
@@ -741,7 +495,7 @@ fn nobody_inherits_a_tid_that_was_left_by_a_lost_exec() {
         .last(2, 600, 4)
         .switch(3, 700, 12, RUNNING, 4)
         .switch(3, 800, 4, SLEEPS, 12);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10, 4]), 200 + 280 + 90);
     assert_eq!(thread(&analysis, 12).times.on_cpu, 900);
 }
@@ -761,7 +515,7 @@ fn who_is_woken_after_a_gap_may_be_on_a_cpu() {
             if seen {
                 hand.exec(1, 700, 17, 17);
             }
-            let analysis = hand.analyze();
+            let analysis = analyzed(&hand);
             let times = thread(&analysis, 17).times;
             assert!(times.run_queue + times.sleep <= 100, "{times:?}");
             assert!(at_once(&analysis, 0) <= 200);
@@ -783,7 +537,7 @@ fn a_recorded_task_may_have_the_pid_of_one_that_is_not() {
         .exit(1, 450, 4, 4, true)
         .switch(1, 500, 4, DEAD, 0)
         .last(1, 500, 4);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     let process = analysis.processes.iter().find(|p| p.pid == Tgid(4));
     let exec = process.unwrap().execs.last().unwrap();
     assert_eq!((exec.start, exec.end), (at(200), at(500)));
@@ -801,7 +555,7 @@ fn a_tid_that_an_exec_has_left_is_free_after_that_stamp() {
         .fork(0, 300, 10, 11, 11)
         .first_waking(0, 300, 10, 11, false)
         .switch(1, 320, 0, RUNNING, 11);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert_eq!(thread(&analysis, 11).start, at(300));
     assert_eq!(thread(&analysis, 11).times.run_queue, 20);
 }
@@ -820,7 +574,7 @@ fn who_was_listed_on_a_cpu_is_not_on_one_that_has_switched_since() {
         .switch(1, 85, 15, BLOCKED, 0)
         .switch(1, 905, 0, RUNNING, 15)
         .switch(1, 927, 10, BLOCKED, 0);
-    let on_cpu = on_cpu_of(&hand.analyze(), &[10, 15]);
+    let on_cpu = on_cpu_of(&analyzed(&hand), &[10, 15]);
     assert!(on_cpu <= 1 + 85 + 22, "{on_cpu}");
 }
 
@@ -836,7 +590,7 @@ fn who_takes_over_a_process_may_be_the_only_one_known_of_it() {
         .waking(1, 90, 0, 11)
         .switch(0, 100, 0, RUNNING, 11)
         .waking(0, 400, 10, 20);
-    let analysis = hand.analyze();
+    let analysis = analyzed(&hand);
     assert!(analysis.quality.violations.is_empty());
     assert_eq!(on_cpu_of(&analysis, &[11]), 900);
     let process = analysis.processes.iter().find(|p| p.pid == Tgid(10));
@@ -866,7 +620,7 @@ fn nobody_takes_over_a_process_where_events_are_lost() {
             .switch(0, 600, 10, RUNNING, 0)
             .switch(2, 700, 0, RUNNING, 11)
             .switch(3, 800, 0, RUNNING, 10);
-        let violations = hand.analyze().quality.violations;
+        let violations = analyzed(&hand).quality.violations;
         assert!(violations.is_empty(), "{of_cpu} {of_lives} {violations:?}");
     }
 }

@@ -1,0 +1,293 @@
+//! Traces written by hand.
+#![allow(dead_code)] // each test uses some of it
+
+use tr_format::event::{
+    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, LossCause,
+    Lost, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+};
+use tr_format::meta::{Metadata, Scope, Summary};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_format::writer::{Often, Writer};
+use tr_sim::config::Config;
+use tr_sim::machine::Machine;
+use tr_sim::program::World;
+
+pub const START: u64 = 1_000_000;
+pub const RUNNING: u16 = 0;
+pub const SLEEPS: u16 = 1;
+pub const BLOCKED: u16 = 2;
+pub const DEAD: u16 = 0x80;
+
+/// A trace by hand; all times in ns since its start.
+pub struct Hand {
+    pub meta: Metadata,
+    pub cpus: Vec<Vec<SchedEvent>>,
+    pub life: Vec<LifeEvent>,
+    pub recorder: Vec<LifeEvent>,
+    pub end: Option<i64>,
+}
+
+pub fn at(time: i64) -> Ktime {
+    Ktime(START.checked_add_signed(time).unwrap())
+}
+
+impl Hand {
+    pub fn new(scope: Scope, end: i64) -> Hand {
+        let config = Config::new(World::default(), 4, 1);
+        let mut meta = Machine::new(&config).meta();
+        meta.start = at(0);
+        meta.scope = scope;
+        meta.root = None;
+        Hand {
+            meta,
+            cpus: vec![Vec::new(); 4],
+            life: Vec::new(),
+            recorder: Vec::new(),
+            end: Some(end),
+        }
+    }
+
+    pub fn sched(&mut self, cpu: usize, time: i64, kind: SchedKind) -> &mut Hand {
+        let time = at(time);
+        self.cpus[cpu].push(SchedEvent { time, kind });
+        self
+    }
+
+    pub fn switch(&mut self, cpu: usize, time: i64, prev: u32, state: u16, next: u32) -> &mut Hand {
+        let kind = SchedKind::Switch {
+            prev: Tid(prev),
+            next: Tid(next),
+            prev_state: state,
+            preempt: false,
+            iowait: false,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    pub fn preempt(
+        &mut self,
+        cpu: usize,
+        time: i64,
+        prev: u32,
+        state: u16,
+        next: u32,
+    ) -> &mut Hand {
+        let kind = SchedKind::Switch {
+            prev: Tid(prev),
+            next: Tid(next),
+            prev_state: state,
+            preempt: true,
+            iowait: false,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    pub fn waking(&mut self, cpu: usize, time: i64, waker: u32, wakee: u32) -> &mut Hand {
+        let kind = SchedKind::Waking {
+            waker: Tid(waker),
+            wakee: Tid(wakee),
+            irq: waker == 0,
+            new: false,
+            vfork: false,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    pub fn first_waking(
+        &mut self,
+        cpu: usize,
+        time: i64,
+        waker: u32,
+        wakee: u32,
+        vfork: bool,
+    ) -> &mut Hand {
+        let kind = SchedKind::Waking {
+            waker: Tid(waker),
+            wakee: Tid(wakee),
+            irq: false,
+            new: true,
+            vfork,
+        };
+        self.sched(cpu, time, kind)
+    }
+
+    pub fn lives(&mut self, cpu: u16, time: i64, kind: LifeKind) -> &mut Hand {
+        self.life.push(LifeEvent {
+            time: at(time),
+            cpu: Some(CpuId(cpu)),
+            kind,
+        });
+        self
+    }
+
+    pub fn fork(&mut self, cpu: u16, time: i64, parent: u32, tid: u32, tgid: u32) -> &mut Hand {
+        let fork = Fork {
+            parent_tid: Tid(parent),
+            parent_tgid: Tgid(parent),
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            start_time: at(time),
+            ns_tid: Tid(tid),
+            cgroup: CgroupId(1),
+            comm: Comm::new(b"child"),
+        };
+        self.lives(cpu, time, LifeKind::Fork(fork))
+    }
+
+    pub fn exec(&mut self, cpu: u16, time: i64, old_tid: u32, tid: u32) -> &mut Hand {
+        let exec = Exec {
+            tid: Tid(tid),
+            tgid: Tgid(tid),
+            old_tid: Tid(old_tid),
+            comm: Comm::new(b"true"),
+            filename: b"/bin/true".to_vec().into(),
+            argv: Argv::from_args(["true"]),
+            cgroup: CgroupId(1),
+        };
+        self.lives(cpu, time, LifeKind::Exec(exec))
+    }
+
+    pub fn exit(
+        &mut self,
+        cpu: u16,
+        time: i64,
+        tid: u32,
+        tgid: u32,
+        group_dead: bool,
+    ) -> &mut Hand {
+        let exit = Exit {
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            status: 0,
+            group_dead,
+            group_status: 0,
+            utime: 0,
+            stime: 0,
+            sum_exec_runtime: 0,
+            nvcsw: 0,
+            nivcsw: 0,
+            min_flt: 1,
+            maj_flt: 0,
+            max_rss: 4096,
+            read_bytes: None,
+            write_bytes: None,
+        };
+        self.lives(cpu, time, LifeKind::Exit(exit))
+    }
+
+    pub fn last(&mut self, cpu: u16, time: i64, tid: u32) -> &mut Hand {
+        let last = Final {
+            tid: Tid(tid),
+            sum_exec_runtime: 0,
+            nvcsw: 0,
+            nivcsw: 0,
+        };
+        self.lives(cpu, time, LifeKind::Final(last))
+    }
+
+    pub fn word(&mut self, time: i64, kind: LifeKind) -> &mut Hand {
+        self.recorder.push(LifeEvent {
+            time: at(time),
+            cpu: None,
+            kind,
+        });
+        self
+    }
+
+    /// Was there before; `state`: none while it is on a CPU.
+    pub fn listed(
+        &mut self,
+        time: i64,
+        tid: u32,
+        tgid: u32,
+        parent: u32,
+        state: Option<u16>,
+    ) -> &mut Hand {
+        let snapshot = Snapshot {
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            parent_tgid: Tgid(parent),
+            start_time: Ktime(1),
+            ns_tid: Tid(tid),
+            cgroup: CgroupId(1),
+            comm: Comm::new(b"old"),
+            argv: Argv::default(),
+            state: state.unwrap_or(RUNNING),
+            on_cpu: state.is_none(),
+            kthread: false,
+            followed: true,
+            sum_exec_runtime: 0,
+        };
+        self.word(time, LifeKind::Snapshot(snapshot))
+    }
+
+    pub fn lives_lost(&mut self, since: i64, until: i64) -> &mut Hand {
+        let lost = Lost {
+            stream: Stream::Lifecycle,
+            count: None,
+            until: at(until),
+            cause: LossCause::RingFull,
+        };
+        self.word(since, LifeKind::Lost(lost))
+    }
+
+    pub fn lost(&mut self, cpu: u16, since: i64, until: i64) -> &mut Hand {
+        let lost = Lost {
+            stream: Stream::Cpu(CpuId(cpu)),
+            count: None,
+            until: at(until),
+            cause: LossCause::RingFull,
+        };
+        self.word(since, LifeKind::Lost(lost))
+    }
+
+    /// The trace. At each of these times all before is written and two marks of progress
+    /// follow, so that there is a checkpoint.
+    pub fn trace(&self, marks: &[i64]) -> Trace {
+        let mut out = Vec::new();
+        let mut writer = Writer::new(&mut out, &self.meta).unwrap();
+        writer.set_checkpoints(Often {
+            events: 1,
+            bytes: 0,
+        });
+        let mut from = Ktime(0);
+        let ends = marks.iter().map(|mark| at(*mark)).chain([Ktime(u64::MAX)]);
+        for to in ends {
+            let inside = |time: Ktime| (from..to).contains(&time);
+            for event in self.recorder.iter().filter(|event| inside(event.time)) {
+                writer.life(Stream::Recorder, event.clone()).unwrap();
+            }
+            for event in self.life.iter().filter(|event| inside(event.time)) {
+                writer.life(Stream::Lifecycle, event.clone()).unwrap();
+            }
+            for (cpu, ring) in (0..).zip(&self.cpus) {
+                for event in ring.iter().filter(|event| inside(event.time)) {
+                    writer.sched(CpuId(cpu), *event).unwrap();
+                }
+            }
+            writer.flush().unwrap();
+            for later in (0..2).filter(|_| to < Ktime(u64::MAX)) {
+                let mark = LifeEvent {
+                    time: Ktime(to.0 + later),
+                    cpu: None,
+                    kind: LifeKind::Progress,
+                };
+                writer.life(Stream::Recorder, mark).unwrap();
+                writer.flush().unwrap();
+            }
+            from = to;
+        }
+        if let Some(end) = self.end {
+            let config = Config::new(World::default(), 4, 1);
+            let summary = Machine::new(&config).summary();
+            writer
+                .finish(&Summary {
+                    end: at(end),
+                    ..summary
+                })
+                .unwrap();
+        }
+        Trace::open(Source::bytes(out)).unwrap()
+    }
+}
