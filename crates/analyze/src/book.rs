@@ -2,12 +2,14 @@
 //! and how much time it has spent in each.
 
 mod cpus;
+mod first;
 mod join;
 mod lives;
 mod plain;
 mod registry;
 mod restore;
 mod running;
+mod seam;
 mod task;
 
 use std::collections::{BTreeMap, HashMap};
@@ -86,7 +88,7 @@ pub struct Book {
     /// The first loss of lifecycle events, if it has not come yet.
     lives_lost: Option<Ktime>,
     /// This is the book of a leg: as what it began.
-    leg: Option<Box<join::Began>>,
+    leg: Option<Box<seam::Began>>,
     /// Something has come up that an older past than this book's might have changed.
     unsure: bool,
     /// Tids that were given to a task which has, or had, another one; and that were left.

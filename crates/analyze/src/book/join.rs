@@ -2,136 +2,19 @@
 //!
 //! A leg's book opens with what a checkpoint tells ([`Book::restore`]), before it is known
 //! how the leg before it ends. The checkpoint has no times, so what goes on across the
-//! seam is left open there ([`First`]): the book before knows when it began. Both are
-//! joined only when the book before ends with exactly what the leg's has begun with, and
-//! nothing has come up in the leg that an older past might have changed. So what a
-//! checkpoint says can make the reading slower, but not different.
+//! seam is left open there ([`First`](super::first::First)): the book before knows when it
+//! began. Both are joined only when the book before ends with exactly what the leg's has
+//! begun with, and nothing has come up in the leg that an older past might have changed
+//! ([`super::seam`]). So what a checkpoint says can make the reading slower, but not
+//! different.
 
 use tr_format::checkpoint::Checkpoint;
-use tr_format::event::{Ktime, Tid};
+use tr_format::event::Tid;
 
-use super::cpus::CpuEntry;
-use super::{push_first, Book, MaybeTask, ProcessEntry, Task, TaskIx};
-use crate::model::OffCpu;
-use crate::places::ByCpu;
-use crate::tasks::{Bucket, State, Wait};
+use super::seam::{Began, Seam};
+use super::{push_first, Book, ProcessEntry, Task};
+use crate::tasks::State;
 use crate::timeline::By;
-
-/// What goes on when a leg begins, and what has become of it.
-#[derive(Clone, Debug, Default)]
-pub struct First {
-    /// Where the time of its state belongs, now that this is over.
-    bucket: Option<Bucket>,
-    /// The stretch off CPU that it was in, now that this is over.
-    off_cpu: Option<Back>,
-    /// Something depends on what was before.
-    unsure: bool,
-}
-
-/// How a stretch off CPU has ended.
-#[derive(Clone, Copy, Debug)]
-struct Back {
-    until: Ktime,
-    /// `None`: nobody has woken it.
-    by: Option<By>,
-    /// As [`OffCpu::censored`], but for its beginning.
-    cut: bool,
-    /// An event of the task had been seen by then.
-    seen: bool,
-}
-
-/// With what a leg's book has begun.
-#[derive(Debug)]
-pub struct Began {
-    /// Those who lived; and behind them those who stand for the dead of a process, whose
-    /// leader's tid they have if that is one of them.
-    tasks: Vec<Task>,
-    /// How many of these lived.
-    living: usize,
-    processes: Vec<ProcessEntry>,
-    cpus: ByCpu<CpuEntry>,
-    crowd: [usize; 3],
-}
-
-impl Began {
-    /// The process was there.
-    pub(super) fn has_process(&self, at: usize) -> bool {
-        at < self.processes.len()
-    }
-
-    /// That is none who lived.
-    pub(super) fn stands_for_the_dead(&self, ix: TaskIx) -> bool {
-        (self.living..self.tasks.len()).contains(&ix.0)
-    }
-
-    /// The process has executed nothing since.
-    pub(super) fn is_program_of(&self, at: usize, process: &ProcessEntry) -> bool {
-        let seed = self.processes.get(at);
-        seed.is_some_and(|seed| seed.execs.len() == process.execs.len())
-    }
-}
-
-/// Which of the leg's tasks and processes are which of the book's before it.
-struct Seam {
-    /// Of those who lived.
-    tasks: Vec<TaskIx>,
-    /// How many there are of these and of those that stand for the dead.
-    seeds: usize,
-    processes: Vec<usize>,
-    /// How many there were before.
-    before: (usize, usize),
-}
-
-impl Seam {
-    /// The place of a leg's task in the book before; `None` when it stands for the dead.
-    fn task(&self, ix: TaskIx) -> Option<TaskIx> {
-        match ix.0.checked_sub(self.seeds) {
-            Some(new) => Some(TaskIx(self.before.0 + new)),
-            None => self.tasks.get(ix.0).copied(),
-        }
-    }
-
-    fn process(&self, at: usize) -> Option<usize> {
-        match at.checked_sub(self.processes.len()) {
-            Some(new) => Some(self.before.1 + new),
-            None => self.processes.get(at).copied(),
-        }
-    }
-
-    fn maybe(&self, task: MaybeTask) -> MaybeTask {
-        let task = task.get().and_then(|ix| self.task(ix));
-        task.map_or(MaybeTask::NONE, MaybeTask::some)
-    }
-
-    fn by(&self, by: By) -> By {
-        match by.place() {
-            Some(ix) => self
-                .task(TaskIx(ix))
-                .map_or(By::UNKNOWN, |ix| By::task(ix.0)),
-            None => by,
-        }
-    }
-
-    /// A task is what a leg's task was when the leg began.
-    fn is(&self, task: &Task, seed: &Task) -> bool {
-        let one = |task: &Task| {
-            let life = (task.tid, task.ns_tid, task.comm, task.exit, task.exited);
-            let last = (task.last_cpu, task.woken, task.seen, task.doubt, task.epoch);
-            (
-                task.state,
-                task.off_since.is_some(),
-                task.kernel,
-                life,
-                last,
-            )
-        };
-        one(task) == one(seed)
-            && self.process(seed.process) == Some(task.process)
-            && self.maybe(seed.vfork_child) == task.vfork_child
-            // Where such a one is, its CPU's last switch tells.
-            && task.state != State::On(None)
-    }
-}
 
 impl Book {
     /// Opens an empty book at a checkpoint, to be joined to the book of what is before it.
@@ -181,173 +64,32 @@ impl Book {
         self.join_cpus(&seam, &leg);
         self.join_names(&seam, &mut leg, &began);
         let processes = std::mem::take(&mut leg.processes);
-        for (at, process) in processes.into_iter().enumerate() {
-            match began.processes.get(at) {
-                Some(seed) => self.join_process(&seam, at, process, seed),
-                None => self.processes.push(moved_process(&seam, process)),
+        let mut processes = processes.into_iter();
+        let known = seam.processes.iter().zip(&began.processes);
+        for ((at, seed), process) in known.zip(processes.by_ref()) {
+            self.join_process(&seam, *at, process, seed);
+        }
+        self.processes.extend(processes.map(|mut process| {
+            seam.carry_process(&mut process);
+            process
+        }));
+        let living = seam.tasks.iter().zip(leg.tasks.iter().zip(&began.tasks));
+        for (ix, (task, seed)) in living {
+            if let Some(mine) = self.tasks.get_mut(ix.0) {
+                mine.join(&seam, task, seed);
             }
         }
-        let mut begun = began.tasks.iter();
-        for (at, task) in std::mem::take(&mut leg.tasks).into_iter().enumerate() {
-            match (begun.next(), seam.tasks.get(at)) {
-                (Some(seed), Some(ix)) => {
-                    if let Some(mine) = self.tasks.get_mut(ix.0) {
-                        mine.join(&seam, task, seed);
-                    }
-                }
-                (Some(_), None) => {}
-                (None, _) => self.tasks.push(moved_task(&seam, task)),
-            }
-        }
+        let new = leg.tasks.drain(..).skip(seam.seeds);
+        self.tasks.extend(new.map(|mut task| {
+            seam.carry_task(&mut task);
+            task
+        }));
         self.end_processes(&seam);
         self.concurrency.join(leg.concurrency);
         for (count, more) in self.counts.iter_mut().zip(leg.counts) {
             *count += more;
         }
         true
-    }
-
-    /// Where a leg's book that has begun so is joined to this one; `None` when that is not
-    /// how this one ends.
-    fn seam(&self, began: &Began) -> Option<Seam> {
-        let alive = began.tasks.get(..began.living)?;
-        let tasks = alive.iter().map(|seed| self.by_tid.get(seed.tid));
-        let processes = began.processes.iter();
-        let processes = processes.map(|seed| self.by_tgid.get(seed.pid));
-        let seam = Seam {
-            tasks: tasks.collect::<Option<_>>()?,
-            seeds: began.tasks.len(),
-            processes: processes.collect::<Option<_>>()?,
-            before: (self.tasks.len(), self.processes.len()),
-        };
-        let lives = |ix: &TaskIx| self.state(*ix) != State::Dead;
-        let same_task = |(ix, seed): (&TaskIx, &Task)| {
-            let Some(task) = self.tasks.get(ix.0) else {
-                return false;
-            };
-            // One that is gone does not matter any more.
-            let same_parent = match seed.parent {
-                Some(parent) => seam.task(parent) == task.parent,
-                None => task.parent.filter(lives).is_none(),
-            };
-            same_parent && seam.is(task, seed)
-        };
-        let same_process = |(at, seed): (&usize, &ProcessEntry)| {
-            let process = self.processes.get(*at);
-            process.is_some_and(|process| self.is_process(process, &seam, seed))
-        };
-        // Who stands for the dead of a process has its leader's tid, unless that lives.
-        let stands = |seed: &Task| {
-            let leader = self.by_tid.get(seed.tid);
-            leader
-                .and_then(|ix| self.tasks.get(ix.0))
-                .is_some_and(|leader| match leader.state {
-                    State::Dead => seam.process(seed.process) == Some(leader.process),
-                    _ => leader.tid == seed.tid,
-                })
-        };
-        // All who live are among them when they are as many; who takes over a process is
-        // the first of its threads.
-        let fits = self.begun
-            && self.loose.is_empty()
-            && self.concurrency.crowd() == began.crowd
-            && began.tasks.iter().skip(began.living).all(stands)
-            && seam.tasks.is_sorted_by(|one, next| one < next)
-            && seam.tasks.iter().zip(alive).all(same_task)
-            && seam
-                .processes
-                .iter()
-                .zip(&began.processes)
-                .all(same_process)
-            && self.are_cpus(&seam, &began.cpus);
-        fits.then_some(seam)
-    }
-
-    /// A process is what a leg's process was when the leg began.
-    fn is_process(&self, process: &ProcessEntry, seam: &Seam, seed: &ProcessEntry) -> bool {
-        let one = |process: &ProcessEntry| {
-            let told = (process.ppid, process.cgroup, process.max_rss);
-            (
-                process.pid,
-                process.live,
-                process.forked,
-                process.kthread,
-                told,
-            )
-        };
-        let same_program = match (process.execs.last(), seed.execs.last()) {
-            (Some(one), Some(other)) => {
-                (&one.filename, &one.argv, one.comm, one.ended)
-                    == (&other.filename, &other.argv, other.comm, other.ended)
-            }
-            (one, other) => one.is_none() && other.is_none(),
-        };
-        // Of a leader that is gone the checkpoint has the status at once, the book when
-        // its process ends.
-        let status = process.status.or_else(|| self.leaders_status(process));
-        one(process) == one(seed)
-            && same_program
-            && process.argv == seed.argv
-            && process.moved.is_none()
-            && process
-                .threads
-                .iter()
-                .filter(|ix| self.state(**ix) != State::Dead)
-                .is_sorted()
-            && (process.status == seed.status || status == seed.status)
-            && seed
-                .parent
-                .is_none_or(|parent| seam.process(parent) == process.parent)
-    }
-
-    /// The CPUs are what they were when the leg began.
-    fn are_cpus(&self, seam: &Seam, seeds: &ByCpu<CpuEntry>) -> bool {
-        let one = |entry: &CpuEntry| (entry.idle_since.is_some(), entry.switched);
-        let same = |(cpu, entry): (_, CpuEntry)| match seeds.get(cpu) {
-            Some(seed) => {
-                one(&entry) == one(&seed)
-                    && seed.current.and_then(|ix| seam.task(ix)) == entry.current
-            }
-            None => one(&entry) == (false, false) && entry.current.is_none(),
-        };
-        self.cpus.iter().all(same) && seeds.iter().all(|(cpu, _)| self.cpus.get(cpu).is_some())
-    }
-
-    /// Nothing has come up in this leg that an older past might have changed.
-    fn is_certain(&self, began: &Began) -> bool {
-        let mut tasks = self.tasks.iter().zip(&began.tasks);
-        let living = tasks.by_ref().take(began.living);
-        let stays = |(task, seed): (&Task, &Task)| {
-            let family = |task: &Task| (task.process, task.parent);
-            family(task) == family(seed) && task.first.as_ref().is_some_and(|first| !first.unsure)
-        };
-        let rests = |(task, seed): (&Task, &Task)| {
-            (task.tid, task.comm, task.exit, task.kernel)
-                == (seed.tid, seed.comm, seed.exit, seed.kernel)
-        };
-        let dead = began.living..began.tasks.len();
-        let names = |ix: Option<usize>| ix.is_some_and(|ix| dead.contains(&ix));
-        let about_dead = |task: &Task| {
-            let back = task.first.as_ref().and_then(|first| first.off_cpu);
-            names(task.parent.map(|ix| ix.0))
-                || names(task.vfork_child.get().map(|ix| ix.0))
-                || names(task.by.place())
-                || names(
-                    task.max_off_cpu
-                        .as_ref()
-                        .and_then(|(_, ix)| *ix)
-                        .map(|ix| ix.0),
-                )
-                || names(back.and_then(|back| back.by).and_then(By::place))
-        };
-        !self.unsure
-            && !self.tasks.iter().any(about_dead)
-            && self.violations.is_empty()
-            && self.unplaced.is_empty()
-            && self.timeline.is_none()
-            && { living }.all(stays)
-            && tasks.all(rests)
-            && self.processes.iter().all(|process| process.moved.is_none())
     }
 
     /// What went on across the seam has its whole time now.
@@ -419,8 +161,7 @@ impl Book {
     }
 
     fn join_process(&mut self, seam: &Seam, at: usize, later: ProcessEntry, seed: &ProcessEntry) {
-        let mine = seam.processes.get(at);
-        let Some(mine) = mine.and_then(|at| self.processes.get_mut(*at)) else {
+        let Some(mine) = self.processes.get_mut(at) else {
             return;
         };
         let new = later.threads.iter().filter(|ix| ix.0 >= seam.seeds);
@@ -455,102 +196,29 @@ impl Book {
     }
 }
 
-/// A new process of the leg.
-fn moved_process(seam: &Seam, mut process: ProcessEntry) -> ProcessEntry {
-    process.parent = process.parent.and_then(|at| seam.process(at));
-    let threads = process.threads.iter_mut();
-    threads.for_each(|ix| *ix = seam.task(*ix).unwrap_or(*ix));
-    process
-}
-
-/// A new task of the leg.
-fn moved_task(seam: &Seam, mut task: Task) -> Task {
-    task.process = seam.process(task.process).unwrap_or(task.process);
-    task.parent = task.parent.and_then(|ix| seam.task(ix));
-    task.vfork_child = seam.maybe(task.vfork_child);
-    task.by = seam.by(task.by);
-    if let Some((_, waker)) = &mut task.max_off_cpu {
-        *waker = waker.and_then(|ix| seam.task(ix));
+impl Seam {
+    /// A new process of the leg goes over to the book before.
+    fn carry_process(&self, process: &mut ProcessEntry) {
+        process.parent = process.parent.and_then(|at| self.process(at));
+        let threads = process.threads.iter_mut();
+        threads.for_each(|ix| *ix = self.task(*ix).unwrap_or(*ix));
     }
-    task
+
+    /// A new task of the leg.
+    fn carry_task(&self, task: &mut Task) {
+        task.process = self.process(task.process).unwrap_or(task.process);
+        task.parent = task.parent.and_then(|ix| self.task(ix));
+        task.vfork_child = self.maybe(task.vfork_child);
+        task.by = self.by(task.by);
+        if let Some((_, waker)) = &mut task.max_off_cpu {
+            *waker = waker.and_then(|ix| self.task(ix));
+        }
+    }
 }
 
 impl Task {
-    /// It has had some time. Of the first in a leg that says where the time belongs that it
-    /// spent before the leg in the state in which it was when that began. Whether it was
-    /// the first.
-    pub(super) fn note_first(&mut self) -> bool {
-        let sole = self.sole_bucket();
-        let first = self.first.as_mut().filter(|first| first.bucket.is_none());
-        first.map(|first| first.bucket = Some(sole)).is_some()
-    }
-
-    /// The one bucket that it has had any time in.
-    fn sole_bucket(&self) -> Bucket {
-        let (times, causes) = (&self.times, &self.causes);
-        match () {
-            () if times.on_cpu > 0 => Bucket::OnCpu(None),
-            () if times.run_queue > 0 => Bucket::RunQueue {
-                preempted: causes.preempted > 0,
-            },
-            () if causes.stopped > 0 => Bucket::Wait(Wait::Stopped),
-            () if times.sleep > 0 => Bucket::Wait(Wait::Sleep),
-            () if causes.io > 0 => Bucket::Wait(Wait::Io),
-            () if causes.vfork > 0 => Bucket::Wait(Wait::Vfork),
-            () if times.blocked > 0 => Bucket::Wait(Wait::Blocked),
-            () => Bucket::Unknown,
-        }
-    }
-
-    /// A stretch off CPU is over that went on when the leg began.
-    #[cold]
-    pub(super) fn note_back(&mut self, until: Ktime, cut: bool) {
-        let (by, seen) = (self.woken_by(), self.seen);
-        if let Some(first) = &mut self.first {
-            first.off_cpu = Some(Back {
-                until,
-                by,
-                cut,
-                seen,
-            });
-        }
-    }
-
-    /// Its longest stretch was ended by `by`.
-    pub(super) fn note_waker(&mut self, by: Option<By>) {
-        if let (Some(first), Some(By::BEFORE)) = (&mut self.first, by) {
-            first.unsure = true;
-        }
-    }
-
-    /// Ends the stretch off CPU in which the leg before has left it.
-    fn come_back(&mut self, start: Ktime, back: Back, by: impl Fn(By) -> By) {
-        let Some(since) = self.off_since.take() else {
-            return;
-        };
-        let by = back.by.map(|late| match late {
-            By::BEFORE => self.by,
-            late => by(late),
-        });
-        let from = since.max(start);
-        let stretch = OffCpu {
-            length: back.until.since(from),
-            since: from,
-            waker: None,
-            censored: since < start || self.started_before && !back.seen || back.cut,
-        };
-        let waker = by.and_then(By::place).map(TaskIx);
-        self.keep_longest(stretch, waker);
-    }
-
-    fn keep_longest(&mut self, stretch: OffCpu, waker: Option<TaskIx>) {
-        if self.is_longest(stretch.length) {
-            self.max_off_cpu = Some((stretch, waker));
-        }
-    }
-
     /// Goes on as what it is at the end of the leg; `seed` is as what it began that.
-    fn join(&mut self, seam: &Seam, later: Task, seed: &Task) {
+    fn join(&mut self, seam: &Seam, later: &Task, seed: &Task) {
         self.times.add(&later.times);
         self.paid = self.times;
         self.causes.add(&later.causes);

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 
-use super::join::First;
+use super::first::First;
 use crate::concurrency::Epoch;
 use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
 use crate::tasks::{Bucket, State, Wait};
