@@ -24,7 +24,7 @@ const EVENTS: u64 = 1 << 20;
 const LEAST: u64 = 1 << 18;
 /// So many, about.
 const LEGS: u64 = 4;
-/// So many legs that do not fit are one too many: they will hardly do further on.
+/// After so many legs that did not fit no more are read apart: they would hardly fit better.
 const MISFITS: usize = 3;
 
 /// A leg of the reading.
@@ -35,8 +35,13 @@ struct Leg {
     events: u64,
 }
 
-/// The legs of a trace, at least two of about so many events or more.
-fn plan(trace: &Trace, events: u64) -> Option<Vec<Leg>> {
+/// The place of the leg that a time is in, when each but the first begins at one of these.
+fn place(moments: &[Ktime], time: Ktime) -> usize {
+    moments.partition_point(|moment| *moment <= time)
+}
+
+/// Moments of checkpoints with about so many events between them, or more.
+fn moments(trace: &Trace, events: u64) -> Option<Vec<Ktime>> {
     let end = trace.summary()?.end;
     let mut moments: Vec<Ktime> = Vec::new();
     for moment in trace.checkpoints() {
@@ -46,10 +51,9 @@ fn plan(trace: &Trace, events: u64) -> Option<Vec<Leg>> {
             moments.push(moment);
         }
     }
-    let behind = |moments: &[Ktime], time: Ktime| moments.partition_point(|moment| *moment <= time);
     let mut counts = vec![0u64; moments.len() + 1];
     for frame in trace.frames() {
-        if let Some(count) = counts.get_mut(behind(&moments, frame.min)) {
+        if let Some(count) = counts.get_mut(place(&moments, frame.min)) {
             *count = count.saturating_add(frame.events);
         }
     }
@@ -61,9 +65,12 @@ fn plan(trace: &Trace, events: u64) -> Option<Vec<Leg>> {
         since_last = if enough { 0 } else { since_last };
         enough
     });
-    if moments.is_empty() {
-        return None;
-    }
+    Some(moments).filter(|moments| !moments.is_empty())
+}
+
+/// The legs of a trace, at least two of about so many events or more.
+fn plan(trace: &Trace, events: u64) -> Option<Vec<Leg>> {
+    let moments = moments(trace, events)?;
     let ends = moments.iter().copied().map(Some).chain([None]);
     let mut legs: Vec<Leg> = std::iter::once(Ktime(0))
         .chain(moments.iter().copied())
@@ -77,16 +84,17 @@ fn plan(trace: &Trace, events: u64) -> Option<Vec<Leg>> {
     let weight = |frame: &FrameInfo| frame.events.saturating_add(frame.bytes);
     let all = trace.frames().iter().map(weight);
     let (all, mut twice) = (all.fold(0, u64::saturating_add), 0u64);
-    for (place, frame) in (0..).zip(trace.frames()) {
-        let (first, last) = (behind(&moments, frame.min), behind(&moments, frame.max));
+    for (nth, frame) in (0..).zip(trace.frames()) {
+        let (first, last) = (place(&moments, frame.min), place(&moments, frame.max));
         let of = legs.get_mut(first..=last).unwrap_or_default();
-        twice = twice.saturating_add(weight(frame).saturating_mul(of.len() as u64 - 1));
+        twice =
+            twice.saturating_add(weight(frame).saturating_mul((of.len() as u64).saturating_sub(1)));
         // A file can be made so that each frame belongs to every leg.
         if twice > all {
             return None;
         }
         for leg in of {
-            leg.frames.push(place);
+            leg.frames.push(nth);
             leg.events = leg.events.saturating_add(frame.events);
         }
     }
