@@ -36,9 +36,18 @@ impl Task {
     /// spent before the leg in the state in which it was when that began. Whether it was
     /// the first.
     pub(super) fn note_first(&mut self) -> bool {
+        if self
+            .first
+            .as_ref()
+            .is_none_or(|first| first.bucket.is_some())
+        {
+            return false;
+        }
         let sole = self.sole_bucket();
-        let first = self.first.as_mut().filter(|first| first.bucket.is_none());
-        first.map(|first| first.bucket = Some(sole)).is_some()
+        if let Some(first) = &mut self.first {
+            first.bucket = Some(sole);
+        }
+        true
     }
 
     /// The one bucket that it has had any time in.

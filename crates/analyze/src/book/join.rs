@@ -136,7 +136,7 @@ impl Book {
     fn join_names(&mut self, seam: &Seam, leg: &mut Book, began: &Began) {
         self.names.extend(leg.names.drain());
         self.cgroups.append(&mut leg.cgroups);
-        self.loose.append(&mut leg.loose.clone());
+        self.loose.extend_from_slice(&leg.loose);
         let renamed = leg.renamed.take();
         self.renamed = renamed.and_then(|(time, tid, ix)| Some((time, tid, seam.task(ix)?)));
         let of_tasks = leg.tasks.iter().chain(&began.tasks).map(|task| task.tid);

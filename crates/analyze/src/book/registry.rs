@@ -62,17 +62,16 @@ impl Book {
     pub(super) fn holder(&self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let holds = |ix: &TaskIx| {
             let task = self.tasks.get(ix.0);
-            task.is_some_and(|task| {
-                task.state != State::Dead || self.just_now(task.end, time) || self.heir(task, tid)
-            })
+            task.is_some_and(|task| self.keeps(task, tid) || self.just_now(task.end, time))
         };
         self.task(tid).filter(holds)
     }
 
-    /// A task's tid is that of its process, which lives.
-    pub(super) fn heir(&self, task: &Task, tid: Tid) -> bool {
+    /// A task lives, or its tid is that of its process, which does.
+    pub(super) fn keeps(&self, task: &Task, tid: Tid) -> bool {
         let process = self.processes.get(task.process);
-        process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
+        task.state != State::Dead
+            || process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
     }
 
     pub(super) fn state(&self, ix: TaskIx) -> State {
@@ -269,7 +268,9 @@ impl Book {
         if let Some(parent) = task.parent {
             self.end_vfork(parent, ix);
         }
-        let status = self.processes.get(at).and_then(|p| self.leaders_status(p));
+        let last = |p: &&ProcessEntry| p.live <= 1 && p.status.is_none();
+        let process = self.processes.get(at).filter(last);
+        let status = process.and_then(|process| self.leaders_status(process));
         let Some(process) = self.processes.get_mut(at) else {
             return;
         };

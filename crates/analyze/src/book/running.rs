@@ -50,7 +50,7 @@ impl Book {
         let concerned = |tid| {
             let task = self.task(tid).and_then(|ix| self.tasks.get(ix.0));
             let task = task.filter(|_| tid != Tid::IDLE);
-            task.is_some_and(|task| task.state != State::Dead || self.heir(task, tid))
+            task.is_some_and(|task| self.keeps(task, tid))
         };
         if !self.open()
             && self.gaps.lives_before(time).is_none()

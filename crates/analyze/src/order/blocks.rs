@@ -56,8 +56,7 @@ pub trait Blocks: Sync {
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 
     /// A block's number, if it has one.
-    fn number(&self, key: &Self::Key) -> Option<u64> {
-        let _ = key;
+    fn number(&self, _: &Self::Key) -> Option<u64> {
         None
     }
 }
