@@ -221,13 +221,8 @@ fn final_of_a_dead_leader() {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.listed(-20, 10, 10, 1, Some(SLEEPS))
         .listed(-19, 20, 10, 1, Some(SLEEPS))
-        .waking(0, 10, 0, 10)
-        .switch(0, 20, 0, RUNNING, 10)
-        .exit(0, 30, 10, 10, false)
-        .switch(0, 40, 10, DEAD, 0)
-        .last(0, 40, 10)
-        .waking(0, 300, 0, 20)
-        .switch(0, 320, 0, RUNNING, 20);
+        .comes_and_ends(10, 10, false)
+        .comes(300, 320, 20);
     let last = Final {
         tid: Tid(10),
         sum_exec_runtime: 77,
@@ -245,29 +240,12 @@ fn a_tid_between_two_execs() {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.listed(-20, 10, 10, 1, Some(SLEEPS))
         .listed(-19, 20, 10, 1, Some(SLEEPS))
-        .waking(0, 10, 0, 10)
-        .switch(0, 20, 0, RUNNING, 10)
-        .exit(0, 30, 10, 10, false)
-        .switch(0, 40, 10, DEAD, 0)
-        .last(0, 40, 10)
-        .waking(0, 300, 0, 10)
-        .switch(0, 320, 0, RUNNING, 10);
-    let exec = |old: u32, tid: u32| {
-        LifeKind::Exec(Exec {
-            tid: Tid(tid),
-            tgid: Tgid(10),
-            old_tid: Tid(old),
-            comm: Comm::new(b"true"),
-            filename: b"/bin/true".to_vec().into(),
-            argv: Argv::from_args(["true"]),
-            cgroup: CgroupId(1),
-        })
-    };
-    hand.lives(0, 330, exec(20, 50))
-        .lives(0, 340, exec(10, 60))
+        .comes_and_ends(10, 10, false)
+        .comes(300, 320, 10);
+    hand.lives(0, 330, exec(Tid(20), Tid(50), Tgid(10)))
+        .lives(0, 340, exec(Tid(10), Tid(60), Tgid(10)))
         .switch(0, 400, 60, SLEEPS, 0)
-        .waking(0, 750, 0, 50)
-        .switch(0, 760, 0, RUNNING, 50)
+        .comes(750, 760, 50)
         .switch(0, 800, 50, SLEEPS, 0);
     check(&hand);
 }
@@ -276,25 +254,17 @@ fn a_tid_between_two_execs() {
 #[test]
 fn the_first_of_a_processs_threads() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.waking(0, -50, 0, 20)
-        .switch(0, -48, 0, RUNNING, 20)
+    hand.comes(-50, -48, 20)
         .switch(0, -45, 20, SLEEPS, 0)
         .listed(-20, 10, 10, 1, Some(SLEEPS))
         .listed(-19, 30, 10, 1, Some(SLEEPS))
         .listed(-18, 20, 10, 1, Some(SLEEPS))
-        .waking(0, 10, 0, 10)
-        .switch(0, 20, 0, RUNNING, 10)
-        .exit(0, 30, 10, 10, false)
-        .switch(0, 40, 10, DEAD, 0)
-        .last(0, 40, 10)
-        .waking(0, 50, 0, 20)
-        .switch(0, 51, 0, RUNNING, 20)
+        .comes_and_ends(10, 10, false)
+        .comes(50, 51, 20)
         .switch(0, 52, 20, SLEEPS, 0)
-        .waking(0, 53, 0, 30)
-        .switch(0, 54, 0, RUNNING, 30)
+        .comes(53, 54, 30)
         .switch(0, 56, 30, SLEEPS, 0)
-        .waking(0, 300, 0, 10)
-        .switch(0, 320, 0, RUNNING, 10)
+        .comes(300, 320, 10)
         .switch(0, 400, 10, SLEEPS, 0);
     check(&hand);
 }
@@ -306,13 +276,8 @@ fn forked_is_joined() {
     hand.listed(-20, 10, 10, 1, Some(SLEEPS))
         .listed(-19, 20, 10, 1, Some(SLEEPS))
         .listed(-18, 5, 5, 1, Some(SLEEPS))
-        .waking(0, 10, 0, 10)
-        .switch(0, 20, 0, RUNNING, 10)
-        .exit(0, 30, 10, 10, false)
-        .switch(0, 40, 10, DEAD, 0)
-        .last(0, 40, 10)
-        .waking(0, 50, 0, 5)
-        .switch(0, 60, 0, RUNNING, 5)
+        .comes_and_ends(10, 10, false)
+        .comes(50, 60, 5)
         .fork(0, 300, 5, 10, 10)
         .first_waking(0, 310, 5, 10, false)
         .switch(0, 400, 5, SLEEPS, 0)
@@ -327,16 +292,10 @@ fn woken_by_the_tid_of_a_dead_leader() {
     hand.listed(-20, 10, 10, 1, Some(SLEEPS))
         .listed(-19, 20, 10, 1, Some(SLEEPS))
         .listed(-18, 5, 5, 1, Some(SLEEPS))
-        .waking(0, 5, 0, 5)
-        .switch(0, 6, 0, RUNNING, 5)
+        .comes(5, 6, 5)
         .switch(0, 8, 5, SLEEPS, 0)
-        .waking(0, 10, 0, 10)
-        .switch(0, 20, 0, RUNNING, 10)
-        .exit(0, 30, 10, 10, false)
-        .switch(0, 40, 10, DEAD, 0)
-        .last(0, 40, 10)
-        .waking(0, 50, 0, 20)
-        .switch(0, 51, 0, RUNNING, 20)
+        .comes_and_ends(10, 10, false)
+        .comes(50, 51, 20)
         .waking(0, 300, 10, 5)
         .exec(0, 310, 20, 10)
         .switch(1, 320, 0, RUNNING, 5)
@@ -350,13 +309,8 @@ fn a_thread_of_a_process_that_is_gone() {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.listed(-20, 10, 10, 1, Some(SLEEPS))
         .listed(-18, 5, 5, 1, Some(SLEEPS))
-        .waking(0, 10, 0, 10)
-        .switch(0, 20, 0, RUNNING, 10)
-        .exit(0, 30, 10, 10, true)
-        .switch(0, 40, 10, DEAD, 0)
-        .last(0, 40, 10)
-        .waking(0, 50, 0, 5)
-        .switch(0, 60, 0, RUNNING, 5)
+        .comes_and_ends(10, 10, true)
+        .comes(50, 60, 5)
         .fork(0, 300, 5, 11, 10)
         .first_waking(0, 310, 5, 11, false)
         .switch(0, 400, 5, SLEEPS, 11);
@@ -369,11 +323,9 @@ fn the_first_waking_of_a_leader_that_was_never_there() {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.listed(-20, 20, 10, 1, Some(SLEEPS))
         .listed(-18, 5, 5, 1, Some(SLEEPS))
-        .waking(0, 10, 0, 20)
-        .switch(0, 20, 0, RUNNING, 20)
+        .comes(10, 20, 20)
         .switch(0, 40, 20, SLEEPS, 0)
-        .waking(0, 50, 0, 5)
-        .switch(0, 60, 0, RUNNING, 5)
+        .comes(50, 60, 5)
         .waking(0, 300, 5, 10)
         .switch(0, 400, 5, SLEEPS, 0);
     check(&hand);
@@ -385,19 +337,12 @@ fn an_alias_of_a_dead_thread() {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.listed(-20, 10, 10, 1, Some(SLEEPS))
         .listed(-19, 20, 10, 1, Some(SLEEPS))
-        .waking(0, 10, 0, 20)
-        .switch(0, 20, 0, RUNNING, 20)
-        .exit(0, 30, 20, 10, false)
-        .switch(0, 40, 20, DEAD, 0)
-        .last(0, 40, 20)
-        .waking(0, 50, 0, 10)
-        .switch(0, 55, 0, RUNNING, 10)
+        .comes_and_ends(20, 10, false)
+        .comes(50, 55, 10)
         .switch(0, 60, 20, SLEEPS, 0)
-        .waking(0, 65, 0, 10)
-        .switch(0, 66, 0, RUNNING, 10)
+        .comes(65, 66, 10)
         .switch(0, 67, 10, SLEEPS, 0)
-        .waking(0, 290, 0, 10)
-        .switch(0, 295, 0, RUNNING, 10)
+        .comes(290, 295, 10)
         .waking(0, 300, 10, 20)
         .switch(0, 340, 10, RUNNING, 0);
     check(&hand);

@@ -121,6 +121,20 @@ impl Hand {
         self
     }
 
+    /// Is woken by an interrupt, and comes to the first CPU, which was idle.
+    pub fn comes(&mut self, woken: i64, time: i64, tid: u32) -> &mut Hand {
+        self.waking(0, woken, 0, tid)
+            .switch(0, time, 0, RUNNING, tid)
+    }
+
+    /// Comes to the first CPU at 20, and ends there by 40.
+    pub fn comes_and_ends(&mut self, tid: u32, tgid: u32, group_dead: bool) -> &mut Hand {
+        self.comes(10, 20, tid)
+            .exit(0, 30, tid, tgid, group_dead)
+            .switch(0, 40, tid, DEAD, 0)
+            .last(0, 40, tid)
+    }
+
     pub fn fork(&mut self, cpu: u16, time: i64, parent: u32, tid: u32, tgid: u32) -> &mut Hand {
         let fork = Fork {
             parent_tid: Tid(parent),
