@@ -90,7 +90,7 @@ fn measure(name: &str, file: Vec<u8>, least: u64) {
         }
     };
     let ordered = || {
-        let mut merge = order::merge(&trace, None);
+        let mut merge = order::merge(&trace);
         let mut count = 0;
         while merge.next_event().is_some() {
             count += 1;

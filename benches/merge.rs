@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use tr_analyze::order::blocks::{Block, Blocks, Content, Part, Read, Spare};
+use tr_analyze::order::blocks::{Block, Blocks, Content, Read, Spare};
 use tr_analyze::order::waves::{self, Waves};
 use tr_analyze::order::Merge;
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Stream, Tid};
@@ -104,7 +104,7 @@ fn merge(memory: &Memory) -> Merge<&Memory> {
                 key: at,
             });
     }
-    Merge::new(Waves::new(memory, chains, Part::ALL, waves::EVENTS), 0)
+    Merge::new(Waves::new(memory, chains, waves::EVENTS))
 }
 
 fn median(mut times: Vec<f64>) -> f64 {

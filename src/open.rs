@@ -6,7 +6,6 @@ use std::process::ExitCode;
 
 use tr_format::reader::{End, Trace};
 use tr_format::source::Source;
-use tr_format::window::{Place, Window};
 use tr_format::Error;
 
 use crate::mapping::Mapping;
@@ -22,41 +21,6 @@ pub const UNREADABLE: u8 = 2;
 /// As [`Trace::open`].
 pub fn trace(path: &Path) -> Result<Trace, Error> {
     Trace::open(source(path)?)
-}
-
-/// A trace, or the part of it that is asked for.
-pub enum Opened {
-    /// All of it.
-    Whole(Box<Trace>),
-    /// The part, found by the index.
-    Part(Box<Window>),
-}
-
-impl Opened {
-    /// The trace, with the frames that are known of it.
-    pub fn trace(&self) -> &Trace {
-        match self {
-            Opened::Whole(trace) => trace,
-            Opened::Part(window) => &window.trace,
-        }
-    }
-}
-
-/// Opens as much of FILE as it takes to analyze a span of it, which `from` and `to` tell
-/// in ns since the start of the recording.
-///
-/// # Errors
-/// As [`Trace::open`].
-pub fn span(path: &Path, from: Option<u64>, to: Option<u64>) -> Result<Opened, Error> {
-    let source = source(path)?;
-    let place = match (from, to) {
-        (None, None) => None,
-        _ => Place::find(&source, from, to)?,
-    };
-    match place {
-        Some(place) => Ok(Opened::Part(Box::new(place.open(source)))),
-        None => Ok(Opened::Whole(Box::new(Trace::open(source)?))),
-    }
 }
 
 /// The bytes of FILE, as [`trace()`] opens it.

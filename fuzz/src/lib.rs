@@ -10,7 +10,7 @@
 
 mod pieces;
 
-use pieces::{add, begin, end, stored, trailer};
+use pieces::{add, begin, stored, trailer};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
@@ -18,7 +18,6 @@ use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
-use tr_format::window::Place;
 use tr_format::writer::Writer;
 
 /// Numbers from the front of the input; zeros behind its end.
@@ -55,7 +54,6 @@ impl<'a> Input<'a> {
 fn read(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
     let outline = Outline::read(&Source::bytes(bytes.clone()));
-    part(&bytes);
     let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
         return;
     };
@@ -91,22 +89,6 @@ fn read(bytes: Vec<u8>) {
     let _ = trace.examine();
 }
 
-/// A part of the trace, from the last checkpoint that it finds on.
-fn part(bytes: &[u8]) {
-    let source = Source::bytes(bytes.to_vec());
-    let Ok(Some(place)) = Place::find(&source, Some(u64::MAX), None) else {
-        return;
-    };
-    let window = place.open(source);
-    let at = window.checkpoint.as_ref().map(|checkpoint| checkpoint.at);
-    for frame in window.trace.frames() {
-        assert!(at.is_none_or(|at| frame.max >= at));
-    }
-    for task in window.checkpoint.iter().flat_map(|all| &all.tasks) {
-        assert!((task.process as usize) < bytes.len());
-    }
-}
-
 /// A frame's header: what is read is written again as it was.
 pub fn header(data: &[u8]) {
     if let Ok((header, len)) = Header::decode(data, 7) {
@@ -133,19 +115,6 @@ pub fn sched(data: &[u8]) {
     };
     add(&mut out, id, header, input.0);
     read(out);
-}
-
-/// A checkpoint with good checksums, whose body is not compressed.
-pub fn checkpoint(data: &[u8]) {
-    let (mut out, id) = begin();
-    let header = Header {
-        kind: kind::CHECKPOINT,
-        number: 1,
-        events: 1,
-        ..Header::default()
-    };
-    add(&mut out, id, header, &stored(data));
-    read(end(out, id));
 }
 
 /// A lifecycle block with good checksums, whose body is not compressed.

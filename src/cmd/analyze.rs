@@ -138,13 +138,13 @@ pub fn run(args: &Args) -> ExitCode {
         args.from.map(args::nanoseconds),
         args.to.map(args::nanoseconds),
     );
-    let opened = match open::span(&args.file, from, to) {
-        Ok(opened) => opened,
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = args.file.to_string_lossy();
-    open::warn(opened.trace(), &name);
-    if let Some(why) = senseless(args, opened.trace().meta()) {
+    open::warn(&trace, &name);
+    if let Some(why) = senseless(args, trace.meta()) {
         eprintln!("tr: {why}");
         return ExitCode::from(2);
     }
@@ -154,15 +154,11 @@ pub fn run(args: &Args) -> ExitCode {
         to,
         cpu: args.cpu.map(CpuId),
         timeline: kinds.iter().any(|kind| kind.needs_timeline())
-            || shows_path(args, &kinds, opened.trace(), (from, to)),
-        ..Options::default()
+            || shows_path(args, &kinds, &trace, (from, to)),
     };
     // The process ends with it: to free a million processes one by one takes longer
     // than to leave that to the system.
-    let analysis = match progress::analyze_opened(opened, &options, &name) {
-        Ok(analysis) => std::mem::ManuallyDrop::new(analysis),
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+    let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options));
     let filter = Filter {
         comm: args.comm.clone(),
         argv: args.argv.clone(),

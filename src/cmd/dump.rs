@@ -41,7 +41,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let zero = trace.meta().start.0;
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
-    let mut merge = order::merge(&trace, None);
+    let mut merge = order::merge(&trace);
     while let Some(event) = merge.next_event() {
         let time = i128::from(event.time().0) - i128::from(zero);
         let (cpu, kind, fields) = parts(&event);

@@ -90,7 +90,6 @@ fn document(contents: &Contents) -> Value {
         "analyzed": analysis.is_some(),
         "unknown_ns": analysis.map(|analysis| analysis.totals.times.unknown),
         "violations": quality.map(|quality| object(&quality.violations)),
-        "time_uncertainty_ns": quality.and_then(|quality| quality.time_uncertainty()),
         "clocks": quality.map(tr_report::json::clocks),
         "suspends": contents.suspends.iter().map(|suspend| json!({
             "since_ns": suspend.since.since(meta.start),
@@ -277,9 +276,5 @@ fn contradictions(quality: &Quality) -> String {
 
 fn clocks(quality: &Quality) -> String {
     let clocks = tr_report::reports::top::clocks(quality);
-    match quality.clocks_unclear {
-        true => "disagree, it is not clear by how much".into(),
-        false if clocks.is_empty() => "nothing says that they disagree".into(),
-        false => clocks.join(", "),
-    }
+    clocks.unwrap_or_else(|| "no event order says that they disagree".into())
 }

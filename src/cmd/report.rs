@@ -38,12 +38,12 @@ pub fn run(args: &Args) -> ExitCode {
         args.from.map(args::nanoseconds),
         args.to.map(args::nanoseconds),
     );
-    let opened = match open::span(&args.file, from, to) {
-        Ok(opened) => opened,
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = args.file.to_string_lossy();
-    open::warn(opened.trace(), &name);
+    open::warn(&trace, &name);
     if let (Some(from), Some(to)) = (args.from, args.to) {
         if from >= to {
             eprintln!("tr: --from {from:?} is not before --to {to:?}");
@@ -56,10 +56,7 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: true,
         ..Options::default()
     };
-    let analysis = match progress::analyze_opened(opened, &options, &name) {
-        Ok(analysis) => analysis,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+    let analysis = progress::analyze(&trace, &options);
     // Only the name: a page is passed on, and the path is nobody else's.
     let base = args.file.file_name().map(|name| name.to_string_lossy());
     let page = match tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name)) {

@@ -72,7 +72,7 @@ impl Recording {
         let seen = text("switches").ok().map(|text| Switches::parse(&text));
         let analysis = analyze(&trace, &Options::default());
         let (mut cpus, mut forks) = (BTreeMap::<_, Vec<_>>::new(), Vec::new());
-        let mut merge = order::merge(&trace, None);
+        let mut merge = order::merge(&trace);
         while let Some(event) = merge.next_event() {
             match event {
                 Event::Sched(cpu, event) => {

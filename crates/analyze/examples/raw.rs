@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args_os().nth(1).ok_or("usage: raw FILE")?;
     let trace = Trace::open(Source::file(std::fs::File::open(path)?)?)?;
     let mut out = std::io::BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
-    let mut merge = order::merge(&trace, None);
+    let mut merge = order::merge(&trace);
     while let Some(event) = merge.next_event() {
         let Event::Sched(cpu, event) = event else {
             continue;

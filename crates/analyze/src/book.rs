@@ -2,14 +2,10 @@
 //! and how much time it has spent in each.
 
 mod cpus;
-mod first;
-mod join;
 mod lives;
 mod plain;
 mod registry;
-mod restore;
 mod running;
-mod seam;
 mod task;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,6 +15,7 @@ use tr_format::event::{
 };
 use tr_format::meta::{Metadata, Scope};
 
+use crate::clock_check::ClockCheck;
 use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
 use crate::order::Event;
@@ -53,11 +50,11 @@ pub struct Book {
     pub counts: [u64; 3],
     /// What every task did when, if that is asked for.
     pub timeline: Option<Draft>,
-    /// How far two events' times can be wrong against each other, ns.
-    pub uncertainty: u64,
-    /// Every event takes the long way.
-    pub careful: bool,
-    /// Simple events may take the short way, [`Book::take_plain`].
+    /// Event orders that disagreeing clocks show.
+    pub clock_check: ClockCheck,
+    /// No event may take the fast path; the result is the same. For a test.
+    pub slow: bool,
+    /// Simple events may take the fast path, [`Book::take_plain`].
     plain: bool,
     /// What each CPU did.
     cpus: ByCpu<cpus::CpuEntry>,
@@ -87,12 +84,6 @@ pub struct Book {
     coming: Vec<(Ktime, CpuId)>,
     /// The first loss of lifecycle events, if it has not come yet.
     lives_lost: Option<Ktime>,
-    /// This is the book of a leg: as what it began.
-    leg: Option<Box<seam::Began>>,
-    /// Something has come up that an older past than this book's might have changed.
-    unsure: bool,
-    /// Tids that were given to a task which has, or had, another one; and that were left.
-    loose: Vec<Tid>,
 }
 
 impl Book {
@@ -111,8 +102,8 @@ impl Book {
             names: HashMap::new(),
             counts: [0; 3],
             timeline: None,
-            uncertainty: 0,
-            careful: false,
+            clock_check: ClockCheck::default(),
+            slow: false,
             plain: false,
             cpus: ByCpu::default(),
             gaps,
@@ -131,9 +122,6 @@ impl Book {
             unplaced: Vec::new(),
             coming,
             lives_lost,
-            leg: None,
-            unsure: false,
-            loose: Vec::new(),
         }
     }
 
@@ -159,7 +147,7 @@ impl Book {
 
     /// What was at `since` may just as well have come after what is at `time`.
     fn just_now(&self, since: Option<Ktime>, time: Ktime) -> bool {
-        since.is_some_and(|since| since <= time && time.since(since) <= self.uncertainty)
+        since == Some(time)
     }
 
     fn violation(&mut self, what: &'static str) {
@@ -197,12 +185,7 @@ impl Book {
         };
         let broken = self.partial || spans.is_some_and(lost);
         let bucket = match old {
-            // Nor where the clocks are not exact: its waking may come yet.
-            State::Waiting(_)
-                if (self.partial || self.uncertainty > 0) && ended == Ended::SwitchedIn =>
-            {
-                Bucket::Unknown
-            }
+            State::Waiting(_) if self.partial && ended == Ended::SwitchedIn => Bucket::Unknown,
             // A waking that was stamped before its switch-out may have ended
             // this wait as it began; only an unbroken record tells.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {
@@ -232,7 +215,6 @@ impl Book {
             task.since = now;
             task.told = told;
             task.seen = true;
-            task.doubt = None;
             if state == State::Dead {
                 // One that died before the span is no part of it.
                 task.end = Some(if task.started_before { told } else { now });
@@ -258,8 +240,6 @@ impl Book {
 
     /// A task may have been running without having been counted, or the other way round.
     fn take_back(&mut self, from: Ktime, now: Ktime) {
-        // How far that goes depends on what was before.
-        self.unsure |= self.leg.is_some();
         self.concurrency.take_back(from, now);
     }
 
@@ -301,7 +281,6 @@ impl Book {
 
     /// One more gap, found on the way; it has begun just now.
     pub fn lost(&mut self, stream: Stream, since: Ktime, until: Ktime) {
-        self.unsure = true;
         self.gaps.insert(stream, since, until);
         self.look_around();
         match stream {
@@ -342,12 +321,9 @@ impl Book {
             return;
         };
         task.owes = true;
-        let first = task.note_first();
         let of = task.process;
         if let Some(process) = self.processes.get_mut(of) {
             task.owes_next = std::mem::replace(&mut process.owing, MaybeTask::some(ix));
-            let began = self.leg.as_ref().filter(|_| first);
-            self.unsure |= began.is_some_and(|leg| !leg.is_program_of(of, process));
         }
     }
 
@@ -496,9 +472,6 @@ impl Book {
                 continue;
             }
             self.close_off_cpu(ix, self.end, true);
-            if let Some(task) = self.tasks.get_mut(at).filter(|t| t.doubt.is_some()) {
-                task.state = State::Unknown;
-            }
             let state = self.state(ix);
             self.enter(ix, self.end, state, Ended::Otherwise);
         }

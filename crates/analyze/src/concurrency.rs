@@ -178,39 +178,6 @@ impl Concurrency {
         self.epoch
     }
 
-    /// How many are running, live, and are known.
-    pub fn crowd(&self) -> [usize; 3] {
-        [self.running, self.living, self.known]
-    }
-
-    /// Goes on with what was kept of the time from the start of `later`'s span on, which
-    /// began with as many as there are now.
-    pub fn join(&mut self, later: Concurrency) {
-        self.advance(later.start);
-        let (first, _) = *later.recent.front().unwrap_or(&later.latest);
-        if first > later.start {
-            // There is so much of it that nothing before it can be taken back.
-            self.note(later.start, UNKNOWN);
-            while !self.recent.is_empty() {
-                self.settle();
-            }
-            for (n, ns) in later.times.iter().enumerate() {
-                add(&mut self.times, n, *ns);
-            }
-            (self.recent, self.latest) = (later.recent, later.latest);
-        } else {
-            for (since, running) in later.recent.into_iter().chain([later.latest]) {
-                // It begins with an empty time of which nothing is known.
-                let empty = since == later.start && running == UNKNOWN && self.known == self.living;
-                if running != self.latest.1 && !empty {
-                    self.note(since, running);
-                }
-            }
-        }
-        self.since = later.since;
-        (self.running, self.living, self.known) = (later.running, later.living, later.known);
-    }
-
     /// How long n tasks were running, for every n; the span is over.
     pub fn finish(mut self) -> Vec<u64> {
         self.advance(self.end);

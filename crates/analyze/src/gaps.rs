@@ -86,13 +86,6 @@ impl Gaps {
         self.lives.last_begun(time).map(|(since, _)| since)
     }
 
-    /// Lifecycle events are missing somewhere in `from..=to`.
-    pub fn lives_within(&self, from: Ktime, to: Ktime) -> bool {
-        let after = |(_, until): &(Ktime, Ktime)| *until >= from;
-        let reaches = |(since, _): &(Ktime, Ktime)| *since <= to;
-        self.lives.0.iter().any(|span| after(span) && reaches(span))
-    }
-
     /// When each gap of each CPU begins.
     pub fn starts(&self) -> Vec<(Ktime, CpuId)> {
         let spans = self.cpus.iter();

@@ -73,58 +73,21 @@ pub struct Quality {
     /// `largest_inversion`.
     pub latest_write: u64,
     /// Events that contradict what came before (a task on two CPUs, running
-    /// before its fork, …), by kind; empty on a good trace. Those that are left
-    /// when the clocks have been corrected.
+    /// before its fork, …), by kind; empty on a good trace.
     pub violations: Vec<(&'static str, u64)>,
-    /// The CPUs' clocks disagree, as the trace proves, and were corrected.
-    pub clocks: Option<Clocks>,
-    /// The CPUs' clocks disagree, but it is not clear how.
-    pub clocks_unclear: bool,
-    /// Only the part that was asked for was read: that there are no contradictions, and
-    /// that clocks agree, is said of it alone.
-    pub only_part: bool,
+    /// Clocks of two CPUs disagree: all times of the trace are doubtful.
+    pub clocks: Option<ClockDisagreement>,
 }
 
-impl Quality {
-    /// By how much the length between two events of any CPUs can be wrong, ns: 0
-    /// where nothing says that the clocks disagree, `None` when it is not known.
-    pub fn time_uncertainty(&self) -> Option<u64> {
-        match &self.clocks {
-            _ if self.clocks_unclear => None,
-            Some(clocks) => clocks.uncertainty,
-            None => Some(0),
-        }
-    }
-}
-
-/// How the CPUs' clocks were corrected.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Clocks {
-    /// Each CPU that has scheduling events, by number.
-    pub corrections: Vec<ClockCorrection>,
-    /// By how much the length between two events of any CPUs can be wrong, ns.
-    /// Of a length on one CPU only, as a run, it is an upper limit. `None`: some
-    /// CPU's clock is not bounded from both sides.
-    pub uncertainty: Option<u64>,
-    /// By how much the length between the start or the end of the recording and an
-    /// event can be wrong, ns: which CPU's clock the recorder has read is not known.
-    pub margin: Option<u64>,
-    /// How many violations there were before.
-    pub violations_before: u64,
-}
-
-/// How far a CPU's clock was ahead of the right ones; that much was taken off.
+/// The pair of CPUs whose clocks disagree by most, as impossible event orders prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ClockCorrection {
-    /// The CPU.
-    pub cpu: CpuId,
-    /// At the first scheduling event of the trace, ns; 0 at both ends when it was
-    /// taken for right.
-    pub at_start: i64,
-    /// At the last one, ns.
-    pub at_end: i64,
-    /// By how much that can be wrong, either way, ns; `None`: by any length.
-    pub uncertainty: Option<u64>,
+pub struct ClockDisagreement {
+    /// The pair; the order of events does not tell whose clock is right.
+    pub cpus: (CpuId, CpuId),
+    /// By how much they differ at least, ns.
+    pub by: u64,
+    /// Impossible event orders of all pairs of CPUs whose clocks disagree.
+    pub impossible_orders: u64,
 }
 
 /// One span with missing events.

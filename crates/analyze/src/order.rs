@@ -25,8 +25,7 @@ use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind,
 use tr_format::reader::{FrameInfo, Trace};
 use tr_format::sched::{self, flag};
 
-pub use crate::clocks::Clocks;
-use blocks::{Block, Blocks, Content, Part, Read, Spare};
+use blocks::{Block, Blocks, Content, Read, Spare};
 use waves::{Slice, Waves};
 
 /// An event of any stream.
@@ -137,19 +136,15 @@ pub struct Order {
     lives: Vec<LifeEvent>,
     /// Everything before this time has come; everything, when there is none.
     limit: Option<u64>,
-    /// Events as far apart as this count as of equal time, ns.
-    tolerance: u64,
     ties: Ties,
     latest: u64,
 }
 
 impl Order {
-    /// Nothing yet. Events that are at most `tolerance` ns apart count as of
-    /// equal time.
-    pub fn new(tolerance: u64) -> Order {
+    /// Nothing yet.
+    pub fn new() -> Order {
         Order {
             limit: Some(0),
-            tolerance,
             ..Order::default()
         }
     }
@@ -192,8 +187,7 @@ impl Order {
     /// Offers the events that are next, in order; `take` says how many it takes.
     /// Those that it leaves, [`Order::next_fitting`] gives.
     pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
-        // With a tolerance the last ones are not certain.
-        if self.tolerance > 0 || !self.ties.is_empty() {
+        if !self.ties.is_empty() {
             return;
         }
         let left = self.records.get(self.at..).unwrap_or_default();
@@ -206,10 +200,6 @@ impl Order {
 
     /// The next event, and its time: of several with equal times, the event for
     /// which `misfit` is least. `None` when the next slice is needed for it.
-    ///
-    /// With corrected clocks, times count as equal that are closer together
-    /// than the correction is exact; an event that had to let a later one past
-    /// then has that one's time.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
@@ -229,7 +219,7 @@ impl Order {
                 return None;
             }
             let next = self.records.get(self.at + 1);
-            if next.is_none_or(|next| next.time - first.time > self.tolerance) {
+            if next.is_none_or(|next| next.time > first.time) {
                 self.at += 1;
                 return Some(first);
             }
@@ -239,7 +229,7 @@ impl Order {
         if !self.is_certain(time) {
             return None;
         }
-        self.ties.pick(self.tolerance, &self.lives, misfit)
+        self.ties.pick(&self.lives, misfit)
     }
 
     /// Whether [`Order::next_fitting`] has an event to give.
@@ -252,8 +242,7 @@ impl Order {
     /// Nothing that could tie with an event of that time is still to come.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
-        let reach = time.saturating_add(self.tolerance);
-        self.limit.is_none_or(|limit| reach < limit)
+        self.limit.is_none_or(|limit| time < limit)
     }
 
     /// Moves the events that tie with each other to the ties.
@@ -261,7 +250,7 @@ impl Order {
     fn gather(&mut self) {
         while let Some(record) = self.records.get(self.at) {
             let ties = &mut self.ties;
-            if !ties.is_empty() && record.time > ties.last.saturating_add(self.tolerance) {
+            if !ties.is_empty() && record.time > ties.last {
                 break;
             }
             self.at += 1;
@@ -366,12 +355,7 @@ impl Ties {
     }
 
     /// The first one, or among those that tie with it the one that fits best.
-    fn pick(
-        &mut self,
-        tolerance: u64,
-        lives: &[LifeEvent],
-        misfit: impl Fn(&Event) -> u8,
-    ) -> Option<Record> {
+    fn pick(&mut self, lives: &[LifeEvent], misfit: impl Fn(&Event) -> u8) -> Option<Record> {
         let worth = |ties: &Ties, head: &Head| {
             let record = ties.queues.get(head.queue).and_then(VecDeque::front);
             let event = record.and_then(|record| record.event(lives));
@@ -382,8 +366,8 @@ impl Ties {
             }
         };
         let Reverse(mut first) = self.heads.pop()?;
-        let last = first.time.saturating_add(tolerance);
-        let tied = |head: &&Reverse<Head>| head.0.time <= last;
+        let time = first.time;
+        let tied = |head: &&Reverse<Head>| head.0.time == time;
         if self.heads.peek().filter(tied).is_some() {
             let mut best = worth(self, &first);
             let mut stays = self.stays(&first);
@@ -425,11 +409,11 @@ pub struct Merge<B: Blocks> {
 
 impl<B: Blocks> Merge<B> {
     /// Of what these waves bring.
-    pub fn new(waves: Waves<B>, tolerance: u64) -> Merge<B> {
+    pub fn new(waves: Waves<B>) -> Merge<B> {
         Merge {
             waves,
             ready: Vec::new().into_iter(),
-            order: Order::new(tolerance),
+            order: Order::new(),
         }
     }
 
@@ -460,15 +444,10 @@ impl<B: Blocks> Merge<B> {
 #[derive(Debug)]
 pub struct TraceBlocks<'a> {
     trace: &'a Trace,
-    clocks: Option<&'a Clocks>,
 }
 
 impl Blocks for TraceBlocks<'_> {
     type Key = FrameInfo;
-
-    fn number(&self, frame: &FrameInfo) -> Option<u64> {
-        Some(frame.number)
-    }
 
     fn read(&self, frame: &FrameInfo, spare: &Spare) -> Read {
         let read = match frame.stream {
@@ -483,61 +462,34 @@ impl Blocks for TraceBlocks<'_> {
                 read.map(|()| Content::Life(events))
             }
         };
-        let (mut content, error) = match read {
+        let (content, error) = match read {
             Ok(content) => (content, None),
             Err(error) => (
                 Content::Life(vec![self.trace.gap_of(frame)]),
                 Some((frame.number, error)),
             ),
         };
-        if let Some(clocks) = self.clocks {
-            match &mut content {
-                Content::Sched(block) => {
-                    let cpu = block.cpu;
-                    for time in &mut block.time {
-                        *time = clocks.correct(cpu, Ktime(*time)).0;
-                    }
-                }
-                Content::Life(events) => {
-                    events.iter_mut().for_each(|e| clocks.correct_life(e));
-                }
-            }
-        }
         Read { content, error }
     }
 }
 
-/// The events of some of a trace's frames, as far as they are in a part of the time, in
-/// waves of about so many, those that the frames lack told as losses; with their times
-/// corrected, if there is something to correct.
-pub fn waves<'a>(
-    trace: &'a Trace,
-    frames: impl IntoIterator<Item = &'a FrameInfo>,
-    part: Part,
-    clocks: Option<&'a Clocks>,
-    events: u64,
-) -> TraceWaves<'a> {
+/// The events of a trace, in waves of about so many; those that its frames lack as losses.
+pub fn waves(trace: &Trace) -> TraceWaves<'_> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
-    for frame in frames {
+    for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
-            min: clocks.map_or(frame.min, |clocks| clocks.earliest(frame.stream, frame.min)),
+            min: frame.min,
             events: frame.events,
             key: *frame,
         });
     }
-    Waves::new(TraceBlocks { trace, clocks }, streams, part, events)
+    Waves::new(TraceBlocks { trace }, streams, waves::EVENTS)
 }
 
 /// The waves of a trace.
 pub type TraceWaves<'a> = Waves<TraceBlocks<'a>>;
 
-/// How far apart events may be that count as of equal time, ns.
-pub fn tolerance(clocks: Option<&Clocks>) -> u64 {
-    clocks.map_or(0, Clocks::tolerance)
-}
-
 /// All events of a trace in order; see [`waves()`].
-pub fn merge<'a>(trace: &'a Trace, clocks: Option<&'a Clocks>) -> Merge<TraceBlocks<'a>> {
-    let waves = waves(trace, trace.frames(), Part::ALL, clocks, waves::EVENTS);
-    Merge::new(waves, tolerance(clocks))
+pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
+    Merge::new(waves(trace))
 }

@@ -123,80 +123,6 @@ impl ByTgid {
     }
 }
 
-/// Something for some tids.
-#[derive(Debug)]
-pub struct OfTids<T> {
-    places: ById,
-    values: Vec<(Tid, T)>,
-}
-
-impl<T> Default for OfTids<T> {
-    fn default() -> OfTids<T> {
-        OfTids {
-            places: ById::default(),
-            values: Vec::new(),
-        }
-    }
-}
-
-impl<T> OfTids<T> {
-    /// How many have it.
-    pub fn len(&self) -> usize {
-        self.values.len()
-    }
-
-    /// This one has it.
-    #[inline]
-    pub fn contains(&self, tid: Tid) -> bool {
-        self.places.get(tid.0).is_some()
-    }
-
-    /// What this one has.
-    #[inline]
-    pub fn get_mut(&mut self, tid: Tid) -> Option<&mut T> {
-        let (_, value) = self.values.get_mut(self.places.get(tid.0)?)?;
-        Some(value)
-    }
-
-    /// What this one has; the default, if it has nothing yet.
-    #[inline]
-    pub fn or_default(&mut self, tid: Tid) -> &mut T
-    where
-        T: Default,
-    {
-        let at = self.places.get(tid.0).unwrap_or_else(|| {
-            self.places.set(tid.0, Some(self.values.len()));
-            self.values.push((tid, T::default()));
-            self.values.len() - 1
-        });
-        #[allow(clippy::indexing_slicing)] // a place is always one of a value
-        &mut self.values[at].1
-    }
-
-    /// Takes what this one has.
-    pub fn remove(&mut self, tid: Tid) -> Option<T> {
-        let at = self.places.get(tid.0)?;
-        self.places.set(tid.0, None);
-        let (_, value) = self.values.swap_remove(at);
-        if let Some((moved, _)) = self.values.get(at) {
-            self.places.set(moved.0, Some(at));
-        }
-        Some(value)
-    }
-
-    /// Only some keep theirs.
-    pub fn retain(&mut self, mut keep: impl FnMut(Tid, &T) -> bool) {
-        let places = &mut self.places;
-        let mut next = 0;
-        self.values.retain(|(tid, value)| {
-            let keeps = keep(*tid, value);
-            places.set(tid.0, keeps.then_some(next));
-            next += usize::from(keeps);
-            keeps
-        });
-    }
-}
-
 /// Something for every CPU.
 #[derive(Clone, Debug)]
 pub struct ByCpu<T>(Vec<Option<T>>);
@@ -264,23 +190,6 @@ mod tests {
         assert_eq!(all(&table), left);
         let in_use = table.0.places.len() / PAGE as usize;
         assert_eq!(in_use, 4, "pages in use, and the empty one");
-    }
-
-    #[test]
-    fn what_some_tids_have_stays_theirs() {
-        let mut table = OfTids::default();
-        for tid in [7, u32::MAX, 0, 5] {
-            *table.or_default(Tid(tid)) += tid / 2;
-        }
-        assert_eq!(table.remove(Tid(7)), Some(3));
-        assert_eq!(table.remove(Tid(7)), None);
-        table.retain(|tid, value| tid != Tid(0) && *value > 0);
-        assert_eq!(table.len(), 2);
-        assert!(table.contains(Tid(5)) && !table.contains(Tid(0)));
-        assert_eq!(table.get_mut(Tid(5)), Some(&mut 2));
-        assert_eq!(table.get_mut(Tid(u32::MAX)), Some(&mut (u32::MAX / 2)));
-        *table.or_default(Tid(7)) += 1;
-        assert_eq!(table.get_mut(Tid(7)), Some(&mut 1));
     }
 
     #[test]

@@ -1,243 +1,104 @@
-//! One reading of a trace: its events in order, and the book that is kept of them.
+//! Reads a trace once: its events in order go into the book, the book becomes the model.
 
 use std::collections::BTreeSet;
 
-use tr_format::checkpoint::Checkpoint;
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::reader::{End, Trace};
-use tr_format::tally::Events;
+use tr_format::tally::{Events, Lateness};
 
 use crate::book::Book;
-use crate::clocks::Clocks;
 use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
-use crate::order::blocks::{Counts, Part};
-use crate::order::waves::{self, Rings, Slice};
-use crate::order::{self, Event, Order, TraceWaves};
-use crate::{build, legs, Options};
+use crate::order::waves::Slice;
+use crate::order::{self, Event, Order};
+use crate::{build, Options};
 
-/// What is read.
-pub struct Input<'a> {
-    /// The trace.
-    pub trace: &'a Trace,
-    /// What its losses are.
-    pub known: &'a Known,
-    /// What was before; without it there is nothing before.
-    pub checkpoint: Option<&'a Checkpoint>,
-}
-
-impl Input<'_> {
-    /// Where the recording ends. A file with no proper end is whole up to the last mark
-    /// of progress; without one, nothing in it is known to be whole.
-    pub fn whole(&self) -> Ktime {
-        let summary = self.trace.summary().map(|summary| summary.end);
-        summary
-            .or(self.known.progress)
-            .unwrap_or(self.trace.meta().start)
-    }
-
-    /// The trace was finished, and nothing of it is known to be missing.
-    pub fn is_whole(&self) -> bool {
-        let whole = *self.trace.end() == End::Complete && self.trace.damage().is_empty();
-        whole && self.trace.summary().is_some() && self.known.lost.is_empty()
-    }
-
-    /// The span that is asked for.
-    pub fn span(&self, options: &Options) -> (Ktime, Ktime) {
-        let (begin, whole) = (self.trace.meta().start, self.whole());
-        let at = |offset: u64| Ktime(begin.0.saturating_add(offset));
-        let start = options.from.map_or(begin, at).min(whole).max(begin);
-        let end = options.to.map_or(whole, at).min(whole).max(start);
-        (start, end)
-    }
-
-    /// The analysis of a reading; of `quality`, what it lacked is filled in.
-    pub fn analysis(&self, options: &Options, reading: Reading, quality: Quality) -> Analysis {
-        let (start, end) = self.span(options);
-        let lost: Vec<LostSpan> = reading.lost.into_iter().collect();
-        let mut analysis = Analysis {
-            meta: self.trace.meta().clone(),
-            summary: self.trace.summary().cloned(),
-            start,
-            end,
-            whole: self.whole().since(self.trace.meta().start),
-            quality: Quality {
-                lost_events: lost
-                    .iter()
-                    .filter_map(|span| span.count)
-                    .fold(0, u64::saturating_add),
-                lost_unknown: lost.iter().any(|span| span.count.is_none()),
-                lost,
-                ..quality
-            },
-            events: reading.events,
-            ..Analysis::default()
-        };
-        build::build(reading.book, &mut analysis);
-        analysis
-    }
-}
-
-/// Is told how much has been read, of how much.
+/// Reports progress: the number of events read, and of all events.
 pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
 
-/// What one reading of a trace has brought.
-pub struct Reading {
-    book: Book,
-    /// The losses that it knew of or has found.
-    pub lost: BTreeSet<LostSpan>,
-    events: Events,
-    /// The largest step back in time inside one ring, in ns.
-    pub largest_inversion: u64,
+/// Reads a trace and makes its model.
+pub fn read(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
+    read_by(trace, options, watch, false)
 }
 
-impl Reading {
-    pub fn violations(&self) -> u64 {
-        self.book.violations.values().sum()
-    }
-}
+/// [`read`]; `slow`: without the fast path.
+fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> Analysis {
+    let known = Known::new(trace);
+    let begin = trace.meta().start;
+    let whole = known.end(trace);
+    let at = |offset: u64| Ktime(begin.0.saturating_add(offset));
+    let start = options.from.map_or(begin, at).min(whole).max(begin);
+    let end = options.to.map_or(whole, at).min(whole).max(start);
 
-/// Keeps the books of the span over a whole trace.
-pub fn read(
-    input: &Input,
-    options: &Options,
-    span: (Ktime, Ktime),
-    clocks: Option<&Clocks>,
-    watch: Watch<'_>,
-) -> Reading {
-    if clocks.is_none() {
-        if let Some(reading) = legs::read(input, options, span, watch) {
-            return reading;
-        }
+    let mut book = Book::new(trace.meta(), known.gaps(), start, end, options.cpu);
+    book.timeline = options.timeline.then(Default::default);
+    book.slow = slow;
+    if start == begin {
+        book.expect(tasks(trace));
     }
-    let mut kept = Kept::new(input, options, span, clocks);
-    if let Some(checkpoint) = input.checkpoint {
-        kept.keeper.book.restore(checkpoint);
-    }
-    let at_once = match options.careful {
-        true => 1,
-        false => waves::EVENTS,
+    let mut keeper = Keeper {
+        book,
+        order: Order::new(),
+        last: known.last(trace, end),
+        lost: known.lost,
+        lives: Events::default(),
     };
-    let since = input.checkpoint.map(|checkpoint| checkpoint.at);
-    let part = Part {
-        since: since.unwrap_or(Ktime(0)),
-        until: None,
+    let mut waves = order::waves(trace);
+    // The rayon thread that runs this scope reads the next wave while the book takes one.
+    rayon::scope(|_| {
+        let mut wave = waves.next_wave();
+        while let Some(slices) = wave {
+            let (next, used) = rayon::join(
+                || waves.next_wave(),
+                || {
+                    let slices = slices.into_iter();
+                    slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
+                },
+            );
+            used.into_iter().for_each(|slice| waves.spare(slice));
+            let (done, all) = waves.progress();
+            watch(done, all);
+            wave = next;
+        }
+    });
+    keeper.book.finish();
+
+    let lost: Vec<LostSpan> = keeper.lost.into_iter().collect();
+    let inversion = waves.largest_inversion();
+    let mut analysis = Analysis {
+        meta: trace.meta().clone(),
+        summary: trace.summary().cloned(),
+        start,
+        end,
+        whole: whole.since(begin),
+        quality: Quality {
+            lost_events: lost
+                .iter()
+                .filter_map(|span| span.count)
+                .fold(0, u64::saturating_add),
+            lost_unknown: lost.iter().any(|span| span.count.is_none()),
+            lost,
+            truncated: match trace.end() {
+                End::Complete => None,
+                End::Truncated { frame, offset, why } => {
+                    Some(format!("ends at frame {frame}, byte {offset}: {why}"))
+                }
+            },
+            largest_inversion: inversion,
+            latest_write: known.late.latest().max(inversion),
+            clocks: keeper.book.clock_check.finish(),
+            ..Quality::default()
+        },
+        events: Events {
+            switches: waves.counts().switches,
+            wakings: waves.counts().wakings,
+            new_tasks: waves.counts().new,
+            ..keeper.lives
+        },
+        ..Analysis::default()
     };
-    let frames = input.trace.frames();
-    kept.go(
-        order::waves(input.trace, frames, part, clocks, at_once),
-        watch,
-    );
-    kept.finish(0)
-}
-
-/// The books of a part of a trace, and what else its events have told.
-pub struct Kept {
-    keeper: Keeper,
-    counts: Counts,
-    largest_inversion: u64,
-    rings: Rings,
-}
-
-impl Kept {
-    /// Empty books of a span.
-    pub fn new(
-        input: &Input,
-        options: &Options,
-        (start, end): (Ktime, Ktime),
-        clocks: Option<&Clocks>,
-    ) -> Kept {
-        let Input { trace, known, .. } = *input;
-        let mut book = Book::new(trace.meta(), known.gaps(clocks), start, end, options.cpu);
-        book.timeline = options.timeline.then(Default::default);
-        book.careful = options.careful;
-        book.uncertainty = clocks.map_or(0, Clocks::uncertainty);
-        if start == trace.meta().start {
-            book.expect(tasks(trace));
-        }
-        Kept {
-            keeper: Keeper {
-                book,
-                order: Order::new(order::tolerance(clocks)),
-                lost: known.lost(clocks),
-                lives: Events::default(),
-                last: known.last(trace, end),
-            },
-            counts: Counts::default(),
-            largest_inversion: 0,
-            rings: Rings::default(),
-        }
-    }
-
-    /// Goes through the events that follow: while one wave of them is gone through, the
-    /// next one is read.
-    pub fn go(&mut self, mut waves: TraceWaves, watch: Watch<'_>) {
-        // On one of the threads that share the work, which need not be woken for each wave.
-        rayon::scope(|_| {
-            let mut wave = waves.next_wave();
-            while let Some(slices) = wave {
-                let keeper = &mut self.keeper;
-                let (next, used) = rayon::join(
-                    || waves.next_wave(),
-                    || {
-                        let slices = slices.into_iter();
-                        slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
-                    },
-                );
-                used.into_iter().for_each(|slice| waves.spare(slice));
-                let (done, all) = waves.progress();
-                watch(done, all);
-                wave = next;
-            }
-        });
-        self.counts.add(&waves.counts());
-        self.largest_inversion = self.largest_inversion.max(waves.largest_inversion());
-        self.rings.extend(waves.into_rings());
-    }
-
-    /// Begins with what a checkpoint tells, to be joined to what is before it.
-    pub fn open_leg(&mut self, checkpoint: &Checkpoint) {
-        self.keeper.book.open_leg(checkpoint);
-    }
-
-    /// Takes what was kept of the leg that follows. `false`: it does not fit, and nothing
-    /// has been done.
-    pub fn join(&mut self, leg: Kept) -> bool {
-        let fits = self.keeper.book.join(leg.keeper.book);
-        if fits {
-            self.keeper.lives.add(&leg.keeper.lives);
-            self.counts.add(&leg.counts);
-            self.largest_inversion = self.largest_inversion.max(leg.largest_inversion);
-            self.rings.extend(leg.rings);
-        }
-        fits
-    }
-
-    /// Events are known to be missing.
-    pub fn has_losses(&self) -> bool {
-        !self.keeper.lost.is_empty()
-    }
-
-    /// What the frames of other streams than a CPU's have of a ring.
-    pub fn rings(&self) -> &Rings {
-        &self.rings
-    }
-
-    /// The reading is over; it has found an inversion of `inversion` ns elsewhere.
-    pub fn finish(mut self, inversion: u64) -> Reading {
-        self.keeper.book.finish();
-        Reading {
-            book: self.keeper.book,
-            lost: self.keeper.lost,
-            events: Events {
-                switches: self.counts.switches,
-                wakings: self.counts.wakings,
-                new_tasks: self.counts.new,
-                ..self.keeper.lives
-            },
-            largest_inversion: self.largest_inversion.max(inversion),
-        }
-    }
+    build::build(keeper.book, &mut analysis);
+    analysis
 }
 
 /// About how many tasks a trace has, if its summary has counted them. A few bytes of
@@ -302,15 +163,37 @@ impl Keeper {
     }
 }
 
-/// What the recorder's own events say, read before all others.
+/// The recorder's own events, read before all others: a loss has to be known before the
+/// events around it are taken.
 #[derive(Default)]
-pub struct Known {
+struct Known {
     lost: BTreeSet<LostSpan>,
+    /// The last mark of progress: every event before it is in the file.
     progress: Option<Ktime>,
+    late: Lateness,
 }
 
 impl Known {
-    pub fn add(&mut self, event: &LifeEvent) {
+    fn new(trace: &Trace) -> Known {
+        let mut known = Known::default();
+        trace.gaps().iter().for_each(|event| known.add(event));
+        let mut events = Vec::new();
+        for frame in trace.frames() {
+            known.late.frame(frame);
+            if frame.stream != Stream::Recorder {
+                continue;
+            }
+            // The merge meets a frame that cannot be read again, and reports it.
+            let _ = trace.read_life(frame, &mut events);
+            for event in events.drain(..) {
+                known.late.word(&event);
+                known.add(&event);
+            }
+        }
+        known
+    }
+
+    fn add(&mut self, event: &LifeEvent) {
         if let Some(span) = loss(event) {
             self.lost.insert(span);
         }
@@ -319,8 +202,14 @@ impl Known {
         }
     }
 
-    /// The last time of which every event is in the file, of those up to `end`: a
-    /// mark of progress tells of what is before it.
+    /// The end of the recording. A file without a proper end is whole up to its last mark
+    /// of progress; without such a mark nothing in it is known to be whole.
+    fn end(&self, trace: &Trace) -> Ktime {
+        let summary = trace.summary().map(|summary| summary.end);
+        summary.or(self.progress).unwrap_or(trace.meta().start)
+    }
+
+    /// The last time whose events are all in the file, of those up to `end`.
     fn last(&self, trace: &Trace, end: Ktime) -> Ktime {
         match trace.summary() {
             None if self.progress.is_none_or(|progress| progress <= end) => {
@@ -330,26 +219,9 @@ impl Known {
         }
     }
 
-    /// The losses, their times corrected.
-    fn lost(&self, clocks: Option<&Clocks>) -> BTreeSet<LostSpan> {
-        let correct = |span: &LostSpan| {
-            let (since, until) = match clocks {
-                Some(clocks) => clocks.correct_span(span.stream, span.since, span.until),
-                None => (span.since, span.until),
-            };
-            LostSpan {
-                since,
-                until,
-                ..*span
-            }
-        };
-        self.lost.iter().map(correct).collect()
-    }
-
-    /// The gaps, their times corrected.
-    pub fn gaps(&self, clocks: Option<&Clocks>) -> Gaps {
+    fn gaps(&self) -> Gaps {
         let mut gaps = Gaps::default();
-        for span in self.lost(clocks) {
+        for span in &self.lost {
             gaps.insert(span.stream, span.since, span.until);
         }
         gaps
@@ -368,4 +240,34 @@ fn loss(event: &LifeEvent) -> Option<LostSpan> {
         count: lost.count,
         cause: lost.cause,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tr_format::source::Source;
+    use tr_sim::recording::Recording;
+    use tr_sim::strategy;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(strategy::cases(200))]
+
+        /// The fast path makes no difference, whatever went wrong in the recording.
+        #[test]
+        fn the_fast_path_gives_the_same_analysis(case in strategy::anything(20_000_000)) {
+            let (mut recording, _) = Recording::record(&case.config);
+            case.plan.apply(&mut recording);
+            let file = recording.to_file(&case.cut).unwrap();
+            let trace = Trace::open(Source::bytes(file)).unwrap();
+            let options = Options { timeline: true, ..Options::default() };
+            let by = |slow| format!("{:#?}", read_by(&trace, &options, &mut |_, _| {}, slow));
+            let (fast, slow) = (by(false), by(true));
+            let differ = |(a, b): &(&str, &str)| a != b;
+            let first = fast.lines().zip(slow.lines()).find(differ);
+            // Not prop_assert_eq: that would print both.
+            prop_assert!(fast == slow, "the fast path differs: {first:?}");
+        }
+    }
 }

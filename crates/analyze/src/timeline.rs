@@ -54,8 +54,6 @@ pub(crate) struct By(u32);
 impl By {
     pub(crate) const UNKNOWN: By = By(u32::MAX);
     pub(crate) const INTERRUPT: By = By(u32::MAX - 1);
-    /// Whoever it was when a leg of the reading began.
-    pub(crate) const BEFORE: By = By(u32::MAX - 2);
     /// Above it are tids: Linux has at most 2^22 (`PID_MAX_LIMIT`).
     const OUTSIDE: u32 = 1 << 31;
 
@@ -68,7 +66,7 @@ impl By {
     /// A task that is not in the book.
     pub(crate) fn outside(tid: Tid) -> By {
         let tid = tid.0.checked_add(By::OUTSIDE);
-        tid.filter(|tid| *tid < By::BEFORE.0)
+        tid.filter(|tid| *tid < By::INTERRUPT.0)
             .map_or(By::UNKNOWN, By)
     }
 
@@ -80,7 +78,7 @@ impl By {
 
     fn who(self) -> Who {
         match self {
-            By::UNKNOWN | By::BEFORE => Who::Unknown,
+            By::UNKNOWN => Who::Unknown,
             By::INTERRUPT => Who::Interrupt,
             By(by) if by < By::OUTSIDE => Who::Thread(ThreadIx(by)),
             By(by) => Who::Outside(Tid(by - By::OUTSIDE)),

@@ -38,9 +38,6 @@ pub mod kind {
     /// Says, in a trace made by `tr recover`, where and why the trace that it
     /// was made from ended.
     pub const CUT: u8 = 6;
-    /// Who was there at a moment, and what each was doing. Its one event is that
-    /// moment, so that the index tells it. Since 1.1.
-    pub const CHECKPOINT: u8 = 7;
 }
 
 /// A frame's header. Every frame stands alone: nothing in a payload refers to

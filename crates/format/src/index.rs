@@ -40,26 +40,14 @@ impl Row {
     }
 }
 
-/// Rows of an index frame, as it is written: few, so that who looks for a part of a long
-/// trace unpacks little of the index.
+/// Rows of an index frame, as it is written.
 const ROWS: u64 = 1 << 12;
 
 /// A builder that keeps its rows packed as bytes, some ten a frame.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Index {
     /// The rows so far.
     pieces: Vec<Piece>,
-    /// The most rows of a piece.
-    rows: u64,
-}
-
-impl Default for Index {
-    fn default() -> Index {
-        Index {
-            pieces: Vec::new(),
-            rows: ROWS,
-        }
-    }
 }
 
 #[derive(Debug, Default)]
@@ -73,15 +61,9 @@ struct Piece {
 }
 
 impl Index {
-    /// An index frame has so many rows from now on, and at most
-    /// [`limits::INDEX_ENTRIES`].
-    pub fn set_rows(&mut self, rows: u64) {
-        self.rows = rows.clamp(1, limits::INDEX_ENTRIES);
-    }
-
     /// Appends a row. Rows come in file order.
     pub fn add(&mut self, row: &Row) {
-        let full = |piece: &Piece| piece.rows >= self.rows;
+        let full = |piece: &Piece| piece.rows >= ROWS;
         if self.pieces.last().is_none_or(full) {
             self.pieces.push(Piece {
                 first: row.offset,

@@ -5,8 +5,6 @@
 #![forbid(unsafe_code)]
 
 mod block;
-mod census;
-pub mod checkpoint;
 pub mod error;
 pub mod event;
 pub mod frame;
@@ -24,7 +22,6 @@ pub mod source;
 mod spec;
 pub mod tally;
 mod varint;
-pub mod window;
 pub mod writer;
 mod zip;
 

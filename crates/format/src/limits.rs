@@ -11,12 +11,10 @@ pub const LIFE_COLUMNS: u64 = 1 << 10;
 pub const PAYLOAD: u64 = 16 << 20;
 /// Most bytes of one frame's body after decompression.
 pub const BODY: u64 = 32 << 20;
-/// Most bytes of the body of metadata, summary or a checkpoint.
+/// Most bytes of the body of metadata or summary.
 pub const SECTION_BODY: u64 = 8 << 20;
-/// Most fields of metadata, summary or a checkpoint.
+/// Most fields of metadata or summary.
 pub const SECTION_FIELDS: u64 = 1 << 10;
-/// Most tasks, and most processes, of a checkpoint.
-pub const CHECKPOINT_TASKS: u64 = 1 << 17;
 /// Longest argv of an event in bytes. A longer one is cut by the writer, which
 /// keeps its true length.
 pub const ARGV: usize = 8 << 20;

@@ -30,22 +30,6 @@ pub struct Outline {
     pub unknown_fields: u64,
 }
 
-/// What stands at the two ends of a finished trace.
-#[derive(Debug)]
-pub(crate) struct Ends {
-    pub minor: u16,
-    /// The trace's id.
-    pub id: u32,
-    pub meta: Metadata,
-    pub summary: Summary,
-    /// Fields of both that are not known.
-    pub unknown: u64,
-    /// The index's frames, and where the payload of each is.
-    pub index: Vec<(Header, u64)>,
-    /// Where the first of them begins.
-    pub start: u64,
-}
-
 impl Outline {
     /// Reads it. `None` when the trace has no end, or none that tells what the trace
     /// holds, and when it is damaged where this looks; [`crate::reader::Trace::open`] says
@@ -54,46 +38,28 @@ impl Outline {
     /// # Errors
     /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Io`].
     pub fn read(source: &Source) -> Result<Option<Outline>, Error> {
-        let outline = |ends: Ends| {
-            Some(Outline {
-                minor: ends.minor,
-                meta: ends.meta,
-                tally: ends.summary.tally.clone()?,
-                summary: ends.summary,
-                bytes: source.len(),
-                unknown_fields: ends.unknown,
-            })
-        };
-        Ok(Ends::read(source)?.and_then(outline))
-    }
-}
-
-impl Ends {
-    /// Reads them; `None` and errors as of [`Outline::read`].
-    pub fn read(source: &Source) -> Result<Option<Ends>, Error> {
         let (minor, damage) = file_header(source)?;
-        match damage.is_empty() {
-            true => Ok(at_the_ends(source, minor).ok()),
-            false => Ok(None),
+        if !damage.is_empty() {
+            return Ok(None);
         }
+        Ok(at_the_ends(source, minor).unwrap_or_default())
     }
 }
 
-fn at_the_ends(source: &Source, minor: u16) -> Result<Ends, Fault> {
+fn at_the_ends(source: &Source, minor: u16) -> Result<Option<Outline>, Fault> {
     let payload = metadata_at_start(source)?;
     let id = crc32fast::hash(&payload);
     let (meta, unknown) = unpacked(&payload)?;
     let (start, index) = index_frames(source, id)?;
-    let (summary, fields) = summary(source, id, (start, &index))?;
-    Ok(Ends {
+    let (summary, fields): (Summary, u64) = summary(source, id, (start, &index))?;
+    Ok(summary.tally.clone().map(|tally| Outline {
         minor,
-        id,
         meta,
         summary,
-        unknown: unknown + fields,
-        index,
-        start,
-    })
+        tally,
+        bytes: source.len(),
+        unknown_fields: unknown + fields,
+    }))
 }
 
 /// Where the index begins, and its frames.

@@ -8,14 +8,12 @@ use rayon::prelude::*;
 
 use crate::block::decode::Decoder;
 use crate::block::life::{self, Skipped};
-use crate::checkpoint::{self, Checkpoint};
-use crate::event::{Ktime, LifeEvent, Stream};
+use crate::event::{LifeEvent, Stream};
 pub use crate::frame::FrameInfo;
 use crate::frame::{self, address, kind, Header};
 use crate::index::{self, Row};
 use crate::limits;
 use crate::meta::{Metadata, Summary};
-use crate::outline::Ends;
 use crate::scan::{self, header_at, payload_at};
 use crate::sched::SchedBlock;
 use crate::section::{self, CutOff, Section};
@@ -88,7 +86,6 @@ pub struct Trace {
     meta: Metadata,
     summary: Option<Summary>,
     frames: Vec<FrameInfo>,
-    checkpoints: Vec<Row>,
     end: End,
     recovered: bool,
     damage: Vec<Damage>,
@@ -182,7 +179,6 @@ impl Trace {
             meta,
             summary: None,
             frames: Vec::new(),
-            checkpoints: Vec::new(),
             end: End::Complete,
             recovered: false,
             damage: Vec::new(),
@@ -190,24 +186,6 @@ impl Trace {
             unknown: Unknown::default(),
             skipped: Mutex::default(),
         }
-    }
-
-    /// A finished trace, of the frames of which only these are looked at.
-    pub(crate) fn part(source: Source, ends: Ends, frames: Vec<FrameInfo>) -> Trace {
-        Trace {
-            summary: Some(ends.summary),
-            frames,
-            unknown: Unknown {
-                fields: ends.unknown,
-                ..Unknown::default()
-            },
-            ..Trace::with(source, ends.id, ends.minor, ends.meta)
-        }
-    }
-
-    /// Gives back where the bytes come from.
-    pub fn into_source(self) -> Source {
-        self.source
     }
 
     /// The index's rows, when it is intact and agrees with the file.
@@ -271,13 +249,12 @@ impl Trace {
     fn take_rows(&mut self, rows: &[Row]) -> Result<(), Error> {
         for row in rows {
             let header = &row.header;
-            checkpoint::sift(&mut self.checkpoints, row);
             if let Some(frame) = row.frame() {
                 self.frames.push(frame);
                 continue;
             }
             match header.kind {
-                kind::METADATA | kind::CHECKPOINT => {}
+                kind::METADATA => {}
                 kind::SUMMARY => match self.read_last(row) {
                     Ok((summary, fields)) => {
                         self.summary = Some(summary);
@@ -331,24 +308,6 @@ impl Trace {
     /// The frames that hold events, in file order.
     pub fn frames(&self) -> &[FrameInfo] {
         &self.frames
-    }
-
-    /// The moments of the checkpoints that tell of every event before them, in file order.
-    pub fn checkpoints(&self) -> impl Iterator<Item = Ktime> + '_ {
-        let moments = self.checkpoints.iter();
-        moments.map(|row| Ktime(row.header.min))
-    }
-
-    /// The checkpoint of a moment, one of [`Trace::checkpoints`].
-    ///
-    /// # Errors
-    /// [`Error::Frame`] when it is damaged, or there is none.
-    pub fn read_checkpoint(&self, at: Ktime) -> Result<Checkpoint, Error> {
-        let row = self.checkpoints.iter().find(|row| row.header.min == at.0);
-        let none = Fault::Content("there is no such checkpoint");
-        let row = row.ok_or_else(|| none.at(0, 0))?;
-        let read = checkpoint::read(&self.source, self.id, row);
-        read.map_err(|fault| fault.at(row.header.number, row.offset))
     }
 
     /// How the trace ends. Of a recovered trace: how the one ended that it was

@@ -121,15 +121,6 @@ impl SchedBlock {
         self.pick(&order);
     }
 
-    /// Drops all events but the first so many.
-    pub fn truncate(&mut self, count: usize) {
-        self.time.truncate(count);
-        self.from.truncate(count);
-        self.to.truncate(count);
-        self.state.truncate(count);
-        self.flags.truncate(count);
-    }
-
     /// Makes it of the events at these places, in this order.
     fn pick(&mut self, order: &[(u64, u32)]) {
         pick(&mut self.time, order);

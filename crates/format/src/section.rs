@@ -1,4 +1,4 @@
-//! Metadata, summary and checkpoints as bytes: a sequence of fields, each a tag (varint), a
+//! Metadata and summary as bytes: a sequence of fields, each a tag (varint), a
 //! length (varint) and a bincode value. This is the only place that knows
 //! bincode.
 //!
@@ -11,7 +11,6 @@ use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use serde::de::DeserializeOwned;
 use serde::Serialize;
 
-use crate::checkpoint::Checkpoint;
 use crate::error::within;
 use crate::event::{CpuId, Ktime, Stream};
 use crate::limits;
@@ -99,18 +98,6 @@ impl Section for CutOff {
         fields.field(1, &mut self.frame)?;
         fields.field(2, &mut self.offset)?;
         fields.field(3, &mut self.why)
-    }
-}
-
-impl Section for Checkpoint {
-    const BODY: &'static str = "the checkpoint's length";
-
-    fn fields(&mut self, fields: &mut impl Fields) -> Step {
-        fields.field(1, &mut self.at)?;
-        fields.field(2, &mut self.processes)?;
-        fields.field(3, &mut self.tasks)?;
-        fields.field(4, &mut self.cpus)?;
-        fields.field(5, &mut self.cgroups)
     }
 }
 

@@ -88,7 +88,6 @@ fn numbers_are_those_of_the_code() {
         ("SECTION_FIELDS", limits::SECTION_FIELDS),
         ("EXPANSION", limits::EXPANSION),
         ("EXPANSION_FREE", limits::EXPANSION_FREE),
-        ("CHECKPOINT_TASKS", limits::CHECKPOINT_TASKS),
         ("ARGV", limits::ARGV as u64),
         ("NAME", limits::NAME as u64),
         ("STRINGS", limits::STRINGS),
@@ -111,7 +110,7 @@ fn numbers_are_those_of_the_code() {
     assert!(SPEC.contains(&format!("File header: `{}`", hex(&frame::MAGIC))));
     assert!(SPEC.contains(&format!("| mark | `{}` |", hex(&frame::SYNC))));
     assert!(SPEC.contains(&format!("`{}`.", hex(&frame::TRAILER_MAGIC))));
-    use frame::kind::{CHECKPOINT, CUT, INDEX, LIFE, METADATA, SCHED, SUMMARY};
+    use frame::kind::{CUT, INDEX, LIFE, METADATA, SCHED, SUMMARY};
     for (number, name) in [
         (METADATA, "metadata"),
         (SCHED, "scheduling"),
@@ -119,7 +118,6 @@ fn numbers_are_those_of_the_code() {
         (SUMMARY, "summary"),
         (INDEX, "index"),
         (CUT, "cut"),
-        (CHECKPOINT, "checkpoint"),
     ] {
         assert!(SPEC.contains(&format!("| {number} {name} |")), "{name}");
     }

@@ -5,10 +5,7 @@ use std::io::Write;
 
 use crate::block::encode::Encoder;
 use crate::block::life;
-use crate::census::Census;
-pub use crate::census::Often;
-use crate::checkpoint::Checkpoint;
-use crate::event::{CpuId, Ktime, LifeEvent, SchedEvent, Stream};
+use crate::event::{CpuId, LifeEvent, SchedEvent, Stream};
 use crate::frame::{self, address, kind, Header};
 use crate::index::{Index, Row};
 use crate::meta::{Metadata, Summary};
@@ -53,8 +50,7 @@ struct OpenLife {
 /// [`Writer::flush`] is called. Memory is bounded: 20 bytes for each of
 /// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
 /// for each of the two other streams, some ten bytes a frame for the index,
-/// below 2 MiB to encode; and for checkpoints some 1.5 KB for each task that lives, 4 MiB
-/// at most of their arguments, and 16 MiB at most of the last seconds' lifecycle events.
+/// below 2 MiB to encode.
 /// After an error the trace ends with the last whole frame.
 #[derive(Debug)]
 pub struct Writer<W> {
@@ -71,7 +67,6 @@ pub struct Writer<W> {
     payload: Vec<u8>,
     written: Written,
     counting: Counting,
-    census: Census,
 }
 
 /// Puts frames into the file and keeps account of them.
@@ -151,7 +146,6 @@ impl<W: Write> Writer<W> {
             payload: Vec::new(),
             written: Written::default(),
             counting: Counting::new(meta.start, meta.start_clock),
-            census: Census::new(meta),
         };
         writer.out.file.write_all(&frame::file_header())?;
         writer.put_metadata()?;
@@ -249,7 +243,6 @@ impl<W: Write> Writer<W> {
             ..Header::default()
         };
         self.counting.sched(Stream::Cpu(*cpu), &block.time);
-        self.census.sched(*cpu, block);
         self.payload.clear();
         self.encoder.encode(block, min, &mut self.payload);
         block.clear();
@@ -278,7 +271,6 @@ impl<W: Write> Writer<W> {
             ..Header::default()
         };
         self.counting.life(stream, &open.events, min);
-        open.events.iter().for_each(|event| self.census.life(event));
         self.payload.clear();
         life::encode(&open.events, min, &mut self.packer, &mut self.payload)?;
         open.events.clear();
@@ -288,19 +280,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// How often the trace gets a checkpoint from now on; [`Often::USUAL`] if nobody
-    /// says otherwise.
-    pub fn set_checkpoints(&mut self, often: Often) {
-        self.census.set(often);
-    }
-
-    /// The index gets frames of so many rows, instead of some thousand.
-    pub fn set_index_rows(&mut self, rows: u64) {
-        self.out.index.set_rows(rows);
-    }
-
-    /// Writes all open blocks, those of the CPUs first and the recorder's last, then a
-    /// checkpoint if one is due, and flushes `out`.
+    /// Writes all open blocks, those of the CPUs first and the recorder's last, and
+    /// flushes `out`.
     ///
     /// # Errors
     /// When the file cannot be written.
@@ -310,36 +291,7 @@ impl<W: Write> Writer<W> {
         }
         self.close_life(Stream::Lifecycle)?;
         self.close_life(Stream::Recorder)?;
-        if let Some(checkpoint) = self.census.flushed(self.out.bytes) {
-            self.put_checkpoint(checkpoint)?;
-        }
         self.out.file.flush()?;
-        Ok(())
-    }
-
-    /// Writes a checkpoint, if it is worth its bytes.
-    fn put_checkpoint(&mut self, checkpoint: Checkpoint) -> Result<(), Error> {
-        let Ktime(at) = checkpoint.at;
-        // One that is too large is none, and the next one would be too for a while.
-        let Ok(body) = section::put_section(checkpoint) else {
-            self.census.was_too_large();
-            return Ok(());
-        };
-        self.payload.clear();
-        self.packer.pack(&body, &mut self.payload)?;
-        let size = self.payload.len() as u64;
-        if !self.census.is_worth(size, self.out.bytes + size) {
-            return Ok(());
-        }
-        let header = Header {
-            kind: kind::CHECKPOINT,
-            events: 1,
-            min: at,
-            max: at,
-            ..Header::default()
-        };
-        self.out.frame(header, &self.payload)?;
-        self.count();
         Ok(())
     }
 

@@ -12,7 +12,6 @@ use tr_format::limits;
 use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
-use tr_format::window::Place;
 use zstd::zstd_safe::{CParameter, FrameFormat};
 
 /// What a reader may take for any of these: for the largest body, its events,
@@ -273,7 +272,6 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
 
 /// Reads all that can be read.
 fn read(bytes: Vec<u8>) {
-    let _ = Place::find(&Source::bytes(bytes.clone()), Some(0), None);
     let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
         return;
     };

@@ -11,12 +11,11 @@ use std::path::Path;
 fn the_corpus_is_survived() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
     type Target = fn(&[u8]);
-    let targets: [(&str, Target); 8] = [
+    let targets: [(&str, Target); 7] = [
         ("header", targets::header),
         ("sched", targets::sched),
         ("life", targets::life),
         ("metadata", targets::metadata),
-        ("checkpoint", targets::checkpoint),
         ("file", targets::file),
         ("frames", targets::frames),
         ("identity", targets::identity),
@@ -84,7 +83,6 @@ fn seeds() {
     };
     for name in [
         "format/1.0",
-        "format/1.1",
         "traces/vfork_exec",
         "traces/leader_first",
         "traces/build",
@@ -124,7 +122,6 @@ fn seeds() {
                         put("metadata", &name, &unpack(payload).0);
                     }
                 }
-                kind::CHECKPOINT => put("checkpoint", &name, &unpack(payload).0),
                 kind::SCHED if large && (lanes > 0 || header.events < 1024) => {}
                 kind::LIFE if large => {}
                 kind::SCHED if large => {

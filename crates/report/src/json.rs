@@ -55,40 +55,23 @@ struct Quality {
     largest_inversion_ns: u64,
     latest_write_ns: u64,
     violations: BTreeMap<&'static str, u64>,
-    time_uncertainty_ns: Option<u64>,
     clocks: Option<Clocks>,
-    only_part: bool,
 }
 
-/// How the CPUs' clocks were corrected.
+/// The pair of CPUs whose clocks disagree by most.
 #[derive(Serialize)]
 pub struct Clocks {
-    cpus: Vec<Clock>,
-    margin_uncertainty_ns: Option<u64>,
-    violations_before: u64,
+    cpus: [u16; 2],
+    by_ns: u64,
+    impossible_orders: u64,
 }
 
-#[derive(Serialize)]
-struct Clock {
-    cpu: u16,
-    ahead_at_start_ns: i64,
-    ahead_at_end_ns: i64,
-    uncertainty_ns: Option<u64>,
-}
-
-/// The corrections of the clocks, as they stand in every document.
+/// The disagreement of the clocks, as it stands in every document.
 pub fn clocks(quality: &model::Quality) -> Option<Clocks> {
-    let clocks = quality.clocks.as_ref()?;
-    let cpus = clocks.corrections.iter().map(|clock| Clock {
-        cpu: clock.cpu.0,
-        ahead_at_start_ns: clock.at_start,
-        ahead_at_end_ns: clock.at_end,
-        uncertainty_ns: clock.uncertainty,
-    });
-    Some(Clocks {
-        cpus: cpus.collect(),
-        margin_uncertainty_ns: clocks.margin,
-        violations_before: clocks.violations_before,
+    quality.clocks.map(|clocks| Clocks {
+        cpus: [clocks.cpus.0 .0, clocks.cpus.1 .0],
+        by_ns: clocks.by,
+        impossible_orders: clocks.impossible_orders,
     })
 }
 
@@ -364,8 +347,6 @@ pub fn render<'a>(
                 largest_inversion_ns: quality.largest_inversion,
                 latest_write_ns: quality.latest_write,
                 violations: quality.violations.iter().copied().collect(),
-                time_uncertainty_ns: quality.time_uncertainty(),
-                only_part: quality.only_part,
                 clocks: clocks(quality),
             },
             concurrency_ns: analysis.concurrency.clone(),

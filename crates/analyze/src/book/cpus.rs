@@ -78,19 +78,15 @@ impl Book {
         }
         let begun = self.recorded_from;
         let idle = self.cpu_figure(cpu, |entry| {
-            let first = !std::mem::replace(&mut entry.switched, true);
             // Before its first switch it was in one state since the beginning.
-            let since = match first {
-                true => Some(begun),
-                false => entry.idle_since,
+            let since = if std::mem::replace(&mut entry.switched, true) {
+                entry.idle_since
+            } else {
+                Some(begun)
             };
             entry.idle_since = (next == Tid::IDLE).then_some(time);
-            (since.filter(|_| prev == Tid::IDLE), since, first)
+            since.filter(|_| prev == Tid::IDLE)
         });
-        let (idle, since, first) = idle;
-        // It was idle, or had not switched, before this book's time.
-        let across = since.is_some_and(|since| since < self.start);
-        self.unsure |= across && (first || idle.is_none());
         if let Some(since) = idle {
             self.was_idle(cpu, since, time);
         }
@@ -99,8 +95,7 @@ impl Book {
     /// Somebody ran there, whether or not it was seen to come.
     pub(super) fn cpu_not_idle(&mut self, cpu: CpuId) {
         if let Some(entry) = self.cpus.get_mut(cpu) {
-            let idle = entry.idle_since.take();
-            self.unsure |= idle.is_some_and(|since| since < self.start);
+            entry.idle_since = None;
         }
     }
 

@@ -20,6 +20,7 @@ impl Book {
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += u64::from(counted);
+                self.clock_check.fork(fork.tid, event.cpu, time);
                 self.fork(time, fork);
             }
             LifeKind::Exec(exec) => {
@@ -44,7 +45,6 @@ impl Book {
                 // A leader that was dead before the recording leaves its name
                 // to the process.
                 let process = process.or(self.by_tgid.get(Tgid(moved.tid.0)));
-                self.unsure |= process.is_none();
                 if let Some(process) = process.and_then(|p| self.processes.get_mut(p)) {
                     process.cgroup = moved.cgroup;
                 }
@@ -69,7 +69,6 @@ impl Book {
                 self.end_task(old, time);
             }
         }
-        self.unsure |= self.task(fork.parent_tid).is_none();
         let parent = match self.task(fork.parent_tid) {
             None if self.open() && fork.parent_tid != Tid::IDLE => {
                 Some(self.appear(fork.parent_tid, fork.parent_tgid, time))
@@ -83,7 +82,6 @@ impl Book {
             .and_then(|p| self.tasks.get(p.0))
             .map(|task| task.process);
         let is_thread = fork.tid.0 != fork.tgid.0;
-        self.unsure |= is_thread && self.by_tgid.get(fork.tgid).is_none();
         let process = match self.by_tgid.get(fork.tgid) {
             Some(process) if is_thread => process,
             _ => {
@@ -137,10 +135,7 @@ impl Book {
         let ix = match caller.or_else(|| self.task(exec.tid)) {
             Some(ix) => ix,
             None if self.open() => self.appear(exec.tid, exec.tgid, time),
-            None => {
-                self.unsure = true;
-                return;
-            }
+            None => return,
         };
         self.settle(ix, exec.tgid, None, Argv::default());
         let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
@@ -148,7 +143,6 @@ impl Book {
         };
         if exec.old_tid != exec.tid {
             self.by_tid.remove(exec.old_tid);
-            self.loose.extend([exec.old_tid, exec.tid]);
             self.renamed = Some((time, exec.old_tid, ix));
             // The siblings are gone, whether or not their exits were seen. The
             // old leader may still have its last steps to do, under the tid
@@ -230,10 +224,7 @@ impl Book {
             // Its last switch-out has the same stamp.
             Some(ix) if self.just_now(self.tasks.get(ix.0).and_then(|task| task.end), time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
-            _ => {
-                self.unsure = true;
-                return;
-            }
+            _ => return,
         };
         self.settle(ix, exit.tgid, None, Argv::default());
         let Some(task) = self.tasks.get_mut(ix.0) else {
@@ -254,14 +245,8 @@ impl Book {
     /// may have been swapped by an exec, so the exit decides whose they are.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
-            self.unsure = true;
             return;
         };
-        // Of one who stands for the dead the figures are not known.
-        self.unsure |= self
-            .leg
-            .as_ref()
-            .is_some_and(|leg| leg.stands_for_the_dead(ix));
         let unseen = self.in_gap(ix, time) && self.gaps.lives_before(time).is_none();
         let Some(task) = self.tasks.get_mut(ix.0) else {
             return;
@@ -289,7 +274,6 @@ impl Book {
         {
             Some(task) => task.comm = rename.comm,
             None => {
-                self.unsure = true;
                 self.names.insert(rename.tid, rename.comm);
             }
         }
@@ -329,7 +313,6 @@ impl Book {
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
             return;
         }
-        self.unsure = true;
         let known = self
             .task(snapshot.tid)
             .filter(|ix| self.state(*ix) != State::Dead);

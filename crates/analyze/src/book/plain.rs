@@ -35,9 +35,8 @@ impl Book {
     /// Asked again after whatever could change it.
     pub(super) fn look_around(&mut self) {
         self.plain = self.begun
-            && !self.careful
+            && !self.slow
             && !self.partial
-            && self.uncertainty == 0
             && self.only.is_none()
             && self.gaps.is_empty();
     }
@@ -187,7 +186,7 @@ impl Book {
         if !(known && by.is_none_or(wakes)) {
             return false;
         }
-        let Some(task) = self.tasks.get_mut(ix.0).filter(|t| t.doubt.is_none()) else {
+        let Some(task) = self.tasks.get_mut(ix.0) else {
             return false;
         };
         let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);

@@ -99,7 +99,6 @@ impl Book {
                 .copied()
                 .find(|t| self.state(*t) != State::Dead)?;
             self.by_tid.insert(tid, heir);
-            self.loose.push(tid);
             return Some(heir);
         }
         // As far as the stamps are right, it was before the end.
@@ -111,7 +110,6 @@ impl Book {
     /// A task that nothing has announced: its fork came before the recording,
     /// or was lost.
     pub(super) fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
-        self.unsure = true;
         let comm = self.names.get(&tid).copied().unwrap_or_default();
         let process = self.process_of(tgid, None, None, Argv::default());
         let lost = time > self.start && self.by_tid.get(tid).is_some();
@@ -235,7 +233,6 @@ impl Book {
             since: start,
             told: start,
             woken: false,
-            doubt: None,
             off_since: Some(start),
             by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
             last_cpu: None,
@@ -245,7 +242,6 @@ impl Book {
             seen: false,
             owes: false,
             paid: Times::default(),
-            first: None,
         });
         if let Some(process) = self.processes.get_mut(process) {
             push_first(&mut process.threads, ix);
@@ -283,8 +279,6 @@ impl Book {
             }
             if process.status.is_none() {
                 process.status = status;
-                // Who the leader was, only the book before a leg knows.
-                self.unsure |= self.leg.as_ref().is_some_and(|leg| leg.has_process(at));
             }
         }
     }

@@ -21,6 +21,12 @@ impl Book {
                 iowait,
             } => {
                 self.concerns(event.time, prev, next);
+                let cpus = &self.cpus;
+                let last = |cpu| cpus.get(cpu).and_then(|entry| entry.last_switch);
+                self.clock_check.switch_out(cpu, prev, event.time, last);
+                if next != Tid::IDLE && self.task(next).is_none() {
+                    self.clock_check.unborn(next, cpu, event.time);
+                }
                 // Who leaves is to be told who comes.
                 if self.open() && next != Tid::IDLE && self.task(next).is_none() {
                     self.appear(next, Tgid(next.0), event.time);
@@ -127,9 +133,7 @@ impl Book {
     /// The task goes by another tid now. When the exec that tells that is lost,
     /// the tid that it had is free, and may come again.
     fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
-        self.unsure = true;
         self.by_tid.insert(tid, ix);
-        self.loose.push(tid);
         if self.gaps.lives_before(time).is_none() {
             return;
         }
@@ -354,6 +358,7 @@ impl Book {
                 .is_some_and(|(spans, since)| spans.first_in(since, time).is_some());
             if !lost {
                 self.violation("on two CPUs at once");
+                self.check_overlap(ix, on, cpu, time);
             }
         }
         self.close_off_cpu(ix, time, false);
@@ -369,6 +374,20 @@ impl Book {
             }
         }
         self.set_current(cpu, Some(ix));
+    }
+
+    /// A task is switched in on `cpu` while it is on another one.
+    fn check_overlap(&mut self, ix: TaskIx, on: State, cpu: CpuId, time: Ktime) {
+        let Some(task) = self.tasks.get(ix.0) else {
+            return;
+        };
+        if let State::On(Some(on)) = on {
+            let first = task.since;
+            if self.current(on) == Some(ix) && self.last_switch(on) == Some(first) && on != cpu {
+                let tid = task.tid;
+                self.clock_check.overlap(tid, (on, first), cpu, time);
+            }
+        }
     }
 
     /// The tid belongs to a new task, whose fork is lost: who had it is gone, or
@@ -453,12 +472,7 @@ impl Book {
             }
             State::Dead => {}
             state @ State::Runnable { .. } => {
-                let task = self.tasks.get_mut(ix.0);
-                if let Some((wait, task)) = task.and_then(|task| Some((task.doubt?, task))) {
-                    // Nobody is woken twice: the first waking came before the wait.
-                    (task.state, task.by) = (State::Waiting(wait), by);
-                    self.enter(ix, time, state, Ended::Woken);
-                } else if self.gaps.any().covers(time) {
+                if self.gaps.any().covers(time) {
                     // From here on it may run where events are being lost.
                     self.enter(ix, time, state, Ended::Otherwise);
                 } else if !new && !self.in_gap(ix, time) {
@@ -468,18 +482,12 @@ impl Book {
                 }
             }
             state @ (State::Waiting(_) | State::Unknown) => {
-                let mut doubt = None;
                 let unknown = state == State::Unknown || self.in_gap(ix, time);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
                     task.by = by;
-                    if let State::Waiting(wait) = state {
-                        let close = time.since(task.since) < self.uncertainty;
-                        doubt = Some(wait).filter(|_| close);
-                    }
                 }
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
                 if let Some(task) = self.tasks.get_mut(ix.0) {
-                    task.doubt = doubt;
                     task.woken |= unknown;
                 }
             }

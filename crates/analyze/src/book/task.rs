@@ -4,7 +4,6 @@ use std::mem::offset_of;
 
 use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 
-use super::first::First;
 use crate::concurrency::Epoch;
 use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
 use crate::tasks::{Bucket, State, Wait};
@@ -68,9 +67,6 @@ pub struct Task {
     pub(super) seen: bool,
     /// Its process's program lacks a part of its times: see `Book::flush`.
     pub(super) owes: bool,
-    /// The wait that its last waking has ended, when the clocks leave open whether
-    /// that came before the wait began: in vain.
-    pub(super) doubt: Option<Wait>,
     pub(super) last_cpu: Option<CpuId>,
     /// Who woke it last, or started it; once preempted, who took the CPU.
     pub(super) by: By,
@@ -119,8 +115,6 @@ pub struct Task {
     pub kernel: Option<KernelFigures>,
     /// Who forked it.
     pub parent: Option<TaskIx>,
-    /// It was there when a leg of the reading began.
-    pub(super) first: Option<Box<First>>,
 }
 
 /// A switch looks at one cache line and adds to the next.
@@ -174,9 +168,6 @@ impl Task {
             return;
         };
         let from = since.max(start);
-        if since < start && self.first.is_some() {
-            return self.note_back(until, cut(from));
-        }
         let length = until.since(from);
         if !self.is_longest(length) {
             return;
@@ -188,7 +179,6 @@ impl Task {
             censored: since < start || self.started_before && !self.seen || cut(from),
         };
         let by = self.woken_by();
-        self.note_waker(by);
         self.max_off_cpu = Some((stretch, by.and_then(By::place).map(TaskIx)));
     }
 

@@ -1,6 +1,5 @@
 //! Blocks of a trace: where they come from, and what is left of one that has been read.
 
-use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use tr_format::event::{Ktime, LifeEvent};
@@ -18,33 +17,6 @@ pub struct Block<K> {
     pub key: K,
 }
 
-/// The part of all events that is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// From this time on.
-    pub since: Ktime,
-    /// What is before this time; `None`: all.
-    pub until: Option<Ktime>,
-}
-
-impl Part {
-    /// Everything.
-    pub const ALL: Part = Part {
-        since: Ktime(0),
-        until: None,
-    };
-
-    /// Which ones of sorted times are in it.
-    fn within<T>(&self, sorted: &[T], time: impl Fn(&T) -> u64) -> Range<usize> {
-        let before = |limit: Ktime| sorted.partition_point(|one| time(one) < limit.0);
-        let start = match self.since {
-            Ktime(0) => 0,
-            since => before(since),
-        };
-        start..self.until.map_or(sorted.len(), before).max(start)
-    }
-}
-
 /// Where blocks come from: a trace, or a test.
 pub trait Blocks: Sync {
     /// What a block is known by.
@@ -54,11 +26,6 @@ pub trait Blocks: Sync {
     /// one of `spare`. What cannot be read is to be replaced by the loss it stands
     /// for.
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
-
-    /// A block's number, if it has one.
-    fn number(&self, _: &Self::Key) -> Option<u64> {
-        None
-    }
 }
 
 /// The memory of blocks that have been gone through, for those to come.
@@ -155,7 +122,7 @@ impl Counts {
 /// A block that has been read, sorted.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Its events in the part of the time that is looked at.
+    /// Its events.
     pub events: Rest,
     /// The frame that could not be read, and why.
     pub error: Option<(u64, Error)>,
@@ -192,16 +159,14 @@ pub struct Lives {
 }
 
 impl Lives {
-    fn new(events: Vec<LifeEvent>, part: &Part) -> Lives {
+    fn new(events: Vec<LifeEvent>) -> Lives {
         let times = events.iter().map(|event| event.time.0);
         let mut order: Vec<(u64, usize)> = times.zip(0..).collect();
         order.sort_unstable();
-        let within = part.within(&order, |(time, _)| *time);
-        order.truncate(within.end);
         Lives {
             events,
             order,
-            at: within.start,
+            at: 0,
         }
     }
 
@@ -212,8 +177,8 @@ impl Lives {
 }
 
 impl Loaded {
-    /// Sorts what was read, and takes what is in a part of the time.
-    pub fn new(read: Read, part: &Part) -> Loaded {
+    /// Sorts what was read.
+    pub fn new(read: Read) -> Loaded {
         let mut loaded = Loaded {
             events: Rest::Life(Lives::default()),
             error: read.error,
@@ -233,16 +198,13 @@ impl Loaded {
                         block.sort();
                     }
                 }
-                let within = part.within(&block.time, |time| *time);
-                block.truncate(within.end);
-                let flags = block.flags.get(within.start..);
-                loaded.counts = Counts::of(flags.unwrap_or_default());
-                loaded.events = Rest::Sched(block, within.start);
+                loaded.counts = Counts::of(&block.flags);
+                loaded.events = Rest::Sched(block, 0);
             }
             Content::Life(events) => {
                 let ring = events.iter().filter(|event| event.kind.is_from_a_ring());
                 loaded.measure(ring.map(|event| event.time.0));
-                loaded.events = Rest::Life(Lives::new(events, part));
+                loaded.events = Rest::Life(Lives::new(events));
             }
         }
         loaded

@@ -5,7 +5,7 @@
 //! the same for any number of threads.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use tr_format::event::{Ktime, LifeEvent, Stream};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
-use super::blocks::{Block, Blocks, Content, Counts, Loaded, Part, Rest, Spare};
+use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
 use super::sort::Sorter;
 use super::{nothing, Record, LIFE};
 
@@ -64,15 +64,10 @@ fn place(stream: Stream) -> u32 {
     }
 }
 
-/// The smallest and the largest time of the kernel's events of a lifecycle's block, by its
-/// number.
-pub type Rings = HashMap<u64, (u64, u64)>;
-
 /// Brings the events of all streams, sorted.
 #[derive(Debug)]
 pub struct Waves<B: Blocks> {
     source: B,
-    part: Part,
     chains: Vec<Chain>,
     /// By the smallest time of each block and all behind it in its stream: that
     /// time, the stream, the block.
@@ -85,27 +80,20 @@ pub struct Waves<B: Blocks> {
     largest_inversion: u64,
     counts: Counts,
     unreadable: BTreeMap<u64, Error>,
-    rings: Rings,
     /// Memory for blocks and slices to come.
     blocks: Spare,
     slices: Mutex<Vec<Slice>>,
 }
 
 impl<B: Blocks> Waves<B> {
-    /// Of streams that are each a chain of blocks, what is in a part of the time; of about
-    /// `wave` events each.
-    pub fn new(
-        source: B,
-        streams: BTreeMap<Stream, Vec<Block<B::Key>>>,
-        part: Part,
-        wave: u64,
-    ) -> Waves<B> {
+    /// Of streams that are each a chain of blocks; waves of about `wave` events each.
+    pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, wave: u64) -> Waves<B> {
         let (mut chains, mut queue) = (Vec::new(), Vec::new());
         for (at, (stream, blocks)) in streams.into_iter().enumerate() {
             let mut least = Ktime(u64::MAX);
             let first = queue.len();
             for block in blocks.into_iter().rev() {
-                least = least.min(block.min.max(part.since));
+                least = least.min(block.min);
                 queue.push((least, at, block));
             }
             if let Some(blocks) = queue.get_mut(first..) {
@@ -122,7 +110,6 @@ impl<B: Blocks> Waves<B> {
         let all = queue.iter().map(|(.., block)| block.events).sum();
         Waves {
             source,
-            part,
             chains,
             queue,
             next: 0,
@@ -132,7 +119,6 @@ impl<B: Blocks> Waves<B> {
             largest_inversion: 0,
             counts: Counts::default(),
             unreadable: BTreeMap::new(),
-            rings: Rings::default(),
             blocks: Spare::default(),
             slices: Mutex::default(),
         }
@@ -147,11 +133,6 @@ impl<B: Blocks> Waves<B> {
     /// How many scheduling events have been read.
     pub fn counts(&self) -> Counts {
         self.counts
-    }
-
-    /// What the lifecycle's blocks had of a ring, when only a part of the time was asked for.
-    pub fn into_rings(self) -> Rings {
-        self.rings
     }
 
     /// Which frames could not be read so far, and why.
@@ -201,13 +182,13 @@ impl<B: Blocks> Waves<B> {
             (events, count) = (events + block.events, count + 1);
         }
         let now = rest.get(..count).unwrap_or_default();
-        let (source, blocks, part) = (&self.source, &self.blocks, &self.part);
+        let (source, blocks) = (&self.source, &self.blocks);
         let loaded: Vec<Loaded> = now
             .par_iter()
             .with_max_len(1)
-            .map(|(.., block)| Loaded::new(source.read(&block.key, blocks), part))
+            .map(|(.., block)| Loaded::new(source.read(&block.key, blocks)))
             .collect();
-        for ((_, chain, block), loaded) in now.iter().zip(loaded) {
+        for ((_, chain, _), loaded) in now.iter().zip(loaded) {
             let Some(chain) = self.chains.get_mut(*chain) else {
                 continue;
             };
@@ -215,12 +196,6 @@ impl<B: Blocks> Waves<B> {
             self.largest_inversion = self.largest_inversion.max(back);
             chain.latest = chain.latest.max(loaded.most);
             self.counts.add(&loaded.counts);
-            if self.part != Part::ALL && loaded.least <= loaded.most {
-                let life = matches!(loaded.events, Rest::Life(_));
-                let number = self.source.number(&block.key).filter(|_| life);
-                self.rings
-                    .extend(number.map(|number| (number, (loaded.least, loaded.most))));
-            }
             self.unreadable.extend(loaded.error);
             chain.rest.push_back(loaded.events);
         }
@@ -534,7 +509,7 @@ mod tests {
             }
             // Stable: equal times keep stream order, then writing order.
             expected.sort_by_key(|(_, event)| event.time);
-            let mut merge = Merge::new(Waves::new(Memory::new(blocks), chains, Part::ALL, wave), 0);
+            let mut merge = Merge::new(Waves::new(Memory::new(blocks), chains, wave));
             let mut merged = Vec::new();
             while let Some(Event::Sched(cpu, event)) = merge.next_event() {
                 merged.push((cpu, event));
@@ -554,7 +529,7 @@ mod tests {
             })
             .collect();
         let streams = BTreeMap::from([(Stream::Cpu(CpuId(0)), chain)]);
-        let mut merge = Merge::new(Waves::new(Memory::new(blocks), streams, Part::ALL, 4), 0);
+        let mut merge = Merge::new(Waves::new(Memory::new(blocks), streams, 4));
         for _ in 0..50 {
             merge.next_event();
         }

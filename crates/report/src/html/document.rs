@@ -227,7 +227,7 @@ pub fn document(
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: top::warnings(analysis),
         contradictions: top::contradictions(analysis),
-        clocks: top::clocks(&analysis.quality),
+        clocks: top::clocks(&analysis.quality).into_iter().collect(),
         processes,
         threads,
         execs,

@@ -119,13 +119,9 @@ impl Report for Top<'_> {
         failed(&mut out, analysis, chosen, style);
         peak(&mut out, analysis, chosen, style);
         trust(&mut out, analysis, style);
-        for (lead, parts) in [
-            ("Contradictions   ", contradictions(analysis)),
-            ("Clocks   ", clocks(&analysis.quality)),
-        ] {
-            if !parts.is_empty() {
-                style.items(&mut out, lead, &parts, " · ");
-            }
+        let found = contradictions(analysis);
+        if !found.is_empty() {
+            style.items(&mut out, "Contradictions   ", &found, " · ");
         }
         out
     }
@@ -287,13 +283,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
             quality.lost.len() - MOST
         ));
     }
-    if quality.clocks_unclear {
-        said.push(
-            "the CPUs' clocks disagree, and it is not clear by how much: times of tasks \
-             that changed CPU are not certain"
-                .into(),
-        );
-    }
+    said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
     let times = &analysis.totals.times;
     // Less than that changes no answer; it stands with the other sums.
     if times.unknown.saturating_mul(100) >= times.sum().max(1) {
@@ -568,11 +558,7 @@ fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
             0 => "no unknown time".to_owned(),
             unknown => format!("{} unknown", units::time(unknown)),
         },
-        match quality.only_part {
-            // Else everything has been read after all.
-            true => "no contradictions in this part".to_owned(),
-            false => of(contradictions, "contradiction", "contradictions"),
-        },
+        of(contradictions, "contradiction", "contradictions"),
         match quality.largest_inversion {
             0 => "rings in order".to_owned(),
             back => format!("rings out of order by up to {}", units::time(back)),
@@ -585,42 +571,18 @@ fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
     style.items(out, "Trace   ", &parts, " · ");
 }
 
-/// Whose clock was corrected, and how far times can be wrong after that; nothing
-/// when none had to be.
-pub fn clocks(quality: &Quality) -> Vec<String> {
-    let Some(clocks) = &quality.clocks else {
-        return Vec::new();
-    };
-    let way = |ns: i64| match ns < 0 {
-        true => format!("{} behind", units::time(ns.unsigned_abs())),
-        false => format!("{} ahead", units::time(ns.unsigned_abs())),
-    };
-    let off = clocks
-        .corrections
-        .iter()
-        .filter(|clock| clock.at_start != 0 || clock.at_end != 0);
-    let mut parts: Vec<String> = off
-        .map(|clock| {
-            let (start, end) = (way(clock.at_start), way(clock.at_end));
-            let drift = match start == end {
-                true => String::new(),
-                false => format!(" at first, {end} at last"),
-            };
-            let known = match clock.uncertainty {
-                Some(ns) => format!("±{}", units::time(ns)),
-                None => "or more".into(),
-            };
-            format!(
-                "CPU {} was {start}{drift} ({known}), corrected",
-                clock.cpu.0
-            )
-        })
-        .collect();
-    parts.push(match clocks.uncertainty {
-        Some(ns) => format!("times are ±{}", units::time(ns)),
-        None => "how far times can be wrong is not known".into(),
-    });
-    parts
+/// The disagreement of the CPUs' clocks, if there is one.
+pub fn clocks(quality: &Quality) -> Option<String> {
+    quality.clocks.map(|clocks| {
+        format!(
+            "CPU {} and CPU {} by at least {} ({} impossible orders of events): all times are \
+             doubtful",
+            clocks.cpus.0 .0,
+            clocks.cpus.1 .0,
+            units::time(clocks.by),
+            units::count(clocks.impossible_orders)
+        )
+    })
 }
 
 /// What cannot be as the trace has it, so that some time had to be unknown.

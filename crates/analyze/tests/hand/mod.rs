@@ -8,7 +8,7 @@ use tr_format::event::{
 use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_format::writer::{Often, Writer};
+use tr_format::writer::Writer;
 use tr_sim::config::Config;
 use tr_sim::machine::Machine;
 use tr_sim::program::World;
@@ -256,42 +256,22 @@ impl Hand {
         self.word(since, LifeKind::Lost(lost))
     }
 
-    /// The trace. At each of these times all before is written and two marks of progress
-    /// follow, so that there is a checkpoint.
-    pub fn trace(&self, marks: &[i64]) -> Trace {
+    /// The trace.
+    pub fn trace(&self) -> Trace {
         let mut out = Vec::new();
         let mut writer = Writer::new(&mut out, &self.meta).unwrap();
-        writer.set_checkpoints(Often {
-            events: 1,
-            bytes: 0,
-        });
-        let mut from = Ktime(0);
-        let ends = marks.iter().map(|mark| at(*mark)).chain([Ktime(u64::MAX)]);
-        for to in ends {
-            let inside = |time: Ktime| (from..to).contains(&time);
-            for event in self.recorder.iter().filter(|event| inside(event.time)) {
-                writer.life(Stream::Recorder, event.clone()).unwrap();
-            }
-            for event in self.life.iter().filter(|event| inside(event.time)) {
-                writer.life(Stream::Lifecycle, event.clone()).unwrap();
-            }
-            for (cpu, ring) in (0..).zip(&self.cpus) {
-                for event in ring.iter().filter(|event| inside(event.time)) {
-                    writer.sched(CpuId(cpu), *event).unwrap();
-                }
-            }
-            writer.flush().unwrap();
-            for later in (0..2).filter(|_| to < Ktime(u64::MAX)) {
-                let mark = LifeEvent {
-                    time: Ktime(to.0 + later),
-                    cpu: None,
-                    kind: LifeKind::Progress,
-                };
-                writer.life(Stream::Recorder, mark).unwrap();
-                writer.flush().unwrap();
-            }
-            from = to;
+        for event in &self.recorder {
+            writer.life(Stream::Recorder, event.clone()).unwrap();
         }
+        for event in &self.life {
+            writer.life(Stream::Lifecycle, event.clone()).unwrap();
+        }
+        for (cpu, ring) in (0..).zip(&self.cpus) {
+            for event in ring {
+                writer.sched(CpuId(cpu), *event).unwrap();
+            }
+        }
+        writer.flush().unwrap();
         if let Some(end) = self.end {
             let config = Config::new(World::default(), 4, 1);
             let summary = Machine::new(&config).summary();

@@ -13,7 +13,7 @@ use tr_format::meta::Scope;
 
 /// The analysis of a trace that does not contradict itself.
 fn analyzed(hand: &Hand) -> Analysis {
-    let analysis = analyze(&hand.trace(&[]), &Options::default());
+    let analysis = analyze(&hand.trace(), &Options::default());
     assert_eq!(analysis.quality.violations, Vec::new());
     analysis
 }

@@ -1,0 +1,213 @@
+//! Checks that the clocks of the CPUs agree.
+//!
+//! Linux stamps the events of all CPUs from one timekeeper, so times are checked and
+//! never corrected. Two rules hold whatever the clocks show:
+//! - a task runs on one CPU at a time: if two of its runs overlap, the clocks differ by the
+//!   overlap at least, whichever run came first;
+//! - a task is forked before it is switched in for the first time.
+//!
+//! A waking that follows the switch-in of its task proves nothing: a signal keeps a task
+//! runnable that was switched out as asleep, and a running task is woken on its way to sleep.
+//!
+//! One impossible order proves nothing: a guest's kernel may not report every switch. Two
+//! of one pair of CPUs do.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tr_format::event::{CpuId, Ktime, Tid};
+
+use crate::model::ClockDisagreement;
+
+/// A pair of CPUs with so many impossible orders has clocks that disagree.
+const ENOUGH: u64 = 2;
+/// A pid is not used again within this time, ns.
+const REUSE: u64 = 1_000_000_000;
+/// Most tasks, and most pairs of CPUs, that are looked after.
+const MOST: usize = 1 << 12;
+
+/// A task's switch-in on one CPU while it runs on another one.
+#[derive(Clone, Copy, Debug)]
+struct Overlap {
+    tid: Tid,
+    /// The start of its run on the other CPU.
+    first: Ktime,
+    /// The CPU of the switch-in.
+    cpu: CpuId,
+    since: Ktime,
+    /// The switch-out of that CPU, if it came first.
+    until: Option<Ktime>,
+}
+
+/// Impossible orders of one pair of CPUs.
+#[derive(Clone, Copy, Debug, Default)]
+struct Orders {
+    count: u64,
+    /// The largest difference that they prove, ns.
+    by: u64,
+}
+
+/// Counts impossible orders of events by pair of CPUs.
+#[derive(Debug, Default)]
+pub struct ClockCheck {
+    /// By pair, the lower CPU first.
+    orders: BTreeMap<(CpuId, CpuId), Orders>,
+    /// By the CPU that ran the task before the switch-in.
+    overlaps: HashMap<CpuId, Overlap>,
+    /// First switch-ins of tasks whose fork has not come.
+    unborn: HashMap<Tid, (CpuId, Ktime)>,
+}
+
+impl ClockCheck {
+    /// Two events prove that the clocks of two CPUs differ by so much at least.
+    fn differ(&mut self, one: CpuId, other: CpuId, by: u64) {
+        let pair = (one.min(other), one.max(other));
+        let room = self.orders.len() < MOST || self.orders.contains_key(&pair);
+        if one != other && by > 0 && room {
+            let orders = self.orders.entry(pair).or_default();
+            orders.count += 1;
+            orders.by = orders.by.max(by);
+        }
+    }
+
+    /// `tid` is switched in on `cpu` while it is on another one since `first`, the last
+    /// switch of that.
+    pub fn overlap(&mut self, tid: Tid, (on, first): (CpuId, Ktime), cpu: CpuId, since: Ktime) {
+        let overlap = Overlap {
+            tid,
+            first,
+            cpu,
+            since,
+            until: None,
+        };
+        self.overlaps.insert(on, overlap);
+    }
+
+    /// `cpu` switches away from `prev`. `last_switch` gives the switch of a CPU before.
+    pub fn switch_out(
+        &mut self,
+        cpu: CpuId,
+        prev: Tid,
+        time: Ktime,
+        last_switch: impl Fn(CpuId) -> Option<Ktime>,
+    ) {
+        if self.overlaps.is_empty() {
+            return;
+        }
+        if let Some(overlap) = self.overlaps.remove(&cpu) {
+            let goes_on = last_switch(overlap.cpu) == Some(overlap.since);
+            let until = overlap.until.or(goes_on.then_some(time));
+            let unbroken = prev == overlap.tid && last_switch(cpu) == Some(overlap.first);
+            if let Some(until) = until.filter(|_| unbroken) {
+                self.differ(cpu, overlap.cpu, until.since(overlap.since));
+            }
+        }
+        // The next switch of the other CPU ends the task's run there, or is not reported.
+        self.overlaps.retain(|_, overlap| {
+            if overlap.cpu != cpu || overlap.until.is_some() {
+                return true;
+            }
+            overlap.until = Some(time);
+            prev == overlap.tid && last_switch(cpu) == Some(overlap.since)
+        });
+    }
+
+    /// A task that nothing has announced is switched in.
+    pub fn unborn(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
+        if self.unborn.len() >= MOST {
+            self.unborn.clear();
+        }
+        self.unborn.insert(tid, (cpu, time));
+    }
+
+    /// `tid` is forked on `cpu`.
+    pub fn fork(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
+        if let Some(((early, at), cpu)) = self.unborn.remove(&tid).zip(cpu) {
+            let by = time.since(at);
+            if by < REUSE {
+                self.differ(cpu, early, by);
+            }
+        }
+    }
+
+    /// The pair of CPUs whose clocks disagree by most, if any do.
+    pub fn finish(&self) -> Option<ClockDisagreement> {
+        let all = self.orders.iter();
+        let proved = all.filter(|(_, orders)| orders.count >= ENOUGH);
+        let impossible_orders = proved.clone().map(|(_, orders)| orders.count).sum();
+        let (cpus, worst) = proved.max_by_key(|(_, orders)| orders.by)?;
+        Some(ClockDisagreement {
+            cpus: *cpus,
+            by: worst.by,
+            impossible_orders,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: CpuId = CpuId(0);
+    const B: CpuId = CpuId(1);
+
+    /// cpu0 ==X====__
+    /// cpu1 ___X=____     X is switched in on CPU 1 before CPU 0 switches it out
+    #[test]
+    fn two_overlaps_prove_that_clocks_disagree() {
+        let mut check = ClockCheck::default();
+        let overlap = |check: &mut ClockCheck, at: u64| {
+            let first = Ktime(at - 200);
+            let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+            check.overlap(Tid(5), (A, first), B, Ktime(at));
+            check.switch_out(A, Tid(5), Ktime(at + 300), last);
+        };
+        overlap(&mut check, 1_000);
+        assert_eq!(check.finish(), None, "one may be an unreported switch");
+        overlap(&mut check, 5_000);
+        let found = check.finish().unwrap();
+        assert_eq!(found.cpus, (A, B));
+        assert_eq!((found.by, found.impossible_orders), (300, 2));
+    }
+
+    /// cpu0 ==X======__
+    /// cpu1 __X==______     the run on CPU 1 may have been the first
+    #[test]
+    fn the_shorter_of_two_runs_bounds_the_difference() {
+        let mut check = ClockCheck::default();
+        for at in [1_000, 5_000] {
+            let first = Ktime(at - 200);
+            let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+            check.overlap(Tid(5), (A, first), B, Ktime(at));
+            check.switch_out(B, Tid(5), Ktime(at + 100), last);
+            check.switch_out(A, Tid(5), Ktime(at + 300), last);
+        }
+        assert_eq!(check.finish().map(|found| found.by), Some(100));
+    }
+
+    /// A guest that does not report a switch shows another task on the CPU.
+    #[test]
+    fn an_unreported_switch_is_no_clock_error() {
+        let mut check = ClockCheck::default();
+        for at in [1_000, 5_000, 9_000] {
+            let first = Ktime(at - 200);
+            let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+            check.overlap(Tid(5), (A, first), B, Ktime(at));
+            check.switch_out(A, Tid(6), Ktime(at + 300), last);
+        }
+        assert_eq!(check.finish(), None);
+    }
+
+    #[test]
+    fn a_child_runs_after_its_fork() {
+        let mut check = ClockCheck::default();
+        for tid in [7, 8] {
+            check.unborn(Tid(tid), B, Ktime(1_000));
+            check.fork(Tid(tid), Some(A), Ktime(1_200));
+        }
+        // The pid is used again, much later.
+        check.unborn(Tid(9), A, Ktime(2_000));
+        check.fork(Tid(9), Some(B), Ktime(2_000 + REUSE));
+        let found = check.finish().unwrap();
+        assert_eq!((found.cpus, found.by), ((A, B), 200));
+    }
+}

@@ -1,0 +1,92 @@
+//! The clock check, held to clocks whose errors are known.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // in a test
+
+use std::cell::Cell;
+
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
+use tr_analyze::model::Analysis;
+use tr_analyze::{analyze, Options};
+use tr_format::event::CpuId;
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_sim::inject::Skew;
+use tr_sim::recording::Recording;
+use tr_sim::strategy::{self, Case};
+
+/// Runs the case through a file and the analysis.
+fn run(case: &Case) -> Analysis {
+    let (mut recording, _) = Recording::record(&case.config);
+    case.plan.apply(&mut recording);
+    let file = recording.to_file(&case.cut).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    analyze(&trace, &Options::default())
+}
+
+/// By how much the clocks of two CPUs differ at most, during the run.
+fn difference(skew: &Skew, (one, other): (CpuId, CpuId), duration: u64) -> u64 {
+    const START: u64 = 1 << 40;
+    let error = |cpu: CpuId, time: u64| {
+        let clock = skew.clocks.iter().find(|(of, _)| *of == cpu);
+        let shown = clock.map_or(time, |(_, clock)| clock.shown(time, START));
+        shown as i64 - time as i64
+    };
+    let at = |time: u64| (error(one, time) - error(other, time)).unsigned_abs();
+    at(START).max(at(START + duration))
+}
+
+/// A reported disagreement is true: the pair's clocks differ by at least that much. Most of the traces in which tasks were seen out of order report one.
+#[test]
+fn a_disagreement_is_reported_and_true() {
+    let (noticed, reported) = (Cell::new(0u64), Cell::new(0u64));
+    let result = TestRunner::new(strategy::cases(600)).run(
+        &strategy::skewed(2_000_000, 100_000_000, false),
+        |case| {
+            let analysis = run(&case);
+            let quality = &analysis.quality;
+            let impossible: u64 = quality.violations.iter().map(|(_, count)| count).sum();
+            noticed.set(noticed.get() + u64::from(impossible > 20));
+            let Some(found) = quality.clocks else {
+                return Ok(());
+            };
+            reported.set(reported.get() + u64::from(impossible > 20));
+            let skew = case.plan.skew.clone().unwrap_or_default();
+            let truth = difference(&skew, found.cpus, case.config.duration);
+            prop_assert!(
+                found.by <= truth + 2,
+                "{found:?}, but the clocks differ by {truth}: {skew:?}"
+            );
+            Ok(())
+        },
+    );
+    if let Err(error) = result {
+        panic!("{error}");
+    }
+    let (noticed, reported) = (noticed.get(), reported.get());
+    println!("{noticed} noticed, {reported} reported");
+    assert!(noticed > 100, "too few were noticed");
+    assert!(reported * 10 > noticed * 8, "too few were reported");
+}
+
+proptest! {
+    #![proptest_config(strategy::cases(300))]
+
+    /// Times that fit add up whatever the clocks show.
+    #[test]
+    fn every_threads_times_add_up(case in strategy::skewed(2_000_000, 30_000_000, true)) {
+        for thread in &run(&case).threads {
+            prop_assert_eq!(thread.times.sum(), thread.end.since(thread.start));
+        }
+    }
+
+    /// Clocks that agree are never doubted, whatever is lost.
+    #[test]
+    fn clocks_that_agree_are_not_doubted(case in strategy::skewed(2_000_000, 30_000_000, true)) {
+        let mut case = case;
+        case.plan.skew = None;
+        let analysis = run(&case);
+        prop_assert_eq!(analysis.quality.clocks, None);
+        case.plan.loss.clear();
+        prop_assert_eq!(&run(&case).quality.violations, &Vec::new());
+    }
+}
