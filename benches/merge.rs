@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use tr_analyze::order::batches::{self, Batches};
 use tr_analyze::order::blocks::{Block, Blocks, Content, Read, Spare};
-use tr_analyze::order::waves::{self, Waves};
 use tr_analyze::order::Merge;
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Stream, Tid};
 use tr_format::sched::SchedBlock;
@@ -104,7 +104,7 @@ fn merge(memory: &Memory) -> Merge<&Memory> {
                 key: at,
             });
     }
-    Merge::new(Waves::new(memory, chains, waves::EVENTS))
+    Merge::new(Batches::new(memory, chains, batches::EVENTS))
 }
 
 fn median(mut times: Vec<f64>) -> f64 {

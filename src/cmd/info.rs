@@ -89,7 +89,7 @@ fn document(contents: &Contents) -> Value {
         "latest_write_ns": contents.latest_write,
         "analyzed": analysis.is_some(),
         "unknown_ns": analysis.map(|analysis| analysis.totals.times.unknown),
-        "violations": quality.map(|quality| object(&quality.violations)),
+        "violations": quality.map(|quality| object(&quality.anomalies)),
         "clocks": quality.map(tr_report::json::clocks),
         "suspends": contents.suspends.iter().map(|suspend| json!({
             "since_ns": suspend.since.since(meta.start),
@@ -264,7 +264,7 @@ fn text(contents: &Contents) -> String {
 
 fn contradictions(quality: &Quality) -> String {
     let found: Vec<String> = quality
-        .violations
+        .anomalies
         .iter()
         .map(|(what, n)| format!("{n} × {what}"))
         .collect();

@@ -137,7 +137,7 @@ impl Recording {
     /// nobody: then ftrace lacks them too.
     fn nothing_contradicts(&self) {
         let quality = &self.analysis.quality;
-        let violations: u64 = quality.violations.iter().map(|(_, count)| count).sum();
+        let violations: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
         let unreported = self
             .seen
             .as_ref()
@@ -146,7 +146,7 @@ impl Recording {
             violations <= unreported,
             "{}: {:?}, {unreported} switches that ftrace lacks too",
             self.name,
-            quality.violations
+            quality.anomalies
         );
         if unreported == 0 {
             assert_eq!(self.analysis.totals.times.unknown, 0, "{}", self.name);

@@ -1,31 +1,31 @@
-//! From the closed book to the model: sorted, counted, the tree summed up.
+//! From the closed tracker to the model: sorted, counted, the tree summed up.
 
 use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
-use crate::book::{Book, Exited, ProcessEntry, Task, TaskIx};
 use crate::model::{
     Analysis, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times, Totals, Tree,
 };
+use crate::tracker::{Exited, ProcessEntry, Task, TaskIx, Tracker};
 
 /// So few processes or threads are not worth being shared by several threads.
 const FEW: usize = 1 << 10;
 
-/// Fills in everything that comes from the book.
-pub fn build(mut book: Book, analysis: &mut Analysis) {
+/// Fills in everything that comes from the tracker.
+pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
-    analysis.cpus = book.cpu_figures(&analysis.meta.cpus);
-    analysis.concurrency = book.concurrency.finish();
+    analysis.cpus = tracker.cpu_figures(&analysis.meta.cpus);
+    analysis.concurrency = tracker.concurrency.finish();
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
-    analysis.quality.violations = book.violations.into_iter().collect();
-    let [forks, execs, exits] = book.counts;
+    analysis.quality.anomalies = tracker.anomalies.into_iter().collect();
+    let [forks, execs, exits] = tracker.counts;
 
     // Tasks that lived only outside the span are not part of it.
     let inside = |task: &Task| task.start < end && task.end.is_none_or(|at| at >= start);
     // The order of the output: by start, then pid, then order of appearance.
-    let tasks = |process| tasks_of(&book.tasks, process);
-    let mut order: Vec<(Ktime, Tgid, usize)> = book
+    let tasks = |process| tasks_of(&tracker.tasks, process);
+    let mut order: Vec<(Ktime, Tgid, usize)> = tracker
         .processes
         .par_iter()
         .with_min_len(FEW)
@@ -37,7 +37,7 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         })
         .collect();
     order.par_sort_unstable();
-    let mut place = vec![None; book.processes.len()];
+    let mut place = vec![None; tracker.processes.len()];
     for ((.., old), new) in order.iter().zip(0..) {
         if let Some(slot) = place.get_mut(*old) {
             *slot = Some(ProcessIx(new));
@@ -47,7 +47,7 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         // A process is moved once, or twice when its events come before it is
         // listed.
         for _ in 0..4 {
-            match book.processes.get(old).and_then(|p| p.moved) {
+            match tracker.processes.get(old).and_then(|p| p.moved) {
                 Some(new) => old = new,
                 None => break,
             }
@@ -55,15 +55,16 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         place.get(old).copied().flatten()
     };
 
-    let mut thread_order: Vec<(TaskIx, &Task, ProcessIx)> = Vec::with_capacity(book.tasks.len());
+    let mut thread_order: Vec<(TaskIx, &Task, ProcessIx)> = Vec::with_capacity(tracker.tasks.len());
     for ((.., old), new) in order.iter().zip(0..) {
         let first = thread_order.len();
-        let threads = book
+        let threads = tracker
             .processes
             .get(*old)
             .into_iter()
             .flat_map(|p| &p.threads);
-        let threads = threads.filter_map(|ix| Some((*ix, book.tasks.get(ix.0)?, ProcessIx(new))));
+        let threads =
+            threads.filter_map(|ix| Some((*ix, tracker.tasks.get(ix.0)?, ProcessIx(new))));
         thread_order.extend(threads.filter(|(_, task, _)| inside(task)));
         let these = thread_order.get_mut(first..).unwrap_or_default();
         // An exec gives a thread the tid of its leader, which has ended before.
@@ -72,7 +73,7 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
             (task.start, task.tid, end, *ix)
         });
     }
-    let mut thread_place = vec![None; book.tasks.len()];
+    let mut thread_place = vec![None; tracker.tasks.len()];
     for ((old, ..), new) in thread_order.iter().zip(0..) {
         if let Some(slot) = thread_place.get_mut(old.0) {
             *slot = Some(ThreadIx(new));
@@ -84,12 +85,12 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         .with_min_len(FEW)
         .map(|(_, task, process)| thread_of(task, *process, end, thread_ix))
         .collect();
-    analysis.timeline = book.timeline.take().map(|timeline| {
+    analysis.timeline = tracker.timeline.take().map(|timeline| {
         let tasks = thread_order.iter().map(|(task, ..)| task.0);
         let ends = analysis.threads.iter().map(|thread| thread.end);
         timeline.finish(tasks.zip(ends), |at| {
             let place = thread_place.get(at).copied().flatten();
-            place.ok_or_else(|| book.tasks.get(at).map_or(Tid(0), |task| task.tid))
+            place.ok_or_else(|| tracker.tasks.get(at).map_or(Tid(0), |task| task.tid))
         })
     });
 
@@ -98,7 +99,7 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         .par_iter()
         .with_min_len(FEW)
         .map(|(.., old)| {
-            let process = book.processes.get(*old);
+            let process = tracker.processes.get(*old);
             let parent = process
                 .and_then(|process| process.parent)
                 .and_then(process_ix);
@@ -110,8 +111,8 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
         })
         .collect();
     drop(thread_order);
-    drop(book.tasks);
-    let mut entries: Vec<_> = book.processes.iter_mut().map(Some).collect();
+    drop(tracker.tasks);
+    let mut entries: Vec<_> = tracker.processes.iter_mut().map(Some).collect();
     let entry = |(.., old): &(Ktime, Tgid, usize)| entries.get_mut(*old).and_then(Option::take);
     let entries: Vec<&mut ProcessEntry> = order.iter().filter_map(entry).collect();
     let view: &Analysis = analysis;
@@ -124,14 +125,14 @@ pub fn build(mut book: Book, analysis: &mut Analysis) {
     analysis.processes = processes;
     link(analysis);
     analysis.totals = totals(analysis, [forks, execs, exits]);
-    analysis.cgroups = book
+    analysis.cgroups = tracker
         .cgroups
         .into_iter()
         .filter(|(id, _)| *id != CgroupId(0))
         .collect();
 }
 
-/// What the book knows of a process's threads.
+/// What the tracker knows of a process's threads.
 fn tasks_of<'a>(
     tasks: &'a [Task],
     process: &'a ProcessEntry,
@@ -211,7 +212,7 @@ impl Exits {
     }
 }
 
-/// The model of a process, to which what the book knows of it goes over.
+/// The model of a process, to which what the tracker knows of it goes over.
 fn process_of(
     entry: &mut ProcessEntry,
     parent: Option<ProcessIx>,

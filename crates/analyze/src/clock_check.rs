@@ -49,9 +49,9 @@ struct Orders {
 /// Counts impossible orders of events by pair of CPUs.
 #[derive(Debug, Default)]
 pub struct ClockCheck {
-    /// By pair, the lower CPU first.
+    /// ActorRef pair, the lower CPU first.
     orders: BTreeMap<(CpuId, CpuId), Orders>,
-    /// By the CPU that ran the task before the switch-in.
+    /// ActorRef the CPU that ran the task before the switch-in.
     overlaps: HashMap<CpuId, Overlap>,
     /// First switch-ins of tasks whose fork has not come.
     unborn: HashMap<Tid, (CpuId, Ktime)>,

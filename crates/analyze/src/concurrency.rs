@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use tr_format::event::Ktime;
 
-use crate::tasks::State;
+use crate::state::State;
 
 /// Which of a trace's losses a task's state has been seen after: 0 for a state
 /// that is not known.

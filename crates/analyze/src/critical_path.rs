@@ -303,7 +303,7 @@ impl Walk<'_> {
         }
     }
 
-    /// By what `waker` ended a wait at `time`.
+    /// ActorRef what `waker` ended a wait at `time`.
     fn link(&self, waker: ThreadIx, wait: &Bucket, time: Ktime) -> Then {
         use crate::timeline::Wait;
         let exited = self.graph.thread(waker).and_then(|thread| thread.exited);

@@ -8,7 +8,7 @@
 use tr_format::event::{Ktime, Tid};
 
 use crate::model::{Analysis, Process, Thread, ThreadIx};
-use crate::timeline::{Bucket, Stretch, Timeline, Wait, Who};
+use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 /// What a piece of time was spent on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -16,7 +16,7 @@ pub enum Kind {
     /// On a CPU.
     OnCpu,
     /// Waiting for a CPU; after being preempted: who took it.
-    RunQueue(Who),
+    RunQueue(Actor),
     /// Waiting for a disk.
     Disk,
     /// Asleep until an interrupt: a timer, the network, a terminal.
@@ -72,21 +72,21 @@ impl<'a> Graph<'a> {
             Bucket::RunQueue { preempted: true } => {
                 return Cause::Own(Kind::RunQueue(stretch.who));
             }
-            // Who woke it is not who had the CPU.
+            // Actor woke it is not who had the CPU.
             Bucket::RunQueue { preempted: false } => {
-                return Cause::Own(Kind::RunQueue(Who::Unknown));
+                return Cause::Own(Kind::RunQueue(Actor::Unknown));
             }
             Bucket::Unknown => return Cause::Own(Kind::Unknown),
             Bucket::Wait(wait) => wait,
         };
         match (stretch.who, wait) {
-            (Who::Thread(waker), _) => self.woken_by(waker, wait, stretch.to),
-            (Who::Interrupt | Who::Outside(_), Wait::Io) => Cause::Own(Kind::Disk),
-            (Who::Outside(tid), _) => Cause::Own(Kind::Outside(tid)),
-            (Who::Interrupt, Wait::Sleep) => Cause::Own(Kind::Sleep),
-            (Who::Interrupt, Wait::Stopped) => Cause::Own(Kind::Stopped),
-            (Who::Interrupt, Wait::Blocked | Wait::Vfork) => Cause::Own(Kind::Blocked),
-            (Who::Interrupt, Wait::Unknown) | (Who::Unknown, _) => Cause::Own(Kind::Unknown),
+            (Actor::Thread(waker), _) => self.woken_by(waker, wait, stretch.to),
+            (Actor::Interrupt | Actor::Outside(_), Wait::Io) => Cause::Own(Kind::Disk),
+            (Actor::Outside(tid), _) => Cause::Own(Kind::Outside(tid)),
+            (Actor::Interrupt, Wait::Sleep) => Cause::Own(Kind::Sleep),
+            (Actor::Interrupt, Wait::Stopped) => Cause::Own(Kind::Stopped),
+            (Actor::Interrupt, Wait::Blocked | Wait::Vfork) => Cause::Own(Kind::Blocked),
+            (Actor::Interrupt, Wait::Unknown) | (Actor::Unknown, _) => Cause::Own(Kind::Unknown),
         }
     }
 
@@ -110,7 +110,7 @@ impl<'a> Graph<'a> {
         }
     }
 
-    /// Who forked a thread, if that one was running then.
+    /// Actor forked a thread, if that one was running then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self
             .thread(thread)

@@ -1,11 +1,10 @@
 //! From a trace to the times of every thread, process and program.
 //!
-//! [`order`] puts the events of all streams in order, `book` follows every task
+//! [`order`] puts the events of all streams in order, `tracker` follows every task
 //! through them with the states of `tasks` and the gaps of `gaps`, and `build`
 //! makes the [`model`] of it. Knows nothing of BPF, of recording, of rendering.
 #![forbid(unsafe_code)]
 
-mod book;
 mod build;
 mod clock_check;
 mod concurrency;
@@ -15,11 +14,12 @@ mod graph;
 pub mod model;
 pub mod order;
 pub mod parallelism;
-mod places;
 pub mod programs;
 mod reading;
-mod tasks;
+mod state;
+mod tid_map;
 pub mod timeline;
+mod tracker;
 pub mod waits;
 pub mod what_if;
 

@@ -74,7 +74,7 @@ pub struct Quality {
     pub latest_write: u64,
     /// Events that contradict what came before (a task on two CPUs, running
     /// before its fork, …), by kind; empty on a good trace.
-    pub violations: Vec<(&'static str, u64)>,
+    pub anomalies: Vec<(&'static str, u64)>,
     /// Clocks of two CPUs disagree: all times of the trace are doubtful.
     pub clocks: Option<ClockDisagreement>,
 }
@@ -84,7 +84,7 @@ pub struct Quality {
 pub struct ClockDisagreement {
     /// The pair; the order of events does not tell whose clock is right.
     pub cpus: (CpuId, CpuId),
-    /// By how much they differ at least, ns.
+    /// ActorRef how much they differ at least, ns.
     pub by: u64,
     /// Impossible event orders of all pairs of CPUs whose clocks disagree.
     pub impossible_orders: u64,
@@ -192,7 +192,7 @@ impl Switches {
 pub struct CpuFigures {
     /// For how long its switches prove that nobody ran, in ns.
     pub idle: u64,
-    /// Its switches from and to everybody are recorded, so that `idle` is all
+    /// Its switches from and to system_wide are recorded, so that `idle` is all
     /// of its idle time but for gaps; otherwise that is not known.
     pub idle_known: bool,
     /// How often a recorded thread left it. Sums to the processes' switches.
@@ -209,7 +209,7 @@ pub struct OffCpu {
     pub length: u64,
     /// When it began.
     pub since: Ktime,
-    /// Who ended it by waking the task; `None`: nobody (it was preempted), an
+    /// Actor ended it by waking the task; `None`: nobody (it was preempted), an
     /// interrupt, or not known.
     pub waker: Option<ThreadIx>,
     /// It touches the start or the end of the span, or a gap: the true length

@@ -4,7 +4,7 @@
 //!
 //! Each stream is a chain of blocks in the order in which they were written. A
 //! block's header has its smallest time, so the minimum over the blocks not yet
-//! read says which events nothing can come before any more. [`waves`](mod@waves) reads the
+//! read says which events nothing can come before any more. [`batches`](mod@batches) reads the
 //! blocks by that minimum, many at once, and sorts what is certain; [`Order`]
 //! hands it out, an event at a time.
 //!
@@ -13,9 +13,9 @@
 //! event, see `rank`; and whoever follows the tasks can say which event fits
 //! what they are doing now, see [`Order::next_fitting`].
 
+pub mod batches;
 pub mod blocks;
 mod sort;
-pub mod waves;
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -25,8 +25,8 @@ use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind,
 use tr_format::reader::{FrameInfo, Trace};
 use tr_format::sched::{self, flag};
 
+use batches::{Batches, SortedRun};
 use blocks::{Block, Blocks, Content, Read, Spare};
-use waves::{Slice, Waves};
 
 /// An event of any stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +88,7 @@ const SWITCH: u8 = 5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) time: u64,
-    /// As [`sched::SchedBlock::from`]; of a [`LIFE`] event its place in the wave.
+    /// As [`sched::SchedBlock::from`]; of a [`LIFE`] event its place in the batch.
     pub(crate) from: u32,
     /// As [`sched::SchedBlock::to`]; of a [`LIFE`] event its stream's place.
     pub(crate) to: u32,
@@ -127,7 +127,7 @@ impl Record {
     }
 }
 
-/// Hands out the events of sorted slices.
+/// Hands out the events of sorted runs.
 #[derive(Debug, Default)]
 pub struct Order {
     /// What has come, sorted; up to `at` it has been handed out.
@@ -149,13 +149,13 @@ impl Order {
         }
     }
 
-    /// Takes the next slice; gives back the memory of the one before.
-    pub fn push(&mut self, slice: Slice) -> Slice {
-        let Slice {
+    /// Takes the next run; gives back the memory of the one before.
+    pub fn push(&mut self, run: SortedRun) -> SortedRun {
+        let SortedRun {
             mut records,
             mut lives,
             limit,
-        } = slice;
+        } = run;
         self.limit = limit;
         // Without a tolerance all that was certain has been handed out.
         let left = self.records.get_mut(self.at..).unwrap_or_default();
@@ -172,7 +172,7 @@ impl Order {
             self.ties.queues.iter_mut().flatten().for_each(&mut carry);
             records.splice(..0, left.iter().copied());
         }
-        let used = Slice {
+        let used = SortedRun {
             records: std::mem::replace(&mut self.records, records),
             lives: std::mem::replace(&mut self.lives, lives),
             limit: None,
@@ -199,7 +199,7 @@ impl Order {
     }
 
     /// The next event, and its time: of several with equal times, the event for
-    /// which `misfit` is least. `None` when the next slice is needed for it.
+    /// which `misfit` is least. `None` when the next run is needed for it.
     #[inline]
     pub fn next_fitting(&mut self, misfit: impl Fn(&Event) -> u8) -> Option<(Ktime, Event<'_>)> {
         let record = self.next_record(misfit)?;
@@ -399,19 +399,19 @@ impl Ties {
     }
 }
 
-/// All events of a source, in order: [`Waves`] and [`Order`] in one.
+/// All events of a source, in order: [`Batches`] and [`Order`] in one.
 #[derive(Debug)]
 pub struct Merge<B: Blocks> {
-    waves: Waves<B>,
-    ready: std::vec::IntoIter<Slice>,
+    batches: Batches<B>,
+    ready: std::vec::IntoIter<SortedRun>,
     order: Order,
 }
 
 impl<B: Blocks> Merge<B> {
-    /// Of what these waves bring.
-    pub fn new(waves: Waves<B>) -> Merge<B> {
+    /// Of what these batches bring.
+    pub fn new(batches: Batches<B>) -> Merge<B> {
         Merge {
-            waves,
+            batches,
             ready: Vec::new().into_iter(),
             order: Order::new(),
         }
@@ -421,22 +421,22 @@ impl<B: Blocks> Merge<B> {
     pub fn next_event(&mut self) -> Option<Event<'_>> {
         // Not a loop around next_fitting: what it gives would be borrowed in all turns.
         while !self.order.has_next() {
-            let slice = match self.ready.next() {
-                Some(slice) => slice,
+            let run = match self.ready.next() {
+                Some(run) => run,
                 None => {
-                    self.ready = self.waves.next_wave()?.into_iter();
+                    self.ready = self.batches.next_batch()?.into_iter();
                     continue;
                 }
             };
-            let used = self.order.push(slice);
-            self.waves.spare(used);
+            let used = self.order.push(run);
+            self.batches.spare(used);
         }
         self.order.next_fitting(|_| 0).map(|(_, event)| event)
     }
 
     /// What has brought the events, for what it has noted down.
-    pub fn waves(&self) -> &Waves<B> {
-        &self.waves
+    pub fn batches(&self) -> &Batches<B> {
+        &self.batches
     }
 }
 
@@ -473,8 +473,8 @@ impl Blocks for TraceBlocks<'_> {
     }
 }
 
-/// The events of a trace, in waves of about so many; those that its frames lack as losses.
-pub fn waves(trace: &Trace) -> TraceWaves<'_> {
+/// The events of a trace, in batches of about so many; those that its frames lack as losses.
+pub fn batches(trace: &Trace) -> TraceBatches<'_> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {
         streams.entry(frame.stream).or_default().push(Block {
@@ -483,13 +483,13 @@ pub fn waves(trace: &Trace) -> TraceWaves<'_> {
             key: *frame,
         });
     }
-    Waves::new(TraceBlocks { trace }, streams, waves::EVENTS)
+    Batches::new(TraceBlocks { trace }, streams, batches::EVENTS)
 }
 
-/// The waves of a trace.
-pub type TraceWaves<'a> = Waves<TraceBlocks<'a>>;
+/// The batches of a trace.
+pub type TraceBatches<'a> = Batches<TraceBlocks<'a>>;
 
-/// All events of a trace in order; see [`waves()`].
+/// All events of a trace in order; see [`batches()`].
 pub fn merge(trace: &Trace) -> Merge<TraceBlocks<'_>> {
-    Merge::new(waves(trace))
+    Merge::new(batches(trace))
 }

@@ -22,7 +22,7 @@ pub struct Alone {
     pub from: Ktime,
     /// Up to here.
     pub to: Ktime,
-    /// Who.
+    /// Actor.
     pub process: ProcessIx,
     /// What it was.
     pub group: Group,
@@ -76,7 +76,7 @@ pub struct Parallelism {
     /// The longest stretches in which one process was all that ran or wanted to,
     /// longest first.
     pub alone: Vec<Alone>,
-    /// Who ran alone, by group.
+    /// Actor ran alone, by group.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
     /// What it was waiting for while nobody ran, with the group that waited; by
     /// the critical path.
@@ -120,7 +120,7 @@ pub fn parallelism(
 }
 
 /// From when on there may be tasks that nothing tells of: forks are missing.
-/// Where everybody is recorded, they show themselves by running.
+/// Where system_wide is recorded, they show themselves by running.
 fn blind_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost

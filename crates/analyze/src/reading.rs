@@ -1,4 +1,4 @@
-//! Reads a trace once: its events in order go into the book, the book becomes the model.
+//! Reads a trace once: its events in order go into the tracker, the tracker becomes the model.
 
 use std::collections::BTreeSet;
 
@@ -6,11 +6,11 @@ use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::reader::{End, Trace};
 use tr_format::tally::{Events, Lateness};
 
-use crate::book::Book;
 use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
-use crate::order::waves::Slice;
+use crate::order::batches::SortedRun;
 use crate::order::{self, Event, Order};
+use crate::tracker::Tracker;
 use crate::{build, Options};
 
 /// Reports progress: the number of events read, and of all events.
@@ -30,41 +30,41 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     let start = options.from.map_or(begin, at).min(whole).max(begin);
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
-    let mut book = Book::new(trace.meta(), known.gaps(), start, end, options.cpu);
-    book.timeline = options.timeline.then(Default::default);
-    book.slow = slow;
+    let mut tracker = Tracker::new(trace.meta(), known.gaps(), start, end, options.cpu);
+    tracker.timeline = options.timeline.then(Default::default);
+    tracker.slow = slow;
     if start == begin {
-        book.expect(tasks(trace));
+        tracker.expect(tasks(trace));
     }
     let mut keeper = Keeper {
-        book,
+        tracker,
         order: Order::new(),
         last: known.last(trace, end),
         lost: known.lost,
         lives: Events::default(),
     };
-    let mut waves = order::waves(trace);
-    // The rayon thread that runs this scope reads the next wave while the book takes one.
+    let mut batches = order::batches(trace);
+    // The rayon thread that runs this scope reads the next batch while the tracker takes one.
     rayon::scope(|_| {
-        let mut wave = waves.next_wave();
-        while let Some(slices) = wave {
+        let mut batch = batches.next_batch();
+        while let Some(runs) = batch {
             let (next, used) = rayon::join(
-                || waves.next_wave(),
+                || batches.next_batch(),
                 || {
-                    let slices = slices.into_iter();
-                    slices.map(|slice| keeper.take(slice)).collect::<Vec<_>>()
+                    let runs = runs.into_iter();
+                    runs.map(|run| keeper.take(run)).collect::<Vec<_>>()
                 },
             );
-            used.into_iter().for_each(|slice| waves.spare(slice));
-            let (done, all) = waves.progress();
+            used.into_iter().for_each(|run| batches.spare(run));
+            let (done, all) = batches.progress();
             watch(done, all);
-            wave = next;
+            batch = next;
         }
     });
-    keeper.book.finish();
+    keeper.tracker.finish();
 
     let lost: Vec<LostSpan> = keeper.lost.into_iter().collect();
-    let inversion = waves.largest_inversion();
+    let inversion = batches.largest_inversion();
     let mut analysis = Analysis {
         meta: trace.meta().clone(),
         summary: trace.summary().cloned(),
@@ -86,18 +86,18 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
             },
             largest_inversion: inversion,
             latest_write: known.late.latest().max(inversion),
-            clocks: keeper.book.clock_check.finish(),
+            clocks: keeper.tracker.clock_check.finish(),
             ..Quality::default()
         },
         events: Events {
-            switches: waves.counts().switches,
-            wakings: waves.counts().wakings,
-            new_tasks: waves.counts().new,
+            switches: batches.counts().switches,
+            wakings: batches.counts().wakings,
+            new_tasks: batches.counts().new,
             ..keeper.lives
         },
         ..Analysis::default()
     };
-    build::build(keeper.book, &mut analysis);
+    build::build(keeper.tracker, &mut analysis);
     analysis
 }
 
@@ -116,7 +116,7 @@ fn tasks(trace: &Trace) -> usize {
 
 /// Keeps the books while events come.
 struct Keeper {
-    book: Book,
+    tracker: Tracker,
     order: Order,
     lost: BTreeSet<LostSpan>,
     /// Numbers of the events that are no scheduling events.
@@ -126,36 +126,36 @@ struct Keeper {
 }
 
 impl Keeper {
-    /// Takes a slice of events; gives back the memory of the one before.
-    fn take(&mut self, slice: Slice) -> Slice {
+    /// Takes a run of events; gives back the memory of the one before.
+    fn take(&mut self, run: SortedRun) -> SortedRun {
         let Keeper {
-            book,
+            tracker,
             order,
             lost,
             lives,
             last,
         } = self;
-        let used = order.push(slice);
+        let used = order.push(run);
         loop {
-            order.offer(|records| book.run(records));
-            let Some((time, event)) = order.next_fitting(|event| book.misfit(event)) else {
+            order.offer(|records| tracker.run(records));
+            let Some((time, event)) = order.next_fitting(|event| tracker.misfit(event)) else {
                 return used;
             };
             let inside = time <= *last;
             match event {
-                Event::Sched(cpu, event) if inside => book.sched(cpu, &event),
+                Event::Sched(cpu, event) if inside => tracker.sched(cpu, &event),
                 Event::Sched(..) => {}
                 Event::Life(event) => {
                     lives.life(event);
                     // Those of a frame that turned out to be damaged.
                     if let Some(span) = loss(event).filter(|span| lost.insert(*span)) {
-                        book.lost(span.stream, span.since, span.until);
+                        tracker.lost(span.stream, span.since, span.until);
                     }
                     // Nothing after the end changes what was before it, but names.
                     let names =
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
                     if inside || names {
-                        book.life(time, event);
+                        tracker.life(time, event);
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! What every thread did when: kept while the book is, for the reports that a
+//! What every thread did when: kept while the tracker is, for the reports that a
 //! sum cannot answer (who waited for whom, what was serial).
 //!
 //! Takes 16 bytes for each change of a thread's state, so its size grows with
@@ -7,11 +7,11 @@
 use tr_format::event::{CpuId, Ktime, Tid};
 
 use crate::model::ThreadIx;
-pub use crate::tasks::{Bucket, Wait};
+pub use crate::state::{Bucket, Wait};
 
-/// Who ended a wait, or took a CPU.
+/// Actor ended a wait, or took a CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Who {
+pub enum Actor {
     /// Not known, or nobody.
     Unknown,
     /// An interrupt: a timer, a disk, the network.
@@ -33,7 +33,7 @@ pub struct Stretch {
     pub doing: Bucket,
     /// Of a wait: who ended it. Of a wait for a CPU: who woke the thread, or
     /// started it; after being preempted, who took the CPU.
-    pub who: Who,
+    pub who: Actor,
     /// The CPU that the thread was on, if that is known. With
     /// [`Options::cpu`](crate::Options::cpu) time on another CPU has it too,
     /// though it counts as unknown.
@@ -47,41 +47,41 @@ impl Stretch {
     }
 }
 
-/// Who, while the book is being kept: a task's place in it, or a tid.
+/// Actor, while the tracker is being kept: a task's place in it, or a tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct By(u32);
+pub(crate) struct ActorRef(u32);
 
-impl By {
-    pub(crate) const UNKNOWN: By = By(u32::MAX);
-    pub(crate) const INTERRUPT: By = By(u32::MAX - 1);
+impl ActorRef {
+    pub(crate) const UNKNOWN: ActorRef = ActorRef(u32::MAX);
+    pub(crate) const INTERRUPT: ActorRef = ActorRef(u32::MAX - 1);
     /// Above it are tids: Linux has at most 2^22 (`PID_MAX_LIMIT`).
     const OUTSIDE: u32 = 1 << 31;
 
-    /// A task by its place in the book.
-    pub(crate) fn task(ix: usize) -> By {
-        let ix = u32::try_from(ix).ok().filter(|ix| *ix < By::OUTSIDE);
-        ix.map_or(By::UNKNOWN, By)
+    /// A task by its place in the tracker.
+    pub(crate) fn task(ix: usize) -> ActorRef {
+        let ix = u32::try_from(ix).ok().filter(|ix| *ix < ActorRef::OUTSIDE);
+        ix.map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// A task that is not in the book.
-    pub(crate) fn outside(tid: Tid) -> By {
-        let tid = tid.0.checked_add(By::OUTSIDE);
-        tid.filter(|tid| *tid < By::INTERRUPT.0)
-            .map_or(By::UNKNOWN, By)
+    /// A task that is not in the tracker.
+    pub(crate) fn outside(tid: Tid) -> ActorRef {
+        let tid = tid.0.checked_add(ActorRef::OUTSIDE);
+        tid.filter(|tid| *tid < ActorRef::INTERRUPT.0)
+            .map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// The place in the book (in a finished timeline: in the model), when it
+    /// The place in the tracker (in a finished timeline: in the model), when it
     /// is one.
     pub(crate) fn place(self) -> Option<usize> {
-        (self.0 < By::OUTSIDE).then_some(self.0 as usize)
+        (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
 
-    fn who(self) -> Who {
+    fn actor(self) -> Actor {
         match self {
-            By::UNKNOWN => Who::Unknown,
-            By::INTERRUPT => Who::Interrupt,
-            By(by) if by < By::OUTSIDE => Who::Thread(ThreadIx(by)),
-            By(by) => Who::Outside(Tid(by - By::OUTSIDE)),
+            ActorRef::UNKNOWN => Actor::Unknown,
+            ActorRef::INTERRUPT => Actor::Interrupt,
+            ActorRef(by) if by < ActorRef::OUTSIDE => Actor::Thread(ThreadIx(by)),
+            ActorRef(by) => Actor::Outside(Tid(by - ActorRef::OUTSIDE)),
         }
     }
 }
@@ -90,7 +90,7 @@ impl By {
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     from: Ktime,
-    by: By,
+    by: ActorRef,
     /// [`Stretch::cpu`]; `u16::MAX` when not known.
     cpu: u16,
     doing: u8,
@@ -111,13 +111,13 @@ const DOING: [Bucket; 10] = [
 ];
 
 impl Piece {
-    fn new(from: Ktime, doing: Bucket, cpu: Option<CpuId>, by: By) -> Piece {
+    fn new(from: Ktime, doing: Bucket, cpu: Option<CpuId>, by: ActorRef) -> Piece {
         let plain = match doing {
             Bucket::OnCpu(_) => Bucket::OnCpu(None),
             other => other,
         };
         let by = match plain {
-            Bucket::OnCpu(_) | Bucket::Unknown => By::UNKNOWN,
+            Bucket::OnCpu(_) | Bucket::Unknown => ActorRef::UNKNOWN,
             _ => by,
         };
         let doing = DOING.iter().position(|known| *known == plain);
@@ -146,7 +146,7 @@ impl Piece {
     }
 }
 
-/// The timelines of the book's tasks.
+/// The timelines of the tracker's tasks.
 #[derive(Debug, Default)]
 pub(crate) struct Draft(Vec<Vec<Piece>>);
 
@@ -158,7 +158,7 @@ impl Draft {
         from: Ktime,
         doing: Bucket,
         cpu: Option<CpuId>,
-        by: By,
+        by: ActorRef,
     ) {
         if self.0.len() <= task {
             self.0.resize_with(task + 1, Vec::new);
@@ -171,16 +171,16 @@ impl Draft {
         }
     }
 
-    /// Of the model's threads: `threads` has each one's place in the book and
+    /// Of the model's threads: `threads` has each one's place in the tracker and
     /// its end, `tasks` tells each task's place in the model, or its tid.
     pub(crate) fn finish(
         mut self,
         threads: impl Iterator<Item = (usize, Ktime)>,
         tasks: impl Fn(usize) -> Result<ThreadIx, Tid>,
     ) -> Timeline {
-        let renamed = |by: By| match by.place().map(&tasks) {
-            Some(Ok(thread)) => By::task(thread.0 as usize),
-            Some(Err(tid)) => By::outside(tid),
+        let renamed = |by: ActorRef| match by.place().map(&tasks) {
+            Some(Ok(thread)) => ActorRef::task(thread.0 as usize),
+            Some(Err(tid)) => ActorRef::outside(tid),
             None => by,
         };
         let lines = threads.map(|(task, end)| {
@@ -215,7 +215,7 @@ impl Timeline {
             from: piece.from,
             to: pieces.get(number + 1).map_or(*end, |next| next.from),
             doing: piece.doing(),
-            who: piece.by.who(),
+            who: piece.by.actor(),
             cpu: piece.cpu(),
         })
     }
@@ -246,15 +246,15 @@ mod tests {
         let mut draft = Draft::default();
         let ready = Bucket::RunQueue { preempted: false };
         let on = Bucket::OnCpu(Some(CpuId(3)));
-        let task = 2; // the book's third task is the model's first thread
+        let task = 2; // the tracker's third task is the model's first thread
         let mut add = |from, doing, cpu, by| draft.add(task, Ktime(from), doing, cpu, by);
         let third = Some(CpuId(3));
-        add(10, on, third, By::UNKNOWN);
-        add(15, on, third, By::task(9)); // the same stretch
-        add(20, Bucket::Wait(Wait::Sleep), None, By::task(task));
-        add(30, ready, None, By::task(7));
-        add(35, Bucket::Unknown, third, By::UNKNOWN); // with --cpu of another
-        add(40, Bucket::Wait(Wait::Io), None, By::INTERRUPT);
+        add(10, on, third, ActorRef::UNKNOWN);
+        add(15, on, third, ActorRef::task(9)); // the same stretch
+        add(20, Bucket::Wait(Wait::Sleep), None, ActorRef::task(task));
+        add(30, ready, None, ActorRef::task(7));
+        add(35, Bucket::Unknown, third, ActorRef::UNKNOWN); // with --cpu of another
+        add(40, Bucket::Wait(Wait::Io), None, ActorRef::INTERRUPT);
         let place = |at| match at {
             2 => Ok(ThreadIx(0)),
             _ => Err(Tid(1007)),
@@ -271,11 +271,16 @@ mod tests {
         assert_eq!(
             all,
             [
-                stretch(10, 20, on, Who::Unknown),
-                stretch(20, 30, Bucket::Wait(Wait::Sleep), Who::Thread(ThreadIx(0))),
-                stretch(30, 35, ready, Who::Outside(Tid(1007))),
-                stretch(35, 40, Bucket::Unknown, Who::Unknown),
-                stretch(40, 50, Bucket::Wait(Wait::Io), Who::Interrupt),
+                stretch(10, 20, on, Actor::Unknown),
+                stretch(
+                    20,
+                    30,
+                    Bucket::Wait(Wait::Sleep),
+                    Actor::Thread(ThreadIx(0))
+                ),
+                stretch(30, 35, ready, Actor::Outside(Tid(1007))),
+                stretch(35, 40, Bucket::Unknown, Actor::Unknown),
+                stretch(40, 50, Bucket::Wait(Wait::Io), Actor::Interrupt),
             ]
         );
         let at = |time| timeline.at(ThreadIx(0), Ktime(time));
@@ -291,7 +296,7 @@ mod tests {
     fn every_kind_of_stretch_survives() {
         for doing in DOING {
             assert_eq!(
-                Piece::new(Ktime(1), doing, None, By::UNKNOWN).doing(),
+                Piece::new(Ktime(1), doing, None, ActorRef::UNKNOWN).doing(),
                 doing
             );
         }

@@ -7,7 +7,7 @@
 use tr_format::event::{CpuId, Ktime};
 
 use crate::model::{Analysis, ThreadIx};
-use crate::timeline::{Bucket, Stretch, Who};
+use crate::timeline::{Actor, Bucket, Stretch};
 
 /// What a thread did right before or right after a piece of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub struct Piece {
     /// What it begins with.
     pub doing: Bucket,
     /// As in [`Stretch::who`], of its first stretch.
-    pub who: Who,
+    pub who: Actor,
     /// As in [`Stretch::cpu`], of its first stretch.
     pub cpu: Option<CpuId>,
     /// What was before.

@@ -119,9 +119,9 @@ pub fn limits(
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Join {
     time: Ktime,
-    /// Who was woken or forked.
+    /// Actor was woken or forked.
     thread: ThreadIx,
-    /// By whom.
+    /// ActorRef whom.
     by: ThreadIx,
 }
 
@@ -279,7 +279,7 @@ impl Clocks<'_> {
             let ends = stretch.to <= until;
             let ns = self.length(from, to);
             match self.graph.cause(&stretch) {
-                // Who asks in the middle of a wait, or before the path, gets
+                // Actor asks in the middle of a wait, or before the path, gets
                 // what was: nothing of it bears on the path.
                 Cause::Thread(_) if !ends => break,
                 Cause::Thread(by)

@@ -92,7 +92,7 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         analysis.concurrency
     );
     // A switch-out that never came was noticed too late for the concurrency.
-    if analysis.concurrency_unknown == 0 && analysis.quality.violations.is_empty() {
+    if analysis.concurrency_unknown == 0 && analysis.quality.anomalies.is_empty() {
         let weighed: u64 = analysis
             .concurrency
             .iter()
@@ -128,10 +128,10 @@ fn check_cpus(analysis: &Analysis) -> Result<(), TestCaseError> {
         sum.switches.add(&figures.switches);
         sum.migrations += figures.migrations;
         let busy = busy.get(&Some(*cpu)).copied().unwrap_or(0);
-        if quality.violations.is_empty() {
+        if quality.anomalies.is_empty() {
             prop_assert!(busy + figures.idle <= span, "{:?}: {:?}", cpu, figures);
         }
-        let whole = quality.violations.is_empty()
+        let whole = quality.anomalies.is_empty()
             && quality.lost.is_empty()
             && quality.truncated.is_none()
             && figures.switches != model::Switches::default()
@@ -192,7 +192,7 @@ fn check_timeline(analysis: &Analysis) -> Result<(), TestCaseError> {
 fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> {
     prop_assert_eq!(analysis.start, truth.start);
     prop_assert_eq!(analysis.end, truth.end);
-    prop_assert_eq!(&analysis.quality.violations, &Vec::new());
+    prop_assert_eq!(&analysis.quality.anomalies, &Vec::new());
     prop_assert!(analysis.quality.lost.is_empty() && analysis.quality.truncated.is_none());
     let name = |process: &ProcessTruth| format!("{} from {}", process.pid.0, process.start.0);
     let is: Vec<String> = analysis

@@ -44,7 +44,7 @@ fn a_disagreement_is_reported_and_true() {
         |case| {
             let analysis = run(&case);
             let quality = &analysis.quality;
-            let impossible: u64 = quality.violations.iter().map(|(_, count)| count).sum();
+            let impossible: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
             noticed.set(noticed.get() + u64::from(impossible > 20));
             let Some(found) = quality.clocks else {
                 return Ok(());
@@ -87,6 +87,6 @@ proptest! {
         let analysis = run(&case);
         prop_assert_eq!(analysis.quality.clocks, None);
         case.plan.loss.clear();
-        prop_assert_eq!(&run(&case).quality.violations, &Vec::new());
+        prop_assert_eq!(&run(&case).quality.anomalies, &Vec::new());
     }
 }

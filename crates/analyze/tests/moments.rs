@@ -14,7 +14,7 @@ use tr_format::meta::Scope;
 /// The analysis of a trace that does not contradict itself.
 fn analyzed(hand: &Hand) -> Analysis {
     let analysis = analyze(&hand.trace(), &Options::default());
-    assert_eq!(analysis.quality.violations, Vec::new());
+    assert_eq!(analysis.quality.anomalies, Vec::new());
     analysis
 }
 
@@ -591,7 +591,7 @@ fn who_takes_over_a_process_may_be_the_only_one_known_of_it() {
         .switch(0, 100, 0, RUNNING, 11)
         .waking(0, 400, 10, 20);
     let analysis = analyzed(&hand);
-    assert!(analysis.quality.violations.is_empty());
+    assert!(analysis.quality.anomalies.is_empty());
     assert_eq!(on_cpu_of(&analysis, &[11]), 900);
     let process = analysis.processes.iter().find(|p| p.pid == Tgid(10));
     assert_eq!(process.unwrap().threads.len(), 1);
@@ -620,7 +620,7 @@ fn nobody_takes_over_a_process_where_events_are_lost() {
             .switch(0, 600, 10, RUNNING, 0)
             .switch(2, 700, 0, RUNNING, 11)
             .switch(3, 800, 0, RUNNING, 10);
-        let violations = analyzed(&hand).quality.violations;
-        assert!(violations.is_empty(), "{of_cpu} {of_lives} {violations:?}");
+        let anomalies = analyzed(&hand).quality.anomalies;
+        assert!(anomalies.is_empty(), "{of_cpu} {of_lives} {anomalies:?}");
     }
 }

@@ -10,7 +10,7 @@ use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, NoPath,
 use tr_analyze::model::{Analysis, Process, ProcessIx, Thread};
 use tr_analyze::parallelism::{parallelism, Idle, Parallelism};
 use tr_analyze::programs::Groups;
-use tr_analyze::timeline::{Bucket, Who};
+use tr_analyze::timeline::{Actor, Bucket};
 use tr_analyze::what_if::{limits, Limits};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Ktime, LifeKind, SchedKind, Tid};
@@ -80,7 +80,8 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
             if segment.kind == Kind::Unknown {
                 // Only the path's end may be in the middle of a wait.
                 let cut = segment.to == path.to;
-                let known = matches!(stretch.doing, Bucket::Wait(_)) && stretch.who != Who::Unknown;
+                let known =
+                    matches!(stretch.doing, Bucket::Wait(_)) && stretch.who != Actor::Unknown;
                 prop_assert!(!exact || cut || !known, "{:?} in {:?}", segment, stretch);
                 continue;
             }
@@ -88,7 +89,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 (Kind::OnCpu, Bucket::OnCpu(_)) => true,
                 (Kind::RunQueue(_), Bucket::RunQueue { .. }) => true,
                 (Kind::OnCpu | Kind::RunQueue(_), _) => false,
-                (Kind::Outside(_), Bucket::Wait(_)) => !matches!(stretch.who, Who::Interrupt),
+                (Kind::Outside(_), Bucket::Wait(_)) => !matches!(stretch.who, Actor::Interrupt),
                 (_, Bucket::Wait(_)) => true,
                 (_, _) => false,
             };
@@ -146,7 +147,7 @@ fn check_parallelism(
     let span = analysis.end.since(analysis.start);
     prop_assert_eq!(is.running.iter().sum::<u64>() + is.unknown, span);
     prop_assert_eq!(is.demand.iter().sum::<u64>() + is.unknown, span);
-    // The book counts the running tasks event by event.
+    // The tracker counts the running tasks event by event.
     let told = |n: usize| is.running.get(n).copied().unwrap_or(0);
     for (n, time) in analysis.concurrency.iter().enumerate() {
         prop_assert!(
@@ -476,7 +477,7 @@ fn one_cpu_for_all_is_waited_for() {
     about(is.on_cpu("long"), 14 * MS);
     about(waited, 30 * MS);
     let taken = is.time("long", |kind| {
-        matches!(kind, Kind::RunQueue(Who::Thread(_)))
+        matches!(kind, Kind::RunQueue(Actor::Thread(_)))
     });
     assert!(taken > 20 * MS, "it is known who took the CPU: {taken}");
     about(is.limits.span, 14 * MS);

@@ -346,7 +346,7 @@ pub fn render<'a>(
                     .collect(),
                 largest_inversion_ns: quality.largest_inversion,
                 latest_write_ns: quality.latest_write,
-                violations: quality.violations.iter().copied().collect(),
+                violations: quality.anomalies.iter().copied().collect(),
                 clocks: clocks(quality),
             },
             concurrency_ns: analysis.concurrency.clone(),

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
-use tr_analyze::timeline::Who;
+use tr_analyze::timeline::Actor;
 use tr_format::meta::{Metadata, Scope};
 
 use crate::{escape, label};
@@ -25,12 +25,12 @@ pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> 
 }
 
 /// One line for people: the process's label, before it a thread's own name.
-pub fn name(analysis: &Analysis, who: Who) -> String {
+pub fn name(analysis: &Analysis, who: Actor) -> String {
     match who {
-        Who::Unknown => "?".into(),
-        Who::Interrupt => "an interrupt".into(),
-        Who::Outside(tid) => format!("tid {}, not recorded", tid.0),
-        Who::Thread(ix) => match thread(analysis, ix) {
+        Actor::Unknown => "?".into(),
+        Actor::Interrupt => "an interrupt".into(),
+        Actor::Outside(tid) => format!("tid {}, not recorded", tid.0),
+        Actor::Thread(ix) => match thread(analysis, ix) {
             None => "?".into(),
             Some((thread, process)) if thread.tid.0 != process.pid.0 => format!(
                 "{} · {}",
@@ -56,7 +56,7 @@ pub struct Named {
 }
 
 /// For JSON.
-pub fn named(analysis: &Analysis, who: Who) -> Named {
+pub fn named(analysis: &Analysis, who: Actor) -> Named {
     let named = |kind| Named {
         kind,
         pid: None,
@@ -64,13 +64,13 @@ pub fn named(analysis: &Analysis, who: Who) -> Named {
         label: None,
     };
     match who {
-        Who::Unknown => named("unknown"),
-        Who::Interrupt => named("interrupt"),
-        Who::Outside(tid) => Named {
+        Actor::Unknown => named("unknown"),
+        Actor::Interrupt => named("interrupt"),
+        Actor::Outside(tid) => Named {
             tid: Some(tid.0),
             ..named("outside")
         },
-        Who::Thread(ix) => match thread(analysis, ix) {
+        Actor::Thread(ix) => match thread(analysis, ix) {
             None => named("unknown"),
             Some((thread, process)) => Named {
                 kind: "thread",

@@ -6,7 +6,7 @@
 //! are, with their exact ends: what can be seen without zooming in stays sharp.
 
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::timeline::{Bucket, Stretch, Timeline, Wait, Who};
+use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 /// How many pieces a page may hold: 2 to 6 bytes each in the file, and a moment
 /// when the page is opened.
@@ -201,10 +201,10 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
                     out.kinds.push(kind(stretch.doing));
                     out.by.push(match (stretch.doing, stretch.who) {
                         (Bucket::OnCpu(cpu), _) => cpu.map_or(0, |cpu| u64::from(cpu.0) + 1),
-                        (_, Who::Unknown) => 0,
-                        (_, Who::Interrupt) => 1,
-                        (_, Who::Outside(_)) => 2,
-                        (_, Who::Thread(ix)) => u64::from(ix.0) + 3,
+                        (_, Actor::Unknown) => 0,
+                        (_, Actor::Interrupt) => 1,
+                        (_, Actor::Outside(_)) => 2,
+                        (_, Actor::Thread(ix)) => u64::from(ix.0) + 3,
                     });
                 }
             }

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Serialize;
 use serde_json::Value;
 use tr_analyze::model::{Analysis, CpuFigures, ThreadIx};
-use tr_analyze::timeline::{Bucket, Who};
+use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::CpuId;
 use tr_format::meta::Scope;
 
@@ -92,9 +92,9 @@ impl Cpus {
                     }
                     Bucket::RunQueue { preempted: true } if own => {
                         let by_others = match stretch.who {
-                            Who::Outside(_) => true,
-                            Who::Thread(thread) => !is_own(thread),
-                            Who::Unknown | Who::Interrupt => false,
+                            Actor::Outside(_) => true,
+                            Actor::Thread(thread) => !is_own(thread),
+                            Actor::Unknown | Actor::Interrupt => false,
                         };
                         if by_others && last.is_some() {
                             let entry = cpus.entry(last).or_default();

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use serde::Serialize;
 use serde_json::Value;
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::timeline::{Bucket, Stretch, Timeline, Wait, Who};
+use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 use crate::members::{members, Members};
 use crate::query::{By, Sort};
@@ -278,10 +278,10 @@ impl<'a> OffCpu<'a> {
             let at_least = if waited.whole { "" } else { "≥ " };
             let by = match (waited.whole, waited.stretch.who) {
                 // Nobody has ended it yet.
-                (false, Who::Unknown) => String::new(),
+                (false, Actor::Unknown) => String::new(),
                 (_, who) => who::name(analysis, who),
             };
-            let name = who::name(analysis, Who::Thread(waited.thread));
+            let name = who::name(analysis, Actor::Thread(waited.thread));
             let cells = vec![
                 Cell::At(waited.stretch.from.since(analysis.meta.start)),
                 Cell::Text(format!("{at_least}{length}")),
@@ -446,7 +446,7 @@ impl Report for OffCpu<'_> {
                 }
                 let longest = sum.longest.as_ref();
                 let who = longest.map(|waited| waited.stretch.who);
-                let who = who.filter(|who| *who != Who::Unknown);
+                let who = who.filter(|who| *who != Actor::Unknown);
                 let cells = vec![
                     Cell::Text(group.name.clone()),
                     Cell::known(group.pid, Cell::Id),

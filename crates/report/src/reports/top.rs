@@ -546,7 +546,7 @@ fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) 
 fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
     let quality = &analysis.quality;
     let spans = quality.lost.len() as u64;
-    let contradictions: u64 = quality.violations.iter().map(|(_, count)| count).sum();
+    let contradictions: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
     let of = |n: u64, one: &str, more: &str| match n {
         0 => format!("no {more}"),
         1 => format!("1 {one}"),
@@ -587,7 +587,7 @@ pub fn clocks(quality: &Quality) -> Option<String> {
 
 /// What cannot be as the trace has it, so that some time had to be unknown.
 pub(crate) fn contradictions(analysis: &Analysis) -> Vec<String> {
-    let counts = analysis.quality.violations.iter();
+    let counts = analysis.quality.anomalies.iter();
     counts
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))
         .collect()

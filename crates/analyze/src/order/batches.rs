@@ -1,7 +1,7 @@
 //! Reads blocks, many at once, and sorts the events that nothing can come
 //! before any more.
 //!
-//! Which blocks are read when depends on their headers alone, so the slices are
+//! Which blocks are read when depends on their headers alone, so the runs are
 //! the same for any number of threads.
 
 use std::cell::RefCell;
@@ -17,28 +17,28 @@ use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
 use super::sort::Sorter;
 use super::{nothing, Record, LIFE};
 
-/// About how many events a wave reads at most: several full blocks for the threads to
+/// About how many events a batch reads at most: several full blocks for the threads to
 /// share, and no more, for they are to stay in a cache until they are gone through.
 pub const EVENTS: u64 = 1 << 17;
-/// Most blocks of a wave, however few events they have.
+/// Most blocks of a batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// So many blocks are enough for the threads to share: a part of a wave's events will do
+/// So many blocks are enough for the threads to share: a part of a batch's events will do
 /// then.
 const ENOUGH: usize = 32;
 /// That part: an eighth.
 const PART: u64 = 8;
-/// How many slices are cut of a wave of [`EVENTS`], about: one is sorted in a core's second
-/// cache. Smaller waves have fewer slices, not smaller ones.
+/// How many runs are cut of a batch of [`EVENTS`], about: one is sorted in a core's second
+/// cache. Smaller batches have fewer runs, not smaller ones.
 const SLICES: u64 = 16;
-/// How many events of a slice are looked at to find where to cut, about.
+/// How many events of a run are looked at to find where to cut, about.
 const SAMPLES: usize = 64;
 
-/// Sorted events: all that are not in a slice before, up to a time.
+/// Sorted events: all that are not in a run before, up to a time.
 #[derive(Debug, Default)]
-pub struct Slice {
+pub struct SortedRun {
     pub(super) records: Vec<Record>,
     pub(super) lives: Vec<LifeEvent>,
-    /// Nothing of a later slice is before this time; `None`: this is the last one.
+    /// Nothing of a later run is before this time; `None`: this is the last one.
     pub(super) limit: Option<u64>,
 }
 
@@ -66,28 +66,28 @@ fn place(stream: Stream) -> u32 {
 
 /// Brings the events of all streams, sorted.
 #[derive(Debug)]
-pub struct Waves<B: Blocks> {
+pub struct Batches<B: Blocks> {
     source: B,
     chains: Vec<Chain>,
-    /// By the smallest time of each block and all behind it in its stream: that
+    /// ActorRef the smallest time of each block and all behind it in its stream: that
     /// time, the stream, the block.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
     /// Events read, and all.
     read: u64,
     all: u64,
-    wave: u64,
+    batch: u64,
     largest_inversion: u64,
     counts: Counts,
     unreadable: BTreeMap<u64, Error>,
-    /// Memory for blocks and slices to come.
+    /// Memory for blocks and runs to come.
     blocks: Spare,
-    slices: Mutex<Vec<Slice>>,
+    runs: Mutex<Vec<SortedRun>>,
 }
 
-impl<B: Blocks> Waves<B> {
-    /// Of streams that are each a chain of blocks; waves of about `wave` events each.
-    pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, wave: u64) -> Waves<B> {
+impl<B: Blocks> Batches<B> {
+    /// Of streams that are each a chain of blocks; batches of about `batch` events each.
+    pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, batch: u64) -> Batches<B> {
         let (mut chains, mut queue) = (Vec::new(), Vec::new());
         for (at, (stream, blocks)) in streams.into_iter().enumerate() {
             let mut least = Ktime(u64::MAX);
@@ -108,19 +108,19 @@ impl<B: Blocks> Waves<B> {
         // Stable: the blocks of a stream stay in their order.
         queue.sort_by_key(|(least, ..)| *least);
         let all = queue.iter().map(|(.., block)| block.events).sum();
-        Waves {
+        Batches {
             source,
             chains,
             queue,
             next: 0,
             read: 0,
             all,
-            wave,
+            batch,
             largest_inversion: 0,
             counts: Counts::default(),
             unreadable: BTreeMap::new(),
             blocks: Spare::default(),
-            slices: Mutex::default(),
+            runs: Mutex::default(),
         }
     }
 
@@ -145,14 +145,14 @@ impl<B: Blocks> Waves<B> {
         (self.read, self.all)
     }
 
-    /// Takes a slice's memory for another one.
-    pub fn spare(&self, slice: Slice) {
-        let mut slices = self.slices.lock().unwrap_or_else(PoisonError::into_inner);
-        slices.push(slice);
+    /// Takes a run's memory for another one.
+    pub fn spare(&self, run: SortedRun) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.push(run);
     }
 
-    /// The next slices, in order; `None` at the end.
-    pub fn next_wave(&mut self) -> Option<Vec<Slice>> {
+    /// The next runs, in order; `None` at the end.
+    pub fn next_batch(&mut self) -> Option<Vec<SortedRun>> {
         loop {
             let ended = self.next >= self.queue.len();
             if ended && self.chains.iter().all(|chain| chain.rest.is_empty()) {
@@ -160,9 +160,9 @@ impl<B: Blocks> Waves<B> {
             }
             self.load();
             let limit = self.queue.get(self.next).map(|(least, ..)| least.0);
-            let slices = self.cut(limit);
-            if !slices.is_empty() {
-                return Some(slices);
+            let runs = self.cut(limit);
+            if !runs.is_empty() {
+                return Some(runs);
             }
         }
     }
@@ -173,8 +173,8 @@ impl<B: Blocks> Waves<B> {
         let (mut events, mut count) = (0, 0);
         for (.., block) in rest.iter().take(BLOCKS) {
             let most = match count < ENOUGH {
-                true => self.wave,
-                false => self.wave / PART,
+                true => self.batch,
+                false => self.batch / PART,
             };
             if events >= most {
                 break;
@@ -204,10 +204,10 @@ impl<B: Blocks> Waves<B> {
     }
 
     /// Takes what is before `limit` from what has been read, sorted.
-    fn cut(&mut self, limit: Option<u64>) -> Vec<Slice> {
+    fn cut(&mut self, limit: Option<u64>) -> Vec<SortedRun> {
         let before = |time: u64| limit.is_none_or(|limit| time < limit);
         let (mut places, mut life) = (Vec::<Place>::new(), Vec::new());
-        let mut runs = Vec::new();
+        let mut pieces = Vec::new();
         for (nth, chain) in self.chains.iter().enumerate() {
             for (block, rest) in chain.rest.iter().enumerate() {
                 let Rest::Life(lives) = rest else { continue };
@@ -234,7 +234,7 @@ impl<B: Blocks> Waves<B> {
                 let times = block.time.get(*at..).unwrap_or_default();
                 let count = times.partition_point(|time| before(*time));
                 if count > 0 {
-                    runs.push(Run {
+                    pieces.push(Piece {
                         block,
                         start: *at,
                         end: at + count,
@@ -242,34 +242,34 @@ impl<B: Blocks> Waves<B> {
                 }
             }
         }
-        let slice = usize::try_from(self.wave / SLICES).unwrap_or(usize::MAX);
-        let cuts = cuts(&runs, &life, slice.max(1));
-        let slices = &self.slices;
+        let run = usize::try_from(self.batch / SLICES).unwrap_or(usize::MAX);
+        let cuts = cuts(&pieces, &life, run.max(1));
+        let runs = &self.runs;
         let spare = || {
-            let mut slices = slices.lock().unwrap_or_else(PoisonError::into_inner);
-            slices.pop().unwrap_or_default()
+            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
+            runs.pop().unwrap_or_default()
         };
         let spans: Vec<(u64, Option<u64>)> = std::iter::once(0)
             .chain(cuts.iter().copied())
             .zip(cuts.iter().copied().map(Some).chain([limit]))
             .collect();
-        let mut done: Vec<Slice> = spans
+        let mut done: Vec<SortedRun> = spans
             .par_iter()
             .with_max_len(1)
             .map(|span| {
-                let Slice {
+                let SortedRun {
                     records, mut lives, ..
                 } = spare();
                 lives.clear();
-                Slice {
-                    records: sorted(&runs, &life, *span, records),
+                SortedRun {
+                    records: sorted(&pieces, &life, *span, records),
                     lives,
                     limit: span.1,
                 }
             })
             .collect();
         share(&mut done, &mut self.chains, &places);
-        done.retain(|slice| !slice.records.is_empty());
+        done.retain(|run| !run.records.is_empty());
         for chain in &mut self.chains {
             for rest in &mut chain.rest {
                 match rest {
@@ -294,8 +294,8 @@ impl<B: Blocks> Waves<B> {
     }
 }
 
-/// Gives each slice its lifecycle events.
-fn share(slices: &mut [Slice], chains: &mut [Chain], places: &[Place]) {
+/// Gives each run its lifecycle events.
+fn share(runs: &mut [SortedRun], chains: &mut [Chain], places: &[Place]) {
     if places.is_empty() {
         return;
     }
@@ -309,34 +309,38 @@ fn share(slices: &mut [Slice], chains: &mut [Chain], places: &[Place]) {
             Rest::Sched(..) => None,
         }
     };
-    for slice in slices {
-        for record in slice.records.iter_mut().filter(|r| r.flags == LIFE) {
+    for run in runs {
+        for record in run.records.iter_mut().filter(|r| r.flags == LIFE) {
             let event = take(record);
-            record.from = u32::try_from(slice.lives.len()).unwrap_or(u32::MAX);
-            slice.lives.extend(event);
+            record.from = u32::try_from(run.lives.len()).unwrap_or(u32::MAX);
+            run.lives.extend(event);
         }
     }
 }
 
 /// A part of a block.
-struct Run<'a> {
+struct Piece<'a> {
     block: &'a SchedBlock,
     start: usize,
     end: usize,
 }
 
-/// Times at which to cut, so that there are about `slice` events in each.
-fn cuts(runs: &[Run], life: &[Record], slice: usize) -> Vec<u64> {
-    let count = life.len() + runs.iter().map(|run| run.end - run.start).sum::<usize>();
-    let parts = count / slice;
+/// Times at which to cut, so that there are about `run` events in each.
+fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
+    let count = life.len()
+        + pieces
+            .iter()
+            .map(|piece| piece.end - piece.start)
+            .sum::<usize>();
+    let parts = count / run;
     if parts < 2 {
         return Vec::new();
     }
-    let step = (slice / SAMPLES).max(1);
+    let step = (run / SAMPLES).max(1);
     let mut samples: Vec<u64> = Vec::new();
-    for run in runs {
-        let places = (run.start + step / 2..run.end).step_by(step);
-        samples.extend(places.filter_map(|at| run.block.time.get(at)));
+    for piece in pieces {
+        let places = (piece.start + step / 2..piece.end).step_by(step);
+        samples.extend(places.filter_map(|at| piece.block.time.get(at)));
     }
     let places = (step / 2..life.len()).step_by(step);
     samples.extend(
@@ -353,7 +357,7 @@ fn cuts(runs: &[Run], life: &[Record], slice: usize) -> Vec<u64> {
 
 /// The events in a span of time, sorted, in the memory of `records`.
 fn sorted(
-    runs: &[Run],
+    pieces: &[Piece],
     life: &[Record],
     (from, to): (u64, Option<u64>),
     mut records: Vec<Record>,
@@ -373,13 +377,17 @@ fn sorted(
             parts += 1;
         }
     };
-    for run in runs {
-        let times = run.block.time.get(run.start..run.end).unwrap_or_default();
+    for piece in pieces {
+        let times = piece
+            .block
+            .time
+            .get(piece.start..piece.end)
+            .unwrap_or_default();
         let part = span(&|time| times.partition_point(|t| *t < time), times.len());
-        let (start, end) = (run.start + part.start, run.start + part.end);
+        let (start, end) = (piece.start + part.start, piece.start + part.end);
         let times = times.get(part).unwrap_or_default();
         has(times.first().copied().zip(times.last().copied()));
-        append(run.block, start, end, &mut records);
+        append(piece.block, start, end, &mut records);
     }
     let part = span(
         &|time| life.partition_point(|record| record.time < time),
@@ -490,7 +498,7 @@ mod tests {
                 prop::collection::vec(prop::collection::vec(0u64..50, 1..6), 0..8),
                 0..5,
             ),
-            wave in 1u64..40,
+            batch in 1u64..40,
         ) {
             let (mut blocks, mut chains, mut expected, mut id) = (Vec::new(), BTreeMap::new(), Vec::new(), 0);
             for (cpu, stream) in streams.iter().enumerate() {
@@ -509,7 +517,7 @@ mod tests {
             }
             // Stable: equal times keep stream order, then writing order.
             expected.sort_by_key(|(_, event)| event.time);
-            let mut merge = Merge::new(Waves::new(Memory::new(blocks), chains, wave));
+            let mut merge = Merge::new(Batches::new(Memory::new(blocks), chains, batch));
             let mut merged = Vec::new();
             while let Some(Event::Sched(cpu, event)) = merge.next_event() {
                 merged.push((cpu, event));
@@ -529,11 +537,11 @@ mod tests {
             })
             .collect();
         let streams = BTreeMap::from([(Stream::Cpu(CpuId(0)), chain)]);
-        let mut merge = Merge::new(Waves::new(Memory::new(blocks), streams, 4));
+        let mut merge = Merge::new(Batches::new(Memory::new(blocks), streams, 4));
         for _ in 0..50 {
             merge.next_event();
         }
-        let read = *merge.waves.source.read.lock().unwrap();
+        let read = *merge.batches.source.read.lock().unwrap();
         assert!((50..=58).contains(&read), "{read}");
     }
 }

@@ -1,14 +1,14 @@
-//! Who is there: which task has a tid, which process a pid; how tasks appear and
+//! Actor is there: which task has a tid, which process a pid; how tasks appear and
 //! go.
 
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 
-use super::{Book, MaybeTask, Task, TaskIx};
+use super::{MaybeTask, Task, TaskIx, Tracker};
 use crate::model::{Causes, ExecSpan, Switches, Times};
-use crate::tasks::{Ended, State};
-use crate::timeline::By;
+use crate::state::{Ended, State};
+use crate::timeline::ActorRef;
 
-/// What the book knows of a process.
+/// What the tracker knows of a process.
 #[derive(Clone, Debug)]
 pub struct ProcessEntry {
     /// Its pid.
@@ -50,7 +50,7 @@ pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
     list.push(value);
 }
 
-impl Book {
+impl Tracker {
     pub(super) fn task(&self, tid: Tid) -> Option<TaskIx> {
         let renamed = || self.renamed.filter(|(_, old, _)| *old == tid);
         let renamed = || renamed().map(|(_, _, ix)| ix);
@@ -234,7 +234,7 @@ impl Book {
             told: start,
             woken: false,
             off_since: Some(start),
-            by: parent.map_or(By::UNKNOWN, |parent| By::task(parent.0)),
+            by: parent.map_or(ActorRef::UNKNOWN, |parent| ActorRef::task(parent.0)),
             last_cpu: None,
             vfork_child: MaybeTask::NONE,
             owes_next: MaybeTask::NONE,

@@ -136,11 +136,11 @@ pub enum Bucket {
 /// How a state ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// By a waking.
+    /// ActorRef a waking.
     Woken,
-    /// By a switch-in.
+    /// ActorRef a switch-in.
     SwitchedIn,
-    /// By something else, or by the end of the trace.
+    /// ActorRef something else, or by the end of the trace.
     Otherwise,
 }
 

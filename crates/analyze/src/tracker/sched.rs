@@ -2,12 +2,12 @@
 
 use tr_format::event::{Argv, CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
 
-use super::{Book, MaybeTask, ProcessEntry, TaskIx, UNSEEN, UNSEEN_OUT};
+use super::{MaybeTask, ProcessEntry, TaskIx, Tracker, UNSEEN, UNSEEN_OUT};
 use crate::model::Switches;
-use crate::tasks::{Bucket, Ended, State};
-use crate::timeline::By;
+use crate::state::{Bucket, Ended, State};
+use crate::timeline::ActorRef;
 
-impl Book {
+impl Tracker {
     /// Takes a scheduling event.
     pub fn sched(&mut self, cpu: CpuId, event: &SchedEvent) {
         self.pass_gaps(event.time);
@@ -27,7 +27,7 @@ impl Book {
                 if next != Tid::IDLE && self.task(next).is_none() {
                     self.clock_check.unborn(next, cpu, event.time);
                 }
-                // Who leaves is to be told who comes.
+                // Actor leaves is to be told who comes.
                 if self.open() && next != Tid::IDLE && self.task(next).is_none() {
                     self.appear(next, Tgid(next.0), event.time);
                 }
@@ -63,7 +63,7 @@ impl Book {
             && !concerned(one)
             && !concerned(other)
         {
-            self.violation("an event of tasks that are not there");
+            self.anomaly("an event of tasks that are not there");
         }
     }
 
@@ -72,7 +72,7 @@ impl Book {
         matches!(self.state(ix), State::On(on) if on.is_none_or(|on| on == cpu))
     }
 
-    /// Who is known to be on that CPU.
+    /// Actor is known to be on that CPU.
     fn running(&self, cpu: CpuId) -> Option<TaskIx> {
         self.current(cpu).filter(|ix| self.is_on(*ix, cpu))
     }
@@ -88,7 +88,7 @@ impl Book {
         let Some(running) = running.filter(|running| named != Some(*running)) else {
             return named;
         };
-        // Who runs here is certain, its name is not: de_thread may have given it
+        // Actor runs here is certain, its name is not: de_thread may have given it
         // another tid, of its own process.
         let process = |ix: TaskIx| self.tasks.get(ix.0).map(|task| task.process);
         let renamed = match named {
@@ -107,7 +107,7 @@ impl Book {
         }
         // It has gone without a word.
         if !in_gap {
-            self.violation(UNSEEN_OUT);
+            self.anomaly(UNSEEN_OUT);
         }
         self.forget(running, cpu, time);
         named
@@ -171,12 +171,12 @@ impl Book {
             }
             State::On(Some(on)) if on == cpu => {}
             State::On(None) => self.came_unseen(ix, cpu, time),
-            State::On(_) => self.violation("switched out on another CPU than it ran on"),
+            State::On(_) => self.anomaly("switched out on another CPU than it ran on"),
             State::Dead => {
                 self.lose_unplaced(cpu, time);
-                // When not everybody is recorded, somebody else may have its tid.
+                // When not system_wide is recorded, somebody else may have its tid.
                 if self.open() {
-                    self.violation("ran after its end");
+                    self.anomaly("ran after its end");
                 }
                 return;
             }
@@ -198,7 +198,7 @@ impl Book {
             self.end_task(ix, time);
             return;
         }
-        let next = self.who(next, time);
+        let next = self.actor(next, time);
         let vfork = state != 0 && self.waits_for_vfork(ix, time);
         let wait = || self.states.wait(state, iowait, vfork);
         let wait = (!preempt && state != 0).then(wait);
@@ -233,7 +233,7 @@ impl Book {
             _ => self.in_gap(ix, time) || !self.seen(ix),
         };
         if !expected {
-            self.violation(UNSEEN);
+            self.anomaly(UNSEEN);
         }
         self.lose_unplaced(cpu, time);
         self.forget(ix, cpu, time);
@@ -262,13 +262,13 @@ impl Book {
     /// has gone; or it is that very task under its new tid, and the exec that
     /// gave it that (`de_thread`) is missing.
     fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
-        let on = |book: &Book, other: TaskIx| book.state(other) == State::On(Some(cpu));
+        let on = |tracker: &Tracker, other: TaskIx| tracker.state(other) == State::On(Some(cpu));
         let other = self.current(cpu).filter(|other| *other != ix);
         let Some(other) = other.filter(|other| on(self, *other)) else {
             return;
         };
         if !self.in_gap(other, time) && self.gaps.lives_before(time).is_none() {
-            self.violation(UNSEEN_OUT);
+            self.anomaly(UNSEEN_OUT);
         }
         self.forget(other, cpu, time);
     }
@@ -327,9 +327,9 @@ impl Book {
     }
 
     /// Whoever has this tid, for the timeline.
-    fn who(&self, tid: Tid, time: Ktime) -> By {
+    fn actor(&self, tid: Tid, time: Ktime) -> ActorRef {
         self.holder(tid, time)
-            .map_or_else(|| By::outside(tid), |ix| By::task(ix.0))
+            .map_or_else(|| ActorRef::outside(tid), |ix| ActorRef::task(ix.0))
     }
 
     pub(super) fn seen(&self, ix: TaskIx) -> bool {
@@ -357,7 +357,7 @@ impl Book {
                 .zip(since)
                 .is_some_and(|(spans, since)| spans.first_in(since, time).is_some());
             if !lost {
-                self.violation("on two CPUs at once");
+                self.anomaly("on two CPUs at once");
                 self.check_overlap(ix, on, cpu, time);
             }
         }
@@ -436,8 +436,8 @@ impl Book {
         };
         let by = match waker {
             // The idle task wakes nobody of its own accord.
-            waker if irq || waker == Tid::IDLE => By::INTERRUPT,
-            waker => self.who(waker, time),
+            waker if irq || waker == Tid::IDLE => ActorRef::INTERRUPT,
+            waker => self.actor(waker, time),
         };
         let waker = by.place().map(TaskIx);
         // After a vfork the parent does nothing before its wait is over; when

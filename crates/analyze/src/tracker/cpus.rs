@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use tr_format::event::{CpuId, Ktime, Tid};
 
-use super::{Book, TaskIx};
+use super::{TaskIx, Tracker};
 use crate::model::{CpuFigures, Switches};
 
-/// What is known of a CPU, while the book is being kept.
+/// What is known of a CPU, while the tracker is being kept.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
     pub(super) figures: CpuFigures,
@@ -18,13 +18,13 @@ pub struct CpuEntry {
     pub(super) switched: bool,
     /// Nobody runs there, since then.
     pub(super) idle_since: Option<Ktime>,
-    /// Who runs there.
+    /// Actor runs there.
     pub(super) current: Option<TaskIx>,
     /// When it last switched.
     pub(super) last_switch: Option<Ktime>,
 }
 
-impl Book {
+impl Tracker {
     /// Changes a CPU's entry, which is made when there is none.
     pub(super) fn cpu_entry<T>(
         &mut self,
@@ -50,7 +50,7 @@ impl Book {
         })
     }
 
-    /// Who runs there.
+    /// Actor runs there.
     pub(super) fn current(&self, cpu: CpuId) -> Option<TaskIx> {
         self.cpus.get(cpu).and_then(|entry| entry.current)
     }
@@ -70,10 +70,10 @@ impl Book {
         self.cpu_entry(cpu, |entry| entry.last_switch = Some(time));
     }
 
-    /// A switch on a CPU, for its idle time. That is only known when everybody
+    /// A switch on a CPU, for its idle time. That is only known when system_wide
     /// is recorded: otherwise the switches from and to others are missing.
     pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
-        if !self.everybody {
+        if !self.system_wide {
             return;
         }
         let begun = self.recorded_from;
@@ -141,7 +141,7 @@ impl Book {
         let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();
         let counted = self.cpus.iter().filter(|(_, entry)| entry.counted);
         all.extend(counted.map(|(cpu, entry)| (cpu, entry.figures)));
-        let known = self.everybody;
+        let known = self.system_wide;
         for figures in all.values_mut() {
             figures.idle_known = known;
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use tr_format::event::{CpuId, Tgid, Tid};
 
-use crate::book::TaskIx;
+use crate::tracker::TaskIx;
 
 /// Ids up to here have a place in an array: Linux gives no others
 /// (`PID_MAX_LIMIT`). A hostile trace's go into a map.
@@ -77,10 +77,10 @@ impl ById {
 
 /// The task that has each tid.
 #[derive(Debug, Default)]
-pub struct ByTid(ById);
+pub struct TidMap(ById);
 
-impl ByTid {
-    /// Who has it.
+impl TidMap {
+    /// Actor has it.
     #[inline]
     pub fn get(&self, tid: Tid) -> Option<TaskIx> {
         self.0.get(tid.0).map(TaskIx)
@@ -104,10 +104,10 @@ impl ByTid {
 
 /// The process that has each pid, by its place.
 #[derive(Debug, Default)]
-pub struct ByTgid(ById);
+pub struct TgidMap(ById);
 
-impl ByTgid {
-    /// Who has it.
+impl TgidMap {
+    /// Actor has it.
     pub fn get(&self, tgid: Tgid) -> Option<usize> {
         self.0.get(tgid.0)
     }
@@ -125,15 +125,15 @@ impl ByTgid {
 
 /// Something for every CPU.
 #[derive(Clone, Debug)]
-pub struct ByCpu<T>(Vec<Option<T>>);
+pub struct CpuMap<T>(Vec<Option<T>>);
 
-impl<T: Copy> Default for ByCpu<T> {
-    fn default() -> ByCpu<T> {
-        ByCpu(Vec::new())
+impl<T: Copy> Default for CpuMap<T> {
+    fn default() -> CpuMap<T> {
+        CpuMap(Vec::new())
     }
 }
 
-impl<T: Copy> ByCpu<T> {
+impl<T: Copy> CpuMap<T> {
     /// What is there.
     #[inline]
     pub fn get(&self, cpu: CpuId) -> Option<T> {
@@ -176,13 +176,13 @@ mod tests {
 
     #[test]
     fn any_tid_has_a_place() {
-        let mut table = ByTid::default();
+        let mut table = TidMap::default();
         let tids = [0, 1, 4095, 4096, TIDS - 1, TIDS, u32::MAX];
         for (at, tid) in tids.into_iter().enumerate() {
             assert_eq!(table.get(Tid(tid)), None);
             table.insert(Tid(tid), TaskIx(at));
         }
-        let all = |table: &ByTid| tids.map(|tid| table.get(Tid(tid)).map(|ix| ix.0));
+        let all = |table: &TidMap| tids.map(|tid| table.get(Tid(tid)).map(|ix| ix.0));
         assert_eq!(all(&table), [0, 1, 2, 3, 4, 5, 6].map(Some));
         table.retain(|ix| ix.0 != 3);
         table.remove(Tid(u32::MAX));
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn cpus_come_in_order() {
-        let mut table = ByCpu::default();
+        let mut table = CpuMap::default();
         table.insert(CpuId(u16::MAX), 'b');
         table.insert(CpuId(3), 'a');
         assert_eq!(table.get(CpuId(4)), None);

@@ -2,10 +2,10 @@
 //! and how much time it has spent in each.
 
 mod cpus;
-mod lives;
-mod plain;
-mod registry;
-mod running;
+mod fast_path;
+mod lifecycle;
+mod sched;
+mod tables;
 mod task;
 
 use std::collections::{BTreeMap, HashMap};
@@ -19,12 +19,12 @@ use crate::clock_check::ClockCheck;
 use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
 use crate::order::Event;
-use crate::places::{ByCpu, ByTgid, ByTid};
-use crate::tasks::{Bucket, Ended, State, States};
+use crate::state::{Bucket, Ended, State, States};
+use crate::tid_map::{CpuMap, TgidMap, TidMap};
 use crate::timeline::Draft;
 
-use registry::push_first;
-pub use registry::ProcessEntry;
+use tables::push_first;
+pub use tables::ProcessEntry;
 pub use task::{Exited, MaybeTask, Task, TaskIx};
 
 /// The kernel did not report a switch-in.
@@ -32,8 +32,8 @@ const UNSEEN: &str = "ran without having been switched in";
 /// The kernel did not report a switch-out, or who came.
 const UNSEEN_OUT: &str = "another task left the CPU than had come to it";
 
-/// The book.
-pub struct Book {
+/// The tracker.
+pub struct Tracker {
     /// Every task met, in the order in which they were met.
     pub tasks: Vec<Task>,
     /// Every process met.
@@ -41,7 +41,7 @@ pub struct Book {
     /// Paths of cgroups.
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
     /// Contradictions, by kind.
-    pub violations: BTreeMap<&'static str, u64>,
+    pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
     pub concurrency: Concurrency,
     /// Names of tasks that are not recorded.
@@ -54,10 +54,10 @@ pub struct Book {
     pub clock_check: ClockCheck,
     /// No event may take the fast path; the result is the same. For a test.
     pub slow: bool,
-    /// Simple events may take the fast path, [`Book::take_plain`].
-    plain: bool,
+    /// Simple events may take the fast path, [`Tracker::take_fast`].
+    fast_path: bool,
     /// What each CPU did.
-    cpus: ByCpu<cpus::CpuEntry>,
+    cpus: CpuMap<cpus::CpuEntry>,
     gaps: Gaps,
     states: States,
     start: Ktime,
@@ -68,16 +68,16 @@ pub struct Book {
     /// When it began, which the span need not.
     recorded_from: Ktime,
     /// The whole machine is recorded.
-    everybody: bool,
+    system_wide: bool,
     /// Wakings on other CPUs are not recorded.
     partial: bool,
     /// COMMAND's process.
     root: Option<Tgid>,
-    by_tid: ByTid,
-    /// Who has just left a tid by an exec, and when: events with the stamp of that
+    by_tid: TidMap,
+    /// Actor has just left a tid by an exec, and when: events with the stamp of that
     /// may still name it.
     renamed: Option<(Ktime, Tid, TaskIx)>,
-    by_tgid: ByTgid,
+    by_tgid: TgidMap,
     /// Those that were listed as being on a CPU, which is not known while they are.
     unplaced: Vec<TaskIx>,
     /// The gaps that have not begun yet, the next one last.
@@ -86,26 +86,32 @@ pub struct Book {
     lives_lost: Option<Ktime>,
 }
 
-impl Book {
-    /// An empty book for the span `start..end`.
-    pub fn new(meta: &Metadata, gaps: Gaps, start: Ktime, end: Ktime, only: Option<CpuId>) -> Book {
+impl Tracker {
+    /// An empty tracker for the span `start..end`.
+    pub fn new(
+        meta: &Metadata,
+        gaps: Gaps,
+        start: Ktime,
+        end: Ktime,
+        only: Option<CpuId>,
+    ) -> Tracker {
         let lives_lost = gaps.first_of_lives();
         let mut coming = gaps.starts();
         coming.sort_unstable_by(|a, b| b.cmp(a));
         let end = end.max(start);
-        Book {
+        Tracker {
             tasks: Vec::new(),
             processes: Vec::new(),
             cgroups: BTreeMap::new(),
-            violations: BTreeMap::new(),
+            anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),
             counts: [0; 3],
             timeline: None,
             clock_check: ClockCheck::default(),
             slow: false,
-            plain: false,
-            cpus: ByCpu::default(),
+            fast_path: false,
+            cpus: CpuMap::default(),
             gaps,
             states: States::new(&meta.states),
             start,
@@ -113,12 +119,12 @@ impl Book {
             only,
             begun: false,
             recorded_from: meta.start,
-            everybody: meta.scope == Scope::All,
+            system_wide: meta.scope == Scope::All,
             partial: !meta.options.cpus.is_empty(),
             root: meta.root,
-            by_tid: ByTid::default(),
+            by_tid: TidMap::default(),
             renamed: None,
-            by_tgid: ByTgid::default(),
+            by_tgid: TgidMap::default(),
             unplaced: Vec::new(),
             coming,
             lives_lost,
@@ -137,7 +143,7 @@ impl Book {
     /// New tasks may appear without a fork: the whole machine is recorded, or
     /// the tasks that were there before the recording are still being listed.
     fn open(&self) -> bool {
-        self.everybody || !self.begun
+        self.system_wide || !self.begun
     }
 
     /// The span has its first nanosecond and not its last.
@@ -150,12 +156,12 @@ impl Book {
         since == Some(time)
     }
 
-    fn violation(&mut self, what: &'static str) {
-        // Who is not followed, and not yet known as such, comes and goes unseen.
-        if !self.begun && !self.everybody {
+    fn anomaly(&mut self, what: &'static str) {
+        // Actor is not followed, and not yet known as such, comes and goes unseen.
+        if !self.begun && !self.system_wide {
             return;
         }
-        *self.violations.entry(what).or_default() += 1;
+        *self.anomalies.entry(what).or_default() += 1;
     }
 
     // ---- Time ----
@@ -258,10 +264,10 @@ impl Book {
     }
 
     /// Forks may be missing from `since` on: tasks that are not known as
-    /// recorded ones may be running from then on, unless everybody is recorded
+    /// recorded ones may be running from then on, unless system_wide is recorded
     /// and shows itself at once.
     fn lose_lives(&mut self, since: Ktime) {
-        if !self.everybody || !self.gaps.any().is_empty() {
+        if !self.system_wide || !self.gaps.any().is_empty() {
             self.concurrency.meet(since, State::Unknown);
         }
     }
@@ -379,20 +385,20 @@ impl Book {
                     let enters = match state(next).filter(|_| next != Tid::IDLE) {
                         Some(State::On(_) | State::Dead) => 2,
                         Some(State::Waiting(_)) => 1,
-                        None if next != Tid::IDLE => unborn(self.everybody, event.time),
+                        None if next != Tid::IDLE => unborn(self.system_wide, event.time),
                         None | Some(State::Runnable { .. } | State::Unknown) => 0,
                     };
                     leaves.max(enters)
                 }
                 SchedKind::Waking { wakee, new, .. } => match state(wakee) {
                     Some(State::Dead) => 2,
-                    None => unborn(self.everybody || new, event.time),
+                    None => unborn(self.system_wide || new, event.time),
                     _ => 0,
                 },
             },
             Event::Life(event) => match &event.kind {
                 LifeKind::Fork(fork) => match state(fork.tid) {
-                    // Who forks is running.
+                    // Actor forks is running.
                     Some(State::Dead) | None => match state(fork.parent_tid) {
                         Some(State::Runnable { .. } | State::Waiting(_)) => 1,
                         _ => 0,
@@ -431,7 +437,7 @@ impl Book {
                 process.parent = process.parent.or(parent.filter(|parent| *parent != at));
             }
         }
-        if self.everybody {
+        if self.system_wide {
             return;
         }
         for at in 0..self.tasks.len() {

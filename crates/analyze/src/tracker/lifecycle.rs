@@ -7,11 +7,11 @@ use tr_format::event::{
     Tid,
 };
 
-use super::{push_first, Book, ProcessEntry, TaskIx};
+use super::{push_first, ProcessEntry, TaskIx, Tracker};
 use crate::model::{ExecSpan, Times};
-use crate::tasks::{Bucket, Ended, State};
+use crate::state::{Bucket, Ended, State};
 
-impl Book {
+impl Tracker {
     /// Takes a lifecycle event, or one of the recorder's, at its place in time.
     pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
@@ -61,7 +61,7 @@ impl Book {
             let unseen = self.in_gap(old, time);
             let lost = self.gaps.lives_before(time).is_some();
             if lives && !unseen && !lost {
-                self.violation("forked before the task of that id had ended");
+                self.anomaly("forked before the task of that id had ended");
             }
             // Its end would have been seen: it goes by another tid since an exec
             // that is lost.

@@ -1,5 +1,5 @@
 //! The short way for events that leave no question open: everything around them
-//! is known, so most of what [`Book::sched`] looks after need not be looked at.
+//! is known, so most of what [`Tracker::sched`] looks after need not be looked at.
 //! What comes out is the same, see the tests of the simulator.
 //!
 //! Most of a trace goes this way, a branch that cannot be foretold costs as much
@@ -8,10 +8,10 @@
 use tr_format::event::{CpuId, Ktime, Tid};
 use tr_format::sched::flag;
 
-use super::{Book, MaybeTask, Task, TaskIx};
+use super::{MaybeTask, Task, TaskIx, Tracker};
 use crate::order::{Record, LIFE};
-use crate::tasks::{Bucket, State, Wait};
-use crate::timeline::{By, Draft};
+use crate::state::{Bucket, State, Wait};
+use crate::timeline::{ActorRef, Draft};
 
 /// What a task does when it is certain to leave its CPU.
 struct Leaving {
@@ -19,8 +19,8 @@ struct Leaving {
     /// Why it waits; `None`: it does not, it is runnable.
     wait: Option<Wait>,
     preempt: bool,
-    /// Who has the CPU then.
-    taker: By,
+    /// Actor has the CPU then.
+    taker: ActorRef,
 }
 
 /// Where the time of a task's state goes that is over.
@@ -30,11 +30,11 @@ struct Past<'a> {
     timeline: Option<&'a mut Draft>,
 }
 
-impl Book {
+impl Tracker {
     /// Whether there is nothing in the trace that makes a simple event doubtful.
     /// Asked again after whatever could change it.
     pub(super) fn look_around(&mut self) {
-        self.plain = self.begun
+        self.fast_path = self.begun
             && !self.slow
             && !self.partial
             && self.only.is_none()
@@ -45,7 +45,7 @@ impl Book {
     /// still to come may have the time of one of these.
     pub(crate) fn run(&mut self, records: &[Record]) -> usize {
         let inside = |record: &Record| self.inside(Ktime(record.time));
-        if !self.plain || !records.first().is_some_and(inside) {
+        if !self.fast_path || !records.first().is_some_and(inside) {
             return 0;
         }
         let end = self.end.0;
@@ -58,17 +58,17 @@ impl Book {
         let simple = |record: &&Record| {
             // Which of several comes first is to be looked into.
             let tied = next.next().is_some_and(|next| next.time == record.time);
-            !tied && self.take_plain(record)
+            !tied && self.take_fast(record)
         };
         records.iter().take_while(simple).count()
     }
 
     /// Takes the event when it is a simple one; else nothing has been done.
     #[inline(always)]
-    fn take_plain(&mut self, record: &Record) -> bool {
+    fn take_fast(&mut self, record: &Record) -> bool {
         match record.flags & (LIFE | flag::WAKING | flag::NEW) {
-            0 => self.plain_switch(record),
-            flag::WAKING => self.plain_waking(record),
+            0 => self.fast_switch(record),
+            flag::WAKING => self.fast_waking(record),
             _ => false,
         }
     }
@@ -77,11 +77,11 @@ impl Book {
     #[inline(always)]
     fn named(&self, tid: Tid) -> (Option<TaskIx>, bool) {
         let ix = self.by_tid.get(tid);
-        (ix, ix.is_some() | (tid == Tid::IDLE) | !self.everybody)
+        (ix, ix.is_some() | (tid == Tid::IDLE) | !self.system_wide)
     }
 
     #[inline(always)]
-    fn plain_switch(&mut self, record: &Record) -> bool {
+    fn fast_switch(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
         let (prev, next) = (Tid(record.from), Tid(record.to));
         let (leaving, one_known) = self.named(prev);
@@ -90,7 +90,7 @@ impl Book {
             return false;
         };
         // Before its first switch a CPU's idle time is to be looked into.
-        let switched = entry.switched | !self.everybody;
+        let switched = entry.switched | !self.system_wide;
         let certain = one_known & other_known & switched & (leaving == entry.current);
         if !certain || self.states.is_dead(record.state) {
             return false;
@@ -102,7 +102,7 @@ impl Book {
         };
         let preempt = record.flags & flag::PREEMPT != 0;
         let runnable = preempt | (record.state == 0);
-        let goes = |taker: By| Leaving {
+        let goes = |taker: ActorRef| Leaving {
             cpu,
             wait: match runnable {
                 true => None,
@@ -126,7 +126,7 @@ impl Book {
                     return false;
                 }
                 let (before, epochs) = (other.state, (one.epoch, other.epoch));
-                owing[0] = one.leaves(&mut past, from, goes(By::task(to.0)));
+                owing[0] = one.leaves(&mut past, from, goes(ActorRef::task(to.0)));
                 (owing[1], moved) = other.enters(&mut past, to, cpu);
                 if !concurrency.hand_over(time, epochs.0, epochs.1) {
                     one.epoch = concurrency.change(time, epochs.0, on, one.state);
@@ -137,7 +137,7 @@ impl Book {
                 let Some(one) = tasks.get_mut(from.0).filter(|task| task.may_leave(cpu)) else {
                     return false;
                 };
-                owing[0] = one.leaves(&mut past, from, goes(By::outside(next)));
+                owing[0] = one.leaves(&mut past, from, goes(ActorRef::outside(next)));
                 one.epoch = concurrency.change(time, one.epoch, on, one.state);
             }
             (None, Some(to)) => {
@@ -155,8 +155,8 @@ impl Book {
             entry.figures.switches.involuntary += u64::from(runnable);
             entry.figures.switches.voluntary += u64::from(!runnable);
         }
-        if self.everybody {
-            // Who was idle is not anybody's time, but the CPU's.
+        if self.system_wide {
+            // Actor was idle is not anybody's time, but the CPU's.
             let idle = entry.idle_since.filter(|_| prev == Tid::IDLE);
             let idle = idle.map_or(0, |since| time.since(since.max(self.start)));
             entry.figures.idle += idle;
@@ -171,7 +171,7 @@ impl Book {
     }
 
     #[inline(always)]
-    fn plain_waking(&mut self, record: &Record) -> bool {
+    fn fast_waking(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
         let (waker, wakee) = (Tid(record.from), Tid(record.to));
         let (Some(ix), (by, known)) = (self.by_tid.get(wakee), self.named(waker)) else {
@@ -191,9 +191,9 @@ impl Book {
         };
         let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);
         let by = match by {
-            _ if irq => By::INTERRUPT,
-            Some(by) => By::task(by.0),
-            None => By::outside(waker),
+            _ if irq => ActorRef::INTERRUPT,
+            Some(by) => ActorRef::task(by.0),
+            None => ActorRef::outside(waker),
         };
         let mut owing = None;
         match task.state {

@@ -1,4 +1,4 @@
-//! What the book knows of one task.
+//! What the tracker knows of one task.
 
 use std::mem::offset_of;
 
@@ -6,10 +6,10 @@ use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 
 use crate::concurrency::Epoch;
 use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
-use crate::tasks::{Bucket, State, Wait};
-use crate::timeline::{By, Draft};
+use crate::state::{Bucket, State, Wait};
+use crate::timeline::{ActorRef, Draft};
 
-/// A task, by its place in the book.
+/// A task, by its place in the tracker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TaskIx(pub usize);
 
@@ -54,7 +54,7 @@ impl From<&Exit> for Exited {
     }
 }
 
-/// What the book knows of a task. First what most events change, so that it lies
+/// What the tracker knows of a task. First what most events change, so that it lies
 /// in few cache lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
@@ -65,11 +65,11 @@ pub struct Task {
     pub(super) woken: bool,
     /// An event of it has been seen.
     pub(super) seen: bool,
-    /// Its process's program lacks a part of its times: see `Book::flush`.
+    /// Its process's program lacks a part of its times: see `Tracker::flush`.
     pub(super) owes: bool,
     pub(super) last_cpu: Option<CpuId>,
-    /// Who woke it last, or started it; once preempted, who took the CPU.
-    pub(super) by: By,
+    /// Actor woke it last, or started it; once preempted, who took the CPU.
+    pub(super) by: ActorRef,
     /// Of its state, for the concurrency.
     pub(super) epoch: Epoch,
     pub(super) since: Ktime,
@@ -113,7 +113,7 @@ pub struct Task {
     pub exited: Option<Ktime>,
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
-    /// Who forked it.
+    /// Actor forked it.
     pub parent: Option<TaskIx>,
 }
 
@@ -179,7 +179,7 @@ impl Task {
             censored: since < start || self.started_before && !self.seen || cut(from),
         };
         let by = self.woken_by();
-        self.max_off_cpu = Some((stretch, by.and_then(By::place).map(TaskIx)));
+        self.max_off_cpu = Some((stretch, by.and_then(ActorRef::place).map(TaskIx)));
     }
 
     /// A stretch off CPU of that length would be the longest.
@@ -189,8 +189,8 @@ impl Task {
         length > longest.map_or(0, |(longest, _)| longest.length)
     }
 
-    /// Who has ended its last wait; `None`: nobody, it was preempted.
-    pub(super) fn woken_by(&self) -> Option<By> {
+    /// Actor has ended its last wait; `None`: nobody, it was preempted.
+    pub(super) fn woken_by(&self) -> Option<ActorRef> {
         (self.state != State::Runnable { preempted: true }).then_some(self.by)
     }
 
@@ -244,7 +244,7 @@ impl Task {
         time: Ktime,
         wait: Option<Wait>,
         preempt: bool,
-        taker: By,
+        taker: ActorRef,
     ) -> State {
         let new = match wait {
             Some(wait) => State::Waiting(wait),
@@ -257,7 +257,7 @@ impl Task {
         self.by = match new {
             State::Runnable { preempted: true } => taker,
             State::Runnable { .. } => self.by,
-            _ => By::UNKNOWN,
+            _ => ActorRef::UNKNOWN,
         };
         self.last_cpu = Some(cpu);
         self.woken &= wait.is_some();
