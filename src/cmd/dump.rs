@@ -63,7 +63,7 @@ pub fn run(args: &Args) -> ExitCode {
             return open::printed(written);
         }
     }
-    for error in merge.waves().unreadable() {
+    for error in merge.batches().unreadable() {
         eprintln!("tr: {error}");
     }
     open::printed(out.flush())
