@@ -1,0 +1,88 @@
+//! Tables with typed indices: an index of one table does not fit another one.
+
+use std::marker::PhantomData;
+use std::ops::{Index, IndexMut};
+
+/// A typed index.
+pub trait Ix: Copy + Eq {
+    /// The index of a place.
+    fn new(place: usize) -> Self;
+    /// The place of an index.
+    fn place(self) -> usize;
+}
+
+/// A table that only grows. [`Arena::push`] alone makes indices, so every index of a
+/// table is valid for it.
+#[derive(Clone, Debug)]
+pub struct Arena<I, T> {
+    items: Vec<T>,
+    index: PhantomData<I>,
+}
+
+impl<I, T> Default for Arena<I, T> {
+    fn default() -> Arena<I, T> {
+        Arena {
+            items: Vec::new(),
+            index: PhantomData,
+        }
+    }
+}
+
+impl<I: Ix, T> Arena<I, T> {
+    /// Appends an item.
+    pub fn push(&mut self, item: T) -> I {
+        self.items.push(item);
+        I::new(self.items.len() - 1)
+    }
+
+    /// Makes room for so many more items, if there is memory for them.
+    pub fn reserve(&mut self, items: usize) {
+        // Memory that is not there may not be needed.
+        let _ = self.items.try_reserve_exact(items);
+    }
+
+    /// The number of items.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// All indices.
+    pub fn ids(&self) -> impl DoubleEndedIterator<Item = I> + use<I, T> {
+        (0..self.items.len()).map(I::new)
+    }
+
+    /// All items, by index.
+    pub fn items(&self) -> &[T] {
+        &self.items
+    }
+
+    /// Two different items, to be changed; `None` when both are the same.
+    #[inline]
+    pub fn pair_mut(&mut self, one: I, other: I) -> Option<[&mut T; 2]> {
+        let places = [one.place(), other.place()];
+        self.items.get_disjoint_mut(places).ok()
+    }
+
+    /// All items, the indices dropped.
+    pub fn into_items(self) -> Vec<T> {
+        self.items
+    }
+}
+
+#[allow(clippy::indexing_slicing)] // only `push` makes indices
+impl<I: Ix, T> Index<I> for Arena<I, T> {
+    type Output = T;
+
+    #[inline]
+    fn index(&self, ix: I) -> &T {
+        &self.items[ix.place()]
+    }
+}
+
+#[allow(clippy::indexing_slicing)] // only `push` makes indices
+impl<I: Ix, T> IndexMut<I> for Arena<I, T> {
+    #[inline]
+    fn index_mut(&mut self, ix: I) -> &mut T {
+        &mut self.items[ix.place()]
+    }
+}
