@@ -51,9 +51,12 @@ impl<I: Ix, T> Arena<I, T> {
         (0..self.items.len()).map(I::new)
     }
 
-    /// All items, by index.
-    pub fn items(&self) -> &[T] {
-        &self.items
+    /// A table with the same indices.
+    pub fn map<U>(&self, map: impl FnMut(&T) -> U) -> Arena<I, U> {
+        Arena {
+            items: self.items.iter().map(map).collect(),
+            index: PhantomData,
+        }
     }
 
     /// Two different items, to be changed; `None` when both are the same.
@@ -61,11 +64,6 @@ impl<I: Ix, T> Arena<I, T> {
     pub fn pair_mut(&mut self, one: I, other: I) -> Option<[&mut T; 2]> {
         let places = [one.place(), other.place()];
         self.items.get_disjoint_mut(places).ok()
-    }
-
-    /// All items, the indices dropped.
-    pub fn into_items(self) -> Vec<T> {
-        self.items
     }
 }
 

@@ -1,12 +1,14 @@
-//! From the closed tracker to the model: sorted, counted, the tree summed up.
+//! Makes the model from the finished tracker: sorts, counts, sums up the tree.
 
 use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
+use crate::arena::{Arena, Ix};
+use crate::concurrency::Concurrency;
 use crate::model::{
     Analysis, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times, Totals, Tree,
 };
-use crate::tracker::{Exited, ProcessEntry, Task, TaskIx, Tracker};
+use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
 /// So few processes or threads are not worth being shared by several threads.
 const FEW: usize = 1 << 10;
@@ -15,130 +17,139 @@ const FEW: usize = 1 << 10;
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.cpus = tracker.cpu_figures(&analysis.meta.cpus);
-    analysis.concurrency = tracker.concurrency.finish();
+    let concurrency = std::mem::replace(&mut tracker.concurrency, Concurrency::new(end, end));
+    analysis.concurrency = concurrency.finish();
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
-    analysis.quality.anomalies = tracker.anomalies.into_iter().collect();
-    let [forks, execs, exits] = tracker.counts;
-
-    // Tasks that lived only outside the span are not part of it.
-    let inside = |task: &Task| task.start < end && task.end.is_none_or(|at| at >= start);
-    // The order of the output: by start, then pid, then order of appearance.
-    let tasks = |process| tasks_of(&tracker.tasks, process);
-    let mut order: Vec<(Ktime, Tgid, usize)> = tracker
-        .processes
-        .par_iter()
-        .with_min_len(FEW)
-        .enumerate()
-        .filter(|(_, process)| tasks(process).any(inside))
-        .map(|(at, process)| {
-            let begin = tasks(process).map(|task| task.start).min();
-            (begin.unwrap_or(start), process.pid, at)
-        })
-        .collect();
-    order.par_sort_unstable();
-    let mut place = vec![None; tracker.processes.len()];
-    for ((.., old), new) in order.iter().zip(0..) {
-        if let Some(slot) = place.get_mut(*old) {
-            *slot = Some(ProcessIx(new));
-        }
-    }
-    let process_ix = |mut old: usize| {
-        // A process is moved once, or twice when its events come before it is
-        // listed.
-        for _ in 0..4 {
-            match tracker.processes.get(old).and_then(|p| p.moved) {
-                Some(new) => old = new,
-                None => break,
-            }
-        }
-        place.get(old).copied().flatten()
-    };
-
-    let mut thread_order: Vec<(TaskIx, &Task, ProcessIx)> = Vec::with_capacity(tracker.tasks.len());
-    for ((.., old), new) in order.iter().zip(0..) {
-        let first = thread_order.len();
-        let threads = tracker
-            .processes
-            .get(*old)
-            .into_iter()
-            .flat_map(|p| &p.threads);
-        let threads =
-            threads.filter_map(|ix| Some((*ix, tracker.tasks.get(ix.0)?, ProcessIx(new))));
-        thread_order.extend(threads.filter(|(_, task, _)| inside(task)));
-        let these = thread_order.get_mut(first..).unwrap_or_default();
-        // An exec gives a thread the tid of its leader, which has ended before.
-        these.sort_by_key(|(ix, task, _)| {
-            let end = task.end.unwrap_or(Ktime(u64::MAX));
-            (task.start, task.tid, end, *ix)
-        });
-    }
-    let mut thread_place = vec![None; tracker.tasks.len()];
-    for ((old, ..), new) in thread_order.iter().zip(0..) {
-        if let Some(slot) = thread_place.get_mut(old.0) {
-            *slot = Some(ThreadIx(new));
-        }
-    }
-    let thread_ix = |old: TaskIx| thread_place.get(old.0).copied().flatten();
-    analysis.threads = thread_order
-        .par_iter()
-        .with_min_len(FEW)
-        .map(|(_, task, process)| thread_of(task, *process, end, thread_ix))
-        .collect();
-    analysis.timeline = tracker.timeline.take().map(|timeline| {
-        let tasks = thread_order.iter().map(|(task, ..)| task.0);
-        let ends = analysis.threads.iter().map(|thread| thread.end);
-        timeline.finish(tasks.zip(ends), |at| {
-            let place = thread_place.get(at).copied().flatten();
-            place.ok_or_else(|| tracker.tasks.get(at).map_or(Tid(0), |task| task.tid))
-        })
-    });
-
-    // The tasks take more memory than all else; only this is needed of them.
-    let rest: Vec<(Option<ProcessIx>, Exits)> = order
-        .par_iter()
-        .with_min_len(FEW)
-        .map(|(.., old)| {
-            let process = tracker.processes.get(*old);
-            let parent = process
-                .and_then(|process| process.parent)
-                .and_then(process_ix);
-            let exits = process.into_iter().flat_map(tasks);
-            (
-                parent,
-                Exits::of(exits.filter_map(|task| task.exit.as_ref())),
-            )
-        })
-        .collect();
-    drop(thread_order);
-    drop(tracker.tasks);
-    let mut entries: Vec<_> = tracker.processes.iter_mut().map(Some).collect();
-    let entry = |(.., old): &(Ktime, Tgid, usize)| entries.get_mut(*old).and_then(Option::take);
-    let entries: Vec<&mut ProcessEntry> = order.iter().filter_map(entry).collect();
-    let view: &Analysis = analysis;
-    let processes = entries
-        .into_par_iter()
-        .with_min_len(FEW)
-        .zip(rest)
-        .map(|(entry, (parent, exits))| process_of(entry, parent, view, &thread_place, exits))
-        .collect();
-    analysis.processes = processes;
-    link(analysis);
-    analysis.totals = totals(analysis, [forks, execs, exits]);
-    analysis.cgroups = tracker
-        .cgroups
+    let anomalies = std::mem::take(&mut tracker.anomalies);
+    analysis.quality.anomalies = anomalies.into_iter().collect();
+    let counts = tracker.counts;
+    let cgroups = std::mem::take(&mut tracker.cgroups);
+    analysis.cgroups = cgroups
         .into_iter()
         .filter(|(id, _)| *id != CgroupId(0))
         .collect();
+
+    let order = Order::new(&tracker, (start, end));
+    let thread_ix = |ix: TaskIx| order.thread[ix];
+    analysis.threads = order
+        .threads
+        .par_iter()
+        .with_min_len(FEW)
+        .map(|(ix, process)| thread_of(&tracker.tasks[*ix], *process, end, thread_ix))
+        .collect();
+    let timeline = tracker.timeline.take();
+    analysis.timeline = timeline.map(|timeline| {
+        let tasks = order.threads.iter().map(|(ix, _)| ix.place());
+        let ends = analysis.threads.iter().map(|thread| thread.end);
+        timeline.finish(tasks.zip(ends), |place| {
+            let ix = TaskIx::new(place);
+            order.thread[ix].ok_or(tracker.tasks[ix].tid)
+        })
+    });
+    analysis.processes = processes(tracker, analysis, &order);
+    link(analysis);
+    analysis.totals = totals(analysis, counts);
 }
 
-/// What the tracker knows of a process's threads.
-fn tasks_of<'a>(
-    tasks: &'a [Task],
-    process: &'a ProcessEntry,
-) -> impl Iterator<Item = &'a Task> + Clone {
-    let threads = process.threads.iter();
-    threads.filter_map(|ix| tasks.get(ix.0))
+/// Which tasks and processes are in the model, and where.
+struct Order {
+    processes: Vec<ProcIx>,
+    process: Arena<ProcIx, Option<ProcessIx>>,
+    threads: Vec<(TaskIx, ProcessIx)>,
+    thread: Arena<TaskIx, Option<ThreadIx>>,
+}
+
+impl Order {
+    /// Processes by start, then pid, then appearance; their threads likewise. Tasks that
+    /// lived only outside the span are not part of it.
+    fn new(tracker: &Tracker, (start, end): (Ktime, Ktime)) -> Order {
+        let inside = |ix: &TaskIx| {
+            let task = &tracker.tasks[*ix];
+            task.start < end && task.end.is_none_or(|at| at >= start)
+        };
+        let ids: Vec<ProcIx> = tracker.processes.ids().collect();
+        let mut sorted: Vec<(Ktime, Tgid, ProcIx)> = ids
+            .into_par_iter()
+            .with_min_len(FEW)
+            .filter(|ix| tracker.processes[*ix].threads.iter().any(inside))
+            .map(|ix| {
+                let process = &tracker.processes[ix];
+                let starts = process.threads.iter().map(|ix| tracker.tasks[*ix].start);
+                (starts.min().unwrap_or(start), process.pid, ix)
+            })
+            .collect();
+        sorted.par_sort_unstable();
+        let processes: Vec<ProcIx> = sorted.into_iter().map(|(.., ix)| ix).collect();
+        let mut process = tracker.processes.map(|_| None);
+        let mut threads = Vec::with_capacity(tracker.tasks.len());
+        for (ix, new) in processes.iter().zip(0..) {
+            process[*ix] = Some(ProcessIx(new));
+            let these = tracker.processes[*ix].threads.iter();
+            let mut these: Vec<TaskIx> = these.copied().filter(inside).collect();
+            // An exec gives a thread the tid of its leader, which has ended before.
+            these.sort_by_key(|ix| {
+                let task = &tracker.tasks[*ix];
+                (
+                    task.start,
+                    task.tid,
+                    task.end.unwrap_or(Ktime(u64::MAX)),
+                    *ix,
+                )
+            });
+            threads.extend(these.into_iter().map(|ix| (ix, ProcessIx(new))));
+        }
+        let mut thread = tracker.tasks.map(|_| None);
+        for ((ix, _), new) in threads.iter().zip(0..) {
+            thread[*ix] = Some(ThreadIx(new));
+        }
+        Order {
+            processes,
+            process,
+            threads,
+            thread,
+        }
+    }
+
+    /// The process of the model, the one that it was moved to.
+    fn process(&self, tracker: &Tracker, mut ix: ProcIx) -> Option<ProcessIx> {
+        // A process is moved once, or twice when its events come before its snapshot.
+        for _ in 0..4 {
+            match tracker.processes[ix].moved {
+                Some(new) => ix = new,
+                None => break,
+            }
+        }
+        self.process[ix]
+    }
+}
+
+/// The processes of the model. Frees the tracker's tables, which take more memory than all
+/// else.
+fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Process> {
+    let rest: Vec<(Option<ProcessIx>, Exits)> = order
+        .processes
+        .par_iter()
+        .with_min_len(FEW)
+        .map(|ix| {
+            let process = &tracker.processes[*ix];
+            let parent = process.parent.and_then(|ix| order.process(&tracker, ix));
+            let tasks = process.threads.iter().map(|ix| &tracker.tasks[*ix]);
+            (
+                parent,
+                Exits::of(tasks.filter_map(|task| task.exit.as_ref())),
+            )
+        })
+        .collect();
+    drop(std::mem::take(&mut tracker.tasks));
+    let take = |ix: &ProcIx| std::mem::take(&mut tracker.processes[*ix]);
+    let entries: Vec<ProcessEntry> = order.processes.iter().map(take).collect();
+    entries
+        .into_par_iter()
+        .with_min_len(FEW)
+        .zip(rest)
+        .map(|(entry, (parent, exits))| process_of(entry, parent, analysis, &order.thread, exits))
+        .collect()
 }
 
 /// The model of a thread.
@@ -212,19 +223,16 @@ impl Exits {
     }
 }
 
-/// The model of a process, to which what the tracker knows of it goes over.
+/// The model of a process.
 fn process_of(
-    entry: &mut ProcessEntry,
+    entry: ProcessEntry,
     parent: Option<ProcessIx>,
     analysis: &Analysis,
-    thread_place: &[Option<ThreadIx>],
+    thread: &Arena<TaskIx, Option<ThreadIx>>,
     exits: Exits,
 ) -> Process {
-    // Freed here, by several threads at once.
-    let mut ixs: Vec<ThreadIx> = std::mem::take(&mut entry.threads)
-        .into_iter()
-        .filter_map(|t| thread_place.get(t.0).copied().flatten())
-        .collect();
+    let threads = entry.threads.iter();
+    let mut ixs: Vec<ThreadIx> = threads.filter_map(|ix| thread[*ix]).collect();
     ixs.sort_unstable();
     let threads = || {
         let threads = ixs.iter();
@@ -254,7 +262,7 @@ fn process_of(
         parent,
         children: Vec::new(),
         comm: leader.map(|t| t.comm).unwrap_or_default(),
-        argv: std::mem::take(&mut entry.argv),
+        argv: entry.argv,
         cgroup: entry.cgroup,
         kthread: entry.kthread,
         start: threads().map(|t| t.start).min().unwrap_or(analysis.start),
@@ -269,7 +277,7 @@ fn process_of(
         max_rss: entry.max_rss,
         faults: exits.faults,
         io: exits.io,
-        execs: std::mem::take(&mut entry.execs),
+        execs: entry.execs,
         tree: Tree::default(),
         threads: ixs,
     }

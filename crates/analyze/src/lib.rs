@@ -5,6 +5,7 @@
 //! makes the [`model`] of it. Knows nothing of BPF, of recording, of rendering.
 #![forbid(unsafe_code)]
 
+mod arena;
 mod build;
 mod clock_check;
 mod concurrency;

@@ -30,7 +30,8 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     let start = options.from.map_or(begin, at).min(whole).max(begin);
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
-    let mut tracker = Tracker::new(trace.meta(), known.gaps(), start, end, options.cpu);
+    let span = (start, end);
+    let mut tracker = Tracker::new(trace.meta(), known.gaps(), span, options.cpu);
     tracker.timeline = options.timeline.then(Default::default);
     tracker.slow = slow;
     if start == begin {
@@ -137,7 +138,7 @@ impl Keeper {
         } = self;
         let used = order.push(run);
         loop {
-            order.offer(|records| tracker.run(records));
+            order.offer(|records| tracker.take_simple(records));
             let Some((time, event)) = order.next_fitting(|event| tracker.misfit(event)) else {
                 return used;
             };

@@ -1,129 +1,100 @@
-//! Tables by tid, pid and CPU: looked into for every event, so arrays, not maps.
+//! Tables by tid, pid and CPU. Every event looks into them, so they are arrays, not hash
+//! maps.
 
 use std::collections::HashMap;
+use std::marker::PhantomData;
 
-use tr_format::event::{CpuId, Tgid, Tid};
+use tr_format::event::CpuId;
 
-use crate::tracker::TaskIx;
+use crate::arena::Ix;
 
-/// Ids up to here have a place in an array: Linux gives no others
-/// (`PID_MAX_LIMIT`). A hostile trace's go into a map.
-const TIDS: u32 = 1 << 22;
-/// So many that follow each other have their places together.
+/// Linux gives no larger ids (`PID_MAX_LIMIT`, include/linux/threads.h). Those of a hostile
+/// trace go into a hash map.
+const IDS: u32 = 1 << 22;
+/// Ids of a page, which lie together.
 const PAGE: u32 = 1 << 12;
-const PAGES: usize = (TIDS / PAGE) as usize;
+const PAGES: usize = (IDS / PAGE) as usize;
 
-/// A place for every id.
+/// The holder of each tid or pid: an index of a table.
 #[derive(Debug)]
-struct ById {
-    /// Where in `places` each page begins. All that have nothing yet share the first one.
+pub struct IdMap<I> {
+    /// Where in `holders` each page begins. All empty pages share the first one.
     pages: Box<[u32; PAGES]>,
-    /// One more than each id's place; 0: none.
-    places: Vec<u32>,
+    /// One more than the place of each id's holder; 0: none.
+    holders: Vec<u32>,
     others: HashMap<u32, usize>,
+    index: PhantomData<I>,
 }
 
-impl Default for ById {
-    fn default() -> ById {
-        ById {
+impl<I> Default for IdMap<I> {
+    fn default() -> IdMap<I> {
+        IdMap {
             pages: Box::new([0; PAGES]),
-            places: vec![0; PAGE as usize],
+            holders: vec![0; PAGE as usize],
             others: HashMap::new(),
+            index: PhantomData,
         }
     }
 }
 
-impl ById {
+impl<I: Ix> IdMap<I> {
+    /// The holder of an id.
     #[inline]
-    fn get(&self, id: u32) -> Option<usize> {
+    pub fn get(&self, id: u32) -> Option<I> {
         let Some(page) = self.pages.get((id / PAGE) as usize) else {
-            return self.others.get(&id).copied();
+            return self.others.get(&id).copied().map(I::new);
         };
-        let place = self.places.get((page + id % PAGE) as usize)?;
-        (*place as usize).checked_sub(1)
+        let holder = self.holders.get((page + id % PAGE) as usize)?;
+        (*holder as usize).checked_sub(1).map(I::new)
     }
 
-    fn set(&mut self, id: u32, value: Option<usize>) {
+    /// Gives an id to a holder.
+    pub fn insert(&mut self, id: u32, holder: I) {
         let Some(page) = self.pages.get_mut((id / PAGE) as usize) else {
-            match value {
-                Some(value) => self.others.insert(id, value),
-                None => self.others.remove(&id),
-            };
+            self.others.insert(id, holder.place());
             return;
         };
-        // So many places do not fit into memory that a number would not.
-        let value = value.and_then(|place| u32::try_from(place + 1).ok());
-        if *page == 0 && value.is_some() {
-            *page = self.places.len() as u32;
-            self.places.resize(self.places.len() + PAGE as usize, 0);
+        if *page == 0 {
+            *page = self.holders.len() as u32;
+            self.holders.resize(self.holders.len() + PAGE as usize, 0);
         }
-        if let (1.., Some(slot)) = (*page, self.places.get_mut((*page + id % PAGE) as usize)) {
-            *slot = value.unwrap_or(0);
+        if let Some(slot) = self.holders.get_mut((*page + id % PAGE) as usize) {
+            // 2^32 holders do not fit into memory.
+            *slot = u32::try_from(holder.place() + 1).unwrap_or(0);
         }
     }
 
-    fn retain(&mut self, keep: impl Fn(usize) -> bool) {
-        for slot in &mut self.places {
+    /// Takes an id from its holder.
+    pub fn remove(&mut self, id: u32) {
+        match self.pages.get((id / PAGE) as usize) {
+            None => {
+                self.others.remove(&id);
+            }
+            // The first page is the empty one.
+            Some(0) => {}
+            Some(page) => {
+                if let Some(slot) = self.holders.get_mut((*page + id % PAGE) as usize) {
+                    *slot = 0;
+                }
+            }
+        }
+    }
+
+    /// Takes all ids from the holders that are not to be kept.
+    pub fn retain(&mut self, keep: impl Fn(I) -> bool) {
+        for slot in &mut self.holders {
             if (*slot as usize)
                 .checked_sub(1)
-                .is_some_and(|place| !keep(place))
+                .is_some_and(|place| !keep(I::new(place)))
             {
                 *slot = 0;
             }
         }
-        self.others.retain(|_, value| keep(*value));
+        self.others.retain(|_, place| keep(I::new(*place)));
     }
 }
 
-/// The task that has each tid.
-#[derive(Debug, Default)]
-pub struct TidMap(ById);
-
-impl TidMap {
-    /// Actor has it.
-    #[inline]
-    pub fn get(&self, tid: Tid) -> Option<TaskIx> {
-        self.0.get(tid.0).map(TaskIx)
-    }
-
-    /// Gives it to a task.
-    pub fn insert(&mut self, tid: Tid, value: TaskIx) {
-        self.0.set(tid.0, Some(value.0));
-    }
-
-    /// Nobody has it any more.
-    pub fn remove(&mut self, tid: Tid) {
-        self.0.set(tid.0, None);
-    }
-
-    /// Only some keep theirs.
-    pub fn retain(&mut self, keep: impl Fn(TaskIx) -> bool) {
-        self.0.retain(|place| keep(TaskIx(place)));
-    }
-}
-
-/// The process that has each pid, by its place.
-#[derive(Debug, Default)]
-pub struct TgidMap(ById);
-
-impl TgidMap {
-    /// Actor has it.
-    pub fn get(&self, tgid: Tgid) -> Option<usize> {
-        self.0.get(tgid.0)
-    }
-
-    /// Gives it to a process.
-    pub fn insert(&mut self, tgid: Tgid, place: usize) {
-        self.0.set(tgid.0, Some(place));
-    }
-
-    /// Nobody has it any more.
-    pub fn remove(&mut self, tgid: Tgid) {
-        self.0.set(tgid.0, None);
-    }
-}
-
-/// Something for every CPU.
+/// An entry for each CPU.
 #[derive(Clone, Debug)]
 pub struct CpuMap<T>(Vec<Option<T>>);
 
@@ -134,19 +105,19 @@ impl<T: Copy> Default for CpuMap<T> {
 }
 
 impl<T: Copy> CpuMap<T> {
-    /// What is there.
+    /// The entry of a CPU.
     #[inline]
     pub fn get(&self, cpu: CpuId) -> Option<T> {
         self.0.get(usize::from(cpu.0)).copied().flatten()
     }
 
-    /// What is there, to be changed.
+    /// The entry of a CPU, to be changed.
     #[inline]
     pub fn get_mut(&mut self, cpu: CpuId) -> Option<&mut T> {
         self.0.get_mut(usize::from(cpu.0))?.as_mut()
     }
 
-    /// Puts something there.
+    /// Sets the entry of a CPU.
     #[inline]
     pub fn insert(&mut self, cpu: CpuId, value: T) {
         let at = usize::from(cpu.0);
@@ -158,13 +129,13 @@ impl<T: Copy> CpuMap<T> {
         }
     }
 
-    /// All that are there, by CPU.
+    /// All entries, by CPU.
     pub fn iter(&self) -> impl Iterator<Item = (CpuId, T)> + '_ {
         let all = (0..=u16::MAX).map(CpuId).zip(&self.0);
         all.filter_map(|(cpu, value)| Some((cpu, (*value)?)))
     }
 
-    /// All that are there, to be changed.
+    /// All entries, to be changed.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.0.iter_mut().flatten()
     }
@@ -173,22 +144,23 @@ impl<T: Copy> CpuMap<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tracker::TaskIx;
 
     #[test]
-    fn any_tid_has_a_place() {
-        let mut table = TidMap::default();
-        let tids = [0, 1, 4095, 4096, TIDS - 1, TIDS, u32::MAX];
-        for (at, tid) in tids.into_iter().enumerate() {
-            assert_eq!(table.get(Tid(tid)), None);
-            table.insert(Tid(tid), TaskIx(at));
+    fn any_id_has_a_holder() {
+        let mut table = IdMap::<TaskIx>::default();
+        let ids = [0, 1, 4095, 4096, IDS - 1, IDS, u32::MAX];
+        for (place, id) in ids.into_iter().enumerate() {
+            assert_eq!(table.get(id), None);
+            table.insert(id, TaskIx::new(place));
         }
-        let all = |table: &TidMap| tids.map(|tid| table.get(Tid(tid)).map(|ix| ix.0));
+        let all = |table: &IdMap<TaskIx>| ids.map(|id| table.get(id).map(TaskIx::place));
         assert_eq!(all(&table), [0, 1, 2, 3, 4, 5, 6].map(Some));
-        table.retain(|ix| ix.0 != 3);
-        table.remove(Tid(u32::MAX));
+        table.retain(|ix| ix.place() != 3);
+        table.remove(u32::MAX);
         let left = [Some(0), Some(1), Some(2), None, Some(4), Some(5), None];
         assert_eq!(all(&table), left);
-        let in_use = table.0.places.len() / PAGE as usize;
+        let in_use = table.holders.len() / PAGE as usize;
         assert_eq!(in_use, 4, "pages in use, and the empty one");
     }
 

@@ -1,5 +1,5 @@
-//! What each CPU did, as far as its switches prove it: when nobody ran there,
-//! how often a recorded thread came from another CPU and how often one left.
+//! Figures of each CPU, as far as its switches prove them: its idle time, the migrations
+//! of recorded threads to it, their switch-outs.
 
 use std::collections::BTreeMap;
 
@@ -8,24 +8,24 @@ use tr_format::event::{CpuId, Ktime, Tid};
 use super::{TaskIx, Tracker};
 use crate::model::{CpuFigures, Switches};
 
-/// What is known of a CPU, while the tracker is being kept.
+/// A CPU.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CpuEntry {
     pub(super) figures: CpuFigures,
     /// It has figures.
     pub(super) counted: bool,
-    /// A switch of it was seen.
+    /// A switch of it has been seen.
     pub(super) switched: bool,
-    /// Nobody runs there, since then.
+    /// It has been idle since then.
     pub(super) idle_since: Option<Ktime>,
     /// Actor runs there.
     pub(super) current: Option<TaskIx>,
-    /// When it last switched.
+    /// Its last switch.
     pub(super) last_switch: Option<Ktime>,
 }
 
 impl Tracker {
-    /// Changes a CPU's entry, which is made when there is none.
+    /// Changes a CPU's entry; makes it first, if need be.
     pub(super) fn cpu_entry<T>(
         &mut self,
         cpu: CpuId,
@@ -55,17 +55,17 @@ impl Tracker {
         self.cpus.get(cpu).and_then(|entry| entry.current)
     }
 
-    /// Puts a task there, or nobody.
+    /// Sets the recorded task that runs on a CPU.
     pub(super) fn set_current(&mut self, cpu: CpuId, task: Option<TaskIx>) {
         self.cpu_entry(cpu, |entry| entry.current = task);
     }
 
-    /// When the CPU last switched.
+    /// The last switch of a CPU.
     pub(super) fn last_switch(&self, cpu: CpuId) -> Option<Ktime> {
         self.cpus.get(cpu).and_then(|entry| entry.last_switch)
     }
 
-    /// The CPU has switched.
+    /// A CPU has switched.
     pub(super) fn has_switched(&mut self, cpu: CpuId, time: Ktime) {
         self.cpu_entry(cpu, |entry| entry.last_switch = Some(time));
     }
@@ -92,7 +92,7 @@ impl Tracker {
         }
     }
 
-    /// Somebody ran there, whether or not it was seen to come.
+    /// A task runs on a CPU, whether or not its switch-in was seen.
     pub(super) fn cpu_not_idle(&mut self, cpu: CpuId) {
         if let Some(entry) = self.cpus.get_mut(cpu) {
             entry.idle_since = None;
@@ -100,25 +100,21 @@ impl Tracker {
     }
 
     fn was_idle(&mut self, cpu: CpuId, from: Ktime, to: Ktime) {
-        // In a gap somebody may have come and gone; what is before it is sure.
+        // In a gap a task may have come and gone; the time before it is sure.
         let spans = self.gaps.of(cpu);
         let lost = spans.and_then(|spans| spans.first_in(from, to));
         let (from, to) = (from.max(self.start), lost.unwrap_or(to).min(self.end));
         self.cpu_figure(cpu, |entry| entry.figures.idle += to.since(from));
     }
 
-    /// A recorded thread left the CPU.
-    pub(super) fn cpu_left(&mut self, cpu: CpuId, time: Ktime, switches: Switches) {
-        if self.inside(time) {
-            self.cpu_figure(cpu, |entry| entry.figures.switches.add(&switches));
-        }
+    /// A recorded thread left the CPU, inside the span.
+    pub(super) fn cpu_left(&mut self, cpu: CpuId, switches: Switches) {
+        self.cpu_figure(cpu, |entry| entry.figures.switches.add(&switches));
     }
 
-    /// A recorded thread came from another CPU.
-    pub(super) fn cpu_gained(&mut self, cpu: CpuId, time: Ktime) {
-        if self.inside(time) {
-            self.cpu_figure(cpu, |entry| entry.figures.migrations += 1);
-        }
+    /// A recorded thread came from another CPU, inside the span.
+    pub(super) fn cpu_gained(&mut self, cpu: CpuId) {
+        self.cpu_figure(cpu, |entry| entry.figures.migrations += 1);
     }
 
     /// The span is over.

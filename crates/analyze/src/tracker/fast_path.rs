@@ -1,39 +1,23 @@
-//! The short way for events that leave no question open: everything around them
-//! is known, so most of what [`Tracker::sched`] looks after need not be looked at.
-//! What comes out is the same, see the tests of the simulator.
+//! The fast path for events that leave no question open: every event around them is known,
+//! so most of what [`Tracker::switch`] and [`Tracker::waking`] look after cannot happen.
+//! The transitions are those of [`Task`], and the result is the same.
 //!
-//! Most of a trace goes this way, a branch that cannot be foretold costs as much
-//! as twenty that can: so questions are asked in few of them.
+//! Most events take it. A branch that is mispredicted costs as much as twenty that are not,
+//! so it asks its questions in few branches.
 
 use tr_format::event::{CpuId, Ktime, Tid};
 use tr_format::sched::flag;
 
-use super::{MaybeTask, Task, TaskIx, Tracker};
+use super::task::{Moment, SwitchOut};
+use super::{Task, TaskIx, Tracker};
 use crate::order::{Record, LIFE};
 use crate::state::{Bucket, State, Wait};
-use crate::timeline::{ActorRef, Draft};
-
-/// What a task does when it is certain to leave its CPU.
-struct Leaving {
-    cpu: CpuId,
-    /// Why it waits; `None`: it does not, it is runnable.
-    wait: Option<Wait>,
-    preempt: bool,
-    /// Actor has the CPU then.
-    taker: ActorRef,
-}
-
-/// Where the time of a task's state goes that is over.
-struct Past<'a> {
-    start: Ktime,
-    now: Ktime,
-    timeline: Option<&'a mut Draft>,
-}
+use crate::timeline::ActorRef;
 
 impl Tracker {
-    /// Whether there is nothing in the trace that makes a simple event doubtful.
-    /// Asked again after whatever could change it.
-    pub(super) fn look_around(&mut self) {
+    /// Allows the fast path if nothing in the trace makes a simple event doubtful. To be
+    /// called after whatever could change that.
+    pub(super) fn allow_fast_path(&mut self) {
         self.fast_path = self.begun
             && !self.slow
             && !self.partial
@@ -41,9 +25,9 @@ impl Tracker {
             && self.gaps.is_empty();
     }
 
-    /// Takes events as long as they are simple ones; how many. No event that is
-    /// still to come may have the time of one of these.
-    pub(crate) fn run(&mut self, records: &[Record]) -> usize {
+    /// Takes events as long as they are simple; returns their number. No event that is
+    /// still to come may have the time of one of them.
+    pub(crate) fn take_simple(&mut self, records: &[Record]) -> usize {
         let inside = |record: &Record| self.inside(Ktime(record.time));
         if !self.fast_path || !records.first().is_some_and(inside) {
             return 0;
@@ -56,30 +40,26 @@ impl Tracker {
         let records = records.get(..within).unwrap_or_default();
         let mut next = records.iter().skip(1);
         let simple = |record: &&Record| {
-            // Which of several comes first is to be looked into.
+            // The order of events with equal stamps is to be looked into.
             let tied = next.next().is_some_and(|next| next.time == record.time);
-            !tied && self.take_fast(record)
+            !tied
+                && match record.flags & (LIFE | flag::WAKING | flag::NEW) {
+                    0 => self.fast_switch(record),
+                    flag::WAKING => self.fast_waking(record),
+                    _ => false,
+                }
         };
         records.iter().take_while(simple).count()
     }
 
-    /// Takes the event when it is a simple one; else nothing has been done.
-    #[inline(always)]
-    fn take_fast(&mut self, record: &Record) -> bool {
-        match record.flags & (LIFE | flag::WAKING | flag::NEW) {
-            0 => self.fast_switch(record),
-            flag::WAKING => self.fast_waking(record),
-            _ => false,
-        }
-    }
-
-    /// The task of that tid, if there is one; whether that is certain.
+    /// The task of a tid, if there is one; whether that is certain.
     #[inline(always)]
     fn named(&self, tid: Tid) -> (Option<TaskIx>, bool) {
-        let ix = self.by_tid.get(tid);
+        let ix = self.by_tid.get(tid.0);
         (ix, ix.is_some() | (tid == Tid::IDLE) | !self.system_wide)
     }
 
+    /// Takes a switch if it is simple; else changes nothing.
     #[inline(always)]
     fn fast_switch(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
@@ -95,57 +75,55 @@ impl Tracker {
         if !certain || self.states.is_dead(record.state) {
             return false;
         }
-        let mut past = Past {
+        let mut moment = Moment {
             start: self.start,
             now: time,
             timeline: self.timeline.as_mut(),
         };
         let preempt = record.flags & flag::PREEMPT != 0;
         let runnable = preempt | (record.state == 0);
-        let goes = |taker: ActorRef| Leaving {
+        let iowait = record.flags & flag::IOWAIT != 0;
+        let states = &self.states;
+        let out = |next: ActorRef| SwitchOut {
             cpu,
-            wait: match runnable {
-                true => None,
-                false => {
-                    let iowait = record.flags & flag::IOWAIT != 0;
-                    Some(self.states.wait(record.state, iowait, false))
-                }
-            },
+            wait: (!runnable).then(|| states.wait(record.state, iowait, false)),
             preempt,
-            taker,
+            next,
         };
         let (tasks, concurrency) = (&mut self.tasks, &mut self.concurrency);
         let on = State::On(Some(cpu));
         let (mut owing, mut moved) = ([None, None], false);
         match (leaving, entering) {
             (Some(from), Some(to)) => {
-                let Ok([one, other]) = tasks.get_disjoint_mut([from.0, to.0]) else {
+                let Some([one, other]) = tasks.pair_mut(from, to) else {
                     return false;
                 };
                 if !(one.may_leave(cpu) && other.may_enter()) {
                     return false;
                 }
                 let (before, epochs) = (other.state, (one.epoch, other.epoch));
-                owing[0] = one.leaves(&mut past, from, goes(ActorRef::task(to.0)));
-                (owing[1], moved) = other.enters(&mut past, to, cpu);
+                owing[0] = one.leave(&mut moment, from, out(to.actor()));
+                (owing[1], moved) = other.enter(&mut moment, to, cpu);
                 if !concurrency.hand_over(time, epochs.0, epochs.1) {
                     one.epoch = concurrency.change(time, epochs.0, on, one.state);
                     other.epoch = concurrency.change(time, epochs.1, before, on);
                 }
             }
             (Some(from), None) => {
-                let Some(one) = tasks.get_mut(from.0).filter(|task| task.may_leave(cpu)) else {
+                let one = &mut tasks[from];
+                if !one.may_leave(cpu) {
                     return false;
-                };
-                owing[0] = one.leaves(&mut past, from, goes(ActorRef::outside(next)));
+                }
+                owing[0] = one.leave(&mut moment, from, out(ActorRef::outside(next)));
                 one.epoch = concurrency.change(time, one.epoch, on, one.state);
             }
             (None, Some(to)) => {
-                let Some(other) = tasks.get_mut(to.0).filter(|task| task.may_enter()) else {
+                let other = &mut tasks[to];
+                if !other.may_enter() {
                     return false;
-                };
+                }
                 let before = other.state;
-                (owing[1], moved) = other.enters(&mut past, to, cpu);
+                (owing[1], moved) = other.enter(&mut moment, to, cpu);
                 other.epoch = concurrency.change(time, other.epoch, before, on);
             }
             (None, None) => return false,
@@ -156,7 +134,6 @@ impl Tracker {
             entry.figures.switches.voluntary += u64::from(!runnable);
         }
         if self.system_wide {
-            // Actor was idle is not anybody's time, but the CPU's.
             let idle = entry.idle_since.filter(|_| prev == Tid::IDLE);
             let idle = idle.map_or(0, |since| time.since(since.max(self.start)));
             entry.figures.idle += idle;
@@ -170,69 +147,65 @@ impl Tracker {
         true
     }
 
+    /// Takes a waking if it is simple; else changes nothing.
     #[inline(always)]
     fn fast_waking(&mut self, record: &Record) -> bool {
         let (cpu, time) = (CpuId(record.cpu), Ktime(record.time));
         let (waker, wakee) = (Tid(record.from), Tid(record.to));
-        let (Some(ix), (by, known)) = (self.by_tid.get(wakee), self.named(waker)) else {
+        let (Some(ix), (by, known)) = (self.by_tid.get(wakee.0), self.named(waker)) else {
             return false;
         };
         let wakes = |ix: TaskIx| {
-            let task = self.tasks.get(ix.0);
-            task.is_some_and(|t| {
-                matches!(t.state, State::On(_)) && t.vfork_child == MaybeTask::NONE
-            })
+            let task = &self.tasks[ix];
+            matches!(task.state, State::On(_)) && task.vfork_child.is_none()
         };
         if !(known && by.is_none_or(wakes)) {
             return false;
         }
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return false;
-        };
         let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);
-        let by = match by {
+        let actor = match by {
             _ if irq => ActorRef::INTERRUPT,
-            Some(by) => ActorRef::task(by.0),
+            Some(by) => by.actor(),
             None => ActorRef::outside(waker),
         };
-        let mut owing = None;
-        match task.state {
+        let task = &mut self.tasks[ix];
+        let before = task.state;
+        match before {
             State::Waiting(wait) => {
-                (task.vfork_child, task.by) = (MaybeTask::NONE, by);
-                let new = State::Runnable { preempted: false };
-                let before = std::mem::replace(&mut task.state, new);
-                task.epoch = self.concurrency.change(time, task.epoch, before, new);
-                let mut past = Past {
+                task.wake(actor);
+                task.state = State::Runnable { preempted: false };
+                task.epoch = self
+                    .concurrency
+                    .change(time, task.epoch, before, task.state);
+                let mut moment = Moment {
                     start: self.start,
                     now: time,
                     timeline: self.timeline.as_mut(),
                 };
-                // The common case apart: the others are a jump that is hard to foretell.
-                owing = match wait {
-                    Wait::Sleep => task.pass(&mut past, ix, Bucket::Wait(Wait::Sleep)),
-                    wait => task.pass(&mut past, ix, Bucket::Wait(wait)),
+                // The common case apart: the others are a jump that is hard to predict.
+                let owes = match wait {
+                    Wait::Sleep => task.close(ix, &mut moment, Bucket::Wait(Wait::Sleep)),
+                    wait => task.close(ix, &mut moment, Bucket::Wait(wait)),
                 };
+                if owes {
+                    self.owe(ix);
+                }
             }
-            State::On(_) => {
-                (task.vfork_child, task.by, task.woken) = (MaybeTask::NONE, by, true);
-            }
+            State::On(_) => task.wake(actor),
             _ => return false,
         }
         if waker != Tid::IDLE {
             self.cpu_not_idle(cpu);
-        }
-        if let Some(ix) = owing {
-            self.owe(ix);
         }
         true
     }
 }
 
 impl Task {
-    /// It is on that CPU, and nothing is special about it.
+    /// It is on that CPU, and not a vfork's parent.
     #[inline(always)]
     fn may_leave(&self, cpu: CpuId) -> bool {
-        self.state == State::On(Some(cpu)) && self.vfork_child == MaybeTask::NONE
+        self.state == State::On(Some(cpu)) && self.vfork_child.is_none()
     }
 
     #[inline(always)]
@@ -240,45 +213,27 @@ impl Task {
         matches!(self.state, State::Runnable { .. })
     }
 
-    /// Leaves its CPU; itself, when its program lacks a part of its times now.
+    /// Leaves its CPU; itself, if its program lacks a part of its times now.
     #[inline(always)]
-    fn leaves(&mut self, past: &mut Past, ix: TaskIx, how: Leaving) -> Option<TaskIx> {
+    fn leave(&mut self, moment: &mut Moment, ix: TaskIx, how: SwitchOut) -> Option<TaskIx> {
         let runnable = how.wait.is_none();
         self.switches.involuntary += u64::from(runnable);
         self.switches.voluntary += u64::from(!runnable);
-        let owing = self.pass(past, ix, Bucket::OnCpu(Some(how.cpu)));
-        self.state = self.leave(how.cpu, past.now, how.wait, how.preempt, how.taker);
-        owing
+        let owes = self.close(ix, moment, Bucket::OnCpu(Some(how.cpu)));
+        self.state = self.switch_out(moment.now, how);
+        owes.then_some(ix)
     }
 
-    /// Reaches a CPU; itself, when its program lacks a part of its times now, and
-    /// whether it was on another CPU before.
+    /// Reaches a CPU; itself, if its program lacks a part of its times now, and whether it
+    /// was on another CPU before.
     #[inline(always)]
-    fn enters(&mut self, past: &mut Past, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
+    fn enter(&mut self, moment: &mut Moment, ix: TaskIx, cpu: CpuId) -> (Option<TaskIx>, bool) {
         let preempted = self.state == State::Runnable { preempted: true };
-        self.close_off_cpu((past.start, past.now), |_| false);
-        let owing = self.pass(past, ix, Bucket::RunQueue { preempted });
+        self.close_off_cpu((moment.start, moment.now), |_| false);
+        let owes = self.close(ix, moment, Bucket::RunQueue { preempted });
         self.state = State::On(Some(cpu));
-        let moved = self.arrive(cpu, false);
+        let moved = self.switch_in(cpu, false);
         self.migrations += u64::from(moved);
-        (owing, moved)
-    }
-
-    /// Gives the time of its state, up to now, to where it belongs.
-    #[inline(always)]
-    fn pass(&mut self, past: &mut Past, ix: TaskIx, bucket: Bucket) -> Option<TaskIx> {
-        (self.told, self.seen) = (past.now, true);
-        let from = std::mem::replace(&mut self.since, past.now).max(past.start);
-        let ns = past.now.since(from);
-        if ns == 0 {
-            return None;
-        }
-        let on = match bucket {
-            Bucket::OnCpu(cpu) => cpu,
-            _ => None,
-        };
-        let timeline = past.timeline.as_deref_mut();
-        let owing = self.had(ix, (from, ns), (bucket, on), timeline);
-        owing.then_some(ix)
+        (owes.then_some(ix), moved)
     }
 }

@@ -1,13 +1,16 @@
-//! Lifecycle events: what tasks and processes there are, and what they execute.
+//! Lifecycle events: forks, execs, exits, names, cgroups, and the snapshots of the tasks
+//! that were there before the recording.
 
 use std::sync::Arc;
 
 use tr_format::event::{
-    Argv, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename, Snapshot, Tgid,
-    Tid,
+    Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
+    Snapshot, Tgid, Tid,
 };
 
-use super::{push_first, ProcessEntry, TaskIx, Tracker};
+use super::tables::{push_first, NewProcess};
+use super::task::NewTask;
+use super::{ProcIx, TaskIx, Tracker};
 use crate::model::{ExecSpan, Times};
 use crate::state::{Bucket, Ended, State};
 
@@ -16,19 +19,19 @@ impl Tracker {
     pub fn life(&mut self, time: Ktime, event: &LifeEvent) {
         self.pass_gaps(time);
         self.begin(time);
-        let counted = self.inside(time);
+        let counted = u64::from(self.inside(time));
         match &event.kind {
             LifeKind::Fork(fork) => {
-                self.counts[0] += u64::from(counted);
+                self.counts[0] += counted;
                 self.clock_check.fork(fork.tid, event.cpu, time);
                 self.fork(time, fork);
             }
             LifeKind::Exec(exec) => {
-                self.counts[1] += u64::from(counted);
+                self.counts[1] += counted;
                 self.exec(time, event.cpu, exec);
             }
             LifeKind::Exit(exit) => {
-                self.counts[2] += u64::from(counted);
+                self.counts[2] += counted;
                 self.exit(time, exit);
             }
             LifeKind::Final(last) => self.last(time, last),
@@ -37,161 +40,173 @@ impl Tracker {
             LifeKind::CgroupPath(path) => {
                 self.cgroups.insert(path.id, path.path.clone());
             }
-            LifeKind::CgroupMove(moved) => {
-                let process = self
-                    .task(moved.tid)
-                    .and_then(|ix| self.tasks.get(ix.0))
-                    .map(|task| task.process);
-                // A leader that was dead before the recording leaves its name
-                // to the process.
-                let process = process.or(self.by_tgid.get(Tgid(moved.tid.0)));
-                if let Some(process) = process.and_then(|p| self.processes.get_mut(p)) {
-                    process.cgroup = moved.cgroup;
-                }
-            }
+            LifeKind::CgroupMove(moved) => self.move_cgroup(moved),
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
             LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {}
         }
     }
 
+    // ---- Fork ----
+
+    /// A task is forked: a new thread of its parent's process, or a new process.
+    ///
+    /// ```text
+    /// cpu0  ==parent==!=======     parent: it runs
+    ///                 |-------     child: runnable, as it cannot run before its first waking
+    /// ```
     fn fork(&mut self, time: Ktime, fork: &Fork) {
-        // A new holder of a tid: the old one is gone, seen or not.
-        if let Some(old) = self.by_tid.get(fork.tid) {
-            let lives = self.begun && self.state(old) != State::Dead;
-            let unseen = self.in_gap(old, time);
-            let lost = self.gaps.lives_before(time).is_some();
-            if lives && !unseen && !lost {
-                self.anomaly("forked before the task of that id had ended");
-            }
-            // Its end would have been seen: it goes by another tid since an exec
-            // that is lost.
-            if !lives || unseen || !self.has_passed_on(old, fork.tid, time) {
-                self.end_task(old, time);
-            }
-        }
-        let parent = match self.task(fork.parent_tid) {
-            None if self.open() && fork.parent_tid != Tid::IDLE => {
-                Some(self.appear(fork.parent_tid, fork.parent_tgid, time))
-            }
-            known => known,
+        self.retire_tid(fork.tid, time);
+        let parent = self.task(fork.parent_tid);
+        let appears = parent.is_none() && self.open() && fork.parent_tid != Tid::IDLE;
+        let parent = match appears {
+            true => Some(self.appear(fork.parent_tid, fork.parent_tgid, time)),
+            false => parent,
         };
         if let Some(parent) = parent {
             self.settle(parent, fork.parent_tgid, None, Argv::default());
         }
-        let parent_process = parent
-            .and_then(|p| self.tasks.get(p.0))
-            .map(|task| task.process);
-        let is_thread = fork.tid.0 != fork.tgid.0;
-        let process = match self.by_tgid.get(fork.tgid) {
-            Some(process) if is_thread => process,
-            _ => {
-                let argv = parent_process
-                    .and_then(|p| self.processes.get(p))
-                    .map(|p| p.argv.clone());
-                let argv = argv.unwrap_or_default();
-                let parent = parent_process.or(self.by_tgid.get(fork.parent_tgid));
-                // A new thread of a process that is not listed yet: whose
-                // child that is, its listing tells.
-                let (ppid, parent) = match is_thread {
-                    true => (None, None),
-                    false => {
-                        self.retire(fork.tgid);
-                        (Some(fork.parent_tgid), parent)
-                    }
-                };
-                self.process_of(fork.tgid, ppid, parent, argv)
-            }
-        };
-        if let Some(process) = self.processes.get_mut(process) {
-            process.cgroup = fork.cgroup;
-            process.forked |= !is_thread;
-        }
-        // It cannot run before its first waking: it waits for a CPU from here.
+        let of = parent.map(|parent| self.tasks[parent].process);
+        let process = self.process_of_fork(fork, of);
+        let entry = &mut self.processes[process];
+        entry.cgroup = fork.cgroup;
+        entry.forked |= fork.tid.0 == fork.tgid.0;
         let state = match self.gaps.any().covers(time) {
             true => State::Unknown,
             false => State::Runnable { preempted: false },
         };
-        let start = time.max(self.start);
-        let ix = self.add_task(
-            fork.tid,
-            fork.ns_tid,
+        let ix = self.add_task(NewTask {
+            tid: fork.tid,
+            ns_tid: fork.ns_tid,
             process,
-            fork.comm,
-            start,
-            time < self.start,
+            comm: fork.comm,
+            start: time.max(self.start),
+            started_before: time < self.start,
             state,
             parent,
-        );
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            // Before the span too: a gap may lie between.
-            (task.seen, task.since, task.told) = (true, time, time);
+        });
+        // Before the span too: a gap may lie between.
+        let task = &mut self.tasks[ix];
+        (task.seen, task.since, task.last_event_ts) = (true, time, time);
+    }
+
+    /// A fork gives a tid to a new task: the old one is gone, whether or not its end was
+    /// seen.
+    fn retire_tid(&mut self, tid: Tid, time: Ktime) {
+        let Some(old) = self.by_tid.get(tid.0) else {
+            return;
+        };
+        let lives = self.begun && !self.tasks[old].is_dead();
+        let unseen = self.in_gap(old, time);
+        if lives && !unseen && self.gaps.lives_before(time).is_none() {
+            self.anomaly("forked before the task of that id had ended");
+        }
+        // Its end would have been seen: it goes by another tid since an exec that is lost.
+        if !lives || unseen || !self.has_passed_on(old, tid, time) {
+            self.end_task(old, time);
         }
     }
 
+    /// The process of a new task, by its fork; `parent`: its parent's process.
+    fn process_of_fork(&mut self, fork: &Fork, parent: Option<ProcIx>) -> ProcIx {
+        let is_thread = fork.tid.0 != fork.tgid.0;
+        let known = self.by_tgid.get(fork.tgid.0).filter(|_| is_thread);
+        if let Some(process) = known {
+            return process;
+        }
+        let argv = parent.map(|parent| self.processes[parent].argv.clone());
+        let parent = parent.or(self.by_tgid.get(fork.parent_tgid.0));
+        // The snapshot of a process whose new thread comes before it names its parent.
+        let (ppid, parent) = match is_thread {
+            true => (None, None),
+            false => {
+                self.retire(fork.tgid);
+                (Some(fork.parent_tgid), parent)
+            }
+        };
+        self.process_of(NewProcess {
+            pid: fork.tgid,
+            ppid,
+            parent,
+            argv: argv.unwrap_or_default(),
+        })
+    }
+
+    // ---- Exec ----
+
+    /// A task executes a program. Its siblings are gone; it takes over its leader's tid
+    /// (`de_thread`, fs/exec.c).
+    ///
+    /// ```text
+    /// leader  ======|             ended by the exec, its last steps may follow
+    /// thread  --====!======       tid: old_tid → tid; program: old → new
+    /// ```
     fn exec(&mut self, time: Ktime, cpu: Option<CpuId>, exec: &Exec) {
-        let caller = self
-            .task(exec.old_tid)
-            .filter(|ix| self.state(*ix) != State::Dead);
+        let caller = self.task(exec.old_tid);
+        let caller = caller.filter(|ix| !self.tasks[*ix].is_dead());
         let ix = match caller.or_else(|| self.task(exec.tid)) {
             Some(ix) => ix,
             None if self.open() => self.appear(exec.tid, exec.tgid, time),
             None => return,
         };
         self.settle(ix, exec.tgid, None, Argv::default());
-        let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
-            return;
-        };
         if exec.old_tid != exec.tid {
-            self.by_tid.remove(exec.old_tid);
-            self.renamed = Some((time, exec.old_tid, ix));
-            // The siblings are gone, whether or not their exits were seen. The
-            // old leader may still have its last steps to do, under the tid
-            // that the caller had.
-            let siblings = self
-                .processes
-                .get(process)
-                .map(|p| p.threads.clone())
-                .unwrap_or_default();
-            for sibling in siblings.into_iter().filter(|sibling| *sibling != ix) {
-                let leaving = self
-                    .tasks
-                    .get(sibling.0)
-                    .is_some_and(|t| t.exit.is_some() && t.end.is_none());
-                if leaving {
-                    self.by_tid.insert(exec.old_tid, sibling);
-                } else {
-                    self.end_task(sibling, time);
-                }
-            }
-            if let Some(task) = self.tasks.get_mut(ix.0) {
-                task.tid = exec.tid;
-            }
-            self.by_tid.insert(exec.tid, ix);
+            self.take_over(ix, time, exec);
         }
         // What it did until now belongs to the program before.
-        let state = match self.state(ix) {
+        let task = &self.tasks[ix];
+        let (seen, parent) = (task.seen, task.parent);
+        let state = match task.state {
             // In a gap it has come to another CPU.
             State::On(Some(on)) if cpu.is_some_and(|cpu| cpu != on) => State::Unknown,
             on @ State::On(_) => on,
-            // Its switch-out after that has the same stamp.
-            left if self.just_now(self.tasks.get(ix.0).map(|task| task.since), time) => left,
-            _ => State::Unknown, // it runs, though it was not seen to begin
+            // Its switch-out after the exec has the same stamp.
+            left if task.since == time => left,
+            _ => State::Unknown, // it runs, though its switch-in was not seen
         };
-        let seen = self.seen(ix);
         self.enter(ix, time, state, Ended::Otherwise);
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            if time < self.end {
-                task.comm = exec.comm;
-            }
-            task.seen = seen;
-            if let Some(parent) = task.parent {
-                self.end_vfork(parent, ix);
+        let task = &mut self.tasks[ix];
+        task.seen = seen;
+        if time < self.end {
+            task.comm = exec.comm;
+        }
+        let process = task.process;
+        if let Some(parent) = parent {
+            self.end_vfork(parent, ix);
+        }
+        if time < self.end {
+            self.begin_program(process, time, exec);
+        }
+    }
+
+    /// A thread that executes a program gets its leader's tid. The siblings are gone,
+    /// whether or not their exits were seen. The old leader may still have its last steps
+    /// to do, under the tid that the caller had.
+    fn take_over(&mut self, ix: TaskIx, time: Ktime, exec: &Exec) {
+        self.by_tid.remove(exec.old_tid.0);
+        self.renamed = Some((time, exec.old_tid, ix));
+        let siblings = self.processes[self.tasks[ix].process].threads.clone();
+        for sibling in siblings.into_iter().filter(|sibling| *sibling != ix) {
+            let task = &self.tasks[sibling];
+            if task.exit.is_some() && task.end.is_none() {
+                self.by_tid.insert(exec.old_tid.0, sibling);
+            } else {
+                self.end_task(sibling, time);
             }
         }
-        if time >= self.end {
-            return;
-        }
+        self.tasks[ix].tid = exec.tid;
+        self.by_tid.insert(exec.tid.0, ix);
+    }
+
+    fn begin_program(&mut self, process: ProcIx, time: Ktime, exec: &Exec) {
         let at = time.max(self.start);
+        self.flush(process);
+        let process = &mut self.processes[process];
+        if time < self.start {
+            process.execs.clear(); // over before the span
+        }
+        if let Some(last) = process.execs.last_mut() {
+            (last.end, last.ended) = (at, true);
+        }
         let span = ExecSpan {
             start: at,
             started_before: time < self.start,
@@ -202,60 +217,48 @@ impl Tracker {
             comm: exec.comm,
             times: Times::default(),
         };
-        self.flush(process);
-        let Some(process) = self.processes.get_mut(process) else {
-            return;
-        };
-        if time < self.start {
-            process.execs.clear(); // over before the span
-        }
-        if let Some(last) = process.execs.last_mut() {
-            (last.end, last.ended) = (at, true);
-        }
         push_first(&mut process.execs, span);
         process.argv = exec.argv.clone();
         process.cgroup = exec.cgroup;
     }
 
+    // ---- Exit ----
+
+    /// A task exits. Its state goes on until its last switch-out, which has `TASK_DEAD`.
+    ///
+    /// ```text
+    /// cpu0  ==task==!====|__       exit, teardown, last switch-out
+    /// ```
     fn exit(&mut self, time: Ktime, exit: &Exit) {
         let ix = match self.task(exit.tid) {
             _ if time >= self.end => return,
-            Some(ix) if self.state(ix) != State::Dead => ix,
+            Some(ix) if !self.tasks[ix].is_dead() => ix,
             // Its last switch-out has the same stamp.
-            Some(ix) if self.just_now(self.tasks.get(ix.0).and_then(|task| task.end), time) => ix,
+            Some(ix) if self.tasks[ix].end == Some(time) => ix,
             None if self.open() => self.appear(exit.tid, exit.tgid, time),
             _ => return,
         };
         self.settle(ix, exit.tgid, None, Argv::default());
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return;
-        };
-        task.exits(time, exit);
-        let process = task.process;
-        let Some(process) = self.processes.get_mut(process).filter(|_| exit.group_dead) else {
-            return;
-        };
-        process.status = Some(exit.group_status);
-        process.max_rss = process
-            .max_rss
-            .max(Some(exit.max_rss).filter(|rss| *rss > 0));
+        self.tasks[ix].exit(time, exit);
+        if exit.group_dead {
+            let process = &mut self.processes[self.tasks[ix].process];
+            process.status = Some(exit.group_status);
+            let max_rss = Some(exit.max_rss).filter(|rss| *rss > 0);
+            process.max_rss = process.max_rss.max(max_rss);
+        }
     }
 
-    /// The kernel's last figures come right after the last switch-out; the tid
-    /// may have been swapped by an exec, so the exit decides whose they are.
+    /// The kernel's last figures come right after the last switch-out; an exec may have
+    /// swapped the tid, so the exit decides whose they are.
     fn last(&mut self, time: Ktime, last: &Final) {
         let Some(ix) = self.task(last.tid) else {
-            return;
+            return; // its exit was before the recording
         };
         let unseen = self.in_gap(ix, time) && self.gaps.lives_before(time).is_none();
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return;
-        };
-        if let Some(kernel) = task
-            .kernel
-            .as_mut()
-            .filter(|kernel| last.sum_exec_runtime >= kernel.sum_exec_runtime)
-        {
+        let kernel = self.tasks[ix].kernel.as_mut();
+        let later = |sum: u64| last.sum_exec_runtime >= sum;
+        let kernel = kernel.filter(|kernel| later(kernel.sum_exec_runtime));
+        if let Some(kernel) = kernel {
             kernel.sum_exec_runtime = last.sum_exec_runtime;
             kernel.nvcsw = last.nvcsw;
             kernel.nivcsw = last.nivcsw;
@@ -267,121 +270,126 @@ impl Tracker {
         }
     }
 
+    // ---- Names, cgroups, snapshots ----
+
     fn rename(&mut self, rename: &Rename) {
-        match self
-            .task(rename.tid)
-            .and_then(|ix| self.tasks.get_mut(ix.0))
-        {
-            Some(task) => task.comm = rename.comm,
+        match self.task(rename.tid) {
+            Some(ix) => self.tasks[ix].comm = rename.comm,
             None => {
                 self.names.insert(rename.tid, rename.comm);
             }
         }
     }
 
-    /// A task that ran before its process was named had one of its own until now.
-    pub(super) fn settle(&mut self, ix: TaskIx, tgid: Tgid, ppid: Option<Tgid>, argv: Argv) {
-        let Some(old) = self.tasks.get(ix.0).map(|task| task.process) else {
-            return;
-        };
-        let own = |p: &ProcessEntry| p.pid != tgid && p.ppid.is_none();
-        if !self.processes.get(old).is_some_and(own) {
-            return;
-        }
-        let parent = ppid.and_then(|ppid| self.listed(ppid));
-        let new = self.process_of(tgid, ppid, parent, argv);
-        self.flush(old);
-        let lives = usize::from(self.state(ix) != State::Dead);
-        if let Some(process) = self.processes.get_mut(old) {
-            process.threads.retain(|thread| *thread != ix);
-            process.live = process.live.saturating_sub(lives);
-            if process.threads.is_empty() {
-                process.moved = Some(new);
-            }
-        }
-        if let Some(process) = self.processes.get_mut(new) {
-            process.threads.push(ix);
-            process.live += lives;
-        }
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.process = new;
+    fn move_cgroup(&mut self, moved: &CgroupMove) {
+        let process = self.task(moved.tid).map(|ix| self.tasks[ix].process);
+        // A leader that was dead before the recording leaves its tid to the process.
+        if let Some(process) = process.or(self.by_tgid.get(moved.tid.0)) {
+            self.processes[process].cgroup = moved.cgroup;
         }
     }
 
+    /// A task that ran before an event named its process had one of its own until now.
+    pub(super) fn settle(&mut self, ix: TaskIx, tgid: Tgid, ppid: Option<Tgid>, argv: Argv) {
+        let old = self.tasks[ix].process;
+        let process = &self.processes[old];
+        if process.pid == tgid || process.ppid.is_some() {
+            return;
+        }
+        let parent = ppid.and_then(|ppid| self.listed(ppid));
+        let new = self.process_of(NewProcess {
+            pid: tgid,
+            ppid,
+            parent,
+            argv,
+        });
+        self.flush(old);
+        let lives = usize::from(!self.tasks[ix].is_dead());
+        let process = &mut self.processes[old];
+        process.threads.retain(|thread| *thread != ix);
+        process.live = process.live.saturating_sub(lives);
+        if process.threads.is_empty() {
+            process.moved = Some(new);
+        }
+        let process = &mut self.processes[new];
+        process.threads.push(ix);
+        process.live += lives;
+        self.tasks[ix].process = new;
+    }
+
+    /// A task that was there when the recording began.
     fn snapshot(&mut self, time: Ktime, snapshot: &Snapshot) {
         self.names.insert(snapshot.tid, snapshot.comm);
         if !snapshot.followed || snapshot.tid == Tid::IDLE {
             return;
         }
-        let known = self
-            .task(snapshot.tid)
-            .filter(|ix| self.state(*ix) != State::Dead);
+        let known = self.task(snapshot.tid);
+        let known = known.filter(|ix| !self.tasks[*ix].is_dead());
+        let (ppid, argv) = (Some(snapshot.parent_tgid), snapshot.argv.clone());
         let ix = match known {
             Some(ix) => {
-                let argv = snapshot.argv.clone();
-                self.settle(ix, snapshot.tgid, Some(snapshot.parent_tgid), argv);
+                self.settle(ix, snapshot.tgid, ppid, argv);
                 ix
             }
             None => {
                 let parent = self.listed(snapshot.parent_tgid);
-                let process = self.process_of(
-                    snapshot.tgid,
-                    Some(snapshot.parent_tgid),
+                let process = self.process_of(NewProcess {
+                    pid: snapshot.tgid,
+                    ppid,
                     parent,
-                    snapshot.argv.clone(),
-                );
-                let (tid, ns) = (snapshot.tid, snapshot.ns_tid);
-                let start = self.start;
-                self.add_task(
-                    tid,
-                    ns,
+                    argv,
+                });
+                self.add_task(NewTask {
+                    tid: snapshot.tid,
+                    ns_tid: snapshot.ns_tid,
                     process,
-                    snapshot.comm,
-                    start,
-                    true,
-                    State::Unknown,
-                    None,
-                )
+                    comm: snapshot.comm,
+                    start: self.start,
+                    started_before: true,
+                    state: State::Unknown,
+                    parent: None,
+                })
             }
         };
-        let Some(process) = self.tasks.get(ix.0).map(|task| task.process) else {
-            return;
-        };
-        let span = (self.start, self.end);
+        self.snapshot_process(self.tasks[ix].process, snapshot);
+        self.snapshot_state(ix, time, snapshot);
+    }
+
+    fn snapshot_process(&mut self, process: ProcIx, snapshot: &Snapshot) {
         let parent = self.listed(snapshot.parent_tgid);
         self.flush(process);
-        if let Some(entry) = self.processes.get_mut(process) {
-            if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
-                entry.parent = parent; // or looked up when all are listed
-            }
-            entry.ppid = Some(snapshot.parent_tgid);
-            entry.kthread = snapshot.kthread;
-            entry.cgroup = snapshot.cgroup;
-            let is_leader = snapshot.tid.0 == snapshot.tgid.0;
-            let executes = is_leader && !snapshot.kthread && entry.execs.is_empty();
-            // A thread's do when its leader was gone before it could be listed.
-            if executes || entry.argv == Argv::default() && entry.execs.is_empty() {
-                entry.argv = snapshot.argv.clone();
-            }
-            // COMMAND is still a copy of the recorder here; its program comes.
-            if executes && self.root != Some(snapshot.tgid) {
-                let (argv, comm) = (snapshot.argv.clone(), snapshot.comm);
-                let program = program_before(span, Arc::default(), argv, comm);
-                push_first(&mut entry.execs, program);
-            }
+        let entry = &mut self.processes[process];
+        if !entry.forked && entry.ppid != Some(snapshot.parent_tgid) {
+            entry.parent = parent; // or looked up when all snapshots have come
         }
-        let Some(task) = self.tasks.get_mut(ix.0) else {
-            return;
-        };
+        entry.ppid = Some(snapshot.parent_tgid);
+        entry.kthread = snapshot.kthread;
+        entry.cgroup = snapshot.cgroup;
+        let is_leader = snapshot.tid.0 == snapshot.tgid.0;
+        let executes = is_leader && !snapshot.kthread && entry.execs.is_empty();
+        // A thread's argv is taken when its leader was gone before its snapshot.
+        if executes || entry.argv == Argv::default() && entry.execs.is_empty() {
+            entry.argv = snapshot.argv.clone();
+        }
+        // COMMAND is still a copy of the recorder here; its program comes.
+        if executes && self.root != Some(snapshot.tgid) {
+            let span = (self.start, self.end);
+            let program = program_before(span, snapshot.argv.clone(), snapshot.comm);
+            push_first(&mut entry.execs, program);
+        }
+    }
+
+    fn snapshot_state(&mut self, ix: TaskIx, time: Ktime, snapshot: &Snapshot) {
+        let task = &mut self.tasks[ix];
         task.comm = snapshot.comm;
         task.ns_tid = snapshot.ns_tid;
-        let missing = self.gaps.any().first_in(task.told, time).is_some();
+        let missing = self.gaps.any().first_in(task.last_event_ts, time).is_some();
         if task.is_known_better(snapshot.on_cpu) && !missing {
             return;
         }
         task.woken = false;
-        // While events are being lost, nobody knows what came right after; and an exec
-        // that is missing may have given it this name on its way to a CPU.
+        // While events are being lost, what came right after is not known; and an exec that
+        // is lost may have given it this name on its way to a CPU.
         let unsure = self.gaps.any().covers(time)
             || snapshot.on_cpu && self.gaps.lives_before(time).is_some();
         let state = match unsure {
@@ -391,7 +399,7 @@ impl Tracker {
         task.epoch = self.concurrency.change(time, task.epoch, task.state, state);
         task.state = state;
         let before = std::mem::replace(&mut task.since, time);
-        task.told = time;
+        task.last_event_ts = time;
         if snapshot.on_cpu {
             task.off_since = None;
             self.unplaced.push(ix);
@@ -400,19 +408,14 @@ impl Tracker {
     }
 }
 
-/// What a process has been executing since before the span.
-pub(super) fn program_before(
-    (start, end): (Ktime, Ktime),
-    filename: Arc<[u8]>,
-    argv: Argv,
-    comm: Comm,
-) -> ExecSpan {
+/// The program that a process has been executing since before the span.
+fn program_before((start, end): (Ktime, Ktime), argv: Argv, comm: Comm) -> ExecSpan {
     ExecSpan {
         start,
         started_before: true,
         end,
         ended: false,
-        filename,
+        filename: Arc::default(),
         argv,
         comm,
         times: Times::default(),

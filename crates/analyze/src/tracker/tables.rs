@@ -1,23 +1,44 @@
-//! Actor is there: which task has a tid, which process a pid; how tasks appear and
-//! go.
+//! The tables of tasks and processes: the holder of a tid or a pid, and how tasks appear
+//! and end.
 
-use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
+use std::num::NonZeroU32;
 
-use super::{MaybeTask, Task, TaskIx, Tracker};
-use crate::model::{Causes, ExecSpan, Switches, Times};
+use tr_format::event::{Argv, CgroupId, Ktime, Tgid, Tid};
+
+use super::task::NewTask;
+use super::{Task, TaskIx, Tracker};
+use crate::arena::Ix;
+use crate::model::ExecSpan;
 use crate::state::{Ended, State};
-use crate::timeline::ActorRef;
 
-/// What the tracker knows of a process.
-#[derive(Clone, Debug)]
+/// A process of the tracker's table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ProcIx(NonZeroU32);
+
+impl Ix for ProcIx {
+    #[inline]
+    fn new(place: usize) -> ProcIx {
+        // 2^32 processes do not fit into memory.
+        let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
+        ProcIx(one_more.unwrap_or(NonZeroU32::MAX))
+    }
+
+    #[inline]
+    fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+/// A process.
+#[derive(Clone, Debug, Default)]
 pub struct ProcessEntry {
     /// Its pid.
     pub pid: Tgid,
     /// Its parent's pid.
     pub ppid: Option<Tgid>,
-    /// Its parent's place.
-    pub parent: Option<usize>,
-    /// Arguments it shows.
+    /// Its parent.
+    pub parent: Option<ProcIx>,
+    /// Its arguments.
     pub argv: Argv,
     /// Its last cgroup.
     pub cgroup: CgroupId,
@@ -29,20 +50,27 @@ pub struct ProcessEntry {
     pub live: usize,
     /// Its programs.
     pub execs: Vec<ExecSpan>,
-    /// The first of its threads that have had times since its last program began;
-    /// each tells the next.
-    pub(super) owing: MaybeTask,
-    /// It has exited: the raw status.
+    /// The first of its threads whose times its last program lacks; each names the next.
+    pub(super) owing: Option<TaskIx>,
+    /// Its exit: the raw status.
     pub status: Option<u32>,
-    /// Largest resident set.
+    /// Its largest resident set.
     pub max_rss: Option<u64>,
     /// Its fork was seen.
     pub forked: bool,
     /// Its only thread turned out to belong to this other process.
-    pub moved: Option<usize>,
+    pub moved: Option<ProcIx>,
 }
 
-/// Appends to a list that mostly stays at one: others are grown by four.
+/// What an event says about a process.
+pub(super) struct NewProcess {
+    pub pid: Tgid,
+    pub ppid: Option<Tgid>,
+    pub parent: Option<ProcIx>,
+    pub argv: Argv,
+}
+
+/// Appends to a list that mostly stays at one item: others are grown by four.
 pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
     if list.is_empty() {
         list.reserve_exact(1);
@@ -51,225 +79,165 @@ pub(super) fn push_first<T>(list: &mut Vec<T>, value: T) {
 }
 
 impl Tracker {
+    /// The task that has a tid, or has just left it by an exec.
     pub(super) fn task(&self, tid: Tid) -> Option<TaskIx> {
         let renamed = || self.renamed.filter(|(_, old, _)| *old == tid);
-        let renamed = || renamed().map(|(_, _, ix)| ix);
-        self.by_tid.get(tid).or_else(renamed)
+        let renamed = || renamed().map(|(.., ix)| ix);
+        self.by_tid.get(tid.0).or_else(renamed)
     }
 
-    /// The task that goes by a tid at that time: who has gone before has left it to
-    /// strangers, but a leader to the thread that may take over the process.
+    /// The task that goes by a tid at that time: an ended one has left it to strangers, but
+    /// a leader to the thread that may take over the process.
     pub(super) fn holder(&self, tid: Tid, time: Ktime) -> Option<TaskIx> {
-        let holds = |ix: &TaskIx| {
-            let task = self.tasks.get(ix.0);
-            task.is_some_and(|task| self.keeps(task, tid) || self.just_now(task.end, time))
-        };
-        self.task(tid).filter(holds)
+        let ix = self.task(tid)?;
+        (self.keeps(ix, tid) || self.tasks[ix].end == Some(time)).then_some(ix)
     }
 
     /// A task lives, or its tid is that of its process, which does.
-    pub(super) fn keeps(&self, task: &Task, tid: Tid) -> bool {
-        let process = self.processes.get(task.process);
-        task.state != State::Dead
-            || process.is_some_and(|process| process.live > 0 && process.pid.0 == tid.0)
+    pub(super) fn keeps(&self, ix: TaskIx, tid: Tid) -> bool {
+        let task = &self.tasks[ix];
+        let process = &self.processes[task.process];
+        !task.is_dead() || process.live > 0 && process.pid.0 == tid.0
     }
 
-    pub(super) fn state(&self, ix: TaskIx) -> State {
-        self.tasks.get(ix.0).map_or(State::Dead, |task| task.state)
-    }
-
-    /// A task by its tid at a switch-in or waking. A dead leader's tid that
-    /// runs again is the thread that is taking over the process by an exec
-    /// (`de_thread` gives it the leader's tid before the exec is reported).
+    /// A task by its tid at a switch-in or waking. An ended leader's tid that runs again is
+    /// the thread that takes over the process by an exec (`de_thread` gives it the leader's
+    /// tid before the exec is reported).
     pub(super) fn task_to_run(&mut self, tid: Tid, time: Ktime) -> Option<TaskIx> {
         let ix = match self.task(tid) {
             Some(ix) => ix,
             None if self.open() => self.appear(tid, Tgid(tid.0), time),
             None => return None,
         };
-        if self.state(ix) != State::Dead {
+        if !self.tasks[ix].is_dead() {
             return Some(ix);
         }
-        let process = self.tasks.get(ix.0)?.process;
-        let entry = self.processes.get(process)?;
-        if entry.live > 0 && entry.pid.0 == tid.0 {
-            let heir = entry
-                .threads
-                .iter()
-                .copied()
-                .find(|t| self.state(*t) != State::Dead)?;
-            self.by_tid.insert(tid, heir);
+        let process = &self.processes[self.tasks[ix].process];
+        if process.live > 0 && process.pid.0 == tid.0 {
+            let mut threads = process.threads.iter().copied();
+            let heir = threads.find(|thread| !self.tasks[*thread].is_dead())?;
+            self.by_tid.insert(tid.0, heir);
             return Some(heir);
         }
-        // As far as the stamps are right, it was before the end.
-        let end = self.tasks.get(ix.0).and_then(|task| task.end);
-        let new = self.open() && !self.just_now(end, time);
+        let new = self.open() && self.tasks[ix].end != Some(time);
         new.then(|| self.appear(tid, Tgid(tid.0), time))
     }
 
-    /// A task that nothing has announced: its fork came before the recording,
-    /// or was lost.
+    /// A task that no event has announced: its fork came before the recording, or is lost.
     pub(super) fn appear(&mut self, tid: Tid, tgid: Tgid, time: Ktime) -> TaskIx {
-        let comm = self.names.get(&tid).copied().unwrap_or_default();
-        let process = self.process_of(tgid, None, None, Argv::default());
-        let lost = time > self.start && self.by_tid.get(tid).is_some();
+        let process = self.process_of(NewProcess {
+            pid: tgid,
+            ppid: None,
+            parent: None,
+            argv: Argv::default(),
+        });
+        let lost = time > self.start && self.by_tid.get(tid.0).is_some();
         let start = if lost { time } else { self.start };
-        let ix = self.add_task(tid, tid, process, comm, start, !lost, State::Unknown, None);
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            task.since = start.min(time);
-        }
+        let ix = self.add_task(NewTask {
+            tid,
+            ns_tid: tid,
+            process,
+            comm: self.names.get(&tid).copied().unwrap_or_default(),
+            start,
+            started_before: !lost,
+            state: State::Unknown,
+            parent: None,
+        });
+        self.tasks[ix].since = start.min(time);
         ix
     }
 
     /// A task whose fork is missing, but not its first waking, by its parent.
     pub(super) fn appear_child(&mut self, tid: Tid, parent: TaskIx, time: Ktime) -> TaskIx {
         let ix = self.appear(tid, Tgid(tid.0), time);
-        let parent_process = self.tasks.get(parent.0).map(|task| task.process);
+        let parents = self.tasks[parent].process;
         // It was forked while events were being lost.
         let born = self.gaps.lives_before(time).unwrap_or(time);
-        if let Some(task) = self.tasks.get_mut(ix.0) {
-            (task.start, task.since) = (born.max(self.start), born);
-            (task.started_before, task.parent) = (born < self.start, Some(parent));
-            let process = self.processes.get_mut(task.process);
-            if let Some(process) = process.filter(|p| p.parent.is_none()) {
-                process.parent = parent_process.filter(|parent| *parent != task.process);
-            }
+        let task = &mut self.tasks[ix];
+        (task.start, task.since) = (born.max(self.start), born);
+        (task.started_before, task.parent) = (born < self.start, Some(parent));
+        let of = task.process;
+        let process = &mut self.processes[of];
+        if process.parent.is_none() {
+            process.parent = Some(parents).filter(|parents| *parents != of);
         }
         ix
     }
 
-    pub(super) fn process_of(
-        &mut self,
-        pid: Tgid,
-        ppid: Option<Tgid>,
-        parent: Option<usize>,
-        argv: Argv,
-    ) -> usize {
-        if let Some(at) = self.by_tgid.get(pid) {
-            let (begun, end) = (self.begun, self.end);
-            if let Some(process) = self.processes.get_mut(at) {
-                if process.live > 0 {
-                    return at;
+    /// The process of a pid; it is new when all threads of the one before have ended.
+    pub(super) fn process_of(&mut self, new: NewProcess) -> ProcIx {
+        if let Some(ix) = self.by_tgid.get(new.pid.0) {
+            let process = &mut self.processes[ix];
+            if process.live > 0 {
+                return ix;
+            }
+            // The snapshots of its other threads have not come yet: the exit that was the
+            // last to begin need not be the last to be over.
+            if !self.begun {
+                process.status = None;
+                if let Some(exec) = process.execs.last_mut() {
+                    (exec.end, exec.ended) = (self.end, false);
                 }
-                // Its other threads are not listed yet: the exit that was the last
-                // to begin need not be the last to be over.
-                if !begun {
-                    process.status = None;
-                    if let Some(exec) = process.execs.last_mut() {
-                        (exec.end, exec.ended) = (end, false);
-                    }
-                    return at;
-                }
+                return ix;
             }
         }
-        self.processes.push(ProcessEntry {
-            pid,
-            ppid,
-            parent,
-            argv,
+        let ix = self.processes.push(ProcessEntry {
+            pid: new.pid,
+            ppid: new.ppid,
+            parent: new.parent,
+            argv: new.argv,
             cgroup: CgroupId(0),
             kthread: false,
             threads: Vec::new(),
             live: 0,
             execs: Vec::new(),
-            owing: MaybeTask::NONE,
+            owing: None,
             status: None,
             max_rss: None,
             forked: false,
             moved: None,
         });
-        self.by_tgid.insert(pid, self.processes.len() - 1);
-        self.processes.len() - 1
-    }
-
-    /// The process of this pid, as the parent of one that was there before the
-    /// recording: one that was forked since has a used pid.
-    pub(super) fn listed(&self, pid: Tgid) -> Option<usize> {
-        let at = self.by_tgid.get(pid)?;
-        self.processes.get(at).filter(|p| !p.forked).map(|_| at)
-    }
-
-    /// A pid has a new holder; whoever had it is gone.
-    pub(super) fn retire(&mut self, pid: Tgid) {
-        let at = self.by_tgid.get(pid);
-        let process = at.and_then(|at| self.processes.get(at));
-        if process.is_some_and(|process| process.live == 0) {
-            self.by_tgid.remove(pid);
-        }
-    }
-
-    #[allow(clippy::too_many_arguments)] // one call for each way in which tasks come to be
-    pub(super) fn add_task(
-        &mut self,
-        tid: Tid,
-        ns_tid: Tid,
-        process: usize,
-        comm: Comm,
-        start: Ktime,
-        started_before: bool,
-        state: State,
-        parent: Option<TaskIx>,
-    ) -> TaskIx {
-        let ix = TaskIx(self.tasks.len());
-        let epoch = self.concurrency.meet(start, state);
-        self.tasks.push(Task {
-            tid,
-            ns_tid,
-            process,
-            comm,
-            start,
-            started_before,
-            end: None,
-            times: Times::default(),
-            causes: Causes::default(),
-            switches: Switches::default(),
-            max_off_cpu: None,
-            migrations: 0,
-            exit: None,
-            exited: None,
-            kernel: None,
-            state,
-            epoch,
-            since: start,
-            told: start,
-            woken: false,
-            off_since: Some(start),
-            by: parent.map_or(ActorRef::UNKNOWN, |parent| ActorRef::task(parent.0)),
-            last_cpu: None,
-            vfork_child: MaybeTask::NONE,
-            owes_next: MaybeTask::NONE,
-            parent,
-            seen: false,
-            owes: false,
-            paid: Times::default(),
-        });
-        if let Some(process) = self.processes.get_mut(process) {
-            push_first(&mut process.threads, ix);
-            process.live += 1;
-        }
-        self.by_tid.insert(tid, ix);
+        self.by_tgid.insert(new.pid.0, ix);
         ix
     }
 
-    /// A task is gone.
+    /// The process of this pid, as the parent of one that was there before the recording: a
+    /// process that was forked since has a used pid.
+    pub(super) fn listed(&self, pid: Tgid) -> Option<ProcIx> {
+        let ix = self.by_tgid.get(pid.0)?;
+        (!self.processes[ix].forked).then_some(ix)
+    }
+
+    /// A pid has a new holder; the process that had it is gone.
+    pub(super) fn retire(&mut self, pid: Tgid) {
+        let old = self.by_tgid.get(pid.0);
+        if old.is_some_and(|ix| self.processes[ix].live == 0) {
+            self.by_tgid.remove(pid.0);
+        }
+    }
+
+    pub(super) fn add_task(&mut self, new: NewTask) -> TaskIx {
+        let epoch = self.concurrency.meet(new.start, new.state);
+        let ix = self.tasks.push(Task::new(&new, epoch));
+        let process = &mut self.processes[new.process];
+        push_first(&mut process.threads, ix);
+        process.live += 1;
+        self.by_tid.insert(new.tid.0, ix);
+        ix
+    }
+
+    /// A task has ended.
     pub(super) fn end_task(&mut self, ix: TaskIx, time: Ktime) {
-        if self.state(ix) == State::Dead {
+        if self.tasks[ix].is_dead() {
             return;
         }
         self.enter(ix, time, State::Dead, Ended::Otherwise);
-        let Some(task) = self.tasks.get(ix.0) else {
-            return;
-        };
-        let at = task.process;
-        if let Some(parent) = task.parent {
+        let (of, parent) = (self.tasks[ix].process, self.tasks[ix].parent);
+        if let Some(parent) = parent {
             self.end_vfork(parent, ix);
         }
-        let last = |p: &&ProcessEntry| p.live <= 1 && p.status.is_none();
-        let process = self.processes.get(at).filter(last);
-        let status = process.and_then(|process| self.leaders_status(process));
-        let Some(process) = self.processes.get_mut(at) else {
-            return;
-        };
+        let status = self.leaders_status(&self.processes[of]);
+        let process = &mut self.processes[of];
         process.live = process.live.saturating_sub(1);
         if process.live == 0 {
             let end = time.clamp(self.start, self.end);
@@ -277,24 +245,21 @@ impl Tracker {
             if let Some(exec) = process.execs.last_mut() {
                 (exec.end, exec.ended) = (end, inside);
             }
-            if process.status.is_none() {
-                process.status = status;
-            }
+            process.status = process.status.or(status);
         }
     }
 
     /// The status of the process's first thread, if that has exited.
     pub(super) fn leaders_status(&self, process: &ProcessEntry) -> Option<u32> {
-        let leader = self.tasks.get(process.threads.first()?.0)?;
+        let leader = &self.tasks[*process.threads.first()?];
         leader.exit.as_ref().map(|exit| exit.status)
     }
 
     /// The child has left its parent's memory.
     pub(super) fn end_vfork(&mut self, parent: TaskIx, child: TaskIx) {
-        if let Some(parent) = self.tasks.get_mut(parent.0) {
-            if parent.vfork_child == MaybeTask::some(child) {
-                parent.vfork_child = MaybeTask::NONE;
-            }
+        let parent = &mut self.tasks[parent];
+        if parent.vfork_child == Some(child) {
+            parent.vfork_child = None;
         }
     }
 }

@@ -1,35 +1,41 @@
-//! What the tracker knows of one task.
+//! One task: its figures, and the transitions of its state. Both the usual path and the
+//! fast path make them by these functions.
 
 use std::mem::offset_of;
+use std::num::NonZeroU32;
 
 use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 
+use super::ProcIx;
+use crate::arena::Ix;
 use crate::concurrency::Epoch;
 use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
 use crate::state::{Bucket, State, Wait};
 use crate::timeline::{ActorRef, Draft};
 
-/// A task, by its place in the tracker.
+/// A task of the tracker's table. An `Option` of it has four bytes, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TaskIx(pub usize);
+pub struct TaskIx(NonZeroU32);
 
-/// A task or none, in four bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MaybeTask(u32);
-
-impl MaybeTask {
-    /// No task. So many do not fit into memory.
-    pub const NONE: MaybeTask = MaybeTask(u32::MAX);
-
-    /// That one.
-    pub fn some(ix: TaskIx) -> MaybeTask {
-        u32::try_from(ix.0).map_or(MaybeTask::NONE, MaybeTask)
+impl Ix for TaskIx {
+    #[inline]
+    fn new(place: usize) -> TaskIx {
+        // 2^32 tasks do not fit into memory.
+        let one_more = u32::try_from(place + 1).ok().and_then(NonZeroU32::new);
+        TaskIx(one_more.unwrap_or(NonZeroU32::MAX))
     }
 
-    /// Which one.
     #[inline]
-    pub fn get(self) -> Option<TaskIx> {
-        (self != MaybeTask::NONE).then_some(TaskIx(self.0 as usize))
+    fn place(self) -> usize {
+        self.0.get() as usize - 1
+    }
+}
+
+impl TaskIx {
+    /// The task as an actor of the timeline.
+    #[inline]
+    pub fn actor(self) -> ActorRef {
+        ActorRef::task(self.place())
     }
 }
 
@@ -54,51 +60,52 @@ impl From<&Exit> for Exited {
     }
 }
 
-/// What the tracker knows of a task. First what most events change, so that it lies
-/// in few cache lines.
+/// A task. The fields that most events change come first, so that they lie in few cache
+/// lines.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Task {
     pub(super) state: State,
-    /// It was woken since its last switch-in; of one that is runnable: it may have
-    /// been on a CPU when it was woken.
+    /// It was woken since its last switch-in. A runnable task with it may have been on a
+    /// CPU when it was woken.
     pub(super) woken: bool,
     /// An event of it has been seen.
     pub(super) seen: bool,
     /// Its process's program lacks a part of its times: see `Tracker::flush`.
     pub(super) owes: bool,
     pub(super) last_cpu: Option<CpuId>,
-    /// Actor woke it last, or started it; once preempted, who took the CPU.
-    pub(super) by: ActorRef,
+    /// The task that woke or forked it; of a preempted task the one that took its CPU.
+    pub(super) actor: ActorRef,
     /// Of its state, for the concurrency.
     pub(super) epoch: Epoch,
+    /// The beginning of its state.
     pub(super) since: Ktime,
     /// The stamp of its last event, which may lie before the span.
-    pub(super) told: Ktime,
-    /// The stretch off CPU that it is in: since when.
+    pub(super) last_event_ts: Ktime,
+    /// The beginning of its time off CPU.
     pub(super) off_since: Option<Ktime>,
-    /// The child that runs in its memory.
-    pub(super) vfork_child: MaybeTask,
-    /// The next one of its process that owes.
-    pub(super) owes_next: MaybeTask,
-    /// Where its time went.
+    /// The vfork child that runs in its memory.
+    pub(super) vfork_child: Option<TaskIx>,
+    /// The next task of its process that owes times.
+    pub(super) owes_next: Option<TaskIx>,
+    /// Its times by state.
     pub times: Times,
     /// Its context switches.
     pub switches: Switches,
     /// Moves between CPUs.
     pub migrations: u64,
-    /// Parts of where its time went.
+    /// Parts of its times by cause.
     pub causes: Causes,
-    /// Its longest off-CPU stretch; the waker is a task's place.
+    /// Its longest time off CPU, and the task that ended it.
     pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
-    /// Its times up to which they stand in its process's programs.
+    /// Its times up to which its process's programs have them.
     pub(super) paid: Times,
-    /// Its tid, the last one.
+    /// Its last tid.
     pub tid: Tid,
     /// Its tid in its own namespace.
     pub ns_tid: Tid,
-    /// Its process, by place.
-    pub process: usize,
+    /// Its process.
+    pub process: ProcIx,
     /// Its last name.
     pub comm: Comm,
     /// When it began; the span's start when it was there before.
@@ -113,89 +120,122 @@ pub struct Task {
     pub exited: Option<Ktime>,
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
-    /// Actor forked it.
+    /// The task that forked it.
     pub parent: Option<TaskIx>,
 }
 
 /// A switch looks at one cache line and adds to the next.
 const _: () = assert!(offset_of!(Task, times) == 64 && offset_of!(Task, causes) == 128);
 
+/// A new task.
+pub(super) struct NewTask {
+    pub tid: Tid,
+    pub ns_tid: Tid,
+    pub process: ProcIx,
+    pub comm: Comm,
+    pub start: Ktime,
+    pub started_before: bool,
+    pub state: State,
+    pub parent: Option<TaskIx>,
+}
+
+/// A switch-out of a task that goes on living.
+#[derive(Clone, Copy)]
+pub(super) struct SwitchOut {
+    pub cpu: CpuId,
+    /// `None`: it stays runnable.
+    pub wait: Option<Wait>,
+    pub preempt: bool,
+    /// The task that has the CPU then.
+    pub next: ActorRef,
+}
+
+/// The moment of a transition, and the timeline that notes the time before.
+pub(super) struct Moment<'a> {
+    pub start: Ktime,
+    pub now: Ktime,
+    pub timeline: Option<&'a mut Draft>,
+}
+
 impl Task {
-    /// Its own events say better what it is doing than a listing, on a CPU or not: unless
-    /// it was woken while it was on a CPU already.
-    pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
-        let woken = self.woken && matches!(self.state, State::Runnable { .. });
-        self.seen && !(woken && on_cpu)
-    }
-
-    /// Was in a bucket for so long from then on, which is more than 0 ns; on that
-    /// CPU, if it was on one. Whether its program lacks a part of its times now, and
-    /// that is not yet noted.
-    #[inline]
-    pub(super) fn had(
-        &mut self,
-        ix: TaskIx,
-        (from, ns): (Ktime, u64),
-        (bucket, on): (Bucket, Option<CpuId>),
-        timeline: Option<&mut Draft>,
-    ) -> bool {
-        if let Some(timeline) = timeline {
-            timeline.add(ix.0, from, bucket, on, self.by);
+    pub(super) fn new(new: &NewTask, epoch: Epoch) -> Task {
+        Task {
+            tid: new.tid,
+            ns_tid: new.ns_tid,
+            process: new.process,
+            comm: new.comm,
+            start: new.start,
+            started_before: new.started_before,
+            end: None,
+            times: Times::default(),
+            causes: Causes::default(),
+            switches: Switches::default(),
+            max_off_cpu: None,
+            migrations: 0,
+            exit: None,
+            exited: None,
+            kernel: None,
+            state: new.state,
+            epoch,
+            since: new.start,
+            last_event_ts: new.start,
+            woken: false,
+            off_since: Some(new.start),
+            actor: new.parent.map_or(ActorRef::UNKNOWN, TaskIx::actor),
+            last_cpu: None,
+            vfork_child: None,
+            owes_next: None,
+            parent: new.parent,
+            seen: false,
+            owes: false,
+            paid: Times::default(),
         }
-        self.spend(bucket, ns);
-        !self.owes
     }
 
-    /// Is on the CPU now; `woken`: since it has been there. Whether it was on another
-    /// one before.
+    // ---- Transitions ----
+
+    /// On CPU → runnable or waiting. The time on CPU goes to its bucket by
+    /// [`Task::close`] or [`super::Tracker::enter`].
     #[inline]
-    pub(super) fn arrive(&mut self, cpu: CpuId, woken: bool) -> bool {
+    pub(super) fn switch_out(&mut self, now: Ktime, how: SwitchOut) -> State {
+        let new = match how.wait {
+            Some(wait) => State::Waiting(wait),
+            // Woken before its switch-out was complete: a sleep of no length.
+            None => State::Runnable {
+                preempted: how.preempt || !self.woken,
+            },
+        };
+        self.off_since = Some(now);
+        self.actor = match new {
+            State::Runnable { preempted: true } => how.next,
+            State::Runnable { .. } => self.actor,
+            _ => ActorRef::UNKNOWN,
+        };
+        self.last_cpu = Some(how.cpu);
+        self.woken &= how.wait.is_some();
+        new
+    }
+
+    /// Runnable → on CPU. `woken`: since it has been there. Whether it was on another CPU
+    /// before.
+    #[inline]
+    pub(super) fn switch_in(&mut self, cpu: CpuId, woken: bool) -> bool {
         let last = self.last_cpu.replace(cpu);
         self.woken = woken;
         last.is_some_and(|last| last != cpu)
     }
 
-    /// Ends the stretch off CPU that it is in, and keeps it when it is the longest in
-    /// a span that began at `start`. `cut` tells of one from a time on whether
-    /// something but its beginning may have cut it short.
+    /// Waiting → runnable, or a waking that meets it on a CPU: it had set its state and
+    /// not yet left the CPU, or was woken for nothing; its switch-out tells.
     #[inline]
-    pub(super) fn close_off_cpu(
-        &mut self,
-        (start, until): (Ktime, Ktime),
-        cut: impl FnOnce(Ktime) -> bool,
-    ) {
-        let Some(since) = self.off_since.take() else {
-            return;
-        };
-        let from = since.max(start);
-        let length = until.since(from);
-        if !self.is_longest(length) {
-            return;
-        }
-        let stretch = OffCpu {
-            length,
-            since: from,
-            waker: None,
-            censored: since < start || self.started_before && !self.seen || cut(from),
-        };
-        let by = self.woken_by();
-        self.max_off_cpu = Some((stretch, by.and_then(ActorRef::place).map(TaskIx)));
-    }
-
-    /// A stretch off CPU of that length would be the longest.
-    #[inline]
-    pub(super) fn is_longest(&self, length: u64) -> bool {
-        let longest = self.max_off_cpu.as_ref();
-        length > longest.map_or(0, |(longest, _)| longest.length)
-    }
-
-    /// Actor has ended its last wait; `None`: nobody, it was preempted.
-    pub(super) fn woken_by(&self) -> Option<ActorRef> {
-        (self.state != State::Runnable { preempted: true }).then_some(self.by)
+    pub(super) fn wake(&mut self, actor: ActorRef) {
+        self.vfork_child = None;
+        self.actor = actor;
+        self.woken |= matches!(self.state, State::On(_));
     }
 
     /// Begins to exit; its last switch-out comes later.
-    pub(super) fn exits(&mut self, time: Ktime, exit: &Exit) {
+    pub(super) fn exit(&mut self, time: Ktime, exit: &Exit) {
         self.exit = Some(Exited::from(exit));
         self.exited = Some(time);
         self.kernel = Some(KernelFigures {
@@ -208,9 +248,36 @@ impl Task {
         });
     }
 
-    /// Was in a bucket for so long, ns.
+    // ---- Time ----
+
+    /// Ends its state: the time of it, up to now, goes to a bucket. Whether its program
+    /// lacks a part of its times now, and that is not yet noted.
+    #[inline(always)]
+    pub(super) fn close(&mut self, ix: TaskIx, moment: &mut Moment, bucket: Bucket) -> bool {
+        (self.last_event_ts, self.seen) = (moment.now, true);
+        let from = std::mem::replace(&mut self.since, moment.now).max(moment.start);
+        let ns = moment.now.since(from);
+        let on = match bucket {
+            Bucket::OnCpu(cpu) => cpu,
+            _ => None,
+        };
+        let timeline = moment.timeline.as_deref_mut();
+        ns > 0 && self.spend(ix, (from, ns), (bucket, on), timeline)
+    }
+
+    /// Spends so many ns, more than 0, in a bucket from then on; on that CPU, if it was
+    /// on one. Whether its program lacks a part of its times now, and that is not yet noted.
     #[inline]
-    fn spend(&mut self, bucket: Bucket, ns: u64) {
+    pub(super) fn spend(
+        &mut self,
+        ix: TaskIx,
+        (from, ns): (Ktime, u64),
+        (bucket, on): (Bucket, Option<CpuId>),
+        timeline: Option<&mut Draft>,
+    ) -> bool {
+        if let Some(timeline) = timeline {
+            timeline.add(ix.place(), from, bucket, on, self.actor);
+        }
         let (times, causes) = (&mut self.times, &mut self.causes);
         match bucket {
             Bucket::OnCpu(_) => times.on_cpu += ns,
@@ -234,38 +301,62 @@ impl Task {
             }
             Bucket::Wait(Wait::Blocked) => times.blocked += ns,
         }
+        !self.owes
     }
 
-    /// Leaves its CPU, which `taker` has then; the state in which it is then.
+    /// Ends its time off CPU, and keeps it when it is the longest in a span that began at
+    /// `start`. `cut` says whether something but its beginning may have cut short one
+    /// that began at a time.
     #[inline]
-    pub(super) fn leave(
+    pub(super) fn close_off_cpu(
         &mut self,
-        cpu: CpuId,
-        time: Ktime,
-        wait: Option<Wait>,
-        preempt: bool,
-        taker: ActorRef,
-    ) -> State {
-        let new = match wait {
-            Some(wait) => State::Waiting(wait),
-            // Woken before its switch-out was complete: a sleep of no length.
-            None => State::Runnable {
-                preempted: preempt || !self.woken,
-            },
+        (start, until): (Ktime, Ktime),
+        cut: impl FnOnce(Ktime) -> bool,
+    ) {
+        let Some(since) = self.off_since.take() else {
+            return;
         };
-        self.off_since = Some(time);
-        self.by = match new {
-            State::Runnable { preempted: true } => taker,
-            State::Runnable { .. } => self.by,
-            _ => ActorRef::UNKNOWN,
+        let from = since.max(start);
+        let length = until.since(from);
+        let longest = self.max_off_cpu.as_ref();
+        if length <= longest.map_or(0, |(longest, _)| longest.length) {
+            return;
+        }
+        let stretch = OffCpu {
+            length,
+            since: from,
+            waker: None,
+            censored: since < start || self.started_before && !self.seen || cut(from),
         };
-        self.last_cpu = Some(cpu);
-        self.woken &= wait.is_some();
-        new
+        let waker = self.waker().and_then(ActorRef::place).map(TaskIx::new);
+        self.max_off_cpu = Some((stretch, waker));
+    }
+
+    // ---- Questions ----
+
+    /// The actor that ended its last wait; `None` when it was preempted.
+    fn waker(&self) -> Option<ActorRef> {
+        (self.state != State::Runnable { preempted: true }).then_some(self.actor)
+    }
+
+    /// Its own events say better what it is doing than a snapshot, on a CPU or not: unless
+    /// it was woken while it was on a CPU already.
+    pub(super) fn is_known_better(&self, on_cpu: bool) -> bool {
+        let woken = self.woken && matches!(self.state, State::Runnable { .. });
+        self.seen && !(woken && on_cpu)
     }
 
     /// It was woken at that very time, when it was runnable already.
     pub(super) fn woken_again(&self, time: Ktime) -> bool {
-        self.told == time && self.since < time
+        self.last_event_ts == time && self.since < time
+    }
+
+    /// It is on that CPU, as far as is known.
+    pub(super) fn is_on(&self, cpu: CpuId) -> bool {
+        matches!(self.state, State::On(on) if on.is_none_or(|on| on == cpu))
+    }
+
+    pub(super) fn is_dead(&self) -> bool {
+        self.state == State::Dead
     }
 }

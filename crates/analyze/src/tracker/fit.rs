@@ -1,0 +1,93 @@
+//! Which of several events with equal stamps comes first.
+
+use tr_format::event::{CpuId, Exec, Exit, Fork, Ktime, LifeKind, SchedEvent, SchedKind, Tid};
+
+use super::Tracker;
+use crate::order::{Event, MISSING};
+use crate::state::State;
+
+/// It fits the task's state.
+const WELL: u8 = 0;
+/// It is possible.
+const POSSIBLE: u8 = 1;
+
+impl Tracker {
+    /// How badly an event fits the states of its tasks: [`WELL`], [`POSSIBLE`], or only if
+    /// events are [`MISSING`].
+    pub fn misfit(&self, event: &Event) -> u8 {
+        match event {
+            Event::Sched(cpu, event) => self.misfit_sched(*cpu, event),
+            Event::Life(event) => self.misfit_life(event.time, &event.kind),
+        }
+    }
+
+    fn misfit_sched(&self, cpu: CpuId, event: &SchedEvent) -> u8 {
+        let time = event.time;
+        match event.kind {
+            SchedKind::Switch { prev, next, .. } => {
+                let leaves = match self.state_of(prev, time).filter(|_| prev != Tid::IDLE) {
+                    Some(State::On(on)) if on.is_some_and(|on| on != cpu) => MISSING,
+                    None | Some(State::On(_) | State::Unknown) => WELL,
+                    Some(_) => MISSING,
+                };
+                let enters = match self.state_of(next, time).filter(|_| next != Tid::IDLE) {
+                    Some(State::On(_) | State::Dead) => MISSING,
+                    Some(State::Waiting(_)) => POSSIBLE,
+                    None if next != Tid::IDLE => self.unborn(self.system_wide, time),
+                    None | Some(State::Runnable { .. } | State::Unknown) => WELL,
+                };
+                leaves.max(enters)
+            }
+            SchedKind::Waking { wakee, new, .. } => match self.state_of(wakee, time) {
+                Some(State::Dead) => MISSING,
+                None => self.unborn(self.system_wide || new, time),
+                _ => WELL,
+            },
+        }
+    }
+
+    fn misfit_life(&self, time: Ktime, kind: &LifeKind) -> u8 {
+        match kind {
+            LifeKind::Fork(Fork {
+                tid, parent_tid, ..
+            }) => match self.state_of(*tid, time) {
+                // The parent is running.
+                Some(State::Dead) | None => match self.state_of(*parent_tid, time) {
+                    Some(State::Runnable { .. } | State::Waiting(_)) => POSSIBLE,
+                    _ => WELL,
+                },
+                Some(_) => MISSING,
+            },
+            LifeKind::Exec(Exec { old_tid: tid, .. }) | LifeKind::Exit(Exit { tid, .. }) => {
+                match self.state_of(*tid, time) {
+                    Some(State::On(_)) => WELL,
+                    Some(State::Dead) | None => MISSING,
+                    Some(_) => POSSIBLE,
+                }
+            }
+            LifeKind::Final(last) => match self.state_of(last.tid, time) {
+                Some(State::Dead) | None => WELL,
+                Some(_) => MISSING,
+            },
+            _ => WELL,
+        }
+    }
+
+    /// A task that is not known: its fork is yet to come, unless that is lost or its parent
+    /// is not recorded.
+    fn unborn(&self, forked: bool, time: Ktime) -> u8 {
+        if forked && self.begun && self.gaps.lives_before(time).is_none() {
+            MISSING
+        } else {
+            POSSIBLE
+        }
+    }
+
+    fn state_of(&self, tid: Tid, time: Ktime) -> Option<State> {
+        // A tid that was left before this time may be anybody's.
+        let left = |(since, old, _): (Ktime, Tid, _)| old == tid && since != time;
+        let ix = self.holder(tid, time)?;
+        let stale = self.renamed.is_some_and(left) && self.by_tid.get(tid.0).is_none();
+        (!stale).then(|| self.tasks[ix].state)
+    }
+}

@@ -1,0 +1,206 @@
+//! Events that show that others are missing: lost, or, on some virtual machines, never
+//! reported by the guest's kernel. The time in doubt becomes unknown.
+
+use tr_format::event::{Argv, CpuId, Ktime, Tgid, Tid};
+
+use super::{TaskIx, Tracker};
+use crate::state::{Bucket, Ended, State};
+
+/// The kernel did not report a switch-in.
+const UNSEEN_IN: &str = "ran without having been switched in";
+/// The kernel did not report a switch-out, or the switch-in of another task.
+const UNSEEN_OUT: &str = "another task left the CPU than had come to it";
+
+impl Tracker {
+    /// The task that is known to run on a CPU.
+    fn running(&self, cpu: CpuId) -> Option<TaskIx> {
+        self.current(cpu).filter(|ix| self.tasks[*ix].is_on(cpu))
+    }
+
+    /// The task that leaves the CPU; the event names it `prev`.
+    pub(super) fn leaving(
+        &mut self,
+        cpu: CpuId,
+        time: Ktime,
+        prev: Tid,
+        dies: bool,
+    ) -> Option<TaskIx> {
+        let running = self.running(cpu);
+        let named = match prev {
+            Tid::IDLE => None,
+            prev => self.named_on(cpu, prev, time),
+        };
+        self.set_current(cpu, None);
+        let Some(running) = running.filter(|running| named != Some(*running)) else {
+            return named;
+        };
+        // The running task is certain, its name is not: de_thread (fs/exec.c) may have
+        // given it another tid, of its own process.
+        let renamed = match named {
+            None => prev != Tid::IDLE && self.gaps.lives_before(time).is_some(),
+            Some(named) => {
+                let (named, running) = (&self.tasks[named], &self.tasks[running]);
+                !named.is_on(cpu) && (named.process == running.process || named.is_dead())
+            }
+        };
+        let in_gap = self.in_gap(running, time);
+        if renamed && !in_gap {
+            if !dies {
+                self.rename_to(running, prev, time);
+            }
+            return Some(running);
+        }
+        if !in_gap {
+            self.anomaly(UNSEEN_OUT);
+        }
+        self.forget(running, cpu, time);
+        named
+    }
+
+    /// The task of a tid that runs on `cpu`. It may be the task that is known to be there,
+    /// which takes over a process (`de_thread`) whose leader no event has shown.
+    fn named_on(&mut self, cpu: CpuId, tid: Tid, time: Ktime) -> Option<TaskIx> {
+        let known = self.task(tid);
+        if known.is_some() || !self.open() {
+            return known;
+        }
+        let leads = |ix: &TaskIx| self.processes[self.tasks[*ix].process].pid.0 == tid.0;
+        let heir = self.running(cpu).filter(leads);
+        let heir = heir.filter(|ix| !self.in_gap(*ix, time));
+        if let Some(heir) = heir {
+            self.rename_to(heir, tid, time);
+        }
+        heir.or_else(|| Some(self.appear(tid, Tgid(tid.0), time)))
+    }
+
+    /// The task goes by another tid from now on. When the exec that gave it that is lost,
+    /// its old tid is free, and may come again.
+    fn rename_to(&mut self, ix: TaskIx, tid: Tid, time: Ktime) {
+        self.by_tid.insert(tid.0, ix);
+        if self.gaps.lives_before(time).is_none() {
+            return;
+        }
+        let old = std::mem::replace(&mut self.tasks[ix].tid, tid);
+        if old != tid && self.by_tid.get(old.0) == Some(ix) {
+            self.by_tid.remove(old.0);
+        }
+        // The new tid is its process's pid, which may not have been known.
+        self.settle(ix, Tgid(tid.0), None, Argv::default());
+    }
+
+    /// A task of a snapshot that was on a CPU may have been on this one since: it would have
+    /// left it by a switch.
+    pub(super) fn may_be_on(&self, ix: TaskIx, cpu: CpuId) -> bool {
+        self.last_switch(cpu) <= Some(self.tasks[ix].since)
+    }
+
+    /// The task is on `cpu`, and its switch-in is missing.
+    pub(super) fn came_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let task = &self.tasks[ix];
+        let expected = match task.state {
+            State::Unknown => true,
+            // It may have been on this CPU all the time.
+            State::Runnable { .. } if task.woken => true,
+            _ => self.in_gap(ix, time) || !task.seen,
+        };
+        if !expected {
+            self.anomaly(UNSEEN_IN);
+        }
+        self.lose_unplaced(cpu, time);
+        self.forget(ix, cpu, time);
+    }
+
+    /// A task is on `cpu`, and its switch-in is missing. It may have been there since its
+    /// snapshot, and go by another tid since an exec that is lost: of the tasks that were
+    /// on a CPU then, and may be on this one, nothing is known from now on.
+    pub(super) fn lose_unplaced(&mut self, cpu: CpuId, time: Ktime) {
+        if self.unplaced.is_empty() || self.gaps.lives_before(time).is_none() {
+            return;
+        }
+        for ix in std::mem::take(&mut self.unplaced) {
+            if self.tasks[ix].state != State::On(None) {
+                continue;
+            }
+            if self.may_be_on(ix, cpu) {
+                self.enter(ix, time, State::Unknown, Ended::Otherwise);
+            } else {
+                self.unplaced.push(ix);
+            }
+        }
+    }
+
+    /// Another task was on `cpu` before the one that turns out to be there, and its
+    /// switch-out is missing; or it is that very task under its new tid, and the exec that
+    /// gave it that (`de_thread`) is missing.
+    fn gone_unseen(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let on = |other: &TaskIx| self.tasks[*other].state == State::On(Some(cpu));
+        let other = self.current(cpu).filter(|other| *other != ix);
+        let Some(other) = other.filter(on) else {
+            return;
+        };
+        if !self.in_gap(other, time) && self.gaps.lives_before(time).is_none() {
+            self.anomaly(UNSEEN_OUT);
+        }
+        self.forget(other, cpu, time);
+    }
+
+    /// The task has come to `cpu`, or left it, and that switch is missing. It came at the
+    /// earliest at that CPU's last switch, until which a runnable task was still waiting;
+    /// everything else that it did up to now is unknown.
+    fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
+        let task = &self.tasks[ix];
+        let since = task.since;
+        let known = match task.state {
+            State::Runnable { .. } => {
+                let came = self.last_switch(cpu).unwrap_or(since);
+                came.clamp(since, time.max(since))
+            }
+            _ => since,
+        };
+        let gap = self.gaps.any().first_in(since, time);
+        let known = gap.map_or(known, |gap| known.min(gap));
+        let bucket = task.state.bucket(Ended::Otherwise);
+        self.account(ix, since, known, bucket);
+        self.account(ix, known, time, Bucket::Unknown);
+        self.concurrency.take_back(known, time);
+        let task = &mut self.tasks[ix];
+        let (epoch, old) = (task.epoch, task.state);
+        task.epoch = self.concurrency.change(time, epoch, old, State::Unknown);
+        task.state = State::Unknown;
+        task.since = task.since.max(time);
+        task.off_since = None;
+    }
+
+    /// An event that only a running task makes: it runs on this CPU, whether or not its
+    /// switch-in was seen.
+    pub(super) fn runs(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
+        if tid == Tid::IDLE {
+            return;
+        }
+        self.cpu_not_idle(cpu);
+        let Some(ix) = self.named_on(cpu, tid, time) else {
+            return;
+        };
+        if matches!(self.tasks[ix].state, State::On(_) | State::Dead) {
+            return;
+        }
+        self.came_unseen(ix, cpu, time);
+        self.gone_unseen(ix, cpu, time);
+        self.enter(ix, time, State::On(Some(cpu)), Ended::Otherwise);
+        let task = &mut self.tasks[ix];
+        (task.woken, task.last_cpu) = (false, Some(cpu));
+        self.set_current(cpu, Some(ix));
+    }
+
+    /// The tid belongs to a new task, whose fork is lost: the task that had it is gone, or
+    /// goes by another tid since an exec that is lost as well.
+    pub(super) fn has_passed_on(&self, ix: TaskIx, tid: Tid, time: Ktime) -> bool {
+        let task = &self.tasks[ix];
+        let process = &self.processes[task.process];
+        // Only a fork or a snapshot tells whether it is the leader of its process.
+        let named = process.forked || process.ppid.is_some();
+        let leads = named && process.pid.0 == tid.0;
+        let ran = task.last_cpu.is_some() && task.since != time;
+        self.gaps.lives_before(time).is_some() && (task.is_dead() || ran && !leads)
+    }
+}
