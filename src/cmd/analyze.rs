@@ -50,11 +50,11 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     top: Option<usize>,
     /// What to sort by [default: on-cpu; execs: start]
-    #[arg(long, value_parser = word(Sort::ALL.map(|(sort, name, _)| (sort, name))))]
+    #[arg(long, value_parser = word(Sort::ALL.map(|sort| (sort, sort.name()))))]
     sort: Option<Sort>,
     /// What a row stands for [default: process]. JSON has such rows beside the
     /// processes
-    #[arg(long, value_parser = word(By::ALL.map(|(by, name, _)| (by, name))))]
+    #[arg(long, value_parser = word(By::ALL.map(|by| (by, by.name()))))]
     by: Option<By>,
     /// A group of your own: NAME=WHAT:REGEX, WHAT being argv, comm, program or
     /// cgroup; the first that matches counts. Rows are groups then, unless --by
@@ -273,7 +273,7 @@ enum Asked {
 fn reports() -> impl TypedValueParser<Value = Asked> {
     let one = Kind::ALL
         .iter()
-        .map(|kind| PossibleValue::new(kind.name()).help(kind.about()));
+        .map(|kind| PossibleValue::new(kind.name()).help(kind.title()));
     let all = PossibleValue::new("all").help("All of them");
     PossibleValuesParser::new(one.chain([all])).map(|given| {
         let meant = Kind::ALL.into_iter().find(|kind| kind.name() == given);

@@ -1,61 +1,50 @@
-//! How long things took: how many in each power of two of µs, as bcc's
-//! `cpudist` and `runqlat` count and draw them.
+//! Log2 histograms of durations in µs, as bcc's `cpudist` and `runqlat` draw them.
 
 use serde::Serialize;
+use serde_json::{json, Value};
 
+use crate::encode::with;
+use crate::members::Members;
+use crate::query::By;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::units;
+use crate::view::View;
 
-/// Lengths in ns.
+/// Durations in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hist {
     /// Sorted.
     lengths: Vec<u64>,
     total: u64,
-    /// Those whose beginning or end is not known: how many, and for how long
-    /// at least.
+    /// Durations without a known start or end: their number, and the sum of
+    /// their lower bounds.
     cut: (u64, u64),
 }
 
-/// One row.
+/// A slot of a histogram.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Slot {
-    /// From so many whole µs.
+    /// The shortest duration, in whole µs.
     pub from_us: u64,
-    /// To so many, these included.
+    /// The longest duration, in whole µs.
     pub to_us: u64,
-    /// How many.
+    /// The number of durations.
     pub count: u64,
-    /// How long all of them.
+    /// Their sum.
     pub ns: u64,
 }
 
-/// For JSON: times in ns.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Facts {
-    count: u64,
-    total_ns: u64,
-    median_ns: Option<u64>,
-    p90_ns: Option<u64>,
-    p99_ns: Option<u64>,
-    max_ns: Option<u64>,
-    cut_count: u64,
-    cut_ns: u64,
-    slots: Vec<Slot>,
-}
+/// The columns of [`Hist::rows`] in CSV.
+pub(crate) const SLOT_COLUMNS: &str = " from_us to_us count total_ns=ns";
 
-/// The names of a slot's columns in CSV.
-pub const SLOT_KEYS: [&str; 4] = ["from_us", "to_us", "count", "total_ns"];
-
-/// The widest bar, as bcc has it.
+/// bcc's widest bar.
 const STARS: usize = 40;
-/// A row without its bar.
+/// The width of a row without its bar.
 const ROW: usize = 38;
 
 impl Hist {
-    /// Of such lengths, each with whether it is known from its beginning to its
-    /// end.
+    /// A histogram of lengths; the flag says whether both ends are known.
     pub fn new(lengths: impl IntoIterator<Item = (u64, bool)>) -> Hist {
         let mut hist = Hist::default();
         for (length, whole) in lengths {
@@ -71,28 +60,28 @@ impl Hist {
         hist
     }
 
-    /// How many.
+    /// The number of durations with known ends.
     pub fn count(&self) -> u64 {
         self.lengths.len() as u64
     }
 
-    /// How long all of them.
+    /// The sum of the durations with known ends.
     pub fn total(&self) -> u64 {
         self.total
     }
 
-    /// Those with an end that is not known: how many, and for how long at least.
+    /// The number of the other durations, and the sum of their lower bounds.
     pub fn cut(&self) -> (u64, u64) {
         self.cut
     }
 
-    /// The length that so many of a thousand do not exceed (nearest rank).
+    /// A quantile by nearest rank.
     pub fn quantile(&self, permille: usize) -> Option<u64> {
         let rank = (self.lengths.len() * permille).div_ceil(1000);
         self.lengths.get(rank.max(1) - 1).copied()
     }
 
-    /// The rows, from 0 µs to the longest.
+    /// The slots from 0 µs to the longest duration's.
     pub fn slots(&self) -> Vec<Slot> {
         // bcc's print_log2_hist: 0 -> 1, 2 -> 3, 4 -> 7, …
         let place = |ns: u64| (ns / 1000).max(1).ilog2();
@@ -116,39 +105,33 @@ impl Hist {
         slots
     }
 
-    /// Rows of CSV, each after the cells that say of what: the slots, then those
-    /// without a known beginning or end, of no known length.
-    pub fn records(&self, of: &[Cell], table: &mut Table) {
-        let mut record = |from, to, count, ns| {
-            let slot = [from, to, Cell::Count(count), Cell::Time(ns)];
-            table.record([of, &slot].concat());
-        };
-        for slot in self.slots() {
-            let (from, to) = (Cell::Count(slot.from_us), Cell::Count(slot.to_us));
-            record(from, to, slot.count, slot.ns);
-        }
+    /// Rows for CSV: the slots, then the durations without known ends, if there
+    /// are any. Each has the members of `of`.
+    pub(crate) fn rows(&self, of: &Value) -> Vec<Value> {
         let (count, ns) = self.cut;
-        if count > 0 {
-            record(Cell::Unknown, Cell::Unknown, count, ns);
-        }
+        let cut = (count > 0).then(|| json!({"count": count, "ns": ns}));
+        let slots = self.slots().into_iter().map(|slot| json!(slot));
+        let rows = slots.chain(cut);
+        rows.map(|row| with(of.clone(), row)).collect()
     }
 
-    /// For JSON.
-    pub fn facts(&self) -> Facts {
-        Facts {
-            count: self.count(),
-            total_ns: self.total,
-            median_ns: self.quantile(500),
-            p90_ns: self.quantile(900),
-            p99_ns: self.quantile(990),
-            max_ns: self.quantile(1000),
-            cut_count: self.cut.0,
-            cut_ns: self.cut.1,
-            slots: self.slots(),
-        }
+    /// JSON, with the members of `of`; times in ns.
+    pub(crate) fn json(&self, of: Value) -> Value {
+        let figures = json!({
+            "count": self.count(),
+            "total_ns": self.total,
+            "median_ns": self.quantile(500),
+            "p90_ns": self.quantile(900),
+            "p99_ns": self.quantile(990),
+            "max_ns": self.quantile(1000),
+            "cut_count": self.cut.0,
+            "cut_ns": self.cut.1,
+            "slots": self.slots(),
+        });
+        with(of, figures)
     }
 
-    /// In one line: how many `what`, how long together, and how they spread.
+    /// The number of `what`, their sum and quantiles, in words.
     pub fn summary(&self, what: &str) -> Vec<String> {
         let mut parts = vec![format!("{} {what}", units::count(self.count()))];
         let quantile = |permille| units::time(self.quantile(permille).unwrap_or(0));
@@ -168,7 +151,7 @@ impl Hist {
         parts
     }
 
-    /// The rows, as `cpudist` draws them; where there is room, with the time.
+    /// The slots as `cpudist` draws them, with their times if there is room.
     pub fn draw(&self, style: &Style) -> String {
         use std::fmt::Write;
         let slots = self.slots();
@@ -179,98 +162,99 @@ impl Hist {
         if most == 0 {
             return out;
         }
-        let head = format!("     {:<19} : {:<8}  distribution", "usecs", "count");
-        let head = match times {
-            true => units::pad(&head, ROW + columns, false) + "      time",
-            false => head,
-        };
-        let _ = writeln!(out, "{}", style.paint(Paint::Bold, &head));
+        let mut head = format!("     {:<19} : {:<8}  distribution", "usecs", "count");
+        if times {
+            head = units::pad(&head, ROW + columns, false) + "      time";
+        }
+        style.painted(&mut out, Paint::Bold, &head);
         for slot in &slots {
-            let bar = match style.ascii {
-                true => style.bar(slot.count, most, columns).replace('#', "*"),
-                false => style.bar(slot.count, most, columns),
-            };
-            let time = match times {
-                true => format!(
-                    " {} {}",
-                    units::pad(&units::time(slot.ns), 9, true),
-                    units::pad(&units::share(slot.ns, self.total), 5, true)
-                ),
-                false => String::new(),
-            };
-            let _ = writeln!(
+            let mut bar = style.bar(slot.count, most, columns);
+            if style.ascii {
+                bar = bar.replace('#', "*");
+            }
+            let bar = style.paint(Paint::Bar, &units::pad(&bar, columns, false));
+            let _ = write!(
                 out,
-                "{:>10} -> {:<10} : {:<8} |{}|{time}",
-                slot.from_us,
-                slot.to_us,
-                slot.count,
-                style.paint(Paint::Bar, &units::pad(&bar, columns, false)),
+                "{:>10} -> {:<10} : {:<8} |{bar}|",
+                slot.from_us, slot.to_us, slot.count
             );
+            if times {
+                let time = units::pad(&units::time(slot.ns), 9, true);
+                let share = units::pad(&units::share(slot.ns, self.total), 5, true);
+                let _ = write!(out, " {time} {share}");
+            }
+            out.push('\n');
         }
         out
     }
 }
 
-/// A row each: how many of `what`, how long, how they spread.
+/// A table with the number of `what`, their sum and quantiles in each row.
 pub fn table<'a>(
     what: &str,
     title: impl Into<String>,
     rows: impl IntoIterator<Item = (String, &'a Hist)>,
-) -> Table {
-    let mut table = Table::new()
-        .column("time", "")
-        .column(what, "")
-        .column("half up to", "")
-        .column("99 % up to", "")
-        .column("longest", "")
-        .name(title, "");
-    for (name, hist) in rows {
-        let quantile = |permille| Cell::known(hist.quantile(permille), Cell::Time);
-        let cells = vec![
-            Cell::Time(hist.total()),
-            Cell::Count(hist.count()),
-            quantile(500),
-            quantile(990),
-            quantile(1000),
-        ];
-        table.row(cells, name, Paint::Plain);
-    }
-    table
+    style: &Style,
+) -> String {
+    let quantile = |permille| {
+        move |(_, hist): &(String, &Hist)| Cell::known(hist.quantile(permille), Cell::Time)
+    };
+    Table::new(title, |(name, _): &(String, &Hist)| name.clone())
+        .column("time", |(_, hist)| Cell::Time(hist.total()))
+        .column(what, |(_, hist)| Cell::Count(hist.count()))
+        .column("half up to", quantile(500))
+        .column("99 % up to", quantile(990))
+        .column("longest", quantile(1000))
+        .text(rows, style, 0)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A histogram of each group of threads.
+pub(crate) struct Groups<'a> {
+    pub view: View<'a>,
+    pub by: By,
+    /// `slices` or `waits`.
+    pub what: &'static str,
+    pub groups: Vec<(Members, Hist)>,
+}
 
-    #[test]
-    fn rows_are_powers_of_two_as_bcc_has_them() {
-        let us = [0, 1, 2, 3, 4, 7, 8, 9];
-        let hist = Hist::new(us.map(|us| (us * 1000 + 999, true)));
-        let rows: Vec<_> = hist.slots();
-        let rows: Vec<_> = rows.iter().map(|s| (s.from_us, s.to_us, s.count)).collect();
-        assert_eq!(rows, [(0, 1, 2), (2, 3, 2), (4, 7, 2), (8, 15, 2)]);
-        let sum: u64 = hist.slots().iter().map(|slot| slot.ns).sum();
-        assert_eq!(sum, hist.total());
-        let style = Style {
-            width: 80,
-            color: false,
-            ascii: true,
-        };
-        assert_eq!(
-            hist.draw(&style).lines().nth(2),
-            Some("         2 -> 3          : 2        |****************************************|"),
-            "column by column as print_log2_hist"
-        );
-        assert!(hist.draw(&style).lines().all(|line| line.len() <= 80));
+impl Groups<'_> {
+    /// A row for each of the first groups.
+    pub fn table(&self, style: &Style) -> String {
+        let top = self.view.ask.top;
+        let title = units::top(self.by.title(), top, self.groups.len());
+        let groups = self.groups.iter().take(top);
+        let rows = groups.map(|(group, hist)| (group.name.clone(), hist));
+        table(self.what, title, rows, style)
     }
 
-    #[test]
-    fn quantiles_are_lengths_that_were_there() {
-        let hist = Hist::new((1..=10).map(|ns| (ns, true)).chain([(99, false)]));
-        let quantiles = [1, 500, 501, 900, 1000].map(|q| hist.quantile(q));
-        assert_eq!(quantiles, [1, 5, 6, 9, 10].map(Some));
-        assert_eq!((hist.total(), hist.cut()), (55, (1, 99)));
-        assert_eq!(Hist::default().quantile(500), None);
-        assert!(Hist::default().slots().is_empty());
+    /// The histograms of the first groups.
+    pub fn draw(&self, out: &mut String, style: &Style) {
+        for (group, hist) in self.groups.iter().take(self.view.ask.top) {
+            let pid = group.pid.map(|pid| format!(" ({pid})")).unwrap_or_default();
+            let room = style.width.saturating_sub(units::width(&pid));
+            let name = units::shorten(&group.name, room) + &pid;
+            out.push('\n');
+            style.painted(out, Paint::Bold, &name);
+            style.items(out, "", &hist.summary(self.what), " · ");
+            out.push_str(&hist.draw(style));
+        }
+    }
+
+    fn asked(&self) -> impl Iterator<Item = (Value, &Hist)> {
+        let groups = self.groups.iter().take(self.view.ask.most());
+        groups.map(|(group, hist)| (json!({"name": group.name, "pid": group.pid}), hist))
+    }
+
+    pub fn json(&self) -> Vec<Value> {
+        let groups = self.asked();
+        groups.map(|(group, hist)| hist.json(group)).collect()
+    }
+
+    /// Rows for CSV.
+    pub fn rows(&self) -> impl Iterator<Item = Value> + '_ {
+        self.asked().flat_map(|(group, hist)| {
+            let of = with(group, json!({"of": "group"}));
+            hist.rows(&of)
+        })
     }
 }

@@ -1,16 +1,20 @@
-//! Renderers of an analysis. They know nothing of events.
+//! Renders an analysis as text, JSON, CSV, Markdown and HTML.
 #![forbid(unsafe_code)]
 
 pub mod diff;
+mod encode;
 pub mod escape;
+pub mod exit;
 pub mod hist;
 pub mod html;
 pub mod json;
 pub mod label;
 pub mod members;
+mod names;
 pub mod query;
 pub mod reports;
 pub mod style;
 pub mod table;
 pub mod units;
+mod view;
 pub mod who;

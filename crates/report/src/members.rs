@@ -1,19 +1,19 @@
-//! The threads that a row stands for, for the reports that look into timelines.
+//! The threads of each row of a report, for the reports that read timelines.
 
 use std::collections::BTreeMap;
 
 use tr_analyze::model::ThreadIx;
 
+use crate::label;
 use crate::query::{By, Names};
-use crate::reports::View;
-use crate::{escape, label};
+use crate::view::View;
 
 /// The threads of one row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Members {
-    /// What the row stands for.
+    /// The row's name.
     pub name: String,
-    /// The pid (tid), when it is one process (thread).
+    /// The pid (tid) of a row of one process (thread).
     pub pid: Option<u32>,
     /// The threads.
     pub threads: Vec<ThreadIx>,
@@ -35,9 +35,8 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
             }),
             By::Thread => rows.extend(process.threads.iter().filter_map(|ix| {
                 let thread = analysis.threads.get(ix.0 as usize)?;
-                let comm = escape::text(thread.comm.bytes());
                 Some(Members {
-                    name: format!("{comm} · {}", label::label(process)),
+                    name: label::thread(thread, process),
                     pid: Some(thread.tid.0),
                     threads: vec![*ix],
                 })

@@ -1,41 +1,42 @@
-//! What was asked for: which processes, in which order, grouped how.
+//! Filters, sort orders and groups of processes.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use regex::bytes::Regex;
-use tr_analyze::model::{Analysis, Process, Times};
+use tr_analyze::model::{Analysis, Process, Thread, Times};
 use tr_format::event::Tgid;
 
-use crate::{escape, label};
+use crate::names::named;
+use crate::{escape, exit, label};
 
-/// Keeps the processes that match all of what is given.
+/// Keeps the processes that match all conditions.
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// On the comm.
+    /// Matches the comm.
     pub comm: Option<Regex>,
-    /// On the command line, arguments with a space between.
+    /// Matches the arguments, joined by spaces.
     pub argv: Option<Regex>,
-    /// On the cgroup's path.
+    /// Matches the cgroup's path.
     pub cgroup: Option<Regex>,
     /// This process and its descendants.
     pub pid: Option<Tgid>,
-    /// Only those that did not end with status 0.
+    /// Only processes that ended with another status than 0.
     pub failed: bool,
-    /// Only those that were there for at least this long, in ns.
+    /// The least wall time, in ns.
     pub min: u64,
 }
 
-/// A group that the user has defined: `compile=argv:(cc1|cc1plus|rustc)`.
+/// A user-defined group: `compile=argv:(cc1|cc1plus|rustc)`.
 #[derive(Clone, Debug)]
 pub struct Group {
-    /// Its name.
+    /// The group's name, escaped.
     pub name: String,
     on: On,
     pattern: Regex,
 }
 
-/// What a group's pattern is matched with.
+/// The property that a group's pattern matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum On {
     Argv,
@@ -44,14 +45,14 @@ enum On {
     Cgroup,
 }
 
-/// What a process is in that no group wants.
+/// The group of the processes that match no pattern.
 pub const OTHER: &str = "other";
 
 impl Group {
     /// From `NAME=WHAT:REGEX`, WHAT being argv, comm, program or cgroup.
     ///
     /// # Errors
-    /// What is wrong with it, and how it should be.
+    /// The reason, and the syntax.
     pub fn parse(text: &str) -> Result<Group, String> {
         const HOW: &str = "write NAME=WHAT:REGEX, e.g. compile=argv:(cc1|rustc)";
         let (name, rest) = text
@@ -95,153 +96,100 @@ impl Group {
     }
 }
 
-/// The command line, arguments with a space between.
+/// The arguments, joined by spaces.
 fn joined(process: &Process) -> Vec<u8> {
     process.argv.args().collect::<Vec<_>>().join(&b' ')
 }
 
-/// The first group that a process is in.
+/// The first group that a process matches.
 pub fn group_of<'a>(analysis: &Analysis, process: &Process, groups: &'a [Group]) -> &'a str {
     let mut groups = groups.iter();
     let found = groups.find(|group| group.has(analysis, process));
     found.map_or(OTHER, |group| &group.name)
 }
 
-/// What a table is sorted by; the largest first, but for start and pid.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)] // the names are those of the columns
-pub enum Sort {
-    #[default]
-    OnCpu,
-    OffCpu,
-    Wall,
-    RunQueue,
-    Sleep,
-    Blocked,
-    Unknown,
-    Rss,
-    TreeCpu,
-    Start,
-    Pid,
-}
-
-/// What one row of a table stands for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum By {
-    #[default]
-    Process,
-    Thread,
-    Program,
-    Comm,
-    Cgroup,
-    Depth,
-    Group,
-}
-
-impl Sort {
-    /// Each with its name on the command line and its title.
-    pub const ALL: [(Sort, &'static str, &'static str); 11] = [
-        (Sort::OnCpu, "on-cpu", "CPU time"),
-        (Sort::OffCpu, "off-cpu", "time off CPU"),
-        (Sort::Wall, "wall", "wall time"),
-        (Sort::RunQueue, "run-queue", "waiting for a CPU"),
-        (Sort::Sleep, "sleep", "sleep"),
-        (Sort::Blocked, "blocked", "blocked time"),
-        (Sort::Unknown, "unknown", "unknown time"),
-        (Sort::Rss, "rss", "memory"),
-        (Sort::TreeCpu, "tree-cpu", "CPU time with descendants"),
-        (Sort::Start, "start", "start"),
-        (Sort::Pid, "pid", "pid"),
-    ];
-
-    /// As a table's title says it.
-    pub fn title(self) -> &'static str {
-        let all = Sort::ALL.iter();
-        all.filter(|(sort, ..)| *sort == self)
-            .map(|(.., title)| *title)
-            .next()
-            .unwrap_or_default()
+named! {
+    /// The sort order of a table: descending, but ascending for start and pid.
+    #[derive(Default)]
+    #[allow(missing_docs)] // the titles say it
+    pub enum Sort {
+        #[default]
+        OnCpu = "on-cpu", "CPU time";
+        OffCpu = "off-cpu", "time off CPU";
+        Wall = "wall", "wall time";
+        RunQueue = "run-queue", "waiting for a CPU";
+        Sleep = "sleep", "sleep";
+        Blocked = "blocked", "blocked time";
+        Unknown = "unknown", "unknown time";
+        Rss = "rss", "memory";
+        TreeCpu = "tree-cpu", "CPU time with descendants";
+        Start = "start", "start";
+        Pid = "pid", "pid";
     }
 }
 
-impl By {
-    /// Each with its name on the command line and its title.
-    pub const ALL: [(By, &'static str, &'static str); 7] = [
-        (By::Process, "process", "process"),
-        (By::Thread, "thread", "thread"),
-        (By::Program, "program", "program"),
-        (By::Comm, "comm", "comm"),
-        (By::Cgroup, "cgroup", "cgroup"),
-        (By::Depth, "depth", "depth in the tree"),
-        (By::Group, "group", "group"),
-    ];
-
-    /// As a table's title says it.
-    pub fn title(self) -> &'static str {
-        self.named().1
-    }
-
-    /// As the command line has it.
-    pub fn name(self) -> &'static str {
-        self.named().0
-    }
-
-    fn named(self) -> (&'static str, &'static str) {
-        let mut all = By::ALL.iter();
-        let found = all.find(|(by, ..)| *by == self);
-        found.map_or(("", ""), |(_, name, title)| (name, title))
+named! {
+    /// The grouping of a table's rows.
+    #[derive(Default)]
+    #[allow(missing_docs)]
+    pub enum By {
+        #[default]
+        Process = "process", "process";
+        Thread = "thread", "thread";
+        Program = "program", "program";
+        Comm = "comm", "comm";
+        Cgroup = "cgroup", "cgroup";
+        Depth = "depth", "depth in the tree";
+        Group = "group", "group";
     }
 }
 
 /// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {
-    /// What it stands for.
+    /// The name of the process, thread or group, escaped.
     pub name: String,
-    /// How many processes (threads) it stands for.
+    /// The number of processes (threads).
     pub count: u64,
-    /// Their pid (tid), when it is one.
+    /// The pid (tid) of a row of one process (thread).
     pub pid: Option<u32>,
-    /// Where their time went.
+    /// The sum of their times.
     pub times: Times,
-    /// From first start to last end for one; the sum for several.
+    /// The sum of their wall times.
     pub wall: u64,
-    /// Largest resident set of any.
+    /// The largest resident set of any.
     pub max_rss: Option<u64>,
-    /// With descendants.
+    /// CPU time with descendants.
     pub tree_cpu: u64,
-    /// When the first began, ns since the analysis's start.
+    /// The first start, in ns since the analysis's start.
     pub start: u64,
-    /// The raw status, when it is one that has exited.
+    /// The raw status of a row of one process that has exited.
     pub status: Option<u32>,
-    /// It was alive at the end.
+    /// One was alive at the end.
     pub alive: bool,
 }
 
 impl Filter {
-    /// The processes that match, by their places.
+    /// The indexes of the processes that match.
     pub fn apply(&self, analysis: &Analysis) -> Vec<usize> {
-        let below = self.pid.map(|pid| with_descendants(analysis, pid));
+        let pid = self.pid;
+        let below = pid.map(|pid| with_descendants(analysis, |process| process.pid == pid));
         let below = |at: usize| {
-            let is = |below: &Vec<bool>| below.get(at).copied().unwrap_or(false);
-            below.as_ref().is_none_or(is)
+            let below = below.as_ref();
+            below.is_none_or(|below| below.get(at) == Some(&true))
+        };
+        let is = |pattern: &Option<Regex>, text: &[u8]| {
+            let pattern = pattern.as_ref();
+            pattern.is_none_or(|pattern| pattern.is_match(text))
         };
         let matches = |process: &Process| {
-            let cgroup = || {
-                cgroup_path(analysis, process)
-                    .map(<[u8]>::to_vec)
-                    .unwrap_or_default()
-            };
-            self.comm
-                .as_ref()
-                .is_none_or(|re| re.is_match(process.comm.bytes()))
-                && self
-                    .argv
-                    .as_ref()
-                    .is_none_or(|re| re.is_match(&joined(process)))
-                && self.cgroup.as_ref().is_none_or(|re| re.is_match(&cgroup()))
-                && (!self.failed || process.status.is_some_and(|raw| raw != 0))
+            is(&self.comm, process.comm.bytes())
+                && (self.argv.is_none() || is(&self.argv, &joined(process)))
+                && is(
+                    &self.cgroup,
+                    cgroup_path(analysis, process).unwrap_or_default(),
+                )
+                && (!self.failed || exit::failed(process.status))
                 && process.end.since(process.start) >= self.min
         };
         let all = analysis.processes.iter().enumerate();
@@ -260,12 +208,15 @@ pub fn cgroup_path<'a>(analysis: &'a Analysis, process: &Process) -> Option<&'a 
     analysis.cgroups.get(at).map(|(_, path)| &**path)
 }
 
-/// Which processes have this pid or descend from one that has.
-fn with_descendants(analysis: &Analysis, pid: Tgid) -> Vec<bool> {
+/// For each process, whether it or an ancestor is a root.
+pub(crate) fn with_descendants(
+    analysis: &Analysis,
+    is_root: impl Fn(&Process) -> bool,
+) -> Vec<bool> {
     let processes = &analysis.processes;
     let mut below = vec![false; processes.len()];
-    let own = processes.iter().enumerate().filter(|(_, p)| p.pid == pid);
-    let mut open: Vec<usize> = own.map(|(at, _)| at).collect();
+    let roots = processes.iter().enumerate().filter(|(_, p)| is_root(p));
+    let mut open: Vec<usize> = roots.map(|(at, _)| at).collect();
     while let Some(at) = open.pop() {
         match below.get_mut(at) {
             Some(known) if !*known => *known = true,
@@ -277,7 +228,7 @@ fn with_descendants(analysis: &Analysis, pid: Tgid) -> Vec<bool> {
     below
 }
 
-/// How many recorded ancestors each process has.
+/// The number of recorded ancestors of each process.
 fn depths(analysis: &Analysis) -> Vec<usize> {
     let mut depths = vec![0; analysis.processes.len()];
     let all = analysis.processes.iter().enumerate();
@@ -294,17 +245,17 @@ fn depths(analysis: &Analysis) -> Vec<usize> {
     depths
 }
 
-/// What the rows are called that processes belong to.
+/// The names of the rows that processes belong to.
 pub struct Names<'a> {
     analysis: &'a Analysis,
     by: By,
     groups: &'a [Group],
-    /// Of every process, for [`By::Depth`].
+    /// The depth of each process, for [`By::Depth`].
     depths: Vec<usize>,
 }
 
 impl<'a> Names<'a> {
-    /// For rows of this kind; `groups` is for [`By::Group`].
+    /// The names for a grouping; `groups` is for [`By::Group`].
     pub fn new(analysis: &'a Analysis, by: By, groups: &'a [Group]) -> Names<'a> {
         let depths = if by == By::Depth {
             depths(analysis)
@@ -319,7 +270,7 @@ impl<'a> Names<'a> {
         }
     }
 
-    /// The row of the process at this place.
+    /// The row of the process with this index.
     pub fn of(&self, at: usize, process: &Process) -> String {
         match self.by {
             By::Process | By::Thread => label::label(process),
@@ -345,8 +296,8 @@ pub fn rows(
     first_rows(analysis, processes, (by, sort, groups), usize::MAX).0
 }
 
-/// The first `most` of these [`rows`], and how many there are. Of a million
-/// processes only those few are named.
+/// The first `most` of these [`rows`], and the number of all. Only those processes
+/// get a label: there may be a million processes.
 pub fn first_rows(
     analysis: &Analysis,
     processes: &[usize],
@@ -378,46 +329,35 @@ pub fn first_rows(
     (rows, all)
 }
 
-/// The rows of a table whose rows stand for several processes, by name.
+/// The rows of groups of processes.
 fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -> Vec<Row> {
     let names = Names::new(analysis, by, groups);
     let mut named = BTreeMap::<String, Row>::new();
-    for at in processes {
-        let Some(process) = analysis.processes.get(*at) else {
+    let chosen = processes.iter();
+    for (at, process) in chosen.filter_map(|at| Some((*at, analysis.processes.get(*at)?))) {
+        let row = of_process(analysis, process, names.of(at, process));
+        let Some(group) = named.get_mut(&row.name) else {
+            named.insert(row.name.clone(), row);
             continue;
         };
-        let name = names.of(*at, process);
-        let row = of_process(analysis, process, String::new());
-        match named.get_mut(&name) {
-            None => {
-                let row = Row {
-                    name: name.clone(),
-                    ..row
-                };
-                named.insert(name, row);
-            }
-            Some(group) => {
-                group.count += 1;
-                (group.pid, group.status) = (None, None);
-                group.times.add(&row.times);
-                group.wall += row.wall;
-                group.max_rss = group.max_rss.max(row.max_rss);
-                group.tree_cpu += row.tree_cpu;
-                group.start = group.start.min(row.start);
-                group.alive |= row.alive;
-            }
-        }
+        group.count += 1;
+        (group.pid, group.status) = (None, None);
+        group.times.add(&row.times);
+        group.wall += row.wall;
+        group.max_rss = group.max_rss.max(row.max_rss);
+        group.tree_cpu += row.tree_cpu;
+        group.start = group.start.min(row.start);
+        group.alive |= row.alive;
     }
     named.into_values().collect()
 }
 
-/// The places of the first `most` of `processes`, sorted as the rows of a table of
-/// them are.
+/// The indexes of the first `most` of `processes`, in the order of their rows.
 pub fn sorted(analysis: &Analysis, processes: &[usize], sort: Sort, most: usize) -> Vec<usize> {
     first_places(analysis, processes, sort, most, |_, _| Ordering::Equal)
 }
 
-/// The same, where `name` decides between places that are equal otherwise.
+/// The same; `name` decides between equal rows.
 fn first_places(
     analysis: &Analysis,
     processes: &[usize],
@@ -444,8 +384,8 @@ fn first_places(
     places.into_iter().map(|(.., at)| at).collect()
 }
 
-/// What rows are sorted by, then start, then pid; or pid, then start. Equal ones by
-/// their names: the same order always.
+/// A row's place in the sort order: the sorted value, start, pid; or pid, start.
+/// Names decide between equal rows, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
 fn key(sort: Sort, row: &Row) -> Key {
@@ -488,12 +428,8 @@ fn of_threads(analysis: &Analysis, process: &Process) -> Vec<Row> {
         .threads
         .iter()
         .filter_map(|ix| analysis.threads.get(ix.0 as usize));
-    let row = |thread: &tr_analyze::model::Thread| Row {
-        name: format!(
-            "{} · {}",
-            escape::text(thread.comm.bytes()),
-            label::label(process)
-        ),
+    let row = |thread: &Thread| Row {
+        name: label::thread(thread, process),
         count: 1,
         pid: Some(thread.tid.0),
         times: thread.times,

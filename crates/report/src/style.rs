@@ -1,37 +1,48 @@
-//! How text is laid out: widths, colours, lines, bars.
+//! Layout of text: width, colours, lines, bars.
 
 use std::fmt::Write;
 
 use crate::units;
 
-/// How to write.
+/// The terminal's properties.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Style {
     /// Columns of the terminal.
     pub width: usize,
-    /// With colours.
+    /// Use colours.
     pub color: bool,
-    /// Bars and lines of ASCII characters only.
+    /// Draw with ASCII characters only.
     pub ascii: bool,
 }
 
 /// Colours by meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paint {
-    /// None.
+    /// No colour.
     Plain,
     /// A title.
     Bold,
-    /// What is less important.
+    /// Less important text.
     Dim,
-    /// What went wrong.
+    /// A failure.
     Bad,
     /// A bar.
     Bar,
 }
 
+impl Paint {
+    /// The colour of a failure, or none.
+    pub fn bad_if(failed: bool) -> Paint {
+        if failed {
+            Paint::Bad
+        } else {
+            Paint::Plain
+        }
+    }
+}
+
 impl Style {
-    /// The text in a colour, if there are colours.
+    /// The text with the escape codes of a colour, if colours are used.
     pub fn paint(&self, paint: Paint, text: &str) -> String {
         let code = match paint {
             Paint::Plain => return text.to_owned(),
@@ -47,13 +58,27 @@ impl Style {
         }
     }
 
-    /// Writes a line, cut to the width.
+    /// Writes a line in a colour.
+    pub fn painted(&self, out: &mut String, paint: Paint, text: &str) {
+        let _ = writeln!(out, "{}", self.paint(paint, text));
+    }
+
+    /// Writes a line, shortened to the width.
     pub fn line(&self, out: &mut String, text: &str) {
         let _ = writeln!(out, "{}", units::shorten(text.trim_end(), self.width));
     }
 
-    /// Writes items behind a lead, in as many lines as they need: nothing is
-    /// cut out.
+    /// Writes how many of `all` rows are not shown, if any.
+    pub fn more(&self, out: &mut String, all: usize, shown: usize, what: &str) {
+        if let Some(more @ 1..) = all.checked_sub(shown) {
+            self.line(
+                out,
+                &format!("and {} more{what}", units::count(more as u64)),
+            );
+        }
+    }
+
+    /// Writes items after a lead, in as many lines as they need.
     pub fn items(&self, out: &mut String, lead: &str, items: &[String], between: &str) {
         let indent = units::width(lead);
         let mut text = lead.to_owned();
@@ -74,7 +99,35 @@ impl Style {
         self.line(out, &text);
     }
 
-    /// A bar of eighths, `columns` long for the whole; the smallest part shows.
+    /// Writes a bar, the time and the count for each name. `columns`: the widest
+    /// name, and the width beside names and bars.
+    pub fn bars(
+        &self,
+        out: &mut String,
+        rows: &[(&str, u64, u64)],
+        whole: u64,
+        columns: (usize, usize),
+    ) {
+        let names = rows.iter().map(|(name, ..)| units::width(name)).max();
+        let names = names.unwrap_or(0).min(columns.0);
+        let columns = self.width.saturating_sub(names + columns.1).clamp(8, 40);
+        let largest = rows.first().map_or(1, |(_, time, _)| *time);
+        for (name, time, count) in rows {
+            let bar = units::pad(&self.bar(*time, largest, columns), columns, false);
+            let _ = writeln!(
+                out,
+                "  {}  {}  {}  {}  {:>6} ×",
+                units::pad(&units::shorten(name, names), names, false),
+                self.paint(Paint::Bar, &bar),
+                units::pad(&units::time(*time), 9, true),
+                units::pad(&units::share(*time, whole), 5, true),
+                units::count(*count),
+            );
+        }
+    }
+
+    /// A bar in eighths of a column; the whole takes `columns`. A part above 0 is
+    /// never empty.
     pub fn bar(&self, part: u64, whole: u64, columns: usize) -> String {
         const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
         let eighths = if whole == 0 {
@@ -92,29 +145,5 @@ impl Style {
             bar.push('▏');
         }
         bar
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bars_end_at_eighths_or_at_whole_characters() {
-        let fine = Style {
-            width: 80,
-            color: false,
-            ascii: false,
-        };
-        let plain = Style {
-            ascii: true,
-            ..fine
-        };
-        let both = |part| (fine.bar(part, 80, 10), plain.bar(part, 80, 10));
-        assert_eq!(both(80), ("█".repeat(10), "#".repeat(10)));
-        assert_eq!(both(12), ("█▌".into(), "##".into()));
-        assert_eq!(both(1), ("▏".into(), "#".into()), "little is not nothing");
-        assert_eq!(both(0), (String::new(), String::new()));
-        assert_eq!(fine.bar(1, 0, 10), "▏", "a part of nothing");
     }
 }

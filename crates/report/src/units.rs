@@ -1,8 +1,8 @@
-//! Numbers with units, for people.
+//! Numbers with units, in text.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// A time: three digits and the unit that fits; `–` for none.
+/// A duration with three digits and a unit; `–` for 0.
 pub fn time(ns: u64) -> String {
     const UNITS: [(u64, &str); 4] = [
         (1_000_000_000, "s"),
@@ -51,7 +51,21 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
-/// What the rows of a table are, of which the first ones are shown.
+/// The number of things: `1 process`, `2 processes`.
+pub fn plural(number: u64, one: &str, more: &str) -> String {
+    match number {
+        1 => format!("1 {one}"),
+        n => format!("{} {more}", count(n)),
+    }
+}
+
+/// `1 CPU`, `2 CPUs`.
+pub fn cpus(number: u64) -> String {
+    let of = if number == 1 { "CPU" } else { "CPUs" };
+    format!("{number} {of}")
+}
+
+/// A table's title with the number of rows shown and in all.
 pub fn top(what: &str, shown: usize, all: usize) -> String {
     format!("{what} (top {} of {})", shown.min(all), count(all as u64))
 }
@@ -81,7 +95,7 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A day and time in UTC, from ns since 1970.
+/// A date and time in UTC, from ns since 1970.
 pub fn date(unix_ns: u64) -> String {
     let seconds = unix_ns / 1_000_000_000;
     // Days to a date: Howard Hinnant, "chrono-compatible low-level date algorithms".
@@ -102,12 +116,12 @@ pub fn date(unix_ns: u64) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
-/// How many columns a text takes.
+/// The width of a text in columns.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)
 }
 
-/// A text in exactly `columns`, on the right or left.
+/// A text padded to `columns`.
 pub fn pad(text: &str, columns: usize, right: bool) -> String {
     let space = " ".repeat(columns.saturating_sub(width(text)));
     if right {
@@ -117,7 +131,7 @@ pub fn pad(text: &str, columns: usize, right: bool) -> String {
     }
 }
 
-/// A text in at most `columns`, shortened in the middle.
+/// A text of at most `columns`, shortened in the middle.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -141,46 +155,4 @@ pub fn shorten(text: &str, columns: usize) -> String {
         .rev()
         .collect();
     format!("{head}…{tail}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_have_the_unit_that_fits() {
-        let cases = [
-            (0, "–"),
-            (7, "7 ns"),
-            (1_500, "1.5 µs"),
-            (31_000_000, "31 ms"),
-            (980_000_000, "980 ms"),
-            (11_380_000_000, "11.38 s"),
-            (61_000_000_000, "1:01 min"),
-            (7_260_000_000_000, "2:01 h"),
-        ];
-        for (ns, shown) in cases {
-            assert_eq!(time(ns), shown);
-        }
-    }
-
-    #[test]
-    fn dates() {
-        assert_eq!(date(0), "1970-01-01 00:00 UTC");
-        assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
-        assert_eq!(date(1_795_227_240_000_000_000), "2026-11-21 02:14 UTC");
-    }
-
-    #[test]
-    fn long_texts_lose_their_middle() {
-        assert_eq!(shorten("abcdefghij", 10), "abcdefghij");
-        assert_eq!(shorten("abcdefghijk", 7), "abc…ijk");
-        assert_eq!(shorten("日本語日本語", 7), "日…語", "two columns each");
-        assert_eq!(pad("ab", 4, true), "  ab");
-        assert_eq!(count(1_234_567), "1,234,567");
-        assert_eq!(
-            (share(1, 3), share(1, 1000), share(0, 0)),
-            ("33 %".into(), "<1 %".into(), "–".into())
-        );
-    }
 }

@@ -1,4 +1,4 @@
-//! Names: of what was recorded, of those who ended a wait or took a CPU.
+//! Names of recordings, wakers and preempting tasks.
 
 use serde::Serialize;
 use tr_analyze::model::{Analysis, Process, Thread, ThreadIx};
@@ -7,7 +7,7 @@ use tr_format::meta::{Metadata, Scope};
 
 use crate::{escape, label};
 
-/// What was recorded, in one line: COMMAND, or what was asked for instead of one.
+/// The recorded COMMAND, or the scope of a recording without one.
 pub fn recorded(meta: &Metadata) -> String {
     match (meta.command.is_empty(), &meta.scope) {
         (false, _) => escape::command(meta.command.iter().map(Vec::as_slice)),
@@ -24,7 +24,8 @@ pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> 
     Some((thread, process))
 }
 
-/// One line for people: the process's label, before it a thread's own name.
+/// A task's name in text: the process's label, after the comm of a thread that is
+/// not the leader.
 pub fn name(analysis: &Analysis, who: Actor) -> String {
     match who {
         Actor::Unknown => "?".into(),
@@ -32,52 +33,42 @@ pub fn name(analysis: &Analysis, who: Actor) -> String {
         Actor::Outside(tid) => format!("tid {}, not recorded", tid.0),
         Actor::Thread(ix) => match thread(analysis, ix) {
             None => "?".into(),
-            Some((thread, process)) if thread.tid.0 != process.pid.0 => format!(
-                "{} · {}",
-                escape::text(thread.comm.bytes()),
-                label::label(process)
-            ),
+            Some((thread, process)) if thread.tid.0 != process.pid.0 => {
+                label::thread(thread, process)
+            }
             Some((_, process)) => label::label(process),
         },
     }
 }
 
-/// The same in JSON.
+/// A task's name in JSON.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Named {
     /// `thread`, `interrupt`, `outside` or `unknown`.
     pub kind: &'static str,
-    /// Its process, when it is one of the recording.
+    /// The pid of a recorded thread.
     pub pid: Option<u32>,
-    /// Its tid.
+    /// The tid, if it is known.
     pub tid: Option<u32>,
-    /// Its process's label, when it is one of the recording.
+    /// The process's label of a recorded thread.
     pub label: Option<String>,
 }
 
-/// For JSON.
+/// A task's name in JSON.
 pub fn named(analysis: &Analysis, who: Actor) -> Named {
-    let named = |kind| Named {
-        kind,
-        pid: None,
-        tid: None,
-        label: None,
-    };
-    match who {
-        Actor::Unknown => named("unknown"),
-        Actor::Interrupt => named("interrupt"),
-        Actor::Outside(tid) => Named {
-            tid: Some(tid.0),
-            ..named("outside")
-        },
+    let (kind, tid, found) = match who {
+        Actor::Unknown => ("unknown", None, None),
+        Actor::Interrupt => ("interrupt", None, None),
+        Actor::Outside(tid) => ("outside", Some(tid.0), None),
         Actor::Thread(ix) => match thread(analysis, ix) {
-            None => named("unknown"),
-            Some((thread, process)) => Named {
-                kind: "thread",
-                pid: Some(process.pid.0),
-                tid: Some(thread.tid.0),
-                label: Some(label::label(process)),
-            },
+            None => ("unknown", None, None),
+            Some((thread, process)) => ("thread", Some(thread.tid.0), Some(process)),
         },
+    };
+    Named {
+        kind,
+        pid: found.map(|process| process.pid.0),
+        tid,
+        label: found.map(label::label),
     }
 }

@@ -64,9 +64,7 @@ fn with<T>(analysis: &Analysis, ask: &Ask, run: impl FnOnce(&View) -> T) -> T {
 }
 
 fn value(analysis: &Analysis, ask: &Ask, kind: Kind) -> Value {
-    with(analysis, ask, |view| {
-        kind.make(view).json().unwrap().unwrap()
-    })
+    with(analysis, ask, |view| kind.make(view).json().unwrap())
 }
 
 fn sum(rows: &Value, key: &str) -> u64 {
@@ -430,8 +428,8 @@ fn the_first_rows_are_those_of_the_whole_table() {
     worlds.push(("alike", alike));
     for (name, analysis) in &worlds {
         let all: Vec<usize> = (0..analysis.processes.len()).collect();
-        for (by, ..) in By::ALL {
-            for (sort, ..) in Sort::ALL {
+        for by in By::ALL {
+            for sort in Sort::ALL {
                 let rows = query::rows(analysis, &all, by, sort, &[]);
                 for most in [0, 1, 7, rows.len(), usize::MAX] {
                     let (first, count) = query::first_rows(analysis, &all, (by, sort, &[]), most);

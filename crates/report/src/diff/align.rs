@@ -1,11 +1,10 @@
-//! Which process of one run is which of another: by its arguments and its place
-//! in the tree.
+//! Matches the processes of several runs, by their arguments and their places in
+//! the tree.
 //!
-//! The runs are taken one after the other. A process is looked for among the
-//! children of what its parent was found to be, by the surest of the ways that
-//! [`Proc::keys`] has, then by the next; of several that are alike in the order
-//! of their start. What has no place there is looked for anywhere: it may have
-//! got another parent. What is not found at all is new.
+//! Run by run, each process is searched among the children of its parent's match:
+//! by the most specific of its [`Proc::keys`], then by the next one; equal ones in
+//! the order of their start. The others are searched everywhere, as their parent
+//! may have changed. A process without a match is new.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,19 +13,19 @@ use super::run::{Figures, Proc, Run, WAYS};
 /// The same process in several runs.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// Its parent.
+    /// The parent's slot.
     pub parent: Option<usize>,
-    /// From the latest run that has it.
+    /// The program in the last run with the process.
     pub program: String,
-    /// From the latest run that has it.
+    /// The label in the last run with the process.
     pub label: String,
-    /// In each run its values, if it was there.
+    /// The process's figures in each run.
     pub runs: Vec<Option<Figures>>,
     keys: [u64; WAYS],
 }
 
-/// The processes of all runs. Parents stand in front of their children but
-/// where a later run has another tree.
+/// The processes of all runs. Parents come before their children, unless a later
+/// run has another tree.
 pub fn align(runs: &[&Run]) -> Vec<Slot> {
     let mut slots: Vec<Slot> = Vec::new();
     for (number, run) in runs.iter().enumerate() {
@@ -62,7 +61,7 @@ pub fn align(runs: &[&Run]) -> Vec<Slot> {
     slots
 }
 
-/// Slots that are alike, in order; those that are taken are passed over.
+/// Slots with equal keys, in order.
 type Queues<K> = HashMap<K, VecDeque<usize>>;
 
 struct Search<'a> {
@@ -87,9 +86,9 @@ impl Search<'_> {
         }
     }
 
-    /// The slot that a process's parent is; `None` inside for a root, outside
-    /// for a parent that is in no slot.
-    #[allow(clippy::option_option)] // no parent is not the same as a new one
+    /// The slot of a process's parent: `Some(None)` for a root, `None` for a parent
+    /// without a match.
+    #[allow(clippy::option_option)] // a root differs from a child of a new process
     fn place_of_parent(&self, process: &Proc) -> Option<Option<usize>> {
         match process.parent {
             None => Some(None),
@@ -97,7 +96,7 @@ impl Search<'_> {
         }
     }
 
-    /// They are the same, if neither is another's.
+    /// Matches a process and a slot that are both free.
     fn pair(&mut self, at: usize, place: usize) {
         let (Some(taken), Some(found)) = (self.taken.get_mut(place), self.found.get_mut(at)) else {
             return;
@@ -112,7 +111,7 @@ impl Search<'_> {
     }
 }
 
-/// For each process of a run the slot that it is, if there is one.
+/// The slot of each process of a run, if there is one.
 fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     let mut search = Search {
         processes: &run.processes,
@@ -133,7 +132,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
         let of = programs.entry((slot.parent, &slot.program)).or_default();
         of.push(place);
     }
-    // Generation by generation, so that a parent is found before its children.
+    // Parents are matched before their children.
     let generations = generations(search.processes);
     for generation in &generations {
         for way in 0..WAYS {
@@ -142,7 +141,7 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
                 else {
                     continue;
                 };
-                // Below a parent that is new there is nothing to find.
+                // A new parent has only new children so far.
                 let Some(parent) = search.place_of_parent(process) else {
                     continue;
                 };
@@ -167,8 +166,8 @@ fn find(slots: &[Slot], run: &Run) -> Vec<Option<usize>> {
     search.found
 }
 
-/// A program that either side has once is the same, whatever its arguments and
-/// its place: `make` under a wrapper.
+/// Matches a program that both sides have once, whatever its arguments and its
+/// place: `make` under a wrapper.
 fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     fn single<'a>(all: impl Iterator<Item = &'a str>) -> HashMap<&'a str, Option<usize>> {
         let mut single = HashMap::new();
@@ -187,9 +186,9 @@ fn only_one(search: &mut Search<'_>, slots: &[Slot]) {
     }
 }
 
-/// Of one parent all children of a program, when none of them was found and there
-/// are as many on either side: in the order of their start they are the same,
-/// with other arguments (`sleep 1` for `sleep 2`; COMMAND itself).
+/// Matches the children of one parent with the same program, in the order of
+/// their start, if all are free and both sides have as many: they have other
+/// arguments (`sleep 1` for `sleep 2`; COMMAND itself).
 fn all_of_program(
     search: &mut Search<'_>,
     there: &HashMap<(Option<usize>, &str), Vec<usize>>,
@@ -219,7 +218,7 @@ fn all_of_program(
     }
 }
 
-/// The places of the processes by their distance from the root.
+/// The processes' indexes by their distance from the root.
 fn generations(processes: &[Proc]) -> Vec<Vec<usize>> {
     let mut depths: Vec<usize> = Vec::with_capacity(processes.len());
     let mut generations: Vec<Vec<usize>> = Vec::new();
@@ -241,7 +240,7 @@ fn generations(processes: &[Proc]) -> Vec<Vec<usize>> {
 mod tests {
     use super::*;
 
-    /// Each with its parent's place and its keys: exact, then label.
+    /// Processes with their parents' indexes and keys: exact, then label.
     fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         let process = |(parent, exact, label): &(Option<usize>, u64, u64)| Proc {
             parent: *parent,
@@ -263,7 +262,7 @@ mod tests {
         }
     }
 
-    /// For each slot its label in either run.
+    /// For each slot, the runs with it and its label.
     fn pairs(base: &Run, new: &Run) -> Vec<(bool, bool, String)> {
         let slots = align(&[base, new]);
         let row = |slot: &Slot| {
@@ -278,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn place_comes_before_looks() {
+    fn place_in_the_tree_comes_before_arguments() {
         // make ─ cc(a) ─ cc1 ; make ─ cc(b) ─ cc1, started in the other order.
         let base = run(&[
             (None, 1, 1),
@@ -295,13 +294,13 @@ mod tests {
             (Some(2), 5, 5),
         ]);
         let slots = align(&[&base, &new]);
-        assert_eq!(slots.len(), 5, "every process has found itself");
+        assert_eq!(slots.len(), 5, "every process has its match");
         let parents: Vec<_> = find(&align(&[&base]), &new);
         assert_eq!(parents, [0, 2, 1, 4, 3].map(Some), "each below its own cc");
     }
 
     #[test]
-    fn what_is_new_or_gone_is_told() {
+    fn new_and_gone_processes_have_no_match() {
         let base = run(&[(None, 1, 1), (Some(0), 10, 9), (Some(0), 30, 30)]);
         let new = run(&[
             (None, 1, 1),

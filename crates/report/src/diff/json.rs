@@ -1,12 +1,13 @@
 //! `tr diff --format json`, schema `tr.diff/1` (`schema/diff.schema.json`). Times
-//! are in ns, memory in bytes; what is not known is `null`. Fields are added,
-//! never renamed.
+//! are in ns, memory in bytes; an unknown value is `null`. Fields are added, never
+//! renamed.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Change, Diff, Figure, Judged, Run, Verdict};
+use super::{Change, Diff, Figure, Gate, Judged, Program, Run, Verdict};
+use crate::encode::object;
 
 #[derive(Serialize)]
 struct Document {
@@ -22,53 +23,64 @@ struct Document {
     gate: Option<OneGate>,
 }
 
-#[derive(Serialize)]
-struct OneRun {
-    file: String,
-    command: String,
-    complete: bool,
-    processes: usize,
-    figures: BTreeMap<String, Option<u64>>,
-}
+object! {
+    OneRun(run: &Run) {
+        file: String = run.file.clone(),
+        command: String = run.command.clone(),
+        complete: bool = !run.cut,
+        processes: usize = run.processes.len(),
+        figures: BTreeMap<String, Option<u64>> = Figure::ALL
+            .into_iter()
+            .filter(|figure| *figure != Figure::CriticalPath)
+            .map(|figure| (key(figure), run.figures.get(figure)))
+            .collect(),
+    }
 
-#[derive(Serialize)]
-struct Value {
-    base: Option<u64>,
-    new: Option<u64>,
-    difference: Option<i64>,
-    spread: Option<u64>,
-    p: Option<f64>,
-    verdict: Option<&'static str>,
-}
+    Value(base: Option<u64>, new: Option<u64>, judged: Option<&Judged>) {
+        base: Option<u64> = base,
+        new: Option<u64> = new,
+        difference: Option<i64> = judged.map(|judged| small(judged.difference())),
+        spread: Option<u64> = judged.and_then(|judged| judged.spread),
+        p: Option<f64> = judged.and_then(|judged| judged.p),
+        verdict: Option<&'static str> = judged.and_then(|judged| match judged.verdict {
+            Verdict::Unknown => None,
+            Verdict::Inside => Some("inside"),
+            Verdict::Outside => Some("outside"),
+        }),
+    }
 
-#[derive(Serialize)]
-struct OneChange {
-    what: &'static str,
-    program: String,
-    label: String,
-    above: Vec<String>,
-    base_runs: usize,
-    new_runs: usize,
-    through_children: bool,
-    figures: BTreeMap<String, Value>,
-}
+    OneChange(change: &Change) {
+        what: &'static str = change.what.name(),
+        program: String = change.program.clone(),
+        label: String = change.label.clone(),
+        above: Vec<String> = change.above.clone(),
+        base_runs: usize = change.runs.0,
+        new_runs: usize = change.runs.1,
+        through_children: bool = change.through,
+        figures: BTreeMap<String, Value> = Figure::ALL
+            .map(|figure| {
+                let (base, new) = (change.base.get(&figure), change.new.get(&figure));
+                let judged = change.judged.get(&figure);
+                (key(figure), Value::new(base.copied(), new.copied(), judged))
+            })
+            .into(),
+    }
 
-#[derive(Serialize)]
-struct OneProgram {
-    program: String,
-    base_processes: u64,
-    new_processes: u64,
-    on_cpu: Value,
-    critical_path: Option<Value>,
-}
+    OneProgram(program: &Program) {
+        program: String = program.name.clone(),
+        base_processes: u64 = program.count.0,
+        new_processes: u64 = program.count.1,
+        on_cpu: Value = value(&program.on_cpu),
+        critical_path: Option<Value> = program.path.as_ref().map(value),
+    }
 
-#[derive(Serialize)]
-struct OneGate {
-    figure: String,
-    most_percent: f64,
-    percent: Option<f64>,
-    passed: bool,
-    why: Option<String>,
+    OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {
+        figure: String = key(figure),
+        most_percent: f64 = most,
+        percent: Option<f64> = gate.as_ref().ok().map(|gate| gate.percent),
+        passed: bool = gate.as_ref().is_ok_and(|gate| !gate.failed()),
+        why: Option<String> = gate.err(),
+    }
 }
 
 fn key(figure: Figure) -> String {
@@ -80,108 +92,35 @@ fn small(value: i128) -> i64 {
 }
 
 fn value(judged: &Judged) -> Value {
-    Value {
-        base: Some(judged.base),
-        new: Some(judged.new),
-        difference: Some(small(judged.difference())),
-        spread: judged.spread,
-        p: judged.p,
-        verdict: match judged.verdict {
-            Verdict::Unknown => None,
-            Verdict::Inside => Some("inside"),
-            Verdict::Outside => Some("outside"),
-        },
-    }
-}
-
-fn run(run: &Run) -> OneRun {
-    let all = Figure::ALL.iter();
-    let all = all.filter(|(figure, ..)| *figure != Figure::CriticalPath);
-    OneRun {
-        file: run.file.clone(),
-        command: run.command.clone(),
-        complete: !run.cut,
-        processes: run.processes.len(),
-        figures: all
-            .map(|(figure, ..)| (key(*figure), run.figures.get(*figure)))
-            .collect(),
-    }
-}
-
-fn change(change: &Change) -> OneChange {
-    let of = |figure: Figure| {
-        change.judged.get(&figure).map(value).unwrap_or(Value {
-            base: change.base.get(&figure).copied(),
-            new: change.new.get(&figure).copied(),
-            difference: None,
-            spread: None,
-            p: None,
-            verdict: None,
-        })
-    };
-    OneChange {
-        what: change.what.name(),
-        program: change.program.clone(),
-        label: change.label.clone(),
-        above: change.above.clone(),
-        base_runs: change.runs.0,
-        new_runs: change.runs.1,
-        through_children: change.through,
-        figures: Figure::ALL
-            .iter()
-            .map(|(figure, ..)| (key(*figure), of(*figure)))
-            .collect(),
-    }
+    Value::new(Some(judged.base), Some(judged.new), Some(judged))
 }
 
 impl Diff {
-    /// As one document.
+    /// The JSON document.
     ///
     /// # Errors
     /// None in practice: it writes to memory.
     pub fn json(&self) -> serde_json::Result<String> {
-        let gate = self.gate().map(|gate| {
-            let (figure, most) = self.ask.gate.unwrap_or((Figure::Wall, 0.0));
-            OneGate {
-                figure: key(figure),
-                most_percent: most,
-                percent: gate.as_ref().ok().map(|gate| gate.percent),
-                passed: gate.as_ref().is_ok_and(|gate| !gate.failed()),
-                why: gate.err(),
-            }
-        });
+        let gate = self.ask.gate.zip(self.gate());
+        let runs = (self.base.len(), self.new.len());
+        let whole = self.whole.iter();
         let document = Document {
             schema: "tr.diff/1",
-            base: self.base.iter().map(run).collect(),
-            new: self.new.iter().map(run).collect(),
-            statistic: match (
-                self.base.len().min(self.new.len()),
-                self.base.len().max(self.new.len()),
-            ) {
+            base: self.base.iter().map(OneRun::new).collect(),
+            new: self.new.iter().map(OneRun::new).collect(),
+            statistic: match (runs.0.min(runs.1), runs.0.max(runs.1)) {
                 (4.., _) => "mann-whitney",
                 (_, 1) => "none",
                 _ => "range",
             },
             warnings: self.warnings(),
-            figures: self
-                .whole
-                .iter()
+            figures: whole
                 .map(|(figure, judged)| (key(*figure), value(judged)))
                 .collect(),
             matched: self.matched,
-            changes: self.changes.iter().map(change).collect(),
-            programs: self
-                .programs
-                .iter()
-                .map(|program| OneProgram {
-                    program: program.name.clone(),
-                    base_processes: program.count.0,
-                    new_processes: program.count.1,
-                    on_cpu: value(&program.on_cpu),
-                    critical_path: program.path.as_ref().map(value),
-                })
-                .collect(),
-            gate,
+            changes: self.changes.iter().map(OneChange::new).collect(),
+            programs: self.programs.iter().map(OneProgram::new).collect(),
+            gate: gate.map(|((figure, most), gate)| OneGate::new(figure, most, gate)),
         };
         serde_json::to_string_pretty(&document).map(|json| json + "\n")
     }

@@ -1,20 +1,19 @@
-//! For a comment on a pull request.
+//! `tr diff` as Markdown, for a comment on a pull request.
 
 use std::fmt::Write;
 
 use super::text::{command, difference, value, verdict};
-use super::{percent, signed, Change, Diff, Figure, Judged, What};
+use super::{percent, signed, Change, Diff, Figure, Gate, Judged, What};
 use crate::units;
 
-/// A text that nothing can be made of: no markup, no mention, no link, no cell's
-/// end. A comment is read by people who trust the project, and argv comes from
-/// whoever wrote the build.
+/// Escapes markup, mentions, links and the ends of cells. Readers of a comment
+/// trust the project, but the author of the build wrote argv.
 fn plain(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
-            // They mean nothing to Markdown or HTML where the others are gone;
-            // a dot and a colon would make links of names.
+            // Without the others they are not markup. A dot and a colon would turn
+            // names into links.
             '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' => out.push(c),
             c if c.is_ascii_punctuation() => {
                 let _ = write!(out, "&#{};", u32::from(c));
@@ -25,16 +24,16 @@ fn plain(text: &str) -> String {
     out
 }
 
-/// The same, as code: the elements, for backticks end at backticks.
+/// Escaped text as code; an element, as backticks end at backticks.
 fn code(text: &str) -> String {
     format!("<code>{}</code>", plain(&units::shorten(text, 80)))
 }
 
-/// How many rows are shown at once; the rest is folded.
+/// Tables with more rows are folded.
 const OPEN: usize = 10;
 
 impl Diff {
-    /// As Markdown, as GitHub and GitLab read it.
+    /// Markdown for GitHub and GitLab.
     pub fn markdown(&self) -> String {
         let mut out = String::new();
         let wall = self.whole(Figure::Wall);
@@ -55,17 +54,10 @@ impl Diff {
         });
         let _ = writeln!(out, "### {}{change}\n", code(&command(&self.new)));
         if let Some(gate) = self.gate() {
-            let said = match &gate {
-                Ok(gate) => gate.text(),
-                Err(why) => why.clone(),
-            };
-            let failed = !gate.as_ref().is_ok_and(|gate| !gate.failed());
-            let _ = writeln!(
-                out,
-                "{} {}\n",
-                if failed { "❌" } else { "✅" },
-                plain(&said)
-            );
+            let failed = gate.as_ref().map_or(true, Gate::failed);
+            let text = gate.map_or_else(|why| why, |gate| gate.text());
+            let sign = if failed { "❌" } else { "✅" };
+            let _ = writeln!(out, "{sign} {}\n", plain(&text));
         }
         for text in self.warnings() {
             let _ = writeln!(out, "⚠️ {}\n", plain(&text));
@@ -74,7 +66,7 @@ impl Diff {
             let _ = writeln!(out, "No difference in any of {} processes.\n", self.matched);
         } else {
             self.figures_table(&mut out);
-            for (what, _) in What::ALL {
+            for what in What::ALL {
                 self.changes_table(&mut out, what);
             }
             self.programs_table(&mut out);
@@ -106,15 +98,16 @@ impl Diff {
     }
 
     fn changes_table(&self, out: &mut String, what: What) {
-        let all: Vec<&Change> = self.told(what).collect();
+        let all: Vec<&Change> = self.of_kind(what).collect();
         if all.is_empty() {
             return;
         }
         let shown = all.len().min(self.ask.top);
         let fold = shown > OPEN || matches!(what, What::New | What::Gone);
-        let of = match shown == all.len() {
-            true => shown.to_string(),
-            false => format!("{shown} of {}", units::count(all.len() as u64)),
+        let of = if shown == all.len() {
+            shown.to_string()
+        } else {
+            format!("{shown} of {}", units::count(all.len() as u64))
         };
         if fold {
             let _ = writeln!(out, "<details><summary>{} ({of})</summary>\n", what.name());

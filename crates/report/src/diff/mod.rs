@@ -12,22 +12,23 @@ mod text;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use crate::names::named;
 use align::Slot;
 pub use run::{Figure, Figures, Run};
 pub use spread::{Judged, Verdict};
 
-/// What is asked for.
+/// The options.
 #[derive(Clone, Copy, Debug)]
 pub struct Ask {
     /// Rows of each table to show as text.
     pub top: usize,
-    /// Differences of a process's time below that are not told, in ns.
+    /// The least difference of a process's time, in ns.
     pub least: u64,
-    /// The figure that must not grow by more than so many percent.
+    /// A figure, and the most percent by which it may grow.
     pub gate: Option<(Figure, f64)>,
 }
 
-/// Two sides compared.
+/// A comparison of two sides.
 #[derive(Clone, Debug)]
 pub struct Diff {
     /// The runs before.
@@ -35,46 +36,31 @@ pub struct Diff {
     /// The runs after.
     pub new: Vec<Run>,
     ask: Ask,
-    /// The whole recordings.
+    /// The figures of the whole recordings.
     whole: Vec<(Figure, Judged)>,
-    /// Processes with a difference to tell, the largest first.
+    /// Processes with a difference, the largest first.
     changes: Vec<Change>,
-    /// Programs with a difference to tell, the largest first.
+    /// Programs with a difference, the largest first.
     programs: Vec<Program>,
-    /// Processes on either side that were found on the other.
+    /// The number of processes on both sides.
     matched: usize,
 }
 
-/// What has become of a process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum What {
-    /// It takes longer, or more CPU time.
-    Slower,
-    /// It takes less of it.
-    Faster,
-    /// It is not in any run of the base.
-    New,
-    /// It is not in any new run.
-    Gone,
-}
-
-impl What {
-    /// In the order in which they are shown, each with its name.
-    pub const ALL: [(What, &'static str); 4] = [
-        (What::Slower, "slower"),
-        (What::Faster, "faster"),
-        (What::New, "new"),
-        (What::Gone, "gone"),
-    ];
-
-    fn name(self) -> &'static str {
-        let mut all = What::ALL.iter();
-        all.find(|(what, _)| *what == self)
-            .map_or("", |(_, name)| name)
+named! {
+    /// The kind of a process's difference, in the order of the tables.
+    pub enum What {
+        /// More wall or CPU time.
+        Slower = "slower", "slower";
+        /// Less wall or CPU time.
+        Faster = "faster", "faster";
+        /// In no run of the base.
+        New = "new", "new";
+        /// In no new run.
+        Gone = "gone", "gone";
     }
 }
 
-/// A process with a difference to tell.
+/// A process with a difference.
 #[derive(Clone, Debug)]
 struct Change {
     what: What,
@@ -82,14 +68,14 @@ struct Change {
     label: String,
     /// The programs above it, from the root on.
     above: Vec<String>,
-    /// In how many runs of either side it is.
+    /// The number of runs of each side with it.
     runs: (usize, usize),
-    /// Medians on either side, where it is.
+    /// The medians of each side.
     base: BTreeMap<Figure, u64>,
     new: BTreeMap<Figure, u64>,
-    /// For what is on both sides.
+    /// The figures known on both sides.
     judged: BTreeMap<Figure, Judged>,
-    /// Its difference is that of its children, for which it waits.
+    /// It waits for its children, which have the difference.
     through: bool,
 }
 
@@ -97,14 +83,14 @@ struct Change {
 #[derive(Clone, Debug)]
 struct Program {
     name: String,
-    /// How many processes: medians.
+    /// The medians of the number of processes.
     count: (u64, u64),
     /// Sums over its processes.
     on_cpu: Judged,
     path: Option<Judged>,
 }
 
-/// The largest change of these decides what a process is and where it stands.
+/// The larger difference of these decides the kind of a change.
 const TIMES: [Figure; 2] = [Figure::Wall, Figure::OnCpu];
 
 impl Change {
@@ -125,16 +111,13 @@ fn known(runs: &[Option<Figures>], figure: Figure) -> Vec<u64> {
 }
 
 fn medians(runs: &[Option<Figures>]) -> BTreeMap<Figure, u64> {
-    let all = Figure::ALL.iter();
-    all.filter_map(|(figure, ..)| {
-        let median = spread::median(&known(runs, *figure))?;
-        Some((*figure, median))
-    })
-    .collect()
+    let all = Figure::ALL.into_iter();
+    all.filter_map(|figure| Some((figure, spread::median(&known(runs, figure))?)))
+        .collect()
 }
 
 impl Diff {
-    /// Compares.
+    /// Compares the runs of two sides.
     pub fn new(base: Vec<Run>, new: Vec<Run>, ask: Ask) -> Diff {
         let runs: Vec<&Run> = base.iter().chain(&new).collect();
         let slots = align::align(&runs);
@@ -142,13 +125,11 @@ impl Diff {
             let values = runs.iter().map(|run| run.figures.get(figure));
             values.flatten().collect()
         };
-        let whole = Figure::ALL
-            .iter()
-            .filter_map(|(figure, ..)| {
-                let judged = Judged::new(&of(&base, *figure), &of(&new, *figure))?;
-                Some((*figure, judged))
-            })
-            .collect();
+        let whole = Figure::ALL.into_iter().filter_map(|figure| {
+            let judged = Judged::new(&of(&base, figure), &of(&new, figure))?;
+            Some((figure, judged))
+        });
+        let whole = whole.collect();
         let changes = changes(&slots, base.len(), &ask);
         let programs = programs(&slots, base.len(), &ask);
         let both = |slot: &&Slot| {
@@ -172,19 +153,20 @@ impl Diff {
             .map(|(_, judged)| judged)
     }
 
-    /// Those of one kind that are told: not what only passes on its children's.
-    fn told(&self, what: What) -> impl Iterator<Item = &Change> {
+    /// The changes of one kind, without those of processes that wait for their
+    /// children.
+    fn of_kind(&self, what: What) -> impl Iterator<Item = &Change> {
         let all = self.changes.iter();
         all.filter(move |change| change.what == what && !change.through)
     }
 
-    /// Nothing differs.
+    /// Whether nothing differs.
     fn same(&self) -> bool {
         let differs = |(_, judged): &(Figure, Judged)| judged.difference() != 0;
         self.changes.is_empty() && !self.whole.iter().any(differs)
     }
 
-    /// What makes the comparison less than fair.
+    /// The reasons that make the comparison unfair.
     fn warnings(&self) -> Vec<String> {
         let mut said = Vec::new();
         let runs = || self.base.iter().chain(&self.new);
@@ -216,7 +198,7 @@ impl Diff {
         }
         let status = |runs: &[Run]| -> Vec<String> {
             let status = runs.iter().filter_map(|run| run.status);
-            let mut all: Vec<String> = status.map(crate::reports::top::status).collect();
+            let mut all: Vec<String> = status.map(crate::exit::words).collect();
             all.sort();
             all.dedup();
             all
@@ -236,7 +218,7 @@ impl Diff {
         said
     }
 
-    /// What the differences were held against.
+    /// The statistic, in words.
     fn statistic(&self) -> String {
         let runs = |n: usize| match n {
             1 => "1 run".to_owned(),
@@ -255,12 +237,11 @@ impl Diff {
         }
     }
 
-    /// Whether the gate holds, if there is one; with what is to be said of it.
+    /// The result of the gate, if there is one.
     ///
-    /// It measures the medians. Where the spread is known a difference inside it
-    /// does not count. What cannot be measured is an error: a recording without
-    /// a proper end, a figure that is not known, or of which more may be hidden in
-    /// unknown time than it may grow.
+    /// It compares the medians. A difference inside a known spread passes. The
+    /// error names a figure that cannot be compared: of a truncated recording,
+    /// unknown, or with more unknown time than it may grow.
     pub fn gate(&self) -> Option<Result<Gate, String>> {
         let (figure, most) = self.ask.gate?;
         if let Some(run) = self.base.iter().chain(&self.new).find(|run| run.cut) {
@@ -275,7 +256,6 @@ impl Diff {
                 figure.title()
             )));
         };
-        // Time that is not known may have been that.
         let unknown = self.base.iter().chain(&self.new);
         let unknown = unknown.filter_map(|run| run.figures.get(Figure::Unknown));
         let unknown = unknown.max().unwrap_or(0) as f64;
@@ -297,7 +277,7 @@ impl Diff {
     }
 }
 
-/// How a gate was met.
+/// The result of a gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Gate {
     figure: Figure,
@@ -308,7 +288,7 @@ pub struct Gate {
 }
 
 impl Gate {
-    /// It was not: the exit status is 1.
+    /// The figure grew too much: exit status 1.
     pub fn failed(&self) -> bool {
         self.percent > self.most && !self.inside
     }
@@ -325,51 +305,38 @@ impl Gate {
     }
 }
 
-/// What has become of each process.
+/// The processes with a difference.
 fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
-    let sides = |slot: &'_ Slot| {
+    let slot = |(at, slot): (usize, &Slot)| {
         let (base, new) = slot.runs.split_at(base.min(slot.runs.len()));
-        (base.to_vec(), new.to_vec())
+        let judged = Figure::ALL.into_iter().filter_map(|figure| {
+            let judged = Judged::new(&known(base, figure), &known(new, figure))?;
+            Some((figure, judged))
+        });
+        let count = |runs: &[Option<Figures>]| runs.iter().flatten().count();
+        let mut change = Change {
+            what: What::Slower,
+            program: slot.program.clone(),
+            label: slot.label.clone(),
+            above: above(slots, at),
+            runs: (count(base), count(new)),
+            base: medians(base),
+            new: medians(new),
+            judged: judged.collect(),
+            through: false,
+        };
+        let times = TIMES.into_iter().map(|figure| change.value(figure));
+        let larger = times.max_by_key(|value| value.unsigned_abs());
+        change.what = match change.runs {
+            (0, _) => What::New,
+            (_, 0) => What::Gone,
+            _ if larger.is_some_and(|value| value < 0) => What::Faster,
+            _ => What::Slower,
+        };
+        change
     };
-    let mut all: Vec<Change> = slots
-        .iter()
-        .enumerate()
-        .map(|(at, slot)| {
-            let (base, new) = sides(slot);
-            let judged: BTreeMap<Figure, Judged> = Figure::ALL
-                .iter()
-                .filter_map(|(figure, ..)| {
-                    let judged = Judged::new(&known(&base, *figure), &known(&new, *figure))?;
-                    Some((*figure, judged))
-                })
-                .collect();
-            let there = |runs: &[Option<Figures>]| runs.iter().flatten().count();
-            let runs = (there(&base), there(&new));
-            let mut change = Change {
-                what: What::New,
-                program: slot.program.clone(),
-                label: slot.label.clone(),
-                above: above(slots, at),
-                runs,
-                base: medians(&base),
-                new: medians(&new),
-                judged,
-                through: false,
-            };
-            let larger = TIMES
-                .into_iter()
-                .map(|figure| change.value(figure))
-                .max_by_key(|value| value.unsigned_abs());
-            change.what = match runs {
-                (0, _) => What::New,
-                (_, 0) => What::Gone,
-                _ if larger.is_some_and(|value| value < 0) => What::Faster,
-                _ => What::Slower,
-            };
-            change
-        })
-        .collect();
-    // A process that waits for its children takes longer when they do.
+    let mut all: Vec<Change> = slots.iter().enumerate().map(slot).collect();
+    // The processes that wait for their children take longer with them.
     let mut below = vec![0i128; slots.len()];
     for (slot, change) in slots.iter().zip(&all) {
         if let Some(sum) = slot.parent.and_then(|parent| below.get_mut(parent)) {
@@ -399,7 +366,7 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
     all
 }
 
-/// The programs above a slot, from the root on; the nearest few.
+/// The nearest programs above a slot, from the root on.
 fn above(slots: &[Slot], at: usize) -> Vec<String> {
     const NEAREST: usize = 4;
     let mut above = Vec::new();
@@ -428,7 +395,7 @@ struct Sum {
 fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
     let mut sums = BTreeMap::<&str, Vec<Sum>>::new();
     let runs = slots.first().map_or(0, |slot| slot.runs.len());
-    // A run has a path when any of its processes says so.
+    // A run has a path if any of its processes has a time on it.
     let mut has_path = vec![false; runs];
     for slot in slots {
         let of = sums
@@ -463,7 +430,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
                 name: name.to_owned(),
                 count: (count.base, count.new),
                 on_cpu: judge(&|_, sum| Some(sum.on_cpu))?,
-                // A program that is not in a run is not on its path.
+                // In a run without the program, its time on the path is 0.
                 path: judge(&|at, sum| {
                     has_path.get(at).filter(|has| **has)?;
                     Some(sum.path)

@@ -1,27 +1,26 @@
-//! What of a command line tells one process from another in any run of the same
-//! build: names of temporary files, pids, hashes and the directory of the build
-//! are not part of it.
+//! Arguments without the parts that differ between runs of the same build: names
+//! of temporary files, pids, hashes, the build's directory.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
 
 use regex::{Captures, Regex};
 
-/// How much of the paths in arguments counts, from most to least.
+/// The part of the paths in arguments that counts, from most to least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
-    /// All of them, but the directory that COMMAND was started in.
+    /// Whole paths, without COMMAND's working directory.
     Whole,
     /// Of an absolute path outside the system's directories, the last directory
     /// and the name.
     Two,
-    /// Of such a path, the name.
+    /// Of such a path, only the name.
     Name,
 }
 
-/// Names that a program makes up: `/tmp/ccniXNmC.s`, `tmp.Xq3k1PzR9a`,
+/// Names of temporary files: `/tmp/ccniXNmC.s`, `tmp.Xq3k1PzR9a`,
 /// `rustcAb12Cd`, `GMfifo1234`.
-static MADE_UP: LazyLock<Option<Regex>> = LazyLock::new(|| {
+static TEMPORARY: LazyLock<Option<Regex>> = LazyLock::new(|| {
     Regex::new(concat!(
         r"\b(?:",
         r"cc[A-Za-z0-9]{6}(\.(?:s|o|c|i|ii|d|ld|le|lto|res|args|cdtor\.[co]|ltrans\w*))\b",
@@ -36,18 +35,18 @@ static MADE_UP: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// A run of letters and digits.
 static WORD: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[0-9A-Za-z]+").ok());
 
-/// A path after the beginning, a mark or an option's letters.
+/// A path at the start, or after a separator or an option's letters.
 static PATH: LazyLock<Option<Regex>> =
     LazyLock::new(|| Regex::new(r#"(^-{1,2}[A-Za-z]+|^|[=:,;@'"\s(])(/[^=:,;'"\s)]+)"#).ok());
 
-/// Directories that are at the same place on every machine.
+/// Directories that every machine has.
 const SYSTEM: [&str; 12] = [
     "/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/", "/etc/", "/opt/", "/dev/", "/proc/", "/sys/",
     "/nix/", "/snap/",
 ];
 
-/// A hash, or a time in a number: at least eight hexadecimal digits with both
-/// letters and digits among them, or nine decimal ones.
+/// A hash or a timestamp: at least eight hexadecimal digits, one of them decimal,
+/// or nine decimal digits.
 fn random(word: &str) -> bool {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let hex = word.bytes().all(|b| b.is_ascii_hexdigit());
@@ -61,8 +60,8 @@ fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> Strin
     }
 }
 
-/// An argument without what differs from run to run. `cwd`: where COMMAND was
-/// started; `pids`: those of the process and its ancestors.
+/// An argument without the parts that differ between runs. `cwd` is COMMAND's
+/// working directory, `pids` are those of the process and its ancestors.
 pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     let mut text = String::from_utf8_lossy(arg).into_owned();
     if cwd.len() > 1 {
@@ -71,7 +70,7 @@ pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
             text = ".".into();
         }
     }
-    let text = replace(&MADE_UP, text, |found| {
+    let text = replace(&TEMPORARY, text, |found| {
         format!("#{}", found.get(1).map_or("", |ending| ending.as_str()))
     });
     let text = replace(&WORD, text, |found| {
@@ -80,10 +79,8 @@ pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
             word.parse()
                 .is_ok_and(|number: u32| number > 1 && pids.contains(&number))
         };
-        match random(word) || pid() {
-            true => "#".into(),
-            false => word.to_owned(),
-        }
+        let specific = random(word) || pid();
+        if specific { "#" } else { word }.to_owned()
     });
     if paths == Paths::Whole {
         return text;
@@ -102,7 +99,7 @@ pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     })
 }
 
-/// One number for such arguments.
+/// A hash of such arguments.
 pub fn key<'a>(
     args: impl Iterator<Item = &'a [u8]>,
     forked: bool,
@@ -110,7 +107,7 @@ pub fn key<'a>(
     pids: &[u32],
     paths: Paths,
 ) -> u64 {
-    // The same for the same input, always: its keys are fixed.
+    // Its seed is fixed: equal input has equal hashes in every run.
     let mut hash = DefaultHasher::new();
     forked.hash(&mut hash);
     for arg in args {
@@ -119,7 +116,7 @@ pub fn key<'a>(
     hash.finish()
 }
 
-/// One number for a text.
+/// A hash of a text.
 pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
     key(
         std::iter::once(text.as_bytes()),
@@ -139,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_from_run_to_run_is_left_out() {
+    fn run_specific_parts_are_left_out() {
         let cases = [
             ("/tmp/ccniXNmC.s", "/tmp/#.s"),
             ("tmp.Xq3k1PzR9a", "#"),

@@ -1,132 +1,110 @@
-//! One recording, reduced to what is compared.
+//! One recording, reduced to the compared figures.
 
 use std::collections::BTreeMap;
 
 use tr_analyze::critical_path;
-use tr_analyze::model::{Analysis, Process};
+use tr_analyze::model::{Analysis, Process, Times};
 
 use super::normal::{self, Paths};
+use crate::names::named;
 use crate::{escape, label};
 
-/// What is compared: of a recording, or of one process in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Figure {
-    /// From start to end.
-    Wall,
-    /// On a CPU.
-    OnCpu,
-    /// Waiting for a CPU.
-    RunQueue,
-    /// In an uninterruptible wait.
-    Blocked,
-    /// Asleep.
-    Sleep,
-    /// Largest resident set (of any process), in bytes.
-    Rss,
-    /// Time on the critical path.
-    CriticalPath,
-    /// Time of which it is not known what it was.
-    Unknown,
+named! {
+    /// A compared figure of a recording, or of one process in it.
+    pub enum Figure {
+        /// From start to end.
+        Wall = "wall", "wall time";
+        /// On a CPU.
+        OnCpu = "on-cpu", "on a CPU";
+        /// Waiting for a CPU.
+        RunQueue = "run-queue", "waiting for a CPU";
+        /// In an uninterruptible wait.
+        Blocked = "blocked", "blocked";
+        /// Asleep.
+        Sleep = "sleep", "asleep";
+        /// The largest resident set (of any process), in bytes.
+        Rss = "rss", "largest process's memory";
+        /// Time on the critical path.
+        CriticalPath = "critical-path", "critical path";
+        /// Unknown time.
+        Unknown = "unknown", "unknown";
+    }
 }
 
 impl Figure {
-    /// Each with its name on the command line and for people.
-    pub const ALL: [(Figure, &'static str, &'static str); 8] = [
-        (Figure::Wall, "wall", "wall time"),
-        (Figure::OnCpu, "on-cpu", "on a CPU"),
-        (Figure::RunQueue, "run-queue", "waiting for a CPU"),
-        (Figure::Blocked, "blocked", "blocked"),
-        (Figure::Sleep, "sleep", "asleep"),
-        (Figure::Rss, "rss", "largest process's memory"),
-        (Figure::CriticalPath, "critical-path", "critical path"),
-        (Figure::Unknown, "unknown", "unknown"),
-    ];
-
-    /// What `--fail-on` can name: what a whole recording has and a gate can
-    /// sensibly hold down.
+    /// The figures of `--fail-on`: of a whole recording, and sensible to limit.
     pub const GATES: [Figure; 4] = [Figure::Wall, Figure::OnCpu, Figure::RunQueue, Figure::Rss];
-
-    /// Its name on the command line and in JSON.
-    pub fn name(self) -> &'static str {
-        let mut all = Figure::ALL.iter();
-        all.find(|(figure, ..)| *figure == self)
-            .map_or("", |(_, name, _)| name)
-    }
-
-    /// Its name for people.
-    pub fn title(self) -> &'static str {
-        let mut all = Figure::ALL.iter();
-        all.find(|(figure, ..)| *figure == self)
-            .map_or("", |(.., title)| title)
-    }
 }
 
-/// The values of a recording, or of a process in it; `None` when not known.
+/// The figures of a recording, or of a process in it; `None` if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures([Option<u64>; Figure::ALL.len()]);
 
 impl Figures {
-    /// One of them.
+    /// One figure.
     pub fn get(&self, figure: Figure) -> Option<u64> {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    fn of(values: [(Figure, Option<u64>); Figure::ALL.len()]) -> Figures {
-        let mut figures = Figures::default();
-        for (figure, value) in values {
-            if let Some(slot) = figures.0.get_mut(figure as usize) {
-                *slot = value;
-            }
-        }
-        figures
+    fn new(wall: u64, times: &Times, rss: Option<u64>, path: Option<u64>) -> Figures {
+        // In the order of `Figure`.
+        Figures([
+            Some(wall),
+            Some(times.on_cpu),
+            Some(times.run_queue),
+            Some(times.blocked),
+            Some(times.sleep),
+            rss,
+            path,
+            Some(times.unknown),
+        ])
     }
 }
 
-/// How many ways there are to tell two processes to be the same, the surest
-/// first: by arguments with whole paths, with two parts of each path, with the
-/// names only; by the label.
+/// The number of keys of a process, the most specific first: arguments with whole
+/// paths, with two parts of each path, with the names only; the label.
 pub const WAYS: usize = 4;
 
 /// A process of a run.
 #[derive(Clone, Debug)]
 pub struct Proc {
-    /// Its parent, by place; parents stand in front of their children.
+    /// The parent's index; parents come before their children.
     pub parent: Option<usize>,
-    /// What it is in any run.
+    /// Equal keys mean the same process in several runs.
     pub keys: [u64; WAYS],
-    /// Its program, escaped.
+    /// The program, escaped.
     pub program: String,
-    /// Its label, escaped.
+    /// The label, escaped.
     pub label: String,
-    /// Its values.
+    /// The process's figures.
     pub figures: Figures,
 }
 
-/// What one recording says.
+/// One recording.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// The file, escaped.
+    /// The file's name, escaped.
     pub file: String,
-    /// COMMAND, escaped; empty when there was none.
+    /// COMMAND, escaped; empty without one.
     pub command: String,
     /// COMMAND's raw status.
     pub status: Option<u32>,
-    /// How many CPUs the machine had.
+    /// The machine's CPUs.
     pub cpus: usize,
     /// The kernel, escaped.
     pub kernel: String,
-    /// The recording has no proper end.
+    /// The trace is truncated.
     pub cut: bool,
     /// Events were lost.
     pub lost: bool,
-    /// The values of the whole.
+    /// The figures of the whole recording.
     pub figures: Figures,
-    /// Its processes.
+    /// The processes, parents first.
     pub processes: Vec<Proc>,
 }
 
 impl Run {
-    /// Of an analysis; with its timeline there is a critical path.
+    /// Reduces an analysis. The critical path needs its timeline.
     pub fn new(file: &str, analysis: &Analysis) -> Run {
         let meta = &analysis.meta;
         let on_path = on_path(analysis);
@@ -139,21 +117,9 @@ impl Run {
                 continue;
             };
             let parent = process.parent.map(|parent| parent.0 as usize);
-            let figures = Figures::of([
-                (Figure::Wall, Some(process.end.since(process.start))),
-                (Figure::OnCpu, Some(process.times.on_cpu)),
-                (Figure::RunQueue, Some(process.times.run_queue)),
-                (Figure::Blocked, Some(process.times.blocked)),
-                (Figure::Sleep, Some(process.times.sleep)),
-                (Figure::Rss, process.max_rss),
-                (
-                    Figure::CriticalPath,
-                    on_path
-                        .as_ref()
-                        .map(|path| path.get(&at).copied().unwrap_or(0)),
-                ),
-                (Figure::Unknown, Some(process.times.unknown)),
-            ]);
+            let path = on_path.as_ref();
+            let path = path.map(|path| path.get(&at).copied().unwrap_or(0));
+            let wall = process.end.since(process.start);
             if let Some(slot) = place.get_mut(at) {
                 *slot = Some(processes.len());
             }
@@ -162,21 +128,11 @@ impl Run {
                 keys: keys(process, &cwd, &pids(analysis, process)),
                 program: label::program(process),
                 label: label::label(process),
-                figures,
+                figures: Figures::new(wall, &process.times, process.max_rss, path),
             });
         }
-        let times = &analysis.totals.times;
         let rss = analysis.processes.iter().filter_map(|p| p.max_rss).max();
-        let figures = Figures::of([
-            (Figure::Wall, Some(analysis.end.since(analysis.start))),
-            (Figure::OnCpu, Some(times.on_cpu)),
-            (Figure::RunQueue, Some(times.run_queue)),
-            (Figure::Blocked, Some(times.blocked)),
-            (Figure::Sleep, Some(times.sleep)),
-            (Figure::Rss, rss),
-            (Figure::CriticalPath, None),
-            (Figure::Unknown, Some(times.unknown)),
-        ]);
+        let wall = analysis.end.since(analysis.start);
         Run {
             file: escape::text(file.as_bytes()),
             command: escape::command(meta.command.iter().map(Vec::as_slice)),
@@ -185,13 +141,13 @@ impl Run {
             kernel: escape::text(meta.kernel.as_bytes()),
             cut: analysis.summary.is_none() || analysis.quality.truncated.is_some(),
             lost: !analysis.quality.lost.is_empty(),
-            figures,
+            figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
         }
     }
 }
 
-/// How long each process, by place, was what the end was waiting for.
+/// The time of each process on the critical path, by index.
 fn on_path(analysis: &Analysis) -> Option<BTreeMap<usize, u64>> {
     let root = critical_path::root(analysis).ok()?;
     let path = critical_path::critical_path(analysis, root).ok()?;
@@ -204,8 +160,8 @@ fn on_path(analysis: &Analysis) -> Option<BTreeMap<usize, u64>> {
     Some(sums)
 }
 
-/// The processes' places, each behind its parent; those of a circle, which only
-/// a damaged trace can have, at the end.
+/// The processes' indexes, parents first; those of a cycle, which only a damaged
+/// trace has, at the end.
 fn parents_first(analysis: &Analysis) -> Vec<usize> {
     let count = analysis.processes.len();
     let mut order: Vec<usize> = (0..count)
@@ -231,7 +187,7 @@ fn parents_first(analysis: &Analysis) -> Vec<usize> {
     order
 }
 
-/// The pids that may stand in a process's arguments: its own and its ancestors'.
+/// The pids of a process and its ancestors: its arguments may contain them.
 fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     const GENERATIONS: usize = 32;
     let mut pids = Vec::new();
@@ -256,16 +212,4 @@ fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
         by(Paths::Name),
         normal::text_key(&label::label(process), forked, cwd, pids),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn figures_stand_in_their_order() {
-        for (at, (figure, ..)) in Figure::ALL.into_iter().enumerate() {
-            assert_eq!(figure as usize, at);
-        }
-    }
 }

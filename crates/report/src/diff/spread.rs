@@ -1,49 +1,49 @@
-//! Whether a difference is more than two runs of the same thing differ anyway.
+//! The significance of a difference between two sides.
 //!
 //! With four runs or more a side: the exact two-sided rank test of Mann and
 //! Whitney ("On a test of whether one of two random variables is stochastically
 //! larger than the other", Annals of Mathematical Statistics 18(1), 1947) at
-//! 5 %; four against four is the least with which it can say anything (2 of 70
-//! arrangements: 2.9 %). It asks nothing of how the times are distributed, and
-//! build times are skewed. With fewer: the difference of the medians is more
-//! than the larger of the two sides' ranges (largest less smallest). With one
-//! run a side nothing is known.
+//! 5 %; four against four is the least that can reach it (2 of 70 arrangements:
+//! 2.9 %). It assumes no distribution: build times are skewed. With fewer runs:
+//! the difference of the medians is larger than both sides' ranges (maximum less
+//! minimum). With one run a side the spread is unknown.
 
-/// What can be said of a difference.
+/// The result of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// One run a side: the spread is not known.
+    /// One run a side: the spread is unknown.
     Unknown,
-    /// Such a difference is expected between runs of the same thing.
+    /// Runs of the same build differ as much.
     Inside,
-    /// It is not.
+    /// The difference is significant.
     Outside,
 }
 
-/// Two sides compared.
+/// A comparison of two sides.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Judged {
     /// Median of the base's runs.
     pub base: u64,
     /// Median of the new runs.
     pub new: u64,
-    /// The larger of the sides' ranges, when a side has more than one run.
+    /// The larger of the sides' ranges, if a side has more than one run.
     pub spread: Option<u64>,
-    /// Of the rank test, when there were enough runs for it.
+    /// The p of the rank test, with enough runs for it.
     pub p: Option<f64>,
-    /// What that means.
+    /// The result.
     pub verdict: Verdict,
 }
 
-/// Runs a side from which on the rank test decides.
+/// The least runs a side for the rank test.
 const RANKED: usize = 4;
-/// More runs than that (both sides): its normal approximation.
+/// The most runs of both sides for the exact test; of more, its normal
+/// approximation.
 const EXACT: usize = 40;
-/// How often it may be wrong.
+/// The significance level.
 pub const ALPHA: f64 = 0.05;
 
 impl Judged {
-    /// Compares; nothing when a side has no value.
+    /// Compares two sides; `None` if one has no value.
     pub fn new(base: &[u64], new: &[u64]) -> Option<Judged> {
         let spread = (base.len().max(new.len()) > 1).then(|| range(base).max(range(new)));
         let mut judged = Judged {
@@ -68,13 +68,13 @@ impl Judged {
         Some(judged)
     }
 
-    /// New less base.
+    /// New minus base.
     pub fn difference(&self) -> i128 {
         i128::from(self.new) - i128::from(self.base)
     }
 }
 
-/// The middle one, or the mean of the middle two.
+/// The middle value, or the mean of the middle two.
 pub fn median(values: &[u64]) -> Option<u64> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -88,7 +88,7 @@ fn range(values: &[u64]) -> u64 {
     most.zip(least).map_or(0, |(most, least)| most - least)
 }
 
-/// Ranks from 1 on, doubled, so that the mean rank of equal values is whole.
+/// Ranks from 1 on, doubled: the mean rank of equal values is an integer.
 fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     let mut sorted = values.to_vec();
     sorted.sort_unstable();
@@ -100,8 +100,8 @@ fn doubled_ranks(values: &[u64]) -> Vec<usize> {
     values.iter().map(rank).collect()
 }
 
-/// The two-sided p of the rank test: how many of the ways to share out the
-/// ranks lie at least as far from the middle. Equal values have their mean rank.
+/// The two-sided p of the rank test: the share of the assignments of ranks whose
+/// rank sum is at least as far from its mean. Equal values have their mean rank.
 fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     let all: Vec<u64> = base.iter().chain(new).copied().collect();
     let ranks = doubled_ranks(&all);
@@ -125,7 +125,7 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
         let z = ((far / 2.0 - 0.5).max(0.0)) / variance.sqrt();
         return (2.0 * upper_tail(z)).min(1.0);
     }
-    // ways[k][s]: choices of k of the ranks with the doubled sum s.
+    // ways[k][s]: the choices of k ranks with the doubled sum s.
     let mut ways = vec![vec![0.0f64; total + 1]; n + 1];
     if let Some(none) = ways.first_mut().and_then(|row| row.first_mut()) {
         *none = 1.0;
@@ -152,8 +152,8 @@ fn mann_whitney(base: &[u64], new: &[u64]) -> f64 {
     extreme / row.iter().sum::<f64>()
 }
 
-/// Of the standard normal distribution: Abramowitz and Stegun 26.2.17, off by
-/// less than 7.5e-8.
+/// The upper tail of the standard normal distribution: Abramowitz and Stegun
+/// 26.2.17, error below 7.5e-8.
 fn upper_tail(z: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * z);
     let series = [

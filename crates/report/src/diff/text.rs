@@ -1,8 +1,9 @@
-//! For people.
+//! `tr diff` as text.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{percent, signed, Change, Diff, Figure, Judged, Run, Verdict, What};
+use super::{percent, signed, Change, Diff, Figure, Gate, Judged, Program, Run, Verdict, What};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -23,7 +24,7 @@ pub(super) fn difference(figure: Figure, judged: &Judged) -> String {
     }
 }
 
-/// What is known of the spread, in words.
+/// The difference and the spread, in words.
 pub(super) fn verdict(figure: Figure, judged: &Judged) -> String {
     let spread = judged.spread.filter(|spread| *spread > 0);
     let spread = spread.map(|spread| value(figure, spread));
@@ -39,7 +40,7 @@ pub(super) fn verdict(figure: Figure, judged: &Judged) -> String {
     }
 }
 
-/// One name for the commands of a side.
+/// The commands of a side.
 pub(super) fn command(runs: &[Run]) -> String {
     let mut all: Vec<&str> = runs.iter().map(|run| run.command.as_str()).collect();
     all.dedup();
@@ -51,163 +52,126 @@ pub(super) fn command(runs: &[Run]) -> String {
 }
 
 impl Diff {
-    /// For people.
+    /// Text for a terminal.
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         self.header(&mut out, style);
         for text in self.warnings() {
             let text = units::shorten(&format!("! {text}"), style.width);
-            let _ = writeln!(out, "{}", style.paint(Paint::Bad, &text));
+            style.painted(&mut out, Paint::Bad, &text);
         }
         if self.same() {
             let _ = writeln!(out, "\nNo difference in any of {} processes.", self.matched);
         } else {
             self.figures(&mut out, style);
-            for (what, _) in What::ALL {
+            for what in What::ALL {
                 self.table(&mut out, what, style);
             }
             self.by_program(&mut out, style);
         }
-        match self.gate() {
-            None => {}
-            Some(Ok(gate)) => {
-                let paint = if gate.failed() {
-                    Paint::Bad
-                } else {
-                    Paint::Plain
-                };
-                let _ = writeln!(out, "\n{}", style.paint(paint, &gate.text()));
-            }
-            Some(Err(why)) => {
-                let _ = writeln!(out, "\n{}", style.paint(Paint::Bad, &why));
-            }
+        if let Some(gate) = self.gate() {
+            let paint = Paint::bad_if(gate.as_ref().map_or(true, Gate::failed));
+            let text = gate.map_or_else(|why| why, |gate| gate.text());
+            out.push('\n');
+            style.painted(&mut out, paint, &text);
         }
         out
     }
 
     fn header(&self, out: &mut String, style: &Style) {
         let (base, new) = (command(&self.base), command(&self.new));
-        let title = match base == new {
-            true => base,
-            false => format!("{base} → {new}"),
+        let title = if base == new {
+            base
+        } else {
+            format!("{base} → {new}")
         };
-        let short = units::shorten(&title, style.width);
-        let _ = writeln!(out, "{}", style.paint(Paint::Bold, &short));
+        style.painted(out, Paint::Bold, &units::shorten(&title, style.width));
         for (lead, runs) in [("base  ", &self.base), ("new   ", &self.new)] {
             let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
             style.items(out, lead, &files, " · ");
         }
-        let _ = writeln!(out, "{}", style.paint(Paint::Dim, &self.statistic()));
+        style.painted(out, Paint::Dim, &self.statistic());
     }
 
     /// The whole recordings.
     fn figures(&self, out: &mut String, style: &Style) {
-        let mut table = Table::new()
-            .column("base", "")
-            .column("new", "")
-            .column("difference", "")
-            .column("", "")
-            .name("the whole", "");
-        for (figure, judged) in &self.whole {
-            if judged.difference() == 0 {
-                continue;
-            }
-            let said = verdict(*figure, judged);
-            let name = match said.is_empty() {
+        type Row = (Figure, Judged);
+        let name = |(figure, judged): &&Row| {
+            let verdict = verdict(*figure, judged);
+            match verdict.is_empty() {
                 true => figure.title().to_owned(),
-                false => format!("{}: {said}", figure.title()),
-            };
-            let cells = vec![
-                Cell::Text(value(*figure, judged.base)),
-                Cell::Text(value(*figure, judged.new)),
-                Cell::Text(difference(*figure, judged)),
-                Cell::Text(percent(judged)),
-            ];
-            table.row(cells, name, Paint::Plain);
-        }
-        let _ = write!(out, "\n{}", table.text(style, 0));
+                false => format!("{}: {verdict}", figure.title()),
+            }
+        };
+        let rows = self.whole.iter();
+        let table = Table::new("the whole", name)
+            .column("base", |(f, judged)| value(*f, judged.base).into())
+            .column("new", |(f, judged)| value(*f, judged.new).into())
+            .column("difference", |(f, judged)| difference(*f, judged).into())
+            .column("", |(_, judged)| percent(judged).into())
+            .text(
+                rows.filter(|(_, judged)| judged.difference() != 0),
+                style,
+                0,
+            );
+        let _ = write!(out, "\n{table}");
     }
 
     fn table(&self, out: &mut String, what: What, style: &Style) {
-        let all: Vec<&Change> = self.told(what).collect();
+        let all: Vec<&Change> = self.of_kind(what).collect();
         if all.is_empty() {
             return;
         }
         let shown = all.len().min(self.ask.top);
-        let title = match all.len() == shown {
-            true => format!("{} ({shown})", what.name()),
-            false => format!(
-                "{} (top {shown} of {})",
-                what.name(),
-                units::count(all.len() as u64)
-            ),
+        let title = if all.len() == shown {
+            format!("{} ({shown})", what.name())
+        } else {
+            units::top(what.name(), shown, all.len())
         };
         let both = matches!(what, What::Slower | What::Faster);
         let several = self.base.len() + self.new.len() > 2;
-        let mut table = Table::new();
-        if both {
-            table = table.column("base", "").column("new", "");
-        }
-        table = table.column("wall", "").column("CPU", "");
-        if both {
-            table = table.column("wait cpu", "").column("path", "");
-        }
-        if several && !both {
-            table = table.column("runs", "");
-        }
-        let mut table = table.name(title, "");
-        for change in all.into_iter().take(shown) {
-            let time = |figure| Cell::Text(signed(change.value(figure), units::time));
-            let side = |side: &std::collections::BTreeMap<Figure, u64>| {
-                Cell::known(side.get(&Figure::Wall).copied(), Cell::Time)
-            };
-            let mut cells = Vec::new();
-            if both {
-                cells.extend([side(&change.base), side(&change.new)]);
-            }
-            cells.extend([time(Figure::Wall), time(Figure::OnCpu)]);
-            if both {
-                cells.extend([time(Figure::RunQueue), time(Figure::CriticalPath)]);
-            }
-            if several && !both {
+        let time =
+            |figure| move |change: &&Change| Cell::Text(signed(change.value(figure), units::time));
+        let wall = |side: &BTreeMap<Figure, u64>| {
+            Cell::known(side.get(&Figure::Wall).copied(), Cell::Time)
+        };
+        let table = Table::new(title, |change: &&Change| change.label.clone())
+            .column_if(both, "base", |change| wall(&change.base))
+            .column_if(both, "new", |change| wall(&change.new))
+            .column("wall", time(Figure::Wall))
+            .column("CPU", time(Figure::OnCpu))
+            .column_if(both, "wait cpu", time(Figure::RunQueue))
+            .column_if(both, "path", time(Figure::CriticalPath))
+            .column_if(several && !both, "runs", |change| {
                 let (n, of) = match what {
                     What::New => (change.runs.1, self.new.len()),
                     _ => (change.runs.0, self.base.len()),
                 };
-                cells.push(Cell::Text(format!("{n} of {of}")));
-            }
-            table.row(cells, change.label.clone(), Paint::Plain);
-        }
-        let _ = write!(out, "\n{}", table.text(style, 0));
+                Cell::Text(format!("{n} of {of}"))
+            })
+            .text(all.into_iter().take(shown), style, 0);
+        let _ = write!(out, "\n{table}");
     }
 
     fn by_program(&self, out: &mut String, style: &Style) {
         if self.programs.is_empty() {
             return;
         }
-        let mut table = Table::new()
-            .column("CPU base", "")
-            .column("new", "")
-            .column("CPU", "")
-            .column("path", "")
-            .column("count", "")
-            .name("by program", "");
-        for program in self.programs.iter().take(self.ask.top) {
-            let path = program.path.as_ref().map_or(0, Judged::difference);
-            let (base, new) = program.count;
-            let count = match base == new {
-                true => units::count(new),
-                false => format!("{} → {}", units::count(base), units::count(new)),
-            };
-            let cells = vec![
-                Cell::Time(program.on_cpu.base),
-                Cell::Time(program.on_cpu.new),
-                Cell::Text(signed(program.on_cpu.difference(), units::time)),
-                Cell::Text(signed(path, units::time)),
-                Cell::Text(count),
-            ];
-            table.row(cells, program.name.clone(), Paint::Plain);
-        }
-        let _ = write!(out, "\n{}", table.text(style, 0));
+        let table = Table::new("by program", |program: &&Program| program.name.clone())
+            .column("CPU base", |program| Cell::Time(program.on_cpu.base))
+            .column("new", |program| Cell::Time(program.on_cpu.new))
+            .column("CPU", |program| {
+                signed(program.on_cpu.difference(), units::time).into()
+            })
+            .column("path", |program| {
+                let path = program.path.as_ref().map_or(0, Judged::difference);
+                signed(path, units::time).into()
+            })
+            .column("count", |program| match program.count {
+                (base, new) if base == new => Cell::Count(new),
+                (base, new) => format!("{} → {}", units::count(base), units::count(new)).into(),
+            })
+            .text(self.programs.iter().take(self.ask.top), style, 0);
+        let _ = write!(out, "\n{table}");
     }
 }

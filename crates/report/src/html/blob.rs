@@ -1,8 +1,8 @@
 //! The page's data as one string: a JSON document and columns of numbers,
 //! compressed, in Base64.
 //!
-//! Base64 has no character that means something in HTML, whatever the trace
-//! says. The browser's own `DecompressionStream` unpacks it.
+//! Base64 has no character with a meaning in HTML. The browser's
+//! `DecompressionStream` unpacks it.
 
 use std::io::Write;
 
@@ -10,13 +10,12 @@ use base64::Engine;
 use flate2::write::ZlibEncoder;
 use flate2::Compression;
 
-/// Columns of numbers, each behind the other.
+/// Columns of numbers, one after the other.
 #[derive(Debug, Default)]
 pub struct Columns(Vec<u8>);
 
 impl Columns {
-    /// Numbers of varying length: seven bits a byte, the lowest first, the
-    /// eighth bit says that more follow (LEB128).
+    /// Adds numbers in LEB128.
     pub fn varints(&mut self, numbers: impl IntoIterator<Item = u64>) {
         for mut number in numbers {
             while number >= 0x80 {
@@ -27,14 +26,14 @@ impl Columns {
         }
     }
 
-    /// Bytes as they are.
+    /// Adds bytes.
     pub fn bytes(&mut self, bytes: &[u8]) {
         self.0.extend_from_slice(bytes);
     }
 }
 
-/// The document's length (4 bytes, little-endian), the document, the columns;
-/// as zlib, as Base64.
+/// The document's length (4 bytes, little-endian), the document and the columns,
+/// compressed with zlib, in Base64.
 ///
 /// # Errors
 /// None in practice: it writes to memory.

@@ -1,20 +1,21 @@
-//! What the page knows, as JSON: the trace, the sums, and a column for every
-//! property of the processes, threads and programs.
+//! The page's data as JSON: the trace, the sums, and a column for each property
+//! of the processes, threads and executions.
 //!
-//! Times are in ns since the start of the trace, as in `--format json`; what is
-//! not known is `null`. Texts are numbers in `strings`.
+//! Times are in ns since the start of the trace, as in `--format json`; an unknown
+//! value is `null`. A text is its number in `strings`.
 
 use serde::Serialize;
 use tr_analyze::critical_path::{CriticalPath, Kind, Then};
-use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
+use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread};
 use tr_format::event::{Argv, Ktime};
 
+use crate::encode::object;
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
 use crate::reports::{critical_path, top};
-use crate::{escape, label, query, units, who};
+use crate::{escape, exit, label, query, units, who};
 
-/// Bytes of texts longer than a line, uncompressed.
+/// The most bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
 
 /// The most pieces of the critical path.
@@ -23,11 +24,11 @@ const STEPS: usize = 20_000;
 /// The whole document.
 #[derive(Serialize)]
 pub struct Document {
-    /// Of this layout; the page that reads it is in the same file.
+    /// The layout's version; the same file has the page that reads it.
     version: u32,
     trace: Trace,
     totals: Totals,
-    /// How long n tasks were on a CPU at once.
+    /// The time by the number of tasks on a CPU.
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
     warnings: Vec<String>,
@@ -41,140 +42,138 @@ pub struct Document {
     segments: Sizes,
 }
 
-#[derive(Serialize)]
-struct Trace {
-    file: String,
-    command: String,
-    /// How COMMAND ended, in words; nothing when there was none.
-    result: Option<String>,
-    failed: bool,
-    date: String,
-    host: String,
-    kernel: String,
-    cpus: usize,
-    events: u64,
-    lost: String,
-    /// The analyzed span.
-    from: u64,
-    to: u64,
-    /// Length of the whole recording.
-    whole: u64,
-    version: String,
-}
+object! {
+    Trace(analysis: &Analysis, file: &str) {
+        file: String = escape::text(file.as_bytes()),
+        command: String = who::recorded(&analysis.meta),
+        // COMMAND's status in words; `None` without COMMAND.
+        result: Option<String> = match &analysis.summary {
+            Some(summary) => summary.status.map(exit::words),
+            None => Some("no end".into()),
+        },
+        failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),
+        date: String = units::date(analysis.meta.start_clock.real),
+        host: String = escape::text(analysis.meta.host.as_bytes()),
+        kernel: String = top::kernel(analysis),
+        cpus: usize = analysis.meta.cpus.len(),
+        events: u64 = analysis.events.total(),
+        lost: String = top::lost(&analysis.quality),
+        // The analyzed span.
+        from: u64 = analysis.start.since(analysis.meta.start),
+        to: u64 = analysis.end.since(analysis.meta.start),
+        // The length of the whole recording.
+        whole: u64 = analysis.whole,
+        version: String = env!("CARGO_PKG_VERSION").into(),
+    }
 
-#[derive(Serialize)]
-struct Totals {
-    processes: u64,
-    threads: u64,
-    execs: u64,
-    forks: u64,
-    exits: u64,
-    on_cpu: u64,
-    run_queue: u64,
-    sleep: u64,
-    blocked: u64,
-    unknown: u64,
-}
+    Totals(totals: &model::Totals) {
+        processes: u64 = totals.processes,
+        threads: u64 = totals.threads,
+        execs: u64 = totals.execs,
+        forks: u64 = totals.forks,
+        exits: u64 = totals.exits,
+        on_cpu: u64 = totals.times.on_cpu,
+        run_queue: u64 = totals.times.run_queue,
+        sleep: u64 = totals.times.sleep,
+        blocked: u64 = totals.times.blocked,
+        unknown: u64 = totals.times.unknown,
+    }
 
-/// The five times, a column each.
-#[derive(Default, Serialize)]
-struct TimeColumns {
-    on_cpu: Vec<u64>,
-    run_queue: Vec<u64>,
-    sleep: Vec<u64>,
-    blocked: Vec<u64>,
-    unknown: Vec<u64>,
-}
-
-impl TimeColumns {
-    fn push(&mut self, times: &Times) {
-        self.on_cpu.push(times.on_cpu);
-        self.run_queue.push(times.run_queue);
-        self.sleep.push(times.sleep);
-        self.blocked.push(times.blocked);
-        self.unknown.push(times.unknown);
+    Sizes(segments: &Segments) {
+        grain: u64 = segments.grain,
+        unit: u64 = segments.unit,
+        pieces: usize = segments.kinds.len(),
+        mixed: usize = segments.shares.len(),
     }
 }
 
-#[derive(Default, Serialize)]
-struct Processes {
-    pid: Vec<u32>,
-    ppid: Vec<Option<u32>>,
-    /// Its place among the processes.
-    parent: Vec<Option<u32>>,
-    label: Vec<u32>,
-    program: Vec<u32>,
-    comm: Vec<u32>,
-    argv: Vec<Option<u32>>,
-    cgroup: Vec<Option<u32>>,
-    start: Vec<u64>,
-    end: Vec<u64>,
-    alive: Vec<u8>,
-    started_before: Vec<u8>,
-    kthread: Vec<u8>,
-    /// The raw `wait` status.
-    status: Vec<Option<u32>>,
-    /// How it ended, in words.
-    exit: Vec<Option<u32>>,
-    #[serde(flatten)]
-    times: TimeColumns,
-    preempted: Vec<u64>,
-    block_io: Vec<u64>,
-    vfork: Vec<u64>,
-    voluntary: Vec<u64>,
-    involuntary: Vec<u64>,
-    max_off_cpu: Vec<Option<u64>>,
-    max_rss: Vec<Option<u64>>,
-    tree_processes: Vec<u64>,
-    tree_on_cpu: Vec<u64>,
-    /// How many threads and programs; theirs follow each other in the order
-    /// of the processes.
-    threads: Vec<usize>,
-    execs: Vec<usize>,
+/// Defines a struct of columns, and the function that adds a row.
+macro_rules! columns {
+    ($name:ident($($arg:ident: $type:ty),*) { $($column:ident: $of:ty = $value:expr,)* }) => {
+        #[derive(Default, Serialize)]
+        struct $name {
+            $($column: Vec<$of>,)*
+        }
+
+        impl $name {
+            fn push(&mut self, $($arg: $type),*) {
+                $(self.$column.push($value);)*
+            }
+        }
+    };
 }
 
-#[derive(Default, Serialize)]
-struct Threads {
-    tid: Vec<u32>,
-    comm: Vec<u32>,
-    start: Vec<u64>,
-    end: Vec<u64>,
-    #[serde(flatten)]
-    times: TimeColumns,
-}
+columns!(Processes(analysis: &Analysis, process: &Process, strings: &mut Strings) {
+    pid: u32 = process.pid.0,
+    ppid: Option<u32> = process.ppid.map(|pid| pid.0),
+    parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
+    label: u32 = strings.add(label::label(process)),
+    program: u32 = strings.add(label::program(process)),
+    comm: u32 = strings.add(escape::text(process.comm.bytes())),
+    argv: Option<u32> = argv(&process.argv, strings),
+    cgroup: Option<u32> = query::cgroup_path(analysis, process)
+        .map(|path| strings.add(escape::text(path))),
+    start: u64 = process.start.since(analysis.meta.start),
+    end: u64 = process.end.since(analysis.meta.start),
+    alive: u8 = process.alive.into(),
+    started_before: u8 = process.started_before.into(),
+    kthread: u8 = process.kthread.into(),
+    status: Option<u32> = process.status,
+    exit: Option<u32> = process.status.map(|status| strings.add(exit::words(status))),
+    on_cpu: u64 = process.times.on_cpu,
+    run_queue: u64 = process.times.run_queue,
+    sleep: u64 = process.times.sleep,
+    blocked: u64 = process.times.blocked,
+    unknown: u64 = process.times.unknown,
+    preempted: u64 = process.causes.preempted,
+    block_io: u64 = process.causes.io,
+    vfork: u64 = process.causes.vfork,
+    voluntary: u64 = process.switches.voluntary,
+    involuntary: u64 = process.switches.involuntary,
+    max_off_cpu: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
+    max_rss: Option<u64> = process.max_rss,
+    tree_processes: u64 = process.tree.processes,
+    tree_on_cpu: u64 = process.tree.times.on_cpu,
+    // Their numbers: they follow each other in the order of the processes.
+    threads: usize = process.threads.len(),
+    execs: usize = process.execs.len(),
+});
 
-#[derive(Default, Serialize)]
-struct Execs {
-    start: Vec<u64>,
-    end: Vec<u64>,
-    label: Vec<u32>,
-    argv: Vec<Option<u32>>,
-    on_cpu: Vec<u64>,
-}
+columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
+    tid: u32 = thread.tid.0,
+    comm: u32 = strings.add(escape::text(thread.comm.bytes())),
+    start: u64 = thread.start.since(zero),
+    end: u64 = thread.end.since(zero),
+    on_cpu: u64 = thread.times.on_cpu,
+    run_queue: u64 = thread.times.run_queue,
+    sleep: u64 = thread.times.sleep,
+    blocked: u64 = thread.times.blocked,
+    unknown: u64 = thread.times.unknown,
+});
 
-/// The critical path: segments that follow each other.
+columns!(Execs(zero: Ktime, exec: &ExecSpan, strings: &mut Strings) {
+    start: u64 = exec.start.since(zero),
+    end: u64 = exec.end.since(zero),
+    label: u32 = strings.add(label::label_of(&exec.argv, &exec.comm, false)),
+    argv: Option<u32> = argv(&exec.argv, strings),
+    on_cpu: u64 = exec.times.on_cpu,
+});
+
+/// The critical path: consecutive segments.
 #[derive(Default, Serialize)]
 struct Path {
     from: u64,
     thread: Vec<u32>,
     length: Vec<u64>,
-    /// As the kinds of pieces; 11: a task that is not recorded.
+    /// The kinds of pieces; 11: a task that is not recorded.
     kind: Vec<u8>,
-    /// How the next one came to be: 0 the same thread, 1 fork, 2 exit, 3 the
-    /// end of a vfork, 4 a wake-up.
+    /// The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
+    /// a vfork, 4 wake-up.
     then: Vec<u8>,
     shares: Vec<(String, u64, u64)>,
 }
 
-#[derive(Serialize)]
-struct Sizes {
-    grain: u64,
-    unit: u64,
-    pieces: usize,
-    mixed: usize,
-}
-
-/// Makes it.
+/// Makes the document.
 pub fn document(
     analysis: &Analysis,
     file: &str,
@@ -183,46 +182,23 @@ pub fn document(
 ) -> Document {
     let mut strings = Strings::new(TEXTS);
     let zero = analysis.meta.start;
-    let since = |t: Ktime| t.since(zero);
     let mut processes = Processes::default();
     let mut threads = Threads::default();
     let mut execs = Execs::default();
     for process in &analysis.processes {
-        add(analysis, process, &mut processes, &mut strings);
+        processes.push(analysis, process, &mut strings);
         let of = process.threads.iter();
         for thread in of.filter_map(|ix| analysis.threads.get(ix.0 as usize)) {
-            threads.tid.push(thread.tid.0);
-            let comm = escape::text(thread.comm.bytes());
-            threads.comm.push(strings.add(comm));
-            threads.start.push(since(thread.start));
-            threads.end.push(since(thread.end));
-            threads.times.push(&thread.times);
+            threads.push(zero, thread, &mut strings);
         }
         for exec in &process.execs {
-            execs.start.push(since(exec.start));
-            execs.end.push(since(exec.end));
-            let label = label::label_of(&exec.argv, &exec.comm, false);
-            execs.label.push(strings.add(label));
-            execs.argv.push(argv(&exec.argv, &mut strings));
-            execs.on_cpu.push(exec.times.on_cpu);
+            execs.push(zero, exec, &mut strings);
         }
     }
-    let totals = &analysis.totals;
     Document {
         version: 1,
-        trace: trace(analysis, file),
-        totals: Totals {
-            processes: totals.processes,
-            threads: totals.threads,
-            execs: totals.execs,
-            forks: totals.forks,
-            exits: totals.exits,
-            on_cpu: totals.times.on_cpu,
-            run_queue: totals.times.run_queue,
-            sleep: totals.times.sleep,
-            blocked: totals.times.blocked,
-            unknown: totals.times.unknown,
-        },
+        trace: Trace::new(analysis, file),
+        totals: Totals::new(&analysis.totals),
         concurrency: analysis.concurrency.clone(),
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: top::warnings(analysis),
@@ -232,12 +208,7 @@ pub fn document(
         threads,
         execs,
         path: path.map(|path| columns_of(analysis, path)),
-        segments: Sizes {
-            grain: segments.grain,
-            unit: segments.unit,
-            pieces: segments.kinds.len(),
-            mixed: segments.shares.len(),
-        },
+        segments: Sizes::new(segments),
         strings: strings.list(),
     }
 }
@@ -249,71 +220,6 @@ fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {
         text.push('…');
     }
     Some(strings.add(text))
-}
-
-fn add(analysis: &Analysis, process: &Process, to: &mut Processes, strings: &mut Strings) {
-    let since = |t: Ktime| t.since(analysis.meta.start);
-    to.pid.push(process.pid.0);
-    to.ppid.push(process.ppid.map(|pid| pid.0));
-    to.parent.push(process.parent.map(|ProcessIx(ix)| ix));
-    to.label.push(strings.add(label::label(process)));
-    to.program.push(strings.add(label::program(process)));
-    let comm = escape::text(process.comm.bytes());
-    to.comm.push(strings.add(comm));
-    to.argv.push(argv(&process.argv, strings));
-    let cgroup = query::cgroup_path(analysis, process).map(escape::text);
-    to.cgroup.push(cgroup.map(|path| strings.add(path)));
-    to.start.push(since(process.start));
-    to.end.push(since(process.end));
-    to.alive.push(process.alive.into());
-    to.started_before.push(process.started_before.into());
-    to.kthread.push(process.kthread.into());
-    to.status.push(process.status);
-    let exit = process.status.map(top::status);
-    to.exit.push(exit.map(|exit| strings.add(exit)));
-    to.times.push(&process.times);
-    to.preempted.push(process.causes.preempted);
-    to.block_io.push(process.causes.io);
-    to.vfork.push(process.causes.vfork);
-    to.voluntary.push(process.switches.voluntary);
-    to.involuntary.push(process.switches.involuntary);
-    let longest = process.max_off_cpu.map(|stretch| stretch.length);
-    to.max_off_cpu.push(longest);
-    to.max_rss.push(process.max_rss);
-    to.tree_processes.push(process.tree.processes);
-    to.tree_on_cpu.push(process.tree.times.on_cpu);
-    to.threads.push(process.threads.len());
-    to.execs.push(process.execs.len());
-}
-
-fn trace(analysis: &Analysis, file: &str) -> Trace {
-    let meta = &analysis.meta;
-    let quality = &analysis.quality;
-    let status = analysis.summary.as_ref().map(|summary| summary.status);
-    let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
-    Trace {
-        file: escape::text(file.as_bytes()),
-        command: who::recorded(meta),
-        result: match status {
-            Some(status) => status.map(top::status),
-            None => Some("no end".into()),
-        },
-        failed: status.is_none_or(|status| status.is_some_and(|raw| raw != 0)),
-        date: units::date(meta.start_clock.real),
-        host: escape::text(meta.host.as_bytes()),
-        kernel: escape::text(kernel.join(" ").as_bytes()),
-        cpus: meta.cpus.len(),
-        events: analysis.events.total(),
-        lost: match (quality.lost.is_empty(), quality.lost_unknown) {
-            (true, _) => "none lost".into(),
-            (false, false) => format!("{} lost", units::count(quality.lost_events)),
-            (false, true) => "some lost".into(),
-        },
-        from: analysis.start.since(meta.start),
-        to: analysis.end.since(meta.start),
-        whole: analysis.whole,
-        version: env!("CARGO_PKG_VERSION").into(),
-    }
 }
 
 fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
@@ -336,7 +242,7 @@ fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
     columns
 }
 
-/// A piece of the path as the page has it.
+/// A segment of the path in the page.
 #[derive(Clone, Copy, Debug, Default)]
 struct Step {
     thread: u32,
@@ -345,9 +251,9 @@ struct Step {
     then: u8,
 }
 
-/// The path's segments; when there are too many, those that follow each other are
-/// put together until they are long enough, and stand for the thread and the kind
-/// with the longest one of them. The sums by what the path went to are exact.
+/// The path's segments. If there are too many, consecutive ones are merged until
+/// they are long enough; they have the thread and the kind of the longest of them.
+/// The shares stay exact.
 fn steps(path: &CriticalPath) -> Vec<Step> {
     let all = path.segments.iter().map(|segment| Step {
         thread: segment.thread.0,
@@ -360,7 +266,7 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
     }
     let grain = path.length() / (STEPS as u64 / 2);
     let mut steps: Vec<Step> = Vec::with_capacity(STEPS);
-    // What is being put together, and the longest of it.
+    // The merged segments, and the longest of them.
     let mut held = Step::default();
     let mut longest = 0;
     let flush = |held: &mut Step, longest: &mut u64, steps: &mut Vec<Step>| {

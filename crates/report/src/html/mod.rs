@@ -1,11 +1,10 @@
-//! The report people look at: one HTML file that needs nothing else.
+//! `tr report`: one HTML file that needs nothing else.
 //!
-//! The page's program and style are built from `web/` and checked in
-//! (`web/dist`), so that building this crate needs no Node. Here the data is
-//! put beside them. Nothing of a trace is ever markup: all of it is in a
-//! compressed blob that the page's program shows as text, but for the title,
-//! which is escaped. The page's Content-Security-Policy lets run that one
-//! program and nothing else, and lets it load nothing.
+//! `web/dist` has the page's script and style, built from `web/`, so that this
+//! crate builds without Node. This module adds the data. No part of a trace
+//! becomes markup: the title is escaped, and all else is in a compressed blob that
+//! the script shows as text. The page's Content-Security-Policy allows that one
+//! script, and no loading.
 
 mod blob;
 mod document;
@@ -47,9 +46,10 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     columns.varints(segments.by);
     let data = blob::pack(&document, &columns)?;
     let command = analysis.meta.command.iter().map(Vec::as_slice);
-    let title = match analysis.meta.command.is_empty() {
-        true => escape::text(file.as_bytes()),
-        false => escape::command(command),
+    let title = if analysis.meta.command.is_empty() {
+        escape::text(file.as_bytes())
+    } else {
+        escape::command(command)
     };
     Ok(fill(&[
         ("csp", &policy()),
@@ -60,8 +60,7 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     ]))
 }
 
-/// What the page may do: run the script with this hash, use the style with this
-/// hash, and nothing else.
+/// The Content-Security-Policy: only the script and the style with these hashes.
 fn policy() -> String {
     let hash = |text: &str| {
         let hash = Sha256::digest(text.as_bytes());
@@ -75,7 +74,7 @@ fn policy() -> String {
     )
 }
 
-/// Puts each part in its `{{place}}`, in the order in which they stand there.
+/// Puts the parts into their `{{places}}`, which are in the same order.
 fn fill(parts: &[(&str, &str)]) -> String {
     let length = parts.iter().map(|(_, part)| part.len()).sum::<usize>();
     let mut out = String::with_capacity(PAGE.len() + length);

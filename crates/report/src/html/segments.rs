@@ -1,47 +1,46 @@
-//! What every thread did when, in as much detail as a page has room for.
+//! The threads' timelines, in as much detail as a page has room for.
 //!
-//! Up to [`ROOM`] stretches stand in the page as they are. Beyond that, stretches
-//! shorter than a *grain* are put together until they are as long as one; such a
-//! piece says which share of it each state had. Longer stretches stay what they
-//! are, with their exact ends: what can be seen without zooming in stays sharp.
+//! A page has up to [`ROOM`] stretches as they are. Of more, stretches shorter
+//! than a *grain* are merged until they are as long as one; such a piece has the
+//! share of each state. Longer stretches keep their exact ends: details visible
+//! without zooming in stay sharp.
 
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
-/// How many pieces a page may hold: 2 to 6 bytes each in the file, and a moment
-/// when the page is opened.
+/// The most pieces of a page: 2 to 6 bytes each in the file.
 pub const ROOM: u64 = 500_000;
 
 /// The pieces of all threads, by column.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Segments {
-    /// Stretches shorter than this are put together, ns; 0: none are.
+    /// Shorter stretches are merged, ns; 0: none are.
     pub grain: u64,
-    /// What a length of 1 stands for, ns.
+    /// The unit of the lengths, ns.
     pub unit: u64,
-    /// How many pieces each thread has.
+    /// The number of pieces of each thread.
     pub counts: Vec<u64>,
-    /// Each piece's kind, see [`kind`]; [`MIXED`] for one put together.
+    /// Each piece's [`kind`]; [`MIXED`] for a merged one.
     pub kinds: Vec<u8>,
-    /// Each piece's length in units. The ends lie where the true ends, rounded
-    /// to units since the thread's start, lie.
+    /// Each piece's length in units. Its ends are the true ends, rounded to units
+    /// since the thread's start.
     pub lengths: Vec<u64>,
-    /// Of each mixed piece: the shares on CPU, waiting for a CPU, blocked and
+    /// Of each merged piece: the shares on CPU, waiting for a CPU, blocked and
     /// asleep, in 255ths; the rest is unknown.
     pub shares: Vec<[u8; 4]>,
-    /// Of each other piece: on a CPU its number plus 1, 0 when not known; of a
-    /// wait who ended it: 0 not known, 1 an interrupt, 2 a task that is not
-    /// recorded, otherwise a thread's place plus 3.
+    /// Of each other piece: on a CPU, its number plus 1, or 0 if unknown; of a
+    /// wait, the waker: 0 unknown, 1 an interrupt, 2 a task that is not recorded,
+    /// otherwise a thread's index plus 3.
     pub by: Vec<u64>,
 }
 
-/// How many stretches are looked at to choose the grain.
+/// The number of stretches in the sample that decides the grain.
 const SAMPLE: u64 = 1_000_000;
 
-/// The kind of a piece that was put together of several.
+/// The kind of a merged piece.
 pub const MIXED: u8 = 10;
 
-/// The number of a state in the page.
+/// A state's number in the page.
 pub fn kind(doing: Bucket) -> u8 {
     match doing {
         Bucket::Unknown => 0,
@@ -57,7 +56,7 @@ pub fn kind(doing: Bucket) -> u8 {
     }
 }
 
-/// Which of a mixed piece's shares a state belongs to; 4 is the unknown rest.
+/// The index of a state's share in a merged piece; 4 is the unknown rest.
 fn share(doing: Bucket) -> usize {
     match doing {
         Bucket::OnCpu(_) => 0,
@@ -71,9 +70,9 @@ fn share(doing: Bucket) -> usize {
 /// A piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Piece {
-    /// A stretch as it is.
+    /// One stretch.
     One(Stretch),
-    /// Several: how long each state lasted.
+    /// Several: the time of each share.
     Mixed([u64; 5]),
 }
 
@@ -86,7 +85,7 @@ impl Piece {
     }
 }
 
-/// Calls `take` with the pieces of a thread, in order and without holes.
+/// Calls `take` with the pieces of a thread, in order and without gaps.
 fn pieces(timeline: &Timeline, thread: ThreadIx, grain: u64, mut take: impl FnMut(Piece)) {
     let mut held: Option<Piece> = None;
     for stretch in timeline.of(thread) {
@@ -134,7 +133,7 @@ fn add(times: &mut [u64; 5], stretch: &Stretch) {
 /// Shares in 255ths that add up to 255 together with the rest.
 fn shares(times: &[u64; 5]) -> [u8; 4] {
     let whole = u128::from(times.iter().sum::<u64>().max(1));
-    // Rounded sums, so that the shares add up to what they should.
+    // Rounded sums, so that the shares add up.
     let (mut sum, mut before) = (0, 0);
     let mut out = [0; 4];
     for (out, time) in out.iter_mut().zip(times) {
@@ -160,8 +159,8 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
     if all > room {
         // The number of pieces falls as the grain grows; a thread keeps one.
         let room = room.max(analysis.threads.len() as u64 * 2);
-        // Counted in about a million stretches, of threads all over the recording;
-        // all of them for every grain would take longer than all the rest.
+        // A sample of threads with about a million stretches: counting all for each
+        // grain would take longer than all the rest.
         let step = usize::try_from(all / SAMPLE + 1).unwrap_or(usize::MAX);
         let sample: Vec<ThreadIx> = threads().step_by(step).collect();
         let sampled: u64 = sample.iter().map(|ix| timeline.count(*ix) as u64).sum();
@@ -180,7 +179,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
             shift += 1;
         }
         out.grain = 1 << shift;
-        // Far below what can be told apart on a screen.
+        // Far below a screen's resolution.
         out.unit = (out.grain / 64).max(1);
     }
     for ix in threads() {

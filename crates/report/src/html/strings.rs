@@ -1,4 +1,4 @@
-//! Texts that are said once and referred to by number.
+//! A table of texts: the page refers to them by number.
 
 use std::collections::HashMap;
 
@@ -7,17 +7,17 @@ use std::collections::HashMap;
 pub struct Strings {
     all: Vec<String>,
     places: HashMap<String, u32>,
-    /// How many more bytes of long texts there is room for.
+    /// The remaining bytes for long texts.
     room: usize,
 }
 
-/// Longer texts are cut; with the true length behind it.
+/// Longer texts are cut, and say by how much.
 const LONGEST: usize = 4096;
-/// When the room for long texts is used up, they are cut to this.
+/// The length to which texts are cut without remaining room.
 const SHORT: usize = 120;
 
 impl Strings {
-    /// With room for so many bytes of texts longer than a line.
+    /// A table with room for so many bytes of texts longer than a line.
     pub fn new(room: usize) -> Strings {
         Strings {
             all: Vec::new(),
@@ -26,7 +26,7 @@ impl Strings {
         }
     }
 
-    /// The number of a text; what is too long is cut and says so.
+    /// The number of a text; too long a text is cut.
     pub fn add(&mut self, text: String) -> u32 {
         if let Some(place) = self.places.get(&text) {
             return *place;
@@ -51,7 +51,7 @@ impl Strings {
         place
     }
 
-    /// All of them, in the order of their numbers.
+    /// All texts, by number.
     pub fn list(self) -> Vec<String> {
         self.all
     }

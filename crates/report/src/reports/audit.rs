@@ -1,64 +1,65 @@
-//! Our figures beside the kernel's own: every task that ended brings its exact
-//! run time and its context switches, which the events must give as well.
+//! Our figures beside the kernel's: each task that ended has its run time and its
+//! context switches from the kernel, which the events must give as well.
 //!
-//! The two run times are not quite the same thing. The kernel charges a switch
-//! from its run queue's clock on, that is the few µs in which the next task is
-//! chosen to that next task (`set_next_entity`); the event is stamped behind
-//! that (`trace_sched_switch` in `__schedule`), so that they count for the task
-//! before. And `rq_clock_task` leaves out interrupts and steal time.
+//! The two run times differ by design. The kernel charges a switch from its run
+//! queue's clock on, so that the few µs in which it picks the next task count for
+//! that task (`set_next_entity`). The event's timestamp is later
+//! (`trace_sched_switch` in `__schedule`), so that they count for the previous
+//! task. And `rq_clock_task` leaves out interrupts and steal time.
+
+use std::fmt::Write;
 
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Thread};
 
-use crate::reports::Report;
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
+use crate::style::Style;
+use crate::table::{csv, Cell, Table};
+use crate::view::Report;
 use crate::{label, units};
 
-/// The comparison, over all tasks that began and ended in the span.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// The comparison of all tasks that started and ended in the span.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Audit {
-    /// Tasks compared.
+    /// The number of tasks.
     pub tasks: u64,
-    /// Those whose voluntary and involuntary switches are both equal.
+    /// Tasks with equal numbers of voluntary and of involuntary switches.
     pub switches_equal: u64,
-    /// Those whose switches are equal in number, whatever their kinds.
+    /// Tasks with equal numbers of switches.
     pub switches_equal_in_sum: u64,
     /// Time on a CPU in ns, by the events.
     pub on_cpu_ns: u64,
-    /// Time of which the events don't tell what it was.
+    /// Unknown time in ns, by the events.
     pub unknown_ns: u64,
     /// `sum_exec_runtime` in ns, by the kernel.
     pub kernel_ns: u64,
-    /// Of the tasks' differences, without their sign, in ns: the median, nine of
-    /// ten, 99 of 100, the largest.
+    /// The tasks' absolute differences in ns: median, 90 %, 99 %, maximum.
     pub differences_ns: [u64; 4],
     /// The same of each task's difference divided by its switches, over the tasks
-    /// without unknown time: how far a switch's two times lie apart.
+    /// without unknown time: the distance of a switch's two timestamps.
     pub switch_differences_ns: [u64; 4],
-    /// By how much the events give more than the kernel, over the tasks for which
-    /// they do. In it is all that the kernel leaves out: interrupts and steal.
+    /// The sum of the differences of the tasks to which the events give more. It
+    /// contains all that the kernel leaves out: interrupts and steal.
     pub events_more_ns: u64,
-    /// By how much the kernel gives more, over the tasks for which it does; time
-    /// that is unknown to the events is taken off first.
+    /// The sum of the differences of the tasks to which the kernel gives more,
+    /// less their unknown time.
     pub kernel_more_ns: u64,
     /// The tasks with the largest differences.
     pub worst: Vec<Worst>,
 }
 
-/// A task whose figures differ.
+/// A task with a difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Worst {
-    /// Its tid.
+    /// The tid.
     pub tid: u32,
-    /// What it is.
+    /// The process's label.
     pub label: String,
-    /// By the events, in ns.
+    /// Time on a CPU in ns, by the events.
     pub on_cpu_ns: u64,
-    /// Not known to the events, in ns.
+    /// Unknown time in ns, by the events.
     pub unknown_ns: u64,
-    /// By the kernel, in ns.
+    /// `sum_exec_runtime` in ns, by the kernel.
     pub kernel_ns: u64,
     /// Switches by the events.
     pub switches: u64,
@@ -68,67 +69,51 @@ pub struct Worst {
 
 const WORST: usize = 5;
 
-/// Compares.
+/// Compares the tasks of an analysis.
 pub fn audit(analysis: &Analysis) -> Audit {
-    let mut out = Audit {
-        tasks: 0,
-        switches_equal: 0,
-        switches_equal_in_sum: 0,
-        on_cpu_ns: 0,
-        unknown_ns: 0,
-        kernel_ns: 0,
-        differences_ns: [0; 4],
-        switch_differences_ns: [0; 4],
-        events_more_ns: 0,
-        kernel_more_ns: 0,
-        worst: Vec::new(),
-    };
+    let mut out = Audit::default();
     let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
     let mut by_switch: Vec<u64> = Vec::new();
-    // A task that was there before is older than what the events tell of it.
+    // The kernel's figures of an older task contain time before the trace.
     let whole = |thread: &&Thread| !thread.started_before && !thread.alive;
     for thread in analysis.threads.iter().filter(whole) {
         let Some(kernel) = thread.kernel.filter(|kernel| kernel.is_final) else {
             continue;
         };
         let switches = thread.switches;
-        let sum = switches.voluntary + switches.involuntary;
-        let kernel_sum = kernel.nvcsw.saturating_add(kernel.nivcsw);
-        out.tasks += 1;
-        out.switches_equal +=
-            u64::from(switches.voluntary == kernel.nvcsw && switches.involuntary == kernel.nivcsw);
-        out.switches_equal_in_sum += u64::from(sum == kernel_sum);
-        out.on_cpu_ns = out.on_cpu_ns.saturating_add(thread.times.on_cpu);
-        out.unknown_ns = out.unknown_ns.saturating_add(thread.times.unknown);
-        out.kernel_ns = out.kernel_ns.saturating_add(kernel.sum_exec_runtime);
-        let worst = Worst {
+        let task = Worst {
             tid: thread.tid.0,
             label: String::new(),
             on_cpu_ns: thread.times.on_cpu,
             unknown_ns: thread.times.unknown,
             kernel_ns: kernel.sum_exec_runtime,
-            switches: sum,
-            kernel_switches: kernel_sum,
+            switches: switches.voluntary + switches.involuntary,
+            kernel_switches: kernel.nvcsw.saturating_add(kernel.nivcsw),
         };
-        let difference = worst.on_cpu_ns.abs_diff(worst.kernel_ns);
-        let most = worst.on_cpu_ns.saturating_add(worst.unknown_ns);
-        let more = worst.on_cpu_ns.saturating_sub(worst.kernel_ns);
-        out.events_more_ns = out.events_more_ns.saturating_add(more);
-        let more = worst.kernel_ns.saturating_sub(most);
-        out.kernel_more_ns = out.kernel_more_ns.saturating_add(more);
-        if worst.unknown_ns == 0 {
-            by_switch.push(difference / sum.max(1));
+        let equal = (switches.voluntary, switches.involuntary) == (kernel.nvcsw, kernel.nivcsw);
+        let add = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
+        let most = task.on_cpu_ns.saturating_add(task.unknown_ns);
+        add(&mut out.tasks, 1);
+        add(&mut out.switches_equal, equal.into());
+        let equal = task.switches == task.kernel_switches;
+        add(&mut out.switches_equal_in_sum, equal.into());
+        add(&mut out.on_cpu_ns, task.on_cpu_ns);
+        add(&mut out.unknown_ns, task.unknown_ns);
+        add(&mut out.kernel_ns, task.kernel_ns);
+        let more = task.on_cpu_ns.saturating_sub(task.kernel_ns);
+        add(&mut out.events_more_ns, more);
+        add(&mut out.kernel_more_ns, task.kernel_ns.saturating_sub(most));
+        let difference = task.on_cpu_ns.abs_diff(task.kernel_ns);
+        if task.unknown_ns == 0 {
+            by_switch.push(difference / task.switches.max(1));
         }
-        compared.push((difference, thread, worst));
+        compared.push((difference, thread, task));
     }
     compared.sort_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
     by_switch.sort_unstable();
-    let differences: Vec<u64> = compared
-        .iter()
-        .map(|(difference, ..)| *difference)
-        .collect();
-    out.differences_ns = shares(&differences);
-    out.switch_differences_ns = shares(&by_switch);
+    let differences = compared.iter().map(|(difference, ..)| *difference);
+    out.differences_ns = quantiles(&differences.collect::<Vec<_>>());
+    out.switch_differences_ns = quantiles(&by_switch);
     for (_, thread, mut worst) in compared.into_iter().rev().take(WORST) {
         let process = analysis.processes.get(thread.process.0 as usize);
         worst.label = process.map(label::label).unwrap_or_default();
@@ -137,15 +122,15 @@ pub fn audit(analysis: &Analysis) -> Audit {
     out
 }
 
-/// Of sorted values: the median, nine of ten, 99 of 100, the largest.
-fn shares(sorted: &[u64]) -> [u64; 4] {
+/// The median, 90 %, 99 % and maximum of sorted values.
+fn quantiles(sorted: &[u64]) -> [u64; 4] {
     [500, 900, 990, 1000].map(|share| {
         let place = sorted.len().saturating_sub(1) * share / 1000;
         sorted.get(place).copied().unwrap_or(0)
     })
 }
 
-/// A difference, with its sign, as a share.
+/// A signed difference in percent.
 fn off(is: u64, should: u64) -> String {
     if should == 0 {
         return "–".into();
@@ -154,41 +139,13 @@ fn off(is: u64, should: u64) -> String {
     format!("{percent:+.2} %")
 }
 
-impl Audit {
-    /// The tasks with the largest differences.
-    fn table(&self) -> Table {
-        let mut table = Table::new()
-            .column("events", "on_cpu_ns")
-            .column("unknown", "unknown_ns")
-            .column("kernel", "kernel_ns")
-            .column("switches", "switches")
-            .column("kernel", "kernel_switches")
-            .column("tid", "tid")
-            .name("the largest differences", "name");
-        for worst in &self.worst {
-            let cells = vec![
-                Cell::Time(worst.on_cpu_ns),
-                Cell::Time(worst.unknown_ns),
-                Cell::Time(worst.kernel_ns),
-                Cell::Count(worst.switches),
-                Cell::Count(worst.kernel_switches),
-                Cell::Id(worst.tid),
-            ];
-            table.row(cells, worst.label.clone(), Paint::Plain);
-        }
-        table
-    }
-}
-
 impl Report for Audit {
     fn text(&self, style: &Style) -> String {
-        use std::fmt::Write;
-        let mut out = String::new();
         if self.tasks == 0 {
             return "Audit   no task began and ended in this span\n".into();
         }
+        let mut out = String::new();
         let of = |n: u64| format!("{} of {}", units::count(n), units::count(self.tasks));
-        let [half, nine, most, all] = self.differences_ns.map(units::time);
         let _ = writeln!(
             out,
             "Audit: {} tasks that began and ended here, beside the kernel's own figures",
@@ -200,6 +157,7 @@ impl Report for Audit {
             of(self.switches_equal),
             of(self.switches_equal_in_sum)
         );
+        let most = self.on_cpu_ns.saturating_add(self.unknown_ns);
         let _ = writeln!(
             out,
             "  CPU time   {} by the events, {} by the kernel: {}; with the {} unknown at most {}",
@@ -207,11 +165,9 @@ impl Report for Audit {
             units::time(self.kernel_ns),
             off(self.on_cpu_ns, self.kernel_ns),
             units::time(self.unknown_ns),
-            off(
-                self.on_cpu_ns.saturating_add(self.unknown_ns),
-                self.kernel_ns
-            ),
+            off(most, self.kernel_ns),
         );
+        let [half, nine, most, all] = self.differences_ns.map(units::time);
         let _ = writeln!(
             out,
             "  a task     differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
@@ -227,15 +183,23 @@ impl Report for Audit {
             units::time(self.events_more_ns),
             units::time(self.kernel_more_ns)
         );
-        out + &self.table().text(style, 2)
+        let name = |worst: &&Worst| worst.label.clone();
+        out + &Table::new("the largest differences", name)
+            .column("events", |worst| Cell::Time(worst.on_cpu_ns))
+            .column("unknown", |worst| Cell::Time(worst.unknown_ns))
+            .column("kernel", |worst| Cell::Time(worst.kernel_ns))
+            .column("switches", |worst| Cell::Count(worst.switches))
+            .column("kernel", |worst| Cell::Count(worst.kernel_switches))
+            .column("tid", |worst| Cell::Id(worst.tid))
+            .text(&self.worst, style, 2)
     }
 
-    /// Every document has it.
-    fn json(&self) -> serde_json::Result<Option<Value>> {
-        Ok(None)
+    fn json(&self) -> Option<Value> {
+        None
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        self.table().csv()
+        let columns = "on_cpu_ns unknown_ns kernel_ns switches kernel_switches tid name=label";
+        csv(self.worst.iter().map(|worst| json!(worst)), columns)
     }
 }

@@ -12,11 +12,11 @@
 //! | `{"end": S}` | length of the recording in seconds |
 //!
 //! A cgroup comes before its first process, a parent before its child, a process
-//! before its first value. The viewer takes the values between two `ts`, and
-//! draws them from the first one on; so one more `ts`, without values, ends the
-//! last interval. Milliseconds have up to six decimals: every value is exact, and
-//! a process's values add up to its time on a CPU. Where a pid was used twice,
-//! the viewer gives all values to the last process that had it.
+//! before its first value. The viewer draws the values between two `ts` from the
+//! first one on; so a `ts` without values ends the last interval. Milliseconds
+//! have up to six decimals: every value is exact, and a process's values add up
+//! to its time on a CPU. The viewer gives the values of a reused pid to its last
+//! process.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write};
@@ -26,10 +26,10 @@ use serde_json::ser::CompactFormatter;
 use tr_analyze::model::Process;
 use tr_format::event::CgroupId;
 
-use crate::json::{self, Safe};
+use crate::encode;
 use crate::query;
 use crate::reports::series::Series;
-use crate::reports::View;
+use crate::view::View;
 
 /// Nanoseconds in units of `10^digits` ns, exactly.
 fn decimal(ns: u64, digits: u32) -> String {
@@ -43,16 +43,11 @@ fn decimal(ns: u64, digits: u32) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn string<T: Serialize + ?Sized>(value: &T) -> io::Result<String> {
-    let mut out = Vec::new();
-    value.serialize(&mut serde_json::Serializer::with_formatter(
-        &mut out,
-        Safe(CompactFormatter),
-    ))?;
-    String::from_utf8(out).map_err(io::Error::other)
+fn string(value: &impl Serialize) -> io::Result<String> {
+    encode::safe(value, CompactFormatter)
 }
 
-/// The whole stream.
+/// Writes the stream.
 ///
 /// # Errors
 /// None in practice: it writes to memory.
@@ -71,7 +66,7 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     values.sort_unstable();
     let mut values = values.into_iter().peekable();
     let mut stream = Stream::new(view, series);
-    // Up to where the interval reaches that was begun last.
+    // The end of the last interval that was written.
     let mut open = None;
     let ts = |out: &mut Vec<u8>, ns| writeln!(out, "{{\"ts\": {}}},", decimal(ns, 9));
     if values.peek().map(|(number, ..)| *number) != Some(series.first()) {
@@ -81,7 +76,7 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
         let begin = number.saturating_mul(series.interval);
         let end = begin.saturating_add(series.interval);
         if let Some(open) = open.filter(|open| *open != begin) {
-            ts(&mut out, open)?; // nobody ran in between
+            ts(&mut out, open)?; // an interval without values
         }
         stream.until(&mut out, end)?;
         ts(&mut out, begin)?;
@@ -100,11 +95,11 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Which processes and cgroups the stream has named.
+/// The processes and cgroups that the stream has named.
 struct Stream<'v, 'a> {
     view: &'v View<'a>,
     series: &'v Series<'a>,
-    /// Each process's place among the lines.
+    /// The index of each process among the lines.
     lines: Vec<Option<usize>>,
     next: usize,
     named: Vec<bool>,
@@ -114,10 +109,8 @@ struct Stream<'v, 'a> {
 impl<'v, 'a> Stream<'v, 'a> {
     fn new(view: &'v View<'a>, series: &'v Series<'a>) -> Stream<'v, 'a> {
         let mut lines = vec![None; view.analysis.processes.len()];
-        let chosen = view.chosen.iter().filter(|at| **at < lines.len());
-        let chosen: Vec<usize> = chosen.copied().collect();
-        for (line, at) in chosen.into_iter().enumerate() {
-            if let Some(slot) = lines.get_mut(at) {
+        for (line, at) in view.chosen.iter().enumerate() {
+            if let Some(slot) = lines.get_mut(*at) {
                 *slot = Some(line);
             }
         }
@@ -131,14 +124,14 @@ impl<'v, 'a> Stream<'v, 'a> {
         }
     }
 
-    /// Names the processes that began before `end`, in ns of the recording.
+    /// Names the processes that started before `end`, in ns of the recording.
     fn until(&mut self, out: &mut Vec<u8>, end: u64) -> io::Result<()> {
         let zero = self.view.analysis.meta.start;
         while let Some(line) = self.series.lines.get(self.next) {
             if line.process.start.since(zero) >= end {
                 break;
             }
-            // With those of its ancestors that are not named yet, them first.
+            // Its unnamed ancestors come before it.
             let mut unnamed = Vec::new();
             let mut at = Some(self.next);
             while let Some(line) = at {
@@ -163,16 +156,16 @@ impl<'v, 'a> Stream<'v, 'a> {
         let analysis = self.view.analysis;
         let cgroup = process.cgroup;
         if self.cgroups.insert(cgroup) {
-            let path = query::cgroup_path(analysis, process).map(json::text);
+            let path = query::cgroup_path(analysis, process).map(encode::text);
             let path = path.unwrap_or_else(|| "unknown".into());
             // As ci-tracer names them: without the first slash.
             let plain = path.strip_prefix('/').filter(|path| !path.is_empty());
-            let path = string(plain.unwrap_or(&path))?;
+            let path = string(&plain.unwrap_or(&path))?;
             writeln!(out, "{{\"cgr\": {}, \"v\": {path}}},", cgroup.0)?;
         }
-        let mut args: Vec<String> = process.argv.args().map(json::text).collect();
+        let mut args: Vec<String> = process.argv.args().map(encode::text).collect();
         if args.is_empty() || process.kthread {
-            args = vec![json::text(process.comm.bytes())];
+            args = vec![encode::text(process.comm.bytes())];
         }
         let start = process.start.since(analysis.meta.start);
         writeln!(
@@ -202,7 +195,7 @@ mod tests {
 
     #[test]
     fn strings_are_safe_on_a_terminal() {
-        let text = string("a\x1b[1m\u{9b}\u{202e}\"é").expect("memory");
+        let text = string(&"a\x1b[1m\u{9b}\u{202e}\"é").expect("memory");
         assert_eq!(text, "\"a\\u001b[1m\\u009b\\u202e\\\"é\"");
         let back: String = serde_json::from_str(&text).expect("JSON");
         assert_eq!(back, "a\x1b[1m\u{9b}\u{202e}\"é");

@@ -1,47 +1,46 @@
-//! What the machine did, CPU by CPU: how long this build ran there, how long
-//! others did, how long nobody.
+//! The time of each CPU: this build's, others', idle.
 //!
-//! A recording of COMMAND holds only the switches from and to COMMAND's tasks:
-//! between two of them a CPU was idle or ran others, and nobody knows which. A
-//! recording of the whole machine (`tr record -a`) knows.
+//! A recording of COMMAND holds only the switches from and to COMMAND's tasks.
+//! Between two of them a CPU was idle or ran others: the trace does not tell. A
+//! recording of the whole machine (`tr record -a`) does.
 
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
-use serde_json::Value;
-use tr_analyze::model::{Analysis, CpuFigures, ThreadIx};
+use serde_json::{json, Value};
+use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::CpuId;
 use tr_format::meta::Scope;
 
-use crate::reports::{Report, View};
-use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
-use crate::{label, units};
+use crate::style::Style;
+use crate::table::{csv, Cell, Table};
+use crate::view::{Report, View};
+use crate::{label, query, units};
 
-/// What one CPU did.
+/// The figures of one CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Cpu {
-    /// Its number; `None` for what ran from before the span to after it: on
-    /// which CPU, nobody saw.
+    /// The CPU's number; `None` for time on an unknown CPU: of a task that ran
+    /// from before the span to after it.
     pub cpu: Option<u16>,
-    /// How long this build ran there, in ns.
+    /// The time of this build, in ns.
     pub build_ns: u64,
-    /// How long others ran there, kernel threads included.
+    /// The time of other tasks, kernel threads included.
     pub others_ns: Option<u64>,
-    /// How long nobody ran there.
+    /// Idle time.
     pub idle_ns: Option<u64>,
     /// The rest of the span.
     pub unknown_ns: u64,
     /// Switches away from recorded threads.
     pub switches: u64,
-    /// Of them, those that a thread did not ask for.
+    /// Involuntary ones of them.
     pub involuntary: u64,
-    /// How often a recorded thread came from another CPU.
+    /// Recorded threads that came from another CPU.
     pub migrations: u64,
-    /// How often others pushed a thread of this build off.
+    /// Preemptions of this build's threads by others.
     pub pushed_off: u64,
-    /// How long those threads then waited, in ns.
+    /// The waits after these preemptions, in ns.
     pub pushed_off_wait_ns: u64,
 }
 
@@ -49,9 +48,9 @@ pub struct Cpu {
 pub struct Cpus {
     span: u64,
     cpus: Vec<Cpu>,
-    /// What others ran, by program: ns.
+    /// The time of others, by program, in ns.
     others: Vec<(String, u64)>,
-    /// Who "this build" is.
+    /// The processes that "this build" means.
     build: &'static str,
     all: bool,
     shown: usize,
@@ -63,51 +62,19 @@ impl Cpus {
         let analysis = view.analysis;
         let all = analysis.meta.scope == Scope::All && analysis.meta.options.cpus.is_empty();
         let (own, build) = own(view);
-        let is_own = |thread: ThreadIx| {
-            let thread = analysis.threads.get(thread.0 as usize);
-            let process = thread.map(|thread| thread.process.0 as usize);
-            process.is_some_and(|at| own.get(at).copied().unwrap_or(false))
+        let mut sums = Sums {
+            analysis,
+            own,
+            cpus: BTreeMap::new(),
+            others: HashMap::new(),
         };
-        let mut cpus: BTreeMap<Option<CpuId>, Cpu> = BTreeMap::new();
-        let mut others: HashMap<usize, u64> = HashMap::new();
         for at in 0..analysis.threads.len() {
-            let thread = ThreadIx(u32::try_from(at).unwrap_or(u32::MAX));
-            let own = is_own(thread);
-            let mut last = None;
-            let stretches = analysis.timeline.iter();
-            for stretch in stretches.flat_map(|timeline| timeline.of(thread)) {
-                match stretch.doing {
-                    Bucket::OnCpu(cpu) => {
-                        last = cpu;
-                        let entry = cpus.entry(cpu).or_default();
-                        if own {
-                            entry.build_ns += stretch.length();
-                            continue;
-                        }
-                        *entry.others_ns.get_or_insert(0) += stretch.length();
-                        let process = analysis.threads.get(at).map(|t| t.process.0 as usize);
-                        if let Some(process) = process {
-                            *others.entry(process).or_default() += stretch.length();
-                        }
-                    }
-                    Bucket::RunQueue { preempted: true } if own => {
-                        let by_others = match stretch.who {
-                            Actor::Outside(_) => true,
-                            Actor::Thread(thread) => !is_own(thread),
-                            Actor::Unknown | Actor::Interrupt => false,
-                        };
-                        if by_others && last.is_some() {
-                            let entry = cpus.entry(last).or_default();
-                            entry.pushed_off += 1;
-                            entry.pushed_off_wait_ns += stretch.length();
-                        }
-                    }
-                    _ => {}
-                }
-            }
+            sums.add(ThreadIx(u32::try_from(at).unwrap_or(u32::MAX)));
         }
-        let span = analysis.end.since(analysis.start);
-        let mut figures: BTreeMap<Option<CpuId>, CpuFigures> = BTreeMap::new();
+        let Sums {
+            mut cpus, others, ..
+        } = sums;
+        let mut figures: BTreeMap<Option<CpuId>, _> = BTreeMap::new();
         let known = analysis.cpus.iter();
         figures.extend(known.map(|(cpu, figures)| (Some(*cpu), *figures)));
         if let Some(only) = view.ask.cpu {
@@ -117,23 +84,17 @@ impl Cpus {
         for cpu in figures.keys() {
             cpus.entry(*cpu).or_default();
         }
+        let span = analysis.end.since(analysis.start);
         let rows = cpus.into_iter().map(|(cpu, mut row)| {
             let figures = figures.get(&cpu).copied().unwrap_or_default();
             row.cpu = cpu.map(|cpu| cpu.0);
             row.idle_ns = (all && figures.idle_known).then_some(figures.idle);
-            row.others_ns = if all {
-                Some(row.others_ns.unwrap_or(0))
-            } else {
-                None
-            };
+            row.others_ns = all.then_some(row.others_ns.unwrap_or(0));
             row.switches = figures.switches.voluntary + figures.switches.involuntary;
             row.involuntary = figures.switches.involuntary;
             row.migrations = figures.migrations;
             let known = row.build_ns + row.others_ns.unwrap_or(0) + row.idle_ns.unwrap_or(0);
-            row.unknown_ns = match cpu {
-                Some(_) => span.saturating_sub(known),
-                None => 0,
-            };
+            row.unknown_ns = cpu.map_or(0, |_| span.saturating_sub(known));
             row
         });
         Cpus {
@@ -146,7 +107,7 @@ impl Cpus {
         }
     }
 
-    /// All CPUs together.
+    /// The sum over all CPUs.
     fn sum(&self) -> Cpu {
         let add = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
         let zero = Cpu {
@@ -170,28 +131,67 @@ impl Cpus {
             pushed_off_wait_ns: sum.pushed_off_wait_ns + cpu.pushed_off_wait_ns,
         })
     }
+}
 
-    fn cells(cpu: &Cpu) -> Vec<Cell> {
-        vec![
-            Cell::Time(cpu.build_ns),
-            Cell::known(cpu.others_ns, Cell::Time),
-            Cell::known(cpu.idle_ns, Cell::Time),
-            Cell::Time(cpu.unknown_ns),
-            Cell::Count(cpu.switches),
-            Cell::Count(cpu.involuntary),
-            Cell::Count(cpu.migrations),
-            Cell::Count(cpu.pushed_off),
-            Cell::Time(cpu.pushed_off_wait_ns),
-        ]
+/// Sums over the threads' timelines.
+struct Sums<'a> {
+    analysis: &'a Analysis,
+    /// The processes of this build.
+    own: Vec<bool>,
+    cpus: BTreeMap<Option<CpuId>, Cpu>,
+    /// The time of each other process, in ns.
+    others: HashMap<usize, u64>,
+}
+
+impl Sums<'_> {
+    /// A thread's process, and whether it is one of this build.
+    fn process(&self, thread: ThreadIx) -> (usize, bool) {
+        let thread = self.analysis.threads.get(thread.0 as usize);
+        let process = thread.map_or(usize::MAX, |thread| thread.process.0 as usize);
+        (process, self.own.get(process) == Some(&true))
+    }
+
+    fn add(&mut self, thread: ThreadIx) {
+        let (process, own) = self.process(thread);
+        let mut last = None;
+        let timeline = self.analysis.timeline.iter();
+        for stretch in timeline.flat_map(|timeline| timeline.of(thread)) {
+            match stretch.doing {
+                Bucket::OnCpu(cpu) => {
+                    last = cpu;
+                    let entry = self.cpus.entry(cpu).or_default();
+                    if own {
+                        entry.build_ns += stretch.length();
+                    } else {
+                        *entry.others_ns.get_or_insert(0) += stretch.length();
+                        *self.others.entry(process).or_default() += stretch.length();
+                    }
+                }
+                Bucket::RunQueue { preempted: true } if own => {
+                    let by_others = match stretch.who {
+                        Actor::Outside(_) => true,
+                        Actor::Thread(thread) => !self.process(thread).1,
+                        Actor::Unknown | Actor::Interrupt => false,
+                    };
+                    if by_others && last.is_some() {
+                        let entry = self.cpus.entry(last).or_default();
+                        entry.pushed_off += 1;
+                        entry.pushed_off_wait_ns += stretch.length();
+                    }
+                }
+                _ => {}
+            }
+        }
     }
 }
 
-/// Whose time is this build's, and what that is called: what was asked for; of a
+/// The processes of this build, and their description: the chosen ones; of a
 /// recording of the whole machine COMMAND and its descendants; otherwise all.
 fn own(view: &View) -> (Vec<bool>, &'static str) {
     let analysis = view.analysis;
-    let mut own = vec![false; analysis.processes.len()];
-    if view.chosen.len() < own.len() {
+    let all = analysis.processes.len();
+    if view.chosen.len() < all {
+        let mut own = vec![false; all];
         for at in view.chosen {
             if let Some(own) = own.get_mut(*at) {
                 *own = true;
@@ -199,28 +199,19 @@ fn own(view: &View) -> (Vec<bool>, &'static str) {
         }
         return (own, "the chosen processes");
     }
-    let root = analysis
-        .meta
-        .root
-        .filter(|_| analysis.meta.scope == Scope::All);
-    let all = analysis.processes.iter().enumerate();
-    let root = root.and_then(|root| all.clone().find(|(_, process)| process.pid == root));
-    let Some((root, _)) = root else {
-        return (vec![true; own.len()], "what was recorded");
-    };
-    let mut open = vec![root];
-    while let Some(at) = open.pop() {
-        match own.get_mut(at) {
-            Some(own) if !*own => *own = true,
-            _ => continue,
-        }
-        let children = analysis.processes.get(at).map(|p| p.children.iter());
-        open.extend(children.into_iter().flatten().map(|child| child.0 as usize));
+    let whole_machine = analysis.meta.scope == Scope::All;
+    let root = analysis.meta.root.filter(|_| whole_machine);
+    let root = analysis.processes.iter().find(|p| root == Some(p.pid));
+    match root {
+        Some(root) => (
+            query::with_descendants(analysis, |process| std::ptr::eq(process, root)),
+            "COMMAND and its descendants",
+        ),
+        None => (vec![true; all], "what was recorded"),
     }
-    (own, "COMMAND and its descendants")
 }
 
-/// What the processes with these times ran, the longest first.
+/// The time of processes by program, the longest first.
 fn by_program(analysis: &Analysis, times: HashMap<usize, u64>) -> Vec<(String, u64)> {
     let mut programs: BTreeMap<String, u64> = BTreeMap::new();
     for (at, ns) in times {
@@ -247,122 +238,58 @@ impl Report for Cpus {
         } else {
             "idle or others"
         };
-        let bars = style.width >= 110;
-        let mut table = Table::new().words("CPU", "").column("build", "");
-        table = table.column("", "");
-        if bars {
-            table = table.words("", "");
-        }
-        if self.all {
-            table = table.column("others", "").column("idle", "");
-        }
-        let mut table = table
-            .column(rest, "")
-            .column("switches", "")
-            .column("moves", "")
-            .column("pushed off", "")
-            .name("then waited", "");
-        let mut rows: Vec<(String, Cpu)> = Vec::new();
-        for cpu in &self.cpus {
-            let name = cpu.cpu.map_or("?".into(), |cpu| cpu.to_string());
-            rows.push((name, *cpu));
-        }
-        if rows.len() > 1 {
-            rows.push(("all".into(), self.sum()));
-        }
         let single = self.cpus.iter().filter(|cpu| cpu.cpu.is_some()).count();
-        for (name, cpu) in rows {
-            let of = if name == "all" {
-                self.span.saturating_mul(single as u64)
-            } else {
-                self.span
-            };
-            let mut row = vec![
-                Cell::Text(name),
-                Cell::Time(cpu.build_ns),
-                Cell::Share(cpu.build_ns, of),
-            ];
-            if bars {
-                row.push(Cell::Text(style.bar(cpu.build_ns, of, 16)));
-            }
-            if self.all {
-                row.push(Cell::known(cpu.others_ns, Cell::Time));
-                row.push(Cell::known(cpu.idle_ns, Cell::Time));
-            }
-            row.extend([
-                Cell::Time(cpu.unknown_ns),
-                Cell::Count(cpu.switches),
-                Cell::Count(cpu.migrations),
-                Cell::Count(cpu.pushed_off),
-            ]);
-            let waited = units::time(cpu.pushed_off_wait_ns);
-            table.row(row, waited, Paint::Plain);
-        }
-        out.push_str(&table.text(style, 0));
-        if self.all {
-            let parts: Vec<String> = self
-                .others
-                .iter()
-                .take(self.shown)
-                .map(|(name, ns)| format!("{name} {}", units::time(*ns)))
-                .collect();
-            if !parts.is_empty() {
-                style.items(&mut out, "others   ", &parts, " · ");
-            }
-        } else {
+        let cpus = self.cpus.iter().map(|cpu| {
+            let name = cpu.cpu.map_or("?".into(), |cpu| cpu.to_string());
+            (name, self.span, *cpu)
+        });
+        let whole = self.span.saturating_mul(single as u64);
+        let sum = (self.cpus.len() > 1).then(|| ("all".to_owned(), whole, self.sum()));
+        let waited = |(_, _, cpu): &(String, u64, Cpu)| units::time(cpu.pushed_off_wait_ns);
+        let table = Table::new("then waited", waited)
+            .words("CPU", |(name, ..)| Cell::Text(name.clone()))
+            .column("build", |(.., cpu)| Cell::Time(cpu.build_ns))
+            .column("", |(_, of, cpu)| Cell::Share(cpu.build_ns, *of))
+            .words("", |(_, of, cpu)| match style.width {
+                110.. => Cell::Text(style.bar(cpu.build_ns, *of, 16)),
+                _ => Cell::Empty,
+            })
+            .column_if(self.all, "others", |(.., cpu)| {
+                Cell::known(cpu.others_ns, Cell::Time)
+            })
+            .column_if(self.all, "idle", |(.., cpu)| {
+                Cell::known(cpu.idle_ns, Cell::Time)
+            })
+            .column(rest, |(.., cpu)| Cell::Time(cpu.unknown_ns))
+            .column("switches", |(.., cpu)| Cell::Count(cpu.switches))
+            .column("moves", |(.., cpu)| Cell::Count(cpu.migrations))
+            .column("pushed off", |(.., cpu)| Cell::Count(cpu.pushed_off));
+        out.push_str(&table.text(cpus.chain(sum), style, 0));
+        if !self.all {
             let hint = "whether a CPU was idle or ran others is known from: tr record -a";
             style.line(&mut out, hint);
+        } else if !self.others.is_empty() {
+            let others = self.others.iter().take(self.shown);
+            let parts = others.map(|(name, ns)| format!("{name} {}", units::time(*ns)));
+            style.items(&mut out, "others   ", &parts.collect::<Vec<_>>(), " · ");
         }
         out
     }
 
-    fn json(&self) -> serde_json::Result<Option<Value>> {
-        #[derive(Serialize)]
-        struct All<'a> {
-            span_ns: u64,
-            build: &'a str,
-            cpus: &'a [Cpu],
-            others: Vec<Other<'a>>,
-        }
-        #[derive(Serialize)]
-        struct Other<'a> {
-            program: &'a str,
-            on_cpu_ns: u64,
-        }
-        serde_json::to_value(All {
-            span_ns: self.span,
-            build: self.build,
-            cpus: &self.cpus,
-            others: self
-                .others
-                .iter()
-                .map(|(program, ns)| Other {
-                    program,
-                    on_cpu_ns: *ns,
-                })
-                .collect(),
-        })
-        .map(Some)
+    fn json(&self) -> Option<Value> {
+        let others = self.others.iter();
+        let others = others.map(|(program, ns)| json!({"program": program, "on_cpu_ns": ns}));
+        Some(json!({
+            "span_ns": self.span,
+            "build": self.build,
+            "cpus": self.cpus,
+            "others": others.collect::<Vec<_>>(),
+        }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::keyed([
-            "cpu",
-            "build_ns",
-            "others_ns",
-            "idle_ns",
-            "unknown_ns",
-            "switches",
-            "involuntary",
-            "migrations",
-            "pushed_off",
-            "pushed_off_wait_ns",
-        ]);
-        for cpu in &self.cpus {
-            let mut row = vec![Cell::known(cpu.cpu, |cpu| Cell::Id(u32::from(cpu)))];
-            row.extend(Cpus::cells(cpu));
-            table.record(row);
-        }
-        table.csv()
+        let columns = "cpu build_ns others_ns idle_ns unknown_ns switches involuntary migrations
+                       pushed_off pushed_off_wait_ns";
+        csv(self.cpus.iter().map(|cpu| json!(cpu)), columns)
     }
 }

@@ -1,50 +1,26 @@
-//! Every execution, a line each, as `execsnoop` and `exitsnoop` print them: how
-//! long it took, how it ended, who it was, what it waited for.
+//! Every execution in a line, as `execsnoop` and `exitsnoop` print them.
 //!
-//! All of them are shown unless `--top` says how many: who looks for one run of
-//! a program must not have to wonder whether it was left out.
+//! The report has all executions unless `--top` is given: a user who looks for one
+//! run of a program must not wonder whether it was left out.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 use tr_analyze::model::{ExecSpan, Process};
 
-use crate::json;
+use crate::encode::{self, with};
+use crate::exit::{self, Exit};
 use crate::query::Sort;
-use crate::reports::{Report, View};
 use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
+use crate::table::{csv, Cell, Table};
+use crate::view::{Report, View};
 use crate::{escape, units};
-
-/// How an execution ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ended {
-    /// Its process ended, with this raw status.
-    Exit(u32),
-    /// Another execution took its place.
-    Exec,
-    /// Not before the end of the span.
-    Alive,
-    /// Its process ended; how, nobody saw.
-    Unknown,
-}
-
-impl Ended {
-    fn word(self) -> &'static str {
-        match self {
-            Ended::Exit(_) => "exit",
-            Ended::Exec => "exec",
-            Ended::Alive => "alive",
-            Ended::Unknown => "unknown",
-        }
-    }
-}
 
 /// One execution.
 #[derive(Clone, Copy)]
 struct Execution<'a> {
     process: &'a Process,
     exec: &'a ExecSpan,
-    ended: Ended,
+    /// The process's last one; another exec ended the others.
+    last: bool,
 }
 
 impl Execution<'_> {
@@ -53,42 +29,43 @@ impl Execution<'_> {
         self.exec.end.since(self.exec.start)
     }
 
-    /// What was waited for in it, in ns.
+    /// Its waits in ns.
     fn waited(&self) -> u64 {
         let times = &self.exec.times;
         times.run_queue + times.blocked + times.sleep
     }
 
-    fn failed(&self) -> bool {
-        matches!(self.ended, Ended::Exit(raw) if raw != 0)
+    /// The raw status of an execution that ended with its process.
+    fn status(&self) -> Option<u32> {
+        self.process.status.filter(|_| self.last)
     }
 
-    /// How it ended, in a column.
-    fn code(&self) -> Cell {
-        match self.ended {
-            Ended::Exit(raw) if raw & 0x7f != 0 => Cell::Text(format!("sig {}", raw & 0x7f)),
-            Ended::Exit(raw) => Cell::Id(raw >> 8 & 0xff),
-            Ended::Exec => Cell::from("exec"),
-            Ended::Alive => Cell::from("alive"),
-            Ended::Unknown => Cell::Unknown,
+    fn alive(&self) -> bool {
+        self.last && self.process.status.is_none() && self.process.alive
+    }
+
+    /// The kind of its end.
+    fn ended(&self) -> &'static str {
+        match self.status() {
+            Some(_) => "exit",
+            None if !self.last => "exec",
+            None if self.alive() => "alive",
+            None => "unknown",
         }
     }
 
-    /// The command line, or what else is known.
+    /// The command line, or else the file or the comm.
     fn command(&self) -> String {
         let argv = &self.exec.argv;
-        let mut out = if argv.bytes.is_empty() {
-            let file: &[u8] = match self.exec.filename.is_empty() {
-                true => self.exec.comm.bytes(),
-                false => &self.exec.filename,
-            };
-            escape::text(file)
-        } else {
+        let mut out = if !argv.bytes.is_empty() {
             escape::command(argv.args())
+        } else if self.exec.filename.is_empty() {
+            escape::text(self.exec.comm.bytes())
+        } else {
+            escape::text(&self.exec.filename)
         };
-        if argv.truncated() && argv.full_len.is_some() {
-            let full = argv.full_len.map_or(0, u64::from);
-            out.push_str(&format!(" … of {}", units::bytes(full)));
+        if let Some(full) = argv.full_len.filter(|_| argv.truncated()) {
+            out.push_str(&format!(" … of {}", units::bytes(full.into())));
         }
         out
     }
@@ -101,41 +78,56 @@ pub struct Execs<'a> {
 }
 
 impl<'a> Execs<'a> {
-    /// Of the processes that were chosen.
+    /// The executions of the chosen processes.
     pub fn new(view: &View<'a>) -> Execs<'a> {
         let ask = view.ask;
-        let chosen = view.chosen.iter();
-        let processes = chosen.filter_map(|at| view.analysis.processes.get(*at));
-        let mut rows: Vec<Execution<'a>> = processes
+        let mut rows: Vec<Execution<'a>> = view
+            .processes()
             .flat_map(executions)
-            .filter(|row| row.time() >= ask.min && (!ask.failed || row.failed()))
+            .filter(|row| row.time() >= ask.min && (!ask.failed || exit::failed(row.status())))
             .collect();
         sort(&mut rows, ask.sort.unwrap_or(Sort::Start));
         Execs { view: *view, rows }
     }
 
-    fn since(&self, exec: &ExecSpan) -> u64 {
-        exec.start.since(self.view.analysis.meta.start)
+    /// The rows in CSV and JSON.
+    fn asked(&self) -> impl Iterator<Item = (&Execution<'a>, Value)> {
+        let rows = self.rows.iter().take(self.view.ask.most());
+        rows.map(|row| {
+            let start = self.view.since(row.exec.start);
+            let filename = &row.exec.filename;
+            let object = json!({
+                "pid": row.process.pid.0,
+                "ppid": row.process.ppid.map(|ppid| ppid.0),
+                "start_ns": start,
+                "started_before": row.exec.started_before,
+                "end_ns": (!row.alive()).then(|| start + row.time()),
+                "time_ns": row.time(),
+                "ended": row.ended(),
+                "exit": row.status().map(Exit::from),
+                "comm": encode::text(row.exec.comm.bytes()),
+                "filename": (!filename.is_empty()).then(|| encode::text(filename)),
+                "argv": encode::argv(&row.exec.argv),
+                "argv_truncated": row.exec.argv.truncated(),
+            });
+            let times = encode::Times::new(&row.exec.times);
+            (row, with(object, json!(times)))
+        })
     }
 }
 
 /// A process's executions, in order.
-fn executions<'a>(process: &'a Process) -> impl Iterator<Item = Execution<'a>> {
-    let last = process.execs.len().saturating_sub(1);
-    let row = move |(at, exec): (usize, &'a ExecSpan)| Execution {
+fn executions(process: &Process) -> impl Iterator<Item = Execution<'_>> {
+    let execs = process.execs.iter().enumerate();
+    execs.map(move |(at, exec)| Execution {
         process,
         exec,
-        ended: match (at == last, process.status) {
-            (false, _) => Ended::Exec,
-            (true, Some(raw)) => Ended::Exit(raw),
-            (true, None) if process.alive => Ended::Alive,
-            (true, None) => Ended::Unknown,
-        },
-    };
-    process.execs.iter().enumerate().map(row)
+        last: at + 1 == process.execs.len(),
+    })
 }
 
-/// The largest first, but for start and pid; equal ones by start.
+/// Sorts in descending order, but by start and pid in ascending order; equal
+/// executions by start.
 fn sort(rows: &mut [Execution], by: Sort) {
     let key = |row: &Execution| {
         let times = &row.exec.times;
@@ -159,158 +151,57 @@ fn sort(rows: &mut [Execution], by: Sort) {
     });
 }
 
-/// Where a table has room for what every wait was.
+/// The width from which on the table has a column for each kind of wait.
 const WIDE: usize = 120;
 
 impl Report for Execs<'_> {
     fn text(&self, style: &Style) -> String {
         let wide = style.width >= WIDE;
         let unknown = self.rows.iter().any(|row| row.exec.times.unknown > 0);
-        let mut table = Table::new();
-        if wide {
-            table = table.column("START(s)", "");
-        }
-        table = table.column("TIME(s)", "").column("CPU", "");
-        let waits: &[&str] = match wide {
-            true => &["wait cpu", "blocked", "sleep"],
-            false => &["waited"],
-        };
-        for title in waits {
-            table = table.column(*title, "");
-        }
-        if wide && unknown {
-            table = table.column("unknown", "");
-        }
-        let mut table = table
-            .column("CODE", "")
-            .column("PID", "")
-            .column("PPID", "")
-            .name("ARGV", "");
         let most = self.view.ask.most();
-        for row in self.rows.iter().take(most) {
-            let (process, times) = (row.process, &row.exec.times);
-            let mut cells = Vec::new();
-            if wide {
-                cells.push(match row.exec.started_before {
-                    true => Cell::from("before"),
-                    false => Cell::Seconds(self.since(row.exec)),
-                });
-            }
-            cells.extend([Cell::Seconds(row.time()), Cell::Time(times.on_cpu)]);
-            if wide {
-                cells.extend([times.run_queue, times.blocked, times.sleep].map(Cell::Time));
-            } else {
-                cells.push(Cell::Time(row.waited()));
-            }
-            if wide && unknown {
-                cells.push(Cell::Time(times.unknown));
-            }
-            cells.extend([
-                row.code(),
-                Cell::Id(process.pid.0),
-                Cell::known(process.ppid, |ppid| Cell::Id(ppid.0)),
-            ]);
-            let bad = if row.failed() {
-                Paint::Bad
-            } else {
-                Paint::Plain
-            };
-            table.row(cells, row.command(), bad);
-        }
-        let mut out = table.text(style, 0);
-        if self.rows.len() > most {
-            let more = units::count((self.rows.len() - most) as u64);
-            style.line(&mut out, &format!("and {more} more executions"));
-        }
+        let table = Table::new("ARGV", |row: &&Execution| row.command())
+            .column_if(wide, "START(s)", |row| match row.exec.started_before {
+                true => Cell::from("before"),
+                false => Cell::Seconds(self.view.since(row.exec.start)),
+            })
+            .column("TIME(s)", |row| Cell::Seconds(row.time()))
+            .column("CPU", |row| Cell::Time(row.exec.times.on_cpu))
+            .column_if(!wide, "waited", |row| Cell::Time(row.waited()))
+            .column_if(wide, "wait cpu", |row| Cell::Time(row.exec.times.run_queue))
+            .column_if(wide, "blocked", |row| Cell::Time(row.exec.times.blocked))
+            .column_if(wide, "sleep", |row| Cell::Time(row.exec.times.sleep))
+            .column_if(wide && unknown, "unknown", |row| {
+                Cell::Time(row.exec.times.unknown)
+            })
+            .column("CODE", |row| match row.last {
+                true => exit::cell(row.status(), row.alive()),
+                false => Cell::from("exec"),
+            })
+            .column("PID", |row| Cell::Id(row.process.pid.0))
+            .column("PPID", |row| {
+                Cell::known(row.process.ppid, |ppid| Cell::Id(ppid.0))
+            })
+            .paint(|row| Paint::bad_if(exit::failed(row.status())));
+        let mut out = table.text(self.rows.iter().take(most), style, 0);
+        style.more(&mut out, self.rows.len(), most, " executions");
         out
     }
 
-    fn json(&self) -> serde_json::Result<Option<Value>> {
-        #[derive(Serialize)]
-        struct Row {
-            pid: u32,
-            ppid: Option<u32>,
-            start_ns: u64,
-            started_before: bool,
-            end_ns: Option<u64>,
-            time_ns: u64,
-            ended: &'static str,
-            exit: Option<json::Exit>,
-            comm: String,
-            filename: Option<String>,
-            argv: Option<Vec<String>>,
-            argv_truncated: bool,
-            #[serde(flatten)]
-            times: json::Times,
-        }
-        let rows = self.rows.iter().take(self.view.ask.most());
-        let rows = rows.map(|row| Row {
-            pid: row.process.pid.0,
-            ppid: row.process.ppid.map(|ppid| ppid.0),
-            start_ns: self.since(row.exec),
-            started_before: row.exec.started_before,
-            end_ns: (row.ended != Ended::Alive).then(|| self.since(row.exec) + row.time()),
-            time_ns: row.time(),
-            ended: row.ended.word(),
-            exit: match row.ended {
-                Ended::Exit(raw) => Some(json::exit(raw)),
-                _ => None,
-            },
-            comm: json::text(row.exec.comm.bytes()),
-            filename: (!row.exec.filename.is_empty()).then(|| json::text(&row.exec.filename)),
-            argv: json::argv(&row.exec.argv),
-            argv_truncated: row.exec.argv.truncated(),
-            times: json::times(&row.exec.times),
-        });
-        serde_json::to_value(rows.collect::<Vec<_>>()).map(Some)
+    fn json(&self) -> Option<Value> {
+        Some(self.asked().map(|(_, row)| row).collect())
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::keyed([
-            "start_ns",
-            "time_ns",
-            "ended",
-            "exit_code",
-            "signal",
-            "pid",
-            "ppid",
-            "on_cpu_ns",
-            "run_queue_ns",
-            "blocked_ns",
-            "sleep_ns",
-            "unknown_ns",
-            "filename",
-            "argv",
-        ]);
-        for row in self.rows.iter().take(self.view.ask.most()) {
-            let times = &row.exec.times;
-            let raw = match row.ended {
-                Ended::Exit(raw) => Some(raw),
-                _ => None,
-            };
-            let code = raw.filter(|raw| raw & 0x7f == 0).map(|raw| raw >> 8 & 0xff);
-            let signal = raw.map(|raw| raw & 0x7f).filter(|signal| *signal != 0);
-            let cells = vec![
-                match row.exec.started_before {
-                    true => Cell::Unknown,
-                    false => Cell::At(self.since(row.exec)),
-                },
-                Cell::Time(row.time()),
-                Cell::from(row.ended.word()),
-                Cell::known(code, Cell::Id),
-                Cell::known(signal, Cell::Id),
-                Cell::Id(row.process.pid.0),
-                Cell::known(row.process.ppid, |ppid| Cell::Id(ppid.0)),
-                Cell::Time(times.on_cpu),
-                Cell::Time(times.run_queue),
-                Cell::Time(times.blocked),
-                Cell::Time(times.sleep),
-                Cell::Time(times.unknown),
-                Cell::Text(escape::text(&row.exec.filename)),
-                row.command().into(),
-            ];
-            table.record(cells);
-        }
-        table.csv()
+        let rows = self.asked().map(|(row, mut object)| {
+            if row.exec.started_before {
+                object["start_ns"] = Value::Null;
+            }
+            object["filename"] = escape::text(&row.exec.filename).into();
+            object["argv"] = row.command().into();
+            object
+        });
+        let columns = "start_ns time_ns ended exit_code=exit/code signal=exit/signal pid ppid
+                       on_cpu_ns run_queue_ns blocked_ns sleep_ns unknown_ns filename argv";
+        csv(rows, columns)
     }
 }

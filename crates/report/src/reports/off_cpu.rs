@@ -1,64 +1,43 @@
-//! Who waited, for what, for how long, and who ended the wait.
+//! The waits of tasks: their reasons, their lengths, and the tasks that ended them.
 
 use std::cmp::Reverse;
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 use crate::members::{members, Members};
+use crate::names::named;
 use crate::query::{By, Sort};
-use crate::reports::{Report, View};
 use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
-use crate::who::{self, Named};
+use crate::table::{csv, Cell, Table};
+use crate::view::{Report, View};
+use crate::who;
 use crate::{label, units};
 
-/// Why a thread is off CPU: the parts of its times, each apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
-    /// It waits for a CPU after a wake-up, or its fork.
-    Woken,
-    /// It waits for a CPU that another task took.
-    Preempted,
-    /// An interruptible sleep.
-    Sleep,
-    /// Block I/O.
-    Io,
-    /// Its vfork child's exec or exit.
-    Vfork,
-    /// Another uninterruptible wait.
-    Blocked,
-    /// Stopped or traced.
-    Stopped,
-    /// Not known; it may even have been on a CPU.
-    Unknown,
+named! {
+    /// The reason of a thread's time off CPU.
+    pub enum Reason {
+        /// It waits for a CPU after a wake-up or its fork.
+        Woken = "woken", "waiting for a CPU, woken";
+        /// It waits for a CPU after another task preempted it.
+        Preempted = "preempted", "waiting for a CPU, preempted";
+        /// An interruptible sleep.
+        Sleep = "sleep", "asleep";
+        /// Block I/O.
+        Io = "block-io", "block I/O";
+        /// It waits for its vfork child's exec or exit.
+        Vfork = "vfork", "vfork child";
+        /// Another uninterruptible wait.
+        Blocked = "blocked", "blocked otherwise";
+        /// Stopped or traced.
+        Stopped = "stopped", "stopped";
+        /// Unknown; it may have been on a CPU.
+        Unknown = "unknown", "unknown";
+    }
 }
 
 impl Reason {
-    /// Each with its name in JSON and CSV, for people, and as a column's title.
-    const ALL: [(Reason, &'static str, &'static str, &'static str); 8] = [
-        (
-            Reason::Woken,
-            "woken",
-            "waiting for a CPU, woken",
-            "wait cpu",
-        ),
-        (
-            Reason::Preempted,
-            "preempted",
-            "waiting for a CPU, preempted",
-            "preempted",
-        ),
-        (Reason::Sleep, "sleep", "asleep", "sleep"),
-        (Reason::Io, "block-io", "block I/O", "disk"),
-        (Reason::Vfork, "vfork", "vfork child", "vfork"),
-        (Reason::Blocked, "blocked", "blocked otherwise", "blocked"),
-        (Reason::Stopped, "stopped", "stopped", "stopped"),
-        (Reason::Unknown, "unknown", "unknown", "unknown"),
-    ];
-
     fn of(doing: Bucket) -> Option<Reason> {
         Some(match doing {
             Bucket::OnCpu(_) => return None,
@@ -73,18 +52,13 @@ impl Reason {
         })
     }
 
-    /// For people.
-    fn title(self) -> &'static str {
-        let mut all = Reason::ALL.iter();
-        all.find(|(reason, ..)| *reason == self)
-            .map_or("", |(_, _, title, _)| title)
-    }
-
-    /// In JSON and CSV.
-    fn key(self) -> &'static str {
-        let mut all = Reason::ALL.iter();
-        all.find(|(reason, ..)| *reason == self)
-            .map_or("", |(_, key, ..)| key)
+    /// A column's title.
+    fn column(self) -> &'static str {
+        match self {
+            Reason::Woken => "wait cpu",
+            Reason::Io => "disk",
+            reason => reason.name(),
+        }
     }
 }
 
@@ -93,7 +67,8 @@ impl Reason {
 struct Waited {
     thread: ThreadIx,
     stretch: Stretch,
-    /// Its beginning and its end are known.
+    reason: Reason,
+    /// Its start and its end are known.
     whole: bool,
 }
 
@@ -105,21 +80,42 @@ struct Sum {
     longest: Option<Waited>,
 }
 
-type Sums = [Sum; Reason::ALL.len()];
+/// The waits by reason.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums([Sum; Reason::ALL.len()]);
 
-fn total(sums: &Sums) -> u64 {
-    let known = sums.iter().zip(Reason::ALL);
-    known
-        .filter(|(_, (reason, ..))| *reason != Reason::Unknown)
-        .map(|(sum, _)| sum.total)
-        .sum()
+impl Sums {
+    fn add(&mut self, waited: Waited) {
+        let Some(sum) = self.0.get_mut(waited.reason as usize) else {
+            return; // every reason has its sum
+        };
+        let length = waited.stretch.length();
+        sum.total += length;
+        sum.count += 1;
+        if length > sum.longest.map_or(0, |longest| longest.stretch.length()) {
+            sum.longest = Some(waited);
+        }
+    }
+
+    /// The reasons that occur.
+    fn used(&self) -> impl Iterator<Item = (Reason, &Sum)> {
+        let all = Reason::ALL.into_iter().zip(&self.0);
+        all.filter(|(_, sum)| sum.count > 0)
+    }
+
+    fn of(&self, reasons: &[Reason]) -> u64 {
+        let used = self.used().filter(|(reason, _)| reasons.contains(reason));
+        used.map(|(_, sum)| sum.total).sum()
+    }
+
+    /// The time off CPU for a known reason.
+    fn total(&self) -> u64 {
+        let known = self.used().filter(|(reason, _)| *reason != Reason::Unknown);
+        known.map(|(_, sum)| sum.total).sum()
+    }
 }
 
-fn of(sums: &Sums, reason: Reason) -> u64 {
-    sums.get(reason as usize).map_or(0, |sum| sum.total)
-}
-
-/// How many of the longest waits JSON has, unless it was asked for more.
+/// The number of longest waits in JSON without a larger `--top`.
 const LONGEST: usize = 100;
 
 /// The report. Its sums are those of the chosen processes' times.
@@ -127,14 +123,14 @@ pub struct OffCpu<'a> {
     view: View<'a>,
     by: By,
     all: Sums,
-    /// Those with most time off CPU first, or as `--sort` has it.
+    /// Those with most time off CPU first, or in the order of `--sort`.
     groups: Vec<(Members, Sums)>,
-    /// The longest waits with a known reason, longest first.
+    /// The longest waits for a known reason, longest first.
     longest: Vec<Waited>,
 }
 
 impl<'a> OffCpu<'a> {
-    /// Of the processes that were chosen.
+    /// The waits of the chosen processes.
     pub fn new(view: &View<'a>) -> OffCpu<'a> {
         let by = view.ask.by.unwrap_or_default();
         let mut report = OffCpu {
@@ -152,186 +148,139 @@ impl<'a> OffCpu<'a> {
             let mut sums = Sums::default();
             for thread in &group.threads {
                 for waited in waits(view.analysis, timeline, *thread) {
-                    let Some(reason) = Reason::of(waited.stretch.doing) else {
-                        continue;
-                    };
-                    for sums in [&mut sums, &mut report.all] {
-                        if let Some(sum) = sums.get_mut(reason as usize) {
-                            sum.add(waited);
-                        }
-                    }
-                    if reason != Reason::Unknown {
+                    sums.add(waited);
+                    report.all.add(waited);
+                    if waited.reason != Reason::Unknown {
                         report.longest.push(waited);
                     }
                 }
-                // Not all of a long recording's waits at once.
+                // Memory: not all waits of a long recording at once.
                 if report.longest.len() > 64 * keep {
                     shorten(&mut report.longest, keep);
                 }
             }
-            if sums.iter().any(|sum| sum.count > 0) {
+            if sums.used().next().is_some() {
                 report.groups.push((group, sums));
             }
         }
         shorten(&mut report.longest, keep);
         let key = |sums: &Sums| match view.ask.sort {
-            Some(Sort::RunQueue) => of(sums, Reason::Woken) + of(sums, Reason::Preempted),
-            Some(Sort::Sleep) => of(sums, Reason::Sleep) + of(sums, Reason::Stopped),
-            Some(Sort::Blocked) => {
-                of(sums, Reason::Io) + of(sums, Reason::Vfork) + of(sums, Reason::Blocked)
-            }
-            Some(Sort::Unknown) => of(sums, Reason::Unknown),
-            _ => total(sums),
+            Some(Sort::RunQueue) => sums.of(&[Reason::Woken, Reason::Preempted]),
+            Some(Sort::Sleep) => sums.of(&[Reason::Sleep, Reason::Stopped]),
+            Some(Sort::Blocked) => sums.of(&[Reason::Io, Reason::Vfork, Reason::Blocked]),
+            Some(Sort::Unknown) => sums.of(&[Reason::Unknown]),
+            _ => sums.total(),
         };
         report.groups.sort_by_key(|(_, sums)| Reverse(key(sums)));
         report
     }
 
-    fn longest_of(&self, waited: &Waited) -> Longest {
+    /// A wait in JSON.
+    fn wait(&self, waited: &Waited) -> Value {
         let analysis = self.view.analysis;
-        let reason = Reason::of(waited.stretch.doing).unwrap_or(Reason::Unknown);
         let found = who::thread(analysis, waited.thread);
-        let by = who::named(analysis, waited.stretch.who);
-        let preempted = reason == Reason::Preempted;
-        Longest {
-            reason: reason.key(),
-            pid: found.map_or(0, |(_, process)| process.pid.0),
-            tid: found.map_or(0, |(thread, _)| thread.tid.0),
-            process: found
-                .map(|(_, process)| label::label(process))
-                .unwrap_or_default(),
-            start_ns: waited.stretch.from.since(analysis.meta.start),
-            length_ns: waited.stretch.length(),
-            whole: waited.whole,
-            taken_by: preempted.then(|| by.clone()),
-            ended_by: (!preempted).then_some(by),
-        }
+        let by = Some(who::named(analysis, waited.stretch.who));
+        let (ended_by, taken_by) = match waited.reason {
+            Reason::Preempted => (None, by),
+            _ => (by, None),
+        };
+        json!({
+            "reason": waited.reason.name(),
+            "pid": found.map_or(0, |(_, process)| process.pid.0),
+            "tid": found.map_or(0, |(thread, _)| thread.tid.0),
+            "process": found.map_or(String::new(), |(_, process)| label::label(process)),
+            "start_ns": self.view.since(waited.stretch.from),
+            "length_ns": waited.stretch.length(),
+            "whole": waited.whole,
+            "ended_by": ended_by,
+            "taken_by": taken_by,
+        })
     }
 
-    fn sums(&self, sums: &Sums) -> Vec<OfReason> {
-        let known = Reason::ALL.iter().zip(sums);
-        known
-            .map(|((_, key, ..), sum)| OfReason {
-                reason: key,
-                total_ns: sum.total,
-                count: sum.count,
-                longest: sum.longest.map(|waited| self.longest_of(&waited)),
-            })
-            .collect()
+    /// The sum of a reason in JSON.
+    fn sum(&self, reason: Reason, sum: &Sum) -> Value {
+        json!({
+            "reason": reason.name(),
+            "total_ns": sum.total,
+            "count": sum.count,
+            "longest": sum.longest.map(|waited| self.wait(&waited)),
+        })
+    }
+
+    fn sums(&self, sums: &Sums) -> Value {
+        let all = Reason::ALL.into_iter().zip(&sums.0);
+        all.map(|(reason, sum)| self.sum(reason, sum)).collect()
     }
 
     fn reasons(&self, style: &Style) -> String {
-        let mut table = Table::new()
-            .column("time", "")
-            .column("share", "")
-            .column("times", "")
-            .column("longest", "")
-            .name(
-                match self.view.chosen.len() {
-                    1 => "why one process was off CPU".into(),
-                    n => format!("why {} processes were off CPU", units::count(n as u64)),
-                },
-                "",
-            );
-        let whole = total(&self.all);
-        let mut rows: Vec<_> = self.all.iter().zip(Reason::ALL).collect();
-        rows.retain(|(sum, _)| sum.count > 0);
-        rows.sort_by_key(|(sum, (reason, ..))| (*reason == Reason::Unknown, Reverse(sum.total)));
-        for (sum, (reason, _, title, _)) in rows {
-            let longest = sum.longest.map(|waited| waited.stretch.length());
-            let unknown = reason == Reason::Unknown;
-            let cells = vec![
-                Cell::Time(sum.total),
-                match unknown {
-                    true => Cell::Empty,
-                    false => Cell::Share(sum.total, whole),
-                },
-                Cell::Count(sum.count),
-                Cell::known(longest, Cell::Time),
-            ];
-            table.row(
-                cells,
-                title,
-                if unknown { Paint::Dim } else { Paint::Plain },
-            );
-        }
-        table.text(style, 0)
+        let one_or_more = match self.view.chosen.len() {
+            1 => "one process was".into(),
+            n => format!("{} processes were", units::count(n as u64)),
+        };
+        let title = format!("why {one_or_more} off CPU");
+        let whole = self.all.total();
+        let mut rows: Vec<_> = self.all.used().collect();
+        rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
+        Table::new(title, |(reason, _): &(Reason, &Sum)| reason.title().into())
+            .column("time", |(_, sum)| Cell::Time(sum.total))
+            .column("share", move |(reason, sum)| match reason {
+                Reason::Unknown => Cell::Empty,
+                _ => Cell::Share(sum.total, whole),
+            })
+            .column("times", |(_, sum)| Cell::Count(sum.count))
+            .column("longest", |(_, sum)| {
+                Cell::known(sum.longest, |w| Cell::Time(w.stretch.length()))
+            })
+            .paint(|(reason, _)| match reason {
+                Reason::Unknown => Paint::Dim,
+                _ => Paint::Plain,
+            })
+            .text(rows, style, 0)
     }
 
     fn waits(&self, style: &Style) -> String {
         let analysis = self.view.analysis;
         let shown: Vec<&Waited> = self.longest.iter().take(self.view.ask.top).collect();
-        let reason = |waited: &Waited| Reason::of(waited.stretch.doing).unwrap_or(Reason::Unknown);
-        let reasons: Vec<&str> = shown.iter().map(|waited| reason(waited).title()).collect();
-        // What stands beside the two names.
-        let widest = reasons.iter().map(|reason| units::width(reason)).max();
-        let room = style.width.saturating_sub(widest.unwrap_or(0) + 28);
-        let room = (room / 2).clamp(14, 60);
-        let mut table = Table::new()
-            .column("from", "")
-            .column("length", "")
-            .words(format!("the {} longest waits", shown.len()), "")
-            .words("why", "")
-            .name("ended, or CPU taken, by", "");
-        for (waited, why) in shown.iter().zip(reasons) {
-            let length = units::time(waited.stretch.length());
-            let at_least = if waited.whole { "" } else { "≥ " };
-            let by = match (waited.whole, waited.stretch.who) {
-                // Nobody has ended it yet.
-                (false, Actor::Unknown) => String::new(),
-                (_, who) => who::name(analysis, who),
-            };
-            let name = who::name(analysis, Actor::Thread(waited.thread));
-            let cells = vec![
-                Cell::At(waited.stretch.from.since(analysis.meta.start)),
-                Cell::Text(format!("{at_least}{length}")),
-                units::shorten(&name, room).into(),
-                why.into(),
-            ];
-            table.row(cells, by, Paint::Plain);
-        }
-        table.text(style, 0)
+        let reasons = shown.iter().map(|waited| waited.reason.title());
+        // The two names share the rest of the width.
+        let widest = reasons.map(units::width).max().unwrap_or(0);
+        let room = style.width.saturating_sub(widest + 28) / 2;
+        let room = room.clamp(14, 60);
+        let by = |waited: &&Waited| match (waited.whole, waited.stretch.who) {
+            (false, Actor::Unknown) => String::new(), // it has not ended
+            (_, who) => who::name(analysis, who),
+        };
+        let title = format!("the {} longest waits", shown.len());
+        Table::new("ended, or CPU taken, by", by)
+            .column("from", |waited| {
+                Cell::At(self.view.since(waited.stretch.from))
+            })
+            .column("length", |waited| {
+                Cell::wait(waited.stretch.length(), waited.whole)
+            })
+            .words(&title, move |waited| {
+                let name = who::name(analysis, Actor::Thread(waited.thread));
+                units::shorten(&name, room).into()
+            })
+            .words("why", |waited| waited.reason.title().into())
+            .text(shown, style, 0)
     }
 
     fn by(&self, style: &Style) -> String {
-        let used = |reason: Reason| of(&self.all, reason) > 0;
-        let columns: Vec<_> = Reason::ALL
-            .into_iter()
-            .filter(|(reason, ..)| used(*reason))
-            .collect();
         let single = matches!(self.by, By::Process | By::Thread);
-        let mut table = Table::new().column("off CPU", "");
-        for (.., title) in &columns {
-            table = table.column(*title, "");
-        }
-        if single {
-            table = table.column(if self.by == By::Thread { "tid" } else { "pid" }, "");
-        }
+        let id = if self.by == By::Thread { "tid" } else { "pid" };
         let shown = self.groups.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.groups.len());
-        let mut table = table.name(title, "");
-        for (group, sums) in shown {
-            let mut cells = vec![Cell::Time(total(sums))];
-            let times = columns.iter().map(|(reason, ..)| of(sums, *reason));
-            cells.extend(times.map(Cell::Time));
-            if single {
-                cells.push(Cell::known(group.pid, Cell::Id));
-            }
-            table.row(cells, group.name.clone(), Paint::Plain);
+        let mut table = Table::new(title, |(group, _): &&(Members, Sums)| group.name.clone())
+            .column("off CPU", |(_, sums)| Cell::Time(sums.total()));
+        for (reason, _) in self.all.used().filter(|(_, sum)| sum.total > 0) {
+            table = table.column(reason.column(), move |(_, sums)| {
+                Cell::Time(sums.of(&[reason]))
+            });
         }
-        table.text(style, 0)
-    }
-}
-
-impl Sum {
-    fn add(&mut self, waited: Waited) {
-        let length = waited.stretch.length();
-        self.total += length;
-        self.count += 1;
-        let longest = self.longest.map_or(0, |longest| longest.stretch.length());
-        if length > longest {
-            self.longest = Some(waited);
-        }
+        table
+            .column_if(single, id, |(group, _)| Cell::known(group.pid, Cell::Id))
+            .text(shown, style, 0)
     }
 }
 
@@ -349,41 +298,22 @@ fn waits<'a>(
     timeline
         .of(ix)
         .enumerate()
-        .map(move |(at, stretch)| Waited {
-            thread: ix,
-            stretch,
-            whole: known(
-                at.checked_sub(1).and_then(|at| timeline.get(ix, at)),
-                thread.is_some_and(|thread| !thread.started_before),
-            ) && known(timeline.get(ix, at + 1), false),
+        .filter_map(move |(at, stretch)| {
+            let before = at.checked_sub(1).and_then(|at| timeline.get(ix, at));
+            let started = thread.is_some_and(|thread| !thread.started_before);
+            Some(Waited {
+                thread: ix,
+                stretch,
+                reason: Reason::of(stretch.doing)?,
+                whole: known(before, started) && known(timeline.get(ix, at + 1), false),
+            })
         })
 }
 
-/// The longest ones; of equal ones the first.
+/// Keeps the longest waits; of equal ones the first.
 fn shorten(waits: &mut Vec<Waited>, keep: usize) {
     waits.sort_by_key(|w| (Reverse(w.stretch.length()), w.stretch.from, w.thread));
     waits.truncate(keep);
-}
-
-#[derive(Serialize)]
-struct Longest {
-    reason: &'static str,
-    pid: u32,
-    tid: u32,
-    process: String,
-    start_ns: u64,
-    length_ns: u64,
-    whole: bool,
-    ended_by: Option<Named>,
-    taken_by: Option<Named>,
-}
-
-#[derive(Serialize)]
-struct OfReason {
-    reason: &'static str,
-    total_ns: u64,
-    count: u64,
-    longest: Option<Longest>,
 }
 
 impl Report for OffCpu<'_> {
@@ -391,87 +321,41 @@ impl Report for OffCpu<'_> {
         [self.reasons(style), self.waits(style), self.by(style)].join("\n")
     }
 
-    fn json(&self) -> serde_json::Result<Option<Value>> {
-        #[derive(Serialize)]
-        struct Document {
-            total_ns: u64,
-            reasons: Vec<OfReason>,
-            longest: Vec<Longest>,
-            groups: Vec<OfGroup>,
-        }
-        #[derive(Serialize)]
-        struct OfGroup {
-            name: String,
-            pid: Option<u32>,
-            total_ns: u64,
-            reasons: Vec<OfReason>,
-        }
+    fn json(&self) -> Option<Value> {
         let most = self.view.ask.most();
-        let groups = self.groups.iter().take(most).map(|(group, sums)| OfGroup {
-            name: group.name.clone(),
-            pid: group.pid,
-            total_ns: total(sums),
-            reasons: self.sums(sums),
+        let groups = self.groups.iter().take(most).map(|(group, sums)| {
+            json!({
+                "name": group.name,
+                "pid": group.pid,
+                "total_ns": sums.total(),
+                "reasons": self.sums(sums),
+            })
         });
-        let document = Document {
-            total_ns: total(&self.all),
-            reasons: self.sums(&self.all),
-            longest: self
-                .longest
-                .iter()
-                .take(most)
-                .map(|w| self.longest_of(w))
-                .collect(),
-            groups: groups.collect(),
-        };
-        serde_json::to_value(document).map(Some)
+        let longest = self.longest.iter().take(most);
+        Some(json!({
+            "total_ns": self.all.total(),
+            "reasons": self.sums(&self.all),
+            "longest": longest.map(|waited| self.wait(waited)).collect::<Value>(),
+            "groups": groups.collect::<Value>(),
+        }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::keyed([
-            "name",
-            "pid",
-            "reason",
-            "total_ns",
-            "count",
-            "longest_ns",
-            "longest_start_ns",
-            "longest_ended_or_cpu_taken_by",
-        ]);
-        let start = self.view.analysis.meta.start;
-        for (group, sums) in self.groups.iter().take(self.view.ask.most()) {
-            for (sum, (_, key, ..)) in sums.iter().zip(Reason::ALL) {
-                if sum.count == 0 {
-                    continue;
-                }
-                let longest = sum.longest.as_ref();
-                let who = longest.map(|waited| waited.stretch.who);
+        let analysis = self.view.analysis;
+        let groups = self.groups.iter().take(self.view.ask.most());
+        let rows = groups.flat_map(|(group, sums)| {
+            sums.used().map(|(reason, sum)| {
+                let who = sum.longest.map(|waited| waited.stretch.who);
                 let who = who.filter(|who| *who != Actor::Unknown);
-                let cells = vec![
-                    Cell::Text(group.name.clone()),
-                    Cell::known(group.pid, Cell::Id),
-                    key.into(),
-                    Cell::Time(sum.total),
-                    Cell::Count(sum.count),
-                    Cell::known(longest, |w| Cell::Time(w.stretch.length())),
-                    Cell::known(longest, |w| Cell::At(w.stretch.from.since(start))),
-                    Cell::known(who, |who| Cell::Text(who::name(self.view.analysis, who))),
-                ];
-                table.record(cells);
-            }
-        }
-        table.csv()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reasons_stand_in_their_order() {
-        for (at, (reason, ..)) in Reason::ALL.into_iter().enumerate() {
-            assert_eq!(reason as usize, at);
-        }
+                let mut row = self.sum(reason, sum);
+                row["name"] = json!(group.name);
+                row["pid"] = json!(group.pid);
+                row["by"] = json!(who.map(|who| who::name(analysis, who)));
+                row
+            })
+        });
+        let columns = "name pid reason total_ns count longest_ns=longest/length_ns
+                       longest_start_ns=longest/start_ns longest_ended_or_cpu_taken_by=by";
+        csv(rows, columns)
     }
 }

@@ -1,20 +1,18 @@
 //! On-CPU time of every process in every interval. The values of a process add
 //! up to its on-CPU time, to the nanosecond.
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ThreadIx};
 use tr_analyze::timeline::Bucket;
 
-use crate::reports::{Report, View};
 use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
+use crate::table::csv;
+use crate::view::{Report, View};
 use crate::{label, units};
 
-/// The interval that is taken when none is asked for: 1 s.
-pub const INTERVAL: u64 = 1_000_000_000;
-/// So many values are kept; where there would be more, the interval is doubled
-/// until there are not.
+/// The default interval: 1 s.
+const INTERVAL: u64 = 1_000_000_000;
+/// The most values. As long as there would be more, the interval is doubled.
 const VALUES: u64 = 1 << 24;
 
 /// The report.
@@ -22,7 +20,7 @@ pub struct Series<'a> {
     view: View<'a>,
     /// In ns.
     pub interval: u64,
-    /// What was asked for.
+    /// The interval of the options.
     asked: u64,
     /// The chosen processes, in order of start.
     pub lines: Vec<Line<'a>>,
@@ -30,21 +28,18 @@ pub struct Series<'a> {
 
 /// One process.
 pub struct Line<'a> {
-    /// Whose.
+    /// The process.
     pub process: &'a Process,
-    /// Number of the interval, ns on a CPU in it; in order, none is 0. Interval
-    /// 0 begins at the start of the recording.
+    /// The interval's number, ns on a CPU in it; in order, without 0. Interval 0
+    /// begins at the start of the recording.
     pub values: Vec<(u64, u64)>,
 }
 
 impl<'a> Series<'a> {
-    /// Of the processes that were chosen.
+    /// The series of the chosen processes.
     pub fn new(view: &View<'a>) -> Series<'a> {
         let asked = view.ask.interval.unwrap_or(INTERVAL).max(1);
-        let chosen = view.chosen.iter();
-        let processes: Vec<&Process> = chosen
-            .filter_map(|at| view.analysis.processes.get(*at))
-            .collect();
+        let processes: Vec<&Process> = view.processes().collect();
         let mut interval = asked;
         let stretches = |interval: u64| {
             let all = processes.iter();
@@ -68,18 +63,16 @@ impl<'a> Series<'a> {
         }
     }
 
-    /// How many intervals there are from the start of the recording to the end
-    /// of the span.
+    /// The number of intervals from the start of the recording to the end of the
+    /// span.
     pub fn intervals(&self) -> u64 {
-        let analysis = self.view.analysis;
-        let length = analysis.end.since(analysis.meta.start);
+        let length = self.view.since(self.view.analysis.end);
         length.div_ceil(self.interval)
     }
 
     /// The first interval of the span.
     pub fn first(&self) -> u64 {
-        let analysis = self.view.analysis;
-        analysis.start.since(analysis.meta.start) / self.interval
+        self.view.since(self.view.analysis.start) / self.interval
     }
 }
 
@@ -115,7 +108,7 @@ fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u6
             from = end;
         }
     }
-    // Each thread's are in order; together they have to be merged.
+    // Sorted by thread so far.
     values.sort_unstable();
     values.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
@@ -127,7 +120,7 @@ fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u6
     values
 }
 
-/// How full a character is: of one CPU, or of more for several threads.
+/// A character that is as full as the part of one CPU's time.
 fn shade(part: u64, whole: u64, ascii: bool) -> char {
     const FINE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const PLAIN: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
@@ -140,19 +133,17 @@ fn shade(part: u64, whole: u64, ascii: bool) -> char {
     steps.get(at).copied().unwrap_or(' ')
 }
 
-/// Columns of a strip for each interval, and intervals for each column: one of
-/// the two is 1.
+/// Columns of a strip per interval, and intervals per column: one of them is 1.
 fn fit(intervals: u64, room: u64) -> (u64, u64) {
     let intervals = intervals.max(1);
     match room / intervals {
         0 => (1, intervals.div_ceil(room.max(1))),
-        // Wider than that tells no more.
         columns => (columns.min(4), 1),
     }
 }
 
 impl Series<'_> {
-    /// Those with time on a CPU, the one with the most first.
+    /// The processes with time on a CPU, the one with the most first.
     fn ranked(&self) -> Vec<&Line<'_>> {
         let mut lines: Vec<&Line> = self.lines.iter().collect();
         lines.retain(|line| !line.values.is_empty());
@@ -163,7 +154,7 @@ impl Series<'_> {
         lines
     }
 
-    /// For CSV and JSON: all, or as many of the first as were asked for.
+    /// The processes in CSV and JSON: all, or `--top` of the first.
     fn asked(&self) -> Vec<&Line<'_>> {
         match self.view.ask.limit {
             None => self.lines.iter().collect(),
@@ -214,7 +205,7 @@ impl Report for Series<'_> {
             let _ = write!(title, " ({} is too fine)", units::time(self.asked));
         }
         let title = units::shorten(&title, style.width);
-        let _ = writeln!(out, "{}", style.paint(Paint::Bold, &title));
+        style.painted(&mut out, Paint::Bold, &title);
         let lines = self.ranked();
         for line in lines.iter().take(self.view.ask.top) {
             let name = units::shorten(&label::label(line.process), names);
@@ -227,71 +218,44 @@ impl Report for Series<'_> {
                 style.paint(Paint::Bar, strip.trim_end()),
             );
         }
-        if lines.len() > self.view.ask.top {
-            let more = units::count((lines.len() - self.view.ask.top) as u64);
-            style.line(&mut out, &format!("and {more} more processes"));
-        }
+        style.more(&mut out, lines.len(), self.view.ask.top, " processes");
         out
     }
 
-    fn json(&self) -> serde_json::Result<Option<Value>> {
-        #[derive(Serialize)]
-        struct All<'a> {
-            interval_ns: u64,
-            first: u64,
-            intervals: u64,
-            processes: Vec<Row<'a>>,
-        }
-        #[derive(Serialize)]
-        struct Row<'a> {
-            pid: u32,
-            label: String,
-            start_ns: u64,
-            on_cpu_ns: u64,
-            values: &'a [(u64, u64)],
-        }
-        let zero = self.view.analysis.meta.start;
-        let rows = self.asked().into_iter().map(|line| Row {
-            pid: line.process.pid.0,
-            label: label::label(line.process),
-            start_ns: line.process.start.since(zero),
-            on_cpu_ns: line.process.times.on_cpu,
-            values: &line.values,
+    fn json(&self) -> Option<Value> {
+        let processes = self.asked().into_iter().map(|line| {
+            json!({
+                "pid": line.process.pid.0,
+                "label": label::label(line.process),
+                "start_ns": self.view.since(line.process.start),
+                "on_cpu_ns": line.process.times.on_cpu,
+                "values": line.values,
+            })
         });
-        serde_json::to_value(All {
-            interval_ns: self.interval,
-            first: self.first(),
-            intervals: self.intervals(),
-            processes: rows.collect(),
-        })
-        .map(Some)
+        Some(json!({
+            "interval_ns": self.interval,
+            "first": self.first(),
+            "intervals": self.intervals(),
+            "processes": processes.collect::<Value>(),
+        }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::keyed([
-            "interval_start_ns",
-            "interval_ns",
-            "pid",
-            "process_start_ns",
-            "on_cpu_ns",
-            "label",
-        ]);
-        let zero = self.view.analysis.meta.start;
-        for line in self.asked() {
-            let name = label::label(line.process);
-            for (number, ns) in &line.values {
-                let cells = vec![
-                    Cell::At(number.saturating_mul(self.interval)),
-                    Cell::Time(self.interval),
-                    Cell::Id(line.process.pid.0),
-                    Cell::At(line.process.start.since(zero)),
-                    Cell::Time(*ns),
-                    Cell::Text(name.clone()),
-                ];
-                table.record(cells);
-            }
-        }
-        table.csv()
+        let rows = self.asked().into_iter().flat_map(|line| {
+            let label = label::label(line.process);
+            line.values.iter().map(move |(number, ns)| {
+                json!({
+                    "interval_start_ns": number.saturating_mul(self.interval),
+                    "interval_ns": self.interval,
+                    "pid": line.process.pid.0,
+                    "process_start_ns": self.view.since(line.process.start),
+                    "on_cpu_ns": ns,
+                    "label": label,
+                })
+            })
+        });
+        let columns = "interval_start_ns interval_ns pid process_start_ns on_cpu_ns label";
+        csv(rows, columns)
     }
 }
 

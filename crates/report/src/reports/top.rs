@@ -1,45 +1,26 @@
-//! The first screen: what ran, how long, how parallel, where the CPU time
-//! went, who waited, what failed.
+//! The first screen: the command, its duration and parallelism, the use of its
+//! time, failures, and the quality of the trace.
 
 use std::fmt::Write;
 
-use serde_json::Value;
+use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, Quality};
 use tr_format::event::Stream;
 use tr_format::meta::Scope;
 
+use crate::encode::{object, Times};
+use crate::exit::{self, Exit};
 use crate::query::{self, By, Row, Sort};
-use crate::reports::{critical_path, Report, View};
+use crate::reports::critical_path;
 use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
+use crate::table::{csv, Cell, Table};
+use crate::view::{Report, View};
 use crate::{escape, label, units, who};
 
-/// `exit 0`, `killed by SIGKILL`.
-pub fn status(raw: u32) -> String {
-    const NAMES: [&str; 16] = [
-        "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV",
-        "USR2", "PIPE", "ALRM", "TERM",
-    ];
-    let signal = raw & 0x7f;
-    if signal == 0 {
-        return format!("exit {}", raw >> 8 & 0xff);
-    }
-    let name = match NAMES.get(signal as usize) {
-        Some(name) => format!("SIG{name}"),
-        None => format!("signal {signal}"),
-    };
-    let core = if raw & 0x80 != 0 {
-        " (core dumped)"
-    } else {
-        ""
-    };
-    format!("killed by {name}{core}")
-}
-
-/// Up to how many events the first screen shows the critical path. It takes
-/// the timeline, some 60 bytes an event at the peak, where all else grows with
-/// the tasks: a trace of a million events is read in 16 MB without it, and in 60
-/// with it. A larger one is asked for its path by name.
+/// The most events of a trace whose critical path the first screen shows. The path
+/// needs the timeline, which takes some 60 bytes an event at the peak, while all
+/// else grows with the tasks: the analysis of a million events takes 16 MB without
+/// it and 60 MB with it.
 pub const PATH_UP_TO: u64 = 1_000_000;
 
 /// The report.
@@ -50,7 +31,7 @@ pub struct Top<'a> {
 }
 
 impl<'a> Top<'a> {
-    /// Over the processes that were chosen.
+    /// The figures of the chosen processes.
     pub fn new(view: &View<'a>) -> Top<'a> {
         Top {
             view: *view,
@@ -59,8 +40,8 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// What the time from exec to exit went to, and that time: of all
-    /// processes, when the timeline was kept.
+    /// The use of the time from exec to exit, and that time, unless processes are
+    /// left out.
     fn path(&self) -> Option<(Vec<critical_path::Share>, u64)> {
         let analysis = self.view.analysis;
         if analysis.events.total() > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len()
@@ -73,7 +54,7 @@ impl<'a> Top<'a> {
         Some((shares, path.length()))
     }
 
-    /// The first of the table's rows, and how many there are.
+    /// The first `most` rows, and the number of all.
     fn rows(&self, most: usize) -> (Vec<Row>, usize) {
         let View {
             analysis,
@@ -88,24 +69,18 @@ impl<'a> Top<'a> {
 impl Report for Top<'_> {
     fn text(&self, style: &Style) -> String {
         let View {
-            analysis,
-            chosen,
-            file,
-            ..
+            analysis, chosen, ..
         } = self.view;
         let mut out = String::new();
-        header(&mut out, analysis, file, style);
+        header(&mut out, &self.view, style);
         warn(&mut out, analysis, style);
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
         match self.path() {
             Some((shares, whole)) => {
                 let title = format!("The {} went to", units::time(whole));
                 let title = style.paint(Paint::Bold, &title);
-                let _ = writeln!(
-                    out,
-                    "{title}   {}",
-                    style.paint(Paint::Dim, "(critical path)")
-                );
+                let path = style.paint(Paint::Dim, "(critical path)");
+                let _ = writeln!(out, "{title}   {path}");
                 critical_path::bars(&mut out, &shares, whole, 7, style);
             }
             None => bars(&mut out, &programs, style),
@@ -116,8 +91,8 @@ impl Report for Top<'_> {
         if self.by != By::Program {
             by_program(&mut out, &programs, style);
         }
-        failed(&mut out, analysis, chosen, style);
-        peak(&mut out, analysis, chosen, style);
+        failed(&mut out, &self.view, style);
+        peak(&mut out, &self.view, style);
         trust(&mut out, analysis, style);
         let found = contradictions(analysis);
         if !found.is_empty() {
@@ -126,55 +101,39 @@ impl Report for Top<'_> {
         out
     }
 
-    /// Every document has it.
-    fn json(&self) -> serde_json::Result<Option<Value>> {
-        Ok(None)
+    fn json(&self) -> Option<Value> {
+        None
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::keyed([
-            "name",
-            "count",
-            "pid",
-            "start_ns",
-            "wall_ns",
-            "on_cpu_ns",
-            "run_queue_ns",
-            "sleep_ns",
-            "blocked_ns",
-            "unknown_ns",
-            "tree_on_cpu_ns",
-            "max_rss_bytes",
-            "exit_code",
-            "signal",
-        ]);
-        for row in self.rows(self.view.ask.most()).0 {
-            let code = row.status.filter(|s| s & 0x7f == 0).map(|s| s >> 8 & 0xff);
-            let signal = row.status.map(|s| s & 0x7f).filter(|s| *s != 0);
-            let times = &row.times;
-            let cells = vec![
-                Cell::Text(row.name),
-                Cell::Count(row.count),
-                Cell::known(row.pid, Cell::Id),
-                Cell::At(row.start),
-                Cell::Time(row.wall),
-                Cell::Time(times.on_cpu),
-                Cell::Time(times.run_queue),
-                Cell::Time(times.sleep),
-                Cell::Time(times.blocked),
-                Cell::Time(times.unknown),
-                Cell::Time(row.tree_cpu),
-                Cell::known(row.max_rss, Cell::Bytes),
-                Cell::known(code, Cell::Id),
-                Cell::known(signal, Cell::Id),
-            ];
-            table.record(cells);
-        }
-        table.csv()
+        let (rows, _) = self.rows(self.view.ask.most());
+        let columns = "name count pid start_ns wall_ns on_cpu_ns run_queue_ns sleep_ns blocked_ns
+                       unknown_ns tree_on_cpu_ns max_rss_bytes exit_code=exit/code
+                       signal=exit/signal";
+        csv(
+            rows.into_iter().map(|row| json!(JsonRow::new(row))),
+            columns,
+        )
     }
 }
 
-fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
+object! {
+    JsonRow(row: Row) {
+        name: String = row.name,
+        count: u64 = row.count,
+        pid: Option<u32> = row.pid,
+        start_ns: u64 = row.start,
+        wall_ns: u64 = row.wall,
+        exit: Option<Exit> = row.status.map(Exit::from),
+        #[serde(flatten)]
+        times: Times = Times::new(&row.times),
+        max_rss_bytes: Option<u64> = row.max_rss,
+        tree_on_cpu_ns: u64 = row.tree_cpu,
+    }
+}
+
+fn header(out: &mut String, view: &View, style: &Style) {
+    let analysis = view.analysis;
     let meta = &analysis.meta;
     let wall = analysis.end.since(analysis.start);
     let cpu = analysis.totals.times.on_cpu;
@@ -189,70 +148,71 @@ fn header(out: &mut String, analysis: &Analysis, file: &str, style: &Style) {
     }
     let mut facts = Vec::new();
     match analysis.summary.as_ref().map(|summary| summary.status) {
-        Some(Some(raw)) => facts.push(status(raw)),
+        Some(Some(raw)) => facts.push(exit::words(raw)),
         Some(None) => {}
         None => facts.push("no end".into()),
     }
-    let of = if analysis.meta.cpus.len() == 1 {
-        "CPU"
-    } else {
-        "CPUs"
-    };
     facts.push(units::time(wall));
     facts.push(format!("{} of CPU", units::time(cpu)));
-    facts.push(format!("{busy:.2} of {} {of} busy", meta.cpus.len()));
+    let cpus = units::cpus(meta.cpus.len() as u64);
+    facts.push(format!("{busy:.2} of {cpus} busy"));
     let all = facts.join(" · ");
     let room = style.width.saturating_sub(units::width(&all) + 2);
     if units::width(&what) <= room {
         let space = " ".repeat(style.width - units::width(&what) - units::width(&all));
         let _ = writeln!(out, "{}{space}{all}", style.paint(Paint::Bold, &what));
     } else {
-        let _ = writeln!(
-            out,
-            "{}",
-            style.paint(Paint::Bold, &units::shorten(&what, style.width))
-        );
+        style.painted(out, Paint::Bold, &units::shorten(&what, style.width));
         style.items(out, "", &facts, " · ");
     }
-    let events = analysis.events.total();
-    let lost = match (
-        analysis.quality.lost.is_empty(),
-        analysis.quality.lost_unknown,
-    ) {
-        (true, _) => "none lost".into(),
-        (false, false) => format!("{} lost", units::count(analysis.quality.lost_events)),
-        (false, true) => "some lost".into(),
-    };
-    let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
+    trace(out, view, style);
+    out.push('\n');
+}
+
+/// The trace's file, date, kernel and size.
+fn trace(out: &mut String, view: &View, style: &Style) {
+    let analysis = view.analysis;
+    let meta = &analysis.meta;
+    let events = units::count(analysis.events.total());
     let facts = [
-        escape::text(file.as_bytes()),
+        escape::text(view.file.as_bytes()),
         units::date(meta.start_clock.real),
-        escape::text(kernel.join(" ").as_bytes()),
-        match analysis.totals.processes {
-            1 => "1 process".into(),
-            n => format!("{} processes", units::count(n)),
-        },
-        format!("{} events, {lost}", units::count(events)),
+        kernel(analysis),
+        units::plural(analysis.totals.processes, "process", "processes"),
+        format!("{events} events, {}", lost(&analysis.quality)),
     ];
     let mut text = String::new();
     style.items(&mut text, "", &facts, " · ");
-    if wall < analysis.whole {
-        let at = |t: tr_format::event::Ktime| units::at(t.since(meta.start));
+    if analysis.end.since(analysis.start) < analysis.whole {
         let _ = writeln!(
             text,
             "only from {} s to {} s of {}; the events are those of the whole",
-            at(analysis.start),
-            at(analysis.end),
+            units::at(view.since(analysis.start)),
+            units::at(view.since(analysis.end)),
             units::time(analysis.whole)
         );
     }
     for line in text.lines() {
-        let _ = writeln!(out, "{}", style.paint(Paint::Dim, line));
+        style.painted(out, Paint::Dim, line);
     }
-    out.push('\n');
 }
 
-/// What makes the numbers less than whole.
+/// The kernel's name and version.
+pub(crate) fn kernel(analysis: &Analysis) -> String {
+    let words: Vec<&str> = analysis.meta.kernel.split(' ').take(2).collect();
+    escape::text(words.join(" ").as_bytes())
+}
+
+/// The number of lost events.
+pub(crate) fn lost(quality: &Quality) -> String {
+    match (quality.lost.is_empty(), quality.lost_unknown) {
+        (true, _) => "none lost".into(),
+        (false, false) => format!("{} lost", units::count(quality.lost_events)),
+        (false, true) => "some lost".into(),
+    }
+}
+
+/// The reasons that make the numbers incomplete.
 pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
     let quality = &analysis.quality;
@@ -285,7 +245,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     }
     said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
     let times = &analysis.totals.times;
-    // Less than that changes no answer; it stands with the other sums.
+    // Less than 1 % stands with the other sums.
     if times.unknown.saturating_mul(100) >= times.sum().max(1) {
         said.push(format!(
             "{} of the processes' time ({}) is unknown",
@@ -296,57 +256,32 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     said
 }
 
-/// The warnings stand before the numbers.
+/// Writes the warnings before the numbers.
 fn warn(out: &mut String, analysis: &Analysis, style: &Style) {
-    let said = warnings(analysis);
-    for text in &said {
+    let warnings = warnings(analysis);
+    for text in &warnings {
         let text = units::shorten(&format!("! {text}"), style.width);
-        let _ = writeln!(out, "{}", style.paint(Paint::Bad, &text));
+        style.painted(out, Paint::Bad, &text);
     }
-    if !said.is_empty() {
+    if !warnings.is_empty() {
         out.push('\n');
     }
 }
 
-/// Where the CPU time went, by program.
+/// Draws the CPU time by program.
 fn bars(out: &mut String, programs: &[Row], style: &Style) {
     let whole: u64 = programs.iter().map(|row| row.times.on_cpu).sum();
     if whole == 0 {
         return;
     }
-    let _ = writeln!(
-        out,
-        "{}",
-        style.paint(Paint::Bold, "Where the CPU time went")
-    );
-    let shown: Vec<&Row> = programs
-        .iter()
-        .take(6)
-        .filter(|row| row.times.on_cpu.saturating_mul(200) >= whole)
-        .collect();
-    let names = shown
-        .iter()
-        .map(|row| units::width(&row.name))
-        .max()
-        .unwrap_or(0)
-        .min(24);
-    let columns = style.width.saturating_sub(names + 34).clamp(8, 40);
-    let largest = shown.first().map_or(1, |row| row.times.on_cpu);
-    for row in shown {
-        let bar = style.bar(row.times.on_cpu, largest, columns);
-        let _ = writeln!(
-            out,
-            "  {}  {}  {}  {}  {:>6} ×",
-            units::pad(&units::shorten(&row.name, names), names, false),
-            style.paint(Paint::Bar, &units::pad(&bar, columns, false)),
-            units::pad(&units::time(row.times.on_cpu), 9, true),
-            units::pad(&units::share(row.times.on_cpu, whole), 5, true),
-            units::count(row.count),
-        );
-    }
+    style.painted(out, Paint::Bold, "Where the CPU time went");
+    let rows = programs.iter().take(6);
+    let rows = rows.map(|row| (row.name.as_str(), row.times.on_cpu, row.count));
+    let shown = rows.filter(|(_, time, _)| time.saturating_mul(200) >= whole);
+    style.bars(out, &shown.collect::<Vec<_>>(), whole, (24, 34));
 }
 
-/// What all processes' time was.
+/// Writes the sums over all processes.
 fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     let times = &analysis.totals.times;
     if times.on_cpu == 0 {
@@ -366,7 +301,7 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     style.items(out, "All processes   ", &parts, " · ");
 }
 
-/// How many CPUs this build kept busy, and for how long.
+/// Writes the time by the number of busy CPUs.
 fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
     let whole: u64 = analysis.concurrency.iter().sum();
     if whole == 0 {
@@ -379,7 +314,7 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
         .filter(|(_, ns)| **ns > 0)
         .map(|(n, ns)| format!("{n} for {}", units::share(*ns, whole)))
         .collect();
-    // On a large machine only the shape matters.
+    // Of a large machine, the ends show the shape.
     let shown = match parts.len() {
         0..=9 => parts,
         n => {
@@ -393,25 +328,11 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
     out.push('\n');
 }
 
-/// How a process ended, in a column.
-pub fn exit_cell(status: Option<u32>, alive: bool) -> Cell {
-    match status {
-        Some(raw) if raw & 0x7f != 0 => Cell::Text(format!("sig {}", raw & 0x7f)),
-        Some(raw) => Cell::Id(raw >> 8 & 0xff),
-        None if alive => Cell::from("alive"),
-        None => Cell::Unknown,
-    }
-}
-
 impl Top<'_> {
     fn table(&self, out: &mut String, style: &Style) {
         let (shown, all) = self.rows(self.view.ask.top);
         let (by, sort) = (self.by, self.sort);
-        let View {
-            analysis, chosen, ..
-        } = self.view;
-        let mut processes = chosen.iter().filter_map(|at| analysis.processes.get(*at));
-        let unknown = processes.any(|process| process.times.unknown > 0);
+        let unknown = self.view.processes().any(|p| p.times.unknown > 0);
         let single = matches!(by, By::Process | By::Thread);
         let title = format!(
             "{} (top {} of {} by {})",
@@ -420,117 +341,66 @@ impl Top<'_> {
             units::count(all as u64),
             sort.title()
         );
-        let mut table = Table::new()
-            .column("CPU", "")
-            .column("wall", "")
-            .column("wait cpu", "")
-            .column("blocked", "")
-            .column("sleep", "");
-        let more = [
-            (unknown, "unknown"),
-            (sort == Sort::Rss, "memory"),
-            (sort == Sort::TreeCpu, "CPU tree"),
-            (single, "exit"),
-            (single, "pid"),
-            (!single, "count"),
-        ];
-        for (_, title) in more.iter().filter(|(wanted, _)| *wanted) {
-            table = table.column(*title, "");
-        }
-        let mut table = table.name(title, "");
-        for row in shown {
-            let mut cells = vec![
-                Cell::Time(row.times.on_cpu),
-                Cell::Time(row.wall),
-                Cell::Time(row.times.run_queue),
-                Cell::Time(row.times.blocked),
-                Cell::Time(row.times.sleep),
-            ];
-            if unknown {
-                cells.push(Cell::Time(row.times.unknown));
-            }
-            if sort == Sort::Rss {
-                cells.push(Cell::known(row.max_rss, Cell::Bytes));
-            }
-            if sort == Sort::TreeCpu {
-                cells.push(Cell::Time(row.tree_cpu));
-            }
-            if single {
-                cells.push(exit_cell(row.status, row.alive));
-                cells.push(Cell::known(row.pid, Cell::Id));
-            } else {
-                cells.push(Cell::Count(row.count));
-            }
-            let bad = single && row.status.is_some_and(|raw| raw != 0);
-            let paint = if bad { Paint::Bad } else { Paint::Plain };
-            table.row(cells, row.name, paint);
-        }
-        out.push_str(&table.text(style, 0));
+        let table = Table::new(title, |row: &Row| row.name.clone())
+            .column("CPU", |row| Cell::Time(row.times.on_cpu))
+            .column("wall", |row| Cell::Time(row.wall))
+            .column("wait cpu", |row| Cell::Time(row.times.run_queue))
+            .column("blocked", |row| Cell::Time(row.times.blocked))
+            .column("sleep", |row| Cell::Time(row.times.sleep))
+            .column_if(unknown, "unknown", |row| Cell::Time(row.times.unknown))
+            .column_if(sort == Sort::Rss, "memory", |row| {
+                Cell::known(row.max_rss, Cell::Bytes)
+            })
+            .column_if(sort == Sort::TreeCpu, "CPU tree", |row| {
+                Cell::Time(row.tree_cpu)
+            })
+            .column_if(single, "exit", |row| exit::cell(row.status, row.alive))
+            .column_if(single, "pid", |row| Cell::known(row.pid, Cell::Id))
+            .column_if(!single, "count", |row| Cell::Count(row.count))
+            .paint(|row| Paint::bad_if(single && exit::failed(row.status)));
+        out.push_str(&table.text(shown, style, 0));
     }
 }
 
 fn by_program(out: &mut String, programs: &[Row], style: &Style) {
-    let parts: Vec<String> = programs
-        .iter()
-        .take(8)
-        .map(|row| {
-            format!(
-                "{} {} × {}",
-                row.name,
-                units::count(row.count),
-                units::time(row.times.on_cpu)
-            )
-        })
-        .collect();
-    if !parts.is_empty() {
-        style.items(out, "by program   ", &parts, " · ");
+    let parts = programs.iter().take(8).map(|row| {
+        let time = units::time(row.times.on_cpu);
+        format!("{} {} × {time}", row.name, units::count(row.count))
+    });
+    if !programs.is_empty() {
+        style.items(out, "by program   ", &parts.collect::<Vec<_>>(), " · ");
     }
 }
 
-fn failed(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) {
+fn failed(out: &mut String, view: &View, style: &Style) {
     const MOST: usize = 8;
-    let processes: Vec<&Process> = chosen
-        .iter()
-        .filter_map(|at| analysis.processes.get(*at))
-        .filter(|process| process.status.is_some_and(|raw| raw != 0))
-        .collect();
-    if processes.is_empty() {
+    let failed = view.processes().filter(|p| exit::failed(p.status));
+    let failed: Vec<&Process> = failed.collect();
+    if failed.is_empty() {
         return;
     }
     out.push('\n');
-    for process in processes.iter().take(MOST) {
+    for process in failed.iter().take(MOST) {
         let after = units::time(process.end.since(process.start));
         let fact = format!(
             "{} after {after} (pid {})",
-            status(process.status.unwrap_or(0)),
+            exit::words(process.status.unwrap_or(0)),
             process.pid.0
         );
         let room = style.width.saturating_sub(units::width(&fact) + 12).max(20);
         let what = units::shorten(&label::label(process), room);
-        let _ = writeln!(
-            out,
-            "{}   {what}   {fact}",
-            style.paint(Paint::Bad, "Failed")
-        );
+        let lead = style.paint(Paint::Bad, "Failed");
+        let _ = writeln!(out, "{lead}   {what}   {fact}");
     }
-    if processes.len() > MOST {
-        let _ = writeln!(
-            out,
-            "         and {} more",
-            units::count((processes.len() - MOST) as u64)
-        );
+    if let Some(more @ 1..) = failed.len().checked_sub(MOST) {
+        let _ = writeln!(out, "         and {} more", units::count(more as u64));
     }
 }
 
-fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) {
-    let processes = chosen.iter().filter_map(|at| analysis.processes.get(*at));
-    let largest = processes
-        .filter_map(|process| Some((process.max_rss?, process)))
-        .max_by(|(a, x), (b, y)| {
-            a.cmp(b)
-                .then_with(|| y.start.cmp(&x.start))
-                .then_with(|| y.pid.cmp(&x.pid))
-        });
+fn peak(out: &mut String, view: &View, style: &Style) {
+    let known = view.processes().filter_map(|p| Some((p.max_rss?, p)));
+    let earlier = |process: &Process| std::cmp::Reverse((process.start, process.pid));
+    let largest = known.max_by_key(|(rss, process)| (*rss, earlier(process)));
     if let Some((rss, process)) = largest {
         let text = format!(
             "Peak memory   {} in {}",
@@ -541,8 +411,8 @@ fn peak(out: &mut String, analysis: &Analysis, chosen: &[usize], style: &Style) 
     }
 }
 
-/// How far the trace can be trusted: what is missing, what is not known, how
-/// far out of order and how late the events were written.
+/// Writes the quality of the trace: lost events, unknown time, anomalies,
+/// inversions, commit delay.
 fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
     let quality = &analysis.quality;
     let spans = quality.lost.len() as u64;
@@ -585,7 +455,7 @@ pub fn clocks(quality: &Quality) -> Option<String> {
     })
 }
 
-/// What cannot be as the trace has it, so that some time had to be unknown.
+/// The anomalies of the trace, which make time unknown.
 pub(crate) fn contradictions(analysis: &Analysis) -> Vec<String> {
     let counts = analysis.quality.anomalies.iter();
     counts

@@ -1,54 +1,53 @@
-//! The tree of processes, in as many lines as asked for: what weighs most stands
-//! alone, small siblings of one kind are one line (`gcc × 33`).
+//! The tree of processes in a limited number of lines: the heaviest have a line,
+//! small siblings of one kind share one (`gcc × 33`).
 //!
-//! A subtree's weight is its CPU time and its wall time together, so that a test
-//! that sleeps is found as well as a compiler. A parent weighs at least as much
-//! as its child; so opening the heaviest node first needs no look ahead. Nothing
-//! here recurses: a chain of 100,000 processes is a tree too.
+//! A subtree's weight is its CPU time plus its wall time, so that a test that
+//! sleeps is as visible as a compiler. A parent weighs at least as much as its
+//! child; so opening the heaviest node first needs no look-ahead. Nothing here
+//! recurses: a chain of 100,000 processes is a tree too.
 
+use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use serde::Serialize;
-use serde_json::Value;
+use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process};
 
-use crate::json;
-use crate::reports::top::{exit_cell, status};
-use crate::reports::{Report, View};
+use crate::exit::{self, Exit};
 use crate::style::{Paint, Style};
-use crate::table::{Cell, Table};
+use crate::table::{csv, Cell, Table};
+use crate::view::{Report, View};
 use crate::{label, units};
 
-/// Lines of text unless `--top` says how many.
+/// The default number of lines.
 const LINES: usize = 40;
-/// A sibling of one kind stands alone when it has at least one part in so many
-/// of all weight.
+/// A sibling of a kind has a line of its own from this part of the whole weight
+/// on: 1/20.
 const ALONE: u64 = 20;
 
 /// The report.
 pub struct Tree<'a> {
     view: View<'a>,
     nodes: Vec<Node<'a>>,
-    /// Names of programs, each once.
+    /// The programs' names, each once.
     programs: Vec<String>,
-    /// The order of the whole tree: parents first, siblings by start.
+    /// Depth first: parents before children, siblings by start.
     order: Vec<usize>,
     roots: Vec<usize>,
 }
 
-/// A process that was chosen, or an ancestor of one.
+/// A chosen process, or an ancestor of one.
 struct Node<'a> {
     process: &'a Process,
-    /// It was not chosen itself.
+    /// An ancestor that was not chosen.
     context: bool,
     parent: Option<usize>,
     children: Vec<usize>,
     depth: usize,
-    /// Among the tree's programs.
+    /// The index of its program.
     program: u32,
-    /// Nodes with equal numbers look alike: the program, and what it started.
+    /// Equal for nodes with the same program and children of the same shapes.
     shape: u32,
-    /// Of it and its descendants among the nodes.
+    /// The sum over it and its descendants.
     sum: Sum,
 }
 
@@ -61,12 +60,12 @@ struct Sum {
     unknown: u64,
     weight: u64,
     failed: u64,
-    /// Longest wall time of any.
+    /// The longest wall time.
     longest: u64,
 }
 
 impl<'a> Tree<'a> {
-    /// Of the processes that were chosen and their ancestors.
+    /// The tree of the chosen processes and their ancestors.
     pub fn new(view: &View<'a>) -> Tree<'a> {
         let (nodes, programs) = nodes(view.analysis, view.chosen);
         let mut tree = Tree {
@@ -90,8 +89,8 @@ impl<'a> Tree<'a> {
         program.map_or("", String::as_str)
     }
 
-    /// Finds the roots and the order. Parents that go round in a circle, which
-    /// only a damaged trace has, are cut open at the first of them.
+    /// Finds the roots and the order. A cycle of parents, which only a damaged
+    /// trace has, starts at its first node.
     fn arrange(&mut self) {
         let mut seen = vec![false; self.nodes.len()];
         let all = 0..self.nodes.len();
@@ -139,7 +138,7 @@ impl<'a> Tree<'a> {
                 cpu: own,
                 unknown: process.times.unknown,
                 weight: 0,
-                failed: u64::from(process.status.is_some_and(|raw| raw != 0)),
+                failed: exit::failed(process.status).into(),
                 longest: process.end.since(process.start),
             };
             let mut below = Vec::new();
@@ -152,7 +151,7 @@ impl<'a> Tree<'a> {
                 last = last.max(child.process.tree.end);
                 below.push(child.shape);
             }
-            // How often it started what makes no other kind of it.
+            // The number of equal children does not matter.
             below.sort_unstable();
             below.dedup();
             sum.weight = sum.cpu.saturating_add(last.since(process.start));
@@ -166,8 +165,8 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// The chosen processes and their ancestors, with their children linked, and their
-/// programs.
+/// The chosen processes and their ancestors, linked to their children; the names
+/// of their programs.
 fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<String>) {
     let processes = &analysis.processes;
     let mut wanted = vec![None; processes.len()];
@@ -179,7 +178,7 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
     for at in chosen {
         let parent = |at: usize| processes.get(at)?.parent.map(|ix| ix.0 as usize);
         let mut up = parent(*at);
-        // Up to the first that is known already.
+        // The ancestors of a known one are known.
         while let Some(at) = up {
             match wanted.get_mut(at) {
                 Some(slot @ None) => *slot = Some(true),
@@ -235,17 +234,15 @@ fn nodes<'a>(analysis: &'a Analysis, chosen: &[usize]) -> (Vec<Node<'a>>, Vec<St
 /// A line of text.
 #[derive(Clone, Debug)]
 enum Item {
-    /// One process; whether what it started has lines of its own.
+    /// One process; whether its children have lines of their own.
     One { node: usize, open: bool },
-    /// Several of one kind.
-    Many { first: usize, sum: Sum, count: u64 },
-    /// What there was no room for.
-    Rest { sum: Sum, count: u64 },
+    /// Several processes.
+    Folded { sum: Sum, name: String },
 }
 
 impl Tree<'_> {
-    /// The lines below a node (or the roots), at most `room` of them: single
-    /// processes by start, then kinds of small ones.
+    /// The lines below a node (or of the roots), at most `room`: single processes
+    /// by start, then kinds of small ones, then the rest.
     fn items(&self, children: &[usize], least: u64, room: usize) -> Vec<Item> {
         let mut kinds: HashMap<u32, Vec<usize>> = HashMap::new();
         for child in children {
@@ -254,14 +251,14 @@ impl Tree<'_> {
             }
         }
         let weight = |at: &usize| self.node(*at).map_or(0, |node| node.sum.weight);
-        // Each with its weight and its place among the siblings.
+        // With its weight and its index among the siblings.
         let mut items: Vec<(u64, usize, Item)> = Vec::new();
         let one = |node: usize| (weight(&node), node, Item::One { node, open: false });
         for mut kind in kinds.into_values() {
             // The heaviest first; equal ones by start.
-            kind.sort_by_key(|at| (u64::MAX - weight(at), *at));
+            kind.sort_by_key(|at| (Reverse(weight(at)), *at));
             let small = kind.partition_point(|at| weight(at) >= least.max(1));
-            // The slowest of a kind shows what the others do.
+            // The slowest of a kind stands for the others.
             let alone = match kind.len() - small {
                 0 | 1 => kind.len(),
                 2 | 3 => small,
@@ -271,34 +268,31 @@ impl Tree<'_> {
             items.extend(single.iter().copied().map(one));
             if let Some(first) = folded.first() {
                 let sum = self.over(folded);
-                let count = folded.len() as u64;
-                let many = Item::Many {
-                    first: *first,
-                    sum,
-                    count,
-                };
-                items.push((sum.weight, *first, many));
+                let program = self.node(*first).map_or("", |node| self.program(node));
+                let count = units::count(folded.len() as u64);
+                let longest = units::time(sum.longest);
+                let name = format!("× {count} {program}, longest {longest}");
+                items.push((sum.weight, *first, Item::Folded { sum, name }));
             }
         }
-        items.sort_by_key(|(weight, at, _)| (u64::MAX - weight, *at));
+        items.sort_by_key(|(weight, at, _)| (Reverse(*weight), *at));
         let rest = if items.len() > room {
             items.split_off(room.saturating_sub(1))
         } else {
             Vec::new()
         };
-        // By start; the kinds behind the single ones.
-        items.sort_by_key(|(_, at, item)| (matches!(item, Item::Many { .. }), *at));
+        items.sort_by_key(|(_, at, item)| (matches!(item, Item::Folded { .. }), *at));
         let mut items: Vec<Item> = items.into_iter().map(|(.., item)| item).collect();
         if !rest.is_empty() {
-            let mut all = Sum::default();
+            let mut sum = Sum::default();
             for (.., item) in &rest {
                 match item {
-                    Item::One { node, .. } => all.add(&self.over(&[*node])),
-                    Item::Many { sum, .. } | Item::Rest { sum, .. } => all.add(sum),
+                    Item::One { node, .. } => sum.add(&self.over(&[*node])),
+                    Item::Folded { sum: folded, .. } => sum.add(folded),
                 }
             }
-            let count = all.processes;
-            items.push(Item::Rest { sum: all, count });
+            let name = units::plural(sum.processes, "more process", "more processes");
+            items.push(Item::Folded { sum, name });
         }
         items
     }
@@ -311,8 +305,8 @@ impl Tree<'_> {
         sum
     }
 
-    /// The lines, with how deep each stands: the heaviest nodes are opened
-    /// first, until there is no room.
+    /// The lines with their depths: the heaviest nodes are opened first, until
+    /// there is no room.
     fn lines(&self, room: usize) -> Vec<(Item, Levels)> {
         let room = room.max(1);
         let all = self.over(&self.roots);
@@ -321,19 +315,19 @@ impl Tree<'_> {
         let top = self.items(&self.roots, least, room);
         let mut used = top.len();
         let mut open = BinaryHeap::new();
-        let push = |open: &mut BinaryHeap<(u64, std::cmp::Reverse<usize>)>, items: &[Item]| {
+        let push = |open: &mut BinaryHeap<(u64, Reverse<usize>)>, items: &[Item]| {
             for item in items {
                 let Item::One { node: at, .. } = item else {
                     continue;
                 };
                 if let Some(node) = self.node(*at).filter(|node| !node.children.is_empty()) {
-                    open.push((node.sum.weight, std::cmp::Reverse(*at)));
+                    open.push((node.sum.weight, Reverse(*at)));
                 }
             }
         };
         push(&mut open, &top);
         below.insert(None, top);
-        while let Some((_, std::cmp::Reverse(at))) = open.pop() {
+        while let Some((_, Reverse(at))) = open.pop() {
             if used >= room {
                 break;
             }
@@ -343,7 +337,7 @@ impl Tree<'_> {
             push(&mut open, &items);
             below.insert(Some(at), items);
         }
-        // In order: what stands below a line comes right after it.
+        // Depth first.
         let mut out = Vec::new();
         let mut stack: Vec<(std::vec::IntoIter<Item>, Levels)> = Vec::new();
         let first = below.remove(&None).unwrap_or_default();
@@ -380,17 +374,17 @@ impl Sum {
     }
 }
 
-/// Where a line stands.
+/// A line's place in the tree.
 #[derive(Clone, Debug, Default)]
 struct Levels {
-    /// How many levels there are above it; a root has one.
+    /// A root has depth 1.
     depth: usize,
-    /// Of the last ones, whether more lines of that level follow.
+    /// For each of the last levels, whether more of its lines follow.
     last: Vec<bool>,
 }
 
 impl Levels {
-    /// More levels than that are drawn on no screen.
+    /// No screen draws more levels.
     const KEPT: usize = 64;
 
     fn below(&self, more: bool) -> Levels {
@@ -403,8 +397,8 @@ impl Levels {
         }
     }
 
-    /// The lines that join a process to its parent. Far down only the last
-    /// levels are drawn.
+    /// The lines from a process to its parents; only the last levels of a deep
+    /// one.
     fn joints(&self, room: usize, style: &Style) -> String {
         let [through, none, branch, end, cut] = match style.ascii {
             false => ["│  ", "   ", "├─ ", "└─ ", "⋯  "],
@@ -413,7 +407,7 @@ impl Levels {
         let (Some((own, above)), 2..) = (self.last.split_last(), self.depth) else {
             return String::new();
         };
-        // The roots' own level takes no room.
+        // The roots' level has no lines.
         let above_count = self.depth - 2;
         let most = (room / 3).max(2).min(above_count).min(above.len());
         let mut out = String::new();
@@ -428,218 +422,167 @@ impl Levels {
     }
 }
 
-/// COMMAND is there before the recording begins, but held until then.
+/// A process's wall time; a lower bound if it was alive before or after the
+/// recording. COMMAND's process waits for the recording to start.
 fn wall(analysis: &Analysis, process: &Process) -> Cell {
     let wall = process.end.since(process.start);
     let before = process.started_before && analysis.meta.root != Some(process.pid);
-    match before || process.alive {
-        true => Cell::AtLeast(wall),
-        false => Cell::Time(wall),
+    if before || process.alive {
+        Cell::AtLeast(wall)
+    } else {
+        Cell::Time(wall)
+    }
+}
+
+/// A line's columns.
+struct Line {
+    name: String,
+    paint: Paint,
+    wall: Cell,
+    own: u64,
+    below: Cell,
+    unknown: u64,
+    threads: Cell,
+    exit: Cell,
+    pid: Cell,
+}
+
+impl Tree<'_> {
+    fn line(&self, item: &Item) -> Option<Line> {
+        let (node, open) = match item {
+            Item::Folded { sum, name } => return Some(Line::folded(sum, name)),
+            Item::One { node, open } => (self.node(*node)?, *open),
+        };
+        let process = node.process;
+        let mut name = label::label(process);
+        let hidden = node.sum.processes - 1;
+        if !open && hidden > 0 {
+            name = format!("(+ {}) {name}", units::count(hidden));
+        }
+        Some(Line {
+            name,
+            paint: match exit::failed(process.status) {
+                true => Paint::Bad,
+                false if node.context => Paint::Dim,
+                false => Paint::Plain,
+            },
+            wall: wall(self.view.analysis, process),
+            own: process.times.on_cpu,
+            // Without children the column would repeat the last one.
+            below: match hidden {
+                0 => Cell::Empty,
+                _ => Cell::Time(node.sum.cpu),
+            },
+            unknown: node.sum.unknown,
+            threads: Cell::Count(process.threads.len() as u64),
+            exit: exit::cell(process.status, process.alive),
+            pid: Cell::Id(process.pid.0),
+        })
+    }
+
+    /// A node in JSON and CSV; `places` are the nodes' indexes in the document.
+    fn row(&self, node: &Node, places: &[usize]) -> Value {
+        let process = node.process;
+        json!({
+            "pid": process.pid.0,
+            "ppid": process.ppid.map(|ppid| ppid.0),
+            "parent": node.parent.and_then(|at| places.get(at)),
+            "depth": node.depth,
+            "context": node.context,
+            "program": self.program(node),
+            "label": label::label(process),
+            "start_ns": self.view.since(process.start),
+            "started_before": process.started_before,
+            "end_ns": (!process.alive).then(|| self.view.since(process.end)),
+            "wall_ns": process.end.since(process.start),
+            "exit": process.status.map(Exit::from),
+            "threads": process.threads.len(),
+            "on_cpu_ns": process.times.on_cpu,
+            "tree_on_cpu_ns": node.sum.cpu,
+            "tree_unknown_ns": node.sum.unknown,
+            "tree_processes": node.sum.processes,
+        })
+    }
+
+    fn ordered(&self) -> impl Iterator<Item = &Node<'_>> {
+        self.order.iter().filter_map(|at| self.node(*at))
+    }
+}
+
+impl Line {
+    fn folded(sum: &Sum, name: &str) -> Line {
+        let failed = match sum.failed {
+            0 => String::new(),
+            failed => format!(", {} failed", units::count(failed)),
+        };
+        Line {
+            name: format!("{name}{failed}"),
+            paint: if sum.failed > 0 {
+                Paint::Bad
+            } else {
+                Paint::Dim
+            },
+            wall: Cell::Empty,
+            own: sum.own,
+            below: Cell::Time(sum.cpu),
+            unknown: sum.unknown,
+            threads: Cell::Empty,
+            exit: Cell::Empty,
+            pid: Cell::Empty,
+        }
     }
 }
 
 impl Report for Tree<'_> {
     fn text(&self, style: &Style) -> String {
-        let lines = self.lines(self.view.ask.limit.unwrap_or(LINES));
         let threads = self.nodes.iter().any(|node| node.process.threads.len() > 1);
         let unknown = style.width >= 100 && self.nodes.iter().any(|n| n.sum.unknown > 0);
-        let mut table = Table::new()
-            .column("wall", "")
-            .column("CPU", "")
-            .column("with below", "");
-        if unknown {
-            table = table.column("unknown", "");
-        }
-        if threads {
-            table = table.column("threads", "");
-        }
-        let title = match self.nodes.len() {
-            1 => "1 process".to_owned(),
-            n => format!("{} processes", units::count(n as u64)),
-        };
-        let mut table = table.column("exit", "").column("pid", "").name(title, "");
         let room = style.width.saturating_sub(50) / 2;
-        for (item, levels) in &lines {
-            let joints = levels.joints(room, style);
-            let (sum, name, paint, cells) = match item {
-                Item::One { node, open } => {
-                    let Some(node) = self.node(*node) else {
-                        continue;
-                    };
-                    let process = node.process;
-                    let mut name = label::label(process);
-                    let hidden = node.sum.processes - 1;
-                    if !open && hidden > 0 {
-                        name = format!("(+ {}) {name}", units::count(hidden));
-                    }
-                    let paint = match process.status {
-                        Some(raw) if raw != 0 => Paint::Bad,
-                        _ if node.context => Paint::Dim,
-                        _ => Paint::Plain,
-                    };
-                    let cells = (
-                        wall(self.view.analysis, process),
-                        Cell::Count(process.threads.len() as u64),
-                        exit_cell(process.status, process.alive),
-                        Cell::Id(process.pid.0),
-                    );
-                    // With none below, that column would say the same again.
-                    let below = match node.sum.processes {
-                        1 => Cell::Empty,
-                        _ => Cell::Time(node.sum.cpu),
-                    };
-                    let sum = (process.times.on_cpu, below, node.sum.unknown);
-                    (sum, name, paint, cells)
-                }
-                Item::Many { first, sum, count } => {
-                    let program = self.node(*first).map_or("", |node| self.program(node));
-                    let name = format!(
-                        "× {} {program}, longest {}",
-                        units::count(*count),
-                        units::time(sum.longest)
-                    );
-                    self.folded(sum, name)
-                }
-                Item::Rest { sum, count } => {
-                    let name = match count {
-                        1 => "1 more process".to_owned(),
-                        _ => format!("{} more processes", units::count(*count)),
-                    };
-                    self.folded(sum, name)
-                }
-            };
-            let (wall, count, exit, pid) = cells;
-            let (own, below, not_known) = sum;
-            let mut row = vec![wall, Cell::Time(own), below];
-            if unknown {
-                row.push(Cell::Time(not_known));
-            }
-            if threads {
-                row.push(count);
-            }
-            row.extend([exit, pid]);
-            table.row(row, joints + &name, paint);
-        }
-        table.text(style, 0)
+        let lines = self.lines(self.view.ask.limit.unwrap_or(LINES)).into_iter();
+        let lines = lines.filter_map(|(item, levels)| {
+            let line = self.line(&item)?;
+            let name = levels.joints(room, style) + &line.name;
+            Some(Line { name, ..line })
+        });
+        let title = units::plural(self.nodes.len() as u64, "process", "processes");
+        Table::new(title, |line: &Line| line.name.clone())
+            .column("wall", |line| line.wall.clone())
+            .column("CPU", |line| Cell::Time(line.own))
+            .column("with below", |line| line.below.clone())
+            .column_if(unknown, "unknown", |line| Cell::Time(line.unknown))
+            .column_if(threads, "threads", |line| line.threads.clone())
+            .column("exit", |line| line.exit.clone())
+            .column("pid", |line| line.pid.clone())
+            .paint(|line| line.paint)
+            .text(lines, style, 0)
     }
 
-    fn json(&self) -> serde_json::Result<Option<Value>> {
-        #[derive(Serialize)]
-        struct Row<'a> {
-            pid: u32,
-            ppid: Option<u32>,
-            parent: Option<usize>,
-            depth: usize,
-            context: bool,
-            program: &'a str,
-            label: String,
-            start_ns: u64,
-            started_before: bool,
-            end_ns: Option<u64>,
-            wall_ns: u64,
-            exit: Option<json::Exit>,
-            threads: usize,
-            on_cpu_ns: u64,
-            tree_on_cpu_ns: u64,
-            tree_unknown_ns: u64,
-            tree_processes: u64,
-        }
-        let zero = self.view.analysis.meta.start;
-        let mut place = vec![0; self.nodes.len()];
+    fn json(&self) -> Option<Value> {
+        let mut places = vec![0; self.nodes.len()];
         for (new, old) in self.order.iter().enumerate() {
-            if let Some(place) = place.get_mut(*old) {
+            if let Some(place) = places.get_mut(*old) {
                 *place = new;
             }
         }
-        let nodes = self.order.iter().filter_map(|at| self.node(*at));
-        let rows = nodes.map(|node| {
-            let process = node.process;
-            Row {
-                pid: process.pid.0,
-                ppid: process.ppid.map(|ppid| ppid.0),
-                parent: node.parent.and_then(|at| place.get(at).copied()),
-                depth: node.depth,
-                context: node.context,
-                program: self.program(node),
-                label: label::label(process),
-                start_ns: process.start.since(zero),
-                started_before: process.started_before,
-                end_ns: (!process.alive).then(|| process.end.since(zero)),
-                wall_ns: process.end.since(process.start),
-                exit: process.status.map(json::exit),
-                threads: process.threads.len(),
-                on_cpu_ns: process.times.on_cpu,
-                tree_on_cpu_ns: node.sum.cpu,
-                tree_unknown_ns: node.sum.unknown,
-                tree_processes: node.sum.processes,
-            }
-        });
-        serde_json::to_value(rows.collect::<Vec<_>>()).map(Some)
+        let rows = self.ordered().map(|node| self.row(node, &places));
+        Some(rows.collect())
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let mut table = Table::keyed([
-            "depth",
-            "pid",
-            "ppid",
-            "start_ns",
-            "wall_ns",
-            "on_cpu_ns",
-            "tree_on_cpu_ns",
-            "tree_unknown_ns",
-            "tree_processes",
-            "threads",
-            "exit",
-            "program",
-            "label",
-        ]);
-        let zero = self.view.analysis.meta.start;
-        for node in self.order.iter().filter_map(|at| self.node(*at)) {
+        let rows = self.ordered().map(|node| {
             let process = node.process;
-            let cells = vec![
-                Cell::Count(node.depth as u64),
-                Cell::Id(process.pid.0),
-                Cell::known(process.ppid, |ppid| Cell::Id(ppid.0)),
-                match process.started_before {
-                    true => Cell::Unknown,
-                    false => Cell::At(process.start.since(zero)),
-                },
-                Cell::Time(process.end.since(process.start)),
-                Cell::Time(process.times.on_cpu),
-                Cell::Time(node.sum.cpu),
-                Cell::Time(node.sum.unknown),
-                Cell::Count(node.sum.processes),
-                Cell::Count(process.threads.len() as u64),
-                match process.status {
-                    Some(raw) => Cell::Text(status(raw)),
-                    None if process.alive => Cell::from("alive"),
-                    None => Cell::Unknown,
-                },
-                Cell::from(self.program(node)),
-                Cell::Text(label::label(process)),
-            ];
-            table.record(cells);
-        }
-        table.csv()
-    }
-}
-
-/// What a line's columns say: CPU time of its own, with descendants, unknown;
-/// the name; the colour; wall time, threads, exit, pid.
-type Line = ((u64, Cell, u64), String, Paint, (Cell, Cell, Cell, Cell));
-
-impl Tree<'_> {
-    /// A line that stands for several processes.
-    fn folded(&self, sum: &Sum, mut name: String) -> Line {
-        let paint = match sum.failed {
-            0 => Paint::Dim,
-            failed => {
-                name.push_str(&format!(", {} failed", units::count(failed)));
-                Paint::Bad
+            let mut row = self.row(node, &[]);
+            if process.started_before {
+                row["start_ns"] = Value::Null;
             }
-        };
-        let sums = (sum.own, Cell::Time(sum.cpu), sum.unknown);
-        let cells = (Cell::Empty, Cell::Empty, Cell::Empty, Cell::Empty);
-        (sums, name, paint, cells)
+            row["exit"] = match process.status {
+                Some(status) => exit::words(status).into(),
+                None => json!(process.alive.then_some("alive")),
+            };
+            row
+        });
+        let columns = "depth pid ppid start_ns wall_ns on_cpu_ns tree_on_cpu_ns tree_unknown_ns
+                       tree_processes threads exit program label";
+        csv(rows, columns)
     }
 }

@@ -1,0 +1,59 @@
+//! Raw `wait` statuses.
+
+use serde::Serialize;
+
+use crate::table::Cell;
+
+/// A status in JSON: one of the two is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Exit {
+    code: Option<u32>,
+    signal: Option<u32>,
+}
+
+impl From<u32> for Exit {
+    fn from(status: u32) -> Exit {
+        let signal = Some(status & 0x7f).filter(|signal| *signal != 0);
+        let code = signal.is_none().then_some(status >> 8 & 0xff);
+        Exit { code, signal }
+    }
+}
+
+/// `exit 0`, `killed by SIGKILL`.
+pub fn words(status: u32) -> String {
+    const NAMES: [&str; 16] = [
+        "", "HUP", "INT", "QUIT", "ILL", "TRAP", "ABRT", "BUS", "FPE", "KILL", "USR1", "SEGV",
+        "USR2", "PIPE", "ALRM", "TERM",
+    ];
+    let signal = status & 0x7f;
+    if signal == 0 {
+        return format!("exit {}", status >> 8 & 0xff);
+    }
+    let name = match NAMES.get(signal as usize) {
+        Some(name) => format!("SIG{name}"),
+        None => format!("signal {signal}"),
+    };
+    let core = if status & 0x80 != 0 {
+        " (core dumped)"
+    } else {
+        ""
+    };
+    format!("killed by {name}{core}")
+}
+
+/// A status in a column.
+pub(crate) fn cell(status: Option<u32>, alive: bool) -> Cell {
+    match status.map(Exit::from) {
+        Some(Exit { signal, code }) => match signal {
+            Some(signal) => Cell::Text(format!("sig {signal}")),
+            None => Cell::known(code, Cell::Id),
+        },
+        None if alive => Cell::from("alive"),
+        None => Cell::Unknown,
+    }
+}
+
+/// Whether a process ended with another status than 0.
+pub(crate) fn failed(status: Option<u32>) -> bool {
+    status.is_some_and(|status| status != 0)
+}

@@ -1,0 +1,39 @@
+//! Enums whose values have a name on the command line and in CSV and JSON, and a
+//! title in text.
+
+/// Defines such an enum: `Variant = "name", "title";`. `ALL` has the order of
+/// the definition.
+macro_rules! named {
+    (
+        $(#[$attribute:meta])*
+        $public:vis enum $enum:ident {
+            $($(#[$doc:meta])* $variant:ident = $name:literal, $title:literal;)*
+        }
+    ) => {
+        $(#[$attribute])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        $public enum $enum {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl $enum {
+            /// All values.
+            pub const ALL: [$enum; [$($name),*].len()] = [$($enum::$variant),*];
+
+            /// The name on the command line, in CSV and in JSON.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $($enum::$variant => $name,)*
+                }
+            }
+
+            /// The title in text.
+            pub fn title(self) -> &'static str {
+                match self {
+                    $($enum::$variant => $title,)*
+                }
+            }
+        }
+    };
+}
+pub(crate) use named;

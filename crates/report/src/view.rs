@@ -1,0 +1,84 @@
+//! The input of a report and its output formats.
+
+use serde_json::Value;
+use tr_analyze::model::{Analysis, Process};
+use tr_format::event::{CpuId, Ktime, Tgid};
+
+use crate::query::{By, Group, Sort};
+use crate::style::Style;
+
+/// The user's options.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Rows in text.
+    pub top: usize,
+    /// `--top`, if it is given. Without it, CSV, JSON and some reports have all
+    /// rows.
+    pub limit: Option<usize>,
+    /// The sort order; each report has its own default.
+    pub sort: Option<Sort>,
+    /// The grouping of rows; each report has its own default.
+    pub by: Option<By>,
+    /// The groups of [`By::Group`].
+    pub groups: Vec<Group>,
+    /// The length of an interval in ns; each report has its own default.
+    pub interval: Option<u64>,
+    /// Only this CPU.
+    pub cpu: Option<CpuId>,
+    /// Only failed processes.
+    pub failed: bool,
+    /// The least wall time, in ns.
+    pub min: u64,
+    /// Only this process and its descendants.
+    pub pid: Option<Tgid>,
+}
+
+impl Ask {
+    /// The number of rows in CSV and JSON.
+    pub fn most(&self) -> usize {
+        self.limit.unwrap_or(usize::MAX)
+    }
+}
+
+/// The input of a report.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a> {
+    /// The analysis.
+    pub analysis: &'a Analysis,
+    /// The indexes of the processes that match the user's filters.
+    pub chosen: &'a [usize],
+    /// The trace's file name.
+    pub file: &'a str,
+    /// The user's options.
+    pub ask: &'a Ask,
+}
+
+impl<'a> View<'a> {
+    /// The processes that match the user's filters.
+    pub fn processes(&self) -> impl Iterator<Item = &'a Process> + 'a {
+        let processes = &self.analysis.processes;
+        let chosen = self.chosen.iter();
+        chosen.filter_map(|at| processes.get(*at))
+    }
+
+    /// The time since the start of the trace, in ns.
+    pub fn since(&self, time: Ktime) -> u64 {
+        time.since(self.analysis.meta.start)
+    }
+}
+
+/// A report in every output format.
+pub trait Report {
+    /// Text for a terminal.
+    fn text(&self, style: &Style) -> String;
+
+    /// The report's value in the JSON document; `None` for a report that every
+    /// document has.
+    fn json(&self) -> Option<Value>;
+
+    /// One table as CSV.
+    ///
+    /// # Errors
+    /// None in practice: it writes to memory.
+    fn csv(&self) -> Result<Vec<u8>, csv::Error>;
+}
