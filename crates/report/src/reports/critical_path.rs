@@ -377,7 +377,8 @@ impl<'a> PathReport<'a> {
     /// A leg in JSON and CSV.
     fn step(&self, leg: &Leg) -> Value {
         let found = who::thread(self.view.analysis, leg.thread);
-        let mut step = json!({
+        let spent = SPENT.iter().map(|(_, key, of)| (*key, of(&leg.spent)));
+        let step = json!({
             "pid": found.map_or(0, |(_, process)| process.pid.0),
             "tid": found.map_or(0, |(thread, _)| thread.tid.0),
             "label": self.who(leg),
@@ -391,10 +392,7 @@ impl<'a> PathReport<'a> {
                 Then::Woke => "woke",
             },
         });
-        for (_, key, of) in SPENT {
-            step[key] = of(&leg.spent).into();
-        }
-        step
+        with(step, spent.collect())
     }
 
     fn path(&self, found: &Found) -> Value {

@@ -192,13 +192,14 @@ impl Report for Execs<'_> {
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
-        let rows = self.asked().map(|(row, mut object)| {
-            if row.exec.started_before {
-                object["start_ns"] = Value::Null;
-            }
-            object["filename"] = escape::text(&row.exec.filename).into();
-            object["argv"] = row.command().into();
-            object
+        let rows = self.asked().map(|(row, object)| {
+            let seen = !row.exec.started_before;
+            let text = json!({
+                "start_ns": seen.then(|| self.view.since(row.exec.start)),
+                "filename": escape::text(&row.exec.filename),
+                "argv": row.command(),
+            });
+            with(object, text)
         });
         let columns = "start_ns time_ns ended exit_code=exit/code signal=exit/signal pid ppid
                        on_cpu_ns run_queue_ns blocked_ns sleep_ns unknown_ns filename argv";

@@ -6,6 +6,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
+use crate::encode::with;
 use crate::members::{members, Members};
 use crate::names::named;
 use crate::query::{By, Sort};
@@ -347,11 +348,9 @@ impl Report for OffCpu<'_> {
             sums.used().map(|(reason, sum)| {
                 let who = sum.longest.map(|waited| waited.stretch.who);
                 let who = who.filter(|who| *who != Actor::Unknown);
-                let mut row = self.sum(reason, sum);
-                row["name"] = json!(group.name);
-                row["pid"] = json!(group.pid);
-                row["by"] = json!(who.map(|who| who::name(analysis, who)));
-                row
+                let by = who.map(|who| who::name(analysis, who));
+                let of = json!({"name": group.name, "pid": group.pid, "by": by});
+                with(self.sum(reason, sum), of)
             })
         });
         let columns = "name pid reason total_ns count longest_ns=longest/length_ns

@@ -12,6 +12,7 @@ use std::collections::{BinaryHeap, HashMap};
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process};
 
+use crate::encode::with;
 use crate::exit::{self, Exit};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
@@ -571,15 +572,13 @@ impl Report for Tree<'_> {
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let rows = self.ordered().map(|node| {
             let process = node.process;
-            let mut row = self.row(node, &[]);
-            if process.started_before {
-                row["start_ns"] = Value::Null;
-            }
-            row["exit"] = match process.status {
-                Some(status) => exit::words(status).into(),
-                None => json!(process.alive.then_some("alive")),
-            };
-            row
+            let seen = !process.started_before;
+            let alive = process.alive.then(|| "alive".to_owned());
+            let text = json!({
+                "start_ns": seen.then(|| self.view.since(process.start)),
+                "exit": process.status.map(exit::words).or(alive),
+            });
+            with(self.row(node, &[]), text)
         });
         let columns = "depth pid ppid start_ns wall_ns on_cpu_ns tree_on_cpu_ns tree_unknown_ns
                        tree_processes threads exit program label";
