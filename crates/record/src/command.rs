@@ -1,5 +1,5 @@
-//! COMMAND: started stopped, released, waited for. Everything it inherits is
-//! what `tr` itself inherited.
+//! COMMAND: started stopped, released, waited for. It inherits the state that `tr`
+//! itself inherited.
 
 use std::ffi::{CString, OsString};
 use std::io::{Read, Write};
@@ -7,16 +7,16 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 use nix::unistd::{ForkResult, Pid};
 
 use crate::identity::{self, Identity};
 use crate::status;
 
-/// How things were when `tr` was started, for COMMAND to inherit.
+/// The state at the start of `tr`, which COMMAND inherits.
 #[derive(Clone, Debug)]
 pub struct Inherited {
-    /// Another user for COMMAND.
+    /// The user that runs COMMAND, if it is another one.
     pub user: Option<Identity>,
     /// The signal mask.
     pub mask: SigSet,
@@ -35,7 +35,7 @@ pub struct Stopped {
     failure: std::fs::File,
 }
 
-/// COMMAND's process, from its release on.
+/// COMMAND's process after its release.
 #[derive(Debug)]
 pub struct Running {
     pid: Pid,
@@ -43,11 +43,11 @@ pub struct Running {
     failure: std::fs::File,
 }
 
-/// Forks a child that waits before it executes `command`. When `tr` ends
-/// first, in whatever way, the child ends too: COMMAND has not begun.
+/// Forks a child that waits before it executes `command`. If `tr` ends first, in whatever
+/// way, the child ends too: COMMAND has not begun.
 ///
 /// # Errors
-/// When the kernel refuses a pipe or a process; when an argument holds a NUL.
+/// The kernel refuses a pipe or a process, or an argument holds a NUL.
 pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Stopped> {
     let argv = command
         .iter()
@@ -58,20 +58,17 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
     let environment = identity::environment(inherited.user.as_ref());
     let (go_read, go_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
-    // A thread could leave the child a lock that nobody will open. `record` has
-    // started none before; of a recording that could not begin, before
-    // `run_untraced`, one may be about to end: the child takes no lock but the
-    // allocator's, which glibc's fork looks after, and else makes system calls.
+    // A lock that another thread holds stays locked in the child. `record` has started no
+    // thread before; before `run_untraced`, a thread of the failed recording may be about
+    // to end. The child takes no lock but the allocator's, which glibc's fork handles, and
+    // otherwise makes system calls only.
     // SAFETY: so the child does nothing that a fork beside a thread makes unsafe.
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => {
             drop((go_read, fail_write));
-            // Where SIGCHLD is ignored there is no status to wait for; COMMAND
-            // has its own copy of that already.
-            // SAFETY: the default action is not a handler.
-            let _ = unsafe {
-                nix::sys::signal::signal(Signal::SIGCHLD, nix::sys::signal::SigHandler::SigDfl)
-            };
+            // With SIGCHLD ignored the kernel keeps no status. COMMAND has its own copy of
+            // the disposition already.
+            default_action(Signal::SIGCHLD);
             Ok(Stopped {
                 pid: child,
                 release: go_write.into(),
@@ -80,51 +77,56 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
         }
         ForkResult::Child => {
             drop((go_write, fail_read));
-            let mut go = [0u8; 1];
-            loop {
-                match nix::unistd::read(&go_read, &mut go) {
-                    Ok(1) => break,
-                    Err(Errno::EINTR) => {}
-                    // SAFETY: ends the child at once, without the parent's exit handlers.
-                    _ => unsafe { libc::_exit(status::FAILED.into()) },
+            await_release(&go_read);
+            let (errno, status) = match become_user(inherited) {
+                Err(errno) => (errno, status::FAILED),
+                Ok(()) => {
+                    let failed = match &environment {
+                        None => nix::unistd::execvp(program, &argv),
+                        Some(environment) => nix::unistd::execvpe(program, &argv, environment),
+                    };
+                    let Err(errno) = failed;
+                    (errno, status::not_executed(errno))
                 }
-            }
-            restore_signals(inherited);
-            for (fd, closed) in (0..).zip(inherited.closed_streams) {
-                if closed {
-                    // SAFETY: the runtime's stand-in; ours all have higher numbers.
-                    unsafe { libc::close(fd) };
-                }
-            }
-            let fail = |errno: Errno, code: i32| -> ! {
-                let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
-                // SAFETY: as above.
-                unsafe { libc::_exit(code) }
             };
-            if let Some(Err(errno)) = inherited.user.as_ref().map(Identity::assume) {
-                fail(errno, status::FAILED.into());
-            }
-            let failed = match &environment {
-                None => nix::unistd::execvp(program, &argv),
-                Some(environment) => nix::unistd::execvpe(program, &argv, environment),
-            };
-            let errno = match failed {
-                Err(errno) => errno,
-                Ok(never) => match never {},
-            };
-            fail(errno, status::not_executed(errno).into())
+            let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
+            // SAFETY: ends the child at once, without the parent's exit handlers.
+            unsafe { libc::_exit(status.into()) }
         }
     }
 }
 
-fn restore_signals(inherited: &Inherited) {
+/// In the child: waits for the release, or ends with the parent.
+fn await_release(go: &OwnedFd) {
+    let mut byte = [0u8; 1];
+    loop {
+        match nix::unistd::read(go, &mut byte) {
+            Ok(1) => return,
+            Err(Errno::EINTR) => {}
+            // SAFETY: ends the child at once, without the parent's exit handlers.
+            _ => unsafe { libc::_exit(status::FAILED.into()) },
+        }
+    }
+}
+
+/// In the child: takes on the inherited state and the user.
+fn become_user(inherited: &Inherited) -> Result<(), Errno> {
     if !inherited.sigpipe_ignored {
-        // SAFETY: the default action is not a handler.
-        let _ = unsafe {
-            nix::sys::signal::signal(Signal::SIGPIPE, nix::sys::signal::SigHandler::SigDfl)
-        };
+        default_action(Signal::SIGPIPE);
     }
     let _ = nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&inherited.mask), None);
+    for (fd, closed) in (0..).zip(inherited.closed_streams) {
+        if closed {
+            // SAFETY: the runtime's stand-in; ours all have higher numbers.
+            unsafe { libc::close(fd) };
+        }
+    }
+    inherited.user.as_ref().map_or(Ok(()), Identity::assume)
+}
+
+fn default_action(signal: Signal) {
+    // SAFETY: the default action is not a handler.
+    let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
 }
 
 impl Stopped {
@@ -136,7 +138,7 @@ impl Stopped {
     /// Lets it become COMMAND.
     ///
     /// # Errors
-    /// When the child is gone already, or the kernel gives no pidfd.
+    /// The child has ended already, or the kernel refuses a pidfd.
     pub fn release(mut self) -> std::io::Result<Running> {
         let pidfd = pidfd_open(self.pid)?;
         self.release.write_all(b"g")?;
@@ -154,8 +156,8 @@ impl Stopped {
     }
 }
 
-/// The descriptors beyond standard error that we were started with: ours are
-/// all closed on exec, those that have survived one are not.
+/// The inherited descriptors beyond standard error: they survived an exec, while `tr`'s
+/// own are all closed on exec.
 pub fn inherited_descriptors() -> Vec<i32> {
     let is_inherited = |fd: &i32| {
         // SAFETY: asks for a flag of a descriptor that may not be open.
@@ -170,8 +172,8 @@ pub fn inherited_descriptors() -> Vec<i32> {
         .collect()
 }
 
-/// Lets go of what COMMAND alone is to hold from now on: the end of a pipe that
-/// it closes is then really closed, and whoever reads it sees the end.
+/// Closes `tr`'s copies of the inherited descriptors. When COMMAND closes its end of a
+/// pipe, the pipe's reader sees the end.
 pub fn leave_descriptors(inherited: &[i32]) {
     if let Ok(null) = std::fs::File::options()
         .read(true)
@@ -179,23 +181,23 @@ pub fn leave_descriptors(inherited: &[i32]) {
         .open("/dev/null")
     {
         for stream in [0, 1] {
-            // See `output::prepare` for standard output.
+            // A trace to standard output has a descriptor of its own (`destination`).
             // SAFETY: nothing of ours uses the standard streams' numbers by another name.
             unsafe { libc::dup3(null.as_raw_fd(), stream, 0) };
         }
     }
     for fd in inherited {
-        // SAFETY: it was open before anything of ours was; nobody here uses it.
+        // SAFETY: it was open before any descriptor of ours; nothing here uses it.
         unsafe { libc::close(*fd) };
     }
 }
 
-/// A descriptor that becomes readable when the process has ended (Linux 5.3).
+/// A descriptor that becomes readable at the end of the process (Linux 5.3).
 ///
 /// # Errors
-/// When there is no such process.
+/// There is no such process.
 pub fn pidfd_open(pid: Pid) -> std::io::Result<OwnedFd> {
-    // SAFETY: a plain system call; what is not negative is a new descriptor of nobody else's.
+    // SAFETY: a plain system call; a result that is not negative is a new descriptor.
     unsafe {
         let fd = libc::syscall(libc::SYS_pidfd_open, pid.as_raw(), 0);
         let fd = i32::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
@@ -209,7 +211,7 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Readable when COMMAND's process has ended.
+    /// Readable after the end of COMMAND's process.
     pub fn ended(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
     }
@@ -221,7 +223,7 @@ impl Running {
         poll(&mut fd, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
     }
 
-    /// Sends a signal on to it.
+    /// Sends it a signal.
     pub fn forward(&self, signal: i32) {
         // SAFETY: a plain system call on a descriptor that we own.
         unsafe {
@@ -235,11 +237,10 @@ impl Running {
         }
     }
 
-    /// Waits for its end: the raw `wait` status, and why it could not be
-    /// executed, if so.
+    /// Waits for its end: the raw `wait` status, and the error of its exec.
     ///
     /// # Errors
-    /// When somebody else has waited for it.
+    /// Another part of the process has waited for it.
     pub fn wait(mut self) -> std::io::Result<(u32, Option<Errno>)> {
         let mut status = 0;
         loop {

@@ -1,48 +1,48 @@
-//! What is asked of a recording.
+//! The settings of a recording.
 
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use crate::output::Target;
+use crate::destination::Target;
 use crate::redact::Redactor;
 
-/// What to record, and how.
+/// The settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// Where the trace goes.
+    /// The trace's destination.
     pub output: Target,
-    /// What is followed.
+    /// The followed tasks.
     pub follow: Follow,
     /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
     pub command: Vec<OsString>,
-    /// Only these CPUs; `None` = all.
+    /// The recorded CPUs; `None`: all.
     pub cpus: Option<Vec<u16>>,
-    /// Stop recording after this long.
+    /// The longest recording.
     pub duration: Option<Duration>,
-    /// Ring memory in all, in bytes; `None` = by the number of CPUs.
+    /// The memory of all rings in bytes; `None`: by the number of CPUs.
     pub buffer: Option<u64>,
-    /// Longest argv to keep, in bytes.
+    /// The longest recorded argv in bytes.
     pub argv_limit: u32,
     /// Masks secrets in command lines.
     pub redactor: Redactor,
-    /// After COMMAND's end, go on until the last of its descendants has ended.
+    /// Record until COMMAND's last descendant ends, not only COMMAND.
     pub wait_all: bool,
-    /// Run COMMAND as this user.
+    /// The user that runs COMMAND, by name or number.
     pub user: Option<String>,
     /// SIGPIPE was ignored when `tr` was started.
     pub sigpipe_ignored: bool,
     /// Standard input, output, error were closed when `tr` was started.
     pub closed_streams: [bool; 3],
-    /// Called once when COMMAND has ended and the output still has not taken the end
-    /// of the trace after [`LONG`](crate::LONG); a signal ends the waiting.
+    /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG)
+    /// after COMMAND's end. From then on a signal ends the wait.
     pub on_wait: fn(),
-    /// When `tr` was started.
+    /// The start of `tr`.
     pub started: Instant,
     /// The version of `tr`.
     pub version: String,
 }
 
-/// What is followed.
+/// The followed tasks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// COMMAND and its descendants.
@@ -56,11 +56,11 @@ pub enum Follow {
     Cgroup(std::path::PathBuf),
 }
 
-/// Ring sizes in bytes: of each CPU, of the lifecycle events.
+/// Ring sizes in bytes: of one CPU, and of the lifecycle events. The kernel requires
+/// powers of two.
 ///
-/// By default 32 MiB are shared by the CPUs, at least 256 KiB and at most
-/// 4 MiB each, and 4 MiB are for lifecycle events. Of a given budget a quarter
-/// is for lifecycle events. Sizes are powers of two, as the kernel wants them.
+/// By default the CPUs share 32 MiB, at least 256 KiB and at most 4 MiB each, and
+/// lifecycle events get 4 MiB. Of a given budget lifecycle events get a quarter.
 pub fn ring_sizes(cpus: usize, budget: Option<u64>, page: u32) -> (u32, u32) {
     const KIB: u64 = 1 << 10;
     const MIB: u64 = 1 << 20;

@@ -1,5 +1,5 @@
-//! Wire events (as the kernel sent them) to stored events (as the trace keeps
-//! them). One function a kind; nothing else knows both forms.
+//! Converts wire events (sent by the BPF programs) to stored events (kept in the trace),
+//! one function for each kind. No other module knows both forms.
 
 use tr_bpf::wire;
 use tr_format::event::{
@@ -8,7 +8,7 @@ use tr_format::event::{
 };
 use zerocopy::FromBytes;
 
-/// A scheduling event; `None` for a kind that this version does not know.
+/// A scheduling event; `None` for an unknown kind.
 pub fn sched(slot: &wire::Slot) -> Option<SchedEvent> {
     let event = slot.event();
     let flag = |flag: u8| event.flags & flag != 0;
@@ -36,29 +36,34 @@ pub fn sched(slot: &wire::Slot) -> Option<SchedEvent> {
     })
 }
 
-/// A loss that a CPU reports.
-pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
-    loss(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
+/// An event of the recorder's own.
+pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
+    LifeEvent {
+        time,
+        cpu: None,
+        kind,
+    }
 }
 
-/// A loss of `count` events of a stream for want of room in its ring.
-pub fn loss(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
+/// The loss that a CPU's ring reports.
+pub fn lost(cpu: CpuId, lost: &wire::Lost) -> LifeEvent {
+    ring_full(Stream::Cpu(cpu), lost.since, lost.until, lost.count)
+}
+
+/// The loss of `count` events that found no room in their ring, the first at `since`
+/// and the last at `until` (ns).
+pub fn ring_full(stream: Stream, since: u64, until: u64, count: u64) -> LifeEvent {
     let lost = Lost {
         stream,
         count: Some(count),
         until: Ktime(until),
         cause: LossCause::RingFull,
     };
-    LifeEvent {
-        time: Ktime(since),
-        cpu: None,
-        kind: LifeKind::Lost(lost),
-    }
+    recorder(Ktime(since), LifeKind::Lost(lost))
 }
 
-/// The lifecycle events that one record stands for: none for a kind that this
-/// version does not know, two for a move to a cgroup (its path, the move).
-/// `page` is the size of a page in bytes.
+/// The lifecycle events of one record: none for an unknown kind, two for a move to a
+/// cgroup (its path, the move). `page` is the size of a page in bytes.
 pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
         return Vec::new();
@@ -86,7 +91,12 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
             let Some(event) = parse::<wire::LifeLost>(record) else {
                 return Vec::new();
             };
-            return vec![loss(Stream::Lifecycle, head.time, event.until, event.count)];
+            return vec![ring_full(
+                Stream::Lifecycle,
+                head.time,
+                event.until,
+                event.count,
+            )];
         }
         _ => None,
     };
@@ -188,7 +198,7 @@ fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
     })
 }
 
-/// A living task; `argv` is for those that are followed.
+/// A living task; `argv` is empty unless the task is followed.
 pub fn snapshot(task: &wire::Snapshot, argv: Argv) -> LifeEvent {
     let snapshot = Snapshot {
         tid: Tid(task.tid),
@@ -205,11 +215,7 @@ pub fn snapshot(task: &wire::Snapshot, argv: Argv) -> LifeEvent {
         followed: task.followed != 0,
         sum_exec_runtime: task.sum_exec_runtime,
     };
-    LifeEvent {
-        time: Ktime(task.time),
-        cpu: None,
-        kind: LifeKind::Snapshot(snapshot),
-    }
+    recorder(Ktime(task.time), LifeKind::Snapshot(snapshot))
 }
 
 #[cfg(test)]
@@ -408,7 +414,7 @@ mod tests {
         words.extend([70, 0, 4, 0]);
         assert_eq!(
             life(&bytes(&words), 4096),
-            vec![loss(Stream::Lifecycle, 7, 70, 4)]
+            [ring_full(Stream::Lifecycle, 7, 70, 4)]
         );
     }
 

@@ -1,17 +1,17 @@
-//! What the trace has to say about the machine it was recorded on.
+//! Facts about the machine and its processes, from system calls, /proc and /sys.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use nix::time::{clock_gettime, ClockId};
-use tr_format::event::{Clock, CpuId, Ktime};
+use tr_format::event::{Argv, Clock, CpuId, Ktime};
 
 /// `CLOCK_MONOTONIC`, the clock of all events.
 pub fn now() -> Ktime {
     Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC))
 }
 
-/// The other clocks.
+/// `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.
 pub fn clock() -> Clock {
     Clock {
         boot: nanoseconds(ClockId::CLOCK_BOOTTIME),
@@ -20,19 +20,19 @@ pub fn clock() -> Clock {
 }
 
 fn nanoseconds(id: ClockId) -> u64 {
-    // The kernel has all three clocks since 2.6.39.
+    // Linux 2.6.39 and later have all three clocks.
     clock_gettime(id).map_or(0, |t| {
         let part = |n: i64| u64::try_from(n).unwrap_or(0);
         part(t.tv_sec()) * 1_000_000_000 + part(t.tv_nsec())
     })
 }
 
-/// CPU time of this process so far, user and system, in ns.
+/// CPU time of this process, user and system, in ns.
 pub fn own_cpu() -> u64 {
     cpu_of(nix::sys::resource::UsageWho::RUSAGE_SELF)
 }
 
-/// CPU time of all children that were waited for, in ns.
+/// CPU time of all waited-for children, in ns.
 pub fn children_cpu() -> u64 {
     cpu_of(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)
 }
@@ -63,7 +63,7 @@ fn read_trimmed(path: &str) -> Option<String> {
         .map(|text| text.trim().to_owned())
 }
 
-/// The CPUs that are online.
+/// The online CPUs.
 pub fn online_cpus() -> Vec<CpuId> {
     let cpus = read_trimmed("/sys/devices/system/cpu/online")
         .map(|list| cpu_list(&list))
@@ -78,7 +78,7 @@ pub fn online_cpus() -> Vec<CpuId> {
     cpus.into_iter().map(CpuId).collect()
 }
 
-/// How many CPU numbers the kernel may come to use.
+/// The number of CPU numbers that the kernel may use.
 pub fn possible_cpus() -> usize {
     let last = read_trimmed("/sys/devices/system/cpu/possible")
         .and_then(|list| cpu_list(&list).into_iter().max());
@@ -94,7 +94,7 @@ pub fn pid_max() -> u32 {
         .min(1 << 22)
 }
 
-/// Bytes of a page.
+/// The page size in bytes.
 pub fn page_size() -> u32 {
     let size = nix::unistd::sysconf(nix::unistd::SysconfVar::PAGE_SIZE)
         .ok()
@@ -118,62 +118,33 @@ pub fn uname() -> (String, String, String) {
     (kernel, text(name.machine()), text(name.nodename()))
 }
 
-/// Identifiers of a CI run; no other variable of the environment is stored.
-const CI_VARIABLES: [&str; 29] = [
-    // GitHub, Gitea, Forgejo
-    "GITHUB_REPOSITORY",
-    "GITHUB_RUN_ID",
-    "GITHUB_RUN_ATTEMPT",
-    "GITHUB_JOB",
-    "GITHUB_SHA",
-    "GITHUB_REF",
-    // GitLab
-    "CI_PROJECT_PATH",
-    "CI_PIPELINE_ID",
-    "CI_JOB_ID",
-    "CI_JOB_NAME",
-    "CI_COMMIT_SHA",
-    "CI_COMMIT_REF_NAME",
-    // Jenkins
-    "JOB_NAME",
-    "BUILD_ID",
-    "BUILD_NUMBER",
-    "GIT_COMMIT",
-    "GIT_BRANCH",
-    // Buildkite
-    "BUILDKITE_PIPELINE_SLUG",
-    "BUILDKITE_BUILD_ID",
-    "BUILDKITE_JOB_ID",
-    "BUILDKITE_COMMIT",
-    "BUILDKITE_BRANCH",
-    // CircleCI
-    "CIRCLE_WORKFLOW_ID",
-    "CIRCLE_BUILD_NUM",
-    "CIRCLE_SHA1",
-    "CIRCLE_BRANCH",
-    // Azure
-    "BUILD_BUILDID",
-    "BUILD_SOURCEVERSION",
-    "BUILD_SOURCEBRANCH",
-];
+/// Variables that identify a CI run, a line for each system; no other variable of the
+/// environment is stored.
+const CI_VARIABLES: &str = "
+    GITHUB_REPOSITORY GITHUB_RUN_ID GITHUB_RUN_ATTEMPT GITHUB_JOB GITHUB_SHA GITHUB_REF
+    CI_PROJECT_PATH CI_PIPELINE_ID CI_JOB_ID CI_JOB_NAME CI_COMMIT_SHA CI_COMMIT_REF_NAME
+    JOB_NAME BUILD_ID BUILD_NUMBER GIT_COMMIT GIT_BRANCH
+    BUILDKITE_PIPELINE_SLUG BUILDKITE_BUILD_ID BUILDKITE_JOB_ID BUILDKITE_COMMIT BUILDKITE_BRANCH
+    CIRCLE_WORKFLOW_ID CIRCLE_BUILD_NUM CIRCLE_SHA1 CIRCLE_BRANCH
+    BUILD_BUILDID BUILD_SOURCEVERSION BUILD_SOURCEBRANCH";
 
-/// More of a value than this is no identifier.
+/// The longest identifier in bytes; a longer value is left out.
 const CI_LONGEST: usize = 512;
 
-/// The CI run's identifiers, as far as they are set.
+/// The identifiers of the CI run: name, value.
 pub fn ci() -> Vec<(String, String)> {
-    CI_VARIABLES
-        .iter()
-        .filter_map(|name| {
-            std::env::var(name)
-                .ok()
-                .filter(|value| !value.is_empty() && value.len() <= CI_LONGEST)
-                .map(|value| ((*name).to_owned(), value))
-        })
+    let value = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .map(|value| (name.to_owned(), value))
+    };
+    let variables = CI_VARIABLES.split_whitespace().filter_map(value);
+    variables
+        .filter(|(_, value)| (1..=CI_LONGEST).contains(&value.len()))
         .collect()
 }
 
-/// Where the cgroup v2 hierarchy is mounted.
+/// The mount point of the cgroup v2 hierarchy.
 pub fn cgroup2_mount() -> Option<PathBuf> {
     let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
     mounts.lines().find_map(|line| {
@@ -188,7 +159,7 @@ pub fn cgroup2_mount() -> Option<PathBuf> {
 /// The id of a cgroup v2 directory: its inode number.
 ///
 /// # Errors
-/// When the path is no directory.
+/// The path is no directory.
 pub fn cgroup_id(path: &Path) -> std::io::Result<u64> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(path)?;
@@ -224,9 +195,15 @@ pub fn cgroup_paths() -> Vec<(u64, Vec<u8>)> {
     paths
 }
 
-/// The arguments of a living process, each with a NUL behind it.
-pub fn cmdline(pid: u32) -> Vec<u8> {
-    fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
+/// The argument vector of a living process, at most `limit` bytes of it; empty if the
+/// process has ended.
+pub fn cmdline(pid: u32, limit: u32) -> Argv {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let kept = bytes.len().min(limit as usize);
+    Argv {
+        full_len: u32::try_from(bytes.len()).ok(),
+        bytes: bytes.get(..kept).unwrap_or_default().into(),
+    }
 }
 
 #[cfg(test)]
@@ -234,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cpu_lists_are_read_as_the_kernel_writes_them() {
+    fn a_cpu_list_is_parsed() {
         assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
         assert_eq!(cpu_list("0"), [0]);
         assert_eq!(cpu_list(""), [0u16; 0]);

@@ -1,4 +1,4 @@
-//! Who COMMAND runs as, with which environment; who the trace belongs to.
+//! COMMAND's user and environment; the owner of the trace.
 
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid, User};
 
-/// Another user for COMMAND.
+/// The user that runs COMMAND.
 #[derive(Clone, Debug)]
 pub struct Identity {
     uid: Uid,
@@ -18,10 +18,10 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// The user with this name, or with this number.
+    /// The user with this name or number.
     ///
     /// # Errors
-    /// When there is no such user, or it is not for us to become another one.
+    /// There is no such user, or `tr` may not become another one.
     pub fn of(name: &str) -> Result<Identity, Errno> {
         let user = match (User::from_name(name)?, name.parse()) {
             (Some(user), _) => user,
@@ -43,10 +43,10 @@ impl Identity {
         })
     }
 
-    /// Becomes this user, for good.
+    /// Becomes this user, irrevocably.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's.
     pub fn assume(&self) -> Result<(), Errno> {
         if Uid::effective().is_root() {
             nix::unistd::setgroups(&self.groups)?;
@@ -56,7 +56,7 @@ impl Identity {
     }
 }
 
-/// COMMAND's environment where it is not simply ours: `None` otherwise.
+/// COMMAND's environment; `None` if it equals `tr`'s.
 pub fn environment(user: Option<&Identity>) -> Option<Vec<CString>> {
     let original = original_environment();
     if user.is_none() && original.is_none() {
@@ -75,8 +75,8 @@ pub fn environment(user: Option<&Identity>) -> Option<Vec<CString>> {
             (b"LOGNAME=", &user.name),
             (b"SHELL=", &user.shell),
         ];
-        // What sudo says about the user before us is not true of this one.
-        let gone = [
+        // sudo's variables describe another user.
+        let sudo = [
             &b"SUDO_UID="[..],
             b"SUDO_GID=",
             b"SUDO_USER=",
@@ -84,7 +84,7 @@ pub fn environment(user: Option<&Identity>) -> Option<Vec<CString>> {
         ];
         variables.retain(|variable| {
             let is = |name: &&[u8]| variable.as_bytes().starts_with(name);
-            !gone.iter().any(is) && !sets.iter().any(|(name, _)| is(name))
+            !sudo.iter().any(is) && !sets.iter().any(|(name, _)| is(name))
         });
         variables.extend(
             sets.iter()
@@ -94,16 +94,16 @@ pub fn environment(user: Option<&Identity>) -> Option<Vec<CString>> {
     Some(variables)
 }
 
-/// A program with file capabilities loses LD_LIBRARY_PATH, TMPDIR and others
-/// to the loader, which distrusts them. COMMAND, without our capabilities, is
-/// to have them: the kernel still shows them. `None`: nothing was taken.
+/// The environment before the loader removed LD_LIBRARY_PATH, TMPDIR and others, as it
+/// does from a program with file capabilities. COMMAND has no such capabilities and gets
+/// them back. `None`: the loader removed nothing.
 fn original_environment() -> Option<Vec<CString>> {
     // SAFETY: reads the auxiliary vector; no other effect.
     if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
         return None;
     }
-    // Such a process's files in /proc belong to root until it is dumpable. It
-    // cannot be traced all the same by one with fewer capabilities.
+    // The /proc files of such a process belong to root until it is dumpable. A process
+    // with fewer capabilities still cannot trace it.
     let dumpable = nix::sys::prctl::get_dumpable().unwrap_or(true);
     let _ = nix::sys::prctl::set_dumpable(true);
     let bytes = std::fs::read("/proc/self/environ");
@@ -113,8 +113,7 @@ fn original_environment() -> Option<Vec<CString>> {
     Some(variables.filter_map(|v| CString::new(v).ok()).collect())
 }
 
-/// The user that called sudo, when root is what sudo made us: the trace is to
-/// be theirs.
+/// The user that called sudo: the owner of the trace.
 pub fn invoking_user() -> Option<(Uid, Gid)> {
     if !Uid::effective().is_root() {
         return None;

@@ -1,28 +1,41 @@
-//! A recording session: COMMAND is started stopped, the BPF programs are
-//! attached, COMMAND is released, the rings are drained, the trace is written.
+//! A recording session: starts COMMAND stopped, attaches the BPF programs, releases
+//! COMMAND, drains the rings and writes the trace. The analysis is another crate's.
 //!
-//! This crate knows nothing of how a trace is analyzed.
+//! `session` is the whole, from `record()` to the [`Report`]. Its parts, in the order of
+//! a recording: `targets` and `header` (the start), `rings`, `collector` and `convert` (an
+//! event's way), `redact`, `output`, `queue` and
+//! `destination` (the writer), `endings`, `losses` and
+//! `stall` (the end).
 
+mod collector;
 mod command;
 mod config;
 mod convert;
+mod destination;
+mod endings;
+mod header;
 mod host;
 mod identity;
+mod losses;
 mod output;
 mod queue;
 pub mod redact;
 mod rings;
 mod session;
 mod signals;
+mod stall;
 pub mod status;
+mod targets;
 mod urgency;
 mod words;
 
 pub use config::{ring_sizes, Config, Follow};
-pub use output::{Tally, Target};
-pub use session::{record, run_untraced, Alive, Report, LONG};
+pub use destination::Target;
+pub use output::Tally;
+pub use session::{record, run_untraced, Alive, Report};
+pub use stall::LONG;
 
-/// Why a recording could not start; COMMAND has not run.
+/// A failure before COMMAND was released: COMMAND has not run.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The output cannot be created.
@@ -48,15 +61,15 @@ pub enum Error {
     Cgroup {
         /// The path given.
         path: std::path::PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// `--user` names nobody, or it is not for us to become another user.
+    /// `--user` names no user, or `tr` may not become another user.
     #[error("cannot run a command as {name}: {}", .source.desc())]
     User {
         /// The name given.
         name: String,
-        /// What the system said.
+        /// The system's error.
         source: nix::errno::Errno,
     },
     /// A basic system call failed.

@@ -1,5 +1,5 @@
-//! Packed bytes on their way to an output that may stall. Packed they are a
-//! tenth of what waits in the rings, so that seconds of them find room.
+//! The queue of packed bytes before an output that may stall. Packed events take a tenth
+//! of their size in the rings: the queue has room for seconds.
 
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -7,16 +7,15 @@ use std::thread::JoinHandle;
 
 use crate::urgency;
 
-/// Most bytes that wait.
+/// The maximum of waiting bytes.
 const ROOM: usize = 12 << 20;
 
-/// Writes in a thread of its own; the order is kept. An error comes back at
-/// the next write.
+/// Writes in a thread of its own, in order. The next write returns an earlier error.
 #[derive(Debug)]
 pub struct Queue {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
-    /// Not yet handed over.
+    /// Bytes for the thread, collected up to 64 KiB.
     buffer: Vec<u8>,
 }
 
@@ -29,7 +28,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     waiting: Vec<u8>,
-    /// The thread has taken bytes and not yet written them.
+    /// The thread is writing.
     writing: bool,
     ended: bool,
     error: Option<io::Error>,
@@ -81,7 +80,7 @@ impl Queue {
     /// Starts the thread.
     ///
     /// # Errors
-    /// When there can be none.
+    /// The system refuses the thread.
     pub fn new(out: impl Write + Send + 'static) -> io::Result<Queue> {
         let shared = Arc::new(Shared::default());
         let other = shared.clone();
@@ -118,27 +117,27 @@ impl Queue {
     /// Waits until everything is written.
     ///
     /// # Errors
-    /// What the output said.
+    /// The output's error.
     pub fn drain(&mut self) -> io::Result<()> {
         self.hand_over()?;
         self.watch().drained()
     }
 
-    /// For those who wait while somebody else writes.
+    /// A handle to wait for this queue while it is being written to.
     pub fn watch(&self) -> Watch {
         Watch(self.shared.clone())
     }
 }
 
-/// Sees what becomes of a queue's bytes.
+/// Waits for the thread of a [`Queue`].
 #[derive(Debug)]
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// Waits until everything that was handed over is written.
+    /// Waits until everything that the thread was given is written.
     ///
     /// # Errors
-    /// What the output said.
+    /// The output's error.
     pub fn drained(&self) -> io::Result<()> {
         let mut state = self.0.lock();
         while !state.failed && (state.writing || !state.waiting.is_empty()) {
@@ -157,7 +156,7 @@ impl Write for Queue {
         Ok(bytes.len())
     }
 
-    /// Hands everything over; [`Queue::drain`] waits for it.
+    /// Gives everything to the thread; [`Queue::drain`] waits for it.
     fn flush(&mut self) -> io::Result<()> {
         self.hand_over()
     }
@@ -180,11 +179,11 @@ mod tests {
     use std::io::Read;
 
     #[test]
-    fn a_stalled_output_holds_nobody_up_and_loses_nothing() {
+    fn a_stalled_output_neither_blocks_nor_loses_bytes() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let mut queue = Queue::new(writer).unwrap();
         let bytes: Vec<u8> = (0..1_000_000u32).map(|n| (n % 251) as u8).collect();
-        // Much more than a pipe holds; nobody reads yet.
+        // Much more than a pipe holds, without a reader.
         for part in bytes.chunks(1000) {
             queue.write_all(part).unwrap();
         }
@@ -199,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_comes_back_and_then_all_writing_fails() {
+    fn after_an_error_every_write_fails() {
         let (reader, writer) = std::io::pipe().unwrap();
         let mut queue = Queue::new(writer).unwrap();
         drop(reader);
@@ -210,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_there_is_room_for_waits() {
+    fn a_full_queue_waits() {
         let (mut reader, writer) = std::io::pipe().unwrap();
         let mut queue = Queue::new(writer).unwrap();
         let slow = std::thread::spawn(move || {

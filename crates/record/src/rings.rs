@@ -1,5 +1,5 @@
-//! Drains the rings into batches; what the recorder's main thread does while
-//! COMMAND runs. Nothing is decoded here.
+//! Collects the rings' records in batches, on the recorder's main thread. Nothing is
+//! decoded here but the end of COMMAND's process.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -10,33 +10,27 @@ use tr_bpf::{wire, Receive, Record};
 use tr_format::event::{CpuId, Ktime, LifeEvent};
 use zerocopy::{FromBytes, IntoBytes};
 
-/// What was drained and not yet handed to the writer.
+/// The events drained for one message to the writer.
 #[derive(Debug, Default)]
 pub struct Batch {
-    /// Scheduling events of each CPU, in its order; the index is the CPU's
-    /// number.
+    /// Scheduling events of each CPU in its order, indexed by the CPU's number.
     pub sched: Vec<Vec<wire::Slot>>,
-    /// Losses that the CPUs reported.
+    /// Losses of scheduling events.
     pub lost: Vec<(CpuId, wire::Lost)>,
-    /// Lifecycle records, each behind its length (u32).
+    /// Lifecycle records, each after its length (u32).
     pub life: Vec<u8>,
-    /// Events of the recorder's own.
+    /// The recorder's own events.
     pub own: Vec<LifeEvent>,
-    /// All rings were drained after this time.
+    /// All events before this time have been drained.
     pub drained_until: Ktime,
-    /// The writer is to close its blocks after this batch.
+    /// Close the blocks after this batch.
     pub flush: bool,
+    /// Memory of the events, in bytes.
     bytes: usize,
 }
 
 impl Batch {
-    /// Memory that the batch's events take, in bytes.
-    pub fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Adds one record.
-    pub fn push(&mut self, record: Record<'_>) {
+    fn push(&mut self, record: Record<'_>) {
         match record {
             Record::Sched(cpu, slot) => {
                 let at = usize::from(cpu);
@@ -73,8 +67,7 @@ impl Batch {
     }
 }
 
-/// An exec's record has room for the longest argv of its class; only the used
-/// part is kept.
+/// A record without the unused end of an exec's argv area.
 fn used_part(record: &[u8]) -> &[u8] {
     let Ok((exec, tail)) = wire::Exec::read_from_prefix(record) else {
         return record;
@@ -90,8 +83,7 @@ fn used_part(record: &[u8]) -> &[u8] {
         .unwrap_or(record)
 }
 
-/// Watches for the end of COMMAND's process: the last switch-out of each of
-/// its threads.
+/// Detects the end of COMMAND's process: the last switch-out of each of its threads.
 #[derive(Debug, Default)]
 pub struct RootWatch {
     tgid: u32,
@@ -100,7 +92,7 @@ pub struct RootWatch {
 }
 
 impl RootWatch {
-    /// For the process `tgid`, as seen from the host.
+    /// `tgid` is the process's id on the host.
     pub fn new(tgid: u32) -> RootWatch {
         RootWatch {
             tgid,
@@ -108,8 +100,7 @@ impl RootWatch {
         }
     }
 
-    /// Every thread that began to exit has been switched out for good.
-    pub fn done(&self) -> bool {
+    fn done(&self) -> bool {
         self.group_dead && self.exiting.is_empty()
     }
 
@@ -132,17 +123,17 @@ impl RootWatch {
     }
 }
 
-/// Where the rings' records go; the rings' callbacks and the session share it.
+/// Receives the rings' records; the rings' callbacks and the collector share it.
 #[derive(Clone, Debug, Default)]
 pub struct Sink(Rc<RefCell<(Batch, RootWatch, Reported)>>);
 
-/// Lifecycle events that each CPU has reported as lost, all in all. The kernel
-/// may report the same total twice.
+/// The total of lost lifecycle events that each CPU has reported. The programs may
+/// report the same total twice.
 #[derive(Debug, Default)]
 struct Reported(HashMap<u32, u64>);
 
 impl Reported {
-    /// What a new total of a CPU adds.
+    /// The increase by a new total.
     fn add(&mut self, cpu: u32, total: u64) -> u64 {
         let before = self.0.entry(cpu).or_default();
         let new = total.saturating_sub(*before);
@@ -150,8 +141,8 @@ impl Reported {
         new
     }
 
-    /// A report as the count of what it adds; any other record as it is. `None`:
-    /// it adds nothing.
+    /// Replaces the total of a loss record by its increase, `None` if that is 0. Any
+    /// other record stays.
     fn counted<'a>(&mut self, record: &'a [u8]) -> Option<Cow<'a, [u8]>> {
         match wire::LifeLost::read_from_bytes(record) {
             Ok(lost) if lost.head.kind == wire::LIFE_LOST => {
@@ -179,34 +170,33 @@ impl Receive for Sink {
 }
 
 impl Sink {
-    /// How many lifecycle events a CPU has lost that no ring has reported.
+    /// Lifecycle events that the CPU has lost, of `total`, and no record has reported.
     pub fn lost_life(&self, cpu: u32, total: u64) -> u64 {
         self.0.borrow_mut().2.add(cpu, total)
     }
 
-    /// Watches this process from now on.
+    /// Watches for the end of this process.
     pub fn watch(&self, root: RootWatch) {
         self.0.borrow_mut().1 = root;
     }
 
-    /// COMMAND's process is completely in the batches.
+    /// All events of COMMAND's process have been drained.
     pub fn root_done(&self) -> bool {
         self.0.borrow().1.done()
     }
 
-    /// Bytes that wait.
+    /// Memory of the waiting events, in bytes.
     pub fn bytes(&self) -> usize {
-        self.0.borrow().0.bytes()
+        self.0.borrow().0.bytes
     }
 
-    /// Puts back a batch that could not be handed over; nothing has been
-    /// drained since it was taken.
+    /// Puts back a batch that the writer did not take; nothing was drained since.
     pub fn put_back(&self, mut batch: Batch) {
         batch.flush = false;
         self.0.borrow_mut().0 = batch;
     }
 
-    /// Takes what has come together.
+    /// Takes the waiting events.
     pub fn take(&self) -> Batch {
         std::mem::take(&mut self.0.borrow_mut().0)
     }
@@ -233,7 +223,7 @@ mod tests {
             [0, 0, 2]
         );
         assert_eq!(batch.lost, [(CpuId(1), lost)]);
-        assert_eq!(batch.bytes(), 32);
+        assert_eq!(batch.bytes, 32);
     }
 
     #[test]

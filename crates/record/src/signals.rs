@@ -1,13 +1,15 @@
-//! The signals that come while a recording runs: COMMAND's, or for us to end.
+//! The signals to `tr`: passed on to COMMAND, or the end of a recording without one.
 
+use std::os::fd::AsFd;
 use std::time::Duration;
 
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::command::Running;
 
-/// Signals that are COMMAND's, or that end a recording without one.
 const SIGNALS: [Signal; 4] = [
     Signal::SIGINT,
     Signal::SIGTERM,
@@ -15,10 +17,10 @@ const SIGNALS: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
-/// From here on they come as readable events. Returns the mask of before, too.
+/// Blocks the signals and opens a descriptor for them. Returns the previous mask, too.
 ///
 /// # Errors
-/// When the kernel refuses.
+/// The kernel refuses the descriptor.
 pub fn take() -> std::io::Result<(SigSet, SignalFd)> {
     let mut taken = SigSet::empty();
     SIGNALS.iter().for_each(|signal| taken.add(*signal));
@@ -27,10 +29,9 @@ pub fn take() -> std::io::Result<(SigSet, SignalFd)> {
     Ok((mask, SignalFd::with_flags(&taken, flags)?))
 }
 
-/// Sends on what was sent to `tr` alone. A signal from the terminal (SI_KERNEL)
-/// has gone to the whole foreground process group, COMMAND included, already; of
-/// one that a process has sent to their group `to_both` knows. True when any
-/// signal came.
+/// Passes on the signals that were sent to `tr` alone; true if any signal came. The
+/// terminal (SI_KERNEL) has signalled the whole foreground process group, COMMAND
+/// included. `to_both` recognizes a signal of a process to the common group.
 pub fn forward(
     signals: &SignalFd,
     command: Option<&Running>,
@@ -43,11 +44,34 @@ pub fn forward(
         if info.ssi_code == libc::SI_KERNEL || to_both(info.ssi_signo) {
             continue;
         }
-        // The sender may not be through with the group.
+        // The sender may still be in the middle of the group.
         std::thread::sleep(Duration::from_millis(2));
         if !to_both(info.ssi_signo) {
             command.forward(info.ssi_signo.cast_signed());
         }
     }
     any
+}
+
+/// Passes signals on until COMMAND ends: its raw `wait` status, and the error of its
+/// exec.
+///
+/// # Errors
+/// Another part of the process has waited for it.
+pub fn forward_until_end(
+    command: Running,
+    signals: &SignalFd,
+    to_both: impl Fn(u32) -> bool,
+) -> std::io::Result<(u32, Option<Errno>)> {
+    loop {
+        let mut fds = [
+            PollFd::new(command.ended(), PollFlags::POLLIN),
+            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
+        ];
+        let _ = nix::poll::poll(&mut fds, PollTimeout::NONE);
+        forward(signals, Some(&command), &to_both);
+        if command.has_ended() {
+            return command.wait();
+        }
+    }
 }

@@ -1,16 +1,16 @@
-//! Exit statuses of what starts another program, as `env`, `nice` and `timeout`
-//! have them: the program's own are told from them.
+//! Exit statuses of a program that starts another, as `env`, `nice` and `timeout` have
+//! them: they differ from the usual statuses of the program itself.
 
 use nix::errno::Errno;
 
-/// We failed, before the program could run.
+/// `tr` failed before COMMAND ran.
 pub const FAILED: u8 = 125;
-/// The program was not found.
+/// COMMAND was not found.
 pub const NOT_FOUND: u8 = 127;
-/// The program was found and could not be executed.
+/// COMMAND was found and could not be executed.
 const NOT_EXECUTABLE: u8 = 126;
 
-/// Of a program that exec refused with this error.
+/// The status for an exec that failed with this error.
 pub fn not_executed(errno: Errno) -> u8 {
     match errno {
         Errno::ENOENT => NOT_FOUND,

@@ -1,10 +1,10 @@
-//! The recorder's own urgency. COMMAND is not touched: it was forked before.
+//! The scheduling priority of the recorder's threads. COMMAND keeps its own: it was
+//! forked before.
 
-/// Makes the calling thread run before everything else that wants the CPU: the
-/// one that empties the rings, which are full in a second at worst. It runs
-/// for a few per cent of the time at most. Where that is not allowed, as urgent
-/// as it can be made without; that is no error.
-pub fn first() {
+/// Gives the calling thread a real-time priority. It drains the rings, which a storm
+/// fills in less than a second, and runs for a few per cent of the time. Without the
+/// right to real-time scheduling it gets [`high`] priority; that is no error.
+pub fn real_time() {
     let policy = libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
     // SAFETY: two plain system calls; `param` outlives the second.
     let done = unsafe {
@@ -18,10 +18,10 @@ pub fn first() {
     }
 }
 
-/// Gives the calling thread a large share, but lets real-time tasks go first:
-/// the ones that pack and write, which may wait for as long as there is room.
+/// Gives the calling thread the highest priority below real-time tasks. It packs or
+/// writes events, which may wait as long as the queues have room.
 pub fn high() {
-    // SAFETY: a plain system call; of Linux's threads, it is about the calling one.
+    // SAFETY: a plain system call; on Linux it applies to the calling thread.
     unsafe {
         libc::setpriority(libc::PRIO_PROCESS, 0, -20);
     }

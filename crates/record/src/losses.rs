@@ -1,0 +1,51 @@
+//! Losses that no ring reports.
+
+use tr_bpf::{Tracer, Usage};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
+
+use crate::collector::Collector;
+use crate::convert;
+
+/// The losses that the programs counted and did not report, after they were detached.
+/// `span` is the recording's start and end.
+pub fn unreported(
+    tracer: &Tracer<'_>,
+    collector: &Collector,
+    usage: &Usage,
+    span: (Ktime, Ktime),
+) -> Vec<LifeEvent> {
+    let [sched, life] = tracer.accounts();
+    let mut events = Vec::new();
+    for (cpu, account) in sched {
+        if let Some((count, since, until)) = account.pending {
+            let stream = Stream::Cpu(CpuId(cpu));
+            events.push(convert::ring_full(stream, since, until, count));
+        }
+    }
+    for (cpu, account) in life {
+        let count = collector.unreported_life(u32::from(cpu), account.lost);
+        if let (1.., Some((_, since, until))) = (count, account.pending) {
+            events.push(convert::ring_full(Stream::Lifecycle, since, until, count));
+        }
+    }
+    // The kernel tells no time of these: they may lie anywhere in the recording.
+    let timeless = [
+        (usage.recursion_misses, LossCause::Recursion),
+        (tracer.follow_overflow(), LossCause::FollowSet),
+    ];
+    events.extend(
+        timeless
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, cause)| {
+                let lost = Lost {
+                    stream: Stream::Lifecycle,
+                    count: Some(count),
+                    until: span.1,
+                    cause,
+                };
+                convert::recorder(span.0, LifeKind::Lost(lost))
+            }),
+    );
+    events
+}

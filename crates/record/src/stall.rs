@@ -1,0 +1,51 @@
+//! The wait for an output that does not take the end of the trace.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signalfd::SignalFd;
+
+use crate::command::Running;
+use crate::signals;
+
+/// The time after which `Config::on_wait` is called.
+pub const LONG: Duration = Duration::from_secs(2);
+
+/// One wait, by sleeps of 200 µs to 20 ms: most outputs finish within a few ms.
+#[derive(Debug)]
+pub struct Stall {
+    since: Instant,
+    pause: Duration,
+    /// Called once, after [`LONG`].
+    on_long: Option<fn()>,
+}
+
+impl Stall {
+    /// A wait that begins now.
+    pub fn new(on_long: fn()) -> Stall {
+        Stall {
+            since: Instant::now(),
+            pause: Duration::from_micros(200),
+            on_long: Some(on_long),
+        }
+    }
+
+    /// Sleeps once. While COMMAND runs, signals are passed on to COMMAND; afterwards a
+    /// signal ends the wait: false.
+    pub fn go_on(
+        &mut self,
+        running: Option<&Running>,
+        signals: &SignalFd,
+        to_both: impl Fn(u32) -> bool,
+    ) -> bool {
+        let over = running.is_none_or(Running::has_ended);
+        let signal = signals::forward(signals, running, to_both);
+        if over && self.since.elapsed() >= LONG {
+            if let Some(on_long) = self.on_long.take() {
+                on_long();
+            }
+        }
+        std::thread::sleep(self.pause);
+        self.pause = (self.pause * 2).min(Duration::from_millis(20));
+        !(signal && over)
+    }
+}

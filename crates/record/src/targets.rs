@@ -1,0 +1,71 @@
+//! The recorded CPUs and tasks, from the command line's choice.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use tr_format::event::{CpuId, Tgid};
+use tr_format::meta::Scope;
+
+use crate::config::{Config, Follow};
+use crate::{host, Error};
+
+/// The CPUs and the tasks to follow from the start.
+#[derive(Debug)]
+pub struct Targets {
+    /// The CPUs whose scheduling events are recorded.
+    pub cpus: Vec<u16>,
+    /// Processes, by their ids in `tr`'s own pid namespace.
+    pub pids: Vec<u32>,
+    /// The id of a cgroup.
+    pub cgroup: Option<u64>,
+    /// The choice as the trace keeps it.
+    pub scope: Scope,
+}
+
+impl Targets {
+    /// Checks the choice; `child` is COMMAND's process.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchCpu`], [`Error::Cgroup`], [`Error::NoSuchProcess`].
+    pub fn of(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Targets, Error> {
+        let cpus = match &config.cpus {
+            None => online.iter().map(|cpu| cpu.0).collect(),
+            Some(cpus) => {
+                if let Some(cpu) = cpus.iter().find(|cpu| !online.contains(&CpuId(**cpu))) {
+                    return Err(Error::NoSuchCpu(*cpu));
+                }
+                cpus.clone()
+            }
+        };
+        let mut targets = Targets {
+            cpus,
+            pids: child.into_iter().collect(),
+            cgroup: None,
+            scope: Scope::Command,
+        };
+        match &config.follow {
+            Follow::Command => {}
+            Follow::All => {
+                targets.pids.clear();
+                targets.scope = Scope::All;
+            }
+            Follow::Pids(pids) => {
+                let living = |pid: &u32| Path::new(&format!("/proc/{pid}")).exists();
+                if let Some(pid) = pids.iter().find(|pid| !living(pid)) {
+                    return Err(Error::NoSuchProcess(*pid));
+                }
+                targets.pids.extend(pids);
+                targets.scope = Scope::Pids(pids.iter().map(|pid| Tgid(*pid)).collect());
+            }
+            Follow::Cgroup(path) => {
+                let id = host::cgroup_id(path).map_err(|source| Error::Cgroup {
+                    path: path.clone(),
+                    source,
+                })?;
+                targets.cgroup = Some(id);
+                targets.scope = Scope::Cgroup(path.as_os_str().as_bytes().to_vec());
+            }
+        }
+        Ok(targets)
+    }
+}
