@@ -3,9 +3,8 @@
 //!
 //! `session` is the whole, from `record()` to the [`Report`]. Its parts, in the order of
 //! a recording: `targets` and `header` (the start), `rings`, `collector` and `convert` (an
-//! event's way), `redact`, `output`, `queue` and
-//! `destination` (the writer), `endings`, `losses` and
-//! `stall` (the end).
+//! event's way), `redact`, `rules` and `words` (masking), `output`, `queue` and `destination`
+//! (the writer), `endings`, `losses` and `stall` (the end).
 
 mod collector;
 mod command;
@@ -21,6 +20,7 @@ mod output;
 mod queue;
 pub mod redact;
 mod rings;
+mod rules;
 mod session;
 mod signals;
 mod stall;

@@ -1,65 +1,38 @@
-//! Command lines as words: names that promise a secret, options whose value
-//! is one, the words of a script.
+//! Command lines as words: the names of secrets, the options whose value is a secret, the
+//! words of a script. Each function takes time linear in its input.
 
 use std::ops::Range;
 
 /// A part of an argument.
 #[derive(Clone, Copy, Debug)]
 pub struct Word<'a> {
-    /// Which argument.
+    /// The argument's index.
     pub arg: usize,
-    /// Where in it.
+    /// The part's position in the argument, in bytes.
     pub at: usize,
     /// The part.
     pub text: &'a [u8],
 }
 
-/// Words of a name that make it a secret's name, wherever they stand.
+/// A name with one of these words is a secret's.
+#[rustfmt::skip]
 const SECRET: [&str; 22] = [
-    "password",
-    "passwd",
-    "passphrase",
-    "passcode",
-    "passin",
-    "passout",
-    "storepass",
-    "keypass",
-    "srcstorepass",
-    "deststorepass",
-    "secret",
-    "secrets",
-    "token",
-    "apikey",
-    "accesstoken",
-    "authtoken",
-    "apitoken",
-    "credential",
-    "credentials",
-    "creds",
-    "bearer",
-    "authorization",
+    "password", "passwd", "passphrase", "passcode", "passin", "passout", "storepass", "keypass",
+    "srcstorepass", "deststorepass", "secret", "secrets", "token", "apikey", "accesstoken",
+    "authtoken", "apitoken", "credential", "credentials", "creds", "bearer", "authorization",
 ];
 
-/// Words that do so at the name's end.
+/// A name that ends with one of these words is a secret's.
 const SECRET_LAST: [&str; 2] = ["pass", "auth"];
 
-/// Words that do so with `key` behind them.
+/// A name that ends with one of these words and `key` is a secret's.
+#[rustfmt::skip]
 const SECRET_KEY: [&str; 12] = [
-    "api",
-    "access",
-    "private",
-    "secret",
-    "signing",
-    "encryption",
-    "deploy",
-    "account",
-    "master",
-    "shared",
-    "auth",
-    "ssh",
+    "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
+    "shared", "auth", "ssh",
 ];
 
-/// Last words of names that say where a secret is, or what about it.
+/// A name that ends with one of these words stands for a secret's place or a property of it.
 const HARMLESS_LAST: [&str; 16] = [
     "file", "path", "dir", "stdin", "fd", "env", "id", "name", "type", "length", "format", "url",
     "uri", "expiry", "ttl", "store",
@@ -84,9 +57,9 @@ fn parts(name: &[u8]) -> Vec<String> {
     parts
 }
 
-/// Whether what such a name stands for is a secret.
+/// The name stands for a secret.
 pub fn is_secret(name: &[u8]) -> bool {
-    // No name of a sensible program; do not spend time on it.
+    // No program has such long names.
     if name.len() > 256 {
         return false;
     }
@@ -105,7 +78,7 @@ pub fn is_secret(name: &[u8]) -> bool {
         || last == "key" && (env_style || before.last().is_some_and(|p| is(&SECRET_KEY, p)))
 }
 
-/// `--x`, `-x`: an option rather than a value that begins with a dash.
+/// `--x` or `-x`: an option, not a value that begins with a dash.
 pub fn is_option(word: &[u8]) -> bool {
     match word {
         [b'-', b'-', rest @ ..] => {
@@ -118,7 +91,7 @@ pub fn is_option(word: &[u8]) -> bool {
     }
 }
 
-/// An option without its value, whose value is a secret: `--password`.
+/// An option (`--password`) whose value is a secret and is the next word.
 pub fn names_secret(word: &[u8]) -> bool {
     let Some(name) = word.strip_prefix(b"-") else {
         return false;
@@ -128,8 +101,8 @@ pub fn names_secret(word: &[u8]) -> bool {
     !harmless && name.len() > 2 && is_secret(name)
 }
 
-/// Programs and their options whose value is a secret, joined (`-pX`), apart
-/// (`-p X`) or both; the third is a word that must stand before the option.
+/// Programs with options whose value is a secret: joined (`-pX`), apart (`-p X`) or both;
+/// `after` is a word that must stand before the option.
 struct Program {
     names: &'static [&'static str],
     options: &'static [&'static str],
@@ -138,129 +111,54 @@ struct Program {
     after: Option<&'static str>,
 }
 
+#[rustfmt::skip]
 const PROGRAMS: [Program; 12] = [
     Program {
         names: &[
-            "mysql",
-            "mysqldump",
-            "mysqladmin",
-            "mysqlimport",
-            "mysqlcheck",
-            "mysqlshow",
-            "mysqlslap",
-            "mysqlbinlog",
-            "mariadb",
-            "mariadb-dump",
-            "mariadb-admin",
-            "mariadb-import",
-            "mariadb-check",
+            "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlslap",
+            "mysqlbinlog", "mariadb", "mariadb-dump", "mariadb-admin", "mariadb-import", "mariadb-check",
         ],
-        options: &["-p"],
-        joined: true,
-        apart: false,
-        after: None,
+        options: &["-p"], joined: true, apart: false, after: None,
     },
     Program {
         names: &["curl"],
         options: &["-u", "-U", "--user", "--proxy-user", "-b", "--cookie"],
-        joined: true,
-        apart: true,
-        after: None,
+        joined: true, apart: true, after: None,
     },
+    Program { names: &["sshpass"], options: &["-p"], joined: true, apart: true, after: None },
+    Program { names: &["redis-cli"], options: &["-a"], joined: false, apart: true, after: None },
     Program {
-        names: &["sshpass"],
-        options: &["-p"],
-        joined: true,
-        apart: true,
-        after: None,
-    },
-    Program {
-        names: &["redis-cli"],
-        options: &["-a"],
-        joined: false,
-        apart: true,
-        after: None,
-    },
-    Program {
-        names: &[
-            "docker", "podman", "buildah", "skopeo", "helm", "oras", "az",
-        ],
-        options: &["-p"],
-        joined: true,
-        apart: true,
-        after: Some("login"),
+        names: &["docker", "podman", "buildah", "skopeo", "helm", "oras", "az"],
+        options: &["-p"], joined: true, apart: true, after: Some("login"),
     },
     Program {
         names: &["mongo", "mongosh", "mongodump", "mongorestore", "twine"],
-        options: &["-p"],
-        joined: true,
-        apart: true,
-        after: None,
+        options: &["-p"], joined: true, apart: true, after: None,
     },
     Program {
-        names: &[
-            "ldapsearch",
-            "ldapmodify",
-            "ldapadd",
-            "ldapdelete",
-            "ldappasswd",
-            "ldapwhoami",
-        ],
-        options: &["-w"],
-        joined: true,
-        apart: true,
-        after: None,
+        names: &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldappasswd", "ldapwhoami"],
+        options: &["-w"], joined: true, apart: true, after: None,
     },
-    Program {
-        names: &["zip", "unzip"],
-        options: &["-P"],
-        joined: true,
-        apart: true,
-        after: None,
-    },
-    Program {
-        names: &["7z", "7za", "7zr", "7zz"],
-        options: &["-p"],
-        joined: true,
-        apart: false,
-        after: None,
-    },
-    Program {
-        names: &["openssl"],
-        options: &["-k", "-K"],
-        joined: false,
-        apart: true,
-        after: None,
-    },
-    Program {
-        names: &["smbclient"],
-        options: &["-U", "--user"],
-        joined: false,
-        apart: true,
-        after: None,
-    },
-    // What may follow sshpass has its own -p.
-    Program {
-        names: &["ssh", "scp", "sftp", "rsync"],
-        options: &[],
-        joined: false,
-        apart: false,
-        after: None,
-    },
+    Program { names: &["zip", "unzip"], options: &["-P"], joined: true, apart: true, after: None },
+    Program { names: &["7z", "7za", "7zr", "7zz"], options: &["-p"], joined: true, apart: false, after: None },
+    Program { names: &["openssl"], options: &["-k", "-K"], joined: false, apart: true, after: None },
+    Program { names: &["smbclient"], options: &["-U", "--user"], joined: false, apart: true, after: None },
+    // sshpass runs one of these, which have a -p of their own.
+    Program { names: &["ssh", "scp", "sftp", "rsync"], options: &[], joined: false, apart: false, after: None },
 ];
 
 /// Reads a command line from left to right.
 #[derive(Default)]
 pub struct Options {
     program: Option<&'static Program>,
-    /// The word that must stand before the program's options was seen.
+    /// `Program::after` was seen.
     armed: bool,
     /// The next word is a secret.
     pub next_is_secret: bool,
 }
 
 impl Options {
-    /// Looks at the next word. From where on it is a secret, if it ends with one.
+    /// Reads the next word; the position of a secret that ends it.
     pub fn see(&mut self, word: &[u8]) -> Option<usize> {
         let base = word.rsplit(|b| *b == b'/').next().unwrap_or_default();
         let named = |program: &&Program| program.names.iter().any(|n| n.as_bytes() == base);
@@ -295,7 +193,7 @@ impl Options {
     }
 }
 
-/// Whether a word is a script: it stands behind `-c` or `-ec`.
+/// The word is a script: it follows `-c` or `-ec`.
 pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
     let letters = previous.strip_prefix(b"-").unwrap_or_default();
     letters.last() == Some(&b'c')
