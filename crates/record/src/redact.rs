@@ -245,6 +245,50 @@ mod tests {
         );
     }
 
+    /// The CPU time of masking one command line, the shortest of five.
+    fn cost(argv: &Argv) -> std::time::Duration {
+        let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
+        let now = || std::time::Duration::from(nix::time::clock_gettime(clock).unwrap());
+        let mut redactor = redactor();
+        let mut once = || {
+            let before = now();
+            redactor.argv(argv.clone());
+            now() - before
+        };
+        (0..5).map(|_| once()).min().unwrap()
+    }
+
+    #[test]
+    fn masking_takes_time_linear_in_the_command_line() {
+        for unit in [
+            "token=a;",
+            "(token=a",
+            "?a_token=x",
+            "x=token=",
+            "token=\"",
+            "token='a ",
+            "a'b\"",
+            "token=a|",
+            "--token|a|",
+            "{\"token\":\"",
+            "://a:b",
+            "://a:b@",
+            "eyJaaaaaaaa",
+            "sk-",
+        ] {
+            let argv = |count| {
+                let line = unit.repeat(count) + "token=";
+                Argv::from_args(line.split('|'))
+            };
+            // A quadratic rule takes 16 times as long.
+            let (short, long) = (cost(&argv(4_000)), cost(&argv(16_000)));
+            assert!(
+                long < 8 * short,
+                "{unit}: {short:?}, four times as many {long:?}"
+            );
+        }
+    }
+
     #[test]
     fn what_is_no_secret_stays() {
         for line in [

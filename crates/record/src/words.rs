@@ -201,52 +201,98 @@ pub fn is_script(previous: &[u8], word: &[u8]) -> bool {
         && word.iter().any(u8::is_ascii_whitespace)
 }
 
-/// The values of what looks like `NAME=value` with a secret's name, anywhere
-/// in a word. At its start the value goes on to its end, but for a script.
-pub fn assignments(text: &[u8], script: bool) -> Vec<Range<usize>> {
-    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
-    let mut found = Vec::new();
-    for (equals, _) in text.iter().enumerate().filter(|(_, b)| **b == b'=') {
-        let head = text.get(..equals).unwrap_or_default();
-        let start = equals - head.iter().rev().take_while(|b| in_name(b)).count();
-        let name = head.get(start..).unwrap_or_default();
-        let before = head.get(..start).and_then(|h| h.last()).copied();
-        let query = matches!(before, Some(b'?' | b'&'));
-        // As compilers, docker and gradle have it.
-        let defined = match name {
-            [b'-', b'D' | b'E' | b'P' | b'e', rest @ ..] => rest,
-            _ => b"",
-        };
-        let signed = query
-            && parts(name)
-                .last()
-                .is_some_and(|p| p == "sig" || p == "signature");
-        if is_working_directory(name) || !(is_secret(name) || is_secret(defined) || signed) {
-            continue;
+/// Bytes that end a value, besides white space.
+const STOPS: &[u8; 6] = b"&#\"';,";
+
+/// The next position of white space and of each of [`STOPS`], in a text that is read from
+/// its end to its beginning.
+struct Stops {
+    space: usize,
+    next: [usize; STOPS.len()],
+}
+
+impl Stops {
+    fn note(&mut self, at: usize, byte: u8) {
+        if byte.is_ascii_whitespace() {
+            self.space = at;
         }
-        let value = text.get(equals + 1..).unwrap_or_default();
-        let spaced = text.iter().any(u8::is_ascii_whitespace);
-        let length = |stops: &[u8]| {
-            let stop = |b: &u8| b.is_ascii_whitespace() || stops.contains(b);
-            value.iter().position(stop).unwrap_or(value.len())
-        };
-        let range = match (before, value.first()) {
-            (None, _) if script => continue,
-            // Quoted: what is between the quotes.
-            (_, Some(quote @ (b'"' | b'\''))) => {
-                let inner = value.get(1..).unwrap_or_default();
-                let end = inner.iter().position(|b| b == quote);
-                1..1 + end.unwrap_or(inner.len())
-            }
-            (None, _) => 0..value.len(),
-            (Some(b'='), _) if !spaced => 0..value.len(),
-            (Some(b'?' | b'&'), _) => 0..length(b"&#\"'"),
-            (Some(separator @ (b';' | b',' | b'"' | b'\'')), _) => 0..length(&[separator]),
-            _ => 0..length(b";\"'"),
-        };
-        found.push(equals + 1 + range.start..equals + 1 + range.end);
+        let of = |(stop, _): &(&u8, &mut usize)| **stop == byte;
+        if let Some((_, next)) = STOPS.iter().zip(&mut self.next).find(of) {
+            *next = at;
+        }
+    }
+
+    /// The next white space or byte among `stops`.
+    fn first(&self, stops: &[u8]) -> usize {
+        let next = STOPS.iter().zip(self.next);
+        let among = next.filter(|(stop, _)| stops.contains(stop));
+        among.fold(self.space, |first, (_, at)| first.min(at))
+    }
+}
+
+/// The values of `NAME=value` with a secret's name, anywhere in a word. At its start the
+/// value extends to its end, except in a script.
+pub fn assignments(text: &[u8], script: bool) -> Vec<Range<usize>> {
+    let spaced = text.iter().any(u8::is_ascii_whitespace);
+    let mut stops = Stops {
+        space: text.len(),
+        next: [text.len(); STOPS.len()],
+    };
+    let mut found = Vec::new();
+    // From the end, so that the end of a value is known without a search: there may be
+    // thousands of values that all extend to the end of the word.
+    for (equals, byte) in text.iter().enumerate().rev() {
+        if *byte == b'=' {
+            found.extend(assignment(text, equals, &stops, spaced, script));
+        }
+        stops.note(equals, *byte);
     }
     found
+}
+
+/// The value after the `=` at `equals`, if the name before it is a secret's.
+fn assignment(
+    text: &[u8],
+    equals: usize,
+    stops: &Stops,
+    spaced: bool,
+    script: bool,
+) -> Option<Range<usize>> {
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
+    let (head, value) = (text.get(..equals)?, text.get(equals + 1..)?);
+    let start = equals - head.iter().rev().take_while(|b| in_name(b)).count();
+    let name = head.get(start..)?;
+    let before = head.get(..start)?.last().copied();
+    let query = matches!(before, Some(b'?' | b'&'));
+    // `-DNAME=value` of compilers, docker and gradle.
+    let defined = match name {
+        [b'-', b'D' | b'E' | b'P' | b'e', rest @ ..] => rest,
+        _ => b"",
+    };
+    let signed = || {
+        parts(name)
+            .last()
+            .is_some_and(|p| p == "sig" || p == "signature")
+    };
+    if is_working_directory(name) || !(is_secret(name) || is_secret(defined) || query && signed()) {
+        return None;
+    }
+    let (from, end) = (equals + 1, text.len());
+    match (before, value.first()) {
+        (None, _) if script => None,
+        // Between the quotes. The search ends at the next quote of this kind, where the
+        // search from that quote begins.
+        (_, Some(quote @ (b'"' | b'\''))) => {
+            let inner = value.get(1..)?;
+            let length = inner.iter().position(|b| b == quote);
+            Some(from + 1..from + 1 + length.unwrap_or(inner.len()))
+        }
+        (None, _) => Some(from..end),
+        (Some(b'='), _) if !spaced => Some(from..end),
+        (Some(b'?' | b'&'), _) => Some(from..stops.first(b"&#\"'")),
+        (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => Some(from..stops.first(&[mark])),
+        _ => Some(from..stops.first(b";\"'")),
+    }
 }
 
 fn is_working_directory(name: &[u8]) -> bool {
