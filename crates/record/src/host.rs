@@ -1,6 +1,7 @@
 //! Facts about the machine and its processes, from system calls, /proc and /sys.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use nix::time::{clock_gettime, ClockId};
@@ -198,12 +199,39 @@ pub fn cgroup_paths() -> Vec<(u64, Vec<u8>)> {
 /// The argument vector of a living process, at most `limit` bytes of it; empty if the
 /// process has ended.
 pub fn cmdline(pid: u32, limit: u32) -> Argv {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let kept = bytes.len().min(limit as usize);
+    let file = fs::File::open(format!("/proc/{pid}/cmdline"));
+    let (bytes, cut) = file.map_or_else(|_| Default::default(), |file| read_at_most(file, limit));
+    let full_len = if cut {
+        argv_length(pid).unwrap_or(0).max(limit.saturating_add(1))
+    } else {
+        bytes.len() as u32
+    };
     Argv {
-        full_len: u32::try_from(bytes.len()).ok(),
-        bytes: bytes.get(..kept).unwrap_or_default().into(),
+        bytes: bytes.into(),
+        full_len: Some(full_len),
     }
+}
+
+/// The first `limit` bytes, and whether there are more. A process can claim gigabytes of
+/// arguments (PR_SET_MM_MAP, prctl(2)): the read is bounded, not only the result.
+fn read_at_most(from: impl Read, limit: u32) -> (Vec<u8>, bool) {
+    let mut bytes = Vec::new();
+    // A process that ends during the read has the bytes before.
+    let _ = from.take(u64::from(limit) + 1).read_to_end(&mut bytes);
+    let cut = bytes.len() > limit as usize;
+    bytes.truncate(limit as usize);
+    (bytes, cut)
+}
+
+/// The true length of a process's arguments: `arg_end` - `arg_start`, fields 49 and 48 of
+/// /proc/PID/stat (proc_pid_stat(5)).
+fn argv_length(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command's name, field 2, may hold blanks and parentheses.
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(45);
+    let mut field = || fields.next()?.parse::<u64>().ok();
+    let (start, end) = (field()?, field()?);
+    Some(u32::try_from(end.checked_sub(start)?).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -215,5 +243,37 @@ mod tests {
         assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
         assert_eq!(cpu_list("0"), [0]);
         assert_eq!(cpu_list(""), [0u16; 0]);
+    }
+
+    #[test]
+    fn a_long_argv_is_cut_while_it_is_read() {
+        struct Endless(usize);
+        impl Read for Endless {
+            fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+                self.0 += out.len();
+                assert!(self.0 < 100_000, "the read is not bounded");
+                out.fill(b'x');
+                Ok(out.len())
+            }
+        }
+        assert_eq!(read_at_most(Endless(0), 1000), (vec![b'x'; 1000], true));
+        assert_eq!(read_at_most(&b"abc"[..], 3), (b"abc".to_vec(), false));
+        assert_eq!(read_at_most(&b"abcd"[..], 3), (b"abc".to_vec(), true));
+    }
+
+    #[test]
+    fn a_cut_argv_has_its_true_length() {
+        let mut long = std::process::Command::new("sh");
+        long.args(["-c", "read end", &"y".repeat(50_000)]);
+        let mut child = long.stdin(std::process::Stdio::piped()).spawn().unwrap();
+        let full = "sh\0-c\0read end\0".len() as u32 + 50_001;
+        let (cut, whole) = (cmdline(child.id(), 4096), cmdline(child.id(), 1 << 20));
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!((cut.bytes.len(), cut.full_len), (4096, Some(full)));
+        assert_eq!(
+            (whole.bytes.len() as u32, whole.full_len),
+            (full, Some(full))
+        );
     }
 }
