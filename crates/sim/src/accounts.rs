@@ -1,4 +1,4 @@
-//! From the machine's accounts to the truth.
+//! The machine's accounts, and the truth that they become.
 
 use std::collections::HashMap;
 
@@ -8,12 +8,95 @@ use crate::machine::Machine;
 use crate::task::{Place, IDLE};
 use crate::truth::{Causes, ExecTruth, ProcessTruth, TaskTruth, Times, Truth};
 
+/// Sums over a task's life in the span, or over the ended threads of a process. Times in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sums {
+    /// By [`crate::task::Bucket`].
+    pub(crate) times: [u64; 4],
+    /// By [`crate::task::Cause`].
+    pub(crate) causes: [u64; 4],
+    pub(crate) voluntary: u64,
+    pub(crate) involuntary: u64,
+}
+
+impl Sums {
+    pub(crate) fn add(&mut self, other: &Sums) {
+        let own = self.times.iter_mut().chain(&mut self.causes);
+        for (own, other) in own.zip(other.times.iter().chain(&other.causes)) {
+            *own += other;
+        }
+        self.voluntary += other.voluntary;
+        self.involuntary += other.involuntary;
+    }
+}
+
+/// The accounts of the whole machine. Times in ns, clipped to the span.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    /// Ended tasks, with the serial number of their process.
+    tasks: Vec<(u64, TaskTruth)>,
+    /// Ended processes, with their and their parent's serial number.
+    processes: Vec<(u64, Option<u64>, ProcessTruth)>,
+    /// Recorded tasks on CPUs, and the stamp of the last change.
+    running: usize,
+    running_since: u64,
+    concurrency: Vec<u64>,
+    pub(crate) idle: u64,
+    pub(crate) others: u64,
+    pub(crate) execs: u64,
+    pub(crate) forks: u64,
+    pub(crate) exits: u64,
+}
+
+impl Accounts {
+    pub(crate) fn new(now: u64) -> Accounts {
+        Accounts {
+            tasks: Vec::new(),
+            processes: Vec::new(),
+            running: 0,
+            running_since: now,
+            concurrency: Vec::new(),
+            idle: 0,
+            others: 0,
+            execs: 0,
+            forks: 0,
+            exits: 0,
+        }
+    }
+}
+
 impl Machine {
-    /// Keeps what is to be known of a task that ended at `stamp`, or was alive
-    /// at the span's end.
+    /// Accounts for the time that CPU `c` has run `prev`, until `stamp`.
+    #[inline]
+    pub(crate) fn count_cpu(&mut self, c: usize, prev: u32, stamp: u64) {
+        let length = self.clip(self.cpus[c].since, stamp);
+        if prev == IDLE {
+            self.accounts.idle += length;
+        } else if !self.tasks[prev].followed {
+            self.accounts.others += length;
+        }
+        self.cpus[c].since = stamp;
+    }
+
+    /// Accounts for the recorded tasks on CPUs, of which there are `more` from `stamp` on.
+    #[inline]
+    pub(crate) fn count_running(&mut self, stamp: u64, more: isize) {
+        let length = self.clip(self.accounts.running_since, stamp);
+        let at = &mut self.accounts;
+        at.running_since = stamp;
+        if length > 0 {
+            if at.concurrency.len() <= at.running {
+                at.concurrency.resize(at.running + 1, 0);
+            }
+            at.concurrency[at.running] += length;
+        }
+        at.running = at.running.wrapping_add_signed(more);
+    }
+
+    /// Keeps the truth about a task that ended at `stamp`, or lives at the span's end.
     pub(crate) fn record_task(&mut self, slot: u32, stamp: u64) {
         let (start, end) = (self.start, self.end);
-        let task = &mut self.tasks[slot as usize];
+        let task = &mut self.tasks[slot];
         let dead = task.place == Place::Dead;
         if !task.followed || task.born >= end || (dead && stamp < start) {
             return;
@@ -24,13 +107,12 @@ impl Machine {
         }
         let alive = !dead || stamp > end;
         let doubt = !dead && task.doubt && task.switched < end;
-        let undecided = if doubt {
-            end - task.switched.max(start)
-        } else {
-            task.undecided
-        };
         let truth = TaskTruth {
-            undecided,
+            undecided: if doubt {
+                end - task.switched.max(start)
+            } else {
+                task.undecided
+            },
             tid: Tid(task.told_tid().unwrap_or(task.tid)),
             first_tid: Tid(task.first_tid),
             ns_tid: Tid(task.ns_tid),
@@ -40,24 +122,24 @@ impl Machine {
             started_before: task.born < start,
             end: Ktime(if alive { end } else { stamp }),
             alive,
-            times: Times::from_array(task.times),
-            causes: Causes::from_array(task.causes),
-            voluntary: task.voluntary,
-            involuntary: task.involuntary,
+            times: Times::from_array(task.sums.times),
+            causes: Causes::from_array(task.sums.causes),
+            voluntary: task.sums.voluntary,
+            involuntary: task.sums.involuntary,
             migrations: task.migrations,
             max_off_cpu: task.max_off_cpu,
             status: task.exit_seen.then_some(task.exit_code),
             kernel: (task.run_time, task.nvcsw, task.nivcsw),
         };
-        let serial = self.processes[task.process as usize].serial;
-        self.dead_tasks.push((serial, truth));
+        let serial = self.processes[task.process].serial;
+        self.accounts.tasks.push((serial, truth));
     }
 
     /// The same for a process.
-    pub(crate) fn record_process(&mut self, slot: usize, stamp: u64) {
+    pub(crate) fn record_process(&mut self, slot: u32, stamp: u64) {
         let (start, end) = (self.start, self.end);
-        let dead = self.processes[slot].threads.is_empty();
         let at = &self.processes[slot];
+        let dead = at.threads.is_empty();
         if !at.followed || at.born >= end || (dead && stamp < start) {
             return;
         }
@@ -65,10 +147,7 @@ impl Machine {
         let upto = if alive { end } else { stamp };
         let times = self.process_times(slot, upto);
         let at = &mut self.processes[slot];
-        if let Some(last) = at.execs.last_mut() {
-            last.end = Ktime(upto);
-            last.times = times.since(&at.span_base);
-        }
+        at.end_program(upto, times);
         let mut execs = std::mem::take(&mut at.execs);
         clip_execs(&mut execs, start);
         let truth = ProcessTruth {
@@ -84,32 +163,27 @@ impl Machine {
             status: at.status,
             threads: Vec::new(),
             times,
-            causes: at.causes,
-            voluntary: at.voluntary,
-            involuntary: at.involuntary,
+            causes: Causes::from_array(at.sums.causes),
+            voluntary: at.sums.voluntary,
+            involuntary: at.sums.involuntary,
             faults: at.faults,
             max_rss: at.max_rss,
             execs,
         };
-        self.dead_processes
-            .push((at.serial, at.forked_by.map(|(serial, _)| serial), truth));
+        let parent = at.forked_by.map(|(serial, _)| serial);
+        self.accounts.processes.push((at.serial, parent, truth));
     }
 
-    /// The truth about the run so far; the span ends at the latest now when its
-    /// end has not been reached.
+    /// The truth about the run so far. If the run has not reached the span's end, the span
+    /// ends now.
     pub fn into_truth(mut self) -> Truth {
         let end = self.end;
-        self.count_running(end);
+        self.count_running(end, 0);
         for c in 0..self.cpus.len() {
-            let length = self.clip(self.cpus[c].since, end);
-            match self.cpus[c].cur {
-                IDLE => self.idle_time += length,
-                slot if !self.tasks[slot as usize].followed => self.others_time += length,
-                _ => {}
-            }
+            self.count_cpu(c, self.cpus[c].cur, end);
         }
-        for slot in 0..self.tasks.len() as u32 {
-            let task = &mut self.tasks[slot as usize];
+        for slot in 0..self.tasks.len() {
+            let task = &mut self.tasks[slot];
             if task.place == Place::Dead {
                 continue;
             }
@@ -120,48 +194,39 @@ impl Machine {
             self.record_task(slot, end);
         }
         for slot in 0..self.processes.len() {
-            if self.processes[slot].threads.is_empty() {
+            let at = &mut self.processes[slot];
+            if at.threads.is_empty() {
                 continue;
             }
-            for i in 0..self.processes[slot].threads.len() {
-                let task = &self.tasks[self.processes[slot].threads[i] as usize];
-                let causes = Causes::from_array(task.causes);
-                let (voluntary, involuntary) = (task.voluntary, task.involuntary);
-                let at = &mut self.processes[slot];
-                at.causes.add(&causes);
-                at.voluntary += voluntary;
-                at.involuntary += involuntary;
+            for thread in &at.threads {
+                // The living threads' times come from `process_times`.
+                let times = [0; 4];
+                let sums = self.tasks[*thread].sums;
+                at.sums.add(&Sums { times, ..sums });
             }
             self.record_process(slot, end);
         }
-        self.join()
+        self.link()
     }
 
-    /// Processes and threads, in order and linked.
-    fn join(self) -> Truth {
-        let mut processes = self.dead_processes;
+    /// Sorts processes and threads and links them.
+    fn link(self) -> Truth {
+        let accounts = self.accounts;
+        let mut processes = accounts.processes;
         processes.sort_by_key(|(serial, _, process)| (process.start, process.pid, *serial));
-        let index: HashMap<u64, usize> = processes
-            .iter()
-            .enumerate()
-            .map(|(i, (serial, _, _))| (*serial, i))
-            .collect();
-        let mut tasks: Vec<TaskTruth> = self
-            .dead_tasks
-            .into_iter()
-            .filter_map(|(serial, mut task)| {
-                task.process = *index.get(&serial)?;
-                Some(task)
-            })
-            .collect();
+        let serials = processes.iter().map(|(serial, _, _)| *serial);
+        let index: HashMap<u64, usize> = serials.zip(0..).collect();
+        let in_process = |(serial, mut task): (u64, TaskTruth)| {
+            task.process = *index.get(&serial)?;
+            Some(task)
+        };
+        let mut tasks: Vec<_> = accounts.tasks.into_iter().filter_map(in_process).collect();
         tasks.sort_by_key(|task| (task.process, task.start, task.tid));
-        let mut list: Vec<ProcessTruth> = processes
-            .into_iter()
-            .map(|(_, parent, mut process)| {
-                process.parent = parent.and_then(|parent| index.get(&parent).copied());
-                process
-            })
-            .collect();
+        let with_parent = |(_, parent, mut process): (u64, Option<u64>, ProcessTruth)| {
+            process.parent = parent.and_then(|parent| index.get(&parent).copied());
+            process
+        };
+        let mut list: Vec<_> = processes.into_iter().map(with_parent).collect();
         for (i, task) in tasks.iter().enumerate() {
             list[task.process].threads.push(i);
         }
@@ -171,18 +236,18 @@ impl Machine {
             cpus: self.cfg.cpus,
             processes: list,
             tasks,
-            concurrency: self.concurrency,
-            idle: self.idle_time,
-            others: self.others_time,
+            concurrency: accounts.concurrency,
+            idle: accounts.idle,
+            others: accounts.others,
             status: self.root_status,
-            execs: self.execs,
-            forks: self.forks,
-            exits: self.exits,
+            execs: accounts.execs,
+            forks: accounts.forks,
+            exits: accounts.exits,
         }
     }
 }
 
-/// Only what reaches into the span, from its start on.
+/// Keeps the programs that reach into the span, from its start on.
 fn clip_execs(execs: &mut Vec<ExecTruth>, start: u64) {
     execs.retain(|exec| exec.end.0 >= start);
     for exec in execs {

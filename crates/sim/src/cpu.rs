@@ -58,15 +58,16 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    pub(crate) fn new() -> Cpu {
+    /// An idle CPU at this time.
+    pub(crate) fn new(now: u64) -> Cpu {
         Cpu {
             cur: IDLE,
-            last: 0,
+            last: now - 1,
             op_at: NEVER,
             resched_at: NEVER,
             hold: false,
             slice_end: 0,
-            since: 0,
+            since: now,
             queue: VecDeque::new(),
             timers: BinaryHeap::new(),
         }

@@ -1,31 +1,30 @@
-//! A program is replaced (fs/exec.c).
+//! Exec: a process replaces its program (fs/exec.c).
 
-use tr_format::event::{Argv, Comm, Exec, Ktime, LifeKind, Tgid, Tid};
+use tr_format::event::{Argv, Comm, Exec, LifeKind, Tgid, Tid};
 
-use crate::machine::Machine;
+use crate::machine::{Machine, Turn};
 use crate::sched::Out;
-use crate::sink::Sink;
 use crate::steps::sleep_state;
 use crate::task::{raw, Place, Ref, Step, Wait};
 use crate::truth::{ExecTruth, Times};
 
-/// How long a tid stays unused after it became free, ns: longer than the events
-/// of its last holder can be behind.
+/// The time in ns for which a freed tid stays unused: longer than the delay of the events
+/// of its last holder.
 pub(crate) const PID_REST: u64 = 20_000;
 
 impl Machine {
     /// `execve`: first the siblings are killed (`de_thread`).
-    pub(crate) fn begin_exec(&mut self, c: usize, now: u64, cur: u32, image: u16) {
-        let process = self.tasks[cur as usize].process;
-        let at = &mut self.processes[process as usize];
+    pub(crate) fn begin_exec(&mut self, turn: Turn, image: u16) {
+        let process = self.tasks[turn.cur].process;
+        let at = &mut self.processes[process];
         let doomed = at.execing.is_some() || at.group_exit.is_some();
-        if doomed || self.tasks[cur as usize].killed.is_some() || at.kthread {
-            self.proceed(c, now);
+        if doomed || self.tasks[turn.cur].killed.is_some() || at.kthread {
+            self.proceed(turn);
             return;
         }
-        at.execing = Some(cur);
-        let old_tid = self.tasks[cur as usize].tid;
-        let steps = &mut self.tasks[cur as usize].steps;
+        at.execing = Some(turn.cur);
+        let old_tid = self.tasks[turn.cur].tid;
+        let steps = &mut self.tasks[turn.cur].steps;
         steps.extend([
             Step::ExecEvent { image, old_tid },
             Step::VforkDone,
@@ -33,68 +32,59 @@ impl Machine {
             Step::DeThread,
         ]);
         // The status of those that an exec kills is 0 (`do_group_exit`).
-        self.signal_threads(cur, process, |name| Step::Kill(name, 0));
-        self.proceed(c, now);
+        self.signal_threads(turn.cur, process, |name| Step::Kill(name, 0));
+        self.proceed(turn);
     }
 
-    /// One step of something longer.
-    pub(crate) fn do_step<S: Sink>(
-        &mut self,
-        sink: &mut S,
-        c: usize,
-        now: u64,
-        cur: u32,
-        step: Step,
-    ) {
+    /// Does one step.
+    pub(crate) fn do_step(&mut self, turn: Turn, step: Step) {
         match step {
-            Step::WakeNew(child) => self.wake_new(sink, c, now, child),
-            Step::VforkWait(child) => self.vfork_wait(sink, c, now, cur, child),
+            Step::WakeNew(child) => self.wake_new(turn, child),
+            Step::VforkWait(child) => self.vfork_wait(turn, child),
             Step::Kill(name, status) => {
-                self.kill(sink, c, now, name, status);
-                self.proceed(c, now);
+                self.kill(turn, name, status);
+                self.proceed(turn);
             }
             Step::Stop(name) => {
                 if let Some(slot) = self.find(name) {
-                    let task = &mut self.tasks[slot as usize];
+                    let task = &mut self.tasks[slot];
                     if !task.exiting && task.killed.is_none() {
                         task.stopping = true;
-                        self.wake(sink, c, now, slot, raw::INTERRUPTIBLE, false);
+                        self.wake(turn, slot, raw::INTERRUPTIBLE, false);
                     }
                 }
-                self.proceed(c, now);
+                self.proceed(turn);
             }
             Step::Continue(name) => {
                 if let Some(slot) = self.find(name) {
-                    self.tasks[slot as usize].stopping = false;
-                    self.wake(sink, c, now, slot, raw::STOPPED, false);
+                    self.tasks[slot].stopping = false;
+                    self.wake(turn, slot, raw::STOPPED, false);
                 }
-                self.proceed(c, now);
+                self.proceed(turn);
             }
-            Step::DeThread => self.de_thread(sink, c, now, cur),
-            Step::TakeOver => self.take_over(c, now, cur),
-            Step::VforkDone => self.vfork_done(sink, c, now, cur),
-            Step::ExecEvent { image, old_tid } => {
-                self.exec_event(sink, c, now, cur, image, old_tid)
-            }
-            Step::ExitBegin => self.exit_begin(c, now, cur),
-            Step::ExitEvent => self.exit_event(sink, c, now, cur),
+            Step::DeThread => self.de_thread(turn),
+            Step::TakeOver => self.take_over(turn),
+            Step::VforkDone => self.vfork_done(turn),
+            Step::ExecEvent { image, old_tid } => self.exec_event(turn, image, old_tid),
+            Step::ExitBegin => self.exit_begin(turn),
+            Step::ExitEvent => self.exit_event(turn),
             Step::Teardown => {
                 let length = self.draw.length(crate::program::us(1, 60));
-                self.cpus[c].hold = false;
-                self.cpus[c].op_at = now + length;
+                self.cpus[turn.cpu].hold = false;
+                self.cpus[turn.cpu].op_at = turn.now + length;
             }
-            Step::ExitNotify => self.exit_notify(sink, c, now, cur),
+            Step::ExitNotify => self.exit_notify(turn),
             Step::Die => {
-                self.tasks[cur as usize].state = raw::DEAD;
-                self.switch(sink, c, now, Out::Dead);
+                self.tasks[turn.cur].state = raw::DEAD;
+                self.switch(turn, Out::Dead);
             }
         }
     }
 
-    /// A fatal signal for one thread.
-    fn kill<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, name: Ref, status: u32) {
+    /// Sends a fatal signal to one thread.
+    fn kill(&mut self, turn: Turn, name: Ref, status: u32) {
         let Some(slot) = self.find(name) else { return };
-        let task = &mut self.tasks[slot as usize];
+        let task = &mut self.tasks[slot];
         if task.exiting || task.killed.is_some() {
             return;
         }
@@ -102,10 +92,10 @@ impl Machine {
         let busy = !task.steps.is_empty() || task.scheduling || task.committed;
         match task.place {
             Place::OnCpu(on) if !busy => {
-                // An interrupt from the other CPU makes it look.
+                // An inter-processor interrupt makes it check its signals.
                 let on = usize::from(on);
-                let soon = now + 300 + (self.draw.bits() & 0x7ff);
-                if on != c && task.state == raw::RUNNING {
+                let soon = turn.now + 300 + (self.draw.bits() & 0x7ff);
+                if on != turn.cpu && task.state == raw::RUNNING {
                     self.cpus[on].op_at = self.cpus[on].op_at.min(soon);
                     self.replan(on);
                 }
@@ -115,75 +105,59 @@ impl Machine {
             }
             _ => {}
         }
-        self.wake(
-            sink,
-            c,
-            now,
-            slot,
-            raw::INTERRUPTIBLE | raw::WAKEKILL,
-            false,
-        );
+        self.wake(turn, slot, raw::INTERRUPTIBLE | raw::WAKEKILL, false);
     }
 
     /// Waits until the caller is its process's only thread.
-    fn de_thread<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, cur: u32) {
-        let process = &self.processes[self.tasks[cur as usize].process as usize];
+    fn de_thread(&mut self, turn: Turn) {
+        let process = &self.processes[self.tasks[turn.cur].process];
         if process.unreleased > 1 {
-            let task = &mut self.tasks[cur as usize];
+            let task = &mut self.tasks[turn.cur];
             task.steps.push(Step::DeThread);
             task.wait = Wait::DeThread;
-            self.fall_asleep(sink, c, now, sleep_state(Wait::DeThread));
+            self.fall_asleep(turn, sleep_state(Wait::DeThread));
         } else {
-            self.end_wait(cur as usize);
-            self.proceed(c, now);
+            self.end_wait(turn.cur);
+            self.proceed(turn);
         }
     }
 
     /// The caller gets the leader's tid and start time.
-    fn take_over(&mut self, c: usize, now: u64, cur: u32) {
-        let process = self.tasks[cur as usize].process as usize;
+    fn take_over(&mut self, turn: Turn) {
+        let process = self.tasks[turn.cur].process;
         let leader = self.processes[process].leader;
-        if leader.is_some_and(|leader| leader != cur) {
-            // It is a zombie, but still on its way to its last switch-out.
-            self.tasks[cur as usize].steps.push(Step::TakeOver);
-            self.cpus[c].hold = false;
-            self.cpus[c].op_at = now + 1_000;
+        if leader.is_some_and(|leader| leader != turn.cur) {
+            // The leader is a zombie, but before its last switch-out.
+            self.tasks[turn.cur].steps.push(Step::TakeOver);
+            self.cpus[turn.cpu].hold = false;
+            self.cpus[turn.cpu].op_at = turn.now + 1_000;
             return;
         }
         let at = &mut self.processes[process];
-        let task = &mut self.tasks[cur as usize];
-        at.leader = Some(cur);
+        let task = &mut self.tasks[turn.cur];
+        at.leader = Some(turn.cur);
         task.tid = at.tgid;
         task.start_time = at.start_time;
-        self.proceed(c, now);
+        self.proceed(turn);
     }
 
     /// `complete_vfork_done`.
-    fn vfork_done<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, cur: u32) {
-        let child = self.name(cur);
-        if let Some(parent) = self.tasks[cur as usize].vfork_parent.take() {
+    fn vfork_done(&mut self, turn: Turn) {
+        let child = self.name(turn.cur);
+        if let Some(parent) = self.tasks[turn.cur].vfork_parent.take() {
             if let Some(slot) = self.find(parent) {
-                let task = &mut self.tasks[slot as usize];
+                let task = &mut self.tasks[slot];
                 if task.wait == Wait::Vfork(child) {
                     task.done = true;
-                    self.wake(sink, c, now, slot, raw::NORMAL, false);
+                    self.wake(turn, slot, raw::NORMAL, false);
                 }
             }
         }
-        self.proceed(c, now);
+        self.proceed(turn);
     }
 
-    fn exec_event<S: Sink>(
-        &mut self,
-        sink: &mut S,
-        c: usize,
-        now: u64,
-        cur: u32,
-        image: u16,
-        old_tid: u32,
-    ) {
-        let stamp = self.stamp(now);
-        let process = self.tasks[cur as usize].process as usize;
+    fn exec_event(&mut self, turn: Turn, image: u16, old_tid: u32) {
+        let process = self.tasks[turn.cur].process;
         self.exec_count += 1;
         let mut path = "/bin/true".to_owned();
         let mut argv = Argv::from_args(["true"]);
@@ -198,30 +172,21 @@ impl Machine {
         at.argv = argv.clone();
         let (tgid, cgroup, followed) = (at.tgid, at.cgroup, at.followed);
         if old_tid != tgid {
-            self.pids.free(old_tid, now + PID_REST);
+            self.pids.free(old_tid, turn.now + PID_REST);
         }
-        if stamp < self.end {
-            self.tasks[cur as usize].comm = comm;
-            let times = self.process_times(process, stamp);
+        if turn.stamp < self.end {
+            self.tasks[turn.cur].comm = comm;
+            let times = self.process_times(process, turn.stamp);
             let at = &mut self.processes[process];
-            if let Some(last) = at.execs.last_mut() {
-                last.end = Ktime(stamp);
-                last.times = times.since(&at.span_base);
-            }
-            at.span_base = times;
-            at.execs.push(ExecTruth {
-                start: Ktime(stamp),
-                started_before: false,
-                end: Ktime(0),
-                argv: if self.attached {
-                    argv.clone()
-                } else {
-                    Argv::default()
-                },
-                times: Times::default(),
-            });
-            if followed && stamp >= self.start {
-                self.execs += 1;
+            at.end_program(turn.stamp, times);
+            let seen = if self.attached {
+                argv.clone()
+            } else {
+                Argv::default()
+            };
+            at.execs.push(ExecTruth::new(turn.stamp, seen));
+            if followed && turn.stamp >= self.start {
+                self.accounts.execs += 1;
             }
         }
         if self.attached && followed {
@@ -234,20 +199,19 @@ impl Machine {
                 argv,
                 cgroup,
             };
-            self.emit_life(sink, c, stamp, LifeKind::Exec(exec));
+            self.emit_life(turn, LifeKind::Exec(exec));
         }
-        self.proceed(c, now);
+        self.proceed(turn);
     }
 
     /// The times of all threads that the process has had, up to `stamp`.
-    pub(crate) fn process_times(&mut self, process: usize, stamp: u64) -> Times {
-        let (start, end) = (self.start, self.end);
-        let mut times = self.processes[process].times;
-        for i in 0..self.processes[process].threads.len() {
-            let slot = self.processes[process].threads[i] as usize;
-            let task = &mut self.tasks[slot];
-            task.settle(stamp, start, end);
-            times.add(&Times::from_array(task.times));
+    pub(crate) fn process_times(&mut self, process: u32, stamp: u64) -> Times {
+        let at = &self.processes[process];
+        let mut times = Times::from_array(at.sums.times);
+        for thread in &at.threads {
+            let task = &mut self.tasks[*thread];
+            task.settle(stamp, self.start, self.end);
+            times.add(&Times::from_array(task.sums.times));
         }
         times
     }

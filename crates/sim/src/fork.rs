@@ -1,15 +1,14 @@
-//! New tasks (kernel/fork.c) and the ones that are there from the beginning.
+//! New tasks (kernel/fork.c), and the tasks that exist from the beginning.
 
-use tr_format::event::{Argv, Comm, Fork, Ktime, LifeKind, SchedKind, Tgid, Tid};
+use tr_format::event::{Argv, Comm, Fork, Ktime, LifeKind, Tgid, Tid};
 
-use crate::machine::{Channel, Machine};
+use crate::machine::{Channel, Machine, Turn};
 use crate::process::Process;
 use crate::program::{Arg, Resident};
-use crate::sink::Sink;
 use crate::task::{raw, Bucket, Place, Ref, Step, Task, Wait};
-use crate::truth::{Causes, ExecTruth, Times};
+use crate::truth::ExecTruth;
 
-/// How a task is made.
+/// The system call of a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Fork,
@@ -17,175 +16,146 @@ pub(crate) enum Kind {
     Thread,
 }
 
+/// The task that a fork makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Child {
+    pub(crate) kind: Kind,
+    pub(crate) program: u16,
+    pub(crate) arg: Arg,
+}
+
 impl Machine {
-    /// The current task makes a new one.
-    #[allow(clippy::too_many_arguments)]
-    pub(crate) fn fork<S: Sink>(
-        &mut self,
-        sink: &mut S,
-        c: usize,
-        now: u64,
-        cur: u32,
-        program: u16,
-        arg: Arg,
-        kind: Kind,
-    ) {
-        let stamp = self.stamp(now);
-        let process = self.tasks[cur as usize].process;
-        let parent = &self.processes[process as usize];
+    /// The current task forks, vforks or makes a thread (`kernel_clone`).
+    pub(crate) fn fork(&mut self, turn: Turn, child: Child) {
+        let process = self.tasks[turn.cur].process;
+        let parent = &self.processes[process];
         // With a fatal signal pending, clone fails.
         let doomed = parent.execing.is_some() || parent.group_exit.is_some();
-        // The two kinds have their own limits, so that neither has the whole table.
-        let full = match parent.followed {
-            true => self.alive_followed >= self.cfg.kernel.max_tasks,
-            false => self.alive - self.alive_followed >= self.cfg.kernel.max_tasks / 4,
-        };
-        if doomed || full {
-            self.proceed(c, now);
-            return;
-        }
-        let Some(tid) = self.pids.take(now) else {
-            self.proceed(c, now);
-            return;
-        };
-        let of = if kind == Kind::Thread {
-            process
+        // Recorded and other tasks have their own limits, so that neither has the whole table.
+        let limit = self.cfg.kernel.max_tasks;
+        let full = if parent.followed {
+            self.alive_followed >= limit
         } else {
-            self.new_process(tid, stamp, Some(process))
+            self.alive - self.alive_followed >= limit / 4
         };
-        let child = self.new_task(tid, of, stamp);
-        let start_time = Ktime(now - 1 - (self.draw.bits() & 0xff));
-        let parent = &self.tasks[cur as usize];
+        let tid = if doomed || full {
+            None
+        } else {
+            self.pids.take(turn.now)
+        };
+        if let Some(tid) = tid {
+            let slot = self.make_child(turn, tid, child);
+            self.emit_fork(turn, slot);
+            let name = self.name(slot);
+            let steps = &mut self.tasks[turn.cur].steps;
+            if child.kind == Kind::Vfork {
+                steps.push(Step::VforkWait(name));
+            }
+            steps.push(Step::WakeNew(name));
+        }
+        self.proceed(turn);
+    }
+
+    /// The new task's slot.
+    fn make_child(&mut self, turn: Turn, tid: u32, child: Child) -> u32 {
+        let mut process = self.tasks[turn.cur].process;
+        if child.kind != Kind::Thread {
+            process = self.new_process(tid, turn.stamp, Some(process));
+        }
+        let slot = self.new_task(tid, process, turn.stamp);
+        let start_time = Ktime(turn.now - 1 - (self.draw.bits() & 0xff));
+        let name = self.name(turn.cur);
+        let parent = &self.tasks[turn.cur];
         let (followed, comm, pin) = (parent.followed, parent.comm, parent.pin);
-        let arg = match arg {
+        let arg = match child.arg {
             Arg::Same => parent.arg,
             Arg::Loop(slot) => parent.loops[usize::from(slot) & 3],
         };
-        let container = self.processes[of as usize].container;
-        let task = &mut self.tasks[child as usize];
+        let of = &mut self.processes[process];
+        let task = &mut self.tasks[slot];
         task.followed = followed;
-        task.program = program;
+        task.program = child.program;
         task.arg = arg;
         task.comm = comm;
         task.pin = pin;
         task.start_time = start_time;
-        if container {
+        if of.container {
             task.ns_tid = tid / 2 + 1;
         }
-        if kind == Kind::Vfork {
-            let parent = self.name(cur);
-            self.tasks[child as usize].vfork_parent = Some(parent);
+        if child.kind == Kind::Vfork {
+            task.vfork_parent = Some(name);
         }
-        if kind != Kind::Thread {
-            self.processes[of as usize].start_time = start_time;
+        if child.kind != Kind::Thread {
+            of.start_time = start_time;
         }
-        if followed && self.in_span(stamp) {
-            self.forks += 1;
+        slot
+    }
+
+    fn emit_fork(&mut self, turn: Turn, slot: u32) {
+        let (parent, task) = (&self.tasks[turn.cur], &self.tasks[slot]);
+        if !task.followed {
+            return;
         }
-        if self.attached && followed {
-            let task = &self.tasks[child as usize];
-            let fork = Fork {
-                parent_tid: Tid(self.tasks[cur as usize].tid),
-                parent_tgid: Tgid(self.processes[process as usize].tgid),
-                tid: Tid(tid),
-                tgid: Tgid(self.processes[of as usize].tgid),
-                start_time,
-                ns_tid: Tid(task.ns_tid),
-                cgroup: self.processes[of as usize].cgroup,
-                comm,
-            };
-            self.emit_life(sink, c, stamp, LifeKind::Fork(fork));
+        let of = &self.processes[task.process];
+        let fork = Fork {
+            parent_tid: Tid(parent.tid),
+            parent_tgid: Tgid(self.processes[parent.process].tgid),
+            tid: Tid(task.tid),
+            tgid: Tgid(of.tgid),
+            start_time: task.start_time,
+            ns_tid: Tid(task.ns_tid),
+            cgroup: of.cgroup,
+            comm: task.comm,
+        };
+        self.accounts.forks += u64::from(self.in_span(turn.stamp));
+        if self.attached {
+            self.emit_life(turn, LifeKind::Fork(fork));
         }
-        let name = self.name(child);
-        let steps = &mut self.tasks[cur as usize].steps;
-        if kind == Kind::Vfork {
-            steps.push(Step::VforkWait(name));
-        }
-        steps.push(Step::WakeNew(name));
-        self.proceed(c, now);
     }
 
     /// `wake_up_new_task`.
-    pub(crate) fn wake_new<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, child: Ref) {
-        let stamp = self.stamp(now);
+    pub(crate) fn wake_new(&mut self, turn: Turn, child: Ref) {
         if let Some(slot) = self.find(child) {
-            let waker = self.current_tid(c);
-            let attached = self.attached;
-            let task = &mut self.tasks[slot as usize];
+            let task = &mut self.tasks[slot];
             task.state = raw::RUNNING;
-            let vfork = task.vfork_parent.is_some();
-            task.vfork_seen = vfork && attached;
-            let (wakee, followed) = (Tid(task.tid), task.followed);
-            if attached && (self.follow_all || followed) {
-                self.emit(
-                    sink,
-                    c,
-                    stamp,
-                    SchedKind::Waking {
-                        waker,
-                        wakee,
-                        irq: false,
-                        new: true,
-                        vfork,
-                    },
-                );
-            }
-            let on = self.choose_cpu(slot, c);
-            self.enqueue(on, now, slot);
+            task.vfork_seen = task.vfork_parent.is_some() && self.attached;
+            self.emit_waking(turn, slot, false, true);
+            let on = self.choose_cpu(slot, turn.cpu);
+            self.enqueue(on, turn.now, slot);
         }
-        self.proceed(c, now);
+        self.proceed(turn);
     }
 
-    /// The parent of a vfork waits, unless the child is through already.
-    pub(crate) fn vfork_wait<S: Sink>(
-        &mut self,
-        sink: &mut S,
-        c: usize,
-        now: u64,
-        cur: u32,
-        child: Ref,
-    ) {
-        let killed = self.tasks[cur as usize].killed.is_some();
+    /// The parent of a vfork waits, unless the child has exec'd or exited already.
+    pub(crate) fn vfork_wait(&mut self, turn: Turn, child: Ref) {
+        let killed = self.tasks[turn.cur].killed.is_some();
         let waits = self.find(child).is_some_and(|slot| {
-            let task = &self.tasks[slot as usize];
+            let task = &self.tasks[slot];
             task.vfork_parent.is_some() && task.exited.is_none() && !killed
         });
         if waits {
-            self.tasks[cur as usize].wait = Wait::Vfork(child);
-            self.fall_asleep(sink, c, now, crate::steps::sleep_state(Wait::Vfork(child)));
+            self.tasks[turn.cur].wait = Wait::Vfork(child);
+            self.fall_asleep(turn, crate::steps::sleep_state(Wait::Vfork(child)));
         } else {
-            // Longer than from the completion to the event that shows it, so
-            // that what it does next can't be taken for the wait.
-            self.cpus[c].hold = false;
-            self.cpus[c].op_at = now + 10_000;
+            // Longer than from the completion to its event: no later wait can be taken
+            // for this one.
+            self.cpus[turn.cpu].hold = false;
+            self.cpus[turn.cpu].op_at = turn.now + 10_000;
         }
     }
 
-    pub(crate) fn new_task(&mut self, tid: u32, process: u32, stamp: u64) -> u32 {
+    fn new_task(&mut self, tid: u32, process: u32, stamp: u64) -> u32 {
         self.alive += 1;
-        let slot = match self.free_tasks.pop() {
-            Some(slot) => slot,
-            None => self.tasks.len() as u32,
-        };
-        let used = self.tasks.get(slot as usize).map_or(0, |old| old.used);
-        let steps = self
-            .tasks
-            .get_mut(slot as usize)
-            .map(|old| std::mem::take(&mut old.steps));
-        let waits = self
-            .tasks
-            .get(slot as usize)
-            .map_or(0, |old| old.waits.wrapping_add(1));
-        let mut task = Task::new(tid, process, used, stamp);
-        task.waits = waits;
-        task.steps = steps.unwrap_or_default();
-        task.steps.clear();
-        if slot as usize == self.tasks.len() {
-            self.tasks.push(task);
-        } else {
-            self.tasks[slot as usize] = task;
-        }
-        let process = &mut self.processes[process as usize];
+        let slot = self.tasks.insert(|old| {
+            let mut task = Task::new(tid, process, stamp);
+            if let Some(old) = old {
+                task.used = old.used;
+                task.waits = old.waits.wrapping_add(1);
+                task.steps = std::mem::take(&mut old.steps);
+            }
+            task
+        });
+        let process = &mut self.processes[process];
         self.alive_followed += u32::from(process.followed);
         process.threads.push(slot);
         process.live += 1;
@@ -196,73 +166,33 @@ impl Machine {
         slot
     }
 
-    pub(crate) fn new_process(&mut self, tgid: u32, stamp: u64, parent: Option<u32>) -> u32 {
-        let slot = self
-            .free_processes
-            .pop()
-            .unwrap_or(self.processes.len() as u32);
-        let used = self.processes.get(slot as usize).map_or(0, |old| old.used);
+    fn new_process(&mut self, tgid: u32, stamp: u64, parent: Option<u32>) -> u32 {
         let serial = self.serials;
         self.serials += 1;
-        let mut process = Process {
-            used,
-            tgid,
-            serial,
-            forked_by: None,
-            parent: None,
-            children: Vec::new(),
-            zombies: Vec::new(),
-            waiters: Vec::new(),
-            leader: None,
-            threads: Vec::new(),
-            live: 0,
-            unreleased: 0,
-            gone: false,
-            reaped: false,
-            group_exit: None,
-            leader_code: 0,
-            execing: None,
-            stopped: false,
-            followed: self.follow_all,
-            kthread: false,
-            container: false,
-            cgroup: Machine::cgroup(0),
-            argv: Argv::default(),
-            start_time: Ktime(stamp),
-            born: stamp,
-            ended: 0,
-            times: Times::default(),
-            causes: Causes::default(),
-            voluntary: 0,
-            involuntary: 0,
-            faults: (0, 0),
-            max_rss: None,
-            status: None,
-            execs: Vec::new(),
-            span_base: Times::default(),
-        };
+        let slot = self.processes.insert(|old| {
+            let used = old.map_or(0, |old| old.used);
+            Process::new(tgid, serial, used, stamp)
+        });
+        self.processes[slot].followed = self.follow_all;
         if let Some(parent) = parent {
-            let from = &mut self.processes[parent as usize];
+            let from = &mut self.processes[parent];
             from.children.push(slot);
-            process.parent = Some(Ref {
+            let name = Ref {
                 slot: parent,
                 used: from.used,
-            });
-            process.forked_by = Some((from.serial, from.tgid));
-            process.followed = from.followed;
-            process.container = from.container;
-            process.cgroup = from.cgroup;
-            process.argv = from.argv.clone();
-        }
-        if slot as usize == self.processes.len() {
-            self.processes.push(process);
-        } else {
-            self.processes[slot as usize] = process;
+            };
+            let inherited = (from.followed, from.container, from.cgroup);
+            let (by, argv) = ((from.serial, from.tgid), from.argv.clone());
+            let process = &mut self.processes[slot];
+            process.parent = Some(name);
+            process.forked_by = Some(by);
+            (process.followed, process.container, process.cgroup) = inherited;
+            process.argv = argv;
         }
         slot
     }
 
-    /// Everybody who is there from the beginning.
+    /// Makes the tasks that exist from the beginning.
     pub(crate) fn populate(&mut self, now: u64) {
         let stamp = self.stamp(now);
         for (i, resident) in self.cfg.world.residents.clone().into_iter().enumerate() {
@@ -272,14 +202,11 @@ impl Machine {
         if self.channels.is_empty() {
             self.channels.push(Channel::default());
         }
-        // What a process that was there before tracing is, is not seen.
-        for process in &mut self.processes {
+        // No event tells the programs of these processes.
+        for process in self.processes.iter_mut() {
             process.execs.push(ExecTruth {
-                start: Ktime(stamp),
                 started_before: true,
-                end: Ktime(0),
-                argv: Argv::default(),
-                times: Times::default(),
+                ..ExecTruth::new(stamp, Argv::default())
             });
         }
         for c in 0..self.cpus.len() {
@@ -292,7 +219,7 @@ impl Machine {
         let tgid = self.pids.take(now).unwrap_or(1);
         let process = self.new_process(tgid, now, None);
         let slot = self.new_task(tgid, process, now);
-        let at = &mut self.processes[process as usize];
+        let at = &mut self.processes[process];
         at.kthread = resident.kthread;
         at.container = i % 3 == 2;
         at.start_time = Ktime(now - 1_000_000_000 + 1_000 * i as u64);
@@ -301,7 +228,7 @@ impl Machine {
         }
         let start_time = at.start_time;
         let (followed, container) = (at.followed, at.container);
-        let task = &mut self.tasks[slot as usize];
+        let task = &mut self.tasks[slot];
         task.followed = followed;
         task.program = resident.program;
         task.arg = resident.arg;
@@ -319,18 +246,18 @@ impl Machine {
         self.enqueue(on, now, slot);
     }
 
-    /// COMMAND's process: it waits to be let go at the start, by a timer here.
+    /// Makes COMMAND's process. A timer releases it at the start.
     fn add_command(&mut self, now: u64) {
         let tgid = self.pids.take(now).unwrap_or(1);
         let process = self.new_process(tgid, now, None);
-        self.processes[process as usize].followed = true;
+        self.processes[process].followed = true;
         let slot = self.new_task(tgid, process, now);
-        let at = &mut self.processes[process as usize];
+        let at = &mut self.processes[process];
         at.argv = Argv::from_args(["tr", "record"]);
         at.start_time = Ktime(now - 1_000);
         self.root_serial = at.serial;
         self.root_tgid = Tgid(tgid);
-        let task = &mut self.tasks[slot as usize];
+        let task = &mut self.tasks[slot];
         task.followed = true;
         task.program = self.cfg.world.command;
         task.pin = self.cfg.world.command_pin.unwrap_or(u16::MAX);
@@ -340,6 +267,6 @@ impl Machine {
         task.wait = Wait::Timer;
         task.place = Place::Off;
         task.bucket = Bucket::Sleep;
-        self.arm(0, now, slot, self.start + 1_000 - now);
+        self.arm(0, self.start + 1_000, slot);
     }
 }

@@ -36,6 +36,7 @@ mod pids;
 mod process;
 mod sched;
 mod steps;
+mod table;
 mod task;
 
 pub mod blocks;

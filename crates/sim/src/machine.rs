@@ -1,4 +1,4 @@
-//! The machine: its clock, its tables, and what it does next.
+//! The machine: its clock, its tables, and the order of its actions.
 
 use std::collections::VecDeque;
 
@@ -7,6 +7,7 @@ use tr_format::event::{
 };
 use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, StateName, Summary};
 
+use crate::accounts::Accounts;
 use crate::agenda::{Agenda, NEVER};
 use crate::config::{Config, Follow};
 use crate::cpu::Cpu;
@@ -14,22 +15,35 @@ use crate::draw::Draw;
 use crate::observer::Observer;
 use crate::pids::Pids;
 use crate::process::Process;
-use crate::sink::Sink;
-use crate::task::{Cause, Ref, Task, IDLE, OPEN};
-use crate::truth::{ProcessTruth, TaskTruth};
+use crate::program::Mix;
+use crate::sink::{Event, Sink};
+use crate::table::Table;
+use crate::task::{Cause, Place, Ref, Task, IDLE, OPEN};
 
 /// The monotonic clock when the machine's run begins.
 const BOOTED: u64 = 1_000_000_000_000;
-/// What `CLOCK_BOOTTIME` is ahead.
+/// `CLOCK_BOOTTIME` minus `CLOCK_MONOTONIC`.
 const SUSPENDED: u64 = 7_000_000_000;
 /// `CLOCK_REALTIME` at monotonic zero.
 const EPOCH: u64 = 1_790_000_000_000_000_000;
 
-/// A channel: what is in it and who waits for it.
+/// A channel: the number of posts in it, and the tasks that wait for one.
 #[derive(Debug, Default)]
 pub(crate) struct Channel {
     pub(crate) count: u32,
     pub(crate) waiters: VecDeque<Ref>,
+}
+
+/// One action of a CPU.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Turn {
+    pub(crate) cpu: usize,
+    /// True time, ns.
+    pub(crate) now: u64,
+    /// The time that events of this turn carry.
+    pub(crate) stamp: u64,
+    /// The slot of the task that runs when the turn begins, or [`IDLE`].
+    pub(crate) cur: u32,
 }
 
 /// A running simulation.
@@ -40,15 +54,14 @@ pub struct Machine {
     pub(crate) agenda: Agenda,
     pub(crate) cpus: Vec<Cpu>,
     /// The CPU whose turn it is.
-    pub(crate) acting: usize,
-    /// Bit c: CPU c is idle and nobody was put into its queue.
+    acting: usize,
+    /// Bit c: CPU c is idle and its queue is empty.
     pub(crate) idle_cpus: [u64; 4],
-    pub(crate) tasks: Vec<Task>,
-    pub(crate) free_tasks: Vec<u32>,
+    pub(crate) tasks: Table<Task>,
     pub(crate) alive: u32,
     pub(crate) alive_followed: u32,
-    pub(crate) processes: Vec<Process>,
-    pub(crate) free_processes: Vec<u32>,
+    pub(crate) processes: Table<Process>,
+    /// The number of processes so far.
     pub(crate) serials: u64,
     pub(crate) pids: Pids,
     pub(crate) channels: Vec<Channel>,
@@ -59,25 +72,17 @@ pub struct Machine {
     pub(crate) follow_all: bool,
     pub(crate) start: u64,
     pub(crate) end: u64,
-    /// Nothing happens from here on.
-    pub(crate) stop: u64,
+    /// The run ends here.
+    stop: u64,
     pub(crate) root_serial: u64,
     pub(crate) root_tgid: Tgid,
     pub(crate) root_status: Option<u32>,
-    pub(crate) emitted: u64,
+    /// Events of this step.
+    events: Vec<Event>,
+    emitted: u64,
     pub(crate) exec_count: u64,
     pub(crate) rename_count: u64,
-    // What becomes the truth.
-    pub(crate) dead_tasks: Vec<(u64, TaskTruth)>,
-    pub(crate) dead_processes: Vec<(u64, Option<u64>, ProcessTruth)>,
-    pub(crate) running: usize,
-    pub(crate) running_since: u64,
-    pub(crate) concurrency: Vec<u64>,
-    pub(crate) idle_time: u64,
-    pub(crate) others_time: u64,
-    pub(crate) execs: u64,
-    pub(crate) forks: u64,
-    pub(crate) exits: u64,
+    pub(crate) accounts: Accounts,
 }
 
 impl Machine {
@@ -96,45 +101,24 @@ impl Machine {
         for cpu in 0..cpus {
             idle_cpus[cpu / 64] |= 1 << (cpu % 64);
         }
-        let mixes = cfg
-            .world
-            .mixes
-            .iter()
-            .map(|mix| {
-                let mut sum = 0;
-                let weighed = mix.0.iter().filter(|(weight, _)| *weight > 0);
-                weighed
-                    .map(|&(weight, op)| {
-                        sum += u32::from(weight);
-                        (sum, op)
-                    })
-                    .collect()
-            })
-            .collect();
+        let channel = |&count: &u32| Channel {
+            count,
+            waiters: VecDeque::new(),
+        };
         let mut machine = Machine {
             draw: Draw::new(cfg.seed),
             agenda: Agenda::new(cpus + 1),
-            cpus: (0..cpus).map(|_| Cpu::new()).collect(),
+            cpus: (0..cpus).map(|_| Cpu::new(BOOTED)).collect(),
             acting: usize::MAX,
             idle_cpus,
-            tasks: Vec::new(),
-            free_tasks: Vec::new(),
+            tasks: Table::default(),
             alive: 0,
             alive_followed: 0,
-            processes: Vec::new(),
-            free_processes: Vec::new(),
+            processes: Table::default(),
             serials: 0,
             pids: Pids::new((cfg.kernel.pid_max / 4).clamp(2, 4_000), cfg.kernel.pid_max),
-            channels: cfg
-                .world
-                .channels
-                .iter()
-                .map(|&count| Channel {
-                    count,
-                    waiters: VecDeque::new(),
-                })
-                .collect(),
-            mixes,
+            channels: cfg.world.channels.iter().map(channel).collect(),
+            mixes: cfg.world.mixes.iter().map(Mix::running_sums).collect(),
             observer: Observer::new(attach, start),
             attached: false,
             follow_all: cfg.follow == Follow::All,
@@ -144,59 +128,64 @@ impl Machine {
             root_serial: u64::MAX,
             root_tgid: Tgid(0),
             root_status: None,
+            events: Vec::new(),
             emitted: 0,
             exec_count: 0,
             rename_count: 0,
-            dead_tasks: Vec::new(),
-            dead_processes: Vec::new(),
-            running: 0,
-            running_since: BOOTED,
-            concurrency: Vec::new(),
-            idle_time: 0,
-            others_time: 0,
-            execs: 0,
-            forks: 0,
-            exits: 0,
+            accounts: Accounts::new(BOOTED),
             cfg,
         };
-        for cpu in &mut machine.cpus {
-            cpu.last = BOOTED - 1;
-            cpu.since = BOOTED;
-        }
         machine.populate(BOOTED);
         machine.agenda.set(0, attach);
         machine
     }
 
-    /// Does the next thing that happens; its events, mostly one, go to `sink`.
-    /// False when the run is over.
+    /// Does the next action and passes its events, mostly one, to `sink`. False at the end
+    /// of the run.
     pub fn step<S: Sink>(&mut self, sink: &mut S) -> bool {
-        let (now, who) = self.agenda.first();
+        let (now, actor) = self.agenda.first();
         if now >= self.stop {
             return false;
         }
-        let Some(c) = who.checked_sub(1) else {
-            self.observe(sink, now);
-            return true;
-        };
-        self.acting = c;
-        let cpu = &mut self.cpus[c];
-        cpu.last = now;
-        let timer = cpu.timer();
-        let resched = if cpu.hold { NEVER } else { cpu.resched_at };
-        if timer <= cpu.op_at.min(resched) {
-            self.interrupt(sink, c, now);
-        } else if resched <= cpu.op_at {
-            self.reschedule(sink, c, now);
-        } else {
-            self.act(sink, c, now);
+        match actor.checked_sub(1) {
+            None => self.observe(now),
+            Some(cpu) => self.act_on(cpu, now),
         }
-        self.plan(c);
-        if self.emitted >= self.cfg.max_events && self.attached && now >= self.start {
+        for event in self.events.drain(..) {
+            self.emitted += 1;
+            match event {
+                Event::Sched(cpu, event) => sink.sched(cpu, event),
+                Event::Life(stream, event) => sink.life(stream, event),
+            }
+        }
+        if actor > 0 && self.emitted >= self.cfg.max_events && self.attached && now >= self.start {
             self.end_at(self.stamp(now) + self.cfg.grain);
             self.stop = self.end;
         }
         true
+    }
+
+    /// The next action of a CPU.
+    fn act_on(&mut self, c: usize, now: u64) {
+        self.acting = c;
+        let cpu = &mut self.cpus[c];
+        cpu.last = now;
+        let (timer, op_at) = (cpu.timer(), cpu.op_at);
+        let resched = if cpu.hold { NEVER } else { cpu.resched_at };
+        let turn = Turn {
+            cpu: c,
+            now,
+            cur: cpu.cur,
+            stamp: self.stamp(now),
+        };
+        if timer <= op_at.min(resched) {
+            self.interrupt(turn);
+        } else if resched <= op_at {
+            self.reschedule(turn);
+        } else {
+            self.act(turn);
+        }
+        self.plan(c);
     }
 
     /// Runs to the end.
@@ -222,8 +211,8 @@ impl Machine {
         }
     }
 
-    /// Puts CPU `c`'s next time into the agenda; not for the one that acts now,
-    /// whose turn comes at the end of the step.
+    /// Puts CPU `c`'s next time into the agenda, unless `c` acts now: the step does so at
+    /// its end.
     #[inline]
     pub(crate) fn replan(&mut self, c: usize) {
         if c != self.acting {
@@ -250,60 +239,72 @@ impl Machine {
     }
 
     #[inline]
-    pub(crate) fn emit<S: Sink>(&mut self, sink: &mut S, c: usize, stamp: u64, kind: SchedKind) {
-        self.emitted += 1;
-        sink.sched(
-            CpuId(c as u16),
-            SchedEvent {
-                time: Ktime(stamp),
-                kind,
-            },
-        );
-    }
-
-    pub(crate) fn emit_life<S: Sink>(
-        &mut self,
-        sink: &mut S,
-        c: usize,
-        stamp: u64,
-        kind: LifeKind,
-    ) {
-        self.emitted += 1;
-        let event = LifeEvent {
-            time: Ktime(stamp),
-            cpu: Some(CpuId(c as u16)),
+    pub(crate) fn emit(&mut self, turn: Turn, kind: SchedKind) {
+        let event = SchedEvent {
+            time: Ktime(turn.stamp),
             kind,
         };
-        sink.life(Stream::Lifecycle, event);
+        self.events
+            .push(Event::Sched(CpuId(turn.cpu as u16), event));
     }
 
-    /// The task that `name` stands for, if it is still there.
+    pub(crate) fn emit_life(&mut self, turn: Turn, kind: LifeKind) {
+        let event = LifeEvent {
+            time: Ktime(turn.stamp),
+            cpu: Some(CpuId(turn.cpu as u16)),
+            kind,
+        };
+        self.events.push(Event::Life(Stream::Lifecycle, event));
+    }
+
+    /// An event of the recorder's own.
+    pub(crate) fn emit_own(&mut self, now: u64, kind: LifeKind) {
+        let event = LifeEvent {
+            time: Ktime(now),
+            cpu: None,
+            kind,
+        };
+        self.events.push(Event::Life(Stream::Recorder, event));
+    }
+
+    /// The slot of the task with this name, unless it is dead.
     #[inline]
     pub(crate) fn find(&self, name: Ref) -> Option<u32> {
-        let task = self.tasks.get(name.slot as usize)?;
-        (task.used == name.used && task.place != crate::task::Place::Dead).then_some(name.slot)
+        let task = self.tasks.get(name.slot)?;
+        (task.used == name.used && task.place != Place::Dead).then_some(name.slot)
     }
 
     pub(crate) fn name(&self, slot: u32) -> Ref {
         Ref {
             slot,
-            used: self.tasks[slot as usize].used,
+            used: self.tasks[slot].used,
         }
     }
 
-    /// The tid of who runs on the CPU.
     #[inline]
-    pub(crate) fn current_tid(&self, c: usize) -> Tid {
-        match self.cpus[c].cur {
+    pub(crate) fn tid(&self, slot: u32) -> Tid {
+        match slot {
             IDLE => Tid::IDLE,
-            slot => Tid(self.tasks[slot as usize].tid),
+            slot => Tid(self.tasks[slot].tid),
         }
     }
 
-    /// What only events before now could have told is forgotten.
+    #[inline]
+    pub(crate) fn is_followed(&self, slot: u32) -> bool {
+        slot != IDLE && self.tasks[slot].followed
+    }
+
+    /// The process that reaps `process`, if it lives.
+    pub(crate) fn living_parent(&self, process: u32) -> Option<u32> {
+        let parent = self.processes[process].parent?;
+        let at = &self.processes[parent.slot];
+        (at.used == parent.used && !at.gone).then_some(parent.slot)
+    }
+
+    /// Attaches tracing: forgets the facts that only an earlier event could tell.
     pub(crate) fn attach(&mut self) {
         self.attached = true;
-        for task in &mut self.tasks {
+        for task in self.tasks.iter_mut() {
             if task.cause != Cause::Stopped {
                 task.cause = Cause::Plain;
             }
@@ -320,7 +321,7 @@ impl Machine {
         }
     }
 
-    /// What the recorder would say about the trace at its start.
+    /// The metadata at the start of the trace.
     pub fn meta(&self) -> Metadata {
         Metadata {
             tool_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -350,7 +351,7 @@ impl Machine {
         }
     }
 
-    /// What the recorder would say at the end; to be asked after the run.
+    /// The summary at the end of the trace; call it after the run.
     pub fn summary(&self) -> Summary {
         Summary {
             end: Ktime(self.end),
@@ -365,12 +366,12 @@ impl Machine {
         }
     }
 
-    /// How many events were recorded so far.
+    /// The number of events recorded so far.
     pub fn emitted(&self) -> u64 {
         self.emitted
     }
 
-    /// How many tasks there are now, recorded or not.
+    /// The number of living tasks, recorded or not.
     pub fn tasks_alive(&self) -> u32 {
         self.alive
     }

@@ -1,9 +1,11 @@
 //! One process, as the machine sees it.
 
-use tr_format::event::{Argv, CgroupId};
+use tr_format::event::{Argv, CgroupId, Ktime};
 
+use crate::accounts::Sums;
+use crate::machine::Machine;
 use crate::task::Ref;
-use crate::truth::{Causes, ExecTruth, Times};
+use crate::truth::{ExecTruth, Times};
 
 /// One process.
 #[derive(Debug)]
@@ -42,20 +44,63 @@ pub(crate) struct Process {
     pub(crate) container: bool,
     pub(crate) cgroup: CgroupId,
     pub(crate) argv: Argv,
-    pub(crate) start_time: tr_format::event::Ktime,
+    pub(crate) start_time: Ktime,
     /// The stamp of the leader's fork.
     pub(crate) born: u64,
-    /// The stamp of the last thread's last switch-out so far.
-    pub(crate) ended: u64,
-    /// Sums over the threads that are gone.
-    pub(crate) times: Times,
-    pub(crate) causes: Causes,
-    pub(crate) voluntary: u64,
-    pub(crate) involuntary: u64,
+    /// Sums over the ended threads.
+    pub(crate) sums: Sums,
     pub(crate) faults: (u64, u64),
     pub(crate) max_rss: Option<u64>,
     pub(crate) status: Option<u32>,
     pub(crate) execs: Vec<ExecTruth>,
     /// The process's times when its last exec span began.
     pub(crate) span_base: Times,
+}
+
+impl Process {
+    /// A process without a thread, forked at `born`.
+    pub(crate) fn new(tgid: u32, serial: u64, used: u32, born: u64) -> Process {
+        Process {
+            used,
+            tgid,
+            serial,
+            forked_by: None,
+            parent: None,
+            children: Vec::new(),
+            zombies: Vec::new(),
+            waiters: Vec::new(),
+            leader: None,
+            threads: Vec::new(),
+            live: 0,
+            unreleased: 0,
+            gone: false,
+            reaped: false,
+            group_exit: None,
+            leader_code: 0,
+            execing: None,
+            stopped: false,
+            followed: false,
+            kthread: false,
+            container: false,
+            cgroup: Machine::cgroup(0),
+            argv: Argv::default(),
+            start_time: Ktime(born),
+            born,
+            sums: Sums::default(),
+            faults: (0, 0),
+            max_rss: None,
+            status: None,
+            execs: Vec::new(),
+            span_base: Times::default(),
+        }
+    }
+
+    /// Ends the last program at `stamp`; `times` are the process's until then.
+    pub(crate) fn end_program(&mut self, stamp: u64, times: Times) {
+        if let Some(last) = self.execs.last_mut() {
+            last.end = Ktime(stamp);
+            last.times = times.since(&self.span_base);
+        }
+        self.span_base = times;
+    }
 }

@@ -128,6 +128,22 @@ pub enum Op {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mix(pub Vec<(u16, Op)>);
 
+impl Mix {
+    /// The operations with the running sums of their weights.
+    pub(crate) fn running_sums(&self) -> Vec<(u32, Op)> {
+        let mut sum = 0;
+        let add = |&(weight, op): &(u16, Op)| {
+            sum += u32::from(weight);
+            (sum, op)
+        };
+        self.0
+            .iter()
+            .filter(|(weight, _)| *weight > 0)
+            .map(add)
+            .collect()
+    }
+}
+
 /// A program that can be executed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {

@@ -2,309 +2,269 @@
 
 use std::cmp::Reverse;
 
-use tr_format::event::{SchedKind, Tid};
+use tr_format::event::SchedKind;
 
 use crate::agenda::NEVER;
 use crate::cpu::Timer;
-use crate::machine::Machine;
+use crate::machine::{Machine, Turn};
 use crate::program::ns;
-use crate::sink::Sink;
 use crate::task::{raw, Bucket, Cause, Place, Ref, Task, Wait, IDLE};
 
 /// Why a task is switched out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Out {
-    /// It could have gone on; with the preempt flag, or on the way back to user
-    /// mode or by its own will, without.
+    /// It is runnable. `preempt` is false on the way back to user mode and in a yield.
     Runnable { preempt: bool },
     /// It sleeps in the state that it has set.
     Sleep,
-    /// For the last time.
+    /// It is dead.
     Dead,
     /// It is the idle task.
     Idle,
 }
 
 impl Machine {
-    /// A timer or a device: somebody's wait is over.
-    pub(crate) fn interrupt<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64) {
-        let Some(Reverse(timer)) = self.cpus[c].timers.pop() else {
+    /// An interrupt of a timer or a device ends a task's wait.
+    pub(crate) fn interrupt(&mut self, turn: Turn) {
+        let Some(Reverse(timer)) = self.cpus[turn.cpu].timers.pop() else {
             return;
         };
         let slot = timer.slot();
-        let task = &mut self.tasks[slot as usize];
+        let task = &mut self.tasks[slot];
         if task.waits != timer.waits() || task.done || task.place == Place::Dead {
             return;
         }
         task.done = true;
-        if let Wait::Chan { chan, .. } = task.wait {
+        if let Wait::Chan(chan) = task.wait {
             let waiters = &mut self.channels[usize::from(chan)].waiters;
-            let name = Ref {
-                slot,
-                used: task.used,
-            };
-            waiters.retain(|waiter| *waiter != name);
+            let used = task.used;
+            waiters.retain(|waiter| *waiter != Ref { slot, used });
         }
-        self.wake(sink, c, now, slot, raw::NORMAL, true);
+        self.wake(turn, slot, raw::NORMAL, true);
     }
 
-    /// The current task's wait is to be over after `length`, by an interrupt on
-    /// CPU `on`.
-    pub(crate) fn arm(&mut self, on: usize, now: u64, slot: u32, length: u64) {
-        let waits = self.tasks[slot as usize].waits;
-        self.cpus[on]
-            .timers
-            .push(Reverse(Timer::new(now + length, slot, waits)));
+    /// An interrupt on CPU `on` will end the wait of `slot` at `time`.
+    pub(crate) fn arm(&mut self, on: usize, time: u64, slot: u32) {
+        let timer = Timer::new(time, slot, self.tasks[slot].waits);
+        self.cpus[on].timers.push(Reverse(timer));
         self.replan(on);
     }
 
-    /// Somebody else should run on this CPU now.
-    pub(crate) fn reschedule<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64) {
-        let cpu = &mut self.cpus[c];
+    /// Preempts the current task if another one waits for the CPU.
+    pub(crate) fn reschedule(&mut self, turn: Turn) {
+        let cpu = &mut self.cpus[turn.cpu];
         cpu.resched_at = NEVER;
         if cpu.queue.is_empty() {
             if cpu.cur == IDLE {
-                self.idle_cpus[c / 64] |= 1 << (c % 64);
+                self.idle_cpus[turn.cpu / 64] |= 1 << (turn.cpu % 64);
             }
             return;
         }
         if cpu.cur == IDLE {
-            self.switch(sink, c, now, Out::Idle);
+            self.switch(turn, Out::Idle);
             return;
         }
-        let task = &mut self.tasks[cpu.cur as usize];
-        task.remaining = cpu.op_at.saturating_sub(now).max(1);
-        // With its state set it is in the kernel. Else half are caught on their
-        // way back to user mode, where `schedule()` is called without the flag.
+        let task = &mut self.tasks[cpu.cur];
+        task.remaining = cpu.op_at.saturating_sub(turn.now).max(1);
+        // A task that has set its state is in the kernel. Of the others half are
+        // preempted on their way back to user mode, by a `schedule()` without the flag.
         let preempt = task.state != raw::RUNNING || self.draw.bits() & 1 == 0;
-        self.switch(sink, c, now, Out::Runnable { preempt });
+        self.switch(turn, Out::Runnable { preempt });
     }
 
     /// The current task calls `schedule()` while it is runnable.
-    pub(crate) fn give_way<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64) {
-        if self.cpus[c].queue.is_empty() {
-            self.proceed(c, now);
+    pub(crate) fn give_way(&mut self, turn: Turn) {
+        if self.cpus[turn.cpu].queue.is_empty() {
+            self.proceed(turn);
         } else {
-            let slot = self.cpus[c].cur;
-            self.tasks[slot as usize].remaining = 0;
-            self.switch(sink, c, now, Out::Runnable { preempt: false });
+            let slot = self.cpus[turn.cpu].cur;
+            self.tasks[slot].remaining = 0;
+            self.switch(turn, Out::Runnable { preempt: false });
         }
     }
 
-    /// From the current task to the next one.
-    pub(crate) fn switch<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, out: Out) {
-        let stamp = self.stamp(now);
-        let (start, end) = (self.start, self.end);
-        let in_span = self.in_span(stamp);
-        let attached = self.attached;
-        let prev = self.cpus[c].cur;
-        let next = match self.cpus[c].queue.pop_front() {
+    /// Switches from the current task to the next one (`__schedule`).
+    pub(crate) fn switch(&mut self, turn: Turn, out: Out) {
+        let prev = self.cpus[turn.cpu].cur;
+        let next = match self.cpus[turn.cpu].queue.pop_front() {
             Some(next) => next,
-            None => self.steal(c).unwrap_or(IDLE),
+            None => self.steal(turn.cpu).unwrap_or(IDLE),
         };
-        let (mut prev_tid, mut prev_followed, mut prev_state, mut iowait) =
-            (Tid::IDLE, false, 0, false);
-        let mut woken_early = false;
-        if prev != IDLE {
-            let vfork = match self.tasks[prev as usize].wait {
-                Wait::Vfork(child) => self.find(child).is_some_and(|child| {
-                    let child = &self.tasks[child as usize];
-                    child.vfork_seen && child.exited.is_none_or(|exited| exited >= stamp)
-                }),
-                _ => false,
-            };
-            let task = &mut self.tasks[prev as usize];
-            task.settle(stamp, start, end);
-            task.run_time += stamp - task.switched;
-            task.switched = stamp;
-            task.seen_cpu = c as u16;
-            prev_tid = Tid(task.tid);
-            prev_followed = task.followed;
-            let voluntary;
-            match out {
-                Out::Runnable { preempt } => {
-                    prev_state = task.state;
-                    voluntary = false;
-                    task.place = Place::Queued;
-                    task.bucket = Bucket::RunQueue;
-                    task.cause = if attached && (preempt || !task.woken) {
-                        Cause::Preempted
-                    } else {
-                        Cause::Plain
-                    };
-                }
-                Out::Sleep => {
-                    prev_state = if task.committed_state == 0 {
-                        task.state
-                    } else {
-                        task.committed_state
-                    };
-                    task.committed_state = 0;
-                    voluntary = true;
-                    task.place = Place::Off;
-                    task.remaining = 0;
-                    (task.bucket, task.cause) =
-                        asleep(task, prev_state, vfork && attached, attached);
-                    woken_early = std::mem::take(&mut task.woken_early);
-                    task.doubt = task.woken;
-                }
-                Out::Dead => {
-                    prev_state = raw::DEAD;
-                    voluntary = true;
-                    task.place = Place::Dead;
-                }
-                // Not of a task.
-                Out::Idle => voluntary = false,
-            }
-            // As the BPF program looks: only at one in an uninterruptible state.
-            iowait = task.wait == Wait::Io && prev_state & raw::UNINTERRUPTIBLE != 0;
-            if voluntary {
-                task.nvcsw += 1;
-                task.voluntary += u64::from(in_span);
-            } else {
-                task.nivcsw += 1;
-                task.involuntary += u64::from(in_span);
-            }
-        }
-        let (mut next_tid, mut next_followed) = (Tid::IDLE, false);
+        let prev_state = if prev == IDLE {
+            0
+        } else {
+            self.switch_out(turn, prev, out)
+        };
         if next != IDLE {
-            let task = &mut self.tasks[next as usize];
-            task.settle(stamp, start, end);
-            let off = stamp.min(end).saturating_sub(task.switched.max(start));
-            task.max_off_cpu = task.max_off_cpu.max(off);
-            task.decide(stamp, start, end);
-            task.switched = stamp;
-            task.place = Place::OnCpu(c as u16);
-            task.bucket = Bucket::OnCpu;
-            task.cause = Cause::Plain;
-            task.woken = task.vain == stamp;
-            if task.seen_cpu != u16::MAX && task.seen_cpu != c as u16 && in_span {
-                task.migrations += 1;
-            }
-            task.seen_cpu = c as u16;
-            task.last_cpu = c as u16;
-            next_tid = Tid(task.tid);
-            next_followed = task.followed;
+            self.switch_in(turn, next);
         }
-        let on_cpu = self.clip(self.cpus[c].since, stamp);
-        if prev == IDLE {
-            self.idle_time += on_cpu;
-        } else if !prev_followed {
-            self.others_time += on_cpu;
-        }
-        self.cpus[c].since = stamp;
+        self.count_cpu(turn.cpu, prev, turn.stamp);
+        let (prev_followed, next_followed) = (self.is_followed(prev), self.is_followed(next));
         if prev_followed != next_followed {
-            self.count_running(stamp);
-            if next_followed {
-                self.running += 1;
-            } else {
-                self.running -= 1;
-            }
+            self.count_running(turn.stamp, if next_followed { 1 } else { -1 });
         }
-        if attached && (self.follow_all || prev_followed || next_followed) {
-            let preempt = out == Out::Runnable { preempt: true };
+        if self.attached && (self.follow_all || prev_followed || next_followed) {
+            // As the BPF program: only a task in an uninterruptible state is looked at.
+            let iowait =
+                prev_state & raw::UNINTERRUPTIBLE != 0 && self.tasks[prev].wait == Wait::Io;
             let kind = SchedKind::Switch {
-                prev: prev_tid,
-                next: next_tid,
+                prev: self.tid(prev),
+                next: self.tid(next),
                 prev_state,
-                preempt,
+                preempt: out == Out::Runnable { preempt: true },
                 iowait,
             };
-            self.emit(sink, c, stamp, kind);
+            self.emit(turn, kind);
         }
-        let cpu = &mut self.cpus[c];
+        let cpu = &mut self.cpus[turn.cpu];
         cpu.cur = next;
         cpu.hold = false;
         match out {
             Out::Runnable { .. } => cpu.queue.push_back(prev),
-            Out::Sleep if woken_early => {
-                let task = &mut self.tasks[prev as usize];
+            Out::Sleep if std::mem::take(&mut self.tasks[prev].woken_early) => {
+                let task = &mut self.tasks[prev];
                 task.bucket = Bucket::RunQueue;
                 task.cause = Cause::Plain;
-                let on = self.choose_cpu(prev, c);
-                self.enqueue(on, now, prev);
+                let on = self.choose_cpu(prev, turn.cpu);
+                self.enqueue(on, turn.now, prev);
             }
-            Out::Dead => self.bury(sink, c, stamp, prev),
-            _ => {}
+            Out::Dead => self.bury(turn, prev),
+            Out::Sleep | Out::Idle => {}
         }
-        if next == IDLE {
-            let cpu = &mut self.cpus[c];
-            cpu.op_at = NEVER;
-            if cpu.queue.is_empty() {
-                cpu.resched_at = NEVER;
-                self.idle_cpus[c / 64] |= 1 << (c % 64);
-            } else {
-                cpu.resched_at = now + 1;
-            }
+        if next != IDLE {
+            self.resume(turn);
+            return;
+        }
+        let cpu = &mut self.cpus[turn.cpu];
+        cpu.op_at = NEVER;
+        if cpu.queue.is_empty() {
+            cpu.resched_at = NEVER;
+            self.idle_cpus[turn.cpu / 64] |= 1 << (turn.cpu % 64);
         } else {
-            self.resume(c, now);
+            cpu.resched_at = turn.now + 1;
         }
     }
 
-    /// Adds the time since the last change to the histogram.
-    pub(crate) fn count_running(&mut self, stamp: u64) {
-        let length = self.clip(self.running_since, stamp);
-        self.running_since = stamp;
-        if length > 0 {
-            if self.concurrency.len() <= self.running {
-                self.concurrency.resize(self.running + 1, 0);
+    /// The outgoing half of a switch: the `prev_state` that the event tells.
+    fn switch_out(&mut self, turn: Turn, prev: u32, out: Out) -> u16 {
+        let vfork = match self.tasks[prev].wait {
+            Wait::Vfork(child) => self.find(child).is_some_and(|child| {
+                let child = &self.tasks[child];
+                child.vfork_seen && child.exited.is_none_or(|exited| exited >= turn.stamp)
+            }),
+            _ => false,
+        };
+        let in_span = self.in_span(turn.stamp);
+        let task = &mut self.tasks[prev];
+        task.settle(turn.stamp, self.start, self.end);
+        task.run_time += turn.stamp - task.switched;
+        task.switched = turn.stamp;
+        task.seen_cpu = turn.cpu as u16;
+        let prev_state = match out {
+            Out::Runnable { preempt } => {
+                task.place = Place::Queued;
+                task.bucket = Bucket::RunQueue;
+                task.cause = if self.attached && (preempt || !task.woken) {
+                    Cause::Preempted
+                } else {
+                    Cause::Plain
+                };
+                task.state
             }
-            self.concurrency[self.running] += length;
+            Out::Sleep => {
+                let committed = std::mem::take(&mut task.committed_state);
+                let state = if committed == 0 {
+                    task.state
+                } else {
+                    committed
+                };
+                task.place = Place::Off;
+                task.remaining = 0;
+                (task.bucket, task.cause) =
+                    asleep(task, state, vfork && self.attached, self.attached);
+                task.doubt = task.woken;
+                state
+            }
+            Out::Dead => {
+                task.place = Place::Dead;
+                raw::DEAD
+            }
+            Out::Idle => 0,
+        };
+        if matches!(out, Out::Runnable { .. }) {
+            task.nivcsw += 1;
+            task.sums.involuntary += u64::from(in_span);
+        } else {
+            task.nvcsw += 1;
+            task.sums.voluntary += u64::from(in_span);
         }
+        prev_state
     }
 
-    /// The task that was just switched in goes on.
-    fn resume(&mut self, c: usize, now: u64) {
-        let cpu = &mut self.cpus[c];
-        cpu.slice_end = now + self.cfg.kernel.slice;
+    /// The incoming half of a switch.
+    fn switch_in(&mut self, turn: Turn, next: u32) {
+        let (start, end, cpu) = (self.start, self.end, turn.cpu as u16);
+        let in_span = self.in_span(turn.stamp);
+        let task = &mut self.tasks[next];
+        task.settle(turn.stamp, start, end);
+        let off = turn.stamp.min(end).saturating_sub(task.switched.max(start));
+        task.max_off_cpu = task.max_off_cpu.max(off);
+        task.decide(turn.stamp, start, end);
+        task.switched = turn.stamp;
+        task.place = Place::OnCpu(cpu);
+        task.bucket = Bucket::OnCpu;
+        task.cause = Cause::Plain;
+        task.woken = task.vain == turn.stamp;
+        if task.seen_cpu != u16::MAX && task.seen_cpu != cpu && in_span {
+            task.migrations += 1;
+        }
+        task.seen_cpu = cpu;
+        task.last_cpu = cpu;
+    }
+
+    /// The task that was just switched in continues.
+    fn resume(&mut self, turn: Turn) {
+        let cpu = &mut self.cpus[turn.cpu];
+        cpu.slice_end = turn.now + self.cfg.kernel.slice;
         cpu.resched_at = if cpu.queue.is_empty() {
             NEVER
         } else {
             cpu.slice_end
         };
-        let slot = cpu.cur as usize;
+        let slot = cpu.cur;
         let task = &mut self.tasks[slot];
         if task.remaining > 0 {
-            cpu.op_at = now + std::mem::take(&mut task.remaining);
+            cpu.op_at = turn.now + std::mem::take(&mut task.remaining);
             cpu.hold = task.committed;
         } else if task.wait != Wait::Nothing && task.done && !task.stopping {
             self.end_wait(slot);
-            self.proceed(c, now);
+            self.proceed(turn);
         } else if task.wait != Wait::Nothing {
-            // A signal, or woken in vain: it looks.
-            cpu.op_at = now + 200 + (self.draw.bits() & 0x3ff);
+            // A signal or a wake-up in vain: it checks its wait.
+            cpu.op_at = turn.now + 200 + (self.draw.bits() & 0x3ff);
         } else {
-            self.proceed(c, now);
+            self.proceed(turn);
         }
     }
 
-    /// It no longer waits.
-    pub(crate) fn end_wait(&mut self, slot: usize) {
+    /// Ends a task's wait.
+    pub(crate) fn end_wait(&mut self, slot: u32) {
         let task = &mut self.tasks[slot];
         task.wait = Wait::Nothing;
         task.done = false;
         task.waits = task.waits.wrapping_add(1);
     }
 
-    /// `try_to_wake_up` of `slot` by who runs on CPU `c`, if its state is among
-    /// `mask`.
-    pub(crate) fn wake<S: Sink>(
-        &mut self,
-        sink: &mut S,
-        c: usize,
-        now: u64,
-        slot: u32,
-        mask: u16,
-        irq: bool,
-    ) -> bool {
-        let stamp = self.stamp(now);
+    /// `try_to_wake_up` of `slot`, if its state is among `mask`. With `irq` an interrupt
+    /// wakes it, otherwise the task on this CPU.
+    pub(crate) fn wake(&mut self, turn: Turn, slot: u32, mask: u16, irq: bool) -> bool {
         let (start, end) = (self.start, self.end);
-        let task = &mut self.tasks[slot as usize];
+        let task = &mut self.tasks[slot];
         if task.state & mask == 0 || task.place == Place::New {
             return false;
         }
         let state = std::mem::replace(&mut task.state, raw::RUNNING);
-        let (wakee, followed, place) = (Tid(task.tid), task.followed, task.place);
+        let place = task.place;
         match place {
             Place::OnCpu(_) if task.committed => {
                 task.woken_early = true;
@@ -313,48 +273,44 @@ impl Machine {
             }
             Place::OnCpu(_) => task.woken = self.attached,
             Place::Off => {
-                task.settle(stamp, start, end);
+                task.settle(turn.stamp, start, end);
                 task.bucket = Bucket::RunQueue;
                 task.cause = Cause::Plain;
-                task.decide(stamp, start, end);
-                // It may have come before the switch-out just as well, if the
-                // stamps are all that one has.
-                task.doubt = stamp == task.switched && usize::from(task.seen_cpu) != c;
+                task.decide(turn.stamp, start, end);
+                // By the stamps alone the waking may precede the switch-out.
+                task.doubt = turn.stamp == task.switched && usize::from(task.seen_cpu) != turn.cpu;
             }
-            Place::Queued if self.attached => task.vain = stamp,
+            Place::Queued if self.attached => task.vain = turn.stamp,
             Place::New | Place::Queued | Place::Dead => {}
         }
-        if self.attached {
-            let cur = self.cpus[c].cur;
-            let waker_followed = cur != IDLE && self.tasks[cur as usize].followed;
-            if self.follow_all || followed || waker_followed {
-                let waker = self.current_tid(c);
-                self.emit(
-                    sink,
-                    c,
-                    stamp,
-                    SchedKind::Waking {
-                        waker,
-                        wakee,
-                        irq,
-                        new: false,
-                        vfork: false,
-                    },
-                );
-            }
-        }
+        self.emit_waking(turn, slot, irq, false);
         if place == Place::Off {
-            let on = self.choose_cpu(slot, c);
-            self.enqueue(on, now, slot);
+            let on = self.choose_cpu(slot, turn.cpu);
+            self.enqueue(on, turn.now, slot);
         }
         true
     }
 
-    /// `select_task_rq`, roughly: the last CPU if idle, another idle one, the
-    /// last one.
+    /// The event of a waking; `new`: the first one of a new task.
+    pub(crate) fn emit_waking(&mut self, turn: Turn, wakee: u32, irq: bool, new: bool) {
+        let waker = self.cpus[turn.cpu].cur;
+        let recorded = self.follow_all || self.is_followed(wakee) || self.is_followed(waker);
+        if self.attached && recorded {
+            let kind = SchedKind::Waking {
+                waker: self.tid(waker),
+                wakee: self.tid(wakee),
+                irq,
+                new,
+                vfork: new && self.tasks[wakee].vfork_parent.is_some(),
+            };
+            self.emit(turn, kind);
+        }
+    }
+
+    /// `select_task_rq` in short: the last CPU if it is idle, another idle one, the last one.
     pub(crate) fn choose_cpu(&mut self, slot: u32, here: usize) -> usize {
         let cpus = self.cpus.len();
-        let task = &self.tasks[slot as usize];
+        let task = &self.tasks[slot];
         if task.pin != u16::MAX {
             return usize::from(task.pin).min(cpus - 1);
         }
@@ -385,9 +341,9 @@ impl Machine {
         }
     }
 
-    /// Into the queue of CPU `on`.
+    /// Puts a task into the queue of CPU `on`.
     pub(crate) fn enqueue(&mut self, on: usize, now: u64, slot: u32) {
-        self.tasks[slot as usize].place = Place::Queued;
+        self.tasks[slot].place = Place::Queued;
         let cpu = &mut self.cpus[on];
         if cpu.cur == IDLE {
             cpu.queue.push_back(slot);
@@ -406,7 +362,7 @@ impl Machine {
         self.replan(on);
     }
 
-    /// A waiting task of another CPU, for one that would be idle.
+    /// Takes a queued task from another CPU for a CPU that would be idle.
     fn steal(&mut self, c: usize) -> Option<u32> {
         let cpus = self.cpus.len();
         if cpus == 1 {
@@ -416,7 +372,7 @@ impl Machine {
         for _ in 0..cpus.min(4) {
             if victim != c {
                 if let Some(&slot) = self.cpus[victim].queue.back() {
-                    if self.tasks[slot as usize].pin == u16::MAX {
+                    if self.tasks[slot].pin == u16::MAX {
                         self.cpus[victim].queue.pop_back();
                         return Some(slot);
                     }
@@ -431,19 +387,19 @@ impl Machine {
     }
 
     /// The current task has set its state and goes to sleep.
-    pub(crate) fn fall_asleep<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, state: u16) {
-        let slot = self.cpus[c].cur as usize;
+    pub(crate) fn fall_asleep(&mut self, turn: Turn, state: u16) {
+        let slot = self.cpus[turn.cpu].cur;
         self.tasks[slot].state = state;
         if self.draw.chance(self.cfg.kernel.window) {
             self.tasks[slot].scheduling = true;
-            self.cpus[c].op_at = now + self.draw.length(ns(100, 2_000));
+            self.cpus[turn.cpu].op_at = turn.now + self.draw.length(ns(100, 2_000));
         } else {
-            self.switch(sink, c, now, Out::Sleep);
+            self.switch(turn, Out::Sleep);
         }
     }
 }
 
-/// What the time after a switch-out in `state` counts as.
+/// The account of the time after a switch-out in `state`.
 fn asleep(task: &Task, state: u16, vfork: bool, attached: bool) -> (Bucket, Cause) {
     if state & raw::STOPPED != 0 {
         (Bucket::Sleep, Cause::Stopped)

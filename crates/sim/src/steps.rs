@@ -1,68 +1,67 @@
-//! What the current task of a CPU does next: the rest of something that the
-//! kernel does for it, a signal, or its program's next operation.
+//! The next action of a CPU's current task: a step that the kernel does for it, a signal,
+//! or its program's next operation.
 
 use tr_format::event::{CgroupMove, Comm, LifeKind, Rename, Tgid, Tid};
 
-use crate::machine::Machine;
+use crate::fork::{Child, Kind};
+use crate::machine::{Machine, Turn};
 use crate::program::{ns, Chan, Op};
 use crate::sched::Out;
-use crate::sink::Sink;
-use crate::task::{raw, Place, Ref, Step, Wait, IDLE};
+use crate::task::{raw, Place, Ref, Step, Task, Wait, IDLE};
 
-/// A program may do this many jumps without doing anything else.
+/// The longest sequence of jumps in a program.
 const JUMPS: u32 = 1_000;
 
 impl Machine {
-    /// The current task of `c` does its next thing.
-    pub(crate) fn act<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64) {
-        let cur = self.cpus[c].cur;
-        if cur == IDLE {
-            self.cpus[c].op_at = crate::agenda::NEVER;
+    /// The current task's next action.
+    pub(crate) fn act(&mut self, turn: Turn) {
+        let slot = turn.cur;
+        if slot == IDLE {
+            self.cpus[turn.cpu].op_at = crate::agenda::NEVER;
             return;
         }
-        let slot = cur as usize;
         let task = &mut self.tasks[slot];
         if task.committed {
             task.committed = false;
-            self.switch(sink, c, now, Out::Sleep);
+            self.switch(turn, Out::Sleep);
             return;
         }
         if task.scheduling {
             task.scheduling = false;
             // A fatal signal in between has woken it, too (`signal_wake_up`).
             if task.state == raw::RUNNING {
-                self.give_way(sink, c, now);
+                self.give_way(turn);
             } else if self.draw.chance(self.cfg.kernel.late_stamp) {
                 self.tasks[slot].committed = true;
-                self.cpus[c].hold = true;
-                self.cpus[c].op_at = now + self.draw.length(ns(100, 3_000));
+                self.cpus[turn.cpu].hold = true;
+                self.cpus[turn.cpu].op_at = turn.now + self.draw.length(ns(100, 3_000));
             } else {
-                self.switch(sink, c, now, Out::Sleep);
+                self.switch(turn, Out::Sleep);
             }
             return;
         }
         if let Some(step) = task.steps.pop() {
-            self.do_step(sink, c, now, cur, step);
+            self.do_step(turn, step);
             return;
         }
         if task.killed.is_some() {
             self.end_wait(slot);
-            self.begin_exit(c, now, slot);
+            self.begin_exit(turn);
             return;
         }
         if task.stopping {
             task.stopping = false;
             task.state = raw::STOPPED | raw::WAKEKILL;
-            self.switch(sink, c, now, Out::Sleep);
+            self.switch(turn, Out::Sleep);
             return;
         }
         if task.wait != Wait::Nothing {
             if task.done {
                 self.end_wait(slot);
-                self.proceed(c, now);
+                self.proceed(turn);
             } else {
                 let state = sleep_state(task.wait);
-                self.fall_asleep(sink, c, now, state);
+                self.fall_asleep(turn, state);
             }
             return;
         }
@@ -72,22 +71,22 @@ impl Machine {
             .copied()
             .unwrap_or(Op::ExitGroup(0));
         task.pc = task.pc.saturating_add(1);
-        self.do_op(sink, c, now, cur, op);
+        self.do_op(turn, op);
     }
 
-    /// Plans the current task's next thing.
+    /// Plans the current task's next action.
     #[inline]
-    pub(crate) fn proceed(&mut self, c: usize, now: u64) {
-        let slot = self.cpus[c].cur as usize;
+    pub(crate) fn proceed(&mut self, turn: Turn) {
+        let slot = self.cpus[turn.cpu].cur;
         let task = &mut self.tasks[slot];
         if let Some(step) = task.steps.last() {
             let held = step.held();
-            self.cpus[c].hold = held;
+            self.cpus[turn.cpu].hold = held;
             let length = if held { ns(150, 500) } else { ns(300, 3_000) };
-            self.cpus[c].op_at = now + self.draw.length(length);
+            self.cpus[turn.cpu].op_at = turn.now + self.draw.length(length);
             return;
         }
-        self.cpus[c].hold = false;
+        self.cpus[turn.cpu].hold = false;
         let mut delay = 0;
         if task.killed.is_none() && !task.stopping {
             let program = &self.cfg.world.programs[usize::from(task.program)];
@@ -115,198 +114,190 @@ impl Machine {
         if delay == 0 {
             delay = 150 + (self.draw.bits() & 0xff);
         }
-        self.cpus[c].op_at = now + delay;
+        self.cpus[turn.cpu].op_at = turn.now + delay;
     }
 
     /// One operation of a program.
-    fn do_op<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, cur: u32, op: Op) {
-        let slot = cur as usize;
+    fn do_op(&mut self, turn: Turn, op: Op) {
+        let cur = turn.cur;
+        let fork = |kind, program, arg| Child { kind, program, arg };
         match op {
-            Op::Run(span) => self.cpus[c].op_at = now + self.draw.length(span),
+            Op::Run(span) => self.cpus[turn.cpu].op_at = turn.now + self.draw.length(span),
             Op::Sleep(span) => {
-                let length = self.draw.length(span);
-                self.tasks[slot].wait = Wait::Timer;
-                self.arm(c, now, cur, length);
-                self.fall_asleep(sink, c, now, raw::INTERRUPTIBLE | raw::FREEZABLE);
+                let until = turn.now + self.draw.length(span);
+                self.wait_until(turn, Wait::Timer, turn.cpu, until);
             }
             Op::Io(span) | Op::Lock(span) => {
-                let length = self.draw.length(span);
-                self.tasks[slot].wait = if matches!(op, Op::Io(_)) {
-                    Wait::Io
-                } else {
-                    Wait::Lock
-                };
+                let until = turn.now + self.draw.length(span);
+                let io = matches!(op, Op::Io(_));
                 // The device interrupts some CPU.
                 let on = self.draw.below(self.cpus.len() as u32) as usize;
-                self.arm(on, now, cur, length);
-                let state = sleep_state(self.tasks[slot].wait);
-                self.fall_asleep(sink, c, now, state);
+                self.wait_until(turn, if io { Wait::Io } else { Wait::Lock }, on, until);
             }
-            Op::Yield => self.give_way(sink, c, now),
-            Op::Fork(program, arg) => {
-                self.fork(sink, c, now, cur, program, arg, crate::fork::Kind::Fork)
-            }
-            Op::Vfork(program, arg) => {
-                self.fork(sink, c, now, cur, program, arg, crate::fork::Kind::Vfork)
-            }
-            Op::Thread(program, arg) => {
-                self.fork(sink, c, now, cur, program, arg, crate::fork::Kind::Thread)
-            }
-            Op::Exec(image) => self.begin_exec(c, now, cur, image),
-            Op::Wait | Op::WaitAll => self.wait_child(sink, c, now, cur, op == Op::WaitAll),
-            Op::Post(chan) => self.post(sink, c, now, cur, chan),
-            Op::Take(chan) => self.take(sink, c, now, cur, chan, None),
+            Op::Yield => self.give_way(turn),
+            Op::Fork(program, arg) => self.fork(turn, fork(Kind::Fork, program, arg)),
+            Op::Vfork(program, arg) => self.fork(turn, fork(Kind::Vfork, program, arg)),
+            Op::Thread(program, arg) => self.fork(turn, fork(Kind::Thread, program, arg)),
+            Op::Exec(image) => self.begin_exec(turn, image),
+            Op::Wait | Op::WaitAll => self.wait_child(turn, op == Op::WaitAll),
+            Op::Post(chan) => self.post(turn, chan),
+            Op::Take(chan) => self.take(turn, chan, None),
             Op::TakeFor(chan, span) => {
-                let length = self.draw.length(span);
-                self.take(sink, c, now, cur, chan, Some(length));
+                let until = turn.now + self.draw.length(span);
+                self.take(turn, chan, Some(until));
             }
-            Op::Poke => {
-                if let Some(other) = self.any_task(|task| task.state & raw::INTERRUPTIBLE != 0) {
-                    self.wake(sink, c, now, other, raw::INTERRUPTIBLE, false);
-                }
-                self.proceed(c, now);
-            }
-            Op::Rename => {
-                self.rename_count += 1;
-                let comm = Comm::new(format!("name{}", self.rename_count).as_bytes());
-                let stamp = self.stamp(now);
-                let ended = stamp >= self.end;
-                let task = &mut self.tasks[slot];
-                if !ended {
-                    task.comm = comm;
-                }
-                if self.attached && task.followed {
-                    let tgid = Tgid(self.processes[task.process as usize].tgid);
-                    let rename = Rename {
-                        tid: Tid(task.tid),
-                        tgid,
-                        comm,
-                    };
-                    self.emit_life(sink, c, stamp, LifeKind::Rename(rename));
-                }
-                self.proceed(c, now);
-            }
-            Op::MoveCgroup => {
-                let cgroup = Machine::cgroup(self.draw.below(self.cfg.world.cgroups.max(1)));
-                let stamp = self.stamp(now);
-                let ended = stamp >= self.end;
-                let process = &mut self.processes[self.tasks[slot].process as usize];
-                if !ended {
-                    process.cgroup = cgroup;
-                }
-                if self.attached && process.followed {
-                    let moved = CgroupMove {
-                        tid: Tid(process.tgid),
-                        tgid: Tgid(process.tgid),
-                        cgroup,
-                    };
-                    self.emit_life(sink, c, stamp, LifeKind::CgroupMove(moved));
-                }
-                self.proceed(c, now);
-            }
-            Op::Kill => {
-                if let Some(other) = self.any_process(cur) {
-                    let process = &mut self.processes[other as usize];
-                    if process.group_exit.is_none() {
-                        process.group_exit = Some(9);
-                        self.signal_threads(cur, other, |name| Step::Kill(name, 9));
-                    }
-                }
-                self.proceed(c, now);
-            }
-            Op::Stop => {
-                if let Some(other) = self.any_process(cur) {
-                    let process = &mut self.processes[other as usize];
-                    if process.group_exit.is_none() && !process.stopped {
-                        process.stopped = true;
-                        self.signal_threads(cur, other, Step::Stop);
-                    }
-                }
-                self.proceed(c, now);
-            }
-            Op::Continue => {
-                let start = self.draw.below(self.processes.len() as u32) as usize;
-                let count = self.processes.len();
-                let stopped = (0..count.min(64)).map(|i| (start + i) % count);
-                let stopped = stopped
-                    .into_iter()
-                    .find(|&p| self.processes[p].stopped && !self.processes[p].gone);
-                if let Some(other) = stopped {
-                    self.processes[other].stopped = false;
-                    self.signal_threads(cur, other as u32, Step::Continue);
-                }
-                self.proceed(c, now);
-            }
-            Op::Pick(mix) => {
-                let mix = &self.mixes[usize::from(mix)];
-                let sum = mix.last().map_or(0, |(sum, _)| *sum);
-                let dice = self.draw.below(sum);
-                let picked = mix.iter().find(|(upto, _)| dice < *upto).map(|(_, op)| *op);
-                match picked {
-                    Some(Op::Pick(_) | Op::Repeat { .. } | Op::Goto(_)) | None => {
-                        self.proceed(c, now)
-                    }
-                    Some(op) => self.do_op(sink, c, now, cur, op),
-                }
-            }
-            Op::Repeat { .. } | Op::Goto(_) => {
-                self.tasks[slot].pc -= 1;
-                self.proceed(c, now);
-            }
+            Op::Pick(mix) => self.pick(turn, mix),
             Op::Exit(code) => {
-                self.tasks[slot].exit_code = u32::from(code) << 8;
-                self.begin_exit(c, now, slot);
+                self.tasks[cur].exit_code = u32::from(code) << 8;
+                self.begin_exit(turn);
             }
-            Op::ExitGroup(code) => self.exit_group(c, now, slot, u32::from(code) << 8),
+            Op::ExitGroup(code) => self.exit_group(turn, u32::from(code) << 8),
+            Op::Poke => self.poke(turn),
+            Op::Rename => self.rename(turn),
+            Op::MoveCgroup => self.move_cgroup(turn),
+            Op::Kill | Op::Stop => self.signal_other(turn, op == Op::Stop),
+            Op::Continue => self.continue_other(turn),
+            Op::Repeat { .. } | Op::Goto(_) => {
+                self.tasks[cur].pc -= 1;
+                self.proceed(turn);
+            }
         }
     }
 
-    fn is_childless(&self, slot: usize) -> bool {
-        let process = &self.processes[self.tasks[slot].process as usize];
-        process.children.is_empty() && process.zombies.is_empty()
+    /// The current task waits for an interrupt on CPU `on`.
+    fn wait_until(&mut self, turn: Turn, wait: Wait, on: usize, until: u64) {
+        self.tasks[turn.cur].wait = wait;
+        self.arm(on, until, turn.cur);
+        self.fall_asleep(turn, sleep_state(wait));
     }
 
-    fn wait_child<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, cur: u32, all: bool) {
-        let process = self.tasks[cur as usize].process;
-        let childless = self.is_childless(cur as usize);
-        if let Some(zombie) = self.processes[process as usize].zombies.pop() {
-            self.reap(zombie, now);
-            if all {
-                self.tasks[cur as usize].pc -= 1;
-            }
-            self.proceed(c, now);
-        } else if childless {
-            self.proceed(c, now);
-        } else {
-            self.tasks[cur as usize].pc -= 1;
-            self.tasks[cur as usize].wait = Wait::Child;
-            let name = self.name(cur);
-            let waiters = &mut self.processes[process as usize].waiters;
-            if !waiters.contains(&name) {
-                waiters.push(name);
-            }
-            self.fall_asleep(sink, c, now, raw::INTERRUPTIBLE);
+    fn pick(&mut self, turn: Turn, mix: u16) {
+        let mix = &self.mixes[usize::from(mix)];
+        let sum = mix.last().map_or(0, |(sum, _)| *sum);
+        let dice = self.draw.below(sum);
+        match mix.iter().find(|(upto, _)| dice < *upto) {
+            Some((_, Op::Pick(_) | Op::Repeat { .. } | Op::Goto(_))) | None => self.proceed(turn),
+            Some(&(_, op)) => self.do_op(turn, op),
         }
+    }
+
+    fn poke(&mut self, turn: Turn) {
+        if let Some(other) = self.any_task(|task| task.state & raw::INTERRUPTIBLE != 0) {
+            self.wake(turn, other, raw::INTERRUPTIBLE, false);
+        }
+        self.proceed(turn);
+    }
+
+    fn rename(&mut self, turn: Turn) {
+        self.rename_count += 1;
+        let comm = Comm::new(format!("name{}", self.rename_count).as_bytes());
+        let task = &mut self.tasks[turn.cur];
+        if turn.stamp < self.end {
+            task.comm = comm;
+        }
+        if self.attached && task.followed {
+            let rename = Rename {
+                tid: Tid(task.tid),
+                tgid: Tgid(self.processes[task.process].tgid),
+                comm,
+            };
+            self.emit_life(turn, LifeKind::Rename(rename));
+        }
+        self.proceed(turn);
+    }
+
+    fn move_cgroup(&mut self, turn: Turn) {
+        let cgroup = Machine::cgroup(self.draw.below(self.cfg.world.cgroups.max(1)));
+        let process = &mut self.processes[self.tasks[turn.cur].process];
+        if turn.stamp < self.end {
+            process.cgroup = cgroup;
+        }
+        if self.attached && process.followed {
+            let moved = CgroupMove {
+                tid: Tid(process.tgid),
+                tgid: Tgid(process.tgid),
+                cgroup,
+            };
+            self.emit_life(turn, LifeKind::CgroupMove(moved));
+        }
+        self.proceed(turn);
+    }
+
+    /// Kills or stops another process.
+    fn signal_other(&mut self, turn: Turn, stop: bool) {
+        if let Some(other) = self.any_process(turn.cur) {
+            let process = &mut self.processes[other];
+            if process.group_exit.is_none() && !(stop && process.stopped) {
+                if stop {
+                    process.stopped = true;
+                    self.signal_threads(turn.cur, other, Step::Stop);
+                } else {
+                    process.group_exit = Some(9);
+                    self.signal_threads(turn.cur, other, |name| Step::Kill(name, 9));
+                }
+            }
+        }
+        self.proceed(turn);
+    }
+
+    /// Continues a stopped process.
+    fn continue_other(&mut self, turn: Turn) {
+        let count = self.processes.len();
+        let start = self.draw.below(count);
+        let stopped = (0..count.min(64)).map(|i| (start + i) % count).find(|&p| {
+            let process = &self.processes[p];
+            process.stopped && !process.gone
+        });
+        if let Some(other) = stopped {
+            self.processes[other].stopped = false;
+            self.signal_threads(turn.cur, other, Step::Continue);
+        }
+        self.proceed(turn);
+    }
+
+    fn wait_child(&mut self, turn: Turn, all: bool) {
+        let task = &mut self.tasks[turn.cur];
+        let process = &mut self.processes[task.process];
+        let zombie = process.zombies.pop();
+        let waits = zombie.is_none() && !process.children.is_empty();
+        if waits || zombie.is_some() && all {
+            task.pc -= 1;
+        }
+        if waits {
+            task.wait = Wait::Child;
+            let name = Ref {
+                slot: turn.cur,
+                used: task.used,
+            };
+            if !process.waiters.contains(&name) {
+                process.waiters.push(name);
+            }
+            self.fall_asleep(turn, raw::INTERRUPTIBLE);
+            return;
+        }
+        if let Some(zombie) = zombie {
+            self.reap(zombie, turn.now);
+        }
+        self.proceed(turn);
     }
 
     fn channel(&self, cur: u32, chan: Chan) -> u16 {
-        let arg = self.tasks[cur as usize].arg as usize;
+        let arg = self.tasks[cur].arg as usize;
         let index = usize::from(chan.base) + usize::from(chan.stride) * arg;
         index.min(self.channels.len() - 1) as u16
     }
 
-    fn post<S: Sink>(&mut self, sink: &mut S, c: usize, now: u64, cur: u32, chan: Chan) {
-        let chan = self.channel(cur, chan);
+    fn post(&mut self, turn: Turn, chan: Chan) {
+        let chan = self.channel(turn.cur, chan);
         let mut woken = false;
         while let Some(name) = self.channels[usize::from(chan)].waiters.pop_front() {
             let Some(waiter) = self.find(name) else {
                 continue;
             };
-            let task = &mut self.tasks[waiter as usize];
-            let waits = matches!(task.wait, Wait::Chan { chan: on, .. } if on == chan);
-            if waits && !task.done && task.killed.is_none() {
+            let task = &mut self.tasks[waiter];
+            if task.wait == Wait::Chan(chan) && !task.done && task.killed.is_none() {
                 task.done = true;
-                self.wake(sink, c, now, waiter, raw::NORMAL, false);
+                self.wake(turn, waiter, raw::NORMAL, false);
                 woken = true;
                 break;
             }
@@ -314,75 +305,63 @@ impl Machine {
         if !woken {
             self.channels[usize::from(chan)].count += 1;
         }
-        self.proceed(c, now);
+        self.proceed(turn);
     }
 
-    fn take<S: Sink>(
-        &mut self,
-        sink: &mut S,
-        c: usize,
-        now: u64,
-        cur: u32,
-        chan: Chan,
-        timeout: Option<u64>,
-    ) {
-        let chan = self.channel(cur, chan);
+    /// Takes one post from a channel, or waits for one until `timeout`.
+    fn take(&mut self, turn: Turn, chan: Chan, timeout: Option<u64>) {
+        let chan = self.channel(turn.cur, chan);
+        let name = self.name(turn.cur);
         let channel = &mut self.channels[usize::from(chan)];
         if channel.count > 0 {
             channel.count -= 1;
-            self.proceed(c, now);
+            self.proceed(turn);
             return;
         }
-        let name = self.name(cur);
-        self.channels[usize::from(chan)].waiters.push_back(name);
-        self.tasks[cur as usize].wait = Wait::Chan {
-            chan,
-            timeout: timeout.is_some(),
-        };
-        if let Some(length) = timeout {
-            self.arm(c, now, cur, length);
+        channel.waiters.push_back(name);
+        self.tasks[turn.cur].wait = Wait::Chan(chan);
+        if let Some(until) = timeout {
+            self.arm(turn.cpu, until, turn.cur);
         }
-        self.fall_asleep(sink, c, now, raw::INTERRUPTIBLE);
+        self.fall_asleep(turn, raw::INTERRUPTIBLE);
     }
 
-    /// Some task for which `fits`; a few are tried.
-    fn any_task(&mut self, fits: impl Fn(&crate::task::Task) -> bool) -> Option<u32> {
-        (0..8)
-            .map(|_| self.draw.below(self.tasks.len() as u32))
-            .collect::<Vec<_>>()
-            .into_iter()
-            .find(|&slot| {
-                let task = &self.tasks[slot as usize];
-                !matches!(task.place, Place::Dead | Place::New) && fits(task)
-            })
+    /// One of eight drawn tasks, the first for which `fits`.
+    fn any_task(&mut self, fits: impl Fn(&Task) -> bool) -> Option<u32> {
+        let count = self.tasks.len();
+        let drawn = [(); 8].map(|()| self.draw.below(count));
+        drawn.into_iter().find(|&slot| {
+            let task = &self.tasks[slot];
+            !matches!(task.place, Place::Dead | Place::New) && fits(task)
+        })
     }
 
-    /// Some other process that may be sent signals.
+    /// Another process that may be signalled.
     fn any_process(&mut self, cur: u32) -> Option<u32> {
-        let own = self.tasks[cur as usize].process;
+        let own = self.tasks[cur].process;
         let follow_all = self.follow_all;
         let slot = self.any_task(|task| {
             (task.followed || follow_all) && !task.exiting && task.process != own
         })?;
-        let process = self.tasks[slot as usize].process;
-        let at = &self.processes[process as usize];
+        let process = self.tasks[slot].process;
+        let at = &self.processes[process];
         let free = !at.gone && !at.kthread && at.execing.is_none() && at.serial != self.root_serial;
         free.then_some(process)
     }
 
     /// Gives the current task a step for each thread of a process.
     pub(crate) fn signal_threads(&mut self, cur: u32, process: u32, step: impl Fn(Ref) -> Step) {
-        for i in 0..self.processes[process as usize].threads.len() {
-            let slot = self.processes[process as usize].threads[i];
-            if slot != cur && !self.tasks[slot as usize].exiting {
+        for i in 0..self.processes[process].threads.len() {
+            let slot = self.processes[process].threads[i];
+            if slot != cur && !self.tasks[slot].exiting {
                 let name = self.name(slot);
-                self.tasks[cur as usize].steps.push(step(name));
+                self.tasks[cur].steps.push(step(name));
             }
         }
     }
 }
 
-/// The state in which a task waits for this.
+/// The state of a task in this wait.
 pub(crate) fn sleep_state(wait: Wait) -> u16 {
     match wait {
         Wait::Io => raw::UNINTERRUPTIBLE,
@@ -390,6 +369,6 @@ pub(crate) fn sleep_state(wait: Wait) -> u16 {
         Wait::Vfork(_) => raw::UNINTERRUPTIBLE | raw::WAKEKILL | raw::FREEZABLE,
         Wait::DeThread => raw::UNINTERRUPTIBLE | raw::WAKEKILL,
         Wait::Timer => raw::INTERRUPTIBLE | raw::FREEZABLE,
-        Wait::Nothing | Wait::Chan { .. } | Wait::Child => raw::INTERRUPTIBLE,
+        Wait::Nothing | Wait::Chan(_) | Wait::Child => raw::INTERRUPTIBLE,
     }
 }

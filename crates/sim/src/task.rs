@@ -2,6 +2,7 @@
 
 use tr_format::event::{Comm, Ktime};
 
+use crate::accounts::Sums;
 use crate::agenda::NEVER;
 
 /// The slot of the idle task, which has no entry.
@@ -56,7 +57,7 @@ pub(crate) enum Wait {
     Timer,
     Io,
     Lock,
-    Chan { chan: u16, timeout: bool },
+    Chan(u16),
     Child,
     Vfork(Ref),
     DeThread,
@@ -166,8 +167,7 @@ pub(crate) struct Task {
     pub(crate) since: u64,
     /// The stamp of its last switch-in or switch-out, or of its fork.
     pub(crate) switched: u64,
-    pub(crate) times: [u64; 4],
-    pub(crate) causes: [u64; 4],
+    pub(crate) sums: Sums,
     /// What is left to run before its next thing, when it is not on a CPU.
     pub(crate) remaining: u64,
     /// How often it and earlier users of its slot have waited; see
@@ -209,15 +209,13 @@ pub(crate) struct Task {
     pub(crate) run_time: u64,
     pub(crate) nvcsw: u64,
     pub(crate) nivcsw: u64,
-    pub(crate) voluntary: u64,
-    pub(crate) involuntary: u64,
     pub(crate) migrations: u64,
     pub(crate) max_off_cpu: u64,
 }
 
 impl Task {
     /// A task that is forked at `born` and has not run.
-    pub(crate) fn new(tid: u32, process: u32, used: u32, born: u64) -> Task {
+    pub(crate) fn new(tid: u32, process: u32, born: u64) -> Task {
         Task {
             place: Place::New,
             bucket: Bucket::RunQueue,
@@ -240,8 +238,7 @@ impl Task {
             process,
             since: born,
             switched: born,
-            times: [0; 4],
-            causes: [0; 4],
+            sums: Sums::default(),
             remaining: 0,
             waits: 0,
             wait: Wait::Nothing,
@@ -260,7 +257,7 @@ impl Task {
             group_dead: false,
             vfork_parent: None,
             vfork_seen: false,
-            used,
+            used: 0,
             first_tid: tid,
             ns_tid: tid,
             comm: Comm::default(),
@@ -269,8 +266,6 @@ impl Task {
             run_time: 0,
             nvcsw: 0,
             nivcsw: 0,
-            voluntary: 0,
-            involuntary: 0,
             migrations: 0,
             max_off_cpu: 0,
         }
@@ -300,9 +295,9 @@ impl Task {
         let from = self.since.max(start);
         let to = stamp.min(end);
         if to > from {
-            self.times[self.bucket as usize] += to - from;
+            self.sums.times[self.bucket as usize] += to - from;
             if self.cause != Cause::Plain {
-                self.causes[self.cause as usize] += to - from;
+                self.sums.causes[self.cause as usize] += to - from;
             }
         }
         self.since = stamp;

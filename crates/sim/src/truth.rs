@@ -49,9 +49,8 @@ impl Times {
         self.on_cpu + self.run_queue + self.sleep + self.blocked
     }
 
-    /// The same in the order of the fields.
-    pub(crate) fn from_array(array: [u64; 4]) -> Times {
-        let [on_cpu, run_queue, sleep, blocked] = array;
+    /// By [`crate::task::Bucket`].
+    pub(crate) fn from_array([on_cpu, run_queue, sleep, blocked]: [u64; 4]) -> Times {
         Times {
             on_cpu,
             run_queue,
@@ -60,7 +59,7 @@ impl Times {
         }
     }
 
-    /// What came since `earlier`.
+    /// These times minus `earlier`.
     pub(crate) fn since(&self, earlier: &Times) -> Times {
         Times {
             on_cpu: self.on_cpu - earlier.on_cpu,
@@ -70,7 +69,7 @@ impl Times {
         }
     }
 
-    /// Adds another's times.
+    /// Adds the times of another.
     pub fn add(&mut self, other: &Times) {
         self.on_cpu += other.on_cpu;
         self.run_queue += other.run_queue;
@@ -93,9 +92,8 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// The same in the order of the fields.
-    pub(crate) fn from_array(array: [u64; 4]) -> Causes {
-        let [preempted, io, vfork, stopped] = array;
+    /// By [`crate::task::Cause`].
+    pub(crate) fn from_array([preempted, io, vfork, stopped]: [u64; 4]) -> Causes {
         Causes {
             preempted,
             io,
@@ -173,6 +171,19 @@ pub struct ExecTruth {
     pub argv: Argv,
     /// The times of the process's threads from `start` to `end`.
     pub times: Times,
+}
+
+impl ExecTruth {
+    /// A program that begins at `start`; its end is not known yet.
+    pub(crate) fn new(start: u64, argv: Argv) -> ExecTruth {
+        ExecTruth {
+            start: Ktime(start),
+            started_before: false,
+            end: Ktime(0),
+            argv,
+            times: Times::default(),
+        }
+    }
 }
 
 /// One process.

@@ -1,0 +1,69 @@
+//! Tables of tasks and processes, by slot.
+
+use std::ops::{Index, IndexMut};
+
+/// Entries by slot. A freed slot is given to a later entry.
+#[derive(Debug)]
+pub(crate) struct Table<T> {
+    entries: Vec<T>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Table {
+            entries: Vec::new(),
+            free: Vec::new(),
+        }
+    }
+}
+
+impl<T> Table<T> {
+    /// Puts an entry into a free slot; `make` gets the slot's previous entry.
+    pub(crate) fn insert(&mut self, make: impl FnOnce(Option<&mut T>) -> T) -> u32 {
+        let Some(slot) = self.free.pop() else {
+            self.entries.push(make(None));
+            return self.entries.len() as u32 - 1;
+        };
+        let entry = &mut self.entries[slot as usize];
+        *entry = make(Some(entry));
+        slot
+    }
+
+    /// Frees a slot; its entry stays until the next one.
+    pub(crate) fn free(&mut self, slot: u32) {
+        self.free.push(slot);
+    }
+
+    pub(crate) fn get(&self, slot: u32) -> Option<&T> {
+        self.entries.get(slot as usize)
+    }
+
+    /// The number of slots, free ones included.
+    pub(crate) fn len(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
+        (0..).zip(&self.entries)
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.entries.iter_mut()
+    }
+}
+
+impl<T> Index<u32> for Table<T> {
+    type Output = T;
+    #[inline]
+    fn index(&self, slot: u32) -> &T {
+        &self.entries[slot as usize]
+    }
+}
+
+impl<T> IndexMut<u32> for Table<T> {
+    #[inline]
+    fn index_mut(&mut self, slot: u32) -> &mut T {
+        &mut self.entries[slot as usize]
+    }
+}
