@@ -1,4 +1,4 @@
-//! One process, as the machine sees it.
+//! One process.
 
 use tr_format::event::{Argv, CgroupId, Ktime};
 
@@ -8,15 +8,15 @@ use crate::task::Ref;
 use crate::truth::{ExecTruth, Times};
 
 /// One process.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Process {
     pub(crate) used: u32,
     pub(crate) tgid: u32,
-    /// How many processes there were before it: names it in the truth.
+    /// The number of earlier processes: names it in the truth.
     pub(crate) serial: u64,
     /// The process that forked it: serial and tgid.
     pub(crate) forked_by: Option<(u64, u32)>,
-    /// The process that reaps it, while that lives.
+    /// The process that reaps it.
     pub(crate) parent: Option<Ref>,
     pub(crate) children: Vec<u32>,
     pub(crate) zombies: Vec<u32>,
@@ -36,7 +36,7 @@ pub(crate) struct Process {
     /// The raw status of `exit_group` or a fatal signal.
     pub(crate) group_exit: Option<u32>,
     pub(crate) leader_code: u32,
-    /// The thread that is in exec, while its siblings go.
+    /// The thread in exec, while its siblings exit.
     pub(crate) execing: Option<u32>,
     pub(crate) stopped: bool,
     pub(crate) followed: bool,
@@ -64,34 +64,10 @@ impl Process {
             used,
             tgid,
             serial,
-            forked_by: None,
-            parent: None,
-            children: Vec::new(),
-            zombies: Vec::new(),
-            waiters: Vec::new(),
-            leader: None,
-            threads: Vec::new(),
-            live: 0,
-            unreleased: 0,
-            gone: false,
-            reaped: false,
-            group_exit: None,
-            leader_code: 0,
-            execing: None,
-            stopped: false,
-            followed: false,
-            kthread: false,
-            container: false,
             cgroup: Machine::cgroup(0),
-            argv: Argv::default(),
             start_time: Ktime(born),
             born,
-            sums: Sums::default(),
-            faults: (0, 0),
-            max_rss: None,
-            status: None,
-            execs: Vec::new(),
-            span_base: Times::default(),
+            ..Process::default()
         }
     }
 

@@ -1,26 +1,39 @@
-//! Worlds that look like something real.
+//! Worlds that resemble real workloads. Programs are tables: a line holds as many
+//! operations as belong together.
 
 use crate::program::{chan, ms, ns, own_chan, us, Arg, Image, Mix, Op, Resident, World};
 
-fn image(path: &str, args: &[&str]) -> Image {
+/// A program file and its arguments, separated by spaces.
+fn image(path: &str, args: &str) -> Image {
     Image {
         path: path.to_owned(),
-        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        args: args.split(' ').map(str::to_owned).collect(),
     }
 }
 
-/// Adds what any machine has: a daemon, a kernel thread for each of the first
-/// CPUs, something that runs now and then.
+/// Repeats from operation `to`, `times` times in all.
+fn repeat(times: u32, to: u16) -> Op {
+    Op::Repeat { slot: 0, times, to }
+}
+
+fn world(name: &str, programs: Vec<Vec<Op>>, images: Vec<Image>, channels: Vec<u32>) -> World {
+    World {
+        name: name.to_owned(),
+        programs,
+        images,
+        channels,
+        cgroups: 1,
+        ..World::default()
+    }
+}
+
+/// Adds the background of any machine: two daemons, and a kernel thread on each of the
+/// first two CPUs.
 fn with_background(mut world: World) -> World {
     let daemon = world.programs.len() as u16;
-    world
-        .programs
-        .push(vec![Op::Run(us(5, 300)), Op::Sleep(ms(1, 40)), Op::Goto(0)]);
-    let worker = world.programs.len() as u16;
-    world.programs.push(vec![
-        Op::Run(us(1, 20)),
-        Op::Lock(us(100, 9_000)),
-        Op::Goto(0),
+    world.programs.extend([
+        vec![Op::Run(us(5, 300)), Op::Sleep(ms(1, 40)), Op::Goto(0)],
+        vec![Op::Run(us(1, 20)), Op::Lock(us(100, 9_000)), Op::Goto(0)],
     ]);
     let resident = |program, kthread, pin| Resident {
         program,
@@ -31,300 +44,146 @@ fn with_background(mut world: World) -> World {
     world.residents.extend([
         resident(daemon, false, None),
         resident(daemon, false, None),
-        resident(worker, true, Some(0)),
-        resident(worker, true, Some(1)),
+        resident(daemon + 1, true, Some(0)),
+        resident(daemon + 1, true, Some(1)),
     ]);
     world
 }
 
-/// `make -jN`: a driver that starts compilers by vfork and exec as long as there
-/// are tokens; each runs a compiler proper and an assembler, now and then there
-/// is a link.
+/// `make -jN`: a driver that starts a shell for each of `units` while there are job tokens.
+/// The shell runs the compiler driver by vfork and exec, which runs compiler and assembler.
+/// A link follows.
 pub fn make(jobs: u32, units: u32) -> World {
     build(jobs, units, 3)
 }
 
-/// [`make`], with compilers that read and compute by turns so many times.
+/// [`make`] with compilers that alternate `rounds` times between input and computation.
+#[rustfmt::skip]
 pub fn build(jobs: u32, units: u32, rounds: u32) -> World {
     let (cc, cc1, assembler, ld, job) = (1, 2, 3, 4, 5);
-    let driver = vec![
-        Op::Exec(0),
-        Op::Run(ms(1, 3)),
-        // The loop over the units.
-        Op::Take(chan(0)),
-        Op::Run(us(50, 400)),
-        Op::Fork(job, Arg::Same),
-        Op::Run(us(20, 60)),
-        Op::Repeat {
-            slot: 0,
-            times: units,
-            to: 2,
-        },
-        Op::WaitAll,
-        Op::Vfork(ld, Arg::Same),
-        Op::Wait,
-        Op::ExitGroup(0),
-    ];
-    let cc_driver = vec![
-        Op::Exec(1),
-        Op::Run(us(300, 900)),
-        Op::Vfork(cc1, Arg::Same),
-        Op::Wait,
-        Op::Run(us(50, 90)),
-        Op::Vfork(assembler, Arg::Same),
-        Op::Wait,
-        Op::Run(us(50, 200)),
-        Op::ExitGroup(0),
-    ];
-    let cc1_program = vec![
-        Op::Exec(2),
-        Op::Run(ms(1, 4)),
-        Op::Io(us(50, 800)),
-        Op::Run(ms(2, 40)),
-        Op::Repeat {
-            slot: 0,
-            times: rounds,
-            to: 2,
-        },
-        Op::ExitGroup(0),
-    ];
-    let assembler_program = vec![
-        Op::Exec(3),
-        Op::Run(ms(1, 5)),
-        Op::Io(us(50, 300)),
-        Op::ExitGroup(0),
-    ];
-    let ld_program = vec![
-        Op::Exec(4),
-        Op::Run(ms(2, 9)),
-        Op::Io(ms(1, 3)),
-        Op::Repeat {
-            slot: 0,
-            times: 20,
-            to: 1,
-        },
-        Op::ExitGroup(0),
-    ];
-    // A shell that runs the compiler and gives the token back.
-    let job_program = vec![
-        Op::Exec(5),
-        Op::Run(us(200, 700)),
-        Op::Vfork(cc, Arg::Same),
-        Op::Wait,
-        Op::Post(chan(0)),
-        Op::ExitGroup(0),
-    ];
-    with_background(World {
-        name: "make".to_owned(),
-        programs: vec![
-            driver,
-            cc_driver,
-            cc1_program,
-            assembler_program,
-            ld_program,
-            job_program,
+    let programs = vec![
+        vec![
+            Op::Exec(0), Op::Run(ms(1, 3)),
+            Op::Take(chan(0)), Op::Run(us(50, 400)), Op::Fork(job, Arg::Same), Op::Run(us(20, 60)),
+            repeat(units, 2),
+            Op::WaitAll, Op::Vfork(ld, Arg::Same), Op::Wait, Op::ExitGroup(0),
         ],
-        images: vec![
-            image("/usr/bin/make", &["make", "-j"]),
-            image("/usr/bin/gcc", &["gcc", "-c", "unit{}.c", "-o", "unit{}.o"]),
-            image(
-                "/usr/libexec/gcc/cc1",
-                &["cc1", "-quiet", "-O2", "unit{}.c", "-o", "/tmp/cc{}.s"],
-            ),
-            image(
-                "/usr/bin/as",
-                &["as", "--64", "-o", "unit{}.o", "/tmp/cc{}.s"],
-            ),
-            image("/usr/bin/ld", &["ld", "-o", "prog"]),
-            image("/bin/sh", &["sh", "-c", "gcc -c unit{}.c"]),
+        vec![
+            Op::Exec(1), Op::Run(us(300, 900)),
+            Op::Vfork(cc1, Arg::Same), Op::Wait, Op::Run(us(50, 90)),
+            Op::Vfork(assembler, Arg::Same), Op::Wait, Op::Run(us(50, 200)), Op::ExitGroup(0),
         ],
-        channels: vec![jobs],
-        cgroups: 1,
-        ..World::default()
-    })
+        vec![
+            Op::Exec(2), Op::Run(ms(1, 4)),
+            Op::Io(us(50, 800)), Op::Run(ms(2, 40)), repeat(rounds, 2), Op::ExitGroup(0),
+        ],
+        vec![Op::Exec(3), Op::Run(ms(1, 5)), Op::Io(us(50, 300)), Op::ExitGroup(0)],
+        vec![Op::Exec(4), Op::Run(ms(2, 9)), Op::Io(ms(1, 3)), repeat(20, 1), Op::ExitGroup(0)],
+        // The shell returns the token.
+        vec![
+            Op::Exec(5), Op::Run(us(200, 700)),
+            Op::Vfork(cc, Arg::Same), Op::Wait, Op::Post(chan(0)), Op::ExitGroup(0),
+        ],
+    ];
+    let mut images = vec![
+        image("/usr/bin/make", "make -j"),
+        image("/usr/bin/gcc", "gcc -c unit{}.c -o unit{}.o"),
+        image("/usr/libexec/gcc/cc1", "cc1 -quiet -O2 unit{}.c -o /tmp/cc{}.s"),
+        image("/usr/bin/as", "as --64 -o unit{}.o /tmp/cc{}.s"),
+        image("/usr/bin/ld", "ld -o prog"),
+        image("/bin/sh", "sh -c"),
+    ];
+    images[usize::from(job)].args.push("gcc -c unit{}.c".to_owned());
+    with_background(world("make", programs, images, vec![jobs]))
 }
 
-/// Groups of senders and receivers, every message a wake-up.
+/// Groups of senders and receivers; every message is a wake-up.
+#[rustfmt::skip]
 pub fn hackbench(groups: u32, pairs: u32) -> World {
     let groups = groups.clamp(1, 1_000);
+    let room = own_chan(groups as u16);
     let (group, sender, receiver) = (1, 2, 3);
-    with_background(World {
-        name: "hackbench".to_owned(),
-        programs: vec![
-            vec![
-                Op::Exec(0),
-                Op::Fork(group, Arg::Loop(0)),
-                Op::Repeat {
-                    slot: 0,
-                    times: groups,
-                    to: 1,
-                },
-                Op::WaitAll,
-                Op::ExitGroup(0),
-            ],
-            vec![
-                Op::Fork(sender, Arg::Same),
-                Op::Fork(receiver, Arg::Same),
-                Op::Repeat {
-                    slot: 0,
-                    times: pairs,
-                    to: 0,
-                },
-                Op::WaitAll,
-                Op::ExitGroup(0),
-            ],
-            vec![
-                Op::Take(own_chan(groups as u16)),
-                Op::Run(us(1, 4)),
-                Op::Post(own_chan(0)),
-                Op::Goto(0),
-            ],
-            vec![
-                Op::Take(own_chan(0)),
-                Op::Run(us(1, 3)),
-                Op::Post(own_chan(groups as u16)),
-                Op::Goto(0),
-            ],
+    let programs = vec![
+        vec![
+            Op::Exec(0), Op::Fork(group, Arg::Loop(0)), repeat(groups, 1),
+            Op::WaitAll, Op::ExitGroup(0),
         ],
-        images: vec![image("/usr/bin/hackbench", &["hackbench", "-g", "{}"])],
-        // The messages of each group, and the room in its pipes.
-        channels: [vec![0; groups as usize], vec![4; groups as usize]].concat(),
-        cgroups: 1,
-        ..World::default()
-    })
+        vec![
+            Op::Fork(sender, Arg::Same), Op::Fork(receiver, Arg::Same), repeat(pairs, 0),
+            Op::WaitAll, Op::ExitGroup(0),
+        ],
+        vec![Op::Take(room), Op::Run(us(1, 4)), Op::Post(own_chan(0)), Op::Goto(0)],
+        vec![Op::Take(own_chan(0)), Op::Run(us(1, 3)), Op::Post(room), Op::Goto(0)],
+    ];
+    let images = vec![image("/usr/bin/hackbench", "hackbench -g {}")];
+    // The messages of each group, and the room in its pipes.
+    let channels = [vec![0; groups as usize], vec![4; groups as usize]].concat();
+    with_background(world("hackbench", programs, images, channels))
 }
 
 /// Two processes that pass a byte to and fro on one CPU.
+#[rustfmt::skip]
 pub fn pipe() -> World {
-    World {
-        name: "pipe".to_owned(),
-        programs: vec![
-            vec![
-                Op::Exec(0),
-                Op::Fork(1, Arg::Same),
-                Op::Post(chan(0)),
-                Op::Take(chan(1)),
-                Op::Run(ns(400, 900)),
-                Op::Goto(2),
-            ],
-            vec![
-                Op::Take(chan(0)),
-                Op::Run(ns(400, 900)),
-                Op::Post(chan(1)),
-                Op::Goto(0),
-            ],
+    let programs = vec![
+        vec![
+            Op::Exec(0), Op::Fork(1, Arg::Same),
+            Op::Post(chan(0)), Op::Take(chan(1)), Op::Run(ns(400, 900)), Op::Goto(2),
         ],
-        images: vec![image("/usr/bin/perf", &["perf", "bench", "sched", "pipe"])],
-        channels: vec![0, 0],
-        command_pin: Some(0),
-        cgroups: 1,
-        ..World::default()
-    }
+        vec![Op::Take(chan(0)), Op::Run(ns(400, 900)), Op::Post(chan(1)), Op::Goto(0)],
+    ];
+    let images = vec![image("/usr/bin/perf", "perf bench sched pipe")];
+    World { command_pin: Some(0), ..world("pipe", programs, images, vec![0, 0]) }
 }
 
-/// Threads that take turns on one lock: a convoy.
+/// Threads that take turns with one lock: a convoy.
+#[rustfmt::skip]
 pub fn pool(threads: u32) -> World {
-    with_background(World {
-        name: "pool".to_owned(),
-        programs: vec![
-            vec![
-                Op::Exec(0),
-                Op::Thread(1, Arg::Loop(0)),
-                Op::Repeat {
-                    slot: 0,
-                    times: threads,
-                    to: 1,
-                },
-                Op::Sleep(ms(20, 30)),
-                Op::Run(us(10, 50)),
-                Op::Goto(3),
-            ],
-            vec![
-                Op::Rename,
-                Op::Run(us(20, 300)),
-                Op::Take(chan(0)),
-                Op::Run(us(5, 40)),
-                Op::Post(chan(0)),
-                Op::Goto(1),
-            ],
+    let programs = vec![
+        vec![
+            Op::Exec(0), Op::Thread(1, Arg::Loop(0)), repeat(threads, 1),
+            Op::Sleep(ms(20, 30)), Op::Run(us(10, 50)), Op::Goto(3),
         ],
-        images: vec![image("/usr/bin/server", &["server", "--threads"])],
-        channels: vec![1],
-        cgroups: 1,
-        ..World::default()
-    })
+        vec![
+            Op::Rename, Op::Run(us(20, 300)),
+            Op::Take(chan(0)), Op::Run(us(5, 40)), Op::Post(chan(0)), Op::Goto(1),
+        ],
+    ];
+    let images = vec![image("/usr/bin/server", "server --threads")];
+    with_background(world("pool", programs, images, vec![1]))
 }
 
-/// A shell loop over `/bin/true`, `count` times in each of `shells` shells.
+/// `shells` shells with a loop over `/bin/true`, `count` times in each.
+#[rustfmt::skip]
 pub fn short_processes(shells: u32, count: u32) -> World {
-    with_background(World {
-        name: "short".to_owned(),
-        programs: vec![
-            vec![
-                Op::Exec(0),
-                Op::Fork(1, Arg::Same),
-                Op::Repeat {
-                    slot: 0,
-                    times: shells,
-                    to: 1,
-                },
-                Op::WaitAll,
-                Op::ExitGroup(0),
-            ],
-            vec![
-                Op::Fork(2, Arg::Same),
-                Op::Wait,
-                Op::Run(us(5, 30)),
-                Op::Repeat {
-                    slot: 0,
-                    times: count,
-                    to: 0,
-                },
-                Op::ExitGroup(0),
-            ],
-            vec![
-                Op::Run(us(5, 40)),
-                Op::Exec(1),
-                Op::Run(us(50, 200)),
-                Op::ExitGroup(0),
-            ],
+    let programs = vec![
+        vec![
+            Op::Exec(0), Op::Fork(1, Arg::Same), repeat(shells, 1),
+            Op::WaitAll, Op::ExitGroup(0),
         ],
-        images: vec![
-            image("/bin/sh", &["sh", "loop.sh"]),
-            image("/bin/true", &["/bin/true", "{}"]),
+        vec![
+            Op::Fork(2, Arg::Same), Op::Wait, Op::Run(us(5, 30)), repeat(count, 0),
+            Op::ExitGroup(0),
         ],
-        channels: vec![0],
-        cgroups: 1,
-        ..World::default()
-    })
+        vec![Op::Run(us(5, 40)), Op::Exec(1), Op::Run(us(50, 200)), Op::ExitGroup(0)],
+    ];
+    let images = vec![image("/bin/sh", "sh loop.sh"), image("/bin/true", "/bin/true {}")];
+    with_background(world("short", programs, images, vec![0]))
 }
 
-/// Independent tasks that run and sleep, nothing else: the most events.
+/// Independent tasks that only run and sleep: the most events.
+#[rustfmt::skip]
 pub fn sleepers(tasks: u32) -> World {
-    World {
-        name: "sleepers".to_owned(),
-        programs: vec![
-            vec![
-                Op::Exec(0),
-                Op::Fork(1, Arg::Same),
-                Op::Repeat {
-                    slot: 0,
-                    times: tasks,
-                    to: 1,
-                },
-                Op::WaitAll,
-                Op::ExitGroup(0),
-            ],
-            vec![Op::Run(us(1, 20)), Op::Sleep(us(10, 400)), Op::Goto(0)],
+    let programs = vec![
+        vec![
+            Op::Exec(0), Op::Fork(1, Arg::Same), repeat(tasks, 1),
+            Op::WaitAll, Op::ExitGroup(0),
         ],
-        images: vec![image("/usr/bin/sleepers", &["sleepers"])],
-        channels: vec![0],
-        cgroups: 1,
-        ..World::default()
-    }
+        vec![Op::Run(us(1, 20)), Op::Sleep(us(10, 400)), Op::Goto(0)],
+    ];
+    world("sleepers", programs, vec![image("/usr/bin/sleepers", "sleepers")], vec![0])
 }
 
-/// How often each kind of thing happens in [`chaos`]; 0 = never.
+/// The frequency of each operation in [`chaos`]; 0: never.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// Runs for µs.
@@ -335,11 +194,11 @@ pub struct Weights {
     pub sleep: u16,
     /// Waits for the disk.
     pub io: u16,
-    /// Uninterruptible, but not for the disk.
+    /// Waits for a kernel lock (D, not in_iowait).
     pub lock: u16,
     /// Yields.
     pub yields: u16,
-    /// Passes something to another task or waits for it.
+    /// Posts to another task, or waits for a post.
     pub pipe: u16,
     /// Forks.
     pub fork: u16,
@@ -357,7 +216,7 @@ pub struct Weights {
     pub kill: u16,
     /// Stops or continues another process.
     pub stop: u16,
-    /// Wakes somebody in vain.
+    /// Wakes a task in vain.
     pub poke: u16,
     /// Renames itself, or goes to another cgroup.
     pub rename: u16,
@@ -388,6 +247,7 @@ impl Default for Weights {
 }
 
 /// Everything that the simulator can do, at random.
+#[rustfmt::skip]
 pub fn chaos(weights: &Weights, residents: u32) -> World {
     let w = weights;
     let (worker, vforked, command, harmless) = (0, 1, 2, 3);
@@ -410,8 +270,7 @@ pub fn chaos(weights: &Weights, residents: u32) -> World {
         (w.wait, Op::Wait),
         (w.exit.div_ceil(2), Op::Exit(3)),
     ];
-    let mut all = peaceful.clone();
-    all.extend([
+    let harmful = vec![
         (w.thread, Op::Thread(worker, Arg::Same)),
         (w.exec, Op::Exec(1)),
         (w.exit.div_ceil(2), Op::Exit(4)),
@@ -419,53 +278,34 @@ pub fn chaos(weights: &Weights, residents: u32) -> World {
         (w.kill, Op::Kill),
         (w.stop, Op::Stop),
         (w.stop * 3, Op::Continue),
-    ]);
+    ];
+    let all = [peaceful.clone(), harmful].concat();
     // The child of a vfork does little before its exec or exit.
-    let vfork_mix = Mix(vec![
-        (3, Op::Exec(2)),
-        (1, Op::ExitGroup(127)),
-        (1, Op::Io(us(5, 90))),
-    ]);
-    let residents = (0..residents).map(|arg| Resident {
-        program: worker,
-        arg,
-        kthread: false,
-        pin: None,
-    });
+    let vfork_mix = vec![(3, Op::Exec(2)), (1, Op::ExitGroup(127)), (1, Op::Io(us(5, 90)))];
+    let programs = vec![
+        vec![Op::Run(ns(500, 20_000)), Op::Pick(0), Op::Goto(0)],
+        vec![
+            Op::Run(us(1, 50)), Op::Pick(1), Op::Run(us(1, 50)),
+            Op::Exec(2), Op::Run(us(1, 9)), Op::Pick(0), Op::Goto(4),
+        ],
+        vec![
+            Op::Exec(0), Op::Fork(worker, Arg::Same), Op::Run(us(5, 80)),
+            Op::Thread(harmless, Arg::Same), Op::Sleep(us(100, 900)), Op::Goto(1),
+        ],
+        // The threads of COMMAND neither end it nor replace it.
+        vec![Op::Run(ns(500, 20_000)), Op::Pick(2), Op::Goto(0)],
+    ];
+    let images = vec![
+        image("/usr/bin/chaos", "chaos --all"),
+        image("/usr/bin/tool", "tool {} "),
+        image("/bin/helper", "helper --of {}"),
+    ];
+    let resident = |arg| Resident { program: worker, arg, kthread: false, pin: None };
     World {
-        name: "chaos".to_owned(),
-        programs: vec![
-            vec![Op::Run(ns(500, 20_000)), Op::Pick(0), Op::Goto(0)],
-            vec![
-                Op::Run(us(1, 50)),
-                Op::Pick(1),
-                Op::Run(us(1, 50)),
-                Op::Exec(2),
-                Op::Run(us(1, 9)),
-                Op::Pick(0),
-                Op::Goto(4),
-            ],
-            vec![
-                Op::Exec(0),
-                Op::Fork(worker, Arg::Same),
-                Op::Run(us(5, 80)),
-                Op::Thread(harmless, Arg::Same),
-                Op::Sleep(us(100, 900)),
-                Op::Goto(1),
-            ],
-            // The threads of COMMAND, which neither end it nor replace it.
-            vec![Op::Run(ns(500, 20_000)), Op::Pick(2), Op::Goto(0)],
-        ],
-        mixes: vec![Mix(all), vfork_mix, Mix(peaceful)],
-        images: vec![
-            image("/usr/bin/chaos", &["chaos", "--all"]),
-            image("/usr/bin/tool", &["tool", "{}", ""]),
-            image("/bin/helper", &["helper", "--of", "{}"]),
-        ],
-        channels: vec![0, 1],
-        residents: residents.collect(),
+        mixes: vec![Mix(all), Mix(vfork_mix), Mix(peaceful)],
+        residents: (0..residents).map(resident).collect(),
         command,
-        command_pin: None,
         cgroups: 3,
+        ..world("chaos", programs, images, vec![0, 1])
     }
 }

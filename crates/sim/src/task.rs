@@ -1,4 +1,4 @@
-//! One task, as the machine sees it.
+//! One task.
 
 use tr_format::event::{Comm, Ktime};
 
@@ -8,18 +8,18 @@ use crate::agenda::NEVER;
 /// The slot of the idle task, which has no entry.
 pub(crate) const IDLE: u32 = u32::MAX;
 
-/// A slot together with how often it was used before: names a task (or a
-/// process) also after it is gone.
+/// A slot and the number of its earlier users: names a task or process beyond its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Ref {
     pub(crate) slot: u32,
     pub(crate) used: u32,
 }
 
-/// Where a task is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A task's position.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Place {
     /// Forked, not woken for the first time.
+    #[default]
     New,
     /// In a CPU's queue.
     Queued,
@@ -31,28 +31,31 @@ pub(crate) enum Place {
     Dead,
 }
 
-/// What its time counts as; the order of [`crate::truth::Times`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The account of a task's time, in the order of [`crate::truth::Times`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Bucket {
     OnCpu,
+    #[default]
     RunQueue,
     Sleep,
     Blocked,
 }
 
-/// Why; the order of [`crate::truth::Causes`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The cause, in the order of [`crate::truth::Causes`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Cause {
     Preempted,
     Io,
     Vfork,
     Stopped,
+    #[default]
     Plain,
 }
 
-/// What a task waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The end of a task's wait.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Wait {
+    #[default]
     Nothing,
     Timer,
     Io,
@@ -73,13 +76,12 @@ pub(crate) mod raw {
     pub(crate) const WAKEKILL: u16 = 0x100;
     pub(crate) const NEW: u16 = 0x800;
     pub(crate) const FREEZABLE: u16 = 0x2000;
-    /// What `wake_up_process` wakes (`TASK_NORMAL`).
+    /// `TASK_NORMAL`: the states that `wake_up_process` wakes.
     pub(crate) const NORMAL: u16 = INTERRUPTIBLE | UNINTERRUPTIBLE;
 }
 
-/// A step of something longer that the kernel does for a task. They are done
-/// one by one; between two of them the task can be interrupted and, unless
-/// [`Step::held`], preempted.
+/// A step of a system call or of the exit. Between two steps the task can be interrupted
+/// and, unless [`Step::held`], preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// The child is woken for the first time.
@@ -96,7 +98,7 @@ pub(crate) enum Step {
     DeThread,
     /// Become the leader.
     TakeOver,
-    /// Tell the vfork parent.
+    /// Complete the vfork parent's wait.
     VforkDone,
     /// `sched_process_exec`.
     ExecEvent { image: u16, old_tid: u32 },
@@ -113,9 +115,8 @@ pub(crate) enum Step {
 }
 
 impl Step {
-    /// Not preempted before this step. The kernel would preempt here, too; but
-    /// then one tid would be seen under two names, or a wait for a vfork could
-    /// not be told from another, by any reader.
+    /// Not preempted before this step. The kernel may preempt there; but then no reader
+    /// could recognize one task under two tids, or tell a wait for a vfork from another.
     pub(crate) fn held(self) -> bool {
         matches!(
             self,
@@ -125,7 +126,7 @@ impl Step {
 }
 
 /// One task.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Task {
     pub(crate) place: Place,
     pub(crate) bucket: Bucket,
@@ -133,26 +134,24 @@ pub(crate) struct Task {
     /// The kernel's `__state`.
     pub(crate) state: u16,
     pub(crate) followed: bool,
-    /// It is what it waits for, or has been told that it has come.
+    /// Its wait has been completed.
     pub(crate) done: bool,
     /// It has set its state and is about to call `schedule()`.
     pub(crate) scheduling: bool,
     /// Its state has been read for the switch-out, which is not stamped yet.
     pub(crate) committed: bool,
-    /// It was woken after that.
+    /// It was woken after `committed`.
     pub(crate) woken_early: bool,
-    /// The state that was read, when a waking has changed it since.
+    /// The state that was read, if a waking has changed it since.
     pub(crate) committed_state: u16,
     /// A waking of it was recorded since it was switched in, by the stamps.
     pub(crate) woken: bool,
     /// The stamp of the last recorded waking while it was in a queue.
     pub(crate) vain: u64,
-    /// It was switched out asleep after such a waking (or with the same stamp as
-    /// one), and neither woken nor switched in since: the events leave open which
-    /// of the two came first.
+    /// It was switched out asleep after `woken`, or with the stamp of a waking, and neither
+    /// woken nor switched in since: the events do not tell the order of the two.
     pub(crate) doubt: bool,
-    /// Of the span: how long it was so until the end, when only an event behind
-    /// the end told.
+    /// The time of `doubt` up to the span's end, if only a later event ended it, ns.
     pub(crate) undecided: u64,
     /// Its exit has begun.
     pub(crate) exiting: bool,
@@ -168,10 +167,9 @@ pub(crate) struct Task {
     /// The stamp of its last switch-in or switch-out, or of its fork.
     pub(crate) switched: u64,
     pub(crate) sums: Sums,
-    /// What is left to run before its next thing, when it is not on a CPU.
+    /// Off CPU: the rest of its run before the next action, ns.
     pub(crate) remaining: u64,
-    /// How often it and earlier users of its slot have waited; see
-    /// [`crate::cpu::Timer`].
+    /// The number of waits of this slot's users; see [`crate::cpu::Timer`].
     pub(crate) waits: u32,
     pub(crate) wait: Wait,
     pub(crate) program: u16,
@@ -195,9 +193,9 @@ pub(crate) struct Task {
     pub(crate) exit_seen: bool,
     /// It was the last living thread when it began to exit.
     pub(crate) group_dead: bool,
-    /// The parent that waits for it, if it is a vfork child, and whether its
-    /// waking with the vfork flag was recorded.
+    /// The parent that waits for this vfork child.
     pub(crate) vfork_parent: Option<Ref>,
+    /// Its waking with the vfork flag was recorded.
     pub(crate) vfork_seen: bool,
     pub(crate) used: u32,
     pub(crate) first_tid: u32,
@@ -217,62 +215,24 @@ impl Task {
     /// A task that is forked at `born` and has not run.
     pub(crate) fn new(tid: u32, process: u32, born: u64) -> Task {
         Task {
-            place: Place::New,
-            bucket: Bucket::RunQueue,
-            cause: Cause::Plain,
             state: raw::NEW,
-            followed: false,
-            done: false,
-            scheduling: false,
-            committed: false,
-            woken_early: false,
-            committed_state: 0,
-            woken: false,
-            vain: 0,
-            doubt: false,
-            undecided: 0,
-            exiting: false,
-            released: false,
-            stopping: false,
             tid,
+            first_tid: tid,
+            ns_tid: tid,
             process,
+            born,
             since: born,
             switched: born,
-            sums: Sums::default(),
-            remaining: 0,
-            waits: 0,
-            wait: Wait::Nothing,
-            program: 0,
-            pc: 0,
+            start_time: Ktime(born),
             last_cpu: u16::MAX,
             seen_cpu: u16::MAX,
             pin: u16::MAX,
-            loops: [0; 4],
-            arg: 0,
-            steps: Vec::new(),
-            killed: None,
-            exit_code: 0,
-            exited: None,
-            exit_seen: false,
-            group_dead: false,
-            vfork_parent: None,
-            vfork_seen: false,
-            used: 0,
-            first_tid: tid,
-            ns_tid: tid,
-            comm: Comm::default(),
-            born,
-            start_time: Ktime(born),
-            run_time: 0,
-            nvcsw: 0,
-            nivcsw: 0,
-            migrations: 0,
-            max_off_cpu: 0,
+            ..Task::default()
         }
     }
 
-    /// The tid by which its events named it so far, when it has taken over the
-    /// leader's tid and its exec has not been told.
+    /// The tid of its events so far, if it has taken over the leader's tid and its exec
+    /// event is still to come.
     pub(crate) fn told_tid(&self) -> Option<u32> {
         self.steps.iter().find_map(|step| match step {
             Step::ExecEvent { old_tid, .. } if *old_tid != self.tid => Some(*old_tid),
@@ -280,7 +240,7 @@ impl Task {
         })
     }
 
-    /// An event tells what it has been doing since its switch-out.
+    /// An event ends the doubt about the time since the switch-out.
     #[inline]
     pub(crate) fn decide(&mut self, stamp: u64, start: u64, end: u64) {
         if self.doubt && stamp > end && self.switched < end {
@@ -289,7 +249,7 @@ impl Task {
         self.doubt = false;
     }
 
-    /// Adds the time up to `stamp`, clipped to the span, to where it belongs.
+    /// Adds the time up to `stamp`, clipped to the span, to its accounts.
     #[inline]
     pub(crate) fn settle(&mut self, stamp: u64, start: u64, end: u64) {
         let from = self.since.max(start);
@@ -304,5 +264,5 @@ impl Task {
     }
 }
 
-/// When a span without a known end ends.
+/// The end of a span without a known end.
 pub(crate) const OPEN: u64 = NEVER;
