@@ -1,4 +1,4 @@
-//! A run's events, each ring by itself, as they were written.
+//! A run's events, ring by ring, in the order of their writes.
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Metadata, Summary};
@@ -11,16 +11,32 @@ use crate::truth::Truth;
 /// An event and the true time at which it was written into its ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<E> {
-    /// When it was written; the stamp inside the event may say something else.
+    /// The true time of the write; the event's stamp may differ.
     pub at: u64,
-    /// The how manieth event of the recording it was, over all rings.
+    /// The event's number in the recording, over all rings.
     pub seq: u64,
     /// The event.
     pub event: E,
 }
 
-/// The rings of a recording. Each is in the order in which it was written:
-/// `at` never goes back inside one.
+/// An event with a stamp.
+pub(crate) trait Stamped {
+    fn stamp(&self) -> Ktime;
+}
+
+impl Stamped for SchedEvent {
+    fn stamp(&self) -> Ktime {
+        self.time
+    }
+}
+
+impl Stamped for LifeEvent {
+    fn stamp(&self) -> Ktime {
+        self.time
+    }
+}
+
+/// The rings of a recording, each in the order of its writes (`at`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Recording {
     /// The trace's beginning.
@@ -33,7 +49,7 @@ pub struct Recording {
     pub life: Vec<Written<LifeEvent>>,
     /// [`Stream::Recorder`].
     pub recorder: Vec<Written<LifeEvent>>,
-    /// How many events there have been.
+    /// The number of events so far.
     count: u64,
 }
 
@@ -80,28 +96,25 @@ impl Recording {
         (recording, machine.into_truth())
     }
 
-    /// How many events there are.
+    /// The number of events.
     pub fn len(&self) -> usize {
         self.cpus.iter().map(Vec::len).sum::<usize>() + self.life.len() + self.recorder.len()
     }
 
-    /// Whether there are none.
+    /// The recording has no events.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The time of the last [`LifeKind::Progress`].
     pub fn last_progress(&self) -> Option<Ktime> {
-        let last = self
-            .recorder
-            .iter()
-            .rev()
-            .find(|written| written.event.kind == LifeKind::Progress);
-        last.map(|written| written.event.time)
+        let mut latest = self.recorder.iter().rev().map(|written| &written.event);
+        let last = latest.find(|event| event.kind == LifeKind::Progress)?;
+        Some(last.time)
     }
 
-    /// Puts an event of the recorder where it belongs by its time of writing.
-    pub(crate) fn say(&mut self, at: u64, event: LifeEvent) {
+    /// Inserts an event of the recorder, written at the true time `at`.
+    pub(crate) fn insert(&mut self, at: u64, event: LifeEvent) {
         let place = self.recorder.partition_point(|written| written.at <= at);
         let seq = self.seq();
         self.recorder.insert(place, Written { at, seq, event });

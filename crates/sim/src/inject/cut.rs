@@ -1,12 +1,13 @@
 //! Files that end early.
 
+use tr_format::event::{LifeEvent, LifeKind};
+
 use crate::draw::Draw;
 use crate::inject::Injected;
 use crate::recording::{Recording, Written};
 
-/// The recorder was killed, or the disk was full: nothing that was written
-/// after a point is in the file. After the last progress before it some rings'
-/// blocks had been written and others not.
+/// Ends the file at a point, as a kill or a full disk does. Between the last progress and
+/// the point some rings' blocks were written and others not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutOff {
     /// The point, in 1/1000 of the span.
@@ -26,11 +27,9 @@ impl CutOff {
             keep(ring, flushed, point, draw);
         }
         keep(&mut recording.life, flushed, point, draw);
-        // What the recorder said after the last progress was still in memory.
-        let last = recording
-            .recorder
-            .iter()
-            .rposition(|written| written.event.kind == tr_format::event::LifeKind::Progress);
+        // The recorder's later events were still in memory.
+        let progress = |written: &Written<LifeEvent>| written.event.kind == LifeKind::Progress;
+        let last = recording.recorder.iter().rposition(progress);
         recording.recorder.truncate(last.map_or(0, |last| last + 1));
         recording.summary = None;
         let events = (before - recording.len()) as u64;
@@ -41,8 +40,7 @@ impl CutOff {
     }
 }
 
-/// Keeps all that was written before `flushed` and some of what was written
-/// between that and `point`.
+/// Keeps the events before `flushed` and some of those between `flushed` and `point`.
 fn keep<E>(ring: &mut Vec<Written<E>>, flushed: u64, point: u64, draw: &mut Draw) {
     let sure = ring.partition_point(|written| written.at < flushed);
     let most = ring.partition_point(|written| written.at < point);

@@ -1,22 +1,22 @@
 //! Late writes and inversions: the stamps stay, the order in the ring changes.
 
+use tr_format::event::Ktime;
+
 use crate::draw::Draw;
 use crate::inject::Injected;
 use crate::program::Span;
-use crate::recording::{Recording, Written};
+use crate::recording::{Recording, Stamped, Written};
 
-/// Events that are written into their ring some time after their stamp was
-/// taken, as when a virtual CPU is put to sleep between the two. What others
-/// write into the ring in the meantime comes first.
+/// Writes events into their ring some time after their stamp was taken, as when a virtual
+/// CPU is descheduled between the two. Writes of other CPUs in the meantime come first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Late {
-    /// How many of 1000 events.
+    /// Of 1000 events.
     pub per_mille: u16,
-    /// The longest delay, ns. Shorter ones are as frequent as longer ones on a
-    /// logarithmic scale.
+    /// The longest delay, ns; evenly distributed on a logarithmic scale.
     pub longest: u64,
-    /// In the lifecycle ring only, which all CPUs write into. In a CPU's own
-    /// ring a real CPU can hardly be overtaken, but a reader must not care.
+    /// In the lifecycle ring only, which all CPUs write into. A real CPU's own ring hardly
+    /// ever has late writes.
     pub life_only: bool,
 }
 
@@ -29,23 +29,22 @@ impl Late {
         };
         if !self.life_only {
             for ring in &mut recording.cpus {
-                self.delay(ring, |event| event.time.0, draw, &mut count);
+                self.delay(ring, draw, &mut count);
             }
         }
-        self.delay(&mut recording.life, |event| event.time.0, draw, &mut count);
+        self.delay(&mut recording.life, draw, &mut count);
         (events > 0).then_some(Injected::Late { events, longest })
     }
 
-    fn delay<E>(
+    fn delay(
         &self,
-        ring: &mut [Written<E>],
-        time: impl Fn(&E) -> u64,
+        ring: &mut [Written<impl Stamped>],
         draw: &mut Draw,
         count: &mut impl FnMut(u64),
     ) {
-        let mut last = (0, 0);
+        let mut last = (Ktime(0), 0);
         for written in ring.iter_mut() {
-            let stamp = time(&written.event);
+            let stamp = written.event.stamp();
             if draw.chance(self.per_mille) {
                 let bits = u64::BITS - self.longest.max(1).leading_zeros();
                 let top = self.longest.max(1) >> draw.below(bits);
@@ -54,22 +53,21 @@ impl Late {
                 count(delay);
             }
             if last.0 == stamp {
-                // Equal stamps are told apart by their order only: they stay
-                // behind each other.
+                // Only their order distinguishes equal stamps: it stays.
                 written.at = written.at.max(last.1);
             }
             last = (stamp, written.at);
         }
-        // Stable: what is written at the same time keeps its order.
+        // Stable: events of equal time keep their order.
         ring.sort_by_key(|written| written.at);
     }
 }
 
-/// Neighbours in a ring that change places: an interrupt whose event comes
-/// between another's stamp and its write.
+/// Swaps neighbours in a ring: an interrupt's event comes between another event's stamp
+/// and its write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inversions {
-    /// How many of 1000 events.
+    /// Of 1000 events.
     pub per_mille: u16,
 }
 
@@ -81,26 +79,25 @@ impl Inversions {
             largest = step.max(largest);
         };
         for ring in &mut recording.cpus {
-            self.invert(ring, |event| event.time.0, draw, &mut count);
+            self.invert(ring, draw, &mut count);
         }
-        self.invert(&mut recording.life, |event| event.time.0, draw, &mut count);
+        self.invert(&mut recording.life, draw, &mut count);
         (pairs > 0).then_some(Injected::Inverted { pairs, largest })
     }
 
-    fn invert<E>(
+    fn invert(
         &self,
-        ring: &mut [Written<E>],
-        time: impl Fn(&E) -> u64,
+        ring: &mut [Written<impl Stamped>],
         draw: &mut Draw,
         count: &mut impl FnMut(u64),
     ) {
         let mut i = 1;
         while i < ring.len() {
-            let (before, after) = (time(&ring[i - 1].event), time(&ring[i].event));
-            // Equal stamps are told apart by their order only.
+            let (before, after) = (ring[i - 1].event.stamp().0, ring[i].event.stamp().0);
+            // Only their order distinguishes equal stamps.
             if before < after && draw.chance(self.per_mille) {
                 ring.swap(i - 1, i);
-                // Both are written when the later one was.
+                // Both writes are at the time of the later one.
                 let at = ring[i - 1].at;
                 ring[i].at = at;
                 count(after - before);

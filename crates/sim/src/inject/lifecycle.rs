@@ -1,4 +1,4 @@
-//! Lifecycle events that stand twice or are missing without a word.
+//! Lifecycle events that are repeated, or missing without a loss record.
 
 use tr_format::event::{LifeKind, Tid};
 
@@ -15,16 +15,16 @@ pub enum LifeSort {
     Exec,
     /// Exits.
     Exit,
-    /// Last switch-outs' figures.
+    /// Final accounts.
     Final,
-    /// What was alive at the start.
+    /// Snapshots.
     Snapshot,
     /// Any of them.
     Any,
 }
 
 impl LifeSort {
-    /// The task, when the event is of this kind.
+    /// The event's task, if the event is of this kind.
     fn task(self, kind: &LifeKind) -> Option<Tid> {
         let (sort, tid) = match kind {
             LifeKind::Fork(fork) => (LifeSort::Fork, fork.tid),
@@ -38,12 +38,12 @@ impl LifeSort {
     }
 }
 
-/// Some lifecycle events are recorded twice.
+/// Records some lifecycle events twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Duplicates {
-    /// How many of 1000 events.
+    /// Of 1000 events.
     pub per_mille: u16,
-    /// Of which kind.
+    /// The kind of these events.
     pub sort: LifeSort,
 }
 
@@ -66,12 +66,12 @@ impl Duplicates {
     }
 }
 
-/// Some lifecycle events are not recorded.
+/// Leaves out some lifecycle events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Missing {
-    /// How many of 1000 events.
+    /// Of 1000 events.
     pub per_mille: u16,
-    /// Of which kind.
+    /// The kind of these events.
     pub sort: LifeSort,
 }
 
@@ -81,13 +81,9 @@ impl Missing {
         for ring in [&mut recording.life, &mut recording.recorder] {
             ring.retain(|written| {
                 let task = self.sort.task(&written.event.kind);
-                match task.filter(|_| draw.chance(self.per_mille)) {
-                    Some(tid) => {
-                        done.push(Injected::Missing(tid));
-                        false
-                    }
-                    None => true,
-                }
+                let gone = task.filter(|_| draw.chance(self.per_mille));
+                done.extend(gone.map(Injected::Missing));
+                gone.is_none()
             });
         }
         done

@@ -1,23 +1,23 @@
-//! Lost spans: events that are not in their ring, and a record that says so.
+//! Lost spans: events missing in their ring, with a loss record.
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
 
 use crate::draw::Draw;
 use crate::inject::Injected;
-use crate::recording::{Recording, Written};
+use crate::recording::{Recording, Stamped, Written};
 
-/// Some stretch of consecutive events of one ring is lost.
+/// Removes a stretch of consecutive events of one ring.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loss {
-    /// Which ring; the recorder's own stream is never lost.
+    /// The ring; the recorder's own stream is never lost.
     pub stream: Stream,
-    /// Where the stretch begins, in 1/1000 of the ring.
+    /// The beginning of the stretch, in 1/1000 of the ring.
     pub from: u16,
-    /// The most events; it is drawn from 1 up, or ends with the ring.
+    /// The longest stretch in events; it is drawn, and ends with the ring.
     pub most: u32,
-    /// Why.
+    /// The recorded cause.
     pub cause: LossCause,
-    /// Whether the record says how many.
+    /// The record has the number of events.
     pub counted: bool,
 }
 
@@ -26,9 +26,9 @@ impl Loss {
         let lost = match self.stream {
             Stream::Cpu(CpuId(cpu)) => {
                 let ring = recording.cpus.get_mut(usize::from(cpu))?;
-                self.take(ring, |event| event.time, draw)?
+                self.take(ring, draw)?
             }
-            Stream::Lifecycle => self.take(&mut recording.life, |event| event.time, draw)?,
+            Stream::Lifecycle => self.take(&mut recording.life, draw)?,
             Stream::Recorder => return None,
         };
         let (first, last, count, at) = lost;
@@ -38,14 +38,12 @@ impl Loss {
             until: last,
             cause: self.cause,
         });
-        recording.say(
-            at,
-            LifeEvent {
-                time: first,
-                cpu: None,
-                kind,
-            },
-        );
+        let event = LifeEvent {
+            time: first,
+            cpu: None,
+            kind,
+        };
+        recording.insert(at, event);
         Some(Injected::Lost {
             stream: self.stream,
             span: (first, last),
@@ -54,22 +52,20 @@ impl Loss {
         })
     }
 
-    /// Takes the stretch out: its first and last stamp, its length, and when
-    /// that can be written down: with the next event that has room again.
-    fn take<E>(
+    /// Removes the stretch: its first and last stamp, its length, and the true time of its
+    /// record, which precedes the next event with room.
+    fn take<E: Stamped>(
         &self,
         ring: &mut Vec<Written<E>>,
-        time: impl Fn(&E) -> Ktime,
         draw: &mut Draw,
     ) -> Option<(Ktime, Ktime, u64, u64)> {
-        // By stamp, as the record's span is meant: no other event of the ring
-        // lies in it.
-        ring.sort_by_key(|written| time(&written.event));
+        // By stamp: no other event of the ring lies in the record's span.
+        ring.sort_by_key(|written| written.event.stamp());
         let from = ring.len() * usize::from(self.from.min(999)) / 1000;
         let count = 1 + draw.below(self.most.max(1)) as usize;
         let until = from.saturating_add(count).min(ring.len());
         let gone = ring.get(from..until)?;
-        let (first, last) = (time(&gone.first()?.event), time(&gone.last()?.event));
+        let (first, last) = (gone.first()?.event.stamp(), gone.last()?.event.stamp());
         let at = gone.iter().map(|written| written.at).max()?;
         let at = ring.get(until).map_or(at, |next| next.at.max(at));
         ring.drain(from..until);

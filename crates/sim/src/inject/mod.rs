@@ -1,10 +1,8 @@
-//! Injectors: what can go wrong between the event and the file. Each changes a
-//! [`Recording`] and says what it did; the truth stays what it is.
+//! Injectors of the faults between an event and the file. Each changes a [`Recording`] and
+//! returns its changes; the truth stays the same.
 //!
-//! They can be used alone and together, through a [`Plan`], which applies them
-//! in the order in which the causes act: first the clocks that the stamps are
-//! taken from, then events that are not recorded at all, then the order in
-//! which the others are written, then the end of the file.
+//! A [`Plan`] applies one or several in the order of their causes: the clocks of the
+//! stamps, the events that are not recorded, the order of the writes, the end of the file.
 //!
 //! Equal times are not injected: they come from [`crate::config::Config::grain`],
 //! as they change the truth.
@@ -26,94 +24,92 @@ use tr_format::event::{CpuId, Ktime, LossCause, Stream, Tid};
 use crate::draw::Draw;
 use crate::recording::Recording;
 
-/// What an injector did.
+/// The change by an injector.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Injected {
-    /// This CPU's stamps are off.
+    /// This CPU's stamps are wrong.
     Skewed {
         /// The CPU.
         cpu: CpuId,
-        /// By how much at the span's start and at its end, ns.
+        /// The error at the span's start and at its end, ns.
         offset: (i64, i64),
     },
     /// Events were written late.
     Late {
-        /// How many.
+        /// Their number.
         events: u64,
         /// The longest delay, ns.
         longest: u64,
     },
-    /// Neighbours in a ring changed places.
+    /// Neighbours in a ring were swapped.
     Inverted {
-        /// How many pairs.
+        /// The number of pairs.
         pairs: u64,
         /// The largest step back in time, ns.
         largest: u64,
     },
-    /// Events are missing, and the trace says so.
+    /// Events are missing, with a loss record.
     Lost {
-        /// Of which stream.
+        /// Their stream.
         stream: Stream,
         /// The stamps of the first and the last of them.
         span: (Ktime, Ktime),
-        /// How many.
+        /// Their number.
         count: u64,
-        /// Why.
+        /// The recorded cause.
         cause: LossCause,
     },
     /// The file ends early.
     CutOff {
         /// The time of the last progress: the span that can be analyzed ends here.
         end: Ktime,
-        /// How many events are gone.
+        /// The number of missing events.
         events: u64,
     },
-    /// An event of a task stands twice.
+    /// An event of a task is repeated.
     Duplicated(Tid),
-    /// An event of a task is missing, and nothing says so.
+    /// An event of a task is missing without a loss record.
     Missing(Tid),
 }
 
-/// What can be said for sure of an analysis of what is left.
+/// The guarantee for an analysis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Provable {
     /// Every number is equal to the truth.
     Exact,
     /// Known ≤ truth ≤ known + unknown.
     Bounds,
-    /// Only that its own sums are right.
+    /// Only the analysis's own sums are consistent.
     Sums,
 }
 
-/// Which injectors, and how much of each. The default does nothing.
+/// The injectors to apply. The default does nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// Clocks that are off.
+    /// Wrong clocks.
     pub skew: Option<Skew>,
     /// Lost spans.
     pub loss: Vec<Loss>,
-    /// Lifecycle events that are missing without a word.
+    /// Lifecycle events missing without a loss record.
     pub missing: Option<Missing>,
-    /// Lifecycle events that stand twice.
+    /// Repeated lifecycle events.
     pub duplicates: Option<Duplicates>,
     /// Late writes.
     pub late: Option<Late>,
-    /// Neighbours that change places.
+    /// Swapped neighbours.
     pub inversions: Option<Inversions>,
     /// A file that ends early.
     pub cut: Option<CutOff>,
-    /// What everything is drawn from.
+    /// The seed of all draws.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Does it all.
+    /// Applies all injectors.
     pub fn apply(&self, recording: &mut Recording) -> Vec<Injected> {
         let mut draw = Draw::new(self.seed ^ 0x1213_1415_1617_1819);
         let mut done = Vec::new();
-        if let Some(skew) = &self.skew {
-            done.extend(skew.apply(recording));
-        }
+        done.extend(self.skew.iter().flat_map(|skew| skew.apply(recording)));
         for loss in &self.loss {
             done.extend(loss.apply(recording, &mut draw));
         }
@@ -123,34 +119,26 @@ impl Plan {
         if let Some(duplicates) = &self.duplicates {
             done.extend(duplicates.apply(recording, &mut draw));
         }
-        if let Some(late) = &self.late {
-            done.extend(late.apply(recording, &mut draw));
-        }
-        if let Some(inversions) = &self.inversions {
-            done.extend(inversions.apply(recording, &mut draw));
-        }
-        if let Some(cut) = &self.cut {
-            done.extend(cut.apply(recording, &mut draw));
-        }
+        let late = self.late.and_then(|late| late.apply(recording, &mut draw));
+        let inversions = self.inversions;
+        let inverted = inversions.and_then(|pairs| pairs.apply(recording, &mut draw));
+        let cut = self.cut.and_then(|cut| cut.apply(recording, &mut draw));
+        done.extend([late, inverted, cut].into_iter().flatten());
         done
     }
 }
 
-/// What can be proved after all of this.
+/// The guarantee for an analysis of a recording after these injections.
 pub fn provable(done: &[Injected]) -> Provable {
     let late = done
         .iter()
-        .any(|what| matches!(what, Injected::Late { .. }));
-    let of = |what: &Injected| match what {
+        .any(|done| matches!(done, Injected::Late { .. }));
+    let of = |done: &Injected| match done {
         Injected::Late { .. } | Injected::Inverted { .. } => Provable::Exact,
-        Injected::Lost { .. } => Provable::Bounds,
-        // What was stamped before the last progress may be written after it.
+        // An event with a stamp before the last progress may be written after it.
         Injected::CutOff { .. } if late => Provable::Sums,
-        Injected::CutOff { .. } => Provable::Bounds,
-        // Only the corrected intervals' uncertainty, which is the analysis's to say.
-        Injected::Skewed { .. } => Provable::Sums,
-        Injected::Duplicated(_) => Provable::Sums,
-        Injected::Missing(_) => Provable::Sums,
+        Injected::Lost { .. } | Injected::CutOff { .. } => Provable::Bounds,
+        Injected::Skewed { .. } | Injected::Duplicated(_) | Injected::Missing(_) => Provable::Sums,
     };
     done.iter().map(of).max().unwrap_or(Provable::Exact)
 }

@@ -1,21 +1,21 @@
 //! Clocks that disagree between CPUs.
 
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind};
+use tr_format::event::{CpuId, Ktime, LifeKind};
 
 use crate::inject::Injected;
 use crate::recording::Recording;
 
-/// How a CPU's clock is off.
+/// The error of a CPU's clock.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClockError {
     /// At the span's start, ns.
     pub offset: i64,
-    /// What it gains in each second, ns.
+    /// Gain in each second, ns.
     pub drift: i64,
 }
 
 impl ClockError {
-    /// What this clock shows at the true time `time`.
+    /// The clock's time at the true time `time`.
     pub fn shown(&self, time: u64, start: u64) -> u64 {
         let error = i128::from(self.offset)
             + i128::from(self.drift) * (i128::from(time) - i128::from(start)) / 1_000_000_000;
@@ -23,10 +23,10 @@ impl ClockError {
     }
 }
 
-/// The clocks of the CPUs; those not listed are right.
+/// The wrong clocks; the others are right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Skew {
-    /// CPU and how its clock is off.
+    /// CPU and error.
     pub clocks: Vec<(CpuId, ClockError)>,
 }
 
@@ -43,8 +43,13 @@ impl Skew {
                 written.event.time = Ktime(clock.shown(written.event.time.0, start));
             }
             for written in &mut recording.life {
-                if written.event.cpu == Some(*cpu) {
-                    shift(&mut written.event, |time| clock.shown(time, start));
+                let event = &mut written.event;
+                if event.cpu != Some(*cpu) {
+                    continue;
+                }
+                event.time = Ktime(clock.shown(event.time.0, start));
+                if let LifeKind::Fork(fork) = &mut event.kind {
+                    fork.start_time = Ktime(clock.shown(fork.start_time.0, start));
                 }
             }
             let error = |time: u64| clock.shown(time, start) as i64 - time as i64;
@@ -54,12 +59,5 @@ impl Skew {
             });
         }
         done
-    }
-}
-
-fn shift(event: &mut LifeEvent, shown: impl Fn(u64) -> u64) {
-    event.time = Ktime(shown(event.time.0));
-    if let LifeKind::Fork(fork) = &mut event.kind {
-        fork.start_time = Ktime(shown(fork.start_time.0));
     }
 }
