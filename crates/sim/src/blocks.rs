@@ -1,4 +1,6 @@
-//! Cutting the rings into blocks, in the order in which a file has them.
+//! The rings cut into blocks, in file order.
+
+use std::collections::{HashMap, VecDeque};
 
 use tr_format::event::{CpuId, LifeEvent, LifeKind, SchedEvent, Stream};
 
@@ -17,40 +19,37 @@ pub enum Events {
 /// One block of one stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// Whose events.
+    /// The stream.
     pub stream: Stream,
-    /// The how manieth of its stream, from 0.
+    /// Its number in its stream, from 0.
     pub seq: u32,
-    /// In the order in which they were written.
+    /// In the order of their writes.
     pub events: Events,
 }
 
-/// In which order the blocks of different streams stand. The blocks of one
-/// stream keep their order.
+/// The order of blocks of different streams. The blocks of one stream keep their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// As a recorder writes them: a block when it is full, all of them before
-    /// each progress.
+    /// As a recorder: a block when it is full, all of them before each progress.
     Written,
-    /// At random. Only for a recording with a summary: what its progress
-    /// records say is no longer so.
+    /// Random. Only for a recording with a summary: the progress records become wrong.
     Any,
-    /// All of one stream, then all of the next; the same holds.
+    /// One stream after the other; also only with a summary.
     ByStream,
 }
 
-/// How to cut.
+/// The sizes and the order of blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// The most events in a block.
+    /// The largest block in events.
     pub largest: u32,
     /// The order of the streams.
     pub order: Order,
-    /// What the sizes (1 to `largest`) and the order are drawn from.
+    /// The seed of the sizes (1 to `largest`) and of the order.
     pub seed: u64,
 }
 
-/// Cuts one ring, `part` of it, into blocks; with each, when it was full.
+/// Cuts a part of a ring into blocks; `push` gets the true time of each and its events.
 fn cut_ring<E: Clone>(
     ring: &[Written<E>],
     largest: u32,
@@ -78,25 +77,25 @@ impl Recording {
         let mut cpus: Vec<&[Written<SchedEvent>]> = self.cpus.iter().map(Vec::as_slice).collect();
         let mut life = self.life.as_slice();
         let mut recorder = self.recorder.as_slice();
-        // The file's part up to each progress, then what comes after the last.
+        // The file up to each progress, then the rest.
         loop {
             let progress = recorder
                 .iter()
                 .position(|written| written.event.kind == LifeKind::Progress);
-            let until = match progress {
-                Some(i) => recorder.get(i).map_or(u64::MAX, |written| written.at),
-                None => u64::MAX,
-            };
+            let until = progress
+                .and_then(|i| recorder.get(i))
+                .map_or(u64::MAX, |w| w.at);
             let first = blocks.len();
             let mut push = |full, stream, events| {
+                let seq = 0;
                 blocks.push((
                     full,
                     Block {
                         stream,
-                        seq: 0,
+                        seq,
                         events,
                     },
-                ))
+                ));
             };
             for (cpu, ring) in (0..).zip(&mut cpus) {
                 let (part, rest) =
@@ -126,7 +125,7 @@ impl Recording {
             Order::ByStream => blocks.sort_by_key(|(_, block)| block.stream),
             Order::Any => shuffle(&mut blocks, &mut draw),
         }
-        let mut seqs = std::collections::HashMap::new();
+        let mut seqs = HashMap::new();
         let numbered = blocks.into_iter().map(|(_, mut block)| {
             let next = seqs.entry(block.stream).or_insert(0);
             block.seq = *next;
@@ -137,27 +136,20 @@ impl Recording {
     }
 }
 
-/// A random order of the streams' blocks; each stream's own order stays.
+/// Shuffles the blocks; each stream's own order stays.
 fn shuffle(blocks: &mut [(u64, Block)], draw: &mut Draw) {
     let mut streams: Vec<Stream> = blocks.iter().map(|(_, block)| block.stream).collect();
     for i in (1..streams.len()).rev() {
         streams.swap(i, draw.below(i as u32 + 1) as usize);
     }
-    // The k-th block of a stream goes to the k-th place that the stream has.
-    let mut places: std::collections::HashMap<Stream, std::collections::VecDeque<usize>> =
-        Default::default();
+    // The k-th block of a stream goes to the k-th of the stream's places.
+    let mut places: HashMap<Stream, VecDeque<usize>> = HashMap::new();
     for (place, stream) in streams.iter().enumerate() {
         places.entry(*stream).or_default().push_back(place);
     }
-    let mut order: Vec<usize> = blocks
-        .iter()
-        .map(|(_, block)| {
-            places
-                .get_mut(&block.stream)
-                .and_then(|places| places.pop_front())
-                .unwrap_or(0)
-        })
-        .collect();
+    let mut place = |block: &Block| places.get_mut(&block.stream)?.pop_front();
+    let placed = blocks.iter().map(|(_, block)| place(block).unwrap_or(0));
+    let mut order: Vec<usize> = placed.collect();
     for i in 0..blocks.len() {
         while order[i] != i {
             let to = order[i];

@@ -2,31 +2,28 @@
 
 use crate::program::World;
 
-/// What is recorded.
+/// The recorded tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Follow {
     /// Every task.
     All,
-    /// COMMAND and its descendants: switches in which one of them takes part,
-    /// wakings in which one is waker or wakee, their lifecycle.
+    /// COMMAND and its descendants: their switches, the wakings of and by them, their
+    /// lifecycle.
     Command,
 }
 
-/// How the simulated kernel behaves, where kernels differ or races are rare.
-/// Chances are in 1/1000.
+/// The simulated kernel, where kernels differ or races are rare. Chances are in 1/1000.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
-    /// `sched_process_exit` comes before the memory is given back and a vfork
-    /// parent is woken, as since 6.16; before that it comes after.
+    /// `sched_process_exit` precedes the release of the memory and the wake-up of a vfork
+    /// parent, as since 6.16.
     pub exit_first: bool,
-    /// A sleeper first sets its state and calls `schedule()` a little later: in
-    /// between it can be woken (logged R, not preempted), or preempted (logged
-    /// S with the preempt flag).
+    /// A sleeper calls `schedule()` some time after it sets its state. In between it can be
+    /// woken (logged R, not preempted) or preempted (logged S with the preempt flag).
     pub window: u16,
-    /// A sleeper's switch-out is stamped a little after its state was read: in
-    /// between it can be woken, so that the waking is stamped before the
-    /// switch-out, which is logged S (`try_to_wake_up` traces before it waits
-    /// for `on_cpu`).
+    /// A sleeper's switch-out is stamped some time after its state was read. A waking in
+    /// between has the earlier stamp, and the switch-out is logged S (`try_to_wake_up`
+    /// traces before it waits for `on_cpu`).
     pub late_stamp: u16,
     /// A woken task preempts the one that runs on its CPU.
     pub preempt: u16,
@@ -34,8 +31,7 @@ pub struct Kernel {
     pub slice: u64,
     /// Ids of tasks are below this.
     pub pid_max: u32,
-    /// No fork succeeds while there are this many recorded tasks; a quarter of
-    /// it is the limit for the others.
+    /// The limit of recorded tasks; of others, a quarter of it. Forks beyond it fail.
     pub max_tasks: u32,
 }
 
@@ -53,39 +49,35 @@ impl Default for Kernel {
     }
 }
 
-/// A run: everything that its events and its truth follow from.
+/// A run. Its events and its truth follow from this alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// Two runs with the same configuration are equal to the byte.
+    /// Runs with the same configuration have the same bytes.
     pub seed: u64,
     /// 1 to 256.
     pub cpus: u16,
-    /// What is recorded.
+    /// The recorded tasks.
     pub follow: Follow,
-    /// How long the machine has been running when tracing is attached, ns.
-    /// Nothing of it is recorded.
+    /// Unrecorded time before tracing is attached, ns.
     pub warm_up: u64,
-    /// From attaching to the start of the recording's span, ns. Events of this
-    /// time are recorded, and the tasks alive are written down; the truth does
-    /// not count it. At least 50 µs.
+    /// From attaching to the start of the recording's span, ns, at least 50 µs. Its events
+    /// and the snapshot are recorded; the truth does not count it.
     pub attach: u64,
     /// The recording's span, ns.
     pub duration: u64,
-    /// How long events are still recorded after the span, ns.
+    /// Recorded time after the span, ns.
     pub tail: u64,
-    /// The span ends when this many events have been recorded, if that is
-    /// earlier.
+    /// The span ends with this many recorded events, if that is earlier.
     pub max_events: u64,
-    /// The span ends this long after COMMAND has ended, if that is earlier.
+    /// The span ends this long after COMMAND's end (ns), if that is earlier.
     pub linger: Option<u64>,
-    /// All times are rounded down to a multiple of this many ns; above 1 there
-    /// are equal times, also of events that follow from each other. Causes and
-    /// effects less than 2 µs apart are meant not to be turned round by it, so
-    /// more than 1000 is not supported.
+    /// All times are rounded down to a multiple of this many ns. Above 1 there are equal
+    /// times, also of a cause and its effect. At most 1000: no effect gets an earlier time
+    /// than its cause.
     pub grain: u64,
     /// From one [`tr_format::event::LifeKind::Progress`] to the next, ns.
     pub progress: u64,
-    /// How the kernel behaves.
+    /// The kernel.
     pub kernel: Kernel,
     /// Programs and residents.
     pub world: World,

@@ -14,11 +14,11 @@ use crate::sink::Sink;
 use crate::truth::Truth;
 
 impl Recording {
-    /// The trace file with these blocks, each as a frame. Without a summary the
-    /// file just ends, as one of a recorder that was killed.
+    /// The trace file with these blocks, each as a frame. Without a summary the file has no
+    /// end, as after a kill of the recorder.
     ///
     /// # Errors
-    /// What the writer finds wrong with an event.
+    /// The writer refuses an event.
     pub fn to_file(&self, cut: &Cut) -> Result<Vec<u8>, Error> {
         self.to_file_with(cut, |_| {})
     }
@@ -26,7 +26,7 @@ impl Recording {
     /// [`Recording::to_file`] by a writer that `set` has set up.
     ///
     /// # Errors
-    /// What the writer finds wrong with an event.
+    /// The writer refuses an event.
     pub fn to_file_with(
         &self,
         cut: &Cut,
@@ -58,7 +58,7 @@ impl Recording {
     }
 }
 
-/// Writes the events of a run as they come: for traces of any length.
+/// Writes the events of a run one by one.
 struct ToWriter<W: Write> {
     writer: Writer<W>,
     result: Result<(), Error>,
@@ -72,21 +72,22 @@ impl<W: Write> Sink for ToWriter<W> {
     }
 
     fn life(&mut self, stream: Stream, event: LifeEvent) {
-        let progress = event.kind == LifeKind::Progress;
-        if self.result.is_ok() && progress {
-            self.result = self.writer.flush();
-        }
+        let write = || {
+            if event.kind != LifeKind::Progress {
+                return self.writer.life(stream, event);
+            }
+            self.writer.flush()?;
+            self.writer.life(stream, event)?;
+            self.writer.flush()
+        };
         if self.result.is_ok() {
-            self.result = self.writer.life(stream, event);
-        }
-        if self.result.is_ok() && progress {
-            self.result = self.writer.flush();
+            self.result = write();
         }
     }
 }
 
-/// Runs the simulation into a trace file, in memory that does not grow with the
-/// number of events. What was written, and the truth.
+/// Runs the simulation into a trace file, in memory independent of the number of events.
+/// Returns the output, its counts and the truth.
 ///
 /// # Errors
 /// Those of the writer; the first one ends the run.

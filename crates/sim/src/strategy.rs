@@ -1,6 +1,5 @@
-//! Property-test strategies: runs and what goes wrong with them, built so that
-//! a failing case shrinks to few CPUs, few tasks, few kinds of things, a short
-//! span.
+//! Property-test strategies for runs and injections. A failing case shrinks to few CPUs,
+//! few tasks, few operations, a short span.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 
@@ -18,10 +17,9 @@ use crate::recording::Recording;
 use crate::scenario::{self, Weights};
 use crate::timeline;
 
-/// That many cases, the same ones each time; or, other ones each time, as many
-/// as `PROPTEST_CASES` says. What these are drawn from is printed, and
-/// `PROPTEST_RNG_SEED` draws the same ones again. A failing case is not kept in
-/// a file: the shrunk one stands in the message.
+/// `count` cases, the same in each run. `PROPTEST_CASES` sets another number, with other
+/// cases in each run: their seed is printed, and `PROPTEST_RNG_SEED` repeats them. A
+/// failing case is in the message, not in a file.
 pub fn cases(count: u32) -> ProptestConfig {
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
     let asked = number("PROPTEST_CASES").and_then(|n| u32::try_from(n).ok());
@@ -35,40 +33,39 @@ pub fn cases(count: u32) -> ProptestConfig {
         cases: asked.unwrap_or(count),
         failure_persistence: None,
         rng_seed: proptest::test_runner::RngSeed::Fixed(seed),
-        // Shrinking is to be over before whoever waits gives up.
+        // ms; a test runner gives up later.
         max_shrink_time: 60_000,
         max_shrink_iters: 20_000,
         ..ProptestConfig::default()
     }
 }
 
-/// One case: a run, what is done to its recording, and how that is cut into
-/// blocks.
+/// One case: a run, the injections into its recording, and its blocks.
 #[derive(Clone, Debug)]
 pub struct Case {
     /// The run.
     pub config: Config,
-    /// What goes wrong.
+    /// The injections.
     pub plan: Plan,
     /// The blocks.
     pub cut: Cut,
 }
 
 impl Case {
-    /// The recording, as it was before anything went wrong, drawn; the first
-    /// `most` events.
+    /// Draws the first `most` events of the recording after the injections.
     pub fn draw(&self, most: usize) -> String {
         let (mut recording, _) = Recording::record(&self.config);
         let before = recording.len();
         let done = self.plan.apply(&mut recording);
-        format!(
-            "{} CPUs, seed {}, {:?}, grain {}, {before} events\ninjected: {done:#?}\n{}",
-            self.config.cpus,
-            self.config.seed,
-            self.config.follow,
-            self.config.grain,
-            timeline::draw(&recording, 0, most)
-        )
+        let Config {
+            cpus,
+            seed,
+            follow,
+            grain,
+            ..
+        } = &self.config;
+        let drawn = timeline::draw(&recording, 0, most);
+        format!("{cpus} CPUs, seed {seed}, {follow:?}, grain {grain}, {before} events\ninjected: {done:#?}\n{drawn}")
     }
 }
 
@@ -158,7 +155,7 @@ pub fn run(longest: u64) -> impl Strategy<Value = Config> {
         )
 }
 
-/// Blocks in the order in which a recorder writes them.
+/// Blocks in a recorder's order.
 pub fn written() -> impl Strategy<Value = Cut> {
     (1..=200u32, any::<u64>()).prop_map(|(largest, seed)| Cut {
         largest,
@@ -210,26 +207,36 @@ pub fn losses() -> impl Strategy<Value = Vec<Loss>> {
     vec(loss, 1..5)
 }
 
-/// Clocks off by ±50 µs to ±100 ms, with a drift of up to 50 µs a second.
-pub fn skews() -> impl Strategy<Value = Skew> {
-    let clock = (
-        0..32u16,
-        50_000..=100_000_000i64,
-        any::<bool>(),
-        -50_000..=50_000i64,
-    );
+/// Clocks of CPUs below `cpus` with an error of ±`size` ns and a drift of up to 50 µs a second.
+fn clocks(
+    cpus: u16,
+    size: impl Strategy<Value = i64>,
+    count: std::ops::Range<usize>,
+) -> impl Strategy<Value = Skew> {
+    let clock = (0..cpus, size, any::<bool>(), -50_000..=50_000i64);
     let clock = clock.prop_map(|(cpu, size, back, drift)| {
         let offset = if back { -size } else { size };
         (CpuId(cpu), ClockError { offset, drift })
     });
-    vec(clock, 1..4).prop_map(|mut clocks| {
+    vec(clock, count).prop_map(|mut clocks| {
         clocks.sort_by_key(|(cpu, _)| *cpu);
         clocks.dedup_by_key(|(cpu, _)| *cpu);
         Skew { clocks }
     })
 }
 
-/// Lifecycle events that stand twice, or are missing without a word.
+/// Clocks off by ±50 µs to ±100 ms.
+pub fn skews() -> impl Strategy<Value = Skew> {
+    clocks(32, 50_000..=100_000_000i64, 1..4)
+}
+
+/// The same for some of this many CPUs: at least one clock is right.
+pub fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
+    let size = prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64];
+    clocks(cpus, size, 1..usize::from(cpus.clamp(2, 8)))
+}
+
+/// Repeated lifecycle events, or missing ones without a loss record.
 pub fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     let sort = || {
         prop_oneof![
@@ -247,45 +254,47 @@ pub fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> 
     (option::of(duplicates), option::of(missing))
 }
 
-/// Nothing is lost: any lateness, any inversions, any order of the blocks.
-pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
-    (run(longest), disorder(), any_order(), any::<u64>()).prop_map(
-        |(config, (late, inversions), cut, seed)| {
-            let plan = Plan {
-                late,
-                inversions,
-                seed,
-                ..Plan::default()
-            };
-            Case { config, plan, cut }
-        },
-    )
+/// A plan with this disorder only.
+fn disordered((late, inversions): (Option<Late>, Option<Inversions>), seed: u64) -> Plan {
+    Plan {
+        late,
+        inversions,
+        seed,
+        ..Plan::default()
+    }
 }
 
-/// Some spans are lost; with disorder.
+/// No loss: any lateness, any inversions, any order of the blocks.
+pub fn lossless(longest: u64) -> impl Strategy<Value = Case> {
+    let parts = (run(longest), disorder(), any_order(), any::<u64>());
+    parts.prop_map(|(config, disorder, cut, seed)| {
+        let plan = disordered(disorder, seed);
+        Case { config, plan, cut }
+    })
+}
+
+/// Lost spans, with disorder.
 pub fn lossy(longest: u64) -> impl Strategy<Value = Case> {
-    (
+    let parts = (
         run(longest),
         disorder(),
         losses(),
         any_order(),
         any::<u64>(),
-    )
-        .prop_map(|(config, (late, inversions), loss, cut, seed)| {
-            let plan = Plan {
-                late,
-                inversions,
-                loss,
-                seed,
-                ..Plan::default()
-            };
-            Case { config, plan, cut }
-        })
+    );
+    parts.prop_map(|(config, disorder, loss, cut, seed)| {
+        let plan = Plan {
+            loss,
+            ..disordered(disorder, seed)
+        };
+        Case { config, plan, cut }
+    })
 }
 
 /// The file ends early.
 pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
-    (run(longest), 0..=1000u16, written(), any::<u64>()).prop_map(|(config, at, cut, seed)| {
+    let parts = (run(longest), 0..=1000u16, written(), any::<u64>());
+    parts.prop_map(|(config, at, cut, seed)| {
         let plan = Plan {
             cut: Some(CutOff { at }),
             seed,
@@ -295,69 +304,38 @@ pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
     })
 }
 
-/// Everything at once.
+/// All injectors at once.
 pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     let cut_off = option::of((0..=1000u16).prop_map(|at| CutOff { at }));
     let loss = prop_oneof![Just(Vec::new()), losses()];
-    (
+    let (clocks, seed) = (option::of(skews()), any::<u64>());
+    let parts = (
         run(longest),
         disorder(),
         loss,
-        option::of(skews()),
+        clocks,
         faults(),
         cut_off,
         written(),
-        any::<u64>(),
-    )
-        .prop_map(
-            |(
-                config,
-                (late, inversions),
-                loss,
-                skew,
-                (duplicates, missing),
-                cut_off,
-                cut,
-                seed,
-            )| {
-                let plan = Plan {
-                    skew,
-                    loss,
-                    missing,
-                    duplicates,
-                    late,
-                    inversions,
-                    cut: cut_off,
-                    seed,
-                };
-                Case { config, plan, cut }
-            },
-        )
-}
-
-/// Clocks of some of this many CPUs, off by ±50 µs to ±100 ms, with a drift of up
-/// to 50 µs a second; at least one CPU's is right.
-pub fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
-    let clock = (
-        0..cpus,
-        prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64],
-        any::<bool>(),
-        -50_000..=50_000i64,
+        seed,
     );
-    let clock = clock.prop_map(|(cpu, size, back, drift)| {
-        let offset = if back { -size } else { size };
-        (CpuId(cpu), ClockError { offset, drift })
-    });
-    vec(clock, 1..=usize::from(cpus.clamp(2, 8) - 1)).prop_map(|mut clocks| {
-        clocks.sort_by_key(|(cpu, _)| *cpu);
-        clocks.dedup_by_key(|(cpu, _)| *cpu);
-        Skew { clocks }
-    })
+    parts.prop_map(
+        |(config, disorder, loss, skew, faults, cut_off, cut, seed)| {
+            let plan = Plan {
+                skew,
+                loss,
+                missing: faults.1,
+                duplicates: faults.0,
+                cut: cut_off,
+                ..disordered(disorder, seed)
+            };
+            Case { config, plan, cut }
+        },
+    )
 }
 
-/// A run of `least` to `longest` ns on 2 to 64 CPUs, as a machine has it: ids of
-/// tasks come again only after a long time. Some are of anything that can happen,
-/// some of a build, of pipes or of short processes.
+/// A run of `least` to `longest` ns on 2 to 64 CPUs, with realistic reuse of task ids: of
+/// chaos, a build, pipes or short processes.
 pub fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     let cpus = prop_oneof![4 => 2..=4u16, 2 => 5..=16u16, 1 => 17..=64u16];
     let world =
@@ -382,25 +360,19 @@ pub fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     )
 }
 
-/// Clocks that are off, and late writes; if `worse`, lost spans as well.
+/// Wrong clocks and late writes; if `worse`, lost spans as well.
 pub fn skewed(least: u64, longest: u64, worse: bool) -> impl Strategy<Value = Case> {
     let case = long_run(least, longest).prop_flat_map(|config| {
         let cpus = config.cpus;
         (Just(config), clocks_of(cpus))
     });
-    (case, disorder(), losses(), any_order(), any::<u64>()).prop_map(
-        move |((config, skew), (late, inversions), loss, cut, seed)| {
-            let mut plan = Plan {
-                skew: Some(skew),
-                late,
-                inversions,
-                seed,
-                ..Plan::default()
-            };
-            if worse {
-                plan.loss = loss;
-            }
-            Case { config, plan, cut }
-        },
-    )
+    let parts = (case, disorder(), losses(), any_order(), any::<u64>());
+    parts.prop_map(move |((config, skew), disorder, loss, cut, seed)| {
+        let plan = Plan {
+            skew: Some(skew),
+            loss: if worse { loss } else { Vec::new() },
+            ..disordered(disorder, seed)
+        };
+        Case { config, plan, cut }
+    })
 }
