@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the BPF programs hand over: the wire structs.
+ * The wire structs, from the BPF programs to the recorder.
  *
- * This header is the source; src/wire.rs mirrors it and a test compares both
- * with the BTF of the compiled object. Padding is explicit. Times are
- * CLOCK_MONOTONIC in ns. All integers are the machine's own; the wire never
- * leaves the machine.
+ * This header is the source. src/wire.rs mirrors it, and a test compares both with the BTF
+ * of the compiled object. Padding is explicit. Times are CLOCK_MONOTONIC in ns. Integers
+ * have the machine's byte order.
  */
 #ifndef TR_EVENTS_H
 #define TR_EVENTS_H
@@ -25,9 +24,9 @@ enum sched_flag {
 };
 
 /*
- * A scheduling event in the slots of its CPU. Neither word of a written slot is
- * 0, and the reader sets both to 0: so each says for itself whether it is there,
- * in whatever order another CPU sees the stores.
+ * A scheduling event in the slots of its CPU. Neither word of a written slot is 0, and the
+ * reader sets both to 0: each word shows its presence by itself, in whatever order another
+ * CPU sees the stores.
  *
  *   when: time << 2 | kind (enum sched_kind)
  *   what: from << 42 | to << 20 | state << 4 | flags (enum sched_flag)
@@ -35,8 +34,8 @@ enum sched_flag {
  * from: prev, or the waker; to: next, or the wakee (a tid has 22 bits at most,
  * PID_MAX_LIMIT in include/linux/threads.h); state: of a switch, raw prev_state.
  *
- * A loss takes two slots: { first lost event's time, count }, { the last one's
- * time, 1 }, both of kind SCHED_LOST.
+ * A loss takes two slots of kind SCHED_LOST: { time of the first lost event, count },
+ * { time of the last one, 1 }.
  */
 struct wire_slot {
 	__u64 when;
@@ -48,7 +47,7 @@ struct wire_slot {
 #define SLOT_TO_SHIFT 20
 #define SLOT_STATE_SHIFT 4
 
-/* The lifecycle ring holds records that start with this. */
+/* The kind of a record in the lifecycle ring, in its head. */
 enum life_kind {
 	LIFE_FORK = 1,
 	LIFE_EXEC = 2,
@@ -174,12 +173,12 @@ struct wire_snapshot {
 
 #define MAX_CPUS 1024
 
-/* What a CPU has put into its slots or its ring, and what not. */
+/* The account of a CPU's events in its slots or in the ring. */
 struct account {
 	__u64 head; /* slots written since the start */
-	__u64 task; /* the task that runs; 0: no switch seen yet */
-	__u64 preempt_count; /* where this CPU's preemption count is; 0: not looked up yet */
-	__u32 first; /* its first slot, plus 1; 0: not asked for (--cpu) */
+	__u64 task; /* the running task's address; 0: no switch yet */
+	__u64 preempt_count; /* address of the CPU's preemption count; 0: not looked up yet */
+	__u32 first; /* its first slot, plus 1; 0: not recorded (--cpu) */
 	__u32 busy; /* a slot is being written */
 	__u64 emitted; /* attempts, when count_emitted is set */
 	/* Not yet reported in the slots; of lifecycle events: reported so far. */
@@ -190,13 +189,13 @@ struct account {
 	__u64 pad[7]; /* two cache lines for each CPU, all but the total in the first */
 };
 
-/* How far a CPU's slots have been read; written by user space. */
+/* The read position in a CPU's slots; written by user space. */
 struct progress {
 	__u64 tail; /* slots read since the start */
 	__u64 pad[7]; /* a cache line for each CPU */
 };
 
-/* The last signal of a number that a process was sent. */
+/* The last signal of a number to a process. */
 struct sent {
 	__u64 time;
 	__u64 sender; /* the task, by its address; 0: none yet */

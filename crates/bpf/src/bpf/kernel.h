@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's types, as far as the tracer reads them.
+ * The kernel's types, with the fields that the tracer reads; not a generated vmlinux.h.
  *
- * Kept by hand instead of a generated vmlinux.h: every field is named here
- * because a program uses it, and CO-RE relocates each one against the running
- * kernel's BTF. Offsets and sizes in this file therefore mean nothing; names
- * and integer types do. A suffix ___x marks another kernel version's form of
- * the same type.
+ * CO-RE relocates each field against the running kernel's BTF: names and integer types in
+ * this file matter, offsets and sizes do not. A suffix ___x marks another kernel version's
+ * form of a type.
  */
 #ifndef TR_KERNEL_H
 #define TR_KERNEL_H

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * The tracer: scheduler and process events, stamped where they happen and put
- * into the slots of their CPU or the lifecycle ring. Nothing is aggregated here.
+ * The tracer: stamps scheduler and process events and writes them into the slots of their
+ * CPU or into the lifecycle ring. It aggregates nothing.
  *
- * Every program exists twice: as tp_btf, where the verifier knows the types of
- * the arguments and fields are plain loads, and as raw_tp, where each field is
- * a bpf_probe_read_kernel. The loader picks one. `btf` is a constant in each,
- * so the other half of every branch is gone after compilation.
+ * Every program exists twice (PROGRAM): as tp_btf, where the verifier knows the types of
+ * the arguments and fields are plain loads, and as raw_tp, where each field is a
+ * bpf_probe_read_kernel. The loader picks one. `btf` is a constant in each, so the
+ * compiler removes the other half of every branch.
  *
- * Where a program runs with interrupts off (switch, waking, wakeup_new: the
- * run queue lock or pi_lock is held) nothing on this CPU can come between its
- * time stamp and its record. (But for a task that wakes itself: see `busy`.)
- * Records are built in the ring's own memory, never
- * in per-CPU scratch: programs can be preempted on PREEMPT_LAZY kernels.
+ * The scheduling programs (switch, waking, wakeup_new) run with interrupts off, under the
+ * run queue lock or pi_lock: no event of this CPU comes between the time stamp and the
+ * record. The exception is a task that wakes itself, see `busy`. Records are built in the
+ * ring's own memory, never in per-CPU scratch: PREEMPT_LAZY kernels preempt programs.
  */
 #include "kernel.h"
 #include <bpf/bpf_helpers.h>
@@ -23,8 +22,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* ---- Settings, fixed before loading ---- */
 
-/* Position of sched_switch's arguments; the loader reads it from BTF because
- * 5.18 moved it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
+/* Position of `prev` in sched_switch's arguments. The loader reads it from BTF: 5.18 moved
+ * it (fa2c3254d7cf) and a later fix moved it again (9c2136be0878). */
 const volatile __u32 switch_prev_arg = 1;
 /* Position of prev_state; 0: not an argument, read the task's own field. */
 const volatile __u32 switch_state_arg = 3;
@@ -34,14 +33,14 @@ const volatile bool exit_has_group_dead = false;
 const volatile bool follow_all = false;
 /* Slots of each CPU, a power of two. */
 const volatile __u64 slot_count = 256;
-/* A lifecycle ring with more bytes than this waiting wakes the recorder. */
+/* The number of waiting bytes in the lifecycle ring that wakes the recorder. */
 const volatile __u64 life_half = 0;
 const volatile __u32 argv_limit = 16384;
-/* The cgroup whose tasks are to be followed, or 0. */
+/* The cgroup whose tasks are followed, or 0. */
 const volatile __u64 target_cgroup = 0;
-/* From this CPU's run queue to its preemption count, in bytes; 0: not known. */
+/* From a CPU's run queue to its preemption count, in bytes; 0: unknown. */
 const volatile __s64 preempt_count_distance = 0;
-/* Count every attempt to emit, for checking that recorded + lost = emitted. */
+/* Count every attempt to emit, for the test recorded + lost = emitted. */
 const volatile bool count_emitted = false;
 
 /* ---- Shared with user space ---- */
@@ -49,18 +48,18 @@ const volatile bool count_emitted = false;
 struct account sched_account[MAX_CPUS] __attribute__((aligned(64)));
 struct account life_account[MAX_CPUS];
 struct progress sched_progress[MAX_CPUS] __attribute__((aligned(64)));
-/* Runs of a program that came while another on the same CPU wrote a slot. */
+/* Runs of a program while another one on the same CPU wrote a slot. */
 __u64 nested_runs;
-/* COMMAND's process and the recorder's, as the host numbers them; 0: none. And
- * the signals that they were sent, in this order. */
+/* COMMAND's process and the recorder's, by the host's ids; 0: none. And the last signals
+ * sent to them, in this order. */
 __u32 command_tgid, recorder_tgid;
 struct sent sent[2][SIGNALS];
-/* Tasks that the last snapshot pass has newly followed. */
+/* Tasks newly followed by the last snapshot pass. */
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
 __u64 follow_overflow;
 
-/* Brings the wire structs into the object's BTF, where a test looks them up. */
+/* Brings the wire structs into the object's BTF, for a test. */
 union wire_types {
 	struct wire_slot slot;
 	struct account account;
@@ -82,8 +81,8 @@ struct {
 } life_ring SEC(".maps");
 
 /*
- * The slots of all CPUs, one region after the other. The reader maps them.
- * Nothing here needs a lock: a CPU's head is its own, its tail is the reader's.
+ * The slots of all CPUs, one region after the other; the reader maps them. They need no
+ * lock: only the CPU writes its head, only the reader its tail.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -94,15 +93,14 @@ struct {
 } slots SEC(".maps");
 
 /*
- * The followed tasks: one byte for every possible tid. It is never full, and
- * global data is reached without a look-up; the byte is cleared when the task is
- * switched out for the last time, before its tid can be given anew.
+ * The followed tasks: one byte for every possible tid. It is never full, and global data
+ * needs no look-up. The last switch-out of a task clears its byte, before the kernel can
+ * reuse the tid.
  */
 __u8 followed[4096] SEC(".data.followed"); /* resized by the loader */
 const volatile __u32 followed_count = 4096;
 
-/* Processes to follow from the start, as the recorder's pid namespace names
- * them. */
+/* Processes to follow from the start, by their ids in the recorder's pid namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 4096);
@@ -131,8 +129,7 @@ static __always_inline __u64 task_cgroup(struct task_struct *task)
 	return BPF_CORE_READ(task, cgroups, dfl_cgrp, kn, id);
 }
 
-/* A task's id in the pid namespace at `level`; the innermost when it is not
- * that deep. */
+/* A task's id in the pid namespace at `level`, or in its innermost one if that is higher. */
 static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
@@ -148,18 +145,17 @@ static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 	return nr;
 }
 
-/* Takes any address for a pointer to a kernel type; loads through it are checked. */
+/* Casts an address to a pointer to a kernel type; the kernel checks loads through it. */
 extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
 
-/* include/linux/preempt.h: bits of the preemption count. Bit 8 says that a
- * softirq is being served; the other softirq bits only that they are disabled. */
+/* include/linux/preempt.h: NMI, hardirq and softirq bits of the preemption count. Of the
+ * softirq bits only bit 8 means that one is being served; the others disable softirqs. */
 #define IN_INTERRUPT 0x00ff0100
 
 /*
- * Whether an interrupt is being served on this CPU. x86 keeps the preemption
- * count in a per-CPU variable; its address is not always exported. But the
- * running task points to this CPU's run queue, which is a per-CPU variable too,
- * and BTF tells how far apart the two are.
+ * True while this CPU serves an interrupt. x86 keeps the preemption count in a per-CPU
+ * variable whose address is not always exported. But the running task points to the CPU's
+ * run queue, also a per-CPU variable, and BTF has the distance of the two.
  */
 static __always_inline bool in_interrupt(struct account *account)
 {
@@ -175,7 +171,7 @@ static __always_inline bool in_interrupt(struct account *account)
 			return false;
 		account->preempt_count = rq + preempt_count_distance;
 	}
-	/* A plain load where the kernel can check it (6.2): it costs next to nothing. */
+	/* A plain load where the kernel can check it (6.2). */
 	if (bpf_ksym_exists(bpf_rdonly_cast)) {
 		struct upid *as_int = bpf_rdonly_cast((void *)account->preempt_count,
 						      bpf_core_type_id_kernel(struct upid));
@@ -187,6 +183,30 @@ static __always_inline bool in_interrupt(struct account *account)
 	return count & IN_INTERRUPT;
 }
 
+/*
+ * Defines a program for both kinds of attachment. `call` uses `ctx` and the constant `btf`.
+ */
+#define PROGRAM(name, tracepoint, call)                                                         \
+	SEC("tp_btf/" #tracepoint) int name##_btf(__u64 *ctx)                                   \
+	{                                                                                       \
+		const bool btf __attribute__((unused)) = true;                                  \
+		return call;                                                                    \
+	}                                                                                       \
+	SEC("raw_tp/" #tracepoint) int name##_raw(__u64 *ctx)                                   \
+	{                                                                                       \
+		const bool btf __attribute__((unused)) = false;                                 \
+		return call;                                                                    \
+	}
+
+/* Argument n of the tracepoint. In assembly, because the verifier wants constant offsets
+ * into ctx and clang would otherwise merge branches into a variable one. */
+#define ARG(ctx, n)                                                                             \
+	({                                                                                      \
+		__u64 value;                                                                    \
+		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(value) : "r"(ctx), "i"((n) * 8));  \
+		value;                                                                          \
+	})
+
 /* ---- The set of followed tasks ---- */
 
 static __always_inline __u8 *follow_slot(__u32 tid)
@@ -194,8 +214,8 @@ static __always_inline __u8 *follow_slot(__u32 tid)
 	__u8 *all = followed;
 	__u64 at = tid;
 
-	/* The compiler must not know how long the array seems to be, and is to add
-	 * to it the very register that it compares: the verifier follows that one. */
+	/* The compiler must not know the declared length of the array, and must add the same
+	 * register that it compares: the verifier follows only that one. */
 	barrier_var(all);
 	barrier_var(at);
 	return at < followed_count ? all + at : NULL;
@@ -268,11 +288,11 @@ static __always_inline void note_lost(struct account *account, __u64 time)
 	account->lost_total++;
 }
 
-/* How many events of a CPU pass between two looks at how full its slots are. */
+/* The number of a CPU's events between two checks of the fill level of its slots. */
 #define LOOK_EVERY 128
 
-/* Wakes the recorder, once each time that the slots become half full: by an
- * empty record in the lifecycle ring, which no reader ever sees. */
+/* Wakes the recorder when the slots become half full, by a discarded record in the
+ * lifecycle ring: no reader sees it. */
 static __always_inline void look(__u64 head, __u64 waiting)
 {
 	void *bell;
@@ -284,8 +304,7 @@ static __always_inline void look(__u64 head, __u64 waiting)
 		bpf_ringbuf_discard(bell, BPF_RB_FORCE_WAKEUP);
 }
 
-/* What was lost goes before what comes next. True: there is room for one more
- * behind it. */
+/* Writes the loss before the next event. True if the slots have room for both. */
 static __noinline bool report_loss(__u32 cpu)
 {
 	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
@@ -308,11 +327,10 @@ static __always_inline __u64 pack(__u32 from, __u32 to, __u64 state, __u64 flags
 }
 
 /*
- * Writes an event into the next slot of this CPU, or counts it as lost. Returns
- * its time.
+ * Writes an event into the next slot of this CPU, or counts it as lost. Returns its time.
  *
- * The time is read last: reading it waits for all loads before it, and so the
- * few that are slow are waited for together.
+ * The time is read last: the read waits for all earlier loads, so that the slow ones
+ * overlap.
  */
 static __always_inline __u64 emit_sched(__u32 cpu, __u64 kind, __u64 what)
 {
@@ -336,7 +354,7 @@ static __always_inline __u64 emit_sched(__u32 cpu, __u64 kind, __u64 what)
 	}
 	slot = slot_at(account, head);
 	if (!slot)
-		return 0; /* there is none beyond the last */
+		return 0; /* the key is never beyond the last slot */
 	account->head = head + 1;
 	look(head, waiting);
 	slot->what = what;
@@ -346,11 +364,10 @@ static __always_inline __u64 emit_sched(__u32 cpu, __u64 kind, __u64 what)
 }
 
 /*
- * The account of the lifecycle events that happen on this CPU. Unlike the
- * scheduling events they can be preempted, by one of their own kind too (a
- * task's last switch-out). So the total is changed by atomic additions only,
- * `lost` is the total at the last report, and what is reported is the total:
- * whoever reports the same twice harms nobody.
+ * The account of this CPU's lifecycle events. Unlike the scheduling programs, a lifecycle
+ * program can be preempted, also by another one (a task's last switch-out). So the total
+ * changes by atomic additions only, `lost` is the total at the last report, and a report
+ * has the total: the same report twice does no harm.
  */
 static __always_inline struct account *life_losses(__u32 cpu)
 {
@@ -365,8 +382,8 @@ static __always_inline void note_lost_life(struct account *account, __u64 time)
 	__sync_fetch_and_add(&account->lost_total, 1);
 }
 
-/* Reserves a record of `size` (a constant) in the lifecycle ring and fills its
- * head; NULL and counted when there is no room. */
+/* Reserves a record of `size` (a constant) in the lifecycle ring and fills its head. NULL
+ * if there is no room; with `count` that is a loss. */
 static __always_inline void *reserve_life(__u64 time, __u32 kind, __u64 size, bool count)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -416,9 +433,8 @@ static __always_inline void count_life(void)
 
 /* ---- Scheduling ---- */
 
-/* The last switch-out of a dead task. The scheduler has already closed its
- * accounts (dequeue and switch count come before the tracepoint), so these are
- * the kernel's final figures. */
+/* The last switch-out of a dead task. Dequeue and switch count precede the tracepoint, so
+ * these are the kernel's final figures. */
 static __always_inline void on_final(struct task_struct *task, __u64 time)
 {
 	struct wire_final *final;
@@ -442,20 +458,20 @@ static __always_inline void forget(struct task_struct *task)
 	bool group_dead = BPF_CORE_READ(task, signal, live.counter) == 0;
 	struct task_struct *leader;
 
-	/* While other threads live, one of them may take over the leader's tid by
-	 * an exec (de_thread); it must be followed from its first moment. */
+	/* While other threads live, one of them may take over the leader's tid by an exec
+	 * (de_thread) and must be followed from then on. */
 	if (tid != tgid || group_dead)
 		unfollow(tid);
 	if (tid == tgid || !group_dead)
 		return;
-	/* The last thread clears what the leader had to leave, unless the leader
-	 * has its own last switch-out still before it. */
+	/* The last thread clears the leader's byte, unless the leader's own last switch-out is
+	 * still to come. */
 	leader = BPF_CORE_READ(task, group_leader);
 	if (task_state(false, leader) & TASK_DEAD)
 		unfollow(tgid);
 }
 
-/* Out of line: the way of all other switches is shorter for it. */
+/* Out of line, so that all other switches run less code. */
 static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 what)
 {
 	__u64 time;
@@ -493,52 +509,34 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	return 0;
 }
 
-/* Argument n of the tracepoint. In assembly, because the verifier wants constant
- * offsets into ctx and clang would otherwise merge branches into a variable one. */
-#define ARG(ctx, n)                                                                             \
-	({                                                                                      \
-		__u64 value;                                                                    \
-		asm volatile("%0 = *(u64 *)(%1 + %2)" : "=r"(value) : "r"(ctx), "i"((n) * 8));  \
-		value;                                                                          \
-	})
-
-/* `preempt` stays the first argument in all layouts. */
-#define SWITCH(btf, ctx)                                                                        \
-	({                                                                                      \
-		struct task_struct *prev, *next;                                                \
-		__u32 state;                                                                    \
-		if (switch_prev_arg == 2) {                                                     \
-			prev = (struct task_struct *)ARG(ctx, 2);                                  \
-			next = (struct task_struct *)ARG(ctx, 3);                                  \
-		} else {                                                                        \
-			prev = (struct task_struct *)ARG(ctx, 1);                                  \
-			next = (struct task_struct *)ARG(ctx, 2);                                  \
-		}                                                                               \
-		if (switch_state_arg == 3)                                                      \
-			state = ARG(ctx, 3);                                                       \
-		else if (switch_state_arg == 1)                                                 \
-			state = ARG(ctx, 1);                                                       \
-		else                                                                            \
-			state = task_state(btf, prev);                                          \
-		on_switch(btf, ARG(ctx, 0), prev, next, state);                                    \
-	})
-
-SEC("tp_btf/sched_switch")
-int switch_btf(__u64 *ctx)
+/* `preempt` is the first argument in all layouts. */
+static __always_inline int switch_event(bool btf, __u64 *ctx)
 {
-	return SWITCH(true, ctx);
+	struct task_struct *prev, *next;
+	__u32 state;
+
+	if (switch_prev_arg == 2) {
+		prev = (struct task_struct *)ARG(ctx, 2);
+		next = (struct task_struct *)ARG(ctx, 3);
+	} else {
+		prev = (struct task_struct *)ARG(ctx, 1);
+		next = (struct task_struct *)ARG(ctx, 2);
+	}
+	if (switch_state_arg == 3)
+		state = ARG(ctx, 3);
+	else if (switch_state_arg == 1)
+		state = ARG(ctx, 1);
+	else
+		state = task_state(btf, prev);
+	return on_switch(btf, ARG(ctx, 0), prev, next, state);
 }
 
-SEC("raw_tp/sched_switch")
-int switch_raw(__u64 *ctx)
-{
-	return SWITCH(false, ctx);
-}
+PROGRAM(switch, sched_switch, switch_event(btf, ctx))
 
 /*
- * The tid of the running task. Of its own helper's 10 ns (a call that returns
- * through the kernel's return thunk) the way by the last switch takes one. The
- * tid is read now, because an exec by a thread changes it.
+ * The tid of the running task, from the task of the last switch: 1 ns instead of a helper's
+ * 10, whose call returns through the kernel's return thunk. The tid is read now, because an
+ * exec by a thread changes it.
  */
 static __always_inline __u32 current_tid(struct account *account)
 {
@@ -552,9 +550,9 @@ static __always_inline __u32 current_tid(struct account *account)
 }
 
 /*
- * Writes the event of a waking. Interrupts may be on, when a task wakes itself,
- * and before 5.19 the kernel ran a program inside itself: an interrupt that
- * finds this CPU busy counts its event as missed, as later kernels do.
+ * Writes the event of a waking. Interrupts are on if a task wakes itself. Kernels before
+ * 5.19 nest programs: an interrupt on a busy CPU counts its event as missed, as later
+ * kernels do.
  */
 static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
 {
@@ -587,20 +585,10 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 	return 0;
 }
 
-SEC("tp_btf/sched_waking")
-int waking_btf(__u64 *ctx)
-{
-	return on_waking(true, (struct task_struct *)ctx[0]);
-}
+PROGRAM(waking, sched_waking, on_waking(btf, (struct task_struct *)ctx[0]))
 
-SEC("raw_tp/sched_waking")
-int waking_raw(__u64 *ctx)
-{
-	return on_waking(false, (struct task_struct *)ctx[0]);
-}
-
-/* By now kernel_clone has set vfork_done: a parent that will wait for this
- * child can be told from one that sleeps in the kernel for another reason. */
+/* kernel_clone has set vfork_done before: it tells a parent that will wait for this child
+ * from one that sleeps in the kernel for another reason. */
 static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 {
 	__u32 from = (__u32)bpf_get_current_pid_tgid();
@@ -615,17 +603,7 @@ static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 	return 0;
 }
 
-SEC("tp_btf/sched_wakeup_new")
-int wakeup_new_btf(__u64 *ctx)
-{
-	return on_wakeup_new(true, (struct task_struct *)ctx[0]);
-}
-
-SEC("raw_tp/sched_wakeup_new")
-int wakeup_new_raw(__u64 *ctx)
-{
-	return on_wakeup_new(false, (struct task_struct *)ctx[0]);
-}
+PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)ctx[0]))
 
 /* ---- Processes ---- */
 
@@ -657,25 +635,15 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	return 0;
 }
 
-SEC("tp_btf/sched_process_fork")
-int fork_btf(__u64 *ctx)
-{
-	return on_fork((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
-}
-
-SEC("raw_tp/sched_process_fork")
-int fork_raw(__u64 *ctx)
-{
-	return on_fork((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]);
-}
+PROGRAM(fork, sched_process_fork,
+	on_fork((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]))
 
 /*
- * A record with room for `filename_area` + `argv_area` bytes at its tail.
- * The areas are constants (the ring only gives constant sizes), so there is
- * one call for each size. False: no room, a smaller one may be tried.
+ * Writes a record with room for `filename_area` + `argv_area` bytes at its tail. A ring
+ * record has a constant size, so there is one call for each. False: no room for it.
  *
- * argv is one copy from mm->arg_start..arg_end: the kernel has just written
- * these pages, so they are resident.
+ * argv is one copy of mm->arg_start..arg_end: the kernel has just written these pages, so
+ * they are resident.
  */
 static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32 old_tid,
 				     const char *filename, unsigned long arg_start,
@@ -687,9 +655,9 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 	__u64 len;
 	long name_len;
 
-	/* First of all: the compiler joins this with the check in reserve_life. The
-	 * verifiers before 6.2 would take the path of a second one, on which a
-	 * record that was reserved is NULL and so never submitted. */
+	/* First of all: the compiler merges this with the check in reserve_life. Verifiers
+	 * before 6.2 would follow the branch of a second check, on which a reserved record is
+	 * NULL and never submitted. */
 	if (!exec)
 		return false;
 	len = full_len < argv_limit ? full_len : argv_limit;
@@ -740,7 +708,7 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 			     argv_area, last))                                                  \
 			return 0;                                                               \
 	}
-	/* Is there room for the name in the short area? */
+	/* A name too long for the short area. */
 	{
 		char name[FILENAME_SHORT];
 
@@ -755,23 +723,14 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 	TRY(FILENAME_SHORT, 16384, false);
 	TRY(FILENAME_SHORT, 131072, false);
 	TRY(FILENAME_SHORT, 2097152, false);
-	/* No room for the whole: a cut argv is better than a lost exec. */
+	/* No room for the whole argv: a cut argv is better than a lost exec. */
 	TRY(FILENAME_SHORT, 256, true);
 #undef TRY
 	return 0;
 }
 
-SEC("tp_btf/sched_process_exec")
-int exec_btf(__u64 *ctx)
-{
-	return on_exec((struct task_struct *)ctx[0], ctx[1], (struct linux_binprm *)ctx[2]);
-}
-
-SEC("raw_tp/sched_process_exec")
-int exec_raw(__u64 *ctx)
-{
-	return on_exec((struct task_struct *)ctx[0], ctx[1], (struct linux_binprm *)ctx[2]);
-}
+PROGRAM(exec, sched_process_exec,
+	on_exec((struct task_struct *)ctx[0], ctx[1], (struct linux_binprm *)ctx[2]))
 
 static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 {
@@ -803,7 +762,7 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	exit->nivcsw = BPF_CORE_READ(task, nivcsw);
 	exit->min_flt = BPF_CORE_READ(task, min_flt);
 	exit->maj_flt = BPF_CORE_READ(task, maj_flt);
-	/* do_exit has brought it up to date when the last thread exits. */
+	/* do_exit has updated it if this is the last thread. */
 	exit->max_rss_pages = group_dead ? BPF_CORE_READ(signal, maxrss) : 0;
 	exit->io_known = 0;
 	exit->read_bytes = 0;
@@ -817,27 +776,18 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	return 0;
 }
 
-/* Without the argument: signal->live has been counted down already. Two
- * threads that exit at the same time can then both look like the last. */
-#define EXIT(ctx)                                                                               \
-	({                                                                                      \
-		struct task_struct *task = (struct task_struct *)ARG(ctx, 0);                      \
-		on_exit(task, exit_has_group_dead ?                                             \
-				      ARG(ctx, 1) & 1 :                                            \
-				      BPF_CORE_READ(task, signal, live.counter) == 0);          \
-	})
-
-SEC("tp_btf/sched_process_exit")
-int exit_btf(__u64 *ctx)
+/* Without the argument: signal->live has been counted down already. Two threads that exit
+ * at the same time can then both look like the last. */
+static __always_inline int exit_event(__u64 *ctx)
 {
-	return EXIT(ctx);
+	struct task_struct *task = (struct task_struct *)ARG(ctx, 0);
+
+	if (exit_has_group_dead)
+		return on_exit(task, ARG(ctx, 1) & 1);
+	return on_exit(task, BPF_CORE_READ(task, signal, live.counter) == 0);
 }
 
-SEC("raw_tp/sched_process_exit")
-int exit_raw(__u64 *ctx)
-{
-	return EXIT(ctx);
-}
+PROGRAM(exit, sched_process_exit, exit_event(ctx))
 
 static __always_inline int on_rename(struct task_struct *task, const char *comm)
 {
@@ -846,7 +796,7 @@ static __always_inline int on_rename(struct task_struct *task, const char *comm)
 
 	if (!is_followed(tid))
 		return 0;
-	/* An exec's own renaming comes with the exec. */
+	/* An exec has the new name in its own event. */
 	if (bpf_core_field_exists(task->in_execve) &&
 	    BPF_CORE_READ_BITFIELD_PROBED(task, in_execve))
 		return 0;
@@ -863,21 +813,11 @@ static __always_inline int on_rename(struct task_struct *task, const char *comm)
 	return 0;
 }
 
-SEC("tp_btf/task_rename")
-int rename_btf(__u64 *ctx)
-{
-	return on_rename((struct task_struct *)ctx[0], (const char *)ctx[1]);
-}
-
-SEC("raw_tp/task_rename")
-int rename_raw(__u64 *ctx)
-{
-	return on_rename((struct task_struct *)ctx[0], (const char *)ctx[1]);
-}
+PROGRAM(rename, task_rename, on_rename((struct task_struct *)ctx[0], (const char *)ctx[1]))
 
 /* ---- cgroups ---- */
 
-/* Levels of cgroups that are searched for the target. */
+/* The levels of cgroups searched for the target. */
 #define CGROUP_DEPTH 16
 
 /* `self` is the first member of struct cgroup, so a css of the default
@@ -926,38 +866,17 @@ static __always_inline int on_attach(struct cgroup *cgroup, const char *path,
 	return on_cgroup(LIFE_CGROUP_MOVE, cgroup, path, tid, BPF_CORE_READ(task, tgid));
 }
 
-SEC("tp_btf/cgroup_attach_task")
-int attach_btf(__u64 *ctx)
-{
-	return on_attach((struct cgroup *)ctx[0], (const char *)ctx[1],
-			 (struct task_struct *)ctx[2]);
-}
+PROGRAM(attach, cgroup_attach_task,
+	on_attach((struct cgroup *)ctx[0], (const char *)ctx[1], (struct task_struct *)ctx[2]))
 
-SEC("raw_tp/cgroup_attach_task")
-int attach_raw(__u64 *ctx)
-{
-	return on_attach((struct cgroup *)ctx[0], (const char *)ctx[1],
-			 (struct task_struct *)ctx[2]);
-}
-
-/* A new cgroup's path, which nothing can tell once the cgroup is gone. */
-SEC("tp_btf/cgroup_mkdir")
-int mkdir_btf(__u64 *ctx)
-{
-	return on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0);
-}
-
-SEC("raw_tp/cgroup_mkdir")
-int mkdir_raw(__u64 *ctx)
-{
-	return on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0);
-}
+/* A new cgroup's path, which is unknown after the cgroup's removal. */
+PROGRAM(mkdir, cgroup_mkdir,
+	on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0))
 
 /* ---- Signals ---- */
 
-/* A signal that the recorder gets is COMMAND's too, unless whoever sent it has
- * sent it to COMMAND as well: to their process group. Only here can the two be
- * told apart. */
+/* The recorder passes its signals on to COMMAND, unless the sender has signalled their
+ * whole process group. Only this program can tell the two apart. */
 static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 {
 	__u32 tgid = BPF_CORE_READ(task, tgid);
@@ -965,7 +884,7 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 
 	if (signal >= SIGNALS || !tgid)
 		return 0;
-	/* For verifiers that have lost track of the comparison. */
+	/* For verifiers that do not remember the comparison. */
 	barrier_var(signal);
 	signal &= SIGNALS - 1;
 	if (tgid == command_tgid)
@@ -979,24 +898,14 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/signal_generate")
-int signal_btf(__u64 *ctx)
-{
-	return on_signal(ctx[0], (struct task_struct *)ctx[2]);
-}
+PROGRAM(signal, signal_generate, on_signal(ctx[0], (struct task_struct *)ctx[2]))
 
-SEC("raw_tp/signal_generate")
-int signal_raw(__u64 *ctx)
-{
-	return on_signal(ctx[0], (struct task_struct *)ctx[2]);
-}
-
-/* ---- Tasks that are alive already ---- */
+/* ---- Living tasks ---- */
 
 /*
- * Writes a record for every living task and follows the targets and their
- * descendants. A descendant can come before its ancestor, so user space reads
- * again until newly_followed stays 0; forks are followed by on_fork meanwhile.
+ * Writes a record for every living task and follows the targets and their descendants. A
+ * descendant can precede its ancestor, so user space reads again until newly_followed
+ * stays 0; meanwhile on_fork follows new tasks.
  */
 SEC("iter/task")
 int snapshot(struct bpf_iter__task *ctx)
@@ -1014,7 +923,7 @@ int snapshot(struct bpf_iter__task *ctx)
 	record.tgid = task->tgid;
 	parent = BPF_CORE_READ(task, real_parent);
 	record.parent_tgid = BPF_CORE_READ(parent, tgid);
-	/* The reader of the iterator is the recorder: no part of what it records. */
+	/* The iterator's reader is the recorder, which does not record itself. */
 	if (!is_followed(record.tid) && record.tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
 		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
@@ -1023,7 +932,7 @@ int snapshot(struct bpf_iter__task *ctx)
 		    is_followed(record.parent_tgid) ||
 		    (target_cgroup && in_target_cgroup(BPF_CORE_READ(task, cgroups, dfl_cgrp)))) {
 			follow(record.tid);
-			/* One that does not fit is not new again and again. */
+			/* A task that does not fit must not count again in each pass. */
 			if (is_followed(record.tid))
 				newly_followed++;
 		}
@@ -1037,7 +946,7 @@ int snapshot(struct bpf_iter__task *ctx)
 	BPF_CORE_READ_INTO(&record.comm, task, comm);
 	record.time = bpf_ktime_get_ns();
 	record.on_cpu = BPF_CORE_READ(task, on_cpu) != 0;
-	/* Preempted on its way to sleep: it is still in the run queue. */
+	/* A task preempted on its way to sleep is still in the run queue. */
 	record.state = !record.on_cpu && BPF_CORE_READ(task, on_rq) ? 0 : task_state(true, task);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
