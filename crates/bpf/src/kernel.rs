@@ -1,26 +1,26 @@
-//! What the running kernel offers, read from its BTF: never from its version,
-//! because distributions move features between versions.
+//! The running kernel's features, by its BTF and not by its version: distributions move
+//! features between versions.
 
 use libbpf_rs::btf::types::{Composite, DataSec, FuncProto, MemberAttr, Ptr, Struct, Typedef, Var};
 use libbpf_rs::btf::{Btf, BtfKind, BtfType, ReferencesType};
 
 use crate::Error;
 
-/// How the tracepoints of this kernel pass what the programs need.
+/// The layout of this kernel's tracepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel {
     /// Index of `prev` among the arguments of `sched_switch`.
     pub switch_prev: u32,
     /// Index of `prev_state`; `None` before 5.18.
     pub switch_state: Option<u32>,
-    /// `sched_process_exit` says whether it is the group's last thread (6.16).
+    /// `sched_process_exit` has the argument `group_dead` (6.16).
     pub exit_group_dead: bool,
-    /// Bytes from a CPU's run queue to its preemption count: with it wake-ups
-    /// from interrupts are told from those by the running task.
+    /// Bytes from a CPU's run queue to its preemption count, which distinguishes wake-ups by
+    /// interrupts from those by the running task.
     pub preempt_count: Option<i64>,
 }
 
-/// The tracepoints that the recorder cannot do without.
+/// The tracepoints that the recorder requires.
 const NEEDED: [&str; 9] = [
     "sched_switch",
     "sched_waking",
@@ -80,7 +80,7 @@ impl Kernel {
     }
 }
 
-/// Where `prev` and `prev_state` are, from the arguments' kinds.
+/// The positions of `prev` and `prev_state`, from the arguments' kinds.
 ///
 /// Before 5.18: `preempt, prev, next`. 5.18 had `preempt, prev_state, prev,
 /// next`; since then it is `preempt, prev, next, prev_state`.
@@ -94,14 +94,13 @@ fn switch_layout(arguments: &[BtfKind]) -> Option<(u32, Option<u32>)> {
     }
 }
 
-/// From `runqueues` to the preemption count in the per-CPU section. x86 only:
-/// other machines keep the count in the task. It has been a variable of its
-/// own but for 6.2 to 6.14, when it was a member of `pcpu_hot`.
+/// From `runqueues` to the preemption count in the per-CPU section. x86 only: other machines
+/// keep the count in the task. It is a variable, or in 6.2 to 6.14 a member of `pcpu_hot`.
 fn preempt_count_distance(btf: &Btf<'_>) -> Option<i64> {
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
-    // CONFIG_FAIR_GROUP_SCHED: the way from a task to its CPU's run queue.
+    // CONFIG_FAIR_GROUP_SCHED: a task has a pointer to its CPU's run queue.
     member_offset(btf, "cfs_rq", "rq")?;
     member_offset(btf, "sched_entity", "cfs_rq")?;
     let section: DataSec<'_> = btf.type_by_name(".data..percpu")?;
@@ -120,7 +119,7 @@ fn preempt_count_distance(btf: &Btf<'_>) -> Option<i64> {
     Some(count - offset_of("runqueues")?)
 }
 
-/// Where a member is in a struct, anonymous structs and unions included, in bytes.
+/// The offset of a struct's member in bytes, anonymous structs and unions included.
 fn member_offset(btf: &Btf<'_>, name: &str, member: &str) -> Option<i64> {
     fn find(btf: &Btf<'_>, composite: &Composite<'_>, member: &str) -> Option<i64> {
         composite.iter().find_map(|m| {

@@ -1,8 +1,5 @@
-//! The BPF programs (`src/bpf/tracer.bpf.c`), the structs they send
-//! ([`wire`]), what they need to know of the kernel ([`Kernel`]) and their
-//! loader ([`Tracer`]).
-//!
-//! This crate knows nothing of files and reports.
+//! The BPF programs (`src/bpf/tracer.bpf.c`), their wire structs ([`wire`]), the kernel's
+//! features ([`Kernel`]) and the loader ([`Tracer`]). Files and reports are other crates'.
 
 mod kernel;
 mod slots;

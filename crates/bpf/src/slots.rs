@@ -1,7 +1,6 @@
-//! The slots that the programs write scheduling events into: memory that we
-//! map, a region for each CPU. The protocol stands in `events.h`: a slot says
-//! for itself whether it is written, we clear what we have read, and our tail
-//! tells the programs how far that is.
+//! The reader of the scheduling events' slots: mapped memory, a region for each CPU.
+//! `events.h` has the protocol: a written slot is not 0, the reader clears the slots that it
+//! has read and publishes its position as the tail.
 
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
@@ -12,17 +11,16 @@ use memmap2::{MmapOptions, MmapRaw};
 
 use crate::wire::{Lost, Progress, Slot, MAX_CPUS, SCHED_LOST};
 
-/// Slots that are read before the tail is moved: often enough that a CPU whose
-/// slots are full goes on soon, seldom enough to leave its cache line alone.
+/// The number of slots between two updates of the tail: often enough for a CPU whose slots
+/// are full, seldom enough to leave its cache line alone.
 const STEP: u64 = 256;
 
-/// The reading side of all CPUs' slots. The mappings keep the memory, also
-/// when the programs are gone.
+/// The slots of all CPUs. The mappings keep the memory after the programs are unloaded.
 #[derive(Debug)]
 pub struct Slots {
     slots: MmapRaw,
     shared: MmapRaw,
-    /// Where the array of [`Progress`] begins in `shared`, in bytes.
+    /// The offset of the array of [`Progress`] in `shared`, in bytes.
     progress: usize,
     /// Slots of each CPU, a power of two.
     count: u64,
@@ -35,12 +33,12 @@ struct Cpu {
     tail: u64,
 }
 
-/// What is in a CPU's slots, in their order.
+/// The contents of a CPU's slots, in order.
 #[derive(Clone, Copy, Debug)]
 pub enum Sched {
     /// An event.
     Event(Slot),
-    /// Events that found no room, here.
+    /// A loss at this place.
     Lost(Lost),
 }
 
@@ -65,31 +63,25 @@ impl Slots {
             shared: map(shared)?,
             progress,
             count: u64::from(count),
-            cpus: cpus
-                .iter()
-                .map(|number| Cpu {
-                    number: *number,
-                    tail: 0,
-                })
-                .collect(),
+            cpus: cpus.iter().map(|&number| Cpu { number, tail: 0 }).collect(),
         };
         let room = slots.slots.len() / size_of::<Slot>() >= count as usize * cpus.len()
             && slots.shared.len() >= progress + MAX_CPUS * size_of::<Progress>()
             && progress.is_multiple_of(align_of::<Progress>())
             && cpus.iter().all(|cpu| usize::from(*cpu) < MAX_CPUS);
-        match room {
-            true => Ok(slots),
-            false => Err(std::io::Error::other(
-                "the slots are not where they should be",
-            )),
+        if room {
+            Ok(slots)
+        } else {
+            let error = "the slots are not where they should be";
+            Err(std::io::Error::other(error))
         }
     }
 
-    /// Hands over everything that is written, CPU by CPU.
+    /// Passes all written slots to `sink`, CPU by CPU.
     pub fn read(&mut self, mut sink: impl FnMut(u16, Sched)) {
         let mut cpus = std::mem::take(&mut self.cpus);
         for (region, cpu) in cpus.iter_mut().enumerate() {
-            // What comes in meanwhile can wait: a CPU in a storm would keep us.
+            // Later events wait: a CPU in a storm would never let this end.
             let end = cpu.tail + self.count;
             while cpu.tail < end {
                 let step = (cpu.tail + STEP).min(end);
@@ -103,7 +95,7 @@ impl Slots {
         self.cpus = cpus;
     }
 
-    /// Reads up to `end`; false when there is no more before.
+    /// Reads up to `end`; false at the first empty slot.
     fn step(
         &self,
         region: usize,
@@ -123,14 +115,12 @@ impl Slots {
                     return false;
                 }
                 used = 2;
-                sink(
-                    cpu.number,
-                    Sched::Lost(Lost {
-                        since: slot.time(),
-                        until: last.time(),
-                        count: slot.what,
-                    }),
-                );
+                let lost = Lost {
+                    since: slot.time(),
+                    until: last.time(),
+                    count: slot.what,
+                };
+                sink(cpu.number, Sched::Lost(lost));
             } else {
                 sink(cpu.number, Sched::Event(slot));
             }
@@ -171,7 +161,7 @@ impl Slots {
         what.store(0, Ordering::Relaxed);
     }
 
-    /// From here on the CPU may write what has been read and cleared.
+    /// Gives the read and cleared slots back to the CPU.
     fn publish(&self, cpu: &Cpu) {
         let at = self.progress
             + usize::from(cpu.number) * size_of::<Progress>()

@@ -30,14 +30,14 @@ mod skel {
 
 use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
 
-/// What is to be traced, and into how much memory.
+/// The traced tasks and CPUs, and the memory.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Every task instead of only the followed ones.
     pub all: bool,
-    /// The CPUs whose scheduling events are wanted.
+    /// The CPUs whose scheduling events are recorded.
     pub cpus: Vec<u16>,
-    /// How many CPU numbers the kernel may use.
+    /// The number of CPU numbers that the kernel may use.
     pub possible_cpus: usize,
     /// Bytes of each CPU's slots: a power of two, at least a page.
     pub sched_ring: u32,
@@ -45,35 +45,34 @@ pub struct Settings {
     pub life_ring: u32,
     /// Longest argv that is copied, in bytes.
     pub argv_limit: u32,
-    /// The largest task id that the kernel gives, plus one.
+    /// The kernel's largest task id, plus one.
     pub pid_max: u32,
-    /// Processes to follow from the start, as this process's pid namespace
-    /// names them.
+    /// Processes to follow from the start, by their ids in this process's pid namespace.
     pub targets: Vec<u32>,
     /// The cgroup (v2) to follow from the start.
     pub target_cgroup: Option<u64>,
-    /// Count each attempt to emit an event; costs a little time.
+    /// Count each attempt to emit an event.
     pub count_emitted: bool,
 }
 
-/// What the programs have handed over.
+/// A record of the programs.
 #[derive(Clone, Copy, Debug)]
 pub enum Record<'a> {
     /// A scheduling event of this CPU.
     Sched(u16, wire::Slot),
-    /// Scheduling events of this CPU that found no room.
+    /// Lost scheduling events of this CPU.
     Lost(u16, wire::Lost),
     /// A lifecycle record, which begins with a [`wire::Head`].
     Life(&'a [u8]),
 }
 
-/// Takes what the programs have handed over.
+/// Receives the programs' records.
 pub trait Receive {
-    /// Takes one record.
+    /// Receives one record.
     fn receive(&self, record: Record<'_>);
 }
 
-/// The reading side of everything that the programs write.
+/// The reader of the programs' records.
 pub struct Rings<'cb, R> {
     life: RingBuffer<'cb>,
     slots: Slots,
@@ -81,10 +80,10 @@ pub struct Rings<'cb, R> {
 }
 
 impl<R: Receive> Rings<'_, R> {
-    /// Hands over all that there is: the lifecycle records first, for they explain
-    /// the others.
+    /// Passes all records to the receiver, the lifecycle records first: they explain the
+    /// others.
     pub fn consume(&mut self) {
-        // An error here would be one of our own callback, which has none.
+        // Only the callback has errors, and it returns none.
         let _ = self.life.consume();
         let receiver = &self.receiver;
         self.slots.read(|cpu, sched| match sched {
@@ -93,7 +92,7 @@ impl<R: Receive> Rings<'_, R> {
         });
     }
 
-    /// Readable when something is half full.
+    /// Readable when a ring is half full.
     pub fn ready(&self) -> BorrowedFd<'_> {
         // SAFETY: the epoll descriptor belongs to `self.life` and lives as long.
         unsafe { BorrowedFd::borrow_raw(self.life.epoll_fd()) }
@@ -107,29 +106,27 @@ impl Settings {
     }
 }
 
-/// What a CPU could not hand over.
+/// The account of a CPU's losses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuAccount {
-    /// Lost and not yet reported: count, time of the first and of
-    /// the last.
+    /// Lost and not yet reported: count, time of the first and of the last, in ns.
     pub pending: Option<(u64, u64, u64)>,
-    /// Lost in all.
+    /// All lost events.
     pub lost: u64,
-    /// Attempts, when they are counted.
+    /// Attempts, if they are counted.
     pub emitted: u64,
 }
 
-/// What the kernel says about the programs.
+/// The kernel's statistics of the programs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
     /// Time in the programs in ns; `None` unless `kernel.bpf_stats_enabled`.
     pub run_time_ns: Option<u64>,
-    /// Runs that were left out because the program was already running on that
-    /// CPU.
+    /// Runs left out because the program was already running on that CPU.
     pub recursion_misses: u64,
 }
 
-/// Room for the loaded object; a [`Tracer`] borrows it.
+/// The loaded object; a [`Tracer`] borrows it.
 pub struct Storage([MaybeUninit<OpenObject>; 2]);
 
 impl Storage {
@@ -145,22 +142,22 @@ impl Default for Storage {
     }
 }
 
-/// The loaded programs and their maps. Dropping it detaches and unloads
-/// everything; so does the kernel when the process ends in any way.
+/// The loaded programs and their maps. The drop detaches and unloads them, and so does the
+/// kernel at the end of the process.
 pub struct Tracer<'a> {
     skel: TracerSkel<'a>,
-    /// Whose slots there are, in the order of their regions.
+    /// The CPUs with slots, in the order of their regions.
     cpus: Vec<u16>,
     /// Slots of each CPU.
     slot_count: u32,
     links: Vec<Link>,
-    /// Of the program that sees signals, which is needed as long as COMMAND runs.
+    /// Of the program on signals, which must run as long as COMMAND.
     signals: Option<Link>,
     raw: bool,
 }
 
-/// How far apart the two halves of a signal to a process group can be, in ns: a
-/// virtual CPU may be taken away in between.
+/// The longest time between the two signals of one kill(2) to a process group, in ns: a
+/// virtual CPU may be descheduled in between.
 const TOGETHER: u64 = 100_000_000;
 
 /// What libbpf and the verifier say is kept for the error message.
@@ -250,8 +247,8 @@ impl<'a> Tracer<'a> {
         Ok(tracer)
     }
 
-    /// Attaches every program; recording begins. Lifecycle programs come
-    /// first, so that no task is scheduled whose fork was missed.
+    /// Attaches every program; the recording begins. Lifecycle programs come first: no task
+    /// has scheduling events without its fork.
     ///
     /// # Errors
     /// [`Error::Permission`], [`Error::Bpf`].
@@ -269,14 +266,13 @@ impl<'a> Tracer<'a> {
         Ok(())
     }
 
-    /// From here on the signals to COMMAND and to the recorder are watched: their
-    /// processes, as the host numbers them.
+    /// Watches the signals to COMMAND and to the recorder, by the host's process ids.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
         self.write_bss(|bss| (bss.command_tgid, bss.recorder_tgid) = (command, recorder));
     }
 
-    /// The last signal of this number came to the recorder as one of a group that
-    /// COMMAND belongs to: the same task has just sent it to both.
+    /// One task has sent the last signal of this number to both the recorder and COMMAND, as
+    /// members of one process group.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
             let Some(bss) = &self.skel.maps.bss_data else {
@@ -297,8 +293,7 @@ impl<'a> Tracer<'a> {
         sender != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
     }
 
-    /// The programs that are loaded, in the order in which they are attached; the
-    /// one that sees signals is the last.
+    /// The loaded programs in the order of their attachment; the last one is on signals.
     fn programs(&self) -> [&ProgramMut<'a>; 10] {
         let progs = &self.skel.progs;
         let pairs = [
@@ -316,13 +311,13 @@ impl<'a> Tracer<'a> {
         pairs.map(|(btf, raw)| if self.raw { raw } else { btf })
     }
 
-    /// Detaches every program that records; what is in the rings stays there.
+    /// Detaches the recording programs; the rings keep their records.
     pub fn detach(&mut self) {
         self.links.clear();
     }
 
-    /// All living tasks. Targets, their threads and descendants are followed
-    /// from here on; it reads until no new one is found.
+    /// Lists all living tasks and follows the targets, their threads and descendants. Reads
+    /// again until there is no new one.
     ///
     /// # Errors
     /// [`Error::Bpf`].
@@ -352,8 +347,7 @@ impl<'a> Tracer<'a> {
             .collect())
     }
 
-    /// Sets up the reading side, which outlives the programs; `receiver` gets
-    /// every record.
+    /// The reader of the records, which outlives the programs; `receiver` gets every record.
     ///
     /// # Errors
     /// [`Error::Bpf`].
@@ -384,8 +378,8 @@ impl<'a> Tracer<'a> {
         })
     }
 
-    /// The accounts of all CPUs: scheduling events, lifecycle events. Exact
-    /// once the programs are detached.
+    /// The accounts of all CPUs: scheduling events, lifecycle events. Exact after
+    /// [`Tracer::detach`].
     pub fn accounts(&self) -> [Vec<(u16, CpuAccount)>; 2] {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
@@ -398,9 +392,10 @@ impl<'a> Tracer<'a> {
                         };
                         accounts.get(cpu)
                     })?;
-                    let pending = match life {
-                        false => account.lost,
-                        true => account.lost_total.saturating_sub(account.lost),
+                    let pending = if life {
+                        account.lost_total.saturating_sub(account.lost)
+                    } else {
+                        account.lost
                     };
                     let pending =
                         (pending > 0).then_some((pending, account.lost_since, account.lost_until));
@@ -416,12 +411,12 @@ impl<'a> Tracer<'a> {
         [read(false), read(true)]
     }
 
-    /// Tasks whose id did not fit into the set of followed tasks.
+    /// Tasks whose ids did not fit into the set of followed tasks.
     pub fn follow_overflow(&self) -> u64 {
         self.read_bss(|bss| &bss.follow_overflow)
     }
 
-    /// What the kernel has counted for the programs so far.
+    /// The kernel's statistics of the programs so far.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
             recursion_misses: self.read_bss(|bss| &bss.nested_runs),
@@ -436,8 +431,7 @@ impl<'a> Tracer<'a> {
         usage
     }
 
-    /// Each program's name, time in ns and number of runs, as the kernel has counted
-    /// them with `kernel.bpf_stats_enabled`.
+    /// Each program's name, time in ns and number of runs, by `kernel.bpf_stats_enabled`.
     pub fn run_times(&self) -> Vec<(String, u64, u64)> {
         let infos = self.infos();
         infos
@@ -463,7 +457,7 @@ impl<'a> Tracer<'a> {
         infos
     }
 
-    /// The programs were refused as `tp_btf` and run as `raw_tp`.
+    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub fn is_raw(&self) -> bool {
         self.raw
     }
@@ -486,7 +480,7 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// Opens the object and fixes everything that must be known before loading.
+/// Opens the object and sets everything that must be known before loading.
 fn open<'a>(
     storage: &'a mut MaybeUninit<OpenObject>,
     kernel: &Kernel,

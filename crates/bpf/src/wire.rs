@@ -1,5 +1,5 @@
-//! Mirrors of the structs in `src/bpf/events.h`, which is the source. A test
-//! compares sizes and offsets with the BTF of the compiled programs.
+//! Mirrors of the structs in `src/bpf/events.h`, the source. A test compares sizes and
+//! offsets with the BTF of the compiled programs.
 
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -66,7 +66,7 @@ macro_rules! wire {
 wire! {
     /// A scheduling event, packed; see [`Slot::event`].
     Slot = "wire_slot" { when: u64, what: u64 }
-    /// How far a CPU's slots have been read.
+    /// The read position in a CPU's slots.
     Progress = "progress" { tail: u64, pad: [u64; 7] }
     /// The head of every lifecycle record.
     Head = "wire_head" { time: u64, kind: u32, cpu: u32 }
@@ -96,7 +96,7 @@ wire! {
     Cgroup = "wire_cgroup" {
         head: Head, tid: u32, tgid: u32, id: u64, path_len: u32, pad: u32, path: [u8; 1024],
     }
-    /// Lifecycle events of one CPU that found no room: all since the start.
+    /// The lost lifecycle events of one CPU since the start.
     LifeLost = "wire_life_lost" { head: Head, until: u64, count: u64 }
     /// A living task, from the task iterator.
     Snapshot = "wire_snapshot" {
@@ -106,7 +106,7 @@ wire! {
     }
 }
 
-/// A scheduling event: what a [`Slot`] says.
+/// The scheduling event in a [`Slot`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sched {
     /// `CLOCK_MONOTONIC` in ns.
@@ -123,14 +123,14 @@ pub struct Sched {
     pub flags: u8,
 }
 
-/// Scheduling events of one CPU that found no room.
+/// Lost scheduling events of one CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lost {
     /// Time of the first, `CLOCK_MONOTONIC` in ns.
     pub since: u64,
     /// Time of the last.
     pub until: u64,
-    /// How many.
+    /// Their number.
     pub count: u64,
 }
 
@@ -138,7 +138,7 @@ pub struct Lost {
 const TID_BITS: u32 = 22;
 
 impl Slot {
-    /// Nothing has been written here, or not all of it.
+    /// Not written, or not completely.
     pub fn is_empty(self) -> bool {
         self.when == 0 || self.what == 0
     }
@@ -148,12 +148,12 @@ impl Slot {
         (self.when & 3) as u8
     }
 
-    /// When, `CLOCK_MONOTONIC` in ns.
+    /// `CLOCK_MONOTONIC` in ns.
     pub fn time(self) -> u64 {
         self.when >> 2
     }
 
-    /// The event; of a [`SCHED_LOST`] it means nothing.
+    /// The event; meaningless for a [`SCHED_LOST`].
     pub fn event(self) -> Sched {
         let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
         Sched {
