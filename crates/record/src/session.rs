@@ -65,9 +65,8 @@ pub struct Alive {
 /// # Errors
 /// Every failure before COMMAND is released. A later failure is part of the [`Report`].
 pub fn record(config: &Config) -> Result<Report, Error> {
-    check_output(config)?;
     let descriptors = command::inherited_descriptors();
-    let destination = Destination::open(&config.output).map_err(Error::Output)?;
+    let destination = open_output(config)?;
     let (inherited, signals) = prepare(config)?;
     let child = if config.command.is_empty() {
         None
@@ -109,22 +108,28 @@ pub fn run_untraced(config: &Config) -> Result<(u32, Option<Errno>), Error> {
     signals::forward_until_end(command, &signals, |_| false).map_err(Error::Command)
 }
 
-fn check_output(config: &Config) -> Result<(), Error> {
-    if config.output != Target::Stdout {
-        return Ok(());
+/// Opens the output. A terminal and a closed standard output cannot take a trace.
+///
+/// # Errors
+/// [`Error::Output`].
+pub fn open_output(config: &Config) -> Result<Destination, Error> {
+    if config.output == Target::Stdout {
+        if config.closed_streams[1] {
+            return Err(Error::Output(Errno::EBADF.into()));
+        }
+        if std::io::stdout().is_terminal() {
+            let error = std::io::Error::other("standard output is a terminal");
+            return Err(Error::Output(error));
+        }
     }
-    if config.closed_streams[1] {
-        return Err(Error::Output(Errno::EBADF.into()));
-    }
-    if std::io::stdout().is_terminal() {
-        let error = std::io::Error::other("standard output is a terminal");
-        return Err(Error::Output(error));
-    }
-    Ok(())
+    Destination::open(&config.output).map_err(Error::Output)
 }
 
 /// Blocks the signals and collects the state that COMMAND inherits.
-fn prepare(config: &Config) -> Result<(Inherited, SignalFd), Error> {
+///
+/// # Errors
+/// [`Error::User`], [`Error::System`].
+pub fn prepare(config: &Config) -> Result<(Inherited, SignalFd), Error> {
     let identity = |name: &String| {
         Identity::of(name).map_err(|source| Error::User {
             name: name.clone(),

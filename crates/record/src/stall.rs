@@ -39,13 +39,23 @@ impl Stall {
     ) -> bool {
         let over = running.is_none_or(Running::has_ended);
         let signal = signals::forward(signals, running, to_both);
-        if over && self.since.elapsed() >= LONG {
+        if over && self.is_long() {
             if let Some(on_long) = self.on_long.take() {
                 on_long();
             }
         }
+        self.sleep();
+        !(signal && over)
+    }
+
+    /// The wait has lasted for [`LONG`].
+    pub fn is_long(&self) -> bool {
+        self.since.elapsed() >= LONG
+    }
+
+    /// Sleeps once, each time longer.
+    pub fn sleep(&mut self) {
         std::thread::sleep(self.pause);
         self.pause = (self.pause * 2).min(Duration::from_millis(20));
-        !(signal && over)
     }
 }
