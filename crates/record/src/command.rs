@@ -43,6 +43,9 @@ pub struct Running {
     failure: std::fs::File,
 }
 
+/// COMMAND's raw `wait` status, and the error of its exec.
+pub type Waited = (u32, Option<Errno>);
+
 /// Forks a child that waits before it executes `command`. If `tr` ends first, in whatever
 /// way, the child ends too: COMMAND has not begun.
 ///
@@ -237,11 +240,11 @@ impl Running {
         }
     }
 
-    /// Waits for its end: the raw `wait` status, and the error of its exec.
+    /// Waits for its end.
     ///
     /// # Errors
     /// Another part of the process has waited for it.
-    pub fn wait(mut self) -> std::io::Result<(u32, Option<Errno>)> {
+    pub fn wait(mut self) -> std::io::Result<Waited> {
         let mut status = 0;
         loop {
             // SAFETY: `status` is a valid place for the result.

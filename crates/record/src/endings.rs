@@ -4,14 +4,13 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use tr_format::meta::EndReason;
 
 use crate::collector::DRAIN_EVERY;
-use crate::command::{pidfd_open, Running};
+use crate::command::{pidfd_open, Running, Waited};
 use crate::config::{Config, Follow};
 
 /// The processes whose end ends the recording, and the deadline.
@@ -110,9 +109,8 @@ impl Endings {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// COMMAND's raw `wait` status and exec error, if it has ended; otherwise COMMAND.
-    #[allow(clippy::type_complexity)]
-    pub fn reap(self) -> (Option<(u32, Option<Errno>)>, Option<Running>) {
+    /// COMMAND's status if it has ended; otherwise COMMAND.
+    pub fn reap(self) -> (Option<Waited>, Option<Running>) {
         if self.command_ended {
             (self.command.and_then(|command| command.wait().ok()), None)
         } else {

@@ -3,12 +3,11 @@
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
-use crate::command::Running;
+use crate::command::{Running, Waited};
 
 const SIGNALS: [Signal; 4] = [
     Signal::SIGINT,
@@ -53,8 +52,7 @@ pub fn forward(
     any
 }
 
-/// Passes signals on until COMMAND ends: its raw `wait` status, and the error of its
-/// exec.
+/// Passes signals on until COMMAND ends.
 ///
 /// # Errors
 /// Another part of the process has waited for it.
@@ -62,7 +60,7 @@ pub fn forward_until_end(
     command: Running,
     signals: &SignalFd,
     to_both: impl Fn(u32) -> bool,
-) -> std::io::Result<(u32, Option<Errno>)> {
+) -> std::io::Result<Waited> {
     loop {
         let mut fds = [
             PollFd::new(command.ended(), PollFlags::POLLIN),

@@ -113,7 +113,7 @@ impl Machine {
             } else {
                 task.undecided
             },
-            tid: Tid(task.told_tid().unwrap_or(task.tid)),
+            tid: Tid(task.recorded_tid().unwrap_or(task.tid)),
             first_tid: Tid(task.first_tid),
             ns_tid: Tid(task.ns_tid),
             process: 0,

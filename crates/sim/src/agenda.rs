@@ -1,10 +1,10 @@
-//! When each CPU has to do something next, and which one is first.
+//! The next action of each CPU, and the first of all.
 
-/// Bits of a key that name the actor; the rest is the time. 2⁵⁴ ns are 208 days.
-const WHO_BITS: u32 = 10;
+/// The actor's bits in a key; the rest is the time. 2⁵⁴ ns are 208 days.
+const ACTOR_BITS: u32 = 10;
 
-/// No time at all: the actor waits for the others.
-pub(crate) const NEVER: u64 = u64::MAX >> WHO_BITS;
+/// No time: the actor waits for the others.
+pub(crate) const NEVER: u64 = u64::MAX >> ACTOR_BITS;
 
 /// A winner tree over the next times of a fixed set of actors. Of those with
 /// equal times the one with the lowest number is first, so a run is repeatable.
@@ -23,18 +23,18 @@ impl Agenda {
         }
     }
 
-    /// The first time and whose it is.
+    /// The first time and its actor.
     #[inline]
     pub(crate) fn first(&self) -> (u64, usize) {
         let key = self.nodes[1];
-        (key >> WHO_BITS, (key & ((1 << WHO_BITS) - 1)) as usize)
+        (key >> ACTOR_BITS, (key & ((1 << ACTOR_BITS) - 1)) as usize)
     }
 
-    /// `who` has to act at `time` next.
+    /// The next action of `actor` is at `time`.
     #[inline]
-    pub(crate) fn set(&mut self, who: usize, time: u64) {
-        let mut at = self.nodes.len() / 2 + who;
-        self.nodes[at] = (time.min(NEVER) << WHO_BITS) | who as u64;
+    pub(crate) fn set(&mut self, actor: usize, time: u64) {
+        let mut at = self.nodes.len() / 2 + actor;
+        self.nodes[at] = (time.min(NEVER) << ACTOR_BITS) | actor as u64;
         while at > 1 {
             let winner = self.nodes[at].min(self.nodes[at ^ 1]);
             at /= 2;
@@ -53,8 +53,8 @@ mod tests {
     #[test]
     fn the_earliest_wins_and_ties_go_to_the_lower_number() {
         let mut agenda = Agenda::new(5);
-        for (who, time) in [(0, 50), (1, 20), (2, 20), (3, 90), (4, 30)] {
-            agenda.set(who, time);
+        for (actor, time) in [(0, 50), (1, 20), (2, 20), (3, 90), (4, 30)] {
+            agenda.set(actor, time);
         }
         assert_eq!(agenda.first(), (20, 1));
         agenda.set(1, NEVER);

@@ -6,9 +6,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use crate::agenda::NEVER;
 use crate::task::IDLE;
 
-/// When somebody's wait will be over: the time, then the task's slot, then its
-/// count of waits when it was armed, so that one that is no longer waited for
-/// is known. In one number, as the heap compares nothing else.
+/// The interrupt that ends a wait: its time, the task's slot, and the task's count of waits,
+/// which identifies an outdated timer. One number, for the heap's comparisons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Timer(u128);
 
@@ -33,17 +32,16 @@ impl Timer {
     }
 }
 
-/// One CPU: who runs on it, who waits for it, and what comes next when.
+/// One CPU: its current task, its queue and the times of its next actions.
 #[derive(Debug)]
 pub(crate) struct Cpu {
     /// The slot of the task that runs, or [`IDLE`].
     pub(crate) cur: u32,
-    /// The time of the last thing that was done on it; nothing is done twice
-    /// at one time, as a CPU's clock goes on between two events.
+    /// The time of its last action: no two actions have the same time.
     pub(crate) last: u64,
-    /// When the current task does its next thing.
+    /// The time of the current task's next action.
     pub(crate) op_at: u64,
-    /// When the current task is to be switched out in favour of another.
+    /// The time of the current task's preemption.
     pub(crate) resched_at: u64,
     /// Preemption is off.
     pub(crate) hold: bool,
@@ -51,7 +49,7 @@ pub(crate) struct Cpu {
     pub(crate) slice_end: u64,
     /// The stamp of the last switch.
     pub(crate) since: u64,
-    /// Who waits for the CPU, the next one first.
+    /// The queued tasks, the next one first.
     pub(crate) queue: VecDeque<u32>,
     /// Interrupts to come.
     pub(crate) timers: BinaryHeap<Reverse<Timer>>,
@@ -73,13 +71,13 @@ impl Cpu {
         }
     }
 
-    /// When the next interrupt comes.
+    /// The time of the next interrupt.
     #[inline]
     pub(crate) fn timer(&self) -> u64 {
         self.timers.peek().map_or(NEVER, |timer| timer.0.time())
     }
 
-    /// When something is to be done next.
+    /// The time of the next action.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         let resched = if self.hold { NEVER } else { self.resched_at };

@@ -20,32 +20,19 @@ impl Recording {
     /// # Errors
     /// The writer refuses an event.
     pub fn to_file(&self, cut: &Cut) -> Result<Vec<u8>, Error> {
-        self.to_file_with(cut, |_| {})
-    }
-
-    /// [`Recording::to_file`] by a writer that `set` has set up.
-    ///
-    /// # Errors
-    /// The writer refuses an event.
-    pub fn to_file_with(
-        &self,
-        cut: &Cut,
-        set: impl FnOnce(&mut Writer<&mut Vec<u8>>),
-    ) -> Result<Vec<u8>, Error> {
         let mut out = Vec::new();
         let mut writer = Writer::new(&mut out, &self.meta)?;
-        set(&mut writer);
         for block in self.blocks(cut) {
             match (block.stream, block.events) {
                 (Stream::Cpu(cpu), Events::Sched(events)) => {
-                    for event in events {
-                        writer.sched(cpu, event)?;
-                    }
+                    events
+                        .into_iter()
+                        .try_for_each(|event| writer.sched(cpu, event))?;
                 }
                 (stream, Events::Life(events)) => {
-                    for event in events {
-                        writer.life(stream, event)?;
-                    }
+                    events
+                        .into_iter()
+                        .try_for_each(|event| writer.life(stream, event))?;
                 }
                 (_, Events::Sched(_)) => {}
             }

@@ -99,7 +99,7 @@ impl Machine {
         let at_once = self.observer.spacing == 0;
         while let Some(name) = self.observer.list.pop() {
             if let Some(slot) = self.find(name) {
-                if self.tasks[slot].told_tid().is_some() {
+                if self.tasks[slot].recorded_tid().is_some() {
                     // Its exec is recorded in the next 2 µs. Until then no reader
                     // could know that both tids are one task.
                     self.observer.list.push(name);

@@ -1,4 +1,4 @@
-//! What the simulated tasks do: programs, and the world that they live in.
+//! The simulated tasks' programs, and their world.
 
 /// A length of time in ns, drawn evenly from `lo..=hi`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,13 +30,12 @@ pub const fn ms(lo: u64, hi: u64) -> Span {
     }
 }
 
-/// A channel of the world: a pipe, a futex, a job server. It counts what was
-/// posted and not yet taken.
+/// A channel of the world (a pipe, a futex, a job server): the number of posts not taken yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chan {
     /// Its number for a task with argument 0.
     pub base: u16,
-    /// How much further it is for each unit of the task's argument.
+    /// The distance for each unit of the task's argument.
     pub stride: u16,
 }
 
@@ -50,7 +49,7 @@ pub const fn own_chan(n: u16) -> Chan {
     Chan { base: n, stride: 1 }
 }
 
-/// The argument a new task gets.
+/// The argument of a new task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arg {
     /// Its parent's.
@@ -59,11 +58,11 @@ pub enum Arg {
     Loop(u8),
 }
 
-/// One thing that a task does. Operations that name other tasks pick one at
-/// random; where none fits they do nothing.
+/// One operation of a task. An operation on another task draws one; if none fits it does
+/// nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Op {
-    /// Runs, for this long in all.
+    /// Runs for this time.
     Run(Span),
     /// Sleeps (S) until a timer's interrupt.
     Sleep(Span),
@@ -71,7 +70,7 @@ pub enum Op {
     Io(Span),
     /// Waits for a kernel lock (D, not in_iowait), until an interrupt frees it.
     Lock(Span),
-    /// Gives way to another runnable task of its CPU (`sched_yield`).
+    /// `sched_yield`.
     Yield,
     /// `fork`: a child that runs this program.
     Fork(u16, Arg),
@@ -86,13 +85,13 @@ pub enum Op {
     Wait,
     /// `wait` for all children.
     WaitAll,
-    /// Adds one to a channel, and wakes who waits for it.
+    /// Posts to a channel, and wakes a task that waits for it.
     Post(Chan),
-    /// Takes one from a channel; sleeps (S) while there is none.
+    /// Takes one post from a channel; sleeps (S) until there is one.
     Take(Chan),
     /// The same, but gives up after that time.
     TakeFor(Chan, Span),
-    /// Wakes a task that may not need it: it looks, and sleeps on.
+    /// Wakes a sleeping task in vain.
     Poke,
     /// `prctl(PR_SET_NAME)`.
     Rename,
@@ -107,9 +106,9 @@ pub enum Op {
     /// Goes back to operation `to` until the block was done `times` times;
     /// `slot` (0 to 3) is the counter.
     Repeat {
-        /// Which of the task's counters.
+        /// The task's counter.
         slot: u8,
-        /// How often the block is done in all.
+        /// The number of passes.
         times: u32,
         /// The block's first operation.
         to: u16,
@@ -153,10 +152,10 @@ pub struct Image {
     pub args: Vec<String>,
 }
 
-/// A process that is there from the beginning.
+/// A process from the beginning of the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resident {
-    /// What it runs.
+    /// Its program.
     pub program: u16,
     /// Its argument.
     pub arg: u32,
@@ -166,10 +165,10 @@ pub struct Resident {
     pub pin: Option<u16>,
 }
 
-/// Everything that can happen in a run.
+/// The programs and tasks of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct World {
-    /// A name, for people.
+    /// A name for the user.
     pub name: String,
     /// The programs; a program that ends without exit does `ExitGroup(0)`.
     pub programs: Vec<Vec<Op>>,
@@ -177,14 +176,14 @@ pub struct World {
     pub mixes: Vec<Mix>,
     /// The images of [`Op::Exec`].
     pub images: Vec<Image>,
-    /// The channels, with what is in them at the beginning.
+    /// The channels' posts at the beginning.
     pub channels: Vec<u32>,
-    /// Processes that are there from the beginning.
+    /// Processes from the beginning of the run.
     pub residents: Vec<Resident>,
-    /// What COMMAND runs, beginning with its exec.
+    /// COMMAND's program, which begins with its exec.
     pub command: u16,
     /// COMMAND and its descendants run on this CPU only.
     pub command_pin: Option<u16>,
-    /// How many cgroups there are.
+    /// The number of cgroups.
     pub cgroups: u32,
 }

@@ -1,8 +1,8 @@
-//! Where the events of a run go.
+//! The receivers of a run's events.
 
 use tr_format::event::{CpuId, LifeEvent, SchedEvent, Stream};
 
-/// Takes the events of a run, in the order of true time.
+/// Receives the events of a run in the order of true time.
 pub trait Sink {
     /// An event of this CPU's ring.
     fn sched(&mut self, cpu: CpuId, event: SchedEvent);
@@ -10,7 +10,7 @@ pub trait Sink {
     fn life(&mut self, stream: Stream, event: LifeEvent);
 }
 
-/// Counts the events and forgets them.
+/// Counts the events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
     /// Events of the CPUs' rings.

@@ -70,7 +70,7 @@ impl Case {
 }
 
 /// Weights of everything, each 0 when shrunk; running and sleeping stay.
-pub fn weights() -> impl Strategy<Value = Weights> {
+fn weights() -> impl Strategy<Value = Weights> {
     let some = |most: u16| 0..=most;
     (
         (some(5), some(20), some(10), some(10), some(10), some(30)),
@@ -156,7 +156,7 @@ pub fn run(longest: u64) -> impl Strategy<Value = Config> {
 }
 
 /// Blocks in a recorder's order.
-pub fn written() -> impl Strategy<Value = Cut> {
+fn written() -> impl Strategy<Value = Cut> {
     (1..=200u32, any::<u64>()).prop_map(|(largest, seed)| Cut {
         largest,
         order: Order::Written,
@@ -165,7 +165,7 @@ pub fn written() -> impl Strategy<Value = Cut> {
 }
 
 /// Blocks in any order.
-pub fn any_order() -> impl Strategy<Value = Cut> {
+fn any_order() -> impl Strategy<Value = Cut> {
     let order = prop_oneof![
         Just(Order::Written),
         Just(Order::ByStream),
@@ -179,7 +179,7 @@ pub fn any_order() -> impl Strategy<Value = Cut> {
 }
 
 /// Late writes by up to 10 s, and inversions.
-pub fn disorder() -> impl Strategy<Value = (Option<Late>, Option<Inversions>)> {
+fn disorder() -> impl Strategy<Value = (Option<Late>, Option<Inversions>)> {
     let late = (0..=500u16, 1..=10_000_000_000u64, any::<bool>()).prop_map(
         |(per_mille, longest, life_only)| Late {
             per_mille,
@@ -192,7 +192,7 @@ pub fn disorder() -> impl Strategy<Value = (Option<Late>, Option<Inversions>)> {
 }
 
 /// Lost spans, of CPUs' rings and of the lifecycle ring.
-pub fn losses() -> impl Strategy<Value = Vec<Loss>> {
+fn losses() -> impl Strategy<Value = Vec<Loss>> {
     let stream = prop_oneof![4 => (0..32u16).prop_map(|cpu| Stream::Cpu(CpuId(cpu))), 1 => Just(Stream::Lifecycle)];
     let cause = prop_oneof![3 => Just(LossCause::RingFull), 1 => Just(LossCause::Recursion)];
     let loss = (stream, 0..1000u16, 1..=60u32, cause, any::<bool>()).prop_map(
@@ -226,18 +226,18 @@ fn clocks(
 }
 
 /// Clocks off by ±50 µs to ±100 ms.
-pub fn skews() -> impl Strategy<Value = Skew> {
+fn skews() -> impl Strategy<Value = Skew> {
     clocks(32, 50_000..=100_000_000i64, 1..4)
 }
 
 /// The same for some of this many CPUs: at least one clock is right.
-pub fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
+fn clocks_of(cpus: u16) -> impl Strategy<Value = Skew> {
     let size = prop_oneof![1 => 50_000..=100_000_000i64, 1 => 50_000..=1_000_000i64];
     clocks(cpus, size, 1..usize::from(cpus.clamp(2, 8)))
 }
 
 /// Repeated lifecycle events, or missing ones without a loss record.
-pub fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
+fn faults() -> impl Strategy<Value = (Option<Duplicates>, Option<Missing>)> {
     let sort = || {
         prop_oneof![
             Just(LifeSort::Fork),
@@ -336,7 +336,7 @@ pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
 
 /// A run of `least` to `longest` ns on 2 to 64 CPUs, with realistic reuse of task ids: of
 /// chaos, a build, pipes or short processes.
-pub fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
+fn long_run(least: u64, longest: u64) -> impl Strategy<Value = Config> {
     let cpus = prop_oneof![4 => 2..=4u16, 2 => 5..=16u16, 1 => 17..=64u16];
     let world =
         (weights(), 0..=8u32, 0..=5u8, 1..=8u32).prop_map(|(weights, residents, which, n)| {

@@ -233,7 +233,7 @@ impl Task {
 
     /// The tid of its events so far, if it has taken over the leader's tid and its exec
     /// event is still to come.
-    pub(crate) fn told_tid(&self) -> Option<u32> {
+    pub(crate) fn recorded_tid(&self) -> Option<u32> {
         self.steps.iter().find_map(|step| match step {
             Step::ExecEvent { old_tid, .. } if *old_tid != self.tid => Some(*old_tid),
             _ => None,

@@ -1,36 +1,32 @@
-//! What really happened in a run, kept by the machine from its own state
-//! changes.
+//! The truth about a run, from the machine's own state changes.
 //!
 //! # Definitions
-//! All points in time are the machine's stamps (true time, rounded down to the
-//! grain). Everything is clipped to the span `[start, end]`.
+//! All points in time are the machine's stamps (true time, rounded down to the grain), and
+//! all times are clipped to the span `[start, end]`.
 //!
-//! - A task lives from its fork to its last switch-out. What was over before
-//!   the span, or began after it, is left out.
+//! - A task lives from its fork to its last switch-out. Tasks that live only outside the
+//!   span are left out.
 //! - `on_cpu`: from switch-in to switch-out.
-//! - `run_queue`: from its fork to its first switch-in; from the waking to the
-//!   switch-in; from a switch-out while it was preempted or its state was 0 to
-//!   the switch-in. When the waking was stamped before the switch-out that it
-//!   ends, from the switch-out.
+//! - `run_queue`: from the fork to the first switch-in; from the waking to the switch-in;
+//!   from a switch-out by preemption or in state 0 to the switch-in. If the waking has an
+//!   earlier stamp than the switch-out that it ends, from the switch-out.
 //! - `sleep`: from a switch-out in state S, or stopped, to the waking.
 //! - `blocked`: the same for D.
-//! - `preempted`, of `run_queue`: after a switch-out with the preempt flag; or
-//!   with state 0 and no recorded waking of the task since it was switched in
-//!   (it yielded). `io`, of `blocked`: in_iowait. `vfork`, of `blocked`: waits
-//!   for its child's exec or exit, neither of which was stamped before the
-//!   switch-out; up to the waking. `stopped`, of `sleep`: in state T. A cause
-//!   that is told only by an event before tracing was attached is not counted.
-//! - Switches are counted when stamped in `[start, end)`: voluntary unless the
-//!   preempt flag is set or the state is 0, as the kernel counts nvcsw and
-//!   nivcsw.
-//! - A process lives from its first thread's fork to the last of its threads'
-//!   last switch-outs. Its parent is the process that forked it.
-//! - A program lives from its exec to the next exec or the process's end; its
-//!   times are those of all threads of the process between.
+//! - `preempted`, of `run_queue`: after a switch-out with the preempt flag, or in state 0
+//!   without a recorded waking since the switch-in (a yield). `io`, of `blocked`: in_iowait.
+//!   `vfork`, of `blocked`: the wait for the child's exec or exit, neither stamped before
+//!   the switch-out, up to the waking. `stopped`, of `sleep`: in state T. A cause that only
+//!   an event before the attachment tells does not count.
+//! - Switches count if stamped in `[start, end)`: as involuntary with the preempt flag or
+//!   in state 0, as the kernel's nivcsw, otherwise as voluntary.
+//! - A process lives from its first thread's fork to its threads' latest last switch-out.
+//!   Its parent is the process that forked it.
+//! - A program lives from its exec to the next exec or the process's end, with the times of
+//!   all threads of the process.
 
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 
-/// Where time went, in ns.
+/// The parts of a time span, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// On a CPU.
@@ -44,7 +40,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// All four together.
+    /// The sum of all four.
     pub fn sum(&self) -> u64 {
         self.on_cpu + self.run_queue + self.sleep + self.blocked
     }
@@ -116,8 +112,7 @@ impl Causes {
 pub struct TaskTruth {
     /// Its tid at the end of its life or of the span.
     pub tid: Tid,
-    /// Its tid at its fork: differs after an exec of a thread that was not the
-    /// leader.
+    /// Its tid at its fork: differs after the exec of a thread other than the leader.
     pub first_tid: Tid,
     /// Its id in its own pid namespace, for its first tid.
     pub ns_tid: Tid,
@@ -133,41 +128,39 @@ pub struct TaskTruth {
     pub end: Ktime,
     /// It had not made its last switch-out at the span's end.
     pub alive: bool,
-    /// Where its time went: sums to `end - start`.
+    /// The parts of its time: their sum is `end - start`.
     pub times: Times,
-    /// Parts of them.
+    /// Their causes.
     pub causes: Causes,
-    /// The last part of its time, ns, of which no event tells whether it was
-    /// asleep (or blocked) or runnable: it was switched out asleep after a
-    /// waking while it was on the CPU, and the recording ends before it is woken
-    /// or switched in. Either the waking was in vain, or it came after the
-    /// kernel had read the state and before the switch-out was stamped.
+    /// The last part of its time, ns, if no event tells whether it slept or was runnable: it
+    /// was switched out asleep after a waking while it was on the CPU, and the recording
+    /// ends before its next waking or switch-in. Either the waking was in vain, or it came
+    /// between the kernel's read of the state and the stamp of the switch-out.
     pub undecided: u64,
     /// Voluntary switches in the span.
     pub voluntary: u64,
     /// Involuntary switches in the span.
     pub involuntary: u64,
-    /// Switch-ins on another CPU than the last one.
+    /// Switch-ins on a CPU other than the last one.
     pub migrations: u64,
-    /// The longest time off CPU at a stretch, clipped to the span.
+    /// The longest single time off CPU, clipped to the span.
     pub max_off_cpu: u64,
     /// Its own raw `wait` status, when its exit was recorded.
     pub status: Option<u32>,
-    /// Its run time over its whole life, and its switches over its whole life
-    /// (voluntary, involuntary).
+    /// Run time, voluntary and involuntary switches of its whole life.
     pub kernel: (u64, u64, u64),
 }
 
-/// One program that a process was.
+/// One program of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecTruth {
     /// The exec, or the span's start.
     pub start: Ktime,
-    /// Began before the span, or before tracing.
+    /// It began before the span or before tracing.
     pub started_before: bool,
     /// The next exec, the process's end or the span's end.
     pub end: Ktime,
-    /// The arguments; empty for what was not seen to exec.
+    /// The arguments; empty without an exec event.
     pub argv: Argv,
     /// The times of the process's threads from `start` to `end`.
     pub times: Times,
@@ -191,8 +184,7 @@ impl ExecTruth {
 pub struct ProcessTruth {
     /// Its pid.
     pub pid: Tgid,
-    /// The process that forked it, an index into [`Truth::processes`], when
-    /// that is among them.
+    /// The process that forked it, an index into [`Truth::processes`], if it is there.
     pub parent: Option<usize>,
     /// That process's pid.
     pub ppid: Option<Tgid>,
@@ -212,9 +204,9 @@ pub struct ProcessTruth {
     pub status: Option<u32>,
     /// Its threads, indices into [`Truth::tasks`].
     pub threads: Vec<usize>,
-    /// Where its threads' time went.
+    /// The parts of its threads' times.
     pub times: Times,
-    /// Parts of them.
+    /// Their causes.
     pub causes: Causes,
     /// Its threads' voluntary switches in the span.
     pub voluntary: u64,
@@ -224,29 +216,29 @@ pub struct ProcessTruth {
     pub faults: (u64, u64),
     /// Its largest resident set, when the exit of its last thread was recorded.
     pub max_rss: Option<u64>,
-    /// The programs it was, in order. A process that was there before tracing
-    /// begins with the one it then was, without arguments.
+    /// Its programs in order. A process from before tracing begins with the program of
+    /// that time, without arguments.
     pub execs: Vec<ExecTruth>,
 }
 
-/// Everything about a run.
+/// The truth about a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
     /// The span's start.
     pub start: Ktime,
     /// The span's end.
     pub end: Ktime,
-    /// How many CPUs there are.
+    /// The number of CPUs.
     pub cpus: u16,
     /// The recorded processes, by start, then pid.
     pub processes: Vec<ProcessTruth>,
     /// Their threads, by process, then start, then tid.
     pub tasks: Vec<TaskTruth>,
-    /// How long exactly n of the recorded tasks were on a CPU at once.
+    /// By n: the time with exactly n recorded tasks on CPUs.
     pub concurrency: Vec<u64>,
-    /// How long CPUs were idle, all together.
+    /// The idle time of all CPUs.
     pub idle: u64,
-    /// How long tasks that are not recorded were on a CPU, all together.
+    /// The time of unrecorded tasks on all CPUs.
     pub others: u64,
     /// COMMAND's raw `wait` status, when it ended in the span.
     pub status: Option<u32>,

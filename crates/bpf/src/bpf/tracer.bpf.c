@@ -640,7 +640,8 @@ PROGRAM(fork, sched_process_fork,
 
 /*
  * Writes a record with room for `filename_area` + `argv_area` bytes at its tail. A ring
- * record has a constant size, so there is one call for each. False: no room for it.
+ * record has a constant size, so there is one call for each, inlined: hence nine
+ * parameters. False: no room for it.
  *
  * argv is one copy of mm->arg_start..arg_end: the kernel has just written these pages, so
  * they are resident.
