@@ -267,6 +267,12 @@ mod tests {
         long.args(["-c", "read end", &"y".repeat(50_000)]);
         let mut child = long.stdin(std::process::Stdio::piped()).spawn().unwrap();
         let full = "sh\0-c\0read end\0".len() as u32 + 50_001;
+        // The kernel lets the parent of a vfork go on shortly before it sets the arguments.
+        let latest = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        while cmdline(child.id(), 1 << 20).full_len != Some(full) {
+            assert!(std::time::Instant::now() < latest, "no exec");
+            std::thread::yield_now();
+        }
         let (cut, whole) = (cmdline(child.id(), 4096), cmdline(child.id(), 1 << 20));
         drop(child.stdin.take());
         child.wait().unwrap();
