@@ -129,12 +129,12 @@ impl Rules {
             let text = word.text;
             let is_value = std::mem::take(&mut options.next_is_secret);
             if is_value && !words::is_option(text) {
-                masks.extend(word, [0..text.len()]);
+                masks.extend(word, std::iter::once(0..text.len()));
                 previous = text;
                 continue;
             }
             match options.see(text) {
-                Some(from) => masks.extend(word, [from..text.len()]),
+                Some(from) => masks.extend(word, std::iter::once(from..text.len())),
                 None if words::names_secret(text) => options.next_is_secret = true,
                 None => {}
             }
@@ -151,7 +151,7 @@ impl Rules {
         let text = word.text;
         masks.extend(word, words::assignments(text, script));
         if text.starts_with(b"pass:") {
-            masks.extend(word, [b"pass:".len()..text.len()]);
+            masks.extend(word, std::iter::once(b"pass:".len()..text.len()));
         }
         if self.forms.is_match(text) {
             masks.extend(word, FORMS.find_iter(text).map(|found| found.range()));
