@@ -593,7 +593,8 @@ fn best_effort() -> Result<(), Failed> {
     })?;
     let said = String::from_utf8_lossy(&without.stderr).into_owned();
     ensure(
-        said.contains("no permission") && said.contains("--best-effort"),
+        said.contains("lacks the capabilities CAP_BPF and CAP_PERFMON")
+            && said.contains("--best-effort"),
         || said.clone(),
     )
 }

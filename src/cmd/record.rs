@@ -75,6 +75,9 @@ pub struct Args {
     /// Say nothing
     #[arg(short, long)]
     quiet: bool,
+    /// When tracing cannot start, print libbpf's own messages, too
+    #[arg(short, long, conflicts_with = "quiet")]
+    verbose: bool,
     /// What to run
     #[arg(
         trailing_var_arg = true,
@@ -224,36 +227,68 @@ fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
 /// Why tracing cannot start, and what to do.
 fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     // What is said here may end up in a log that others read.
-    let command: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
-    let command = redactor.clone().command(&command);
-    let again = tr_report::escape::command(command.iter().map(Vec::as_slice));
-    let untraced = match args.best_effort {
-        true => "the command runs untraced".to_owned(),
-        false if args.command.is_empty() => String::new(),
-        false => format!("to run the command without tracing: tr record --best-effort -- {again}"),
-    };
+    let words: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
+    let words = redactor.clone().command(&words);
+    let again = tr_report::escape::command(words.iter().map(Vec::as_slice));
     match error {
         Error::Output(cause) => {
             eprintln!("tr: cannot write {}: {cause}", args.output.display());
         }
         Error::Tracing(cause) => {
             eprintln!("tr: cannot trace: {cause}");
-            match cause {
-                tr_bpf::Error::NoBtf => {
-                    eprintln!("    tr needs a kernel built with CONFIG_DEBUG_INFO_BTF=y");
+            remedy(args, cause, &again);
+            if args.verbose {
+                for line in tr_bpf::log().lines() {
+                    eprintln!("    {line}");
                 }
-                tr_bpf::Error::Missing { .. } => eprintln!("    tr needs Linux 5.8 or later"),
-                tr_bpf::Error::Permission { .. } => {
-                    eprintln!("    tracing needs root, or the capabilities CAP_BPF and CAP_PERFMON (in a container: of the host)");
-                }
-                _ => {}
             }
         }
         error => eprintln!("tr: {error}"),
     }
-    if !untraced.is_empty() && matches!(error, Error::Tracing(_)) || args.best_effort {
-        eprintln!("    {untraced}");
+    if args.best_effort {
+        eprintln!("    the command runs untraced");
+    } else if matches!(error, Error::Tracing(_)) && !args.command.is_empty() {
+        eprintln!("    to run the command without tracing: tr record --best-effort -- {again}");
     }
+}
+
+/// What makes tracing possible, with lines to paste. `again` is COMMAND, as a shell
+/// takes it.
+fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
+    match cause {
+        tr_bpf::Error::Refused(refusal) => {
+            // By its whole path: sudo looks for a `tr` where the system's is.
+            let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
+            let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
+            let record = match args.command.is_empty() {
+                true => "record --all".to_owned(),
+                false => format!("record{} -- {again}", as_user(args)),
+            };
+            for (purpose, line) in refusal.remedies(&program, &record) {
+                eprintln!("    {purpose}: {line}");
+            }
+        }
+        tr_bpf::Error::Missing { .. } => eprintln!("    tr needs Linux 5.8 or later"),
+        tr_bpf::Error::Bpf { .. } if !args.verbose => {
+            eprintln!(
+                "    tr record -v prints the messages of libbpf and of the kernel's verifier"
+            );
+        }
+        _ => {}
+    }
+}
+
+/// The option by which COMMAND does not run as root under sudo.
+fn as_user(args: &Args) -> String {
+    use nix::unistd::{Uid, User};
+    let named = args.user.clone();
+    let own = || match User::from_uid(Uid::effective()) {
+        Ok(Some(user)) if !user.uid.is_root() => Some(user.name),
+        _ => None,
+    };
+    named
+        .or_else(own)
+        .map_or_else(String::new, |name| format!(" --user {name}"))
 }
 
 fn say_waiting() {

@@ -4,7 +4,7 @@
 use libbpf_rs::btf::types::{Composite, DataSec, FuncProto, MemberAttr, Ptr, Struct, Typedef, Var};
 use libbpf_rs::btf::{Btf, BtfKind, BtfType, ReferencesType};
 
-use crate::Error;
+use crate::{Error, Refusal};
 
 /// The layout of this kernel's tracepoints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,13 +37,17 @@ impl Kernel {
     /// Reads the kernel's BTF.
     ///
     /// # Errors
-    /// [`Error::NoBtf`] when there is none, [`Error::Missing`] naming what a
+    /// [`Error::Refused`] when it cannot be read, [`Error::Missing`] naming what a
     /// kernel before 5.8 (or one built without it) lacks.
     pub fn detect() -> Result<Kernel, Error> {
-        if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
-            return Err(Error::NoBtf);
+        let refused = || Error::Refused(Refusal::find().unwrap_or(Refusal::NoBtf));
+        // The recorder reads /proc, too.
+        for needed in ["/proc/self", crate::refusal::BTF] {
+            if !std::path::Path::new(needed).exists() {
+                return Err(refused());
+            }
         }
-        let btf = Btf::from_vmlinux().map_err(|_| Error::NoBtf)?;
+        let btf = Btf::from_vmlinux().map_err(|_| refused())?;
         for (name, since) in [("bpf_ringbuf", "5.8"), ("bpf_iter__task", "5.8")] {
             if btf.type_by_name::<Struct<'_>>(name).is_none() {
                 let what = if name == "bpf_ringbuf" {

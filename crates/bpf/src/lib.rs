@@ -2,19 +2,21 @@
 //! features ([`Kernel`]) and the loader ([`Tracer`]). Files and reports are other crates'.
 
 mod kernel;
+mod refusal;
 mod slots;
 mod tracer;
 pub mod wire;
 
 pub use kernel::Kernel;
-pub use tracer::{CpuAccount, Receive, Record, Rings, Settings, Storage, Tracer, Usage};
+pub use refusal::{Missing, Refusal};
+pub use tracer::{log, CpuAccount, Receive, Record, Rings, Settings, Storage, Tracer, Usage};
 
 /// Why tracing cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// The kernel carries no type information.
-    #[error("this kernel has no BTF (/sys/kernel/btf/vmlinux is missing)")]
-    NoBtf,
+    /// The kernel does not let this process trace.
+    #[error("{0}")]
+    Refused(Refusal),
     /// The kernel lacks something that the programs need.
     #[error("this kernel lacks {what} (Linux {since} and later have it)")]
     Missing {
@@ -22,12 +24,6 @@ pub enum Error {
         what: String,
         /// The version that brought it.
         since: &'static str,
-    },
-    /// The kernel refused for lack of privileges.
-    #[error("no permission to {action}")]
-    Permission {
-        /// What was refused.
-        action: &'static str,
     },
     /// More CPUs than the programs have accounts for.
     #[error(
@@ -38,22 +34,12 @@ pub enum Error {
         /// The kernel's number of possible CPUs.
         found: usize,
     },
-    /// libbpf or the kernel refused for another reason.
-    #[error("cannot {action}: {source}{}", note(.log))]
+    /// libbpf or the kernel refused for another reason; [`log`] has more.
+    #[error("cannot {action}: {source}")]
     Bpf {
         /// What was tried.
         action: &'static str,
         /// The error.
         source: libbpf_rs::Error,
-        /// The last lines that libbpf and the kernel's verifier said.
-        log: String,
     },
-}
-
-fn note(log: &str) -> String {
-    if log.is_empty() {
-        String::new()
-    } else {
-        format!("\n{}", log.trim_end())
-    }
 }

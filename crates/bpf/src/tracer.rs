@@ -9,13 +9,13 @@ use std::sync::Mutex;
 use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{
-    ErrorKind, Iter, IterOpts, Link, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut,
-    RingBuffer, RingBufferBuilder,
+    Iter, IterOpts, Link, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut, RingBuffer,
+    RingBufferBuilder,
 };
 use zerocopy::FromBytes;
 
 use crate::slots::{Sched, Slots};
-use crate::{wire, Error, Kernel};
+use crate::{wire, Error, Kernel, Refusal};
 
 #[allow(
     missing_docs,
@@ -160,7 +160,7 @@ pub struct Tracer<'a> {
 /// virtual CPU may be descheduled in between.
 const TOGETHER: u64 = 100_000_000;
 
-/// What libbpf and the verifier say is kept for the error message.
+/// What libbpf and the verifier say, for [`log`].
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 fn keep_log(_level: PrintLevel, text: String) {
@@ -179,18 +179,17 @@ fn keep_log(_level: PrintLevel, text: String) {
     }
 }
 
+/// The last lines that libbpf and the kernel's verifier said in this process.
+pub fn log() -> String {
+    LOG.lock().map(|log| log.clone()).unwrap_or_default()
+}
+
+/// Whether it was for lack of rights, the kernel's error number does not tell: the
+/// verifier refuses with EACCES, too. So the facts are asked.
 fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
-    move |source| {
-        let log = LOG.lock().map(|log| log.clone()).unwrap_or_default();
-        // The verifier refuses with the same error, but says why.
-        if source.kind() == ErrorKind::PermissionDenied && !log.contains("PROG LOAD LOG") {
-            return Error::Permission { action };
-        }
-        Error::Bpf {
-            action,
-            source,
-            log,
-        }
+    move |source| match Refusal::find() {
+        Some(refusal) => Error::Refused(refusal),
+        None => Error::Bpf { action, source },
     }
 }
 
@@ -199,7 +198,7 @@ impl<'a> Tracer<'a> {
     /// that is refused. Nothing is recorded before [`Tracer::attach`].
     ///
     /// # Errors
-    /// [`Error::Permission`], [`Error::TooManyCpus`], [`Error::Bpf`].
+    /// [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
     pub fn load(
         storage: &'a mut Storage,
         kernel: &Kernel,
@@ -251,7 +250,7 @@ impl<'a> Tracer<'a> {
     /// has scheduling events without its fork.
     ///
     /// # Errors
-    /// [`Error::Permission`], [`Error::Bpf`].
+    /// [`Error::Refused`], [`Error::Bpf`].
     pub fn attach(&mut self) -> Result<(), Error> {
         let mut links = Vec::new();
         for program in self.programs() {

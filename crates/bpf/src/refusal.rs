@@ -1,0 +1,494 @@
+//! Why the kernel does not let this process trace, decided from facts about the
+//! process and the kernel, with commands that remedy it.
+
+use std::fmt::{self, Display, Formatter};
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use libbpf_rs::libbpf_sys::{bpf_insn, bpf_prog_load, BPF_PROG_TYPE_RAW_TRACEPOINT};
+
+/// The kernel's type information.
+pub(crate) const BTF: &str = "/sys/kernel/btf/vmlinux";
+/// Inode of the initial user namespace (`PROC_USER_INIT_INO`).
+const INITIAL_USER_NAMESPACE: u64 = 0xefff_fffd;
+/// Ring buffers and task iterators came with this version.
+const OLDEST: (u32, u32) = (5, 8);
+
+/// Why tracing cannot start; none of these is a fault of the programs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// /proc is not mounted.
+    NoProc,
+    /// /sys is not mounted.
+    NoSysfs,
+    /// Before 5.8.
+    OldKernel {
+        /// As uname(2) has it.
+        release: String,
+    },
+    /// Built without type information.
+    NoBtf,
+    /// Built without bpf(2).
+    NoBpf,
+    /// A seccomp filter answers bpf(2) with this error number.
+    Seccomp(i32),
+    /// Capabilities in a user namespace do not count for BPF.
+    UserNamespace,
+    /// Capabilities are missing, and no_new_privs rules out that exec adds them.
+    NoNewPrivs(Missing),
+    /// Capabilities are missing, and the bounding set lacks them, too: a container.
+    Container(Missing),
+    /// Capabilities are missing.
+    Capabilities {
+        /// Which.
+        missing: Missing,
+        /// This is root, so `sudo` is no remedy.
+        root: bool,
+    },
+    /// bpf(2) fails with this error number though nothing above is so.
+    SecurityModule(i32),
+}
+
+/// The capabilities that a process lacks; at least one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Missing {
+    bpf: bool,
+    perfmon: bool,
+}
+
+impl Missing {
+    /// What a capability set lacks.
+    fn of(set: u64) -> Option<Missing> {
+        // CAP_SYS_ADMIN implies both.
+        const ADMIN: u64 = 1 << 21;
+        const PERFMON: u64 = 1 << 38;
+        const BPF: u64 = 1 << 39;
+        let lacks = |capability| set & (capability | ADMIN) == 0;
+        let (bpf, perfmon) = (lacks(BPF), lacks(PERFMON));
+        (bpf || perfmon).then_some(Missing { bpf, perfmon })
+    }
+}
+
+impl Display for Missing {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match (self.bpf, self.perfmon) {
+            (true, false) => "CAP_BPF (it has CAP_PERFMON)",
+            (false, true) => "CAP_PERFMON (it has CAP_BPF)",
+            _ => "the capabilities CAP_BPF and CAP_PERFMON",
+        })
+    }
+}
+
+impl Display for Refusal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Refusal::NoProc => f.write_str("/proc is not mounted"),
+            Refusal::NoSysfs => f.write_str("/sys is not mounted"),
+            Refusal::OldKernel { release } => {
+                let (major, minor) = OLDEST;
+                write!(f, "Linux {release} is older than {major}.{minor}")
+            }
+            Refusal::NoBtf => write!(f, "this kernel has no BTF ({BTF} is missing)"),
+            Refusal::NoBpf => f.write_str("this kernel has no bpf system call"),
+            Refusal::Seccomp(errno) => {
+                write!(
+                    f,
+                    "a seccomp filter refuses the bpf system call ({})",
+                    name(*errno)
+                )
+            }
+            Refusal::UserNamespace => f.write_str(
+                "this process is in a user namespace, whose capabilities do not count for BPF",
+            ),
+            Refusal::NoNewPrivs(missing) => write!(
+                f,
+                "this process lacks {missing}, and no_new_privs makes sudo and setcap useless to it"
+            ),
+            Refusal::Container(missing) => write!(
+                f,
+                "this process lacks {missing}, and its bounding set does not allow them"
+            ),
+            Refusal::Capabilities { missing, .. } => write!(f, "this process lacks {missing}"),
+            Refusal::SecurityModule(errno) => write!(
+                f,
+                "the kernel refuses the bpf system call ({}) although this process has \
+                 CAP_BPF and CAP_PERFMON: see the policy of SELinux or AppArmor",
+                name(*errno)
+            ),
+        }
+    }
+}
+
+/// The name of an error number.
+fn name(errno: i32) -> String {
+    match errno {
+        libc::EPERM => "EPERM".to_owned(),
+        libc::EACCES => "EACCES".to_owned(),
+        libc::ENOSYS => "ENOSYS".to_owned(),
+        other => format!("error {other}"),
+    }
+}
+
+impl Refusal {
+    /// Why this process cannot trace, if so.
+    pub fn find() -> Option<Refusal> {
+        Facts::gather().refusal()
+    }
+
+    /// What remedies it, a line each: when it is of use, and a command to paste.
+    /// `tr` is this program and `record` the rest of its command line, both as a
+    /// shell takes them.
+    pub fn remedies(&self, tr: &str, record: &str) -> Vec<(&'static str, String)> {
+        let setcap = format!("setcap cap_bpf,cap_perfmon+ep {tr}");
+        let docker = "docker run --cap-add BPF --cap-add PERFMON";
+        match self {
+            Refusal::NoProc => vec![("mount it", "mount -t proc proc /proc".into())],
+            Refusal::NoSysfs => vec![("mount it", "mount -t sysfs sysfs /sys".into())],
+            Refusal::OldKernel { .. } => vec![("look for a newer kernel", "uname -r".into())],
+            Refusal::NoBtf => vec![(
+                "tr needs CONFIG_DEBUG_INFO_BTF=y; look for it",
+                "grep BTF /boot/config-$(uname -r)".into(),
+            )],
+            Refusal::NoBpf => vec![(
+                "tr needs CONFIG_BPF_SYSCALL=y; look for it",
+                "grep BPF /boot/config-$(uname -r)".into(),
+            )],
+            Refusal::Seccomp(_) => vec![(
+                "start the container without the filter",
+                format!("{docker} --security-opt seccomp=unconfined …"),
+            )],
+            Refusal::UserNamespace => vec![
+                ("record outside of it", format!("sudo {tr} {record}")),
+                (
+                    "or start the container with the host's capabilities",
+                    format!("sudo {docker} …"),
+                ),
+            ],
+            Refusal::NoNewPrivs(_) => vec![
+                (
+                    "record from a shell without no_new_privs",
+                    format!("sudo {tr} {record}"),
+                ),
+                ("or start the container with them", format!("{docker} …")),
+            ],
+            Refusal::Container(_) => {
+                vec![("start the container with them", format!("{docker} …"))]
+            }
+            Refusal::Capabilities { root: true, .. } => vec![("give tr both", setcap)],
+            Refusal::Capabilities { root: false, .. } => vec![
+                ("give tr both, for good", format!("sudo {setcap}")),
+                ("or record as root", format!("sudo {tr} {record}")),
+            ],
+            Refusal::SecurityModule(_) => vec![(
+                "look for the denial",
+                "dmesg | grep -iE 'denied|lockdown'".into(),
+            )],
+        }
+    }
+}
+
+/// What decides whether tracing can start.
+#[derive(Clone, Debug)]
+struct Facts {
+    /// /proc/self/status; `None` without /proc.
+    status: Option<Status>,
+    /// Capabilities are those of the machine.
+    initial_user_namespace: bool,
+    sysfs: bool,
+    btf: bool,
+    release: String,
+    /// Error number of bpf(2) when it loads the least tracing program; 0 when it does.
+    bpf: i32,
+}
+
+/// Lines of /proc/self/status.
+#[derive(Clone, Copy, Debug, Default)]
+struct Status {
+    root: bool,
+    effective: u64,
+    bounding: u64,
+    no_new_privs: bool,
+    seccomp: bool,
+}
+
+impl Status {
+    fn parse(text: &str) -> Status {
+        let value = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name));
+            line.map_or("", str::trim)
+        };
+        let set = |name| u64::from_str_radix(value(name), 16).unwrap_or(0);
+        Status {
+            // Real, effective, saved set and file system user id.
+            root: value("Uid:").split_whitespace().nth(1) == Some("0"),
+            effective: set("CapEff:"),
+            bounding: set("CapBnd:"),
+            no_new_privs: value("NoNewPrivs:") == "1",
+            seccomp: value("Seccomp:") == "2",
+        }
+    }
+}
+
+impl Facts {
+    fn gather() -> Facts {
+        let namespace = fs::metadata("/proc/self/ns/user");
+        let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+        Facts {
+            status: fs::read_to_string("/proc/self/status")
+                .ok()
+                .map(|text| Status::parse(&text)),
+            // A kernel without user namespaces has no such file.
+            initial_user_namespace: namespace
+                .map_or(true, |file| file.ino() == INITIAL_USER_NAMESPACE),
+            sysfs: Path::new("/sys/kernel").exists(),
+            btf: Path::new(BTF).exists(),
+            release: release.trim().to_owned(),
+            bpf: load_least_program(),
+        }
+    }
+
+    fn refusal(&self) -> Option<Refusal> {
+        let Some(status) = self.status else {
+            return Some(Refusal::NoProc);
+        };
+        if !self.sysfs {
+            return Some(Refusal::NoSysfs);
+        }
+        if !self.btf {
+            let old = version(&self.release).is_some_and(|version| version < OLDEST);
+            return Some(if old {
+                Refusal::OldKernel {
+                    release: self.release.clone(),
+                }
+            } else {
+                Refusal::NoBtf
+            });
+        }
+        let errno = self.bpf;
+        match errno {
+            libc::ENOSYS if status.seccomp => return Some(Refusal::Seccomp(errno)),
+            libc::ENOSYS => return Some(Refusal::NoBpf),
+            libc::EPERM | libc::EACCES => {}
+            // Whatever else stands in the way is not a matter of rights.
+            _ => return None,
+        }
+        if !self.initial_user_namespace {
+            return Some(Refusal::UserNamespace);
+        }
+        let Some(missing) = Missing::of(status.effective) else {
+            return Some(if status.seccomp {
+                Refusal::Seccomp(errno)
+            } else {
+                Refusal::SecurityModule(errno)
+            });
+        };
+        Some(if status.no_new_privs {
+            Refusal::NoNewPrivs(missing)
+        } else if Missing::of(status.bounding).is_some() {
+            Refusal::Container(missing)
+        } else {
+            Refusal::Capabilities {
+                missing,
+                root: status.root,
+            }
+        })
+    }
+}
+
+/// Major and minor number of a release such as `6.1.0-42-amd64`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+/// Loads `return 0` as a raw tracepoint program, which takes CAP_BPF and CAP_PERFMON,
+/// and unloads it. The error number, or 0.
+fn load_least_program() -> i32 {
+    const MOV64_IMM: u8 = 0xb7;
+    const EXIT: u8 = 0x95;
+    let program = [MOV64_IMM, EXIT].map(|code| bpf_insn {
+        code,
+        ..bpf_insn::default()
+    });
+    // SAFETY: the strings end in NUL, the program has as many instructions as the call
+    // names, null options are allowed, and all of it outlives the call.
+    let fd = unsafe {
+        bpf_prog_load(
+            BPF_PROG_TYPE_RAW_TRACEPOINT,
+            c"tr_probe".as_ptr(),
+            c"GPL".as_ptr(),
+            program.as_ptr(),
+            program.len() as libbpf_rs::libbpf_sys::size_t,
+            std::ptr::null_mut(),
+        )
+    };
+    if fd < 0 {
+        return -fd;
+    }
+    // SAFETY: the descriptor is new, and nobody else has it.
+    drop(unsafe { <std::os::fd::OwnedFd as std::os::fd::FromRawFd>::from_raw_fd(fd) });
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: u64 = 0b11 << 38;
+    const ALL: u64 = (1 << 41) - 1;
+
+    /// An ordinary user on a good machine.
+    fn user() -> (Facts, Status) {
+        let status = Status {
+            bounding: ALL,
+            ..Status::default()
+        };
+        let facts = Facts {
+            status: None,
+            initial_user_namespace: true,
+            sysfs: true,
+            btf: true,
+            release: "6.1.0-42-amd64".into(),
+            bpf: libc::EPERM,
+        };
+        (facts, status)
+    }
+
+    /// The refusal after a change of these facts.
+    fn after(change: impl FnOnce(&mut Facts, &mut Status)) -> Option<Refusal> {
+        let (mut facts, mut status) = user();
+        change(&mut facts, &mut status);
+        facts.status = Some(status);
+        facts.refusal()
+    }
+
+    const NEITHER: Missing = Missing {
+        bpf: true,
+        perfmon: true,
+    };
+
+    #[test]
+    fn nothing_is_refused_when_the_program_loads() {
+        assert_eq!(after(|facts, _| facts.bpf = 0), None);
+        // An error that no right would change.
+        assert_eq!(after(|facts, _| facts.bpf = libc::EINVAL), None);
+    }
+
+    #[test]
+    fn capabilities_are_missing() {
+        let lacks = |missing, root| Some(Refusal::Capabilities { missing, root });
+        assert_eq!(after(|_, _| ()), lacks(NEITHER, false));
+        assert_eq!(after(|_, s| s.root = true), lacks(NEITHER, true));
+        let only = |capability: u64| after(|_, s| s.effective = 1 << capability);
+        let bpf = Missing {
+            bpf: true,
+            perfmon: false,
+        };
+        let perfmon = Missing {
+            bpf: false,
+            perfmon: true,
+        };
+        assert_eq!(only(38), lacks(bpf, false));
+        assert_eq!(only(39), lacks(perfmon, false));
+        assert_eq!(only(0), lacks(NEITHER, false));
+        // CAP_SYS_ADMIN stands for both.
+        assert_eq!(only(21), Some(Refusal::SecurityModule(libc::EPERM)));
+    }
+
+    #[test]
+    fn capabilities_cannot_be_had() {
+        assert_eq!(
+            after(|_, s| s.bounding = 0xa804_25fb),
+            Some(Refusal::Container(NEITHER))
+        );
+        assert_eq!(
+            after(|_, s| s.no_new_privs = true),
+            Some(Refusal::NoNewPrivs(NEITHER))
+        );
+        let inside = |effective| {
+            after(|f, s| {
+                f.initial_user_namespace = false;
+                s.effective = effective;
+            })
+        };
+        assert_eq!(inside(ALL), Some(Refusal::UserNamespace));
+        assert_eq!(inside(0), Some(Refusal::UserNamespace));
+    }
+
+    #[test]
+    fn filters_refuse_whatever_the_capabilities() {
+        let filtered = |errno| {
+            after(|f, s| {
+                f.bpf = errno;
+                s.effective = BOTH;
+                s.seccomp = true;
+            })
+        };
+        for errno in [libc::EPERM, libc::ENOSYS] {
+            assert_eq!(filtered(errno), Some(Refusal::Seccomp(errno)));
+        }
+        // With capabilities to be had, those are what is missing: Docker's filter allows
+        // bpf(2) to a container that has CAP_BPF.
+        let both = after(|_, s| {
+            s.seccomp = true;
+            s.bounding = 0xa804_25fb;
+        });
+        assert_eq!(both, Some(Refusal::Container(NEITHER)));
+        assert_eq!(after(|f, _| f.bpf = libc::ENOSYS), Some(Refusal::NoBpf));
+        assert_eq!(
+            after(|_, s| s.effective = BOTH),
+            Some(Refusal::SecurityModule(libc::EPERM))
+        );
+    }
+
+    #[test]
+    fn the_kernel_and_its_file_systems_come_first() {
+        let (facts, _) = user();
+        assert_eq!(facts.refusal(), Some(Refusal::NoProc));
+        assert_eq!(after(|f, _| f.sysfs = false), Some(Refusal::NoSysfs));
+        assert_eq!(after(|f, _| f.btf = false), Some(Refusal::NoBtf));
+        let release = "5.4.0-216-generic";
+        let old = after(|f, _| {
+            f.btf = false;
+            f.release = release.into();
+        });
+        assert_eq!(
+            old,
+            Some(Refusal::OldKernel {
+                release: release.into()
+            })
+        );
+        assert_eq!(version("5.10.0-8"), Some((5, 10)));
+        assert_eq!(version("?"), None);
+    }
+
+    #[test]
+    fn status_is_read_as_the_kernel_writes_it() {
+        let status = Status::parse(
+            "Name:\tcat\nUid:\t1000\t0\t0\t0\nCapInh:\t0000000000000000\n\
+             CapPrm:\t000000c000000000\nCapEff:\t000000c000000000\nCapBnd:\t000001ffffffffff\n\
+             NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n",
+        );
+        assert_eq!((status.effective, status.bounding), (BOTH, ALL));
+        assert!(status.root && status.no_new_privs && status.seccomp);
+        let status = Status::parse("Uid:\t0\t1000\t1000\t1000\nSeccomp:\t0\n");
+        assert!(!status.root && !status.no_new_privs && !status.seccomp);
+    }
+
+    #[test]
+    fn root_is_not_sent_to_root() {
+        let refusals = [
+            Refusal::Capabilities {
+                missing: NEITHER,
+                root: true,
+            },
+            Refusal::Container(NEITHER),
+            Refusal::NoProc,
+        ];
+        for refusal in refusals {
+            let said = format!("{refusal} {:?}", refusal.remedies("/bin/tr", "record -- x"));
+            assert!(!said.contains("sudo") && !said.contains("root"), "{said}");
+        }
+    }
+}
