@@ -20,6 +20,9 @@ mod open;
 mod passthrough;
 mod progress;
 mod replace;
+// Of the crate that may not be there, without the feature `record`.
+#[path = "../crates/record/src/status.rs"]
+mod status;
 mod suspend;
 
 use std::process::ExitCode;
@@ -78,9 +81,7 @@ fn main() -> ExitCode {
             let _ = said.print();
             return match said.exit_code() {
                 0 => ExitCode::SUCCESS,
-                _ if first.is_some_and(|word| word == "record") => {
-                    ExitCode::from(tr_record::status::FAILED)
-                }
+                _ if first.is_some_and(|word| word == "record") => ExitCode::from(status::FAILED),
                 code => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
             };
         }

@@ -7,9 +7,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tr_record::status;
-
-use crate::inherited;
+use crate::{inherited, status};
 
 /// First arguments that are ours; a test holds them to the command line's own
 /// list, which is not asked here because building it takes longer than the exec.

@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{analyze, ensure, int, list, Failure, TR};
+use common::{analyze, ensure, int, list, schema, Failure, TR};
 use serde_json::Value;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -258,14 +258,14 @@ fn every_report_of_three_traces() -> Result<(), Failure> {
 /// The two reports of every trace: the schema, and the sums.
 #[test]
 fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
-    let schema: Value =
+    let rules: Value =
         serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
     for trace in all() {
         let name = trace.to_string_lossy();
         let report = "critical-path,parallelism";
         let json = output(&["analyze", &name, "--report", report, "--format", "json"])?;
         let document: Value = serde_json::from_slice(&json)?;
-        jsonschema::validate(&schema, &document).map_err(|e| format!("{name}: {e}"))?;
+        schema::validate(&rules, &document).map_err(|e| format!("{name}: {e}"))?;
         let path = &document["critical_path"]["path"];
         let wall = int(path, "wall_ns");
         ensure(wall > 0, || format!("{name}: no path"))?;

@@ -4,18 +4,20 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // of our own files
 
+mod common;
+
 use std::fs::{read, write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
 use tr_format::event::{Argv, LifeKind};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::recording::Recording;
 use tr_sim::scenario::{self, Weights};
 
-const TR: &str = env!("CARGO_BIN_EXE_tr");
+use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
 const TESTS: [&str; 13] = [
@@ -204,22 +206,19 @@ fn main() {
         true => Ok(()),
         false => prepare(&path).map_err(|failed| failed.message().unwrap_or("?").to_owned()),
     };
-    let mut trials = vec![Trial::test(
+    let mut trials = vec![trial(
         "the_same_bytes_whole_or_not_at_all",
+        None,
         the_same_bytes_whole_or_not_at_all,
     )];
     trials.extend(TESTS.map(|test| {
-        let name = match &reason {
-            Some(reason) => format!("{test} (skipped: {reason})"),
-            None => test.to_owned(),
-        };
         let (path, prepared) = (path.clone(), prepared.clone());
         let look = move || {
             prepared
                 .map_err(Failed::from)
                 .and_then(|()| look(&path, test))
         };
-        Trial::test(name, look).with_ignored_flag(reason.is_some())
+        trial(test, reason.clone(), look)
     }));
     let conclusion = libtest_mimic::run(&args, trials);
     drop(directory);

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
@@ -43,7 +43,7 @@ fn script(dir: &Path, text: &str) -> PathBuf {
     file
 }
 
-/// Runs it with `input`; one that does not end is a failure, not a hang.
+/// Runs it with `input`.
 fn run(command: &mut Command, input: &[u8]) -> Output {
     let mut child = command
         .stdin(Stdio::piped())
@@ -52,16 +52,21 @@ fn run(command: &mut Command, input: &[u8]) -> Output {
         .spawn()
         .unwrap();
     let _ = child.stdin.take().unwrap().write_all(input);
+    end(&mut child, &format!("{command:?}"));
+    child.wait_with_output().unwrap()
+}
+
+/// Waits for its end; one that does not come is a failure.
+fn end(child: &mut Child, what: &str) {
     let limit = Instant::now() + Duration::from_secs(20);
     while child.try_wait().unwrap().is_none() {
         if Instant::now() > limit {
             child.kill().unwrap();
             child.wait().unwrap();
-            panic!("{command:?} does not end");
+            panic!("{what}: no end in 20 s");
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    child.wait_with_output().unwrap()
 }
 
 fn tr(path: &str) -> Command {
@@ -214,5 +219,6 @@ fn a_reader_that_has_had_enough_ends_it() {
         .unwrap();
     drop(child.stdout.take());
     let _ = child.stdin.take().unwrap().write_all(&vec![b'a'; 1 << 20]);
+    end(&mut child, "a closed pipe");
     assert_eq!(child.wait().unwrap().signal(), Some(13));
 }

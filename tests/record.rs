@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use libtest_mimic::{Arguments, Failed};
 use serde_json::Value;
 
 mod common;
@@ -19,12 +19,17 @@ fn main() {
     // Their times would disturb each other.
     args.test_threads = Some(1);
     let reason = why_not();
-    let trial = |name: &'static str, test: fn() -> Result<(), Failed>| {
-        let name = match &reason {
-            Some(reason) => format!("{name} (skipped: {reason})"),
-            None => name.to_owned(),
+    let trial = |name: &str, test: fn() -> Result<(), Failed>| {
+        let own = || match (name, pid_max()) {
+            // It would take minutes; the simulator has the same case.
+            ("reused_pids_are_different_processes", Some(most)) if most > 65_536 => {
+                Some(format!("kernel.pid_max is {most}"))
+            }
+            ("strace_sees_the_same_execs_and_exits", _) => common::lacks("strace"),
+            ("without_rights_best_effort_runs_the_command", _) => common::lacks("setpriv"),
+            _ => None,
         };
-        Trial::test(name, test).with_ignored_flag(reason.is_some())
+        common::trial(name, reason.clone().or_else(own), test)
     };
     let trials = vec![
         trial("exit_statuses_are_the_commands_own", exit_statuses),
@@ -36,15 +41,7 @@ fn main() {
         trial("exec_from_a_second_thread", thread_exec),
         trial("the_leader_exits_first", leader_first),
         trial("a_daemon_keeps_its_place_in_the_tree", daemon),
-        match pid_max() {
-            // It would take minutes; the simulator has the same case.
-            Some(most) if most > 65_536 => Trial::test(
-                format!("reused_pids_are_different_processes (skipped: kernel.pid_max is {most})"),
-                || Ok(()),
-            )
-            .with_ignored_flag(true),
-            _ => trial("reused_pids_are_different_processes", reuse),
-        },
+        trial("reused_pids_are_different_processes", reuse),
         trial("the_kernel_agrees_on_cpu_time_and_switches", kernel_figures),
         trial("strace_sees_the_same_execs_and_exits", strace),
         trial("diff_names_a_planted_slowdown", planted_slowdown),

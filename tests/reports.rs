@@ -10,7 +10,7 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{ensure, Failure, TR};
+use common::{ensure, schema, Failure, TR};
 use serde_json::Value;
 
 fn traces() -> PathBuf {
@@ -106,12 +106,12 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
 /// same rows as the text.
 #[test]
 fn json_and_csv_have_what_was_asked_for() -> Result<(), Failure> {
-    let schema: Value =
+    let rules: Value =
         serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
     let ask = |options: &[&str]| -> Result<Value, Failure> {
         let args = [&["analyze", "demo.bin", "--format", "json"][..], options].concat();
         let document: Value = serde_json::from_str(&output(&args)?)?;
-        jsonschema::validate(&schema, &document).map_err(|e| format!("{options:?}: {e}"))?;
+        schema::validate(&rules, &document).map_err(|e| format!("{options:?}: {e}"))?;
         Ok(document)
     };
     let csv = |options: &[&str], column: &str| -> Result<Vec<String>, Failure> {
@@ -200,14 +200,14 @@ fn json_and_csv_have_what_was_asked_for() -> Result<(), Failure> {
 /// In every format and for every fixture the sums are those of the processes.
 #[test]
 fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
-    let schema: Value =
+    let rules: Value =
         serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
     for trace in TRACES {
         let file = format!("{trace}.bin");
         let all = ["analyze", &file, "--report", "all", "--format", "json"];
         let all = [&all[..], &["--interval", "30ms"]].concat();
         let document: Value = serde_json::from_str(&output(&all)?)?;
-        jsonschema::validate(&schema, &document).map_err(|e| format!("{trace}: {e}"))?;
+        schema::validate(&rules, &document).map_err(|e| format!("{trace}: {e}"))?;
         let number = |value: &Value| value.as_u64().expect("a number");
         let on_cpu = number(&document["totals"]["on_cpu_ns"]);
         let array = |value: &Value| value.as_array().expect("an array").clone();

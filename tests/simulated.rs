@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use common::{ensure, int, list, Failure, TR};
+use common::{ensure, int, list, schema, Failure, TR};
 use serde_json::Value;
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
@@ -99,10 +99,10 @@ fn good(args: &[&str]) -> Result<Vec<u8>, Failure> {
     Ok(out.stdout)
 }
 
-fn valid(schema: &str, document: &[u8]) -> Result<Value, Failure> {
+fn valid(rules: &str, document: &[u8]) -> Result<Value, Failure> {
     let document: Value = serde_json::from_slice(document)?;
-    let schema: Value = serde_json::from_str(schema)?;
-    jsonschema::validate(&schema, &document).map_err(|e| e.to_string())?;
+    let rules: Value = serde_json::from_str(rules)?;
+    schema::validate(&rules, &document)?;
     Ok(document)
 }
 

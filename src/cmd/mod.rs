@@ -5,6 +5,10 @@ pub mod diff;
 pub mod dump;
 pub mod info;
 pub mod manual;
+#[cfg(feature = "record")]
+pub mod record;
+#[cfg(not(feature = "record"))]
+#[path = "not_built.rs"]
 pub mod record;
 pub mod recover;
 pub mod report;

@@ -8,12 +8,11 @@ use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
 use tr_record::redact::Redactor;
-use tr_record::status;
 use tr_record::{Config, Error, Follow, Report, Target};
 use tr_report::units::{bytes, count};
 
 use crate::args::{self, Cpus};
-use crate::inherited;
+use crate::{inherited, status};
 
 /// Record a command, or the whole machine
 #[derive(clap::Args, Debug)]

@@ -2,10 +2,15 @@
 //! to sums, and strace's word on who executed what and how it ended.
 #![allow(dead_code)] // each test uses its part
 
+pub mod schema;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
 
+use libtest_mimic::{Failed, Trial};
 use serde_json::Value;
 
 pub const TR: &str = env!("CARGO_BIN_EXE_tr");
@@ -21,14 +26,50 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> 
     }
 }
 
-/// Why tracing is not possible here, if so: what `tr` itself says. Programs that
-/// the kernel refuses are no reason to skip a test.
+/// Why tracing is not possible here, if so. Programs that the kernel refuses are no
+/// reason to skip a test.
+#[cfg(feature = "record")]
 pub fn why_not() -> Option<String> {
-    let probe = ["record", "-o", "/dev/null", "--", "true"];
-    let out = Command::new(TR).args(probe).output().ok()?;
-    let said = String::from_utf8_lossy(&out.stderr).into_owned();
-    let cannot = out.status.code() == Some(125) && !said.contains("load the BPF programs");
-    cannot.then(|| said.lines().next().unwrap_or("tr failed").to_owned())
+    let refusal = tr_bpf::Refusal::find().map(|refusal| refusal.to_string());
+    refusal.or_else(|| Some(tr_bpf::Kernel::detect().err()?.to_string()))
+}
+
+/// A program that a test cannot do without is not installed.
+pub fn lacks(program: &str) -> Option<String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
+    (!found).then(|| format!("{program} is not installed"))
+}
+
+/// Longer than any test takes on a busy machine.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// A test that fails when it does not end, and is ignored, by a name that says why,
+/// when there is a reason. What it waits for is left to the end of the process.
+pub fn trial(
+    name: &str,
+    reason: Option<String>,
+    test: impl FnOnce() -> Result<(), Failed> + Send + 'static,
+) -> Trial {
+    let (name, ignored) = match reason {
+        Some(reason) => (format!("{name} (skipped: {reason})"), true),
+        None => (name.to_owned(), false),
+    };
+    let limited = move || {
+        let (sender, ended) = std::sync::mpsc::channel();
+        let running = std::thread::spawn(move || {
+            let result = test();
+            let _ = sender.send(());
+            result
+        });
+        match ended.recv_timeout(LIMIT) {
+            Err(RecvTimeoutError::Timeout) => Err(format!("no end in {LIMIT:?}").into()),
+            _ => running
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
+        }
+    };
+    Trial::test(name, limited).with_ignored_flag(ignored)
 }
 
 pub fn list<'a>(value: &'a Value, name: &str) -> &'a [Value] {
@@ -51,10 +92,10 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
         return Err(String::from_utf8_lossy(&out.stderr).into_owned().into());
     }
     let analysis: Value = serde_json::from_slice(&out.stdout)?;
-    let schema: Value = serde_json::from_str(include_str!(
+    let rules: Value = serde_json::from_str(include_str!(
         "../../crates/report/schema/analysis.schema.json"
     ))?;
-    jsonschema::validate(&schema, &analysis).map_err(|e| e.to_string())?;
+    schema::validate(&rules, &analysis)?;
     const TIMES: [&str; 5] = [
         "on_cpu_ns",
         "run_queue_ns",

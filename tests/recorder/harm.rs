@@ -108,6 +108,8 @@ fn surroundings() -> Result<(), Failed> {
     ] {
         // The same pipe for both, so that descriptors lead to the same.
         let (mut reader, writer) = std::io::pipe()?;
+        let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
+        nix::fcntl::fcntl(&reader, flags)?;
         let mut direct = Command::new(command[0]);
         direct.args(&command[1..]);
         let mut traced = recording(&trace, &["-q"], command);
@@ -121,6 +123,7 @@ fn surroundings() -> Result<(), Failed> {
             child.wait()?;
             what.stdout(Stdio::null());
             let mut out = vec![0; 1 << 16];
+            // What has ended has written all: an empty pipe is a failure, not a wait.
             let count = reader.read(&mut out)?;
             // The process group is called "ours" in both.
             Ok(pick(&out[..count])

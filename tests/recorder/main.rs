@@ -16,7 +16,7 @@ mod storm;
 mod support;
 mod terminal;
 
-use libtest_mimic::{Arguments, Trial};
+use libtest_mimic::Arguments;
 
 fn main() {
     let mut args = Arguments::from_args();
@@ -34,19 +34,18 @@ fn main() {
         storm::TESTS,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
-        let reason = reason.clone().or_else(|| match *name {
+        let rights = reason.clone().filter(|_| *name != rights::REFUSALS);
+        let reason = rights.or_else(|| match *name {
             "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
             "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
             "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
-            "a_storm_of_stress_ng_loses_nothing" => storm::no_stress_ng(),
+            "a_storm_of_stress_ng_loses_nothing" => common::lacks("stress-ng"),
+            rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),
+            "the_command_runs_as_another_user" => rights::not_root(),
             "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts" => cost::no_statistics(),
             _ => None,
         });
-        let name = match &reason {
-            Some(reason) => format!("{name} (skipped: {reason})"),
-            None => (*name).to_owned(),
-        };
-        Trial::test(name, test).with_ignored_flag(reason.is_some())
+        common::trial(name, reason, test)
     });
     libtest_mimic::run(&args, trials.collect()).exit();
 }

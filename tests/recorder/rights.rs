@@ -1,13 +1,16 @@
 //! Whose the trace is, who COMMAND is, and what stands in the way.
 
 use std::os::unix::fs::{symlink, FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-use crate::support::{ensure, eventually, info, record, recording, scratch, text, Test, TR};
+use crate::support::{
+    ensure, eventually, info, record, recording, scratch, text, why_not, Test, TR,
+};
 
 pub const TESTS: &[Test] = &[
     ("under_sudo_the_trace_is_the_users", sudo),
@@ -20,7 +23,11 @@ pub const TESTS: &[Test] = &[
         "capabilities_will_do_and_the_command_gets_none",
         capabilities,
     ),
+    (REFUSALS, refusals),
 ];
+
+/// It needs root, not the right to trace.
+pub const REFUSALS: &str = "every_refusal_names_its_reason_and_a_remedy";
 
 /// A fresh directory.
 fn fresh(name: &str) -> Result<PathBuf, Failed> {
@@ -259,4 +266,203 @@ fn capabilities() -> Result<(), Failed> {
     let other = other?;
     ensure(other.status.success(), || text(&other.stderr))?;
     eventually("the copy is gone", || !copy.exists())
+}
+
+/// Why nobody else can be become here, if so.
+pub fn not_root() -> Option<String> {
+    (!nix::unistd::Uid::effective().is_root()).then(|| "not root".into())
+}
+
+/// Answers bpf(2) with this error number, as the filter of a container does.
+fn without_bpf(command: &mut Command, errno: i32) {
+    let code = |code: u32| u16::try_from(code).expect("16 bits");
+    let step = |of: u32, jt, jf, k| libc::sock_filter {
+        code: code(of),
+        jt,
+        jf,
+        k,
+    };
+    let bpf = u32::try_from(libc::SYS_bpf).expect("a system call's number");
+    let refused = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
+    let mut filter = [
+        // The first member of `seccomp_data` is the system call's number.
+        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, bpf),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, refused),
+        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
+    ];
+    // SAFETY: one system call, which reads the filter; the closure owns it.
+    unsafe {
+        command.pre_exec(move || {
+            let program = libc::sock_fprog {
+                len: 4,
+                filter: filter.as_mut_ptr(),
+            };
+            let mode = libc::SECCOMP_MODE_FILTER;
+            match libc::prctl(libc::PR_SET_SECCOMP, mode, &program) {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+}
+
+/// `tr record` behind each of these says why it cannot trace, and what to do.
+const REFUSED: &[(&[&str], &str, &str)] = &[
+    (
+        NOBODY,
+        "lacks the capabilities CAP_BPF and CAP_PERFMON\n",
+        "sudo setcap cap_bpf,cap_perfmon+ep /",
+    ),
+    (
+        NOBODY,
+        "lacks the capabilities",
+        "record --user nobody -- true 'a b'\n",
+    ),
+    (
+        ONLY_BPF,
+        "lacks CAP_PERFMON (it has CAP_BPF)\n",
+        "sudo setcap",
+    ),
+    (
+        ONLY_PERFMON,
+        "lacks CAP_BPF (it has CAP_PERFMON)\n",
+        "sudo setcap",
+    ),
+    (
+        UNBOUND,
+        "bounding set",
+        "docker run --cap-add BPF --cap-add PERFMON",
+    ),
+    (NO_NEW_PRIVS, "no_new_privs", "without no_new_privs"),
+    (USER_NAMESPACE, "user namespace", "outside"),
+    (NO_PROC, "/proc is not mounted", "mount -t proc proc /proc"),
+    (NO_SYSFS, "/sys is not mounted", "mount -t sysfs sysfs /sys"),
+    (
+        NO_BTF,
+        "no BTF (/sys/kernel/btf/vmlinux is missing)",
+        "CONFIG_DEBUG_INFO_BTF=y",
+    ),
+];
+const NOBODY: &[&str] = &[
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all",
+];
+const ONLY_BPF: &[&str] = &[
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all,+bpf",
+    "--ambient-caps=-all,+bpf",
+];
+const ONLY_PERFMON: &[&str] = &[
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all,+perfmon",
+    "--ambient-caps=-all,+perfmon",
+];
+/// Root in a container.
+const UNBOUND: &[&str] = &["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin"];
+const NO_NEW_PRIVS: &[&str] = &[
+    "setpriv",
+    "--reuid=65534",
+    "--regid=65534",
+    "--clear-groups",
+    "--inh-caps=-all",
+    "--no-new-privs",
+];
+const USER_NAMESPACE: &[&str] = &["unshare", "--user", "--map-root-user"];
+const NO_PROC: &[&str] = &[
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "umount -l /proc && exec \"$@\"",
+    "sh",
+];
+const NO_SYSFS: &[&str] = &[
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "umount -l /sys && exec \"$@\"",
+    "sh",
+];
+const NO_BTF: &[&str] = &[
+    "unshare",
+    "--mount",
+    "sh",
+    "-c",
+    "mount -t tmpfs none /sys/kernel/btf && exec \"$@\"",
+    "sh",
+];
+
+fn refusals() -> Result<(), Failed> {
+    let copy = elsewhere("refusals")?;
+    let behind = |wrapper: &[&str], options: &[&str]| {
+        let copy = copy.to_string_lossy();
+        let record = [&*copy, "record", "-o", "/dev/null"];
+        let words = [wrapper, &record, options, &["--", "true", "a b"]].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null());
+        command
+    };
+    let mut outputs = Vec::new();
+    for (wrapper, reason, remedy) in REFUSED {
+        // Not every machine lets root make namespaces.
+        if wrapper[0] == "unshare"
+            && !Command::new(wrapper[0])
+                .args(&wrapper[1..])
+                .arg("true")
+                .status()?
+                .success()
+        {
+            continue;
+        }
+        outputs.push((behind(wrapper, &[]).output()?, *reason, *remedy));
+    }
+    for (errno, name) in [(libc::EPERM, "(EPERM)"), (libc::ENOSYS, "(ENOSYS)")] {
+        let mut command = behind(&[], &[]);
+        without_bpf(&mut command, errno);
+        outputs.push((command.output()?, name, "--security-opt seccomp=unconfined"));
+    }
+    let verbose = behind(NOBODY, &["-v"]).output()?;
+    let both = [
+        "setpriv",
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "--inh-caps=-all,+bpf,+perfmon",
+        "--ambient-caps=-all,+bpf,+perfmon",
+    ];
+    let allowed = behind(&both, &[]).output()?;
+    std::fs::remove_file(&copy)?;
+    for (out, reason, remedy) in &outputs {
+        let said = text(&out.stderr);
+        ensure(out.status.code() == Some(125), || {
+            format!("{reason}: {out:?}")
+        })?;
+        ensure(
+            said.starts_with("tr: cannot trace: ")
+                && said.contains(reason)
+                && said.contains(remedy),
+            || format!("{reason:?} and {remedy:?} are expected: {said}"),
+        )?;
+        ensure(
+            !said.contains("libbpf") && !said.contains("needs root"),
+            || said.clone(),
+        )?;
+    }
+    ensure(text(&verbose.stderr).contains("libbpf: "), || {
+        text(&verbose.stderr)
+    })?;
+    // Unless this machine lets nobody trace.
+    let traced = allowed.status.success() || why_not().is_some();
+    ensure(traced, || text(&allowed.stderr))
 }

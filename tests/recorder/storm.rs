@@ -62,12 +62,6 @@ pub fn no_real_time() -> Option<String> {
     (!done).then(|| "no real-time priorities here".into())
 }
 
-/// Why there is no `stress-ng --switch` here, if so.
-pub fn no_stress_ng() -> Option<String> {
-    let tried = Command::new("stress-ng").arg("--version").output();
-    tried.is_err().then(|| "stress-ng is not installed".into())
-}
-
 /// Pairs of processes on every CPU that do nothing but switch.
 fn stress_ng() -> Result<(), Failed> {
     let command = [

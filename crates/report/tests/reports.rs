@@ -2,15 +2,18 @@
 //! lines stay harmless, large trees stay fast.
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
 
+#[path = "../../../tests/common/schema.rs"]
+mod schema;
+
 use std::collections::HashMap;
 
-use serde_json::Value;
+use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times, Tree};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_report::json;
+use tr_report::json as renderer;
 use tr_report::query::{self, By, Filter, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, Ask, Kind, View};
@@ -196,19 +199,122 @@ fn trees_and_cpus_add_up() {
     }
 }
 
+fn rules() -> Value {
+    serde_json::from_str(include_str!("../schema/analysis.schema.json")).unwrap()
+}
+
+/// A document that fits, with one thing changed, no longer does.
+#[test]
+fn the_schema_refuses_what_does_not_fit() {
+    let (_, analysis) = worlds().remove(0);
+    let document = with(&analysis, &ask(), |view| {
+        let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
+        renderer::render(view, &reports).unwrap()
+    });
+    let good: Value = serde_json::from_str(&document).unwrap();
+    type Change = fn(&mut Value);
+    let changes: [(&str, Change); 9] = [
+        ("required", |d| {
+            drop(d.as_object_mut().unwrap().remove("totals"))
+        }),
+        ("required, deep", |d| {
+            drop(d["processes"][0].as_object_mut().unwrap().remove("pid"));
+        }),
+        ("additionalProperties", |d| {
+            d["trace"]["color"] = json!("red")
+        }),
+        ("type", |d| d["trace"]["truncated"] = json!(0)),
+        ("type, by $ref", |d| d["totals"]["on_cpu_ns"] = json!("12")),
+        ("integer", |d| d["totals"]["threads"] = json!(1.5)),
+        ("minimum", |d| d["totals"]["forks"] = json!(-1)),
+        ("const", |d| d["schema"] = json!("tr.analysis/2")),
+        ("dependentRequired", |d| d["rows"] = json!([])),
+    ];
+    schema::validate(&rules(), &good).unwrap();
+    for (what, change) in changes {
+        let mut bad = good.clone();
+        change(&mut bad);
+        assert!(schema::validate(&rules(), &bad).is_err(), "{what}");
+    }
+}
+
+/// Every keyword that the schemas use, with a value that it takes and one that it
+/// refuses.
+#[test]
+fn every_keyword_of_a_schema_is_checked() {
+    let cases = [
+        (
+            json!({"type": ["integer", "null"]}),
+            json!(null),
+            json!("x"),
+        ),
+        (json!({"enum": [1, "a"]}), json!("a"), json!("b")),
+        (json!({"const": [1]}), json!([1]), json!([2])),
+        (
+            json!({"anyOf": [{"const": 1}, {"const": 2}]}),
+            json!(2),
+            json!(3),
+        ),
+        (json!({"minimum": 0}), json!(0), json!(-1)),
+        (json!({"maximum": 100}), json!(100), json!(100.5)),
+        (json!({"minItems": 2}), json!([1, 2]), json!([1])),
+        (json!({"maxItems": 2}), json!([1, 2]), json!([1, 2, 3])),
+        (
+            json!({"items": {"type": "string"}}),
+            json!(["a"]),
+            json!(["a", 1]),
+        ),
+        (json!({"required": ["a"]}), json!({"a": 1}), json!({"b": 1})),
+        (
+            json!({"properties": {"a": {"const": 1}}}),
+            json!({"b": 2}),
+            json!({"a": 2}),
+        ),
+        (
+            json!({"additionalProperties": false}),
+            json!({}),
+            json!({"a": 1}),
+        ),
+        (
+            json!({"properties": {"a": true}, "additionalProperties": {"type": "null"}}),
+            json!({"a": 1, "b": null}),
+            json!({"b": 1}),
+        ),
+        (
+            json!({"dependentRequired": {"a": ["b"]}}),
+            json!({"b": 1}),
+            json!({"a": 1}),
+        ),
+        (
+            json!({"$ref": "#/$defs/n", "$defs": {"n": {"type": "integer"}}}),
+            json!(1),
+            json!("1"),
+        ),
+    ];
+    for (rule, good, bad) in cases {
+        assert_eq!(schema::validate(&rule, &good), Ok(()), "{rule}");
+        assert!(schema::validate(&rule, &bad).is_err(), "{rule} takes {bad}");
+    }
+    for unknown in [json!({"pattern": "x"}), json!({"$ref": "#/$defs/none"})] {
+        assert!(
+            schema::validate(&unknown, &json!("x")).is_err(),
+            "{unknown}"
+        );
+    }
+}
+
 #[test]
 fn every_document_fits_the_schema() {
-    let schema: Value =
-        serde_json::from_str(include_str!("../schema/analysis.schema.json")).unwrap();
+    let rules = rules();
     for (name, analysis) in worlds() {
         let ask = ask();
         let document = with(&analysis, &ask, |view| {
             let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
-            json::render(view, &reports).unwrap()
+            renderer::render(view, &reports).unwrap()
         });
         let document: Value = serde_json::from_str(&document).unwrap();
         assert!(document["tree"].is_array() && document["series"].is_object());
-        jsonschema::validate(&schema, &document).unwrap_or_else(|e| panic!("{name}: {e}"));
+        schema::validate(&rules, &document).unwrap_or_else(|e| panic!("{name}: {e}"));
     }
 }
 
@@ -249,7 +355,7 @@ fn hostile_command_lines_are_escaped_in_every_output() {
             }
         }
         let reports = Kind::ALL.map(|kind| (kind.key(), kind.make(view)));
-        assert!(check("JSON", &json::render(view, &reports).unwrap()));
+        assert!(check("JSON", &renderer::render(view, &reports).unwrap()));
         let stream = ci_tracer::render(view, &Series::new(view)).unwrap();
         assert!(check("ci-tracer", &String::from_utf8(stream).unwrap()));
     });
