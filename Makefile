@@ -1,39 +1,61 @@
 # The chores of the project; `make help` lists them.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
-CARGO ?= cargo
+CARGO ?= scripts/cargo.sh
 DEMO ?= $(or $(TMPDIR),/tmp)/tr-demo
+PREFIX ?= /usr/local
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup: ## install what is missing (Debian, Ubuntu)
-	@scripts/setup.sh
+setup: ## install what building and testing need (Debian, Ubuntu)
+	@scripts/setup.sh test
 
-demo: setup ## build tr, record a real build, show where its time went
-	$(CARGO) build --release
+build: ## build tr, after installing what that needs
+	@scripts/setup.sh build
+	$(CARGO) build --locked --release
+
+demo: build ## build tr, record a real build, show where its time went
 	@scripts/demo.sh "$(DEMO)"
 
-test: setup ## every test; those that need BPF run for real as root
+install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh "$(TARGET)/release/tr"
+
+uninstall: ## remove what install has installed
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh --remove
+
+test: setup ## every test; sudo is asked for those that record
 	@scripts/test.sh
+
+test-unprivileged: setup ## every test as nobody, who may not trace (as root)
+	@LIMIT=600 scripts/test.sh --unprivileged
 
 test-kernels: ## record in Debian's kernels (in QEMU) and in this one, and check it
 	@scripts/setup.sh kernels
 	@scripts/test-kernels.sh
 
-check: setup ## formatting, clippy, docs, layers, the page's bundle
+check: setup ## formatting, clippy, docs, layers, features, MSRV, the page's bundle
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
+	CLANG=/nonexistent $(CARGO) clippy --locked --no-default-features --all-targets -- -D warnings
+	@if rustup toolchain list 2>/dev/null | grep -q '^$(MSRV)[.-]'; then \
+		echo "cargo +$(MSRV) check"; \
+		cargo +$(MSRV) check --locked --workspace --all-targets; \
+	else \
+		echo "Rust $(MSRV), the oldest that is supported: skipped, rustup does not have it"; \
+	fi
 	scripts/web.sh check
 
 fmt: ## format the code
 	$(CARGO) fmt --all
 
 bench: setup ## the benchmarks
-	$(CARGO) bench --workspace
-	$(CARGO) build --release
+	$(CARGO) bench --locked --workspace
+	$(CARGO) build --locked --release
 	benches/overhead.sh
 	benches/html.sh
 
@@ -41,7 +63,7 @@ web: setup ## bundle the page of tr report anew
 	scripts/web.sh build
 
 screenshots: setup ## pictures of the page, into docs/
-	$(CARGO) build --release
+	$(CARGO) build --locked --release
 	scripts/web.sh screenshots
 
 FUZZ_SECONDS ?= 60
@@ -49,7 +71,7 @@ fuzz: setup ## each fuzz target for FUZZ_SECONDS
 	scripts/fuzz.sh "$(FUZZ_SECONDS)"
 
 fixtures: setup ## record the fixtures again (as root)
-	$(CARGO) build --release
+	$(CARGO) build --locked --release
 	fixtures/record.sh
 
-.PHONY: help setup demo test test-kernels check fmt bench web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall test test-unprivileged test-kernels check fmt bench web screenshots fuzz fixtures

@@ -37,7 +37,7 @@ floor() {
 	local events=$1 trace=$2
 	reads "cat of the trace" "$events" "$trace" cat "$trace"
 	command -v zstd >/dev/null || return 0
-	cargo run -q --release -p tr-analyze --example raw -- "$trace" >"$dir/raw"
+	cargo run --locked -q --release -p tr-analyze --example raw -- "$trace" >"$dir/raw"
 	zstd -q -3 -f "$dir/raw" -o "$dir/raw.zst"
 	rm "$dir/raw"
 	reads "zstd -t of 24-byte records" "$events" "$dir/raw.zst" zstd -q -t "$dir/raw.zst"

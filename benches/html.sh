@@ -8,7 +8,7 @@ scripts/setup.sh
 page=${1:-}
 if [ -z "$page" ]; then
 	page=${CARGO_TARGET_DIR:-target}/large.html
-	cargo bench -p tr-report --bench html -- "$PWD/$page"
+	cargo bench --locked -p tr-report --bench html -- "$PWD/$page"
 fi
 CHROMIUM=${CHROMIUM:-$(command -v chromium || command -v chromium-browser)} \
 	node crates/report/web/test/speed.mjs "$(realpath "$page")"

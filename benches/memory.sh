@@ -13,7 +13,7 @@ tr=$(realpath "${TR:-target/release/tr}")
 most=${MEMORY_MAX:-100000000}
 threads=${THREADS:-2}
 if [ -z "${TRACE:-}" ]; then
-	cargo build -q --release -p tr-sim --example trace
+	cargo build --locked -q --release -p tr-sim --example trace
 	TRACE=target/release/examples/trace
 fi
 dir=$(mktemp -d)

@@ -102,7 +102,7 @@ start() {
 	printf 'end of recording  %.1f ms after COMMAND ended, starting date included   (target 50)\n' \
 		"$(median <"$dir/ends" | awk '{ print $1 / 1000 }')"
 }
-kernel() { cargo bench -q -p tr-bpf --bench kernel; }
+kernel() { cargo bench --locked -q -p tr-bpf --bench kernel; }
 memory() {
 	local most
 	most=$(python3 benches/measure.py "$tr" record -q -o "$dir/trace.bin" -- "$dir/storm" pipe 600000 | awk '{ print $3 }')

@@ -1,17 +1,39 @@
 #!/usr/bin/env bash
-# Records a build of fixtures/demo and analyzes it. Usage: demo.sh DIRECTORY
+# Records a build of fixtures/demo and analyzes it: as who calls it, else through sudo;
+# where neither may trace, it shows a recorded build. Usage: demo.sh DIRECTORY
 set -euo pipefail
 cd "$(dirname "$0")/.."
-tr=${CARGO_TARGET_DIR:-target}/release/tr
+. scripts/rights.sh
+tr=$(realpath "${CARGO_TARGET_DIR:-target}/release/tr")
 dir=$1
 mkdir -p "$dir"
-rm -rf "$dir/build"
+# Another user's, with the same name in /tmp.
+[ -O "$dir" ] || dir=$(mktemp -d)
 trace=$dir/trace.bin
-status=0
-echo "+ tr record -o $trace -- make -s -j2 -C fixtures/demo BUILD=$dir/build"
-"$tr" record -o "$trace" -- make -s -j2 -C fixtures/demo "BUILD=$dir/build" || status=$?
+build=(make -s -j2 -C "$PWD/fixtures/demo" "BUILD=$dir/build")
+
+# record PREFIX...: records the build by `PREFIX tr`; `status` is its exit status, 125
+# when tr could not trace.
+record() {
+	rm -rf "$dir/build"
+	status=0
+	set -- "$@" "$tr" record ${user[@]+"${user[@]}"} -o "$trace" -- "${build[@]}"
+	echo "+ $*"
+	"$@" || status=$?
+}
+user=()
+if [ "$(id -u)" -eq 0 ] && [ "${SUDO_UID:-0}" -ne 0 ]; then
+	chown -R "$SUDO_UID" "$dir"
+	user=(--user "$SUDO_USER")
+fi
+record
+if [ "$status" -eq 125 ] && [ "$(id -u)" -ne 0 ] && as_root "to record with $tr"; then
+	# The build is the user's all the same, and so is the trace.
+	user=(--user "$(id -un)")
+	record "${root[@]}"
+fi
 if [ "$status" -eq 125 ]; then
-	echo "This machine does not let us trace (the reason stands above): showing a recorded build instead."
+	echo "This machine does not let us trace (the reason stands above): this is a recorded build."
 	trace=fixtures/traces/demo.bin
 elif [ "$status" -ne 0 ]; then
 	exit "$status"

@@ -1,14 +1,21 @@
 #!/usr/bin/env bash
-# Installs what building and testing need and the machine lacks. Debian 12 and
-# Ubuntu 24.04, by apt-get, through sudo when not root. Does nothing, fast, when
-# nothing is missing. `setup.sh kernels` is for scripts/test-kernels.sh.
+# Installs what a part of the work needs and this machine lacks, by apt-get (Debian 12,
+# Ubuntu 24.04), through sudo when not root. Says so before; does nothing, fast, when
+# nothing is missing.
+#
+#   setup.sh build      what building tr needs (the default)
+#   setup.sh test       that, and what the tests run; a test that lacks it is skipped
+#   setup.sh kernels    that, and QEMU for test-kernels.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
-
-if ! command -v cargo >/dev/null; then
-	echo "setup: no Rust toolchain: install cargo and rustc 1.88 or newer (rustup)" >&2
-	exit 1
-fi
+part=${1:-build}
+case $part in
+build | test | kernels) ;;
+*)
+	sed -n 's/^#   //p' "$0" >&2
+	exit 2
+	;;
+esac
 
 missing=()
 want() { # want PACKAGE COMMAND...: the package unless the command succeeds
@@ -16,62 +23,74 @@ want() { # want PACKAGE COMMAND...: the package unless the command succeeds
 	shift
 	"$@" >/dev/null 2>&1 || missing+=("$package")
 }
-want clang command -v clang
-want gcc command -v gcc
-want g++ command -v g++
+here() { command -v "$1" || [ -x "/usr/sbin/$1" ]; }
+
+# install WHAT: what is missing, else says why not.
+install() {
+	local sudo=() apt line
+	apt=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}")
+	line="apt-get update && apt-get install --no-install-recommends ${missing[*]}"
+	if [ ${#missing[@]} -eq 0 ]; then return; fi
+	echo "setup: $1 needs, and this machine lacks: ${missing[*]}" >&2
+	if ! command -v apt-get >/dev/null; then
+		echo "setup: no apt-get here; install these packages, which are Debian's names for them" >&2
+		return 1
+	fi
+	if [ "$(id -u)" -ne 0 ]; then
+		if sudo -n true 2>/dev/null; then
+			sudo=(sudo -n)
+		elif command -v sudo >/dev/null && [ -t 0 ]; then
+			sudo=(sudo)
+			echo "setup: sudo asks for your password, to install them" >&2
+		else
+			echo "setup: not root, and no sudo without a password; as root: $line" >&2
+			return 1
+		fi
+	fi
+	echo "setup: ${sudo[*]}${sudo:+ }$line" >&2
+	"${sudo[@]}" apt-get update -qq && "${sudo[@]}" "${apt[@]}" >/dev/null
+}
+
+want clang here clang
+want gcc here gcc
 want libc6-dev test -e /usr/include/stdio.h
-want make command -v make
-want pkg-config command -v pkg-config
+want make here make
+want pkg-config here pkg-config
 want libelf-dev test -e /usr/include/libelf.h
 want zlib1g-dev test -e /usr/include/zlib.h
-want strace command -v strace
-want procps command -v ps
-want libcap2-bin command -v setcap
-want stress-ng command -v stress-ng
-want python3 command -v python3
-# Another python3 may be the first, which does not have it.
-want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python -c "import zstandard" && exit; done; exit 1'
-# The page of `tr report` is looked at in a browser. Ubuntu has Chromium only as
-# a snap, which containers cannot install: there these tests are skipped.
-want nodejs command -v node
-want npm command -v npm
-if grep -qs '^ID=debian' /etc/os-release; then
-	want chromium command -v chromium
-	want fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
-fi
-
-# What the page's sources are checked, bundled and tested with. Building tr needs
-# none of it, so without a network the rest goes on.
-packages() {
-	local web=crates/report/web
-	if ! command -v npm >/dev/null || [ $web/node_modules/.package-lock.json -nt $web/package-lock.json ]; then
-		return
-	fi
-	echo "setup: installing the Node packages of $web"
-	npm ci --silent --prefix $web || echo "setup: npm ci failed: the page's tests are skipped" >&2
-}
-if [ "${1-}" = kernels ]; then
-	want qemu-system-x86 command -v qemu-system-x86_64
-	want busybox-static command -v busybox
-fi
-
-if [ ${#missing[@]} -eq 0 ]; then
-	packages
-	exit 0
-fi
-if ! command -v apt-get >/dev/null; then
-	echo "setup: missing here (as Debian names it): ${missing[*]}; install them and try again" >&2
+if ! install "building tr"; then
+	echo "setup: everything but tr record builds without: cargo build --release --no-default-features" >&2
 	exit 1
 fi
-sudo=()
-if [ "$(id -u)" -ne 0 ]; then
-	sudo=(sudo)
-	command -v sudo >/dev/null || {
-		echo "setup: missing: ${missing[*]}; install them as root and try again" >&2
-		exit 1
-	}
+if [ "$part" = build ]; then exit 0; fi
+
+missing=()
+if [ "$part" = kernels ]; then
+	want qemu-system-x86 here qemu-system-x86_64
+	want busybox-static here busybox
+	install "recording in other kernels" || echo "setup: these kernels are skipped" >&2
+	exit 0
 fi
-echo "setup: installing ${missing[*]}"
-"${sudo[@]}" apt-get update -qq
-"${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
-packages
+want strace here strace
+want procps here ps
+want util-linux here setpriv
+want libcap2-bin here setcap
+want stress-ng here stress-ng
+want python3 here python3
+# Another python3 may be the first, which does not have it.
+want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python -c "import zstandard" && exit; done; exit 1'
+# The page of `tr report` is looked at in a browser. Ubuntu has Chromium only as a
+# snap, which containers cannot install: there these tests are skipped.
+want nodejs here node
+want npm here npm
+if grep -qs '^ID=debian' /etc/os-release; then
+	want chromium here chromium
+	want fonts-dejavu-core test -e /usr/share/fonts/truetype/dejavu/DejaVuSans.ttf
+fi
+install "testing tr" || echo "setup: tests that need them are skipped" >&2
+
+web=crates/report/web
+if command -v npm >/dev/null && ! [ $web/node_modules/.package-lock.json -nt $web/package-lock.json ]; then
+	echo "setup: npm ci --prefix $web (what the page's sources are checked, bundled and tested with)" >&2
+	npm ci --silent --prefix $web || echo "setup: npm ci failed: the page's tests are skipped" >&2
+fi

@@ -124,7 +124,7 @@ run() {
 # Two CPUs for the guests; with fewer or more vCPUs than that they are taken away anyhow.
 cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | sed 's/,/\n/g' |
 	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2) && n < 2; i++) printf "%s%d", n++ ? "," : "", i }')
-cargo build -q
+scripts/cargo.sh build --locked -q
 gcc -O1 -static -pthread -o "$cache/load" fixtures/programs/load.c
 if (($# == 0)); then set -- 6.1 6.12 host; fi
 for kernel; do
@@ -142,7 +142,7 @@ for kernel; do
 done
 status=0
 if ((${#recorded[@]})); then
-	TR_KERNELS="${recorded[*]}" cargo test -q --test kernels -- --nocapture || status=1
+	TR_KERNELS="${recorded[*]}" scripts/cargo.sh test --locked -q --test kernels -- --nocapture || status=1
 fi
 echo "kernels: $((${#recorded[@]})) recorded, ${#failed[@]} failed${failed:+ (${failed[*]})}, ${#skipped[@]} skipped${skipped:+ (${skipped[*]})}"
 ((status == 0 && ${#failed[@]} == 0))

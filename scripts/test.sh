@@ -1,19 +1,126 @@
 #!/usr/bin/env bash
-# Runs every test and ends with their counts in one line.
+# Builds the tests, runs their executables one after the other, and ends with the reasons
+# for which tests were skipped and with the counts in one line.
+#
+#   test.sh                   as who calls it; what records runs as root, through sudo if
+#                             it can be had
+#   test.sh --unprivileged    as nobody, without capabilities and without a way to any
+#
+# LIMIT (s, default 1800) is an executable's time.
 set -euo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$(realpath "$0")")/.."
+home=$PWD
+. scripts/rights.sh
+limit=${LIMIT:-1800}
+mkdir -p "${CARGO_TARGET_DIR:-target}/tmp"
+target=$(realpath "${CARGO_TARGET_DIR:-target}")
+# What needs the right to trace.
+records='^(record|recorder|loss)-[0-9a-f]+$'
+as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
+
+# Where each executable is to run, and the executable.
+build() {
+	scripts/cargo.sh test --locked --workspace --no-run --message-format=json-render-diagnostics |
+		sed -n 's|.*"manifest_path":"\([^"]*\)/Cargo.toml".*"test":true},"features".*"executable":"\([^"]*\)".*|\1\t\2|p'
+}
+
+# open DIRECTORY...: in this mount namespace anybody can enter these. Of an ancestor that
+# is shut to others nothing else is left.
+open() {
+	local place path part held=()
+	for place; do
+		held+=("$(mktemp -d)")
+		mount --bind "$place" "${held[-1]}"
+	done
+	for place; do
+		path=
+		while read -r part; do
+			path=$path/$part
+			"${as_nobody[@]}" test -x "$path" || mount -t tmpfs -o mode=755 none "$path"
+			mkdir -p "$path"
+		done < <(tr / '\n' <<<"${place#/}")
+		mount --move "${held[0]}" "$place"
+		held=("${held[@]:1}")
+	done
+}
+
+case ${1-} in
+--unprivileged)
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "test: only root can become nobody" >&2
+		exit 1
+	fi
+	tests=$(mktemp)
+	build >"$tests"
+	exec unshare --mount "$PWD/scripts/test.sh" --as-nobody "$tests"
+	;;
+--as-nobody)
+	tests=$2
+	open "$PWD" "$target"
+	cd "$home"
+	mount -t tmpfs -o mode=1777 none "$target/tmp"
+	user=("${as_nobody[@]}")
+	root=("${as_nobody[@]}")
+	export HOME=/nonexistent
+	;;
+*)
+	tests=$(mktemp)
+	build >"$tests"
+	user=()
+	root=()
+	if [ "$(id -u)" -ne 0 ]; then
+		as_root "to run the tests that record: they need CAP_BPF and CAP_PERFMON" || root=()
+		[ ${#root[@]} -eq 0 ] || root+=(env "PATH=$PATH")
+	elif [ "${SUDO_UID:-0}" -ne 0 ] && [ "$(stat -c %u .)" = "$SUDO_UID" ]; then
+		user=(sudo -u "#$SUDO_UID" -H env "PATH=$PATH")
+	fi
+	[ ${#root[@]} -eq 0 ] && [ "$(id -u)" -ne 0 ] || root+=(env -u SUDO_UID -u SUDO_GID -u SUDO_USER -u SUDO_COMMAND)
+	;;
+esac
+
 log=$(mktemp)
-tail=
-trap 'rm -f "$log"; [ -z "$tail" ] || kill "$tail" 2>/dev/null || true' EXIT
-# Into a file, not a pipe: a process that a test left behind would hold the pipe,
-# and `tee` would wait for it.
-status=0
+# Not a pipe: a process that a test left behind would hold it, and `tee` would wait.
 tail -f -n +1 "$log" &
 tail=$!
-cargo test --workspace --no-fail-fast >"$log" 2>&1 </dev/null || status=$?
-sleep 1.1 # tail looks once a second where it is not told of changes
+trap 'rm -f "$log" "$tests"; kill "$tail" 2>/dev/null || true' EXIT
+status=0
+broken=0
+# run NAME COMMAND...: one executable; one that ends without a result has failed.
+run() {
+	local name=$1 code=0 before after
+	shift
+	before=$(grep -c '^test result: ' "$log" || true)
+	printf '\n     Running %s\n' "$name" >>"$log"
+	timeout --foreground -k 10 "$limit" "$@" >>"$log" 2>&1 </dev/null || code=$?
+	after=$(grep -c '^test result: ' "$log" || true)
+	if [ "$code" -eq 0 ]; then return; fi
+	status=1
+	if [ "$after" -eq "$before" ]; then
+		broken=$((broken + 1))
+		echo "$name: FAILED: no result, exit status $code (124: not done in $limit s)" >>"$log"
+	fi
+}
+while IFS=$'\t' read -r dir executable; do
+	name=${executable##*/}
+	as=("${user[@]}")
+	if [[ $name =~ $records ]]; then as=("${root[@]}"); fi
+	cd "$dir"
+	run "$name" "${as[@]}" "$executable"
+done <"$tests"
+cd "$home"
+if [ "${1-}" != --as-nobody ]; then
+	run "the examples of the documentation" scripts/cargo.sh test --locked --workspace --doc
+	# What root's tests left is the user's again.
+	if [ ${#user[@]} -gt 0 ]; then
+		chown -R "$SUDO_UID:$SUDO_GID" "$target/tmp"
+	elif [ ${#root[@]} -gt 0 ] && [ "$(id -u)" -ne 0 ]; then
+		"${root[@]}" chown -R "$(id -u):$(id -g)" "$target/tmp"
+	fi
+fi
+sleep 1.1 # tail looks once a second where inotify is missing
 kill "$tail"
-tail=
+reasons=$(grep -o '(skipped: .*)' "$log" | sort | uniq -c || true)
+[ -z "$reasons" ] || printf '\n%s\n' "$reasons"
 count() { sed -n "s/^test result: .* \\([0-9]*\\) $1;.*/\\1/p" "$log" | awk '{ n += $1 } END { print n + 0 }'; }
-echo "$(count passed) passed, $(count failed) failed, $(count ignored) skipped"
+echo "$(count passed) passed, $(($(count failed) + broken)) failed, $(count ignored) skipped"
 exit "$status"

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# cargo. Under sudo, in a checkout of the user who called sudo, it runs as that user,
+# with their toolchain: nothing in target/ or in their home becomes root's.
+set -euo pipefail
+if [ "$(id -u)" -eq 0 ] && [ -n "${SUDO_UID-}" ] && [ "$SUDO_UID" != 0 ] && [ "$(stat -c %u "$(dirname "$0")")" = "$SUDO_UID" ]; then
+	home=$(getent passwd "$SUDO_UID" | cut -d: -f6)
+	cargo=$home/.cargo/bin/cargo
+	[ -x "$cargo" ] || cargo=$(command -v cargo || true)
+	as=(sudo -u "#$SUDO_UID" -H env "PATH=$home/.cargo/bin:$PATH")
+else
+	cargo=$(command -v cargo || true)
+	[ -n "$cargo" ] || cargo=${HOME:-/root}/.cargo/bin/cargo
+	export PATH=$PATH:${cargo%/*}
+	as=()
+fi
+if [ ! -x "$cargo" ]; then
+	echo "no Rust toolchain: neither cargo on PATH nor $cargo; https://rustup.rs installs one" >&2
+	exit 1
+fi
+exec "${as[@]}" "$cargo" "$@"

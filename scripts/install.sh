@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# Installs tr, its manual pages and shell completions below $DESTDIR$PREFIX.
+#
+#   install.sh TR         TR is the built program; SETCAP=1 gives it the capabilities to
+#                         trace, GROUP=name keeps it to that group
+#   install.sh --remove   removes all of it
+set -euo pipefail
+prefix=${PREFIX:-/usr/local}
+to=${DESTDIR-}$prefix
+tr=$to/bin/tr
+man=$to/share/man/man1
+completions=(
+	"bash $to/share/bash-completion/completions/tr"
+	"zsh $to/share/zsh/site-functions/_tr"
+	"fish $to/share/fish/vendor_completions.d/tr.fish"
+)
+# The system's tr has another word here.
+ours() { "$tr" --version 2>/dev/null | grep -q '^tr [0-9]'; }
+if [ -e "$tr" ] && ! ours; then
+	echo "install: $tr is another tr: choose another PREFIX" >&2
+	exit 1
+fi
+if [ "${1-}" = --remove ]; then
+	if [ ! -e "$tr" ]; then
+		echo "install: there is no $tr"
+		exit 0
+	fi
+	pages=$(mktemp -d)
+	"$tr" man "$pages"
+	(cd "$pages" && for page in *; do rm -fv "$man/$page"; done)
+	rm -r "$pages"
+	rm -fv "${completions[@]#* }" "$tr"
+	exit 0
+fi
+if [ ! -x "${1-}" ]; then
+	echo "install: ${1-nothing} is not built: run make build first, as yourself" >&2
+	exit 1
+fi
+if ! mkdir -p "$to/bin" 2>/dev/null || [ ! -w "$to/bin" ]; then
+	echo "install: $to/bin is not yours to write: sudo make install, or make install PREFIX=\$HOME/.local" >&2
+	exit 1
+fi
+# A new file, not a new content: a tr that runs keeps the old one.
+install -s -m 755 "$1" "$tr.new"
+mv -f "$tr.new" "$tr"
+"$tr" man "$man"
+for line in "${completions[@]}"; do
+	file=${line#* }
+	mkdir -p "${file%/*}"
+	"$tr" completions "${line%% *}" >"$file"
+done
+echo "installed: $tr, manual pages (man tr-record), completions for bash, zsh and fish"
+restrict="chgrp ${GROUP:-GROUP} $tr && chmod 750 $tr && "
+capable="setcap cap_bpf,cap_perfmon+ep $tr"
+if [ "${SETCAP-}" = 1 ]; then
+	if [ -n "${GROUP-}" ]; then chgrp "$GROUP" "$tr" && chmod 750 "$tr"; fi
+	$capable
+	echo "whoever may execute $tr may trace every process of this machine"
+else
+	echo "To let everybody who may execute it trace every process of this machine:"
+	echo "    sudo $capable"
+	echo "or only the members of a group:"
+	echo "    sudo sh -c '$restrict$capable'"
+fi

@@ -1,0 +1,21 @@
+# Sourced: how a command gets the right to trace.
+#
+# as_root PURPOSE: sets the array `root` to what makes a command root's: nothing for
+# root, else sudo, which may ask for a password on a terminal. Fails, and says why, where
+# there is no way.
+as_root() {
+	if [ "$(id -u)" -eq 0 ]; then
+		root=()
+	elif ! command -v sudo >/dev/null; then
+		echo "not root, and sudo is not installed" >&2
+		return 1
+	elif sudo -n true 2>/dev/null; then
+		root=(sudo -n)
+	elif [ -t 0 ]; then
+		echo "sudo asks for your password, $1" >&2
+		sudo -v && root=(sudo)
+	else
+		echo "not root, and sudo would ask for a password" >&2
+		return 1
+	fi
+}
