@@ -5,7 +5,6 @@ CARGO ?= scripts/cargo.sh
 DEMO ?= $(or $(TMPDIR),/tmp)/tr-demo
 PREFIX ?= /usr/local
 TARGET := $(or $(CARGO_TARGET_DIR),target)
-MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -14,8 +13,12 @@ setup: ## install what building and testing need (Debian, Ubuntu)
 	@scripts/setup.sh test
 
 build: ## build tr, after installing what that needs
-	@scripts/setup.sh build
-	$(CARGO) build --locked --release
+	@if scripts/setup.sh build; then \
+		$(CARGO) build --locked --release; \
+	else \
+		echo "building everything but tr record, which needs no more than cargo and gcc"; \
+		$(CARGO) build --locked --release --no-default-features; \
+	fi
 
 demo: build ## build tr, record a real build, show where its time went
 	@scripts/demo.sh "$(DEMO)"
@@ -26,8 +29,8 @@ install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace
 uninstall: ## remove what install has installed
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh --remove
 
-test: setup ## every test; sudo is asked for those that record
-	@scripts/test.sh
+test: ## every test; sudo is asked for those that record
+	@if scripts/setup.sh test; then scripts/test.sh; else scripts/test.sh --without-record; fi
 
 test-unprivileged: setup ## every test as nobody, who may not trace (as root)
 	@LIMIT=600 scripts/test.sh --unprivileged
@@ -42,12 +45,7 @@ check: setup ## formatting, clippy, docs, layers, features, MSRV, the page's bun
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
 	CLANG=/nonexistent $(CARGO) clippy --locked --no-default-features --all-targets -- -D warnings
-	@if rustup toolchain list 2>/dev/null | grep -q '^$(MSRV)[.-]'; then \
-		echo "cargo +$(MSRV) check"; \
-		cargo +$(MSRV) check --locked --workspace --all-targets; \
-	else \
-		echo "Rust $(MSRV), the oldest that is supported: skipped, rustup does not have it"; \
-	fi
+	scripts/msrv.sh
 	scripts/web.sh check
 
 fmt: ## format the code

@@ -4,6 +4,7 @@
 #
 #   test.sh                   as who calls it; what records runs as root, through sudo if
 #                             it can be had
+#   test.sh --without-record  the same for a tr without tr record
 #   test.sh --unprivileged    as nobody, without capabilities and without a way to any
 #
 # LIMIT (s, default 1800) is an executable's time.
@@ -18,9 +19,15 @@ target=$(realpath "${CARGO_TARGET_DIR:-target}")
 records='^(record|recorder|loss)-[0-9a-f]+$'
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
+packages=(--workspace)
+if [ "${1-}" = --without-record ]; then
+	echo "test: without tr record; its tests are left out: the packages above are missing"
+	packages=(--no-default-features -p tr -p tr-format -p tr-analyze -p tr-report -p tr-sim)
+fi
+
 # Where each executable is to run, and the executable.
 build() {
-	scripts/cargo.sh test --locked --workspace --no-run --message-format=json-render-diagnostics |
+	scripts/cargo.sh test --locked "${packages[@]}" --no-run --message-format=json-render-diagnostics |
 		sed -n 's|.*"manifest_path":"\([^"]*\)/Cargo.toml".*"test":true},"features".*"executable":"\([^"]*\)".*|\1\t\2|p'
 }
 
@@ -109,7 +116,7 @@ while IFS=$'\t' read -r dir executable; do
 done <"$tests"
 cd "$home"
 if [ "${1-}" != --as-nobody ]; then
-	run "the examples of the documentation" scripts/cargo.sh test --locked --workspace --doc
+	run "the examples of the documentation" scripts/cargo.sh test --locked "${packages[@]}" --doc
 	# What root's tests left is the user's again.
 	if [ ${#user[@]} -gt 0 ]; then
 		chown -R "$SUDO_UID:$SUDO_GID" "$target/tmp"

@@ -1,5 +1,8 @@
 //! Values on the command line.
 
+// The options of `tr record` take half of these.
+#![cfg_attr(not(feature = "record"), allow(dead_code))]
+
 use std::time::Duration;
 
 /// `64M`, `16384`, `16K`: a number of bytes.

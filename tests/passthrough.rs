@@ -222,3 +222,14 @@ fn a_reader_that_has_had_enough_ends_it() {
     end(&mut child, "a closed pipe");
     assert_eq!(child.wait().unwrap().signal(), Some(13));
 }
+
+#[cfg(not(feature = "record"))]
+#[test]
+fn without_the_feature_record_is_refused() {
+    let ours = Ours::new();
+    let args = ["record", "--best-effort", "-o", "x.bin", "--", "true"];
+    let done = run(tr(&ours.before(SYSTEM)).args(args), b"");
+    assert_eq!(done.status.code(), Some(125), "{done:?}");
+    let said = String::from_utf8_lossy(&done.stderr).into_owned();
+    assert!(said.contains("built without recording"), "{said}");
+}
