@@ -553,7 +553,7 @@ fn signals() -> Result<(), Failed> {
         ])
         .spawn()?;
     std::thread::sleep(Duration::from_millis(700));
-    Command::new("kill")
+    common::kill()
         .args(["-TERM", &tr.id().to_string()])
         .status()?;
     let status = tr.wait()?;

@@ -41,6 +41,13 @@ pub fn lacks(program: &str) -> Option<String> {
     (!found).then(|| format!("{program} is not installed"))
 }
 
+/// `kill`, the shell's own: procps may not be there.
+pub fn kill() -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "kill \"$@\"", "kill"]);
+    shell
+}
+
 /// Longer than any test takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 

@@ -11,7 +11,7 @@ use std::time::Duration;
 use libtest_mimic::Failed;
 
 use crate::support::{
-    analyze, dump, ensure, eventually, int, list, record, recording, scratch, text, Test, TR,
+    analyze, dump, ensure, eventually, int, kill, list, record, recording, scratch, text, Test, TR,
 };
 
 pub const TESTS: &[Test] = &[
@@ -217,7 +217,7 @@ fn tr_dies() -> Result<(), Failed> {
         let mut tr = recording(&trace, &["-q"], &["sh", "-c", &script]).spawn()?;
         eventually("the header", || trace.exists())?;
         std::thread::sleep(Duration::from_millis(100));
-        Command::new("kill")
+        kill()
             .args([&format!("-{signal}"), &tr.id().to_string()])
             .status()?;
         ensure(tr.wait()?.code().is_none(), || {
@@ -277,9 +277,7 @@ fn outlive() -> Result<(), Failed> {
     .stdout(Stdio::null())
     .spawn()?;
     std::thread::sleep(Duration::from_millis(800));
-    Command::new("kill")
-        .args(["-TERM", &tr.id().to_string()])
-        .status()?;
+    kill().args(["-TERM", &tr.id().to_string()]).status()?;
     let status = tr.wait()?;
     ensure(status.code() == Some(3), || format!("{status:?}"))?;
     ensure(analyze(&trace)?["trace"]["truncated"] == false, || {

@@ -40,6 +40,10 @@ fn main() {
             "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
             "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
             "a_storm_of_stress_ng_loses_nothing" => common::lacks("stress-ng"),
+            "a_signal_to_tr_alone_is_passed_on"
+            | "a_signal_to_the_group_comes_once"
+            | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
+            "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),
             "the_command_runs_as_another_user" => rights::not_root(),
             "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts" => cost::no_statistics(),

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
-use crate::support::{analyze, dump, ensure, info, int, list, record, scratch, text, Test, TR};
+use crate::support::{
+    analyze, dump, ensure, info, int, kill, list, record, scratch, text, Test, TR,
+};
 
 pub const TESTS: &[Test] = &[
     ("pid_follows_processes_that_run_already", pid),
@@ -95,9 +97,7 @@ fn pid() -> Result<(), Failed> {
     let mut sleeper = waiting(":")?;
     let tr = watch(&trace, &["--pid", &sleeper.id().to_string()]).spawn()?;
     under_way(&trace)?;
-    Command::new("kill")
-        .args(["-INT", &tr.id().to_string()])
-        .status()?;
+    kill().args(["-INT", &tr.id().to_string()]).status()?;
     let out = tr.wait_with_output()?;
     drop(sleeper.stdin.take());
     sleeper.wait()?;
@@ -152,9 +152,7 @@ fn cgroup() -> Result<(), Failed> {
         drop(child.stdin.take());
         child.wait()?;
     }
-    Command::new("kill")
-        .args(["-INT", &tr.id().to_string()])
-        .status()?;
+    kill().args(["-INT", &tr.id().to_string()]).status()?;
     let out = tr.wait_with_output()?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let analysis = analyze(&trace)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
-use crate::support::{analyze, ensure, eventually, recording, scratch, text, Test};
+use crate::support::{analyze, ensure, eventually, kill, recording, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
     ("a_signal_to_tr_alone_is_passed_on", alone),
@@ -57,7 +57,7 @@ fn run(kill: impl FnOnce(&str) -> Result<(), Failed>) -> Result<Output, Failed> 
 }
 
 fn send(target: &str) -> Result<(), Failed> {
-    let status = Command::new("kill").args(["-INT", "--", target]).status()?;
+    let status = kill().args(["-INT", target]).status()?;
     ensure(status.success(), || format!("kill {target}"))
 }
 

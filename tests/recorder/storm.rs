@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use libtest_mimic::Failed;
 
 use crate::support::{
-    analyze, dump, ensure, eventually, info, int, record, recording, scratch, text, Test,
+    analyze, dump, ensure, eventually, info, int, kill, record, recording, scratch, text, Test,
 };
 
 pub const TESTS: &[Test] = &[
@@ -167,9 +167,7 @@ fn tiny() -> Result<(), Failed> {
     eventually("the header", || trace.exists())?;
     for (signal, pause) in [("-STOP", 200), ("-CONT", 0)] {
         std::thread::sleep(std::time::Duration::from_millis(100));
-        Command::new("kill")
-            .args([signal, &tr.id().to_string()])
-            .status()?;
+        kill().args([signal, &tr.id().to_string()]).status()?;
         std::thread::sleep(std::time::Duration::from_millis(pause));
     }
     let out = tr.wait_with_output()?;

@@ -8,7 +8,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common;
-pub use crate::common::{int, list, why_not, TR};
+pub use crate::common::{int, kill, list, why_not, TR};
 
 /// A name and what it runs.
 pub type Test = (&'static str, fn() -> Result<(), Failed>);
