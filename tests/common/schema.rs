@@ -44,7 +44,11 @@ fn check(root: &Value, schema: &Value, value: &Value) -> Result<(), String> {
                 }
                 true
             }
-            "required" | "dependentRequired" | "properties" | "additionalProperties" => {
+            "required"
+            | "dependentRequired"
+            | "properties"
+            | "additionalProperties"
+            | "propertyNames" => {
                 if let Some(object) = value.as_object() {
                     members(root, keywords, keyword, object)?;
                 }
@@ -84,6 +88,11 @@ fn members(
             let rules = want.as_object().into_iter().flatten();
             for (_, names) in rules.filter(|(name, _)| object.contains_key(*name)) {
                 all_of(names)?;
+            }
+        }
+        "propertyNames" => {
+            for name in object.keys() {
+                check(root, want, &Value::from(name.as_str()))?;
             }
         }
         _ => {

@@ -103,7 +103,7 @@ impl Display for Refusal {
             ),
             Refusal::NoNewPrivs(missing) => write!(
                 f,
-                "this process lacks {missing}, and no_new_privs makes sudo and setcap useless to it"
+                "this process lacks {missing}, and no_new_privs rules out sudo and setcap"
             ),
             Refusal::Container(missing) => write!(
                 f,

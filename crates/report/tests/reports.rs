@@ -281,6 +281,11 @@ fn every_keyword_of_a_schema_is_checked() {
             json!({"b": 1}),
         ),
         (
+            json!({"propertyNames": {"enum": ["a"]}}),
+            json!({"a": 1}),
+            json!({"b": 1}),
+        ),
+        (
             json!({"dependentRequired": {"a": ["b"]}}),
             json!({"b": 1}),
             json!({"a": 1}),
