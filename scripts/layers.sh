@@ -7,7 +7,7 @@ allow() { # allow CRATE OURS...: the only crates of ours that CRATE may name
 	local crate=$1
 	shift
 	local found
-	found=$(cargo tree --locked -p "$crate" -e normal --prefix none --format '{p}' | awk '{ print $1 }' |
+	found=$(scripts/cargo.sh tree --locked -p "$crate" -e normal --prefix none --format '{p}' | awk '{ print $1 }' |
 		grep -E '^tr-' | grep -vx "$crate" | sort -u || true)
 	for name in $found; do
 		if ! printf '%s\n' "$@" | grep -qx "$name"; then
@@ -17,7 +17,7 @@ allow() { # allow CRATE OURS...: the only crates of ours that CRATE may name
 	done
 }
 forbid() { # forbid CRATE PATTERN: a foreign crate that CRATE must not name
-	if cargo tree --locked -p "$1" -e normal --prefix none --format '{p}' | grep -Eq "$2"; then
+	if scripts/cargo.sh tree --locked -p "$1" -e normal --prefix none --format '{p}' | grep -Eq "$2"; then
 		echo "layers: $1 must not depend on $2" >&2
 		bad=1
 	fi

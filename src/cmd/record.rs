@@ -259,9 +259,10 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
             // By its whole path: sudo looks for a `tr` where the system's is.
             let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
             let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
-            let record = match args.command.is_empty() {
-                true => "record --all".to_owned(),
-                false => format!("record{} -- {again}", as_user(args)),
+            let record = if args.command.is_empty() {
+                "record --all".to_owned()
+            } else {
+                format!("record{} -- {again}", as_user(args))
             };
             for (purpose, line) in refusal.remedies(&program, &record) {
                 eprintln!("    {purpose}: {line}");
