@@ -77,7 +77,7 @@ case ${1-} in
 	root=()
 	if [ "$(id -u)" -ne 0 ]; then
 		as_root "to run the tests that record: they need CAP_BPF and CAP_PERFMON" || root=()
-		[ ${#root[@]} -eq 0 ] || root+=(env "PATH=$PATH")
+		[ ${#root[@]} -eq 0 ] || root+=(env "PATH=$PATH:/usr/sbin:/sbin") # setcap is there
 	elif [ "${SUDO_UID:-0}" -ne 0 ] && [ "$(stat -c %u .)" = "$SUDO_UID" ]; then
 		user=(sudo -u "#$SUDO_UID" -H env "PATH=$PATH")
 	fi
