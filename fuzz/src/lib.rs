@@ -100,10 +100,11 @@ pub fn header(data: &[u8]) {
     }
 }
 
-/// A scheduling block with good checksums.
+/// A scheduling block with good checksums, whose body is not compressed.
 pub fn sched(data: &[u8]) {
     let mut input = Input(data);
     let (events, min, span) = (input.number(), input.number(), input.number());
+    let low = input.bytes();
     let (mut out, id) = begin();
     let header = Header {
         kind: kind::SCHED,
@@ -113,7 +114,9 @@ pub fn sched(data: &[u8]) {
         max: min.saturating_add(span),
         ..Header::default()
     };
-    add(&mut out, id, header, input.0);
+    let mut payload = stored(input.0);
+    payload.extend_from_slice(low);
+    add(&mut out, id, header, &payload);
     read(out);
 }
 

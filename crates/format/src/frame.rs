@@ -9,10 +9,10 @@ use crate::Fault;
 /// The first bytes of every trace.
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 /// The major version of the format. A reader refuses others.
-pub const MAJOR: u16 = 1;
+pub const MAJOR: u16 = 2;
 /// The minor version that this crate writes. Of a higher one a reader skips
 /// what it does not know.
-pub const MINOR: u16 = 1;
+pub const MINOR: u16 = 0;
 /// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
 pub const FILE_HEADER: u64 = 16;
 /// The bytes that begin every frame; a reader that has lost its way looks for

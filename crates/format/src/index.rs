@@ -9,7 +9,7 @@ use crate::event::Ktime;
 use crate::frame::{kind, FrameInfo, Header, FILE_HEADER};
 use crate::limits;
 use crate::varint::{fold, put, unfold, Cursor};
-use crate::zip::{Packer, Unpacker};
+use crate::zip::{Packer, Unpacker, LEVEL};
 use crate::Fault;
 
 /// What the index says about one frame.
@@ -100,7 +100,7 @@ impl Index {
             put(&mut body, piece.first);
             body.extend_from_slice(&piece.bytes);
             let mut out = Vec::new();
-            packer.pack(&body, &mut out)?;
+            packer.pack(&[&body], LEVEL, &mut out)?;
             let (min, max) = piece.span.unwrap_or_default();
             let header = Header {
                 kind: kind::INDEX,

@@ -3,6 +3,10 @@
 
 /// Most events of one scheduling frame.
 pub const SCHED_EVENTS: u64 = 1 << 15;
+/// Most bytes of a scheduling frame's body after decompression, besides those of its events.
+pub const SCHED_BODY: u64 = 64;
+/// Most bytes of a scheduling frame's body for each of its events.
+pub const SCHED_BODY_EVENT: u64 = 32;
 /// Most events of one lifecycle or recorder frame.
 pub const LIFE_EVENTS: u64 = 1 << 16;
 /// Most columns of one lifecycle or recorder frame.

@@ -103,7 +103,7 @@ const TOGETHER: usize = 64;
 thread_local! {
     /// Working memory that is costly to make for every frame.
     static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
-    static DECODER: RefCell<Option<Decoder>> = const { RefCell::new(None) };
+    static DECODER: RefCell<Decoder> = RefCell::default();
 }
 
 pub(crate) fn unpacking<T>(
@@ -388,8 +388,8 @@ impl Trace {
         into.cpu = cpu;
         let read = self.checked(frame, |payload| {
             DECODER.with_borrow_mut(|decoder| {
-                let decoder = decoder.get_or_insert_with(Decoder::default);
-                decoder.decode(payload, frame.events, (frame.min.0, frame.max.0), into)
+                let span = (frame.min.0, frame.max.0);
+                unpacking(|unpacker| decoder.decode(payload, frame.events, span, unpacker, into))
             })
         });
         if read.is_err() {

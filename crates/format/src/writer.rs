@@ -12,12 +12,8 @@ use crate::meta::{Metadata, Summary};
 use crate::sched::Open;
 use crate::tally::Counting;
 pub use crate::tally::Events;
-use crate::zip::Packer;
+use crate::zip::{Packer, LEVEL};
 use crate::{error, limits, section, Error, Fault};
-
-/// zstd's level. Of three builds' lifecycle events level 12 made 0.6 % less, in
-/// 3 to 6 times the time, and that is time of the recorded machine.
-const LEVEL: i32 = 6;
 
 /// How much has been written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -123,9 +119,9 @@ impl<W: Write> Writer<W> {
     pub fn new(out: W, meta: &Metadata) -> Result<Writer<W>, Error> {
         let body =
             section::put_section(meta.clone()).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
-        let mut packer = Packer::new(LEVEL)?;
+        let mut packer = Packer::new()?;
         let mut metadata = Vec::new();
-        packer.pack(&body, &mut metadata)?;
+        packer.pack(&[&body], LEVEL, &mut metadata)?;
         let mut writer = Writer {
             out: Output {
                 file: out,
@@ -141,7 +137,7 @@ impl<W: Write> Writer<W> {
             last: 0,
             lifecycle: OpenLife::default(),
             recorder: OpenLife::default(),
-            encoder: Encoder::new(),
+            encoder: Encoder::default(),
             packer,
             payload: Vec::new(),
             written: Written::default(),
@@ -244,7 +240,8 @@ impl<W: Write> Writer<W> {
         };
         self.counting.sched(Stream::Cpu(*cpu), &block.time);
         self.payload.clear();
-        self.encoder.encode(block, min, &mut self.payload);
+        self.encoder
+            .encode(block, min, &mut self.packer, &mut self.payload)?;
         block.clear();
         self.out.frame(header, &self.payload)?;
         self.count();
@@ -339,7 +336,7 @@ impl<W: Write> Writer<W> {
     fn put_last(&mut self, kind: u8, time: u64, body: Result<Vec<u8>, Fault>) -> Result<(), Error> {
         let body = body.map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
         self.payload.clear();
-        self.packer.pack(&body, &mut self.payload)?;
+        self.packer.pack(&[&body], LEVEL, &mut self.payload)?;
         // The time is there so that a reader that has lost the end of a stream
         // knows until when it has lost it.
         let header = Header {

@@ -12,7 +12,6 @@ use tr_format::limits;
 use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
-use zstd::zstd_safe::{CParameter, FrameFormat};
 
 /// What a reader may take for any of these: for the largest body, its events,
 /// and the frames' places.
@@ -21,12 +20,7 @@ const SECONDS: u64 = 20;
 
 /// A packed body that claims `claims` bytes.
 fn packed(body: &[u8], claims: usize) -> Vec<u8> {
-    let mut zstd = zstd::bulk::Compressor::new(3).unwrap();
-    zstd.set_parameter(CParameter::Format(FrameFormat::Magicless))
-        .unwrap();
-    zstd.set_parameter(CParameter::ContentSizeFlag(false))
-        .unwrap();
-    let stored = zstd.compress(body).unwrap();
+    let stored = zstd::bulk::compress(body, 3).unwrap();
     let mut out = Vec::new();
     varint(&mut out, claims as u64);
     varint(&mut out, stored.len() as u64);
@@ -77,6 +71,18 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
         varint(&mut payload, 1 << 60);
         varint(&mut payload, 1 << 59);
         add(out, id, life(1, 1), &payload);
+    });
+    bomb("a scheduling body longer than its event", &|out, id| {
+        // As long as the ratio allows.
+        let mut body = noise(most / limits::EXPANSION as usize);
+        body.resize(most, 0);
+        let header = Header {
+            kind: kind::SCHED,
+            number: 1,
+            events: 1,
+            ..Header::default()
+        };
+        add(out, id, header, &packed(&body, most));
     });
     bomb("2^60 events", &|out, id| {
         for kind in [kind::SCHED, kind::LIFE] {

@@ -63,11 +63,8 @@ fn unpack(mut payload: &[u8]) -> (Vec<u8>, &[u8]) {
     if size == stored {
         return (body.to_vec(), rest);
     }
-    let mut zstd = zstd::bulk::Decompressor::new().expect("zstd");
-    let format = zstd::zstd_safe::FrameFormat::Magicless;
-    zstd.set_parameter(zstd::zstd_safe::DParameter::Format(format))
-        .expect("zstd");
-    (zstd.decompress(body, size).expect("a body"), rest)
+    let body = zstd::bulk::decompress(body, size).expect("a body");
+    (body, rest)
 }
 
 /// Makes the seeds from the fixtures.
@@ -82,7 +79,7 @@ fn seeds() {
         std::fs::write(dir.join(name), bytes).expect("a seed");
     };
     for name in [
-        "format/1.0",
+        "format/2.0",
         "traces/vfork_exec",
         "traces/leader_first",
         "traces/build",
@@ -90,13 +87,13 @@ fn seeds() {
         let path = root.join("fixtures").join(format!("{name}.bin"));
         let file = std::fs::read(path).expect(name);
         let short = name.rsplit('/').next().expect("a name");
-        // Of the large one only a scheduling frame with several lanes.
+        // Of the large one only a busy scheduling frame.
         let large = file.len() > 100_000;
         if !large {
             put("file", short, &file);
             put("file", &format!("{short}-cut"), &file[..file.len() / 2]);
         }
-        let mut lanes = 0;
+        let mut busy = 0;
         let (mut at, mut id) = (16, 0);
         while let Ok((header, len)) =
             Header::decode(&file[at..], id).or(Header::decode(&file[at..], 0))
@@ -122,23 +119,20 @@ fn seeds() {
                         put("metadata", &name, &unpack(payload).0);
                     }
                 }
-                kind::SCHED if large && (lanes > 0 || header.events < 1024) => {}
+                kind::SCHED if large && (busy > 0 || header.events < 4096) => {}
                 kind::LIFE if large => {}
-                kind::SCHED if large => {
-                    lanes += 1;
-                    seed.extend_from_slice(payload);
-                    put("sched", &name, &seed);
-                }
-                kind::SCHED if header.number < 12 => {
-                    seed.extend_from_slice(payload);
-                    put("sched", &name, &seed);
-                }
-                kind::LIFE if header.number < 12 => {
+                kind::SCHED | kind::LIFE if large || header.number < 12 => {
+                    busy += usize::from(large);
                     let (body, low) = unpack(payload);
                     number(&mut seed, low.len() as u64);
                     seed.extend_from_slice(low);
                     seed.extend_from_slice(&body);
-                    put("life", &name, &seed);
+                    let target = if header.kind == kind::SCHED {
+                        "sched"
+                    } else {
+                        "life"
+                    };
+                    put(target, &name, &seed);
                 }
                 _ => {}
             }

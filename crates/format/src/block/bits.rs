@@ -14,7 +14,17 @@ pub struct BitWriter {
 }
 
 impl BitWriter {
-    /// Appends the lowest `width` bits of `value`, at most 32.
+    /// Appends the lowest `width` bits of `value`, at most 64; the others must be 0.
+    #[inline(always)]
+    pub fn put(&mut self, value: u64, width: u32) {
+        if width > 32 {
+            self.part(value & 0xffff_ffff, 32);
+            self.part(value >> 32, width - 32);
+        } else {
+            self.part(value, width);
+        }
+    }
+
     #[inline(always)]
     fn part(&mut self, value: u64, width: u32) {
         debug_assert!(width <= 32 && value >> width == 0);
@@ -28,45 +38,13 @@ impl BitWriter {
         }
     }
 
-    /// Appends the lowest `width` bits of `value`; the others must be 0.
-    #[inline(always)]
-    pub fn put(&mut self, value: u64, width: u32) {
-        if width > 32 {
-            self.part(value & 0xffff_ffff, 32);
-            self.part(value >> 32, width - 32);
-        } else {
-            self.part(value, width);
-        }
-    }
-
-    /// Removes all fields; keeps the memory.
-    pub fn clear(&mut self) {
-        self.bytes.clear();
-        (self.open, self.used) = (0, 0);
-    }
-
-    /// Appends all fields of another.
-    pub fn append(&mut self, other: &BitWriter) {
-        // `bytes` has whole words only.
-        for word in other.bytes.chunks_exact(4) {
-            let word = u32::from_le_bytes(word.try_into().unwrap_or_default());
-            self.part(u64::from(word), 32);
-        }
-        self.part(other.open, other.used);
-    }
-
-    /// How many bits there are.
-    pub fn bits(&self) -> usize {
-        8 * self.bytes.len() + self.used as usize
-    }
-
-    /// All bytes; the last one filled up with zeros.
-    pub fn finish(mut self) -> Vec<u8> {
+    /// Appends all fields to `out`, the last byte filled up with zeros, and removes them.
+    pub fn finish(&mut self, out: &mut Vec<u8>) {
         let bytes = self.open.to_le_bytes();
+        out.append(&mut self.bytes);
         let used = self.used.div_ceil(8) as usize;
-        self.bytes
-            .extend_from_slice(bytes.get(..used).unwrap_or_default());
-        self.bytes
+        out.extend_from_slice(bytes.get(..used).unwrap_or_default());
+        (self.open, self.used) = (0, 0);
     }
 }
 
@@ -84,37 +62,19 @@ impl<'a> BitReader<'a> {
         BitReader { bytes, at: 0 }
     }
 
-    /// Bytes behind the fields that a reader may touch.
-    pub const PADDING: usize = 8;
-
-    /// At bit `at` of `bytes`, which has [`BitReader::PADDING`] zeros at its end
-    /// that are no fields.
-    pub fn padded(bytes: &'a [u8], at: usize) -> BitReader<'a> {
-        BitReader { bytes, at }
-    }
-
-    /// How many bits were used.
-    pub fn used(&self) -> usize {
-        self.at
-    }
-
-    /// The next `width` bits, at most 56, which `mask` has; of a padded reader.
+    /// The next `width` bits, at most 64; zeros behind the end.
     #[inline(always)]
-    pub fn masked(&mut self, mask: u64, width: u64) -> u64 {
-        let first = self.at / 8;
-        // Behind the end `finish` notices.
-        let word = match self.bytes.get(first..first + 8) {
-            Some(eight) => u64::from_le_bytes(eight.try_into().unwrap_or_default()),
-            None => 0,
-        };
-        let value = (word >> (self.at % 8)) & mask;
-        self.at += width as usize;
-        value
+    pub fn get(&mut self, width: u32) -> u64 {
+        if width > 56 {
+            let low = self.part(32);
+            low | (self.part(width - 32) << 32)
+        } else {
+            self.part(width)
+        }
     }
 
-    /// The next `width` bits, at most 56; zeros behind the end.
     #[inline(always)]
-    pub fn part(&mut self, width: u32) -> u64 {
+    fn part(&mut self, width: u32) -> u64 {
         let first = self.at / 8;
         let word = match self.bytes.get(first..first + 8) {
             Some(eight) => u64::from_le_bytes(eight.try_into().unwrap_or_default()),
@@ -125,43 +85,20 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// The next `width` bits, at most 64; zeros behind the end.
-    #[inline]
-    pub fn get(&mut self, width: u32) -> u64 {
-        if width > 56 {
-            let low = self.part(32);
-            low | (self.part(width - 32) << 32)
-        } else {
-            self.part(width)
-        }
-    }
-
-    /// Refuses when not all bytes were used, or more than there are.
+    /// Refuses when not all bytes were used, or more than there are, or the last bits
+    /// are not 0.
     pub fn finish(self) -> Result<(), Fault> {
-        let bytes = self.bytes.len();
-        self.finish_within(bytes, 0)
-    }
-
-    /// Refuses when not all of the first `bytes` bytes were used, or more than
-    /// these and `spare` bits behind them, or a bit is set that was not used.
-    pub fn finish_within(mut self, bytes: usize, spare: usize) -> Result<(), Fault> {
-        let used = self.at;
-        let mut left = (8 * self.bytes.len()).saturating_sub(used);
-        let mut zero = true;
-        while left > 0 {
-            let width = left.min(56) as u32;
-            zero &= self.part(width) == 0;
-            left -= width as usize;
+        let rest = last_word(self.bytes, self.at / 8) >> (self.at % 8);
+        if self.at.div_ceil(8) == self.bytes.len() && rest == 0 {
+            Ok(())
+        } else {
+            Err(Fault::Content("the bit fields do not fill their bytes"))
         }
-        if used.div_ceil(8) < bytes || used > 8 * bytes + spare || !zero {
-            return Err(Fault::Content("the bit fields do not fill their bytes"));
-        }
-        Ok(())
     }
 }
 
-/// The word at `first`, filled up with zeros behind the end. Not a method, so
-/// that a reader can stay in registers.
+/// The word at `first`, filled up with zeros behind the end. Not a method, so that
+/// a reader can stay in registers.
 #[cold]
 #[inline(never)]
 fn last_word(bytes: &[u8], first: usize) -> u64 {
@@ -173,6 +110,12 @@ fn last_word(bytes: &[u8], first: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn finished(mut writer: BitWriter) -> Vec<u8> {
+        let mut out = Vec::new();
+        writer.finish(&mut out);
+        out
+    }
 
     #[test]
     fn fields_of_every_width_come_back() {
@@ -187,24 +130,11 @@ mod tests {
         for (value, width) in &fields {
             writer.put(*value, *width);
         }
-        let bytes = writer.finish();
+        let bytes = finished(writer);
         let mut reader = BitReader::new(&bytes);
         for (value, width) in &fields {
             assert_eq!(reader.get(*width), *value);
         }
-        reader.finish().unwrap();
-    }
-
-    #[test]
-    fn fields_are_appended() {
-        let (mut first, mut second) = (BitWriter::default(), BitWriter::default());
-        first.put(5, 3);
-        (0..20).for_each(|i| second.put(i, 7));
-        first.append(&second);
-        let bytes = first.finish();
-        let mut reader = BitReader::new(&bytes);
-        assert_eq!(reader.get(3), 5);
-        assert!((0..20).all(|i| reader.get(7) == i));
         reader.finish().unwrap();
     }
 

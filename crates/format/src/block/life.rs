@@ -7,6 +7,7 @@
 
 mod decode;
 mod encode;
+mod wide;
 
 use std::collections::HashMap;
 

@@ -4,33 +4,125 @@ mod bits;
 pub mod decode;
 pub mod encode;
 pub mod life;
-mod model;
-mod rans;
-mod shapes;
-mod tables;
+mod quantum;
 mod tasks;
-mod tick;
-mod ticks;
-#[cfg(test)]
-mod train;
 
-/// The first table of shapes.
-const OP: usize = 0;
-/// The first table of tasks.
-const TASK: usize = OP + model::OP_TABLES;
-/// The first table of steps.
-const STEP: usize = TASK + model::TASK_TABLES;
+use crate::sched::flag;
 
-/// A column of a fixed length, so that an index that is a number of so many bits
-/// needs no check. Memory that is not used is not touched.
-pub fn boxed<T: Clone, const N: usize>(zero: T) -> Box<[T; N]> {
-    let all = vec![zero; N].into_boxed_slice();
-    // It has this length.
-    all.try_into().unwrap_or_else(|_| unreachable!())
+/// An event's flags, [`IDLE`] and [`GIVEN`] among them, and its state.
+pub type Class = (u8, u16);
+
+/// In a class: a switch to the idle task, or a waking while that runs. The next
+/// task of such a switch is not stored.
+const IDLE: u8 = 0x40;
+/// In a class: the running task is given.
+const GIVEN: u8 = 0x80;
+
+/// The classes of common kernels: they have the numbers from 0 on.
+pub const COMMON: [Class; 31] = [
+    (0, 0),
+    (flag::PREEMPT, 0),
+    (0, 0x0001),
+    (0, 0x2001),
+    (0, 0x0002),
+    (flag::IOWAIT, 0x0002),
+    (flag::IOWAIT, 0x0102),
+    (0, 0x0402),
+    (0, 0x2102),
+    (0, 0x0080),
+    (0, 0x0102),
+    (IDLE, 0),
+    (IDLE | flag::PREEMPT, 0),
+    (IDLE, 0x0001),
+    (IDLE, 0x2001),
+    (IDLE, 0x0002),
+    (IDLE | flag::IOWAIT, 0x0002),
+    (IDLE | flag::IOWAIT, 0x0102),
+    (IDLE, 0x0402),
+    (IDLE, 0x2102),
+    (IDLE, 0x0080),
+    (IDLE, 0x0102),
+    (flag::WAKING, 0),
+    (flag::WAKING | flag::IRQ, 0),
+    (flag::WAKING | flag::NEW, 0),
+    (flag::WAKING | flag::NEW | flag::VFORK, 0),
+    (IDLE | flag::WAKING, 0),
+    (IDLE | flag::WAKING | flag::IRQ, 0),
+    (flag::PREEMPT, 0x0001),
+    (flag::PREEMPT, 0x0002),
+    (0, 0x0004),
+];
+/// The number of an event whose class is given. That class gets the next number.
+const OTHER: u8 = COMMON.len() as u8;
+
+/// Whether a class is a switch to the idle task, whose next task is implied.
+fn to_idle(flags: u8) -> bool {
+    flags & (flag::WAKING | IDLE) == IDLE
 }
 
-/// The common shapes, for the specification's test.
+/// A task that this block has not named yet; its id is given.
+const NEW: u8 = 0;
+/// The task that this waker is expected to wake (wakings only).
+const EXPECTED: u8 = 1;
+/// The first of the recent tasks, by rank.
+const RANK: u8 = 2;
+/// The first of the symbols that name a task by its index, without the low bits.
+const FAR: u8 = RANK + tasks::RANKS as u8;
+
+/// The parts of the columns of tasks and of steps.
+const PARTS: usize = 4;
+
+/// The part of an event of these flags: 2 for a waking, plus 1 behind a waking.
+/// `before` is 1 behind a waking; at the block's start it is 0.
+#[inline(always)]
+fn part(before: &mut usize, flags: u8) -> usize {
+    let waking = usize::from(flags & flag::WAKING);
+    2 * waking + std::mem::replace(before, waking)
+}
+
+/// The low bits that the index of each task has in a block with so many.
+fn far_bits(tasks: usize) -> u32 {
+    let symbols = usize::from(u8::MAX - FAR) + 1;
+    (0..16)
+        .find(|bits| tasks.saturating_sub(1) >> bits < symbols)
+        .unwrap_or(16)
+}
+
+/// The class of a step of so many quanta, its low bits and their number: four
+/// classes an octave. Class 0 is a step that is given in ns.
+#[inline(always)]
+fn step_class(step: u64) -> (u8, u64, u32) {
+    let width = (64 - step.leading_zeros()).saturating_sub(3);
+    let class = 1 + 4 * width as u8 + (step >> width) as u8;
+    (class, step & ((1 << width) - 1), width)
+}
+
+/// The smallest step of a class other than 0, and the number of its low bits.
+#[inline(always)]
+fn step_of(class: u8) -> (u64, u32) {
+    let class = u64::from(class) - 1;
+    let width = (class / 4).saturating_sub(1);
+    ((class - 4 * width) << (width % 64), width as u32)
+}
+
 #[cfg(test)]
-pub fn shapes() -> impl Iterator<Item = model::Shape> {
-    model::COMMON.into_iter()
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_of_steps_come_back() {
+        let steps = (0..64).flat_map(|b| [1u64 << b, (1 << b) + (1 << b >> 1), !0 >> b]);
+        for step in steps.chain(0..2000) {
+            let (class, low, width) = step_class(step);
+            assert!(class > 0);
+            assert_eq!((step_of(class).0 + low, step_of(class).1), (step, width));
+        }
+    }
+
+    #[test]
+    fn every_index_has_a_symbol() {
+        for tasks in (1..2000).chain([1 << 15]) {
+            assert!((tasks - 1) >> far_bits(tasks) <= usize::from(u8::MAX - FAR));
+        }
+    }
 }

@@ -1,23 +1,20 @@
-//! The tasks of a block as both sides know them: who was met, who was recent,
-//! who woke whom. Everything takes the same few steps whatever the task.
+//! The tasks of a block, as the writer and the reader know them: the tasks that
+//! were named so far, the recent ones, and the task that each is expected to wake.
 
-use super::boxed;
-
-/// Index of the idle task among a block's tasks.
+/// The waker that stands for the idle task.
 pub const IDLE_AT: u16 = 0;
-/// Index that stands for whoever an interrupt found running.
+/// The waker that stands for all interrupts.
 pub const IRQ_AT: u16 = 1;
-/// Index that stands for a running task that was given.
-pub const STRANGER_AT: u16 = 2;
-/// How many indices do not stand for a task that was met.
+/// The waker that stands for a running task that was given.
+pub const GIVEN_AT: u16 = 2;
+/// The index of the first task that a block names.
 pub const FIRST_AT: u16 = 3;
 /// No task. A block has fewer events.
 pub const NOBODY: u16 = u16::MAX;
 /// Ranks of recent tasks.
-pub const RANKS: u32 = 16;
+pub const RANKS: usize = 16;
 
-/// A task of a block.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 struct Task {
     id: u32,
     /// The task that it woke last.
@@ -28,150 +25,104 @@ struct Task {
     expected: u16,
 }
 
-/// The tasks of a block, by index.
-#[derive(Debug)]
+/// The tasks that a block has named, by index.
+#[derive(Debug, Default)]
 pub struct Tasks {
-    tasks: Box<[Task; 1 << 16]>,
-    /// How many of them there are.
-    count: u16,
+    tasks: Vec<Task>,
 }
 
-impl Default for Tasks {
-    fn default() -> Tasks {
-        Tasks {
-            tasks: boxed(Task::default()),
-            count: FIRST_AT,
-        }
-    }
-}
-
-#[allow(clippy::indexing_slicing)] // A u16 is below 2^16.
 impl Tasks {
     /// Before the first event.
     pub fn reset(&mut self) {
-        self.count = 0;
-        for _ in 0..FIRST_AT {
-            self.add(0);
-        }
+        self.tasks.clear();
+        (0..FIRST_AT).for_each(|_| _ = self.add(0));
     }
 
-    /// How many indices there are.
-    #[inline(always)]
-    pub fn count(&self) -> u16 {
-        self.count
+    /// How many tasks were named.
+    pub fn count(&self) -> usize {
+        self.tasks.len().saturating_sub(usize::from(FIRST_AT))
     }
 
-    /// A task that was not met before. Its index.
-    #[inline(always)]
+    /// Adds a task. Its index.
     pub fn add(&mut self, id: u32) -> u16 {
-        let at = self.count;
-        self.tasks[usize::from(at)] = Task {
+        // A block has fewer than 2^16 - 4 events.
+        let at = self.tasks.len() as u16;
+        self.tasks.push(Task {
             id,
             woke: NOBODY,
             next: at,
             expected: NOBODY,
-        };
-        // A block has fewer than 2^16 - 4 events.
-        self.count = at.wrapping_add(1);
+        });
         at
     }
 
-    /// The id of the task at an index.
+    /// The id of a task that was named.
     #[inline(always)]
-    pub fn id(&self, at: u16) -> u32 {
-        self.tasks[usize::from(at)].id
+    pub fn id(&self, at: u16) -> Option<u32> {
+        let task = self.tasks.get(usize::from(at))?;
+        (at >= FIRST_AT).then_some(task.id)
     }
 
     /// The task that this one is expected to wake.
     #[inline(always)]
     pub fn expected(&self, waker: u16) -> u16 {
-        self.tasks[usize::from(waker)].expected
+        let waker = self.tasks.get(usize::from(waker));
+        waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// A task woke another.
+    /// Notes that a task woke another: next time it will wake the one that
+    /// followed this one before.
     #[inline(always)]
     pub fn woken(&mut self, waker: u16, wakee: u16) {
-        let last = self.tasks[usize::from(waker)].woke;
-        // Nobody's successor is never asked for.
-        self.tasks[usize::from(last)].next = wakee;
-        let next = self.tasks[usize::from(wakee)].next;
-        let waker = &mut self.tasks[usize::from(waker)];
-        waker.expected = next;
-        waker.woke = wakee;
+        let next = self
+            .tasks
+            .get(usize::from(wakee))
+            .map_or(NOBODY, |task| task.next);
+        let Some(task) = self.tasks.get_mut(usize::from(waker)) else {
+            return;
+        };
+        let last = std::mem::replace(&mut task.woke, wakee);
+        // A task that is woken twice in a row follows itself.
+        task.expected = if last == wakee { wakee } else { next };
+        if let Some(last) = self.tasks.get_mut(usize::from(last)) {
+            last.next = wakee;
+        }
     }
 }
 
-/// The recent tasks: [`RANKS`] places with an index each, and their order, the
-/// last one used first, as the digits of one number.
-#[derive(Clone, Debug)]
-pub struct Recent {
-    places: [u16; RANKS as usize],
-    /// A place has four bits, rank 0 the lowest ones.
-    order: u64,
-}
+/// The indices of the recent tasks, the last one first.
+#[derive(Debug)]
+pub struct Recent([u16; RANKS]);
 
-#[allow(clippy::indexing_slicing)] // Four bits are below RANKS.
 impl Recent {
     /// Nobody was recent.
     pub fn new() -> Recent {
-        Recent {
-            places: [NOBODY; RANKS as usize],
-            order: 0xfedc_ba98_7654_3210,
+        Recent([NOBODY; RANKS])
+    }
+
+    /// The rank of a task.
+    #[inline(always)]
+    pub fn rank(&self, at: u16) -> Option<usize> {
+        self.0.iter().position(|recent| *recent == at)
+    }
+
+    /// The task of a rank.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // A remainder is below RANKS.
+    pub fn at(&self, rank: usize) -> u16 {
+        self.0[rank % RANKS]
+    }
+
+    /// Puts a task in front; the one of this rank leaves its place. Always the same
+    /// steps, which take less time than a jump that is predicted wrongly.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // Below RANKS.
+    pub fn put(&mut self, rank: usize, at: u16) {
+        let before = self.0;
+        for place in 1..RANKS {
+            let (moved, same) = (before[place - 1], before[place]);
+            self.0[place] = if place <= rank { moved } else { same };
         }
-    }
-
-    /// The place of a rank; `shift` is four times the rank.
-    #[inline(always)]
-    pub fn place(&self, shift: u8) -> u8 {
-        (self.order >> (shift % 64) & 15) as u8
-    }
-
-    /// The task in a place.
-    #[inline(always)]
-    pub fn at(&self, place: u8) -> u16 {
-        self.places[usize::from(place & 15)]
-    }
-
-    /// Puts a task into a place, whose rank is 0 then; `shift` is four times
-    /// what it was.
-    #[inline(always)]
-    pub fn set(&mut self, shift: u8, place: u8, at: u16) {
-        self.places[usize::from(place & 15)] = at;
-        let below = (1u64 << (shift % 64)) - 1;
-        let through = below << 4 | 15;
-        self.order = (self.order & !through) | (self.order & below) << 4 | u64::from(place);
-    }
-
-    /// The rank of a place.
-    #[inline(always)]
-    pub fn rank(&self, place: u8) -> u32 {
-        const ONES: u64 = 0x1111_1111_1111_1111;
-        // The digit in question is 0 here; the lowest 0 is found exactly.
-        let digits = self.order ^ (ONES * u64::from(place & 15));
-        let zero = digits.wrapping_sub(ONES) & !digits & (ONES << 3);
-        zero.trailing_zeros() / 4
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tasks_move_to_the_front_from_any_rank() {
-        let mut recent = Recent::new();
-        let mut model = vec![NOBODY; RANKS as usize];
-        for step in 0..5000u32 {
-            let rank = step.wrapping_mul(step) / 7 % RANKS;
-            let place = recent.place(4 * rank as u8);
-            assert_eq!(recent.rank(place), rank);
-            assert_eq!(recent.at(place), model[rank as usize]);
-            model.remove(rank as usize);
-            model.insert(0, step as u16);
-            recent.set(4 * rank as u8, place, step as u16);
-        }
-        for (rank, at) in (0..).zip(&model) {
-            assert_eq!(recent.at(recent.place(4 * rank as u8)), *at);
-        }
+        self.0[0] = at;
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::bits::BitReader;
-use super::super::ticks;
+use super::wide;
 use super::{cause_of, tag, to_front, to_new_front, Col, Known, COLUMNS, TASKS, TICK, UNIT};
 use crate::event::{
     Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Exec, Exit, Final, Fork, Ktime,
@@ -55,7 +55,7 @@ impl<'a> Dec<'a> {
 
     fn wide(&mut self, col: Col) -> Result<u64, Fault> {
         let class = self.byte(col)?;
-        Ok(ticks::get(class, &mut self.low)? as u64)
+        Ok(wide::get(class, &mut self.low)? as u64)
     }
 
     fn spend(&mut self, len: usize) -> Result<(), Fault> {

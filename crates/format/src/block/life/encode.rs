@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::super::bits::BitWriter;
-use super::super::ticks;
+use super::wide;
 use super::{cause, tag, to_front, to_new_front, Col, Known, COLUMNS, TASKS, TICK, UNIT};
 use crate::event::{
     Argv, CgroupId, Comm, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Snapshot,
@@ -11,7 +11,7 @@ use crate::event::{
 };
 use crate::limits;
 use crate::varint::{fold, put};
-use crate::zip::Packer;
+use crate::zip::{Packer, LEVEL};
 
 /// For each string that has been met how many there were before it.
 type Interned = HashMap<Box<[u8]>, usize>;
@@ -45,7 +45,7 @@ impl Enc {
 
     /// A number whose low bits are noise.
     fn wide(&mut self, col: Col, value: u64) {
-        let (class, bits, width) = ticks::split(value as i64);
+        let (class, bits, width) = wide::split(value as i64);
         self.byte(col, class);
         self.low.put(bits, width);
     }
@@ -312,7 +312,7 @@ pub(crate) fn encode(
     for column in &enc.columns {
         body.extend_from_slice(column);
     }
-    packer.pack(&body, out)?;
-    out.extend_from_slice(&enc.low.finish());
+    packer.pack(&[&body], LEVEL, out)?;
+    enc.low.finish(out);
     Ok(())
 }

@@ -1,0 +1,353 @@
+//! The clock's quantum. Many machines read a counter that advances in larger steps
+//! than a nanosecond (the time stamp counter of AMD's Zen: some 10 ns; ARM's: up to
+//! 50 ns), and the kernel converts its value into ns. Then all times are multiples
+//! of one quantum, rounded down, and counting quanta leaves out the bits that carry
+//! no information: 3.3 of each time at 10 ns.
+//!
+//! Nothing is rounded. Where times leave the grid (the kernel adjusts its clock, a
+//! ring has an inversion), a time in ns begins a new grid.
+
+/// A quantum of one ns, in 2^-32 ns: every time is on this grid.
+pub const NANOSECOND: u64 = 1 << 32;
+/// The longest quantum: 1 µs.
+pub const LONGEST: u64 = 1000 << 32;
+
+/// The longest distance of a time from the beginning of its grid, in ns.
+const REACH: u64 = 1 << 31;
+
+/// How many ns after the beginning of a grid its time `k` is. `phase` is in 2^-16 ns.
+#[inline(always)]
+pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
+    ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
+}
+
+/// The times of a block in quanta.
+#[derive(Debug, Default)]
+pub struct Grid {
+    /// In 2^-32 ns.
+    pub quantum: u64,
+    /// For each event its distance from the beginning of its grid.
+    pub k: Vec<u64>,
+    /// The events that begin a grid, and its phase. The first grid begins at the
+    /// block's smallest time, before event 0.
+    pub begins: Vec<(usize, u16)>,
+    /// The first grid's phase.
+    pub phase: u16,
+}
+
+impl Grid {
+    /// Cuts the times into the fewest parts that have a grid of this quantum each:
+    /// a part ends where no phase is left that fits all of its times.
+    fn cut(&mut self, times: &[u64], min: u64, quantum: u64) {
+        self.quantum = quantum;
+        self.k.clear();
+        self.begins.clear();
+        let inverse = UNIT / quantum as f64;
+        let (mut begin, mut last) = (min, 0);
+        let (mut low, mut high) = (0i64, 0xffff_i64);
+        for (at, time) in times.iter().enumerate() {
+            let offset = time.wrapping_sub(begin);
+            let middle = 0.5 - (low + high) as f64 / 131_072.0;
+            let k = ((offset as i64 as f64 + middle) * inverse + 0.5) as i64 as u64;
+            // 2^31 ns in 2^-32 ns fit.
+            let rest = ((offset << 32) as i64).wrapping_sub(k.wrapping_mul(quantum) as i64);
+            let (least, most) = ((rest + 0xffff) >> 16, (rest + 0xffff_ffff) >> 16);
+            if offset < REACH && k >= last && least <= high && most >= low {
+                (low, high) = (low.max(least), high.min(most));
+                last = k;
+                self.k.push(k);
+                continue;
+            }
+            self.end(low);
+            self.begins.push((at, 0));
+            (begin, last) = (*time, 0);
+            (low, high) = (0, 0xffff);
+            self.k.push(0);
+        }
+        self.end(low);
+    }
+
+    /// Gives the last grid the first phase that fits.
+    fn end(&mut self, low: i64) {
+        let phase = self
+            .begins
+            .last_mut()
+            .map_or(&mut self.phase, |(_, phase)| phase);
+        *phase = low as u16;
+    }
+}
+
+/// What quanta are counted in: 2^-32 ns.
+const UNIT: f64 = NANOSECOND as f64;
+/// Steps that the search for a quantum looks at, and the fewest that tell enough.
+const SAMPLE: (usize, usize) = (192, 32);
+/// The longest of them in ns: the search takes as many looks at all.
+const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
+/// Quanta that the search looks for, in ns. A shorter one saves little.
+const QUANTA: (f64, f64) = (3.0, 128.0);
+/// Searches in vain after which the clock's quantum is taken for a nanosecond.
+const TRIES: u32 = 8;
+
+/// The quantum of a recording's clock, as far as its blocks have told it.
+#[derive(Debug, Default)]
+pub struct Clock {
+    quantum: Option<f64>,
+    searches: u32,
+    grid: Grid,
+}
+
+impl Clock {
+    /// The times of a block in quanta. The estimate is kept as long as the times lie
+    /// on its grid. If not, it is fitted to the block, else searched for again.
+    pub fn grid(&mut self, times: &[u64], min: u64) -> &Grid {
+        // A grid that begins anew costs as much as some quanta save.
+        let bad = times.len() / 16;
+        if let Some(quantum) = self.quantum {
+            if self.fitted(times, min, quantum) <= bad {
+                return &self.grid;
+            }
+        }
+        if self.searches < TRIES {
+            if let Some(found) = self.search(times) {
+                if self.fitted(times, min, found) <= bad {
+                    return &self.grid;
+                }
+            }
+        }
+        self.grid.cut(times, min, NANOSECOND);
+        &self.grid
+    }
+
+    /// The times of the last block in quanta.
+    pub fn last(&self) -> &Grid {
+        &self.grid
+    }
+
+    /// Cuts the times by a quantum, or by one fitted to them if that needs fewer grids.
+    /// How many it needs besides the first.
+    fn fitted(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
+        let mut begins = self.try_quantum(times, min, quantum);
+        let mut best = quantum;
+        if begins > times.len() / 256 {
+            let fitted = fit(times, quantum);
+            let others = self.try_quantum(times, min, fitted);
+            if others < begins {
+                (best, begins) = (fitted, others);
+            } else {
+                self.try_quantum(times, min, quantum);
+            }
+        }
+        // Few times would tell less than those before.
+        if self.quantum.is_none() || times.len() >= SAMPLE.1 {
+            self.quantum = Some(best);
+        }
+        begins
+    }
+
+    /// How many grids of a quantum a block needs besides the first.
+    fn try_quantum(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
+        let quantum = ((quantum * UNIT) as u64).clamp(NANOSECOND, LONGEST);
+        self.grid.cut(times, min, quantum);
+        self.grid.begins.len()
+    }
+
+    /// Searches for the quantum of which the steps between times are multiples, as far as
+    /// whole ns can be.
+    fn search(&mut self, times: &[u64]) -> Option<f64> {
+        let mut steps: Vec<u64> = steps(times).filter(|step| *step < LONGEST_STEP).collect();
+        if steps.len() < SAMPLE.1 {
+            return None;
+        }
+        self.searches += 1;
+        steps.sort_unstable();
+        let every = steps.len().div_ceil(SAMPLE.0);
+        let sample: Vec<f64> = steps.iter().step_by(every).map(|s| *s as f64).collect();
+        let longest = sample.last().copied().unwrap_or(1.0);
+        // By chance the best of all is hardly below 0.7; the right one has 4/3 ns of
+        // its length.
+        let (mut best, mut found) = (0.5, None);
+        let mut quantum = QUANTA.0;
+        while quantum < QUANTA.1 {
+            let misses = misses(&sample, quantum, best);
+            if misses < best {
+                (best, found) = (misses, Some(quantum));
+            }
+            quantum *= 1.0 + 0.3 / longest;
+        }
+        found
+    }
+}
+
+/// The steps forward between times.
+fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
+    let pairs = times.iter().zip(times.iter().skip(1));
+    pairs
+        .filter_map(|(a, b)| b.checked_sub(*a))
+        .filter(|step| *step > 0)
+}
+
+/// How far steps are from multiples of a quantum on average, 1 being the average of
+/// chance; stops early when it will not be below `best`.
+fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
+    let inverse = 1.0 / quantum;
+    let off = |step: &f64| {
+        let quanta = step * inverse;
+        (quanta - (quanta + 0.5) as i64 as f64).abs()
+    };
+    let (first, rest) = sample.split_at(sample.len().min(16));
+    let start: f64 = first.iter().map(off).sum();
+    if start * 4.0 / first.len() as f64 > best + 0.35 {
+        return 1.0;
+    }
+    (start + rest.iter().map(off).sum::<f64>()) * 4.0 / sample.len() as f64
+}
+
+/// The quantum that fits times best, near one that fits short distances: these tell it
+/// well enough to count the quanta of longer ones, and so on.
+fn fit(times: &[u64], mut quantum: f64) -> f64 {
+    let every = times.len().div_ceil(256).max(1);
+    let spans = (0..u64::BITS).map(|bits| 1usize << bits);
+    let mut distances: Vec<u64> = spans
+        .take_while(|span| *span < times.len())
+        .flat_map(|span| times.iter().zip(times.iter().skip(span)).step_by(every))
+        .filter_map(|(a, b)| b.checked_sub(*a))
+        .collect();
+    distances.sort_unstable();
+    let (mut squares, mut product) = (0.0, 0.0);
+    for distance in distances {
+        let k = (distance as f64 / quantum).round();
+        squares += k * k;
+        product += k * distance as f64;
+        if squares > 1e4 {
+            quantum = product / squares;
+        }
+    }
+    // The slope of the line through all times.
+    let first = times.first().copied().unwrap_or(0);
+    let (mut k, mut last) = (0.0, first);
+    let (mut n, mut sum_k, mut sum_t, mut sum_kk, mut sum_kt) = (0.0, 0.0, 0.0, 0.0, 0.0);
+    for time in times.iter().filter(|time| **time >= first) {
+        if *time < last {
+            continue;
+        }
+        k += ((time - last) as f64 / quantum).round();
+        last = *time;
+        // Left of the line through the estimate: small numbers, which lose nothing.
+        let t = (time - first) as f64 - k * quantum;
+        (n, sum_k, sum_t) = (n + 1.0, sum_k + k, sum_t + t);
+        (sum_kk, sum_kt) = (sum_kk + k * k, sum_kt + k * t);
+    }
+    let spread = n * sum_kk - sum_k * sum_k;
+    let slope = (n * sum_kt - sum_k * sum_t) / spread;
+    if slope.is_finite() {
+        quantum + slope
+    } else {
+        quantum
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times of a clock with this quantum, so many quanta apart.
+    fn times(quantum: f64, steps: impl Iterator<Item = u64>) -> Vec<u64> {
+        let mut k = 12_345_678_901u64;
+        steps
+            .map(|step| {
+                k += step;
+                (k as f64 * quantum + 0.3) as u64
+            })
+            .collect()
+    }
+
+    fn odd_steps(n: u64, least: u64, range: u64) -> impl Iterator<Item = u64> {
+        let mut state = 1u64;
+        (0..n).map(move |i| {
+            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(1);
+            least + (state >> 33) % range + if i % 50 == 0 { 90_000 } else { 0 }
+        })
+    }
+
+    fn quantum(clock: &mut Clock, times: &[u64]) -> (f64, usize) {
+        let min = times.iter().copied().min().unwrap();
+        let grid = clock.grid(times, min);
+        (grid.quantum as f64 / UNIT, grid.begins.len())
+    }
+
+    #[test]
+    fn a_coarse_clock_is_found_whatever_the_steps() {
+        for length in [10.014822483, 41.666667, 5.0, 26.25, 100.0, 4.2] {
+            for (least, range) in [(30, 700), (2, 300), (30, 12), (300, 200)] {
+                if length * (least + range) as f64 > LONGEST_STEP as f64 {
+                    continue;
+                }
+                let times = times(length, odd_steps(5000, least, range));
+                let (found, begins) = quantum(&mut Clock::default(), &times);
+                assert!(
+                    (found / length - 1.0).abs() < 1e-4,
+                    "{length} {least}: {found}"
+                );
+                assert!(begins < 250, "{length} {least}: {begins}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_fine_clock_is_one_of_nanoseconds() {
+        let times = times(0.4, odd_steps(5000, 30, 700));
+        let found = quantum(&mut Clock::default(), &times);
+        assert_eq!(found, (1.0, 0));
+    }
+
+    #[test]
+    fn a_wrong_estimate_is_given_up() {
+        let mut clock = Clock {
+            quantum: Some(9.94),
+            ..Clock::default()
+        };
+        let times = times(10.014822483, odd_steps(5000, 30, 700));
+        let (found, begins) = quantum(&mut clock, &times);
+        assert!(
+            (found - 10.014822483).abs() < 1e-6 && begins < 10,
+            "{found}"
+        );
+    }
+
+    #[test]
+    fn a_clock_that_is_adjusted_begins_a_grid_and_keeps_its_quantum() {
+        let mut clock = Clock::default();
+        let mut times = times(10.014822483, odd_steps(5000, 30, 700));
+        times[3000..].iter_mut().for_each(|time| *time += 4);
+        // The fit is misled a little; the next block corrects it, and shorter ones keep it.
+        let (_, begins) = quantum(&mut clock, &times);
+        assert!(begins < 100, "{begins}");
+        let (found, begins) = quantum(&mut clock, &times[3000..]);
+        assert!((found - 10.014822483).abs() < 1e-7 && begins < 5, "{found}");
+        times[3000..].iter_mut().for_each(|time| *time += 4);
+        let (same, begins) = quantum(&mut clock, &times);
+        assert!(same == found && begins < 20, "{same} {begins}");
+        assert_eq!(quantum(&mut clock, &times[4000..4020]), (found, 0));
+    }
+
+    #[test]
+    fn every_time_is_on_its_grid() {
+        let mut clock = Clock::default();
+        let mut times = times(10.014822483, odd_steps(2000, 30, 700));
+        for at in (20..2000).step_by(40) {
+            times[at] -= 1000 + at as u64;
+        }
+        times.extend([0, u64::MAX, 5, 1 << 63]);
+        let min = 0;
+        let grid = clock.grid(&times, min);
+        let (mut begin, mut phase) = (min, grid.phase);
+        let mut begins = grid.begins.iter().peekable();
+        for (at, (time, k)) in times.iter().zip(&grid.k).enumerate() {
+            if let Some((_, new)) = begins.next_if(|(begin, _)| *begin == at) {
+                (begin, phase) = (*time, *new);
+            }
+            assert_eq!(begin.wrapping_add(offset(*k, grid.quantum, phase)), *time);
+        }
+        assert!(begins.next().is_none());
+    }
+}
