@@ -3,10 +3,8 @@
 # same load, a pipe ping-pong on one CPU. CPU time and wall time an event, medians.
 # As root on a quiet machine, after `cargo build --release`.
 #
-# Beside it, the floor: `cat` of the trace; and `zstd -t`. A trace's blocks are packed by
-# our own entropy coder, so zstd cannot test the file itself. What is tested is what zstd
-# makes (at level 3) of the same scheduling events as records of 24 bytes, which is how a
-# tool stores them that does not pack by columns; this, too, is per event.
+# Beside it, the floor: `cat` of the trace; and `zstd -t` of the same scheduling events as
+# records of 24 bytes, packed by zstd at level 3: a tool without columns stores them so.
 #
 #   benches/compare.sh [TRACE...]     more traces for tr alone
 #

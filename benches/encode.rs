@@ -39,9 +39,9 @@ impl<T: Hash + Eq> Order0<T> {
 /// The order-0 entropy of the columns of scheduling events, in bytes an event:
 /// of times (the size class of the difference to the event before, to an eighth
 /// of an octave, and the bits below as they are), of tasks (their ids), of
-/// shapes (flags and state). What is implied is no column.
+/// event classes (flags and state). What is implied is no column.
 fn entropy(workload: &Workload) -> [f64; 3] {
-    let (mut times, mut tasks, mut shapes) = (Order0::new(), Order0::new(), Order0::new());
+    let (mut times, mut tasks, mut classes) = (Order0::new(), Order0::new(), Order0::new());
     let (mut low, mut events) = (0.0, 0.0);
     for block in &workload.blocks {
         let Block::Sched(block) = block else { continue };
@@ -56,10 +56,10 @@ fn entropy(workload: &Workload) -> [f64; 3] {
         }
         block.to.iter().for_each(|task| tasks.add(*task));
         let flags = block.flags.iter().map(|flags| flags & flag::ALL);
-        flags.zip(&block.state).for_each(|shape| shapes.add(shape));
+        flags.zip(&block.state).for_each(|class| classes.add(class));
         events += block.len() as f64;
     }
-    [times.bits() + low, tasks.bits(), shapes.bits()].map(|bits| bits / 8.0 / events)
+    [times.bits() + low, tasks.bits(), classes.bits()].map(|bits| bits / 8.0 / events)
 }
 
 /// Bytes an event of the scheduling frames, and of the others.
@@ -139,18 +139,18 @@ fn main() {
         "H0",
         "times",
         "tasks",
-        "shapes",
+        "classes",
         "ns"
     );
     for workload in &all {
-        let [times, tasks, shapes] = entropy(workload);
+        let [times, tasks, classes] = entropy(workload);
         let (sched, life) = sizes(workload);
         println!(
-            "{:<28} {:>9} | {:>6.2} {sched:>6.2} {life:>6.2} | {:>6.2} {times:>6.2} {tasks:>6.2} {shapes:>6.2} | {:>6.1}",
+            "{:<28} {:>9} | {:>6.2} {sched:>6.2} {life:>6.2} | {:>6.2} {times:>6.2} {tasks:>6.2} {classes:>6.2} | {:>6.1}",
             workload.name,
             workload.events,
             again(workload),
-            times + tasks + shapes,
+            times + tasks + classes,
             speed(workload, short),
         );
     }

@@ -118,10 +118,11 @@ impl Recent {
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // Below RANKS.
     pub fn put(&mut self, rank: usize, at: u16) {
-        let before = self.0;
+        // Of the places' own width, so that a comparison yields all of them at once.
+        let (before, rank) = (self.0, rank as i16);
         for place in 1..RANKS {
             let (moved, same) = (before[place - 1], before[place]);
-            self.0[place] = if place <= rank { moved } else { same };
+            self.0[place] = if place as i16 > rank { same } else { moved };
         }
         self.0[0] = at;
     }
