@@ -16,6 +16,7 @@ mod cmd;
 mod contents;
 mod inherited;
 mod mapping;
+mod mistyped;
 mod open;
 mod passthrough;
 mod progress;
@@ -57,6 +58,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Record(cmd::record::Args),
+    #[command(alias = "analyse")]
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
     Diff(cmd::diff::Args),
@@ -72,7 +74,7 @@ fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let first = std::env::args_os().nth(1);
     if !passthrough::is_ours(first.as_deref()) {
-        return passthrough::exec();
+        return passthrough::run();
     }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,

@@ -7,13 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::{inherited, status};
+use crate::{inherited, mistyped, status};
 
 /// First arguments that are ours; a test holds them to the command line's own
 /// list, which is not asked here because building it takes longer than the exec.
-const OURS: [&str; 15] = [
+const OURS: [&str; 16] = [
     "record",
     "analyze",
+    "analyse",
     "report",
     "diff",
     "info",
@@ -34,28 +35,58 @@ const OURS: [&str; 15] = [
 /// PATH, or a script that calls us, would otherwise pass on to us for ever.
 const TRIED: &str = "TR_PASSED_ON_TO";
 
+/// The exit status after a mistyped subcommand.
+const MISTYPED: u8 = 2;
+
 /// Whether a command line is for us.
 pub fn is_ours(first: Option<&OsStr>) -> bool {
     first.is_some_and(|first| OURS.iter().any(|ours| first == *ours))
 }
 
-/// Replaces this process by the system's `tr`; returns only when there is none.
-///
+/// Answers a mistyped subcommand, or replaces this process by the system's `tr`; returns
+/// only when there is none.
+pub fn run() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match mistyped::meant(&args, &OURS) {
+        Some(meant) => ask(meant),
+        None => exec(args),
+    }
+}
+
+fn ask(meant: &str) -> ExitCode {
+    let path = path();
+    let system = candidates(&path, OsStr::new(""), own()).into_iter().next();
+    let system = system.map_or(String::new(), |file| {
+        let file = tr_report::escape::text(file.as_os_str().as_bytes());
+        format!(" (the system's tr: {file})")
+    });
+    eprintln!("tr: did you mean `tr {meant}`?{system}");
+    ExitCode::from(MISTYPED)
+}
+
+fn path() -> OsString {
+    std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
+}
+
+/// Device and inode of this program.
+fn own() -> Option<(u64, u64)> {
+    let meta = std::fs::metadata("/proc/self/exe").ok()?;
+    Some((meta.dev(), meta.ino()))
+}
+
 /// `std`'s `Command::exec` is not used: it empties the signal mask and makes
 /// SIGPIPE's action the default one, and both are to be as we found them.
-pub fn exec() -> ExitCode {
-    let path = std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into());
+fn exec(args: Vec<OsString>) -> ExitCode {
+    let path = path();
     let mut tried = std::env::var_os(TRIED).unwrap_or_default();
     // Arguments and PATH came from the kernel as C strings: there is no NUL.
     let string = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
     let args: Vec<CString> = std::iter::once(OsString::from("tr"))
-        .chain(std::env::args_os().skip(1))
+        .chain(args)
         .map(|arg| string(&arg))
         .collect();
-    let own = std::fs::metadata("/proc/self/exe").ok();
-    let own = own.map(|meta| (meta.dev(), meta.ino()));
     let mut refused = None;
-    for candidate in candidates(&path, &tried, own) {
+    for candidate in candidates(&path, &tried, own()) {
         tried = added(tried, &candidate);
         std::env::set_var(TRIED, &tried);
         inherited::restore_sigpipe();
@@ -130,7 +161,12 @@ mod tests {
     fn every_subcommand_is_ours_and_nothing_else() {
         let mut cli = crate::Cli::command();
         cli.build();
-        let mut known: Vec<&str> = cli.get_subcommands().map(clap::Command::get_name).collect();
+        let mut known: Vec<&str> = cli
+            .get_subcommands()
+            .flat_map(|command| {
+                std::iter::once(command.get_name()).chain(command.get_all_aliases())
+            })
+            .collect();
         known.extend(["--help", "-h", "--version", "-V"]);
         known.sort_unstable();
         let mut ours = OURS.to_vec();

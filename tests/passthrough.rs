@@ -102,6 +102,208 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     }
 }
 
+/// POSIX's and GNU's own usages: each must reach the system's `tr` as it is.
+const USAGES: [&[&str]; 54] = [
+    &["a-z", "A-Z"],
+    &["abc", "xyz"],
+    &["--", "a-z", "A-Z"],
+    &["--", "-a", "_b"],
+    &["-", "_"],
+    &["a", "-"],
+    &["a-z", "-d"],
+    &["a", "--x"],
+    &["[a-z]", "[A-Z]"],
+    &["a-z", "[x*]"],
+    &["a-z", "[x*5]y"],
+    &["abc", "[x*010]"],
+    &["a-c", "x"],
+    &["é", "e"],
+    &["[:lower:]", "[:upper:]"],
+    &["[:upper:]", "[:lower:]"],
+    &["[:space:]", "\\n"],
+    &["[=e=]", "E"],
+    &["\\n", " "],
+    &["\\0", "\\n"],
+    &["\\141", "\\101"],
+    &["\\000-\\037", "?"],
+    &["\\\\", "/"],
+    &[" ", "\\012"],
+    &["'\"", "\"'"],
+    &["", ""],
+    &["-d", "aeiou"],
+    &["-d", "\\r\\n"],
+    &["-d", "[:cntrl:]"],
+    &["-d", "--", "-"],
+    &["-dc", "[:alnum:]"],
+    &["-cd", "[:print:]"],
+    &["-Cd", "a-z"],
+    &["-c", "-d", "a-z"],
+    &["-c", "a-z", "\\n"],
+    &["-C", "a-z", "\\n"],
+    &["-cs", "A-Za-z", "\\n"],
+    &["-cs", "[:alnum:]", "[\\n*]"],
+    &["-s", "l"],
+    &["-s", " ", "\\n"],
+    &["-s", "[:space:]"],
+    &["-ds", "l", "o"],
+    &["-d", "-s", "l", "o"],
+    &["-t", "a-z", "xy"],
+    &["-ct", "a-z", "xy"],
+    &["--delete", "l"],
+    &["--del", "l"],
+    &["--complement", "--delete", "a-z\\n"],
+    &["--squeeze-repeats", "l"],
+    &["--truncate-set1", "a-z", "xy"],
+    // Words near ours, or those of other tools: still two sets.
+    &["recor", "RECOR"],
+    &["records", "RECORDS"],
+    &["show", "SHOW"],
+    &["-d", "analyz"],
+];
+
+/// What POSIX or GNU `tr` refuses, and is not near anything of ours.
+const REFUSED: [&[&str]; 8] = [
+    &[],
+    &["a"],
+    &["a", "b", "c"],
+    &["-d"],
+    &["-d", "a", "b"],
+    &["-x", "a", "b"],
+    &["--no-such-option", "a", "b"],
+    &["-s", "a", "b", "c"],
+];
+
+#[test]
+fn every_usage_of_tr_passes_through() {
+    let ours = Ours::new();
+    let input = "hello  World\t1 'x' \"y\" a-z \\ é\r\nlast line".as_bytes();
+    for args in USAGES.iter().chain(&REFUSED) {
+        let passed = run(tr(&ours.before(SYSTEM)).args(*args), input);
+        // Its own name stands in its messages.
+        let mut system = Command::new("tr");
+        let system = run(system.args(*args).env("PATH", SYSTEM), input);
+        assert_eq!(passed.stdout, system.stdout, "{args:?}");
+        assert_eq!(passed.stderr, system.stderr, "{args:?}");
+        assert_eq!(passed.status, system.status, "{args:?}");
+    }
+    for args in &USAGES {
+        let passed = run(tr(&ours.before(SYSTEM)).args(*args), input);
+        assert!(passed.status.success(), "{args:?} is no usage: {passed:?}");
+    }
+}
+
+/// The recording that a mistyped command line names.
+fn a_recording() -> String {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
+    fixtures.join("demo.bin").display().to_string()
+}
+
+#[test]
+fn mistyped_subcommands_are_answered() {
+    let (ours, trace) = (Ours::new(), a_recording());
+    let trace = trace.as_str();
+    for (args, meant) in [
+        (&["recrod", "--", "make", "test"][..], "record"),
+        (&["recrod", "make", "-j8", "test"], "record"),
+        (&["recrod", "-q"], "record"),
+        (&["Record", "-o"], "record"),
+        (&["run", "--", "make"], "record"),
+        (&["-q", "record", "--", "make"], "record"),
+        (&["analyz"], "analyze"),
+        (&["anaylze", "--json"], "analyze"),
+        (&["anlyze", trace], "analyze"),
+        (&["show", trace], "analyze"),
+        (&["show"], "analyze"),
+        (&["view", trace], "report"),
+        (&["dif", trace, trace], "diff"),
+        // Nothing near, but a recording.
+        (&[trace], "analyze"),
+        (&["a-z", trace], "analyze"),
+        (&["-d", trace], "analyze"),
+    ] {
+        let done = run(tr(&ours.before(SYSTEM)).args(args), b"input");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        let system = ["/usr/bin/tr", "/bin/tr"]
+            .into_iter()
+            .find(|tr| Path::new(tr).exists());
+        let system = system.unwrap_or_default();
+        let want = format!("tr: did you mean `tr {meant}`? (the system's tr: {system})\n");
+        assert_eq!((said, done.status.code()), (want, Some(2)), "{args:?}");
+        assert!(done.stdout.is_empty(), "{args:?}");
+    }
+    // Ours under another spelling.
+    let done = run(tr(&ours.before(SYSTEM)).args(["analyse", trace]), b"");
+    assert!(
+        done.status.success() && done.stdout.starts_with(b"make "),
+        "{done:?}"
+    );
+}
+
+/// Files that are no recordings are sets like any other; what is no file is not opened.
+#[test]
+fn other_files_are_sets() {
+    let (ours, dir) = (Ours::new(), tempfile::tempdir().unwrap());
+    fs::write(dir.path().join("abc"), "not a recording").unwrap();
+    fs::write(dir.path().join("abd"), "").unwrap();
+    fs::create_dir(dir.path().join("abe")).unwrap();
+    let mode = nix::sys::stat::Mode::S_IRWXU;
+    nix::unistd::mkfifo(&dir.path().join("abf"), mode).unwrap();
+    for set in ["abc", "abd", "abe", "abf"] {
+        let mut command = tr(&ours.before(SYSTEM));
+        let done = run(command.args([set, "xyz"]).current_dir(dir.path()), b"aabb");
+        assert_eq!(done.stdout, b"xxyy", "{set}: {done:?}");
+    }
+}
+
+/// On a terminal the system's `tr` would wait for input that nobody means to type.
+#[test]
+fn on_a_terminal_a_word_near_ours_is_answered() {
+    let ours = Ours::new();
+    for (args, mistyped) in [(["recrod", "make"], true), (["abc", "xyz"], false)] {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        let mut command = tr(&ours.before(SYSTEM));
+        let child = command.args(args).stdin(Stdio::from(pty.slave));
+        let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        drop(command);
+        // The end of the input, for the one that reads it.
+        nix::unistd::write(&pty.master, b"aabb\n\x04").unwrap();
+        let done = child.unwrap().wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(
+            said.contains("did you mean `tr record`?"),
+            mistyped,
+            "{said}"
+        );
+        assert_eq!(done.stdout, if mistyped { &b""[..] } else { b"xxyy\n" });
+    }
+}
+
+#[test]
+fn an_unknown_option_of_record_is_an_error_of_ours() {
+    for args in [
+        &["record", "--bufer", "4M", "--", "true"][..],
+        &["record", "-x", "true"],
+    ] {
+        let done = run(tr(SYSTEM).args(args), b"");
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(125), "{said}");
+        assert!(said.contains("unexpected argument"), "{said}");
+    }
+    // Those behind COMMAND are COMMAND's.
+    let dir = tempfile::tempdir().unwrap();
+    for args in [
+        &["record", "-q", "env", "--no-such"][..],
+        &["record", "-q", "--", "env", "-q"],
+    ] {
+        let done = run(
+            tr(SYSTEM).args(args).arg("true").current_dir(dir.path()),
+            b"",
+        );
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert!(!said.contains("unexpected argument"), "{said}");
+    }
+}
+
 #[test]
 fn arguments_need_not_be_text() {
     let dir = tempfile::tempdir().unwrap();

@@ -78,11 +78,7 @@ pub struct Args {
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
     /// What to run
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "COMMAND"
-    )]
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
 

@@ -1,0 +1,209 @@
+//! Mistyped subcommands: `tr recrod -- make` is ours to answer, `tr recrod RECROD` is
+//! the system's `tr` at work.
+//!
+//! A build script's `tr` must never break, so a command line that POSIX or GNU `tr`
+//! accepts passes through, unless an operand is an existing recording or, behind a word
+//! that is nearly ours, an option that no `tr` knows. On a terminal nobody translates by
+//! hand with a word that is nearly ours.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use tr_format::frame;
+
+/// Words of other tools for what ours do.
+const OTHER_WORDS: [(&str, &str); 12] = [
+    ("show", "analyze"),
+    ("stat", "analyze"),
+    ("stats", "analyze"),
+    ("summary", "analyze"),
+    ("run", "record"),
+    ("trace", "record"),
+    ("view", "report"),
+    ("open", "report"),
+    ("compare", "diff"),
+    ("print", "dump"),
+    ("check", "verify"),
+    ("repair", "recover"),
+];
+
+/// The long options of GNU `tr`; it takes every unambiguous beginning of them.
+const LONG: [&str; 6] = [
+    "complement",
+    "delete",
+    "squeeze-repeats",
+    "truncate-set1",
+    "help",
+    "version",
+];
+
+/// The subcommand that was probably meant by these arguments, none of which is the
+/// program's name; `None` when they are the system's `tr`'s.
+pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
+    let word = args.iter().find(|arg| !is_option(arg))?;
+    let near = word.to_str().and_then(|word| near(word, ours));
+    let other = OTHER_WORDS.iter().find(|(theirs, _)| word == theirs);
+    let meant = near.or(other.map(|(_, ours)| *ours));
+    if args.iter().any(|arg| is_recording(arg.as_ref())) {
+        return meant.or(Some("analyze"));
+    }
+    let mistyped = match accepted(args) {
+        Accepted::No => meant,
+        Accepted::AsSet => meant.filter(|_| args.iter().any(|arg| is_foreign(arg))),
+        Accepted::Yes => None,
+    };
+    mistyped.or_else(|| near.filter(|_| std::io::stdin().is_terminal()))
+}
+
+/// What the system's `tr` says to a command line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Accepted {
+    No,
+    /// Yes, for something that looks like an option is a set behind the first operand.
+    AsSet,
+    Yes,
+}
+
+/// As GNU `tr` reads its arguments: options end at the first operand.
+fn accepted(args: &[OsString]) -> Accepted {
+    let (mut delete, mut squeeze) = (false, false);
+    let mut rest = args.iter();
+    let mut operands: Vec<&OsString> = Vec::new();
+    for arg in rest.by_ref() {
+        match arg.as_bytes() {
+            b"--" => break,
+            [b'-', b'-', name @ ..] => match LONG.iter().find(|l| l.as_bytes().starts_with(name)) {
+                Some(&"delete") => delete = true,
+                Some(&"squeeze-repeats") => squeeze = true,
+                Some(&"help" | &"version") => return Accepted::Yes,
+                Some(_) => {}
+                None => return Accepted::No,
+            },
+            [b'-', letters @ ..] if !letters.is_empty() => {
+                if !letters.iter().all(|letter| is_letter(*letter)) {
+                    return Accepted::No;
+                }
+                delete |= letters.contains(&b'd');
+                squeeze |= letters.contains(&b's');
+            }
+            _ => {
+                operands.push(arg);
+                break;
+            }
+        }
+    }
+    operands.extend(rest);
+    let right = match (delete, squeeze) {
+        (true, false) => operands.len() == 1,
+        (false, true) => matches!(operands.len(), 1 | 2),
+        _ => operands.len() == 2,
+    };
+    match right {
+        false => Accepted::No,
+        true if operands.iter().skip(1).any(|set| is_option(set)) => Accepted::AsSet,
+        true => Accepted::Yes,
+    }
+}
+
+/// A letter of GNU `tr`'s options (`A` is AIX's, which it takes silently), or of BSD's.
+fn is_letter(letter: u8) -> bool {
+    b"cCdstAu".contains(&letter)
+}
+
+fn is_option(arg: &OsStr) -> bool {
+    matches!(arg.as_bytes(), [b'-', _, ..])
+}
+
+/// An option that no `tr` knows.
+fn is_foreign(arg: &OsStr) -> bool {
+    match arg.as_bytes() {
+        [b'-', b'-', name @ ..] => !LONG.iter().any(|long| long.as_bytes().starts_with(name)),
+        [b'-', letter, ..] => letter.is_ascii_alphabetic() && !is_letter(*letter),
+        _ => false,
+    }
+}
+
+/// A file that begins as our recordings do. Nothing but a regular file is opened: to open
+/// a pipe would let its writer go on.
+fn is_recording(path: &Path) -> bool {
+    let mut magic = [0; frame::MAGIC.len()];
+    std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
+        && File::open(path).is_ok_and(|mut file| file.read_exact(&mut magic).is_ok())
+        && magic == frame::MAGIC
+}
+
+/// The one of our words that is one typing error away, of long words two; the nearest.
+fn near(word: &str, ours: &[&'static str]) -> Option<&'static str> {
+    // A set may have any length, and no slip makes a word longer by more than that.
+    if word.len() < 3 || word.len() > 16 {
+        return None;
+    }
+    let word = word.to_ascii_lowercase();
+    let far = |ours: &str| strsim::osa_distance(&word, ours);
+    let most = |ours: &str| if ours.len() > 4 { 2 } else { 1 };
+    let candidates = ours.iter().filter(|ours| !ours.starts_with('-'));
+    let candidates = candidates.filter(|ours| far(ours) <= most(ours));
+    candidates.min_by_key(|ours| far(ours)).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OURS: [&str; 5] = ["record", "analyze", "diff", "man", "--help"];
+
+    #[test]
+    fn words_near_ours() {
+        for (word, ours) in [
+            ("recrod", "record"),
+            ("recor", "record"),
+            ("Record", "record"),
+            ("anaylse", "analyze"),
+            ("dif", "diff"),
+            ("amn", "man"),
+        ] {
+            assert_eq!(near(word, &OURS), Some(ours), "{word}");
+        }
+        for word in [
+            "a-z",
+            "abc",
+            "re",
+            "",
+            "hlep",
+            "mine",
+            "recorders of it all",
+        ] {
+            assert_eq!(near(word, &OURS), None, "{word}");
+        }
+    }
+
+    #[test]
+    fn operands_are_counted_as_tr_counts_them() {
+        let accepted = |line: &str| {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            accepted(&args)
+        };
+        for line in [
+            "a b", "-d a", "-s a", "-s a b", "-ds a b", "-t a b", "-- -a -b", "- _",
+        ] {
+            assert_ne!(accepted(line), Accepted::No, "{line}");
+        }
+        for line in [
+            "a",
+            "a b c",
+            "-d a b",
+            "-x a b",
+            "-ds a",
+            "--del a b",
+            "--x a b",
+            "-c",
+        ] {
+            assert_eq!(accepted(line), Accepted::No, "{line}");
+        }
+        assert_eq!(accepted("a -d"), Accepted::AsSet);
+        assert_eq!(accepted("--comp --del a"), Accepted::Yes);
+    }
+}
