@@ -24,7 +24,7 @@ pub fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "too large".to_owned())
 }
 
-/// A duration in nanoseconds; more than there is room for is as much as there is.
+/// A duration in nanoseconds; saturates.
 pub fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -60,9 +60,10 @@ pub fn percent(text: &str) -> Result<f64, String> {
         .trim()
         .parse()
         .map_err(|_| "not a share such as 10%".to_owned())?;
-    match number.is_finite() && number >= 0.0 {
-        true => Ok(number),
-        false => Err("not a share of 0% or more".to_owned()),
+    if number.is_finite() && number >= 0.0 {
+        Ok(number)
+    } else {
+        Err("not a share of 0% or more".to_owned())
     }
 }
 

@@ -1,11 +1,11 @@
-//! What a trace holds: from an analysis, or from what its summary says of that.
+//! The contents of a trace: from an analysis, or from its summary.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
 use tr_analyze::{Analysis, Options};
 use tr_format::event::Stream;
-use tr_format::meta::{Cost, Metadata};
+use tr_format::meta::{Cost, Metadata, Usage};
 use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace, Unknown};
 use tr_format::tally::{Events, Suspend};
@@ -13,12 +13,12 @@ use tr_format::{frame, Error};
 
 use crate::{open, progress, suspend};
 
-/// Traces of so many events are always analyzed: that takes some ten milliseconds.
+/// Traces of at most so many events are always analyzed: that takes some ten milliseconds.
 pub const ALWAYS: u64 = 100_000;
 
-/// What a trace holds.
+/// The contents of a trace.
 pub struct Contents {
-    /// What it says about itself.
+    /// Its metadata.
     pub meta: Metadata,
     /// The minor version of its format.
     pub minor: u16,
@@ -30,27 +30,37 @@ pub struct Contents {
     pub events: Events,
     /// The length of the span that it covers, ns.
     pub duration: u64,
-    /// How it ends.
+    /// Its end: complete or cut short.
     pub end: End,
-    /// What only a later version knows, as far as it has been read.
+    /// Frames, events and fields of a later version.
     pub unknown: Unknown,
     /// Events lost, by stream.
     pub lost: BTreeMap<String, u64>,
     /// The largest step back in time inside a ring, ns.
     pub largest_inversion: u64,
-    /// The longest delay of a write that it proves, ns; without an analysis, if
-    /// the CPUs' clocks agree.
+    /// The longest proved delay of a write, ns; without an analysis, if the CPUs' clocks
+    /// agree.
     pub latest_write: u64,
-    /// When the machine was suspended.
+    /// Suspends of the machine.
     pub suspends: Vec<Suspend>,
-    /// What tracing cost.
+    /// The cost of tracing.
     pub cost: Option<Cost>,
-    /// What only an analysis can tell; `None` when there was none.
+    /// COMMAND's raw `wait` status, if it ended within the recording.
+    pub status: Option<u32>,
+    /// COMMAND's resource usage, if it was not traced.
+    pub usage: Option<Usage>,
+    /// The analysis, if there was one.
     pub analysis: Option<Analysis>,
 }
 
 impl Contents {
-    /// The kinds of events as they are told to users.
+    /// The length of the span; without events only a summary tells it.
+    pub fn known_duration(&self) -> Option<u64> {
+        let known = self.meta.not_traced.is_none() || self.end == End::Complete;
+        known.then_some(self.duration)
+    }
+
+    /// Events by kind, under the names that users see.
     pub fn by_kind(&self) -> [(&'static str, u64); 11] {
         let events = &self.events;
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
@@ -71,8 +81,8 @@ impl Contents {
     }
 }
 
-/// Looks into FILE: into its summary, and at the events themselves where that is asked
-/// for, takes no time ([`ALWAYS`]) or cannot be done without.
+/// Reads FILE's summary, and its events if `full` asks for them, if they are few
+/// ([`ALWAYS`]), or if there is no summary.
 ///
 /// # Errors
 /// As [`Trace::open`].
@@ -81,7 +91,7 @@ pub fn of(path: &Path, full: bool) -> Result<Contents, Error> {
     if !full {
         if let Some(outline) = Outline::read(&source)? {
             let large = outline.tally.events.total() > ALWAYS;
-            // A later version may hold what this one would have to tell of.
+            // A later version may hold frames that this one must count.
             let later = outline.minor.saturating_sub(frame::MINOR) > 0;
             if large && !later {
                 return Ok(by_summary(outline));
@@ -118,6 +128,8 @@ fn by_summary(outline: Outline) -> Contents {
         latest_write: tally.latest_write.max(tally.largest_inversion),
         suspends: tally.suspends,
         cost: Some(summary.cost),
+        status: summary.status,
+        usage: summary.usage,
         analysis: None,
         meta,
     }
@@ -141,6 +153,8 @@ fn by_analysis(trace: &Trace) -> Contents {
         latest_write: analysis.quality.latest_write,
         suspends: suspend::suspends(trace),
         cost: trace.summary().map(|summary| summary.cost),
+        status: trace.summary().and_then(|summary| summary.status),
+        usage: trace.summary().and_then(|summary| summary.usage),
         analysis: Some(analysis),
     }
 }

@@ -1,9 +1,8 @@
-//! What we were started with, before Rust's runtime changed it.
+//! Signal actions and streams as `tr` inherited them.
 //!
-//! The runtime ignores SIGPIPE and opens /dev/null in the place of a closed
-//! standard stream, both before `main`. What we execute (COMMAND, the system's
-//! `tr`) has to find them as we found them, so they are looked at earlier: by an
-//! initialization function, which the loader calls before the runtime.
+//! Before `main`, Rust's runtime ignores SIGPIPE and opens /dev/null for a closed
+//! standard stream. COMMAND and the system's `tr` must inherit both unchanged, so an
+//! initialization function, which the loader calls before the runtime, notes them.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -23,27 +22,31 @@ extern "C" fn look() {
         let answer = unsafe { libc::fcntl(fd, libc::F_GETFD) };
         closed.store(answer < 0, Ordering::Relaxed);
     }
+    // Not in the test programs, whose arguments are the test harness's.
+    #[cfg(not(test))]
+    crate::passthrough::before_main();
 }
 
 #[used]
 // SAFETY: the loader calls each pointer of this section once, before `main`,
-// as a C function; `look` takes no arguments and calls nothing of Rust's runtime.
+// as a C function; `look` takes no arguments and needs nothing that the runtime sets up:
+// no thread, no stack guard, no panic that would be caught.
 #[unsafe(link_section = ".init_array")]
 static LOOK: extern "C" fn() = look;
 
-/// SIGPIPE was ignored.
+/// SIGPIPE was ignored at the start.
 pub fn sigpipe_ignored() -> bool {
     SIGPIPE_IGNORED.load(Ordering::Relaxed)
 }
 
-/// Which of standard input, output and error were closed.
+/// Standard input, output, error: closed at the start.
 pub fn closed_streams() -> [bool; 3] {
     CLOSED
         .each_ref()
         .map(|closed| closed.load(Ordering::Relaxed))
 }
 
-/// Makes SIGPIPE again what it was.
+/// Restores SIGPIPE's action.
 pub fn restore_sigpipe() {
     if !sigpipe_ignored() {
         // SAFETY: the default action is no handler.
@@ -53,11 +56,11 @@ pub fn restore_sigpipe() {
     }
 }
 
-/// Closes the standard streams again that were closed.
+/// Closes the standard streams that were closed at the start.
 pub fn restore_streams() {
     for (fd, closed) in (0..).zip(closed_streams()) {
         if closed {
-            // SAFETY: the runtime's stand-in, which nothing of ours has taken over.
+            // SAFETY: the runtime's /dev/null, which nothing of ours uses.
             unsafe {
                 libc::close(fd);
             }

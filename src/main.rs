@@ -1,9 +1,8 @@
 //! `tr`: where did the time go? Records a build or test run with eBPF and reads
 //! it back.
 
-/// As `std`'s, but a standard error that takes no more is no reason to stop: the
-/// standard one panics then, and `tr record` would not pass on COMMAND's status.
-/// It stands before the modules, so that it is theirs.
+/// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record`
+/// would not pass on COMMAND's status then. It precedes the modules, which use it.
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
@@ -38,17 +37,17 @@ use clap::{CommandFactory, Parser, Subcommand};
     after_help = "Any other use of tr goes to the system's tr (translate characters).\n\n\
         Examples:\n  \
         tr record -- make -j8              record a build into trace.bin\n  \
-        tr analyze trace.bin --top 20      where its time went\n  \
-        tr analyze trace.bin --by program --sort run-queue\n  \
-        tr analyze trace.bin --report tree what ran, as a tree\n  \
-        tr analyze trace.bin --report execs --failed\n  \
-        tr diff main.bin pr.bin            what changed between two builds\n  \
-        tr report trace.bin                the same as a page to look at\n  \
-        tr info trace.bin                  what the recording holds\n  \
-        tr verify trace.bin                whether it is intact\n  \
+        tr analyze --top 20                where the time went\n  \
+        tr analyze --by program --sort run-queue\n  \
+        tr analyze --report tree           the process tree\n  \
+        tr analyze --report execs --failed\n  \
+        tr diff main.bin pr.bin            changes between two builds\n  \
+        tr report                          the analysis as an HTML page\n  \
+        tr info                            the contents of the recording\n  \
+        tr verify                          check the recording for damage\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
-        tr help COMMAND says more about one of them."
+        These read trace.bin unless another file is named. tr help COMMAND says more."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -74,12 +73,12 @@ fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let first = std::env::args_os().nth(1);
     if !passthrough::is_ours(first.as_deref()) {
-        return passthrough::run();
+        return ExitCode::from(passthrough::run());
     }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(said) => {
-            // A closed stream is no reason to fail on top.
+            // The exit status stays the same if the stream is closed.
             let _ = said.print();
             return match said.exit_code() {
                 0 => ExitCode::SUCCESS,
@@ -89,7 +88,7 @@ fn main() -> ExitCode {
         }
     };
     if !matches!(command, Command::Record(_)) {
-        // A reader that has had enough ends us, as it does any other tool.
+        // A closed pipe ends us, as it ends any other tool.
         inherited::restore_sigpipe();
     }
     match command {

@@ -1,5 +1,5 @@
-//! Files as memory: a trace is read where the system's page cache has it, without
-//! a call and a copy for each of its frames.
+//! Files as memory: a trace is read in the page cache, without a call and a copy for each
+//! of its frames.
 
 use std::fs::File;
 use std::io;
@@ -11,25 +11,21 @@ use memmap2::{Advice, Mmap};
 
 use crate::open::UNREADABLE;
 
-/// A regular file, mapped for reading, as long as it was when it was opened.
+/// A regular file, mapped for reading, with its length at opening.
 ///
-/// What lies behind the pages may change, which a file read by `pread` stands and
-/// most users of a mapping do not:
+/// The file may change behind the mapping:
 ///
-/// * When the file becomes shorter (`truncate`, a tool that writes it anew in place),
-///   touching a page that is gone raises SIGBUS. A handler for that writes `tr: FILE:
-///   has become shorter while it was being read` and ends the process with exit
-///   status 2, as for any file that cannot be read. Nothing that was under way is
-///   completed.
-/// * Behind its new end, a file's last page reads as zeros. A file that has lost less
-///   than a page may so end with frames that are damaged; their checksums say so.
-/// * Bytes that are overwritten in place (`tr` itself never does: it puts whole files
-///   in the place of others) are found by the checksum that precedes each decoding,
-///   unless that happens between the two. All decoders hold each value to its limits
-///   as they read it, so that the worst is a wrong number or an error.
+/// * If it is truncated, an access to a page beyond its end raises SIGBUS. The handler
+///   reports `tr: FILE: truncated while it was read` and ends the process with exit
+///   status 2, as for any file that cannot be read.
+/// * The rest of its last page reads as zeros. Frames there are damaged, and their
+///   checksums say so.
+/// * Bytes overwritten in place (`tr` itself replaces whole files) fail the checksum that
+///   precedes each decoding, unless they change between the two. All decoders check each
+///   value against its limit as they read it: the worst is a wrong number or an error.
 ///
-/// Pages of a mapping count as resident memory of the process (`RSS`), but they are the
-/// page cache's: the system takes them back when it needs them.
+/// Mapped pages count as the process's RSS, but they belong to the page cache, which the
+/// kernel reclaims when it needs memory.
 #[derive(Debug)]
 pub struct Mapping {
     bytes: Mmap,
@@ -37,21 +33,21 @@ pub struct Mapping {
 }
 
 impl Mapping {
-    /// Maps `file`, which is told of by the name `path`.
+    /// Maps `file`; messages name it `path`.
     ///
     /// # Errors
-    /// When the file is empty, is no regular file, or is of a file system that maps
-    /// none. It may still be possible to read it.
+    /// When the file is empty or no regular file, or its file system has no mappings. It
+    /// may still be readable.
     pub fn new(file: &File, path: &Path) -> io::Result<Mapping> {
-        // That the memory may change or vanish meanwhile is what this type's description
-        // is about: vanished pages end the process before anything comes of them.
+        // The file may change: the type's description says what follows. A page that has
+        // vanished ends the process before anybody sees its bytes.
         // SAFETY: it is only read, and no byte's word is taken for the bounds of memory.
         let bytes = unsafe { Mmap::map(file)? };
         if bytes.is_empty() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
-        // The disk reads ahead further: of a trace that was not in memory, it brought
-        // the pages in a fifth of the time. Advice that is not taken does no harm.
+        // Longer read-ahead: a trace outside the page cache was read in a fifth of the
+        // time. Without the advice reading works too.
         let _ = bytes.advise(Advice::Sequential);
         listen();
         let name = tr_report::escape::text(path.as_os_str().as_encoded_bytes());
@@ -70,13 +66,13 @@ impl AsRef<[u8]> for Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // Something else may be there soon.
+        // The kernel may give the address range to another mapping.
         self.note.len.store(0, Ordering::Release);
     }
 }
 
-/// What the handler knows of a mapping. A few of them are made and none is freed, so
-/// that the handler may go from one to the next at any time.
+/// A mapping, for the handler. Notes are few and never freed, so the handler can walk their
+/// list at any time.
 #[derive(Debug)]
 struct Note {
     start: usize,
@@ -92,14 +88,15 @@ static NOTES: AtomicPtr<Note> = AtomicPtr::new(std::ptr::null_mut());
 impl Note {
     fn leave(bytes: &[u8], name: &str) -> &'static Note {
         use std::io::IsTerminal;
-        // There may be a progress bar.
-        let clear = match io::stderr().is_terminal() {
-            true => "\r\x1b[2K",
-            false => "",
+        // The line may hold a progress bar.
+        let clear = if io::stderr().is_terminal() {
+            "\r\x1b[2K"
+        } else {
+            ""
         };
-        let what = "has become shorter while it was being read";
+        let what = "truncated while it was read";
         let message = format!("{clear}tr: {name}: {what}\n").into_bytes();
-        // One at a time, so that none is left out of the list.
+        // Without the lock two threads could link to the same note, and lose one.
         static LEAVING: Mutex<()> = Mutex::new(());
         let _alone = LEAVING.lock().unwrap_or_else(PoisonError::into_inner);
         let note: &'static Note = Box::leak(Box::new(Note {
@@ -117,8 +114,8 @@ impl Note {
         unsafe { NOTES.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The message for whatever mapping an address is in. Calls nothing and locks
-    /// nothing.
+    /// The message of the mapping that holds an address. It calls and locks nothing: a
+    /// signal handler uses it.
     fn at(address: usize) -> Option<&'static [u8]> {
         let mut next = Note::latest();
         while let Some(note) = next {
@@ -132,7 +129,7 @@ impl Note {
     }
 }
 
-/// Puts the handler in its place, once.
+/// Installs the handler, once.
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
@@ -144,7 +141,7 @@ fn listen() {
             action.sa_sigaction = gone as *const () as usize;
             action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
             libc::sigemptyset(&mut action.sa_mask);
-            // Should it fail, SIGBUS kills, as it would without us.
+            // If this fails, SIGBUS kills the process, as it does without a handler.
             libc::sigaction(libc::SIGBUS, &action, std::ptr::null_mut());
         }
     });
@@ -159,8 +156,7 @@ extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_v
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
             libc::_exit(libc::c_int::from(UNREADABLE));
         }
-        // Not ours: back to what happens without a handler, which the same access
-        // brings about once more.
+        // Of no mapping of ours: the default action, which the repeated access triggers.
         libc::signal(libc::SIGBUS, libc::SIG_DFL);
     }
 }
@@ -185,8 +181,8 @@ mod tests {
             said.map(|said| String::from_utf8_lossy(said).into_owned())
         };
         let said = at(&one, 4999).unwrap();
-        assert!(said.contains("one\\u{1b}[2J: has become shorter"), "{said}");
-        assert!(at(&two, 2).unwrap().contains("two: has become shorter"));
+        assert!(said.contains("one\\u{1b}[2J: truncated"), "{said}");
+        assert!(at(&two, 2).unwrap().contains("two: truncated"));
         assert_eq!(Note::at(0), None);
         let start = one.as_ref().as_ptr() as usize;
         drop(one);

@@ -10,12 +10,14 @@ use tr_format::Error;
 
 use crate::mapping::Mapping;
 
+/// The file that `tr record` writes and the other subcommands read, unless another is named.
+pub const DEFAULT: &str = "trace.bin";
+
 /// The exit status for a file that cannot be read at all.
 pub const UNREADABLE: u8 = 2;
 
-/// Opens FILE. A regular file is mapped ([`Mapping`] says what that means for one
-/// that shrinks), or read by `pread` where it cannot be; `-` is standard input, which
-/// as anything that is no regular file is read front to back.
+/// Opens FILE. A regular file is mapped ([`Mapping`] describes truncation), or read by
+/// `pread` if mapping fails. Standard input (`-`) and anything else is read front to back.
 ///
 /// # Errors
 /// As [`Trace::open`].
@@ -26,7 +28,7 @@ pub fn trace(path: &Path) -> Result<Trace, Error> {
 /// The bytes of FILE, as [`trace()`] opens it.
 ///
 /// # Errors
-/// When it cannot be opened, or not be read where it cannot be mapped.
+/// When it cannot be opened, or neither mapped nor read.
 pub fn source(path: &Path) -> Result<Source, Error> {
     if path.as_os_str() == "-" {
         Source::read(std::io::stdin().lock())
@@ -43,16 +45,18 @@ pub fn source(path: &Path) -> Result<Source, Error> {
     }
 }
 
-/// Says why FILE cannot be read.
+/// Reports an unreadable FILE.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
-    eprintln!(
-        "tr: {}: {error}",
-        tr_report::escape::text(path.as_os_str().as_encoded_bytes())
-    );
+    let name = tr_report::escape::text(path.as_os_str().as_encoded_bytes());
+    eprintln!("tr: {name}: {error}");
+    let absent = || std::fs::symlink_metadata(path).is_err();
+    if path.as_os_str() == DEFAULT && absent() {
+        eprintln!("    name a recording, or make one: tr record -- COMMAND");
+    }
     ExitCode::from(UNREADABLE)
 }
 
-/// Warns of what is damaged or missing.
+/// Warns of damage and of a missing end.
 pub fn warn(trace: &Trace, name: &str) {
     let name = tr_report::escape::text(name.as_bytes());
     if let End::Truncated { frame, offset, why } = trace.end() {
@@ -71,15 +75,15 @@ pub fn warn(trace: &Trace, name: &str) {
     }
 }
 
-/// Writes to standard output. A reader that has had enough ends us by SIGPIPE;
-/// where that is ignored, it is no error.
+/// Writes to standard output. A closed pipe ends the process by SIGPIPE; if that is ignored,
+/// it is no error.
 pub fn print(bytes: &[u8]) -> ExitCode {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
     printed(out.write_all(bytes).and_then(|()| out.flush()))
 }
 
-/// What has become of writing to standard output, as [`print()`] takes it.
+/// The exit status after writing to standard output, by the rules of [`print()`].
 pub fn printed(done: std::io::Result<()>) -> ExitCode {
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -37,11 +37,11 @@ fn style(part: bool) -> ProgressStyle {
     } else {
         "tr: {wide_bar} {percent:>3} %, {rate}, {eta} left"
     };
-    // An error would be one of the template; the default one does as well.
+    // Only a wrong template is an error.
     let style = ProgressStyle::with_template(template);
     let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
     style.with_key("rate", |state: &ProgressState, to: &mut dyn Write| {
-        // What it is written to is a string.
+        // A string takes everything.
         let _ = write!(to, "{:.1} M events/s", state.per_sec() / 1e6);
     })
 }

@@ -1,12 +1,11 @@
-//! A file that is there whole or not at all.
+//! Files that appear complete or not at all.
 
 use std::fs::File;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-/// Writes beside `path` first and puts the result in its place once all is
-/// written, so that what is there may also be what is being read. A device or
-/// a pipe cannot be replaced, and is written to.
+/// Writes a new file and renames it to `path` once it is complete, so `path` can be the file
+/// that is being read. A device or a pipe cannot be replaced; it is written in place.
 ///
 /// # Errors
 /// Those of `write`, and of making or renaming the file.

@@ -1,12 +1,12 @@
-//! Whether the machine was suspended during a recording, from the events of one
-//! whose summary does not tell.
+//! Suspends of the machine during a recording, from its events: for a trace without the
+//! counts in its summary.
 
 use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;
 use tr_format::tally::Suspend;
 
-/// All suspends that a trace shows. What cannot be read shows none; `tr` warns
-/// of it elsewhere.
+/// All suspends in a trace. A frame that cannot be read shows none; `tr` reports it
+/// elsewhere.
 pub fn suspends(trace: &Trace) -> Vec<Suspend> {
     let meta = trace.meta();
     let mut readings = vec![(meta.start, meta.start_clock.boot)];
@@ -70,6 +70,7 @@ mod tests {
             },
             missing: Vec::new(),
             ci: Vec::new(),
+            not_traced: None,
         };
         let mut writer = Writer::new(Vec::new(), &meta).unwrap();
         for (time, boot) in readings {
@@ -91,6 +92,7 @@ mod tests {
                 setup_ns: 0,
             },
             tally: None,
+            usage: None,
         };
         let (bytes, _) = writer.finish(&summary).unwrap();
         Trace::open(Source::read(bytes.as_slice()).unwrap()).unwrap()

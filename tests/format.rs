@@ -413,7 +413,7 @@ fn a_trace_that_shrinks_while_it_is_read_is_told_of() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
-    let expected = "shrinks.bin: has become shorter while it was being read\n";
+    let expected = "shrinks.bin: truncated while it was read\n";
     assert!(
         said.starts_with("tr: ") && said.ends_with(expected),
         "{said}"

@@ -8,21 +8,21 @@ use std::time::Duration;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::ValueEnum;
 use regex::bytes::Regex;
-use tr_analyze::Options;
+use tr_analyze::{Analysis, Options};
 use tr_format::event::{CpuId, Tgid};
 use tr_format::reader::Trace;
-use tr_report::json;
 use tr_report::query::{By, Filter, Group, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
 use tr_report::style::Style;
+use tr_report::{escape, json, untraced};
 
 use crate::{args, open, progress};
 
 /// Say where the time of a recording went
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
-Exit status: 0; 2 when FILE cannot be read at all. Damage and loss are warned of
+Exit status: 0; 2 when FILE cannot be read at all. Damage and loss cause a warning
 and stand in the report.
 
 Examples:
@@ -42,23 +42,23 @@ object in milliseconds, exact to the ns; a ts comes before the values of the
 interval that begins there.")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
-    /// How many rows to show [default: 10; tree: 40 lines; execs, CSV and JSON:
-    /// all]. In CSV and JSON, what adds up (tree, critical-path, parallelism,
-    /// cpus) is whole whatever is asked for
+    /// Number of rows [default: 10; tree: 40 lines; execs, CSV and JSON: all]. In
+    /// CSV and JSON, reports that add up (tree, critical-path, parallelism, cpus)
+    /// always have all rows
     #[arg(long, value_name = "N")]
     top: Option<usize>,
-    /// What to sort by [default: on-cpu; execs: start]
+    /// Sort by this figure [default: on-cpu; execs: start]
     #[arg(long, value_parser = word(Sort::ALL.map(|sort| (sort, sort.name()))))]
     sort: Option<Sort>,
-    /// What a row stands for [default: process]. JSON has such rows beside the
-    /// processes
+    /// Put these together into a row [default: process]. JSON has such rows beside
+    /// the processes
     #[arg(long, value_parser = word(By::ALL.map(|by| (by, by.name()))))]
     by: Option<By>,
     /// A group of your own: NAME=WHAT:REGEX, WHAT being argv, comm, program or
-    /// cgroup; the first that matches counts. Rows are groups then, unless --by
-    /// says otherwise
+    /// cgroup; the first match counts. Rows are groups then, unless --by says
+    /// otherwise
     #[arg(long, value_name = "GROUP", value_parser = Group::parse)]
     group: Vec<Group>,
     /// Only processes that failed: an exit status other than 0, or a signal
@@ -82,24 +82,23 @@ pub struct Args {
     /// Only this process and its descendants
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
-    /// Count only what runs on this CPU; time on others is unknown. In
-    /// max-off-cpu: only threads that left this CPU; in run-queue: only waits
-    /// that ended on it
+    /// Count only time on this CPU; time on others is unknown. In max-off-cpu: only
+    /// threads that left this CPU; in run-queue: only waits that ended on it
     #[arg(long, value_name = "N")]
     cpu: Option<u16>,
-    /// From this time of the recording on, e.g. 1.5s
+    /// Analyze from this time of the recording on, e.g. 1.5s
     #[arg(long, value_name = "T", value_parser = args::duration)]
     from: Option<Duration>,
-    /// Up to this time of the recording
+    /// Analyze up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
-    /// Which report, or several with commas between [default: top]
+    /// Reports, with commas between [default: top]
     #[arg(long, value_parser = reports(), value_delimiter = ',')]
     report: Vec<Asked>,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
-    /// How many threads may work; the result is the same for any number
+    /// Number of threads; the result is the same for any
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     /// Columns of the text; by default those of the terminal, or 100
@@ -124,17 +123,43 @@ impl Args {
             _ => vec![Kind::Top],
         }
     }
+
+    fn filter(&self) -> Filter {
+        Filter {
+            comm: self.comm.clone(),
+            argv: self.argv.clone(),
+            cgroup: self.cgroup.clone(),
+            pid: self.pid.map(Tgid),
+            failed: self.failed,
+            min: self.min.map_or(0, args::nanoseconds),
+        }
+    }
+
+    fn ask(&self) -> Ask {
+        let by_group = || (!self.group.is_empty()).then_some(By::Group);
+        Ask {
+            top: self.top.unwrap_or(10),
+            limit: self.top,
+            sort: self.sort,
+            by: self.by.or_else(by_group),
+            groups: self.group.clone(),
+            interval: self.interval.map(args::nanoseconds),
+            cpu: self.cpu.map(CpuId),
+            failed: self.failed,
+            min: self.min.map_or(0, args::nanoseconds),
+            pid: self.pid.map(Tgid),
+        }
+    }
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     if let Some(threads) = args.threads {
-        // Before anything has work for threads. An error says that there are some
-        // already: then those work.
+        // An error says that the pool has threads already; then those work.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
-    let (from, to) = (
+    let span = (
         args.from.map(args::nanoseconds),
         args.to.map(args::nanoseconds),
     );
@@ -150,54 +175,40 @@ pub fn run(args: &Args) -> ExitCode {
     }
     let kinds = args.kinds();
     let options = Options {
-        from,
-        to,
+        from: span.0,
+        to: span.1,
         cpu: args.cpu.map(CpuId),
         timeline: kinds.iter().any(|kind| kind.needs_timeline())
-            || shows_path(args, &kinds, &trace, (from, to)),
+            || shows_path(args, &kinds, &trace, span),
     };
-    // The process ends with it: to free a million processes one by one takes longer
-    // than to leave that to the system.
+    // Not freed: the process ends with it, and to free a million processes one by one takes
+    // longer than to leave that to the system.
     let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options));
-    let filter = Filter {
-        comm: args.comm.clone(),
-        argv: args.argv.clone(),
-        cgroup: args.cgroup.clone(),
-        pid: args.pid.map(Tgid),
-        failed: args.failed,
-        min: args.min.map_or(0, args::nanoseconds),
-    };
-    let chosen = filter.apply(&analysis);
+    if let Some(done) = untraced(args, &analysis, &name) {
+        return done;
+    }
+    write(args, &kinds, &analysis, &name)
+}
+
+/// Writes the reports of the processes that were asked for.
+fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCode {
+    let filter = args.filter();
+    let chosen = filter.apply(analysis);
     if chosen.is_empty() && !analysis.processes.is_empty() {
         eprintln!(
             "tr: none of the {} processes matches",
             analysis.processes.len()
         );
     }
-    let by_group = || (!args.group.is_empty()).then_some(By::Group);
-    let ask = Ask {
-        top: args.top.unwrap_or(10),
-        limit: args.top,
-        sort: args.sort,
-        by: args.by.or_else(by_group),
-        groups: args.group.clone(),
-        interval: args.interval.map(args::nanoseconds),
-        cpu: args.cpu.map(CpuId),
-        failed: args.failed,
-        min: filter.min,
-        pid: args.pid.map(Tgid),
-    };
+    let ask = args.ask();
     let view = View {
-        analysis: &analysis,
+        analysis,
         chosen: &chosen,
-        file: &name,
+        file: name,
         ask: &ask,
     };
     if matches!(args.format, FormatArg::CiTracer) {
-        return match ci_tracer::render(&view, &Series::new(&view)) {
-            Ok(stream) => open::print(&stream),
-            Err(error) => failed(&error),
-        };
+        return printed(ci_tracer::render(&view, &Series::new(&view)));
     }
     let reports: Vec<_> = kinds
         .iter()
@@ -209,16 +220,43 @@ pub fn run(args: &Args) -> ExitCode {
             let texts = reports.iter().map(|(_, report)| report.text(&style));
             open::print(texts.collect::<Vec<_>>().join("\n").as_bytes())
         }
-        FormatArg::Json => match json::render(&view, &reports) {
-            Ok(document) => open::print(document.as_bytes()),
-            Err(error) => failed(&error),
-        },
-        FormatArg::Csv => match reports.first().map(|(_, report)| report.csv()) {
-            Some(Ok(table)) => open::print(&table),
-            Some(Err(error)) => failed(&error),
+        FormatArg::Json => printed(json::render(&view, &reports)),
+        FormatArg::Csv => match reports.first() {
+            Some((_, report)) => printed(report.csv()),
             None => ExitCode::SUCCESS,
         },
         FormatArg::CiTracer => ExitCode::SUCCESS, // written above
+    }
+}
+
+/// Prints what a report has made.
+fn printed<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> ExitCode {
+    match made {
+        Ok(bytes) => open::print(bytes.as_ref()),
+        Err(error) => {
+            eprintln!("tr: cannot write the report: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What there is to say of a recording that was not traced; `None` of another. Tables
+/// have no rows then, which a warning explains.
+fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
+    let reason = untraced::reason(analysis)?;
+    match args.format {
+        FormatArg::Text => {
+            let text = untraced::text(analysis, name, &style(args.width));
+            Some(open::print(text.as_bytes()))
+        }
+        FormatArg::Json => Some(printed(untraced::json(analysis))),
+        FormatArg::Csv | FormatArg::CiTracer => {
+            eprintln!(
+                "tr: {}: not traced: {reason}",
+                escape::text(name.as_bytes())
+            );
+            None
+        }
     }
 }
 
@@ -231,8 +269,8 @@ fn interval(text: &str) -> Result<Duration, String> {
     Ok(interval)
 }
 
-/// Whether the first screen has the critical path: it does when the frames of the span
-/// have so few events.
+/// Whether the first screen has the critical path: if the frames of the span have at most
+/// [`top::PATH_UP_TO`] events.
 fn shows_path(
     args: &Args,
     kinds: &[Kind],
@@ -253,7 +291,7 @@ fn shows_path(
 fn word<T: Copy + Send + Sync + 'static, const N: usize>(
     words: [(T, &'static str); N],
 ) -> impl TypedValueParser<Value = T> {
-    // What execs calls TIME is the wall time everywhere else.
+    // The column TIME of execs is the wall time of the other reports.
     let also = |name: &str| (name == "wall").then_some("time");
     let known = words.map(|(_, name)| PossibleValue::new(name).aliases(also(name)));
     PossibleValuesParser::new(known).try_map(move |given| {
@@ -263,7 +301,7 @@ fn word<T: Copy + Send + Sync + 'static, const N: usize>(
     })
 }
 
-/// What `--report` may name.
+/// A value of `--report`.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
     One(Kind),
@@ -298,7 +336,7 @@ fn kinds(asked: &[Asked]) -> Vec<Kind> {
     kinds
 }
 
-/// Options that this trace cannot have an answer to.
+/// Why this trace has no answer to the options, if so.
 fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
     if let Some(cpu) = args.cpu.filter(|cpu| !meta.cpus.contains(&CpuId(*cpu))) {
         let last = meta.cpus.iter().max().map_or(0, |cpu| cpu.0);
@@ -329,12 +367,7 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
     }
 }
 
-fn failed(error: &dyn std::error::Error) -> ExitCode {
-    eprintln!("tr: cannot write the report: {error}");
-    ExitCode::FAILURE
-}
-
-/// How to write for whoever reads standard output.
+/// Width, colour and characters for standard output.
 pub fn style(asked: Option<usize>) -> Style {
     Style {
         width: width(asked),
@@ -362,7 +395,7 @@ fn color() -> bool {
     std::io::stdout().is_terminal() && !dumb && !off
 }
 
-/// Where the locale says that the terminal knows nothing but ASCII.
+/// The locale limits the terminal to ASCII.
 fn ascii() -> bool {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let locale = set("LC_ALL")

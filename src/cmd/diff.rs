@@ -1,4 +1,4 @@
-//! `tr diff`: what changed between two builds.
+//! `tr diff`: changes between two builds.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,53 +12,54 @@ use tr_report::diff::{Ask, Diff, Figure, Run};
 use crate::cmd::analyze;
 use crate::{args, open, progress};
 
-/// Say what changed between two recordings of a build
+/// Compare two recordings of a build
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "\
+tr diff [OPTIONS] BASE NEW
+       tr diff [OPTIONS] --base FILE... --new FILE...")]
 #[command(after_help = "\
 Processes are matched by program, arguments (without temporary names, pids, hashes
 and the build's directory) and place in the tree. With several runs a side their
-medians are compared, and a difference counts when it is outside the spread: by
-the rank test of Mann and Whitney (p <= 0.05) with four runs or more a side,
-otherwise when it is more than the runs of a side differ among themselves. With
-one run a side the spread is not known, and every difference is told.
+medians are compared, and a difference counts if it is outside the spread: by the
+rank test of Mann and Whitney (p <= 0.05) with four runs or more a side, otherwise
+if it exceeds the differences within each side. With one run a side the spread is
+not known, and every difference counts.
 
---fail-over measures the median of the new runs against the base's (the wall time,
-or what --fail-on names); a difference inside the spread does not fail.
+--fail-over compares the median of the new runs with the base's (the wall time, or
+the figure of --fail-on); a difference inside the spread does not fail. One run a
+side has no spread: use several, since equal builds on a busy machine differ.
 
 Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, or
---fail-over cannot be judged: a recording has no proper end, or too much of its
-time is unknown.
+--fail-over cannot be decided: a recording is not traced, has no proper end, or too
+much of its time is unknown.
 
 Examples:
   tr diff main.bin pr.bin
   tr diff main.bin pr.bin --fail-over 10%
   tr diff --base main-*.bin --new pr-*.bin --format markdown")]
 pub struct Args {
-    /// The recording before
-    #[arg(value_name = "BASE", required_unless_present = "base", conflicts_with_all = ["base", "new"], requires = "after")]
-    before: Option<PathBuf>,
-    /// The recording after
-    #[arg(value_name = "NEW")]
-    after: Option<PathBuf>,
+    /// The recording before, and the one after
+    #[arg(value_name = "BASE NEW", required_unless_present = "base", conflicts_with_all = ["base", "new"])]
+    files: Vec<PathBuf>,
     /// Recordings before; with --new in place of BASE and NEW
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "new")]
     base: Vec<PathBuf>,
     /// Recordings after
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "base")]
     new: Vec<PathBuf>,
-    /// Fail when the new runs need so much more, e.g. 10%
+    /// Fail if the new runs need more than the base by this much, e.g. 10%
     #[arg(long, value_name = "PERCENT", value_parser = args::percent)]
     fail_over: Option<f64>,
-    /// What --fail-over measures
+    /// The figure of --fail-over
     #[arg(long, value_name = "FIGURE", value_parser = figures(), default_value = "wall", requires = "fail_over")]
     fail_on: Figure,
-    /// Leave out processes whose time differs by less
+    /// Leave out processes with a smaller difference
     #[arg(long, value_name = "T", value_parser = args::duration, default_value = "10ms")]
     min: Duration,
-    /// How many rows of each table to show
+    /// Number of rows of each table
     #[arg(long, value_name = "N", default_value_t = 10)]
     top: usize,
-    /// How to write it
+    /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
     /// Columns of the text; by default those of the terminal, or 100
@@ -82,10 +83,13 @@ fn figures() -> impl TypedValueParser<Value = Figure> {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let side = |one: &Option<PathBuf>, several: &[PathBuf]| -> Vec<PathBuf> {
-        one.iter().chain(several).cloned().collect()
+    let sides = match sides(args) {
+        Ok(sides) => sides,
+        Err(why) => {
+            eprintln!("tr: {why}");
+            return ExitCode::from(open::UNREADABLE);
+        }
     };
-    let sides = [side(&args.before, &args.base), side(&args.after, &args.new)];
     let mut read = Vec::new();
     for files in &sides {
         match files.iter().map(|file| load(file)).collect() {
@@ -119,15 +123,66 @@ pub fn run(args: &Args) -> ExitCode {
             eprintln!("tr: {why}");
             ExitCode::from(open::UNREADABLE)
         }
-        // A gate that holds must not read as one that does not.
+        // An output error must not look like a gate that has failed (1).
         _ if printed != ExitCode::SUCCESS => ExitCode::from(open::UNREADABLE),
         _ => printed,
     }
 }
 
-/// Reads a recording down to what is compared.
+/// The recordings before and those after.
+fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
+    match args.files.as_slice() {
+        [] => Ok([&args.base, &args.new]),
+        [before, after] => Ok([std::slice::from_ref(before), std::slice::from_ref(after)]),
+        [one] => Err(format!(
+            "diff: {} alone has nothing to be compared with; give BASE and NEW",
+            tr_report::escape::text(one.as_os_str().as_encoded_bytes())
+        )),
+        several => Err(format!(
+            "diff: {} recordings: which are the base's? For example:\n    {}",
+            several.len(),
+            proposal(several)
+        )),
+    }
+}
+
+/// The command line that compares several recordings a side: sides are told apart by what
+/// their names begin with, as in `main-1.bin main-2.bin pr-1.bin`; otherwise in the middle.
+fn proposal(files: &[PathBuf]) -> String {
+    let stem = |file: &PathBuf| {
+        let name = file.to_string_lossy().into_owned();
+        let name = name.strip_suffix(".bin").unwrap_or(&name);
+        let numbered = |c: char| c.is_ascii_digit() || c == '-' || c == '_' || c == '.';
+        name.trim_end_matches(numbered).to_owned()
+    };
+    let first = files.first().map(stem);
+    let same = files.iter().take_while(|file| Some(stem(file)) == first);
+    let at = Some(same.count()).filter(|at| *at < files.len());
+    let (base, new) = files.split_at(at.unwrap_or(files.len() / 2));
+    let words = ["tr", "diff", "--base"].into_iter().map(str::as_bytes);
+    let names = |files: &'_ [PathBuf]| -> Vec<Vec<u8>> {
+        let names = files
+            .iter()
+            .map(|file| file.as_os_str().as_encoded_bytes().to_vec());
+        names.collect()
+    };
+    let (base, new) = (names(base), names(new));
+    let words = words.chain(base.iter().map(Vec::as_slice));
+    let words = words
+        .chain([b"--new".as_slice()])
+        .chain(new.iter().map(Vec::as_slice));
+    tr_report::escape::command(words)
+}
+
+/// A recording, reduced to the figures that are compared.
 fn load(file: &Path) -> Result<Run, ExitCode> {
     let trace = open::trace(file).map_err(|error| open::unreadable(file, &error))?;
+    if let Some(reason) = &trace.meta().not_traced {
+        let [name, reason] = [file.as_os_str().as_encoded_bytes(), reason.as_bytes()];
+        let [name, reason] = [name, reason].map(tr_report::escape::text);
+        eprintln!("tr: {name}: not traced: {reason}");
+        return Err(ExitCode::from(open::UNREADABLE));
+    }
     let options = Options {
         timeline: true,
         ..Options::default()

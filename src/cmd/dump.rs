@@ -7,19 +7,18 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
-use tr_format::event::{Argv, LifeKind, SchedKind, Stream};
+use tr_format::event::{Argv, Exec, Exit, Fork, LifeKind, Lost, SchedKind, Snapshot, Stream};
 use tr_format::frame::stream_number;
 
 use crate::open;
 
 /// Print the events of a recording, in the order of their times
 ///
-/// The times are those that were recorded. Where CPUs' clocks disagree, `tr analyze`
-/// works with corrected times and `tr info --full` says by how much; these are not.
+/// Times are as recorded, in seconds since the start of the recording.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
     /// text, or one JSON object a line
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
@@ -161,52 +160,9 @@ fn parts(event: &Event) -> (Option<u16>, &'static str, Map<String, Value>) {
 
 fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
     match kind {
-        LifeKind::Fork(e) => (
-            "fork",
-            fields([
-                ("parent_tid", json!(e.parent_tid.0)),
-                ("parent_tgid", json!(e.parent_tgid.0)),
-                ("tid", json!(e.tid.0)),
-                ("tgid", json!(e.tgid.0)),
-                ("start_time", json!(e.start_time.0)),
-                ("ns_tid", json!(e.ns_tid.0)),
-                ("cgroup", json!(e.cgroup.0)),
-                ("comm", bytes(e.comm.bytes())),
-            ]),
-        ),
-        LifeKind::Exec(e) => (
-            "exec",
-            fields([
-                ("tid", json!(e.tid.0)),
-                ("tgid", json!(e.tgid.0)),
-                ("old_tid", json!(e.old_tid.0)),
-                ("cgroup", json!(e.cgroup.0)),
-                ("comm", bytes(e.comm.bytes())),
-                ("filename", bytes(&e.filename)),
-                ("argv", argv(&e.argv)),
-                ("argv_truncated", json!(e.argv.truncated())),
-            ]),
-        ),
-        LifeKind::Exit(e) => (
-            "exit",
-            fields([
-                ("tid", json!(e.tid.0)),
-                ("tgid", json!(e.tgid.0)),
-                ("status", json!(e.status)),
-                ("group_dead", json!(e.group_dead)),
-                ("group_status", json!(e.group_status)),
-                ("utime", json!(e.utime)),
-                ("stime", json!(e.stime)),
-                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
-                ("nvcsw", json!(e.nvcsw)),
-                ("nivcsw", json!(e.nivcsw)),
-                ("min_flt", json!(e.min_flt)),
-                ("maj_flt", json!(e.maj_flt)),
-                ("max_rss", json!(e.max_rss)),
-                ("read_bytes", json!(e.read_bytes)),
-                ("write_bytes", json!(e.write_bytes)),
-            ]),
-        ),
+        LifeKind::Fork(e) => ("fork", fork(e)),
+        LifeKind::Exec(e) => ("exec", exec(e)),
+        LifeKind::Exit(e) => ("exit", exit(e)),
         LifeKind::Final(e) => (
             "final",
             fields([
@@ -236,39 +192,8 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
                 ("cgroup", json!(e.cgroup.0)),
             ]),
         ),
-        LifeKind::Snapshot(e) => (
-            "snapshot",
-            fields([
-                ("tid", json!(e.tid.0)),
-                ("tgid", json!(e.tgid.0)),
-                ("parent_tgid", json!(e.parent_tgid.0)),
-                ("start_time", json!(e.start_time.0)),
-                ("ns_tid", json!(e.ns_tid.0)),
-                ("cgroup", json!(e.cgroup.0)),
-                ("comm", bytes(e.comm.bytes())),
-                ("argv", argv(&e.argv)),
-                ("state", json!(e.state)),
-                ("on_cpu", json!(e.on_cpu)),
-                ("kthread", json!(e.kthread)),
-                ("followed", json!(e.followed)),
-                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
-            ]),
-        ),
-        LifeKind::Lost(e) => (
-            "lost",
-            fields([
-                (
-                    "stream",
-                    match e.stream {
-                        Stream::Cpu(cpu) => json!(cpu.0),
-                        other => json!(stream_number(other)),
-                    },
-                ),
-                ("count", json!(e.count)),
-                ("until", json!(e.until.0)),
-                ("cause", json!(format!("{:?}", e.cause))),
-            ]),
-        ),
+        LifeKind::Snapshot(e) => ("snapshot", snapshot(e)),
+        LifeKind::Lost(e) => ("lost", lost(e)),
         LifeKind::Clock(e) => (
             "clock",
             fields([("boot", json!(e.boot)), ("real", json!(e.real))]),
@@ -276,4 +201,81 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::Progress => ("progress", Map::new()),
         LifeKind::Mark(e) => ("mark", fields([("name", bytes(&e.name))])),
     }
+}
+
+fn fork(e: &Fork) -> Map<String, Value> {
+    fields([
+        ("parent_tid", json!(e.parent_tid.0)),
+        ("parent_tgid", json!(e.parent_tgid.0)),
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("start_time", json!(e.start_time.0)),
+        ("ns_tid", json!(e.ns_tid.0)),
+        ("cgroup", json!(e.cgroup.0)),
+        ("comm", bytes(e.comm.bytes())),
+    ])
+}
+
+fn exec(e: &Exec) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("old_tid", json!(e.old_tid.0)),
+        ("cgroup", json!(e.cgroup.0)),
+        ("comm", bytes(e.comm.bytes())),
+        ("filename", bytes(&e.filename)),
+        ("argv", argv(&e.argv)),
+        ("argv_truncated", json!(e.argv.truncated())),
+    ])
+}
+
+fn exit(e: &Exit) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("status", json!(e.status)),
+        ("group_dead", json!(e.group_dead)),
+        ("group_status", json!(e.group_status)),
+        ("utime", json!(e.utime)),
+        ("stime", json!(e.stime)),
+        ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+        ("nvcsw", json!(e.nvcsw)),
+        ("nivcsw", json!(e.nivcsw)),
+        ("min_flt", json!(e.min_flt)),
+        ("maj_flt", json!(e.maj_flt)),
+        ("max_rss", json!(e.max_rss)),
+        ("read_bytes", json!(e.read_bytes)),
+        ("write_bytes", json!(e.write_bytes)),
+    ])
+}
+
+fn snapshot(e: &Snapshot) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("parent_tgid", json!(e.parent_tgid.0)),
+        ("start_time", json!(e.start_time.0)),
+        ("ns_tid", json!(e.ns_tid.0)),
+        ("cgroup", json!(e.cgroup.0)),
+        ("comm", bytes(e.comm.bytes())),
+        ("argv", argv(&e.argv)),
+        ("state", json!(e.state)),
+        ("on_cpu", json!(e.on_cpu)),
+        ("kthread", json!(e.kthread)),
+        ("followed", json!(e.followed)),
+        ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+    ])
+}
+
+fn lost(e: &Lost) -> Map<String, Value> {
+    let stream = match e.stream {
+        Stream::Cpu(cpu) => json!(cpu.0),
+        other => json!(stream_number(other)),
+    };
+    fields([
+        ("stream", stream),
+        ("count", json!(e.count)),
+        ("until", json!(e.until.0)),
+        ("cause", json!(format!("{:?}", e.cause))),
+    ])
 }

@@ -1,4 +1,4 @@
-//! `tr info`: what a trace holds.
+//! `tr info`: the contents of a trace.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,26 +6,28 @@ use std::process::ExitCode;
 
 use serde_json::{json, Value};
 use tr_analyze::model::Quality;
+use tr_format::event::Ktime;
 use tr_format::reader::{End, Unknown};
-use tr_report::{escape, units, who};
+use tr_report::reports::top;
+use tr_report::{escape, exit, units, untraced, who};
 
 use crate::contents::{self, Contents};
 use crate::open;
 
-/// Say what a recording holds
+/// Describe a recording
 ///
-/// Of a recording with more than 100,000 events, what its summary says. Contradictions,
-/// clocks that disagree and time that is unknown show only when all events are gone
-/// through: --full does that. (JSON has null for them, and "analyzed": false.)
+/// Of a recording with more than 100,000 events, its summary. Contradictions, clocks that
+/// disagree and unknown time need a pass over all events: --full does that. (Without it
+/// JSON has null for them, and "analyzed": false.)
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
     /// text or json
     #[arg(long, default_value = "text", value_parser = ["text", "json"])]
     format: String,
-    /// Go through all events of a large recording too
+    /// Read all events, of a large recording too
     #[arg(long)]
     full: bool,
 }
@@ -68,6 +70,8 @@ fn document(contents: &Contents) -> Value {
     let meta = &contents.meta;
     let analysis = contents.analysis.as_ref();
     let quality = analysis.map(|analysis| &analysis.quality);
+    // Of what was not traced the file proves nothing.
+    let traced = meta.not_traced.is_none();
     json!({
         "schema": "tr.info/1",
         "format_version": format!("{}.{}", tr_format::frame::MAJOR, contents.minor),
@@ -76,20 +80,22 @@ fn document(contents: &Contents) -> Value {
         "kernel": meta.kernel,
         "machine": meta.machine,
         "command": command(contents),
+        "not_traced": meta.not_traced,
+        "usage": untraced::usage_json(contents.usage),
         "start_unix_ns": meta.start_clock.real,
-        "duration_ns": contents.duration,
+        "duration_ns": contents.known_duration(),
         "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
-        "events": contents.events.total(),
-        "events_by_kind": object(&contents.by_kind()),
+        "events": traced.then(|| contents.events.total()),
+        "events_by_kind": traced.then(|| object(&contents.by_kind())),
         "bytes": contents.bytes,
-        "bytes_per_event": bytes_per_event(contents),
+        "bytes_per_event": traced.then(|| bytes_per_event(contents)),
         "frames": contents.frames,
-        "lost_events": contents.lost,
-        "largest_inversion_ns": contents.largest_inversion,
-        "latest_write_ns": contents.latest_write,
+        "lost_events": traced.then_some(&contents.lost),
+        "largest_inversion_ns": traced.then_some(contents.largest_inversion),
+        "latest_write_ns": traced.then_some(contents.latest_write),
         "analyzed": analysis.is_some(),
-        "unknown_ns": analysis.map(|analysis| analysis.totals.times.unknown),
-        "violations": quality.map(|quality| object(&quality.anomalies)),
+        "unknown_ns": analysis.filter(|_| traced).map(|analysis| analysis.totals.times.unknown),
+        "violations": quality.filter(|_| traced).map(|quality| object(&quality.anomalies)),
         "clocks": quality.map(tr_report::json::clocks),
         "suspends": contents.suspends.iter().map(|suspend| json!({
             "since_ns": suspend.since.since(meta.start),
@@ -97,7 +103,7 @@ fn document(contents: &Contents) -> Value {
             "asleep_ns": suspend.asleep,
         })).collect::<Vec<_>>(),
         "truncated": contents.end != End::Complete,
-        "cost": contents.cost.map(|cost| json!({
+        "cost": contents.cost.filter(|_| traced).map(|cost| json!({
             "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
         })),
         "options": {
@@ -115,53 +121,99 @@ fn document(contents: &Contents) -> Value {
     })
 }
 
-fn text(contents: &Contents) -> String {
-    let meta = &contents.meta;
-    let safe = |text: &str| escape::text(text.as_bytes());
-    let mut out = String::new();
-    let mut say = |name: &str, value: String| out.push_str(&format!("{name:<20}{value}\n"));
-    say(
-        "format",
-        format!(
-            "{}.{}, written by tr {}",
-            tr_format::frame::MAJOR,
-            contents.minor,
-            safe(&meta.tool_version)
-        ),
-    );
-    say(
-        "host",
-        format!(
-            "{}, {} {}",
-            safe(&meta.host),
-            safe(&meta.kernel),
-            safe(&meta.machine)
-        ),
-    );
-    say(
-        "command",
-        match meta.command.is_empty() {
-            true => format!("none ({})", who::recorded(meta)),
-            false => who::recorded(meta),
-        },
-    );
-    say("recorded", units::date(meta.start_clock.real));
-    say("duration", units::time(contents.duration));
-    say("CPUs", meta.cpus.len().to_string());
-    say("events", units::count(contents.events.total()));
-    for (name, count) in contents.by_kind().into_iter().filter(|(_, n)| *n > 0) {
-        say("", format!("{name:<12}{:>14}", units::count(count)));
+/// Lines of a name and a value.
+#[derive(Default)]
+struct Lines(String);
+
+impl Lines {
+    fn say(&mut self, name: &str, value: impl AsRef<str>) {
+        let value = value.as_ref();
+        self.0.push_str(&format!("{name:<20}{value}\n"));
     }
-    say(
-        "size",
-        format!(
-            "{} bytes, {:.2} an event, {} frames",
-            units::count(contents.bytes),
-            bytes_per_event(contents),
-            contents.frames
-        ),
+}
+
+fn safe(text: &str) -> String {
+    escape::text(text.as_bytes())
+}
+
+fn text(contents: &Contents) -> String {
+    let mut lines = Lines::default();
+    recording(&mut lines, contents);
+    match &contents.meta.not_traced {
+        None => events(&mut lines, contents),
+        Some(reason) => not_traced(&mut lines, contents, reason),
+    }
+    file(&mut lines, contents);
+    if contents.meta.not_traced.is_none() {
+        completeness(&mut lines, contents);
+        trust(&mut lines, contents);
+        cost(&mut lines, contents);
+    }
+    for missing in &contents.meta.missing {
+        lines.say("not recorded", safe(missing));
+    }
+    for (name, value) in &contents.meta.ci {
+        lines.say(&safe(name), safe(value));
+    }
+    lines.0
+}
+
+/// What was recorded, where and when.
+fn recording(lines: &mut Lines, contents: &Contents) {
+    let meta = &contents.meta;
+    let major = tr_format::frame::MAJOR;
+    let writer = safe(&meta.tool_version);
+    lines.say(
+        "format",
+        format!("{major}.{}, written by tr {writer}", contents.minor),
     );
-    say(
+    let names = [&meta.host, &meta.kernel, &meta.machine].map(|name| safe(name));
+    let [host, kernel, machine] = names;
+    lines.say("host", format!("{host}, {kernel} {machine}"));
+    let recorded = who::recorded(meta);
+    if meta.command.is_empty() {
+        lines.say("command", format!("none ({recorded})"));
+    } else {
+        lines.say("command", recorded);
+    }
+    lines.say("recorded", units::date(meta.start_clock.real));
+    let duration = contents.known_duration();
+    lines.say("duration", duration.map_or("unknown".into(), units::time));
+    lines.say("CPUs", meta.cpus.len().to_string());
+}
+
+/// The events by kind.
+fn events(lines: &mut Lines, contents: &Contents) {
+    lines.say("events", units::count(contents.events.total()));
+    for (name, count) in contents.by_kind().into_iter().filter(|(_, n)| *n > 0) {
+        lines.say("", format!("{name:<12}{:>14}", units::count(count)));
+    }
+}
+
+/// In place of the events: why there are none, and what is known of COMMAND.
+fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
+    lines.say("not traced", safe(reason));
+    if let Some(status) = contents.status {
+        lines.say("exit status", exit::words(status));
+    }
+    for (name, value) in untraced::usage_lines(contents.usage) {
+        lines.say(name, value);
+    }
+}
+
+/// Its size and its end.
+fn file(lines: &mut Lines, contents: &Contents) {
+    let (bytes, frames) = (units::count(contents.bytes), contents.frames);
+    if contents.meta.not_traced.is_some() {
+        lines.say("size", format!("{bytes} bytes"));
+    } else {
+        let each = bytes_per_event(contents);
+        lines.say(
+            "size",
+            format!("{bytes} bytes, {each:.2} an event, {frames} frames"),
+        );
+    }
+    lines.say(
         "end",
         match &contents.end {
             End::Complete => "complete".into(),
@@ -170,29 +222,31 @@ fn text(contents: &Contents) -> String {
             }
         },
     );
-    let unknown = contents.unknown;
-    if unknown != Unknown::default() {
-        say(
-            "not read",
-            format!(
-                "of a later version: {} frames, {} events, {} fields",
-                unknown.frames, unknown.events, unknown.fields
-            ),
-        );
+    let Unknown {
+        frames,
+        events,
+        fields,
+    } = contents.unknown;
+    if contents.unknown != Unknown::default() {
+        let later =
+            format!("of a later version: {frames} frames, {events} events, {fields} fields");
+        lines.say("not read", later);
     }
-    say(
-        "lost",
-        match contents.lost.is_empty() {
-            true => "none".into(),
-            false => contents
-                .lost
-                .iter()
-                .map(|(stream, n)| format!("{} on {stream}", units::count(*n)))
-                .collect::<Vec<_>>()
-                .join(", "),
-        },
-    );
-    say(
+}
+
+/// Events that are missing, and events out of order.
+fn completeness(lines: &mut Lines, contents: &Contents) {
+    let lost = contents.lost.iter();
+    let lost: Vec<String> = lost
+        .map(|(stream, n)| format!("{} on {stream}", units::count(*n)))
+        .collect();
+    let lost = if lost.is_empty() {
+        "none".into()
+    } else {
+        lost.join(", ")
+    };
+    lines.say("lost", lost);
+    lines.say(
         "largest inversion",
         match contents.largest_inversion {
             0 => "none".into(),
@@ -200,7 +254,7 @@ fn text(contents: &Contents) -> String {
         },
     );
     // A lower bound: the file proves no more.
-    say(
+    lines.say(
         "latest write",
         match (contents.latest_write, &contents.analysis) {
             (0, _) => "none known to be late".into(),
@@ -212,54 +266,50 @@ fn text(contents: &Contents) -> String {
             ),
         },
     );
-    // What only an analysis tells.
-    let quality = contents.analysis.as_ref().map(|analysis| &analysis.quality);
+}
+
+/// What only an analysis tells, and suspends.
+fn trust(lines: &mut Lines, contents: &Contents) {
+    let analysis = contents.analysis.as_ref();
+    let quality = analysis.map(|analysis| &analysis.quality);
     let unasked = || "not looked for; --full does".to_owned();
-    say(
+    lines.say(
         "contradictions",
         quality.map_or_else(unasked, contradictions),
     );
-    say("clocks", quality.map_or_else(unasked, clocks));
+    lines.say("clocks", quality.map_or_else(unasked, clocks));
     for suspend in &contents.suspends {
-        say(
+        let at = |time: Ktime| units::time(time.since(contents.meta.start));
+        let (asleep, since) = (units::time(suspend.asleep), at(suspend.since));
+        let until = at(suspend.until);
+        lines.say(
             "suspended",
             format!(
-                "for {}, between {} and {}; the times of the trace leave it out",
-                units::time(suspend.asleep),
-                units::time(suspend.since.since(meta.start)),
-                units::time(suspend.until.since(meta.start)),
+                "for {asleep}, between {since} and {until}; the times of the trace leave it out"
             ),
         );
     }
-    say(
+    lines.say(
         "unknown time",
-        match contents.analysis.as_ref().map(|a| a.totals.times.unknown) {
+        match analysis.map(|analysis| analysis.totals.times.unknown) {
             None => unasked(),
             Some(0) => "none".into(),
             Some(unknown) => units::time(unknown),
         },
     );
-    if let Some(cost) = contents.cost {
-        let bpf = cost.bpf_ns.map_or(
-            "not counted (kernel.bpf_stats_enabled is off)".into(),
-            units::time,
-        );
-        say(
-            "tracing cost",
-            format!(
-                "recorder {} of CPU, BPF programs {bpf}, start {}",
-                units::time(cost.recorder_ns),
-                units::time(cost.setup_ns)
-            ),
-        );
-    }
-    for missing in &meta.missing {
-        say("not recorded", safe(missing));
-    }
-    for (name, value) in &meta.ci {
-        say(&safe(name), safe(value));
-    }
-    out
+}
+
+fn cost(lines: &mut Lines, contents: &Contents) {
+    let Some(cost) = contents.cost else {
+        return;
+    };
+    let uncounted = || "not counted (kernel.bpf_stats_enabled is off)".to_owned();
+    let bpf = cost.bpf_ns.map_or_else(uncounted, units::time);
+    let (recorder, start) = (units::time(cost.recorder_ns), units::time(cost.setup_ns));
+    lines.say(
+        "tracing cost",
+        format!("recorder {recorder} of CPU, BPF programs {bpf}, start {start}"),
+    );
 }
 
 fn contradictions(quality: &Quality) -> String {
@@ -268,9 +318,10 @@ fn contradictions(quality: &Quality) -> String {
         .iter()
         .map(|(what, n)| format!("{n} × {what}"))
         .collect();
-    match found.is_empty() {
-        true => "none".into(),
-        false => found.join(", "),
+    if found.is_empty() {
+        "none".into()
+    } else {
+        found.join(", ")
     }
 }
 

@@ -1,5 +1,4 @@
-//! `tr completions` and `tr man`: what a shell and `man` want to know, from the
-//! same definitions as the command line itself.
+//! `tr completions` and `tr man`: from the same definitions as the command line itself.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -16,7 +15,7 @@ Examples:
   tr completions zsh > /usr/local/share/zsh/site-functions/_tr
   tr completions fish > ~/.config/fish/completions/tr.fish")]
 pub struct CompletionsArgs {
-    /// For which shell
+    /// The shell
     #[arg(value_name = "SHELL", value_enum)]
     shell: Shell,
 }
@@ -30,7 +29,7 @@ is the system's tr.
 Example:
   tr man /usr/local/share/man/man1")]
 pub struct ManArgs {
-    /// Where to; it is created if need be
+    /// The directory; it is created if needed
     #[arg(value_name = "DIR")]
     dir: PathBuf,
 }

@@ -12,7 +12,7 @@ use tr_record::{Config, Error, Follow, Report, Target};
 use tr_report::units::{bytes, count};
 
 use crate::args::{self, Cpus};
-use crate::{inherited, status};
+use crate::{inherited, open, status};
 
 /// Record a command, or the whole machine
 #[derive(clap::Args, Debug)]
@@ -25,8 +25,8 @@ Examples:
   tr record -o test.bin -- cargo test    into another file
   tr record -a --duration 10s            the whole machine for ten seconds")]
 pub struct Args {
-    /// Where to write the trace; - is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "trace.bin")]
+    /// The trace; - is standard output
+    #[arg(short, long, value_name = "FILE", default_value = open::DEFAULT)]
     output: PathBuf,
     /// Record the whole machine, not only COMMAND and its descendants
     #[arg(short, long, conflicts_with_all = ["pid", "cgroup"])]
@@ -43,13 +43,13 @@ pub struct Args {
     /// Follow the processes of this cgroup (v2) and their descendants
     #[arg(long, value_name = "PATH")]
     cgroup: Option<PathBuf>,
-    /// Record only what happens on these CPUs
+    /// Record only events on these CPUs
     #[arg(long, value_name = "LIST", value_parser = args::cpus)]
     cpu: Option<Cpus>,
     /// Stop recording after this long
     #[arg(long, value_name = "DUR", value_parser = args::duration)]
     duration: Option<Duration>,
-    /// Go on until the last descendant of COMMAND has ended
+    /// Record until the last descendant of COMMAND has ended
     #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]
     wait_all: bool,
     /// Run COMMAND as this user (tr itself as root)
@@ -65,19 +65,20 @@ pub struct Args {
     /// Keep passwords and tokens in command lines; without it they are masked
     #[arg(long)]
     no_redact: bool,
-    /// Mask what matches in command lines: the first group, or the whole match
+    /// Mask matches in command lines: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_record::redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
-    /// If tracing cannot start, warn and run COMMAND untraced
+    /// If tracing cannot start, warn and run COMMAND untraced; FILE then says so,
+    /// with the reason, the wall time, the exit status and the CPU time
     #[arg(long, requires = "command")]
     best_effort: bool,
-    /// Say nothing
+    /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
     /// When tracing cannot start, print libbpf's own messages, too
     #[arg(short, long, conflicts_with = "quiet")]
     verbose: bool,
-    /// What to run
+    /// The command to record, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
 }
@@ -143,18 +144,32 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
             if !args.best_effort {
                 return ExitCode::from(status::FAILED);
             }
-            match tr_record::run_untraced(&config) {
-                Ok((status, not_executed)) => {
-                    say_not_executed(&args, not_executed);
-                    exit_code(Some(status))
-                }
-                Err(error) => {
-                    eprintln!("tr: {error}");
-                    ExitCode::from(status::FAILED)
-                }
-            }
+            untraced(&args, &config, &error)
         }
     }
+}
+
+/// Runs COMMAND all the same (`--best-effort`).
+fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
+    let done = match tr_record::run_untraced(config, reason) {
+        Ok(done) => done,
+        Err(error) => {
+            eprintln!("tr: {error}");
+            return ExitCode::from(status::FAILED);
+        }
+    };
+    say_not_executed(args, done.not_executed);
+    let file = args.output.to_string_lossy();
+    let file = tr_report::escape::text(file.as_bytes());
+    match &done.output_error {
+        Some(error) => eprintln!("tr: {file}: {error}; an older file there is not of this run"),
+        None if args.quiet => {}
+        None => eprintln!(
+            "tr: {file}: not traced; it holds the command's exit status, {:.2} s of wall time and getrusage",
+            done.duration as f64 / 1e9
+        ),
+    }
+    exit_code(Some(done.status))
 }
 
 /// Why exec would not find COMMAND, or not be allowed to execute it. What else
@@ -294,7 +309,7 @@ fn say_waiting() {
     );
 }
 
-/// The closing words: first what was not right, then what there is.
+/// The closing words: first losses and limits, then what the trace holds.
 fn tell(args: &Args, report: &Report) {
     let file = match args.output.as_os_str() {
         name if name == "-" => "standard output".into(),
@@ -307,6 +322,28 @@ fn tell(args: &Args, report: &Report) {
     if let Some(error) = &report.output_error {
         eprintln!("tr: {file}: writing failed: {error}; the trace ends there, the command went on");
     }
+    tell_losses(report);
+    tell_limits(args, report);
+    let lost = if report.output_error.is_some() {
+        ", but not all of it is in the file"
+    } else if report.tally.lost.is_empty() {
+        ", none lost"
+    } else {
+        ""
+    };
+    let processes = report.tally.processes;
+    eprintln!(
+        "tr: {file}: {} events of {} process{} in {:.2} s, {}{lost}",
+        count(report.tally.written.events()),
+        count(processes),
+        if processes == 1 { "" } else { "es" },
+        report.duration as f64 / 1e9,
+        bytes(report.tally.written.bytes),
+    );
+    tell_cost(args, report, &file);
+}
+
+fn tell_losses(report: &Report) {
     for event in &report.tally.lost {
         let LifeKind::Lost(lost) = &event.kind else {
             continue;
@@ -324,19 +361,22 @@ fn tell(args: &Args, report: &Report) {
             cause(lost.cause),
         );
     }
-    if report.tally.argv_cut > 0 {
+}
+
+/// Arguments cut, secrets masked, processes that go on; each with the option that changes it.
+fn tell_limits(args: &Args, report: &Report) {
+    let (cut, masked) = (report.tally.argv_cut, report.tally.masked);
+    if cut > 0 {
         eprintln!(
             "tr: the arguments of {} exec{} are cut at {} bytes (--argv-limit keeps more)",
-            count(report.tally.argv_cut),
-            if report.tally.argv_cut == 1 { "" } else { "s" },
+            count(cut),
+            if cut == 1 { "" } else { "s" },
             count(args.argv_limit)
         );
     }
-    if report.tally.masked > 0 {
-        eprintln!(
-            "tr: secrets masked in command lines: {} (--no-redact keeps them)",
-            count(report.tally.masked)
-        );
+    if masked > 0 {
+        let masked = count(masked);
+        eprintln!("tr: secrets masked in command lines: {masked} (--no-redact keeps them)");
     }
     if let Some(first) = report.alive.first() {
         let more = match report.alive.len() {
@@ -344,27 +384,15 @@ fn tell(args: &Args, report: &Report) {
             n => format!(" and {} more", n - 1),
         };
         eprintln!(
-            "tr: still running: {} ({}){more}; --wait-all goes on to the end of the last",
+            "tr: still running: {} ({}){more}; --wait-all records to the end of the last",
             tr_report::escape::text(first.comm.bytes()),
             first.pid,
         );
     }
-    let lost = if report.output_error.is_some() {
-        ", but not all of it is in the file"
-    } else if report.tally.lost.is_empty() {
-        ", none lost"
-    } else {
-        ""
-    };
-    let processes = report.tally.processes;
-    eprintln!(
-        "tr: {file}: {} events of {} process{} in {:.2} s, {}{lost}",
-        count(report.tally.written.events()),
-        count(processes),
-        if processes == 1 { "" } else { "es" },
-        report.duration as f64 / 1e9,
-        bytes(report.tally.written.bytes),
-    );
+}
+
+/// What tracing cost, and the next command.
+fn tell_cost(args: &Args, report: &Report, file: &str) {
     let next = match args.output.as_os_str() {
         name if name == "-" => String::new(),
         _ => format!(" · next: tr analyze {file}"),

@@ -1,5 +1,6 @@
-//! `tr recover`: an intact trace of all that can be read.
+//! `tr recover`: an intact trace of the readable part of a damaged one.
 
+use std::ffi::OsStr;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,25 +13,34 @@ use tr_format::Error;
 
 use crate::{open, replace};
 
-/// Write an intact recording of all that can be read of a damaged one
+/// Write an intact recording of the readable part of a damaged one
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "tr recover FILE -o OUT")]
+#[command(after_help = "\
+Example:
+  tr recover trace.bin -o trace.recovered.bin")]
 pub struct Args {
     /// The damaged trace; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Where to write; what is there is replaced once all is written
+    /// The intact recording; an existing file is replaced once it is complete
     #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    output: Option<PathBuf>,
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
+    let Some(output) = &args.output else {
+        eprintln!("tr: recover: no output is named; for example:");
+        eprintln!("    {}", proposal(&args.file));
+        return ExitCode::from(open::UNREADABLE);
+    };
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
-    let name = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
-    match write(&trace, &args.output) {
+    let name = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
+    match write(&trace, output) {
         Ok((events, gaps)) => {
             eprintln!(
                 "tr: {name}: {} events recovered, {gaps} gap{} marked as lost",
@@ -46,6 +56,24 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
+/// The same command line with a name for OUT: `trace.bin` is recovered into
+/// `trace.recovered.bin`, standard input into the current directory.
+fn proposal(file: &Path) -> String {
+    let out = if file.as_os_str() == "-" {
+        PathBuf::from("recovered.bin")
+    } else {
+        file.with_extension("recovered.bin")
+    };
+    let words: [&OsStr; 5] = [
+        "tr".as_ref(),
+        "recover".as_ref(),
+        file.as_ref(),
+        "-o".as_ref(),
+        out.as_ref(),
+    ];
+    tr_report::escape::command(words.map(OsStr::as_encoded_bytes))
+}
+
 /// FILE can be OUT.
 fn write(trace: &Trace, output: &Path) -> Result<(u64, usize), Error> {
     replace::whole(output, |file| {
@@ -55,7 +83,7 @@ fn write(trace: &Trace, output: &Path) -> Result<(u64, usize), Error> {
     })
 }
 
-/// Copies what can be read, frame by frame, and writes each gap as a loss.
+/// Copies the readable frames, and writes each gap as a loss.
 fn recover<W: Write>(trace: &Trace, out: W) -> Result<(W, (u64, usize)), Error> {
     let mut writer = Writer::new(out, trace.meta())?;
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
@@ -79,7 +107,7 @@ fn recover<W: Write>(trace: &Trace, out: W) -> Result<(W, (u64, usize)), Error> 
                 Err(_) => gaps.push(trace.gap_of(frame)),
             },
         }
-        // Frames stay as they were: a reader can go through them in time.
+        // The same frames as before, so that a reader can still stream them in time order.
         writer.flush()?;
     }
     let count = gaps.len();

@@ -1,4 +1,4 @@
-//! `tr report`: the page people look at.
+//! `tr report`: the analysis as a page.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -6,28 +6,29 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tr_analyze::Options;
+use tr_report::untraced;
 
 use crate::{args, open, progress, replace};
 
-/// Write a recording as one HTML file to look at
+/// Write the analysis as one HTML file
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 The file needs nothing else: it opens from disk, and from a CI run's artifacts.
 
 Exit status: 0; 1 when OUT cannot be written; 2 when FILE cannot be read at all.
-Damage and loss are warned of and stand in the report.")]
+Damage and loss cause a warning and stand in the report.")]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
-    /// Where to write; - is standard output. What is there is replaced once all
-    /// is written
+    /// The page; - is standard output. An existing file is replaced once the page
+    /// is complete
     #[arg(short, long, value_name = "OUT", default_value = "report.html")]
     output: PathBuf,
-    /// From this time of the recording on, e.g. 1.5s
+    /// Show from this time of the recording on, e.g. 1.5s
     #[arg(long, value_name = "T", value_parser = args::duration)]
     from: Option<Duration>,
-    /// Up to this time of the recording
+    /// Show up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
 }
@@ -57,7 +58,11 @@ pub fn run(args: &Args) -> ExitCode {
         ..Options::default()
     };
     let analysis = progress::analyze(&trace, &options);
-    // Only the name: a page is passed on, and the path is nobody else's.
+    if let Some(reason) = untraced::reason(&analysis) {
+        let name = tr_report::escape::text(name.as_bytes());
+        eprintln!("tr: {name}: not traced: {reason}");
+    }
+    // The name without its directory, which is nobody else's: pages are passed on.
     let base = args.file.file_name().map(|name| name.to_string_lossy());
     let page = match tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name)) {
         Ok(page) => page,

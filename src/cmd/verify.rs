@@ -1,4 +1,4 @@
-//! `tr verify`: whether a trace is intact.
+//! `tr verify`: checks a trace.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -11,11 +11,11 @@ use tr_report::{escape, units};
 
 use crate::open;
 
-/// Say whether a recording is intact: 0 intact, 1 damaged but readable, 2 unreadable
+/// Check a recording: exit status 0 intact, 1 damaged but readable, 2 unreadable
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
 }
 
@@ -47,6 +47,10 @@ pub fn run(args: &Args) -> ExitCode {
             ));
         }
     }
+    if let Some(reason) = &trace.meta().not_traced {
+        let reason = escape::text(reason.as_bytes());
+        out.push_str(&format!("{name}: not traced: {reason}\n"));
+    }
     let unknown = trace.unknown();
     if unknown != Unknown::default() {
         out.push_str(&format!(
@@ -62,15 +66,14 @@ pub fn run(args: &Args) -> ExitCode {
     }
 }
 
-/// Everything that is wrong, in the file's order: what, and at which byte.
+/// Every problem and its byte, in the file's order.
 ///
 /// # Errors
-/// When the file cannot be looked through.
+/// When the file cannot be read.
 fn problems(trace: &Trace) -> Result<Vec<String>, Error> {
     let (damages, end) = trace.examine()?;
     let mut problems: Vec<(u64, String)> = Vec::new();
-    // What was found on opening is found again, but for what is inside the
-    // summary.
+    // `examine` finds everything that opening has found, but for damage inside the summary.
     for damage in damages.iter().chain(trace.damage()) {
         problems.push((damage.offset, damage.to_string()));
     }

@@ -42,6 +42,8 @@ pub struct Metadata {
     pub missing: Vec<String>,
     /// Identifiers of the CI run, from a fixed list of variables: name, value.
     pub ci: Vec<(String, String)>,
+    /// Why nothing was traced: COMMAND ran, and the summary is all there is.
+    pub not_traced: Option<String>,
 }
 
 /// What a recording follows.
@@ -131,6 +133,27 @@ pub struct Summary {
     /// What the trace holds. [`crate::writer::Writer::finish`] counts itself and
     /// heeds nothing that stands here; `None` in traces of a writer that did not count.
     pub tally: Option<Tally>,
+    /// What COMMAND used, in a trace that says why nothing was traced.
+    pub usage: Option<Usage>,
+}
+
+/// What COMMAND and the descendants that were waited for used (`getrusage`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// CPU time in user mode, in ns.
+    pub user_ns: u64,
+    /// CPU time in the kernel, in ns.
+    pub system_ns: u64,
+    /// The largest process's memory, in bytes.
+    pub max_rss: u64,
+    /// Page faults that took no I/O.
+    pub minor_faults: u64,
+    /// Page faults that took I/O.
+    pub major_faults: u64,
+    /// Context switches because the task waited.
+    pub voluntary_switches: u64,
+    /// Context switches because the task was preempted.
+    pub involuntary_switches: u64,
 }
 
 /// Why a recording ended.

@@ -28,6 +28,14 @@ const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
 pub trait Fields {
     /// Handles one field: writes it, or reads it when its tag comes.
     fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step;
+
+    /// As [`Fields::field`], of a value that few traces have: the others leave it out.
+    fn rare<T>(&mut self, tag: u64, value: &mut Option<T>) -> Step
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        self.field(tag, value)
+    }
 }
 
 /// Whether a field could be handled.
@@ -64,7 +72,8 @@ impl Section for Metadata {
         fields.field(16, &mut self.options.buffer)?;
         fields.field(17, &mut self.options.irq_known)?;
         fields.field(18, &mut self.missing)?;
-        fields.field(19, &mut self.ci)
+        fields.field(19, &mut self.ci)?;
+        fields.rare(20, &mut self.not_traced)
     }
 }
 
@@ -87,7 +96,7 @@ impl Section for Summary {
         fields.field(12, &mut stored.lost)?;
         fields.field(13, &mut stored.suspends)?;
         self.tally = stored.tally();
-        Ok(())
+        fields.rare(14, &mut self.usage)
     }
 }
 
@@ -191,6 +200,16 @@ impl Fields for Put {
         self.0.extend_from_slice(&bytes);
         Ok(())
     }
+
+    fn rare<T>(&mut self, tag: u64, value: &mut Option<T>) -> Step
+    where
+        T: Serialize + DeserializeOwned,
+    {
+        if value.is_none() {
+            return Ok(());
+        }
+        self.field(tag, value)
+    }
 }
 
 /// Takes fields out of a body.
@@ -254,7 +273,7 @@ pub fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
 mod tests {
     use super::*;
     use crate::event::{Clock, CpuId, Ktime, Tgid};
-    use crate::meta::{Cost, EndReason, Options, Scope, StateName};
+    use crate::meta::{Cost, EndReason, Options, Scope, StateName, Usage};
 
     fn full() -> Metadata {
         Metadata {
@@ -283,6 +302,7 @@ mod tests {
             },
             missing: vec!["x".into()],
             ci: vec![("CI".into(), "true".into())],
+            not_traced: Some("no BTF".into()),
         }
     }
 
@@ -316,6 +336,15 @@ mod tests {
                     until: Ktime(27),
                     asleep: 28,
                 }],
+            }),
+            usage: Some(Usage {
+                user_ns: 29,
+                system_ns: 30,
+                max_rss: 31,
+                minor_faults: 32,
+                major_faults: 33,
+                voluntary_switches: 34,
+                involuntary_switches: 35,
             }),
         };
         let body = put_section(value.clone()).unwrap();

@@ -58,6 +58,7 @@ pub fn metadata(config: &Config, settings: &Settings, start: Start) -> Metadata 
         },
         missing: start.missing,
         ci: host::ci(),
+        not_traced: None,
     }
 }
 

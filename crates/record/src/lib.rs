@@ -26,14 +26,16 @@ mod signals;
 mod stall;
 pub mod status;
 mod targets;
+mod untraced;
 mod urgency;
 mod words;
 
 pub use config::{ring_sizes, Config, Follow};
 pub use destination::Target;
 pub use output::Tally;
-pub use session::{record, run_untraced, Alive, Report};
+pub use session::{record, Alive, Report};
 pub use stall::LONG;
+pub use untraced::{run_untraced, Untraced};
 
 /// A failure before COMMAND was released: COMMAND has not run.
 #[derive(Debug, thiserror::Error)]

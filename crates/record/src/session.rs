@@ -95,19 +95,6 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     Ok(session.run(config, command, &signals))
 }
 
-/// Runs COMMAND without tracing; for `--best-effort`.
-///
-/// # Errors
-/// When it cannot be started.
-pub fn run_untraced(config: &Config) -> Result<(u32, Option<Errno>), Error> {
-    let (inherited, signals) = prepare(config)?;
-    let child = command::start(&config.command, &inherited).map_err(Error::Command)?;
-    let command = child.release().map_err(Error::Command)?;
-    // Without the BPF programs a signal to the process group cannot be told from one
-    // to `tr` alone. A signal that arrives twice does less harm than a lost one.
-    signals::forward_until_end(command, &signals, |_| false).map_err(Error::Command)
-}
-
 /// Opens the output. A terminal and a closed standard output cannot take a trace.
 ///
 /// # Errors
@@ -323,6 +310,7 @@ impl<'a> Session<'a> {
             reason,
             cost,
             tally: None,
+            usage: None,
         };
         let to_both = |signal| self.tracer.sent_to_both(signal);
         let mut stall = Stall::new(config.on_wait);

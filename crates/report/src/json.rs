@@ -35,6 +35,7 @@ struct Document {
     reports: BTreeMap<String, Value>,
 }
 
+// `not_traced` and `usage`: see `crate::untraced`.
 object! {
     Trace(analysis: &Analysis) {
         command: Vec<String> = analysis.meta.command.iter().map(|arg| text(arg)).collect(),
@@ -47,6 +48,8 @@ object! {
         lost_events: Option<u64> =
             (!analysis.quality.lost_unknown).then_some(analysis.quality.lost_events),
         truncated: bool = analysis.quality.truncated.is_some(),
+        not_traced: Option<String> = None,
+        usage: Option<Value> = None,
         quality: Quality = Quality::new(&analysis.quality, analysis.meta.start),
         concurrency_ns: Vec<u64> = analysis.concurrency.clone(),
         concurrency_unknown_ns: u64 = analysis.concurrency_unknown,

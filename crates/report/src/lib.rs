@@ -16,5 +16,6 @@ pub mod reports;
 pub mod style;
 pub mod table;
 pub mod units;
+pub mod untraced;
 mod view;
 pub mod who;

@@ -348,6 +348,7 @@ impl Machine {
             },
             missing: Vec::new(),
             ci: Vec::new(),
+            not_traced: None,
         }
     }
 
@@ -363,6 +364,7 @@ impl Machine {
             },
             cost: Cost::default(),
             tally: None,
+            usage: None,
         }
     }
 

@@ -50,6 +50,7 @@ pub fn meta() -> Metadata {
         },
         missing: vec![],
         ci: vec![("CI".into(), "true".into())],
+        not_traced: Some("no BTF".into()),
     }
 }
 

@@ -15,7 +15,7 @@ use crate::reports::critical_path;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
-use crate::{escape, label, units, who};
+use crate::{escape, label, units, untraced, who};
 
 /// The most events of a trace whose critical path the first screen shows. The path
 /// needs the timeline, which takes some 60 bytes an event at the peak, while all
@@ -215,6 +215,9 @@ pub(crate) fn lost(quality: &Quality) -> String {
 /// The reasons that make the numbers incomplete.
 pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     let mut said = Vec::new();
+    if let Some(reason) = untraced::reason(analysis) {
+        said.push(format!("not traced: {reason}"));
+    }
     let quality = &analysis.quality;
     let at =
         |t: tr_format::event::Ktime| format!("{:.3} s", t.since(analysis.meta.start) as f64 / 1e9);

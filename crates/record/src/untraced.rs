@@ -1,0 +1,117 @@
+//! COMMAND without tracing (`--best-effort`), and the trace that says so: it takes the
+//! place of an older one, which the next step of a CI job would read as this run's.
+
+use nix::errno::Errno;
+use nix::sys::resource::{getrusage, UsageWho};
+use nix::sys::time::TimeValLike;
+use tr_format::event::Ktime;
+use tr_format::meta::{Metadata, Summary, Usage};
+
+use crate::output::{Output, Tally};
+use crate::rings::Batch;
+use crate::stall::Stall;
+use crate::{command, host, session, signals, Config, Error};
+
+/// How COMMAND ran.
+#[derive(Debug)]
+pub struct Untraced {
+    /// COMMAND's raw `wait` status.
+    pub status: u32,
+    /// COMMAND could not be executed.
+    pub not_executed: Option<Errno>,
+    /// From COMMAND's start to its end, in ns.
+    pub duration: u64,
+    /// Why there is no trace that says all this.
+    pub output_error: Option<Error>,
+}
+
+/// Runs COMMAND without tracing, and writes that to the output with the reason.
+///
+/// # Errors
+/// When COMMAND cannot be started. An output that cannot be written does not keep it
+/// from running.
+pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
+    let descriptors = command::inherited_descriptors();
+    let destination = session::open_output(config);
+    let (inherited, signals) = session::prepare(config)?;
+    let child = command::start(&config.command, &inherited).map_err(Error::Command)?;
+    let start = host::now();
+    let meta = metadata(config, reason, start);
+    // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
+    let output = destination.and_then(|destination| {
+        Output::start(destination, &meta, config.redactor.clone()).map_err(Error::Format)
+    });
+    let command = child.release().map_err(Error::Command)?;
+    command::leave_descriptors(&descriptors);
+    // Without the BPF programs a signal to the process group cannot be told from one
+    // to `tr` alone. A signal that arrives twice does less harm than a lost one.
+    let (status, not_executed) =
+        signals::forward_until_end(command, &signals, |_| false).map_err(Error::Command)?;
+    let end = host::now();
+    let summary = Summary {
+        end,
+        end_clock: host::clock(),
+        status: Some(status),
+        usage: usage(),
+        ..Summary::default()
+    };
+    Ok(Untraced {
+        status,
+        not_executed,
+        duration: end.since(start),
+        output_error: output.and_then(|output| finish(output, summary)).err(),
+    })
+}
+
+fn metadata(config: &Config, reason: &Error, start: Ktime) -> Metadata {
+    use std::os::unix::ffi::OsStrExt;
+    let (kernel, machine, host) = host::uname();
+    let command: Vec<_> = config
+        .command
+        .iter()
+        .map(|arg| arg.as_bytes().to_vec())
+        .collect();
+    Metadata {
+        tool_version: config.version.clone(),
+        host,
+        kernel,
+        machine,
+        cpus: host::online_cpus(),
+        page_size: host::page_size(),
+        start,
+        start_clock: host::clock(),
+        command: config.redactor.clone().command(&command),
+        cwd: std::env::current_dir().map_or(Vec::new(), |dir| dir.as_os_str().as_bytes().to_vec()),
+        ci: host::ci(),
+        not_traced: Some(reason.to_string()),
+        ..Metadata::default()
+    }
+}
+
+/// What COMMAND and the descendants that were waited for have used.
+fn usage() -> Option<Usage> {
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    Some(Usage {
+        user_ns: count(usage.user_time().num_microseconds()).saturating_mul(1000),
+        system_ns: count(usage.system_time().num_microseconds()).saturating_mul(1000),
+        max_rss: count(usage.max_rss()).saturating_mul(1024),
+        minor_faults: count(usage.minor_page_faults()),
+        major_faults: count(usage.major_page_faults()),
+        voluntary_switches: count(usage.voluntary_context_switches()),
+        involuntary_switches: count(usage.involuntary_context_switches()),
+    })
+}
+
+fn finish(output: Output, summary: Summary) -> Result<(), Error> {
+    let mut stall = Stall::new(|| ());
+    let written = output.finish(Batch::default(), summary, || {
+        stall.sleep();
+        // A few hundred bytes: an output that does not take them within this time is not
+        // worth keeping COMMAND's status back for.
+        !stall.is_long()
+    });
+    let stalled = || std::io::Error::from(std::io::ErrorKind::TimedOut);
+    let (Tally { .. }, result) = written.ok_or_else(|| Error::Output(stalled()))?;
+    result.map_err(Error::Format)
+}

@@ -1,0 +1,157 @@
+//! A recording that was not traced (`tr record --best-effort`): its reason, and what
+//! `wait` and `getrusage` tell of COMMAND. Everything else is unknown, and `null` in JSON.
+
+use std::fmt::Write;
+
+use serde_json::ser::PrettyFormatter;
+use serde_json::{json, Value};
+use tr_analyze::model::Analysis;
+use tr_format::meta::Usage;
+
+use crate::encode::{self, text as string};
+use crate::exit::{self, Exit};
+use crate::style::{Paint, Style};
+use crate::{escape, units, who};
+
+/// One line for people: why nothing was traced. `None` of a trace.
+pub fn reason(analysis: &Analysis) -> Option<String> {
+    let reason = analysis.meta.not_traced.as_ref()?;
+    Some(escape::text(reason.as_bytes()))
+}
+
+/// Wall time of COMMAND in ns; unknown without an end.
+fn wall(analysis: &Analysis) -> Option<u64> {
+    let summary = analysis.summary.as_ref()?;
+    Some(summary.end.since(analysis.meta.start))
+}
+
+fn usage(analysis: &Analysis) -> Option<Usage> {
+    analysis.summary.as_ref().and_then(|summary| summary.usage)
+}
+
+/// In place of the reports as text.
+pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
+    let (meta, usage) = (&analysis.meta, usage(analysis));
+    let mut out = String::new();
+    let command = units::shorten(&who::recorded(meta), style.width);
+    let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
+    let status = analysis.summary.as_ref().map(|summary| summary.status);
+    let facts = [
+        status.map_or(Some("no end".into()), |status| status.map(exit::words)),
+        wall(analysis).map(units::time),
+        usage.map(|usage| {
+            let cpu = usage.user_ns.saturating_add(usage.system_ns);
+            format!("{} of CPU", units::time(cpu))
+        }),
+    ];
+    style.items(
+        &mut out,
+        "",
+        &facts.into_iter().flatten().collect::<Vec<_>>(),
+        " · ",
+    );
+    let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
+    let facts = [
+        escape::text(file.as_bytes()),
+        units::date(meta.start_clock.real),
+        escape::text(kernel.join(" ").as_bytes()),
+        "not traced".into(),
+    ];
+    style.items(&mut out, "", &facts, " · ");
+    let reason = reason(analysis).unwrap_or_default();
+    let _ = writeln!(
+        out,
+        "\n{}   {reason}",
+        style.paint(Paint::Bad, "Not traced")
+    );
+    if usage.is_some() {
+        let _ = writeln!(
+            out,
+            "Known of the command and the descendants that it waited for:"
+        );
+    }
+    for (name, value) in usage_lines(usage) {
+        let _ = writeln!(out, "  {name:<12}{value}");
+    }
+    out
+}
+
+/// What COMMAND used, for people.
+pub fn usage_lines(usage: Option<Usage>) -> Vec<(&'static str, String)> {
+    let Some(usage) = usage else {
+        return Vec::new();
+    };
+    let [user, system] = [usage.user_ns, usage.system_ns].map(units::time);
+    let [minor, major] = [usage.minor_faults, usage.major_faults].map(units::count);
+    let switches = [usage.voluntary_switches, usage.involuntary_switches];
+    let [voluntary, involuntary] = switches.map(units::count);
+    let memory = units::bytes(usage.max_rss);
+    vec![
+        ("CPU", format!("{user} user, {system} system")),
+        ("memory", format!("{memory} in the largest process")),
+        ("page faults", format!("{minor} minor, {major} major")),
+        (
+            "switches",
+            format!("{voluntary} voluntary, {involuntary} involuntary"),
+        ),
+    ]
+}
+
+/// COMMAND's resource usage, as it stands in every document.
+pub fn usage_json(usage: Option<Usage>) -> Value {
+    usage.map_or(Value::Null, |usage| {
+        json!({
+            "user_ns": usage.user_ns,
+            "system_ns": usage.system_ns,
+            "max_rss_bytes": usage.max_rss,
+            "minor_faults": usage.minor_faults,
+            "major_faults": usage.major_faults,
+            "voluntary_switches": usage.voluntary_switches,
+            "involuntary_switches": usage.involuntary_switches,
+        })
+    })
+}
+
+/// In place of the document of `tr analyze --format json`, by the same schema.
+///
+/// # Errors
+/// None in practice: it writes to memory.
+pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
+    let meta = &analysis.meta;
+    let status = analysis.summary.as_ref().and_then(|summary| summary.status);
+    let document = json!({
+        "schema": "tr.analysis/1",
+        "trace": {
+            "command": meta.command.iter().map(|arg| string(arg)).collect::<Vec<_>>(),
+            "exit": status.map(Exit::from),
+            "start_unix_ns": meta.start_clock.real,
+            "duration_ns": wall(analysis),
+            "cpus": meta.cpus.len(),
+            "kernel": meta.kernel,
+            "events": null,
+            "lost_events": null,
+            "truncated": analysis.quality.truncated.is_some(),
+            "not_traced": meta.not_traced,
+            "usage": usage_json(usage(analysis)),
+            "quality": null,
+            "concurrency_ns": null,
+            "concurrency_unknown_ns": null,
+        },
+        "totals": {
+            "processes": null,
+            "threads": null,
+            "execs": null,
+            "forks": null,
+            "exits": null,
+            "on_cpu_ns": null,
+            "run_queue_ns": null,
+            "sleep_ns": null,
+            "blocked_ns": null,
+            "unknown_ns": null,
+        },
+        "audit": null,
+        "processes": [],
+    });
+    let json = encode::safe(&document, PrettyFormatter::new()).map_err(serde_json::Error::io)?;
+    Ok(json + "\n")
+}

@@ -1,0 +1,211 @@
+//! `--best-effort` where tracing cannot start: COMMAND runs, and the trace says so instead
+//! of an older one. `--cpu` with a CPU that is not there fails on every machine, whatever
+//! its kernel and our rights.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // a JSON value indexes to null
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const TR: &str = env!("CARGO_BIN_EXE_tr");
+
+fn run(dir: &Path, args: &[&str]) -> Output {
+    Command::new(TR)
+        .args(args)
+        .current_dir(dir)
+        .output()
+        .unwrap()
+}
+
+/// Standard output of a `tr` that must succeed.
+fn tr(dir: &Path, args: &[&str]) -> String {
+    let out = run(dir, args);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(out.status.success(), "{args:?}: {said}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+const RECORD: [&str; 4] = ["record", "--best-effort", "--cpu", "60000"];
+
+/// A directory with an older trace in it, over which an untraced run has gone.
+fn untraced(script: &str) -> (tempfile::TempDir, Output) {
+    let dir = tempfile::tempdir().unwrap();
+    let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    std::fs::copy(older, dir.path().join("trace.bin")).unwrap();
+    let out = run(
+        dir.path(),
+        &[&RECORD[..], &["--", "sh", "-c", script]].concat(),
+    );
+    (dir, out)
+}
+
+/// A loop that takes some CPU time, then a failure.
+const WORK: &str = "i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done; echo done; exit 3";
+
+#[test]
+fn the_trace_says_that_nothing_was_traced() {
+    let (dir, out) = untraced(WORK);
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert_eq!(out.status.code(), Some(3), "{said}");
+    assert_eq!(out.stdout, b"done\n");
+    assert!(said.contains("trace.bin: not traced; it holds"), "{said}");
+
+    let text = tr(dir.path(), &["analyze"]);
+    assert!(text.starts_with("sh -c '"), "{text}");
+    assert!(
+        text.contains("exit 3 · ") && text.contains(" of CPU"),
+        "{text}"
+    );
+    assert!(text.contains("Not traced   "), "{text}");
+    assert!(
+        !text.contains("0 processes") && !text.contains("events"),
+        "{text}"
+    );
+    let tree = tr(dir.path(), &["analyze", "--report", "tree"]);
+    assert_eq!(tree, text, "there is nothing else to show");
+
+    let verified = tr(dir.path(), &["verify"]);
+    assert!(verified.contains("trace.bin: intact"), "{verified}");
+    assert!(verified.contains("trace.bin: not traced: "), "{verified}");
+    let info = tr(dir.path(), &["info"]);
+    for name in [
+        "not traced ",
+        "exit status         exit 3\n",
+        "CPU  ",
+        "memory ",
+    ] {
+        assert!(info.contains(name), "{name}: {info}");
+    }
+    assert!(!info.contains("events") && !info.contains("none"), "{info}");
+
+    // Tables and the page explain why they are empty; a comparison does not compare.
+    let page = run(dir.path(), &["report"]);
+    assert!(page.status.success() && dir.path().join("report.html").exists());
+    let csv = run(dir.path(), &["analyze", "--format", "csv"]);
+    assert_eq!(String::from_utf8(csv.stdout).unwrap().lines().count(), 1);
+    let diff = run(
+        dir.path(),
+        &["diff", "trace.bin", "trace.bin", "--fail-over", "5%"],
+    );
+    assert_eq!(diff.status.code(), Some(2));
+    for stderr in [csv.stderr, page.stderr, diff.stderr] {
+        let said = String::from_utf8(stderr).unwrap();
+        assert!(said.starts_with("tr: trace.bin: not traced: "), "{said}");
+    }
+}
+
+#[test]
+fn what_is_not_known_is_null() {
+    let (dir, _) = untraced(WORK);
+    let json = |args: &[&str]| -> Value { serde_json::from_str(&tr(dir.path(), args)).unwrap() };
+    let analysis = json(&["analyze", "--format", "json"]);
+    let schema = include_str!("../crates/report/schema/analysis.schema.json");
+    let schema: Value = serde_json::from_str(schema).unwrap();
+    jsonschema::validate(&schema, &analysis).unwrap();
+    let trace = &analysis["trace"];
+    assert!(trace["not_traced"].is_string());
+    assert_eq!(trace["exit"]["code"], 3);
+    assert!(trace["duration_ns"].as_u64().unwrap() > 1_000_000);
+    let usage = &trace["usage"];
+    let cpu = usage["user_ns"].as_u64().unwrap() + usage["system_ns"].as_u64().unwrap();
+    assert!(
+        cpu > 1_000_000 && cpu <= trace["duration_ns"].as_u64().unwrap(),
+        "{usage}"
+    );
+    assert!(
+        usage["max_rss_bytes"].as_u64().unwrap() > 100_000,
+        "{usage}"
+    );
+    for name in ["events", "lost_events", "quality", "concurrency_ns"] {
+        assert!(trace[name].is_null(), "{name}: {trace}");
+    }
+    assert!(analysis["totals"]
+        .as_object()
+        .unwrap()
+        .values()
+        .all(Value::is_null));
+    assert!(analysis["audit"].is_null());
+
+    let info = json(&["info", "--format", "json"]);
+    assert_eq!(info["not_traced"], trace["not_traced"]);
+    assert_eq!(info["usage"], *usage);
+    assert_eq!(info["duration_ns"], trace["duration_ns"]);
+    for name in [
+        "events",
+        "events_by_kind",
+        "lost_events",
+        "cost",
+        "unknown_ns",
+        "latest_write_ns",
+    ] {
+        assert!(info[name].is_null(), "{name}: {info}");
+    }
+
+    // A trace of a run has the same fields, and nulls the other way round.
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
+    let traced: Value =
+        serde_json::from_str(&tr(&demo, &["analyze", "demo.bin", "--format", "json"])).unwrap();
+    assert!(traced["trace"]["not_traced"].is_null() && traced["trace"]["usage"].is_null());
+    let mut mixed = traced;
+    mixed["trace"]["not_traced"] = "no rights".into();
+    assert!(
+        jsonschema::validate(&schema, &mixed).is_err(),
+        "figures of what was not traced"
+    );
+}
+
+#[test]
+fn the_older_trace_is_gone_while_the_command_runs() {
+    let (dir, out) = untraced("cp trace.bin during.bin");
+    assert!(out.status.success(), "{out:?}");
+    // As a kill of `tr` would leave it.
+    let text = tr(dir.path(), &["analyze", "during.bin"]);
+    assert!(
+        text.contains("no end") && text.contains("Not traced"),
+        "{text}"
+    );
+    let info: Value =
+        serde_json::from_str(&tr(dir.path(), &["info", "during.bin", "--format", "json"])).unwrap();
+    assert!(
+        info["not_traced"].is_string() && info["duration_ns"].is_null(),
+        "{info}"
+    );
+    let verify = run(dir.path(), &["verify", "during.bin"]);
+    assert_eq!(verify.status.code(), Some(1));
+}
+
+#[test]
+fn the_command_runs_whatever_the_output_does() {
+    let dir = tempfile::tempdir().unwrap();
+    let record = |more: &[&str], script: &str| {
+        run(
+            dir.path(),
+            &[&RECORD[..], more, &["--", "sh", "-c", script]].concat(),
+        )
+    };
+    let done = record(&["-q", "-o", "absent/trace.bin"], "echo out; exit 4");
+    assert_eq!(
+        (done.status.code(), done.stdout.as_slice()),
+        (Some(4), &b"out\n"[..])
+    );
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(
+        said.contains("absent/trace.bin: cannot write the trace"),
+        "{said}"
+    );
+    // On standard output the trace takes the place of COMMAND's output.
+    let done = record(&["-o", "-"], "exit 5");
+    assert_eq!(done.status.code(), Some(5));
+    std::fs::write(dir.path().join("out.bin"), &done.stdout).unwrap();
+    let text = tr(dir.path(), &["analyze", "out.bin"]);
+    assert!(text.contains("exit 5"), "{text}");
+    // Without --best-effort an older trace stays.
+    std::fs::write(dir.path().join("trace.bin"), "the last recording").unwrap();
+    let done = run(dir.path(), &["record", "--cpu", "60000", "--", "true"]);
+    assert_eq!(done.status.code(), Some(125));
+    assert_eq!(
+        std::fs::read(dir.path().join("trace.bin")).unwrap(),
+        b"the last recording"
+    );
+}
