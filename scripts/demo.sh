@@ -21,6 +21,7 @@ record() {
 	echo "+ $*"
 	"$@" || status=$?
 }
+echo "The demo project's tests sleep on purpose, and one fails, which make ignores:"
 user=()
 if [ "$(id -u)" -eq 0 ] && [ "${SUDO_UID:-0}" -ne 0 ]; then
 	chown -R "$SUDO_UID" "$dir"
@@ -40,3 +41,7 @@ elif [ "$status" -ne 0 ]; then
 fi
 echo "+ tr analyze $trace --top 20"
 "$tr" analyze "$trace" --top 20
+page=$dir/report.html
+echo "+ tr report $trace -o $page"
+"$tr" report "$trace" -o "$page"
+echo "Next: open $page in a browser, or record a build of yours: $tr record -- make"

@@ -1,14 +1,15 @@
-//! What the README shows is what this version prints.
+//! What README.md and docs/ show is what this version prints, run from the repository's root
+//! as it stands there.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::{ensure, Failure, TR};
 
-/// A command of the README's and what it shows below.
+/// A command and its output, as a page shows them.
 struct Example {
     /// The line of the command, from 0.
     at: usize,
@@ -16,10 +17,10 @@ struct Example {
     shown: Vec<String>,
 }
 
-fn examples(readme: &str) -> Vec<Example> {
+fn examples(page: &str) -> Vec<Example> {
     let mut examples: Vec<Example> = Vec::new();
     let mut open = false;
-    for (at, line) in readme.lines().enumerate() {
+    for (at, line) in page.lines().enumerate() {
         let code = line.strip_prefix("    ");
         match code.and_then(|code| code.strip_prefix("$ ")) {
             Some(command) => {
@@ -46,74 +47,122 @@ fn examples(readme: &str) -> Vec<Example> {
     examples
 }
 
-/// The lines of `shown` stand in `is`, in this order; without gaps but where it
-/// says `…`.
-fn agrees(shown: &[String], is: &[String]) -> bool {
-    let mut rest = is;
-    for (number, part) in shown.split(|line| line == "…").enumerate() {
-        let fits = |from: usize| rest[from..].starts_with(part);
-        let from = match number {
-            0 => fits(0).then_some(0),
-            _ => (0..=rest.len().saturating_sub(part.len())).find(|from| fits(*from)),
-        };
-        match from {
-            Some(from) => rest = &rest[from + part.len()..],
-            None => return false,
-        }
+/// README.md and the pages of docs/.
+fn pages() -> Result<Vec<PathBuf>, Failure> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut pages = vec![root.join("README.md")];
+    for entry in std::fs::read_dir(root.join("docs"))? {
+        let page = entry?.path();
+        pages.extend(Some(page).filter(|page| page.extension().is_some_and(|e| e == "md")));
     }
-    rest.is_empty() || shown.last().is_some_and(|line| line == "…")
+    pages.sort();
+    assert!(pages.len() >= 5, "{pages:?}");
+    Ok(pages)
+}
+
+/// What a command prints at the repository's root, without blanks at the ends of lines.
+fn output(command: &str) -> Result<Vec<String>, Failure> {
+    let out = Command::new("sh")
+        .args(["-c", &command.replacen("tr", "\"$TR\"", 1)])
+        .env("TR", TR)
+        .env_remove("COLUMNS")
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()?;
+    ensure(out.status.success(), || {
+        format!("{command}: {}", String::from_utf8_lossy(&out.stderr))
+    })?;
+    let text = String::from_utf8(out.stdout)?;
+    Ok(text
+        .lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect())
 }
 
 /// Each example that reads a recorded fixture. After a wanted change,
-/// `TR_UPDATE=1 cargo test --test readme` writes those without `…` anew.
+/// `TR_UPDATE=1 cargo test --test readme` writes their output anew.
 #[test]
 fn examples_are_what_this_version_prints() -> Result<(), Failure> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let readme = std::fs::read_to_string(root.join("README.md"))?;
-    let mut lines: Vec<String> = readme.lines().map(str::to_owned).collect();
-    let examples = examples(&readme);
-    let of_fixtures = |example: &&Example| {
-        let mut words = example.command.split(' ');
-        let traces = root.join("fixtures/traces");
-        words.next() == Some("tr") && words.any(|w| w.ends_with(".bin") && traces.join(w).exists())
-    };
-    let checked: Vec<&Example> = examples.iter().filter(of_fixtures).collect();
-    assert!(checked.len() >= 8, "{} examples", checked.len());
-    let mut wrong = Vec::new();
-    // From the last one on, so that the places of the others stay right.
-    for example in checked.into_iter().rev() {
-        let out = Command::new("sh")
-            .args(["-c", &example.command.replacen("tr", "\"$TR\"", 1)])
-            .env("TR", TR)
-            .env_remove("COLUMNS")
-            .current_dir(root.join("fixtures/traces"))
-            .output()?;
-        ensure(out.status.code() != Some(2), || {
-            format!(
-                "{}: {}",
-                example.command,
-                String::from_utf8_lossy(&out.stderr)
-            )
-        })?;
-        let is: Vec<String> = String::from_utf8(out.stdout)?
-            .lines()
-            .map(|line| line.trim_end().to_owned())
-            .collect();
-        if agrees(&example.shown, &is) {
-            continue;
+    let (mut checked, mut wrong) = (0, Vec::new());
+    for page in pages()? {
+        let text = std::fs::read_to_string(&page)?;
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        // From the last one on, so that the places of the others stay right.
+        for example in examples(&text).into_iter().rev() {
+            ensure(example.command.contains("fixtures/traces/"), || {
+                format!("{}: a reader cannot run it here", example.command)
+            })?;
+            checked += 1;
+            let is = output(&example.command)?;
+            if example.shown == is {
+                continue;
+            }
+            let (name, at) = (page.display(), example.at + 1);
+            wrong.push(format!("{name}:{at}: {}", example.command));
+            let new = is
+                .iter()
+                .map(|line| format!("    {line}").trim_end().to_owned());
+            lines.splice(at..at + example.shown.len(), new);
         }
-        wrong.push(format!("line {}: {}", example.at + 1, example.command));
-        if !example.shown.iter().any(|line| line == "…") {
-            let old = example.at + 1..example.at + 1 + example.shown.len();
-            let new = is.iter().map(|line| match line.is_empty() {
-                true => String::new(),
-                false => format!("    {line}"),
-            });
-            lines.splice(old, new);
+        if std::env::var_os("TR_UPDATE").is_some() {
+            std::fs::write(&page, lines.join("\n") + "\n")?;
         }
     }
-    if std::env::var_os("TR_UPDATE").is_some() {
-        std::fs::write(root.join("README.md"), lines.join("\n") + "\n")?;
-    }
+    assert!(checked >= 10, "{checked} examples");
     ensure(wrong.is_empty(), || wrong.join("\n"))
+}
+
+/// Files that pages link to are there, and so are the headings.
+#[test]
+fn links_lead_somewhere() -> Result<(), Failure> {
+    let anchor = |heading: &str| -> String {
+        let kept = |c: char| c.is_alphanumeric() || c == ' ' || c == '-';
+        let heading = heading.trim_start_matches('#').trim().to_lowercase();
+        heading
+            .chars()
+            .filter(|c| kept(*c))
+            .map(|c| if c == ' ' { '-' } else { c })
+            .collect()
+    };
+    let mut links = 0;
+    for page in pages()? {
+        let text = std::fs::read_to_string(&page)?;
+        let by_parentheses = text
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        let by_attribute = text
+            .split(" src")
+            .skip(1)
+            .filter_map(|rest| rest.split('"').nth(1));
+        for link in by_parentheses
+            .chain(by_attribute)
+            .filter(|link| !link.contains("://"))
+        {
+            links += 1;
+            let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => page.clone(),
+                file => page.with_file_name(file),
+            };
+            ensure(target.exists(), || format!("{}: {link}", page.display()))?;
+            if !heading.is_empty() {
+                let text = std::fs::read_to_string(&target)?;
+                let mut headings = text.lines().filter(|line| line.starts_with('#'));
+                ensure(headings.any(|line| anchor(line) == heading), || {
+                    format!("{}: {link}", page.display())
+                })?;
+            }
+        }
+    }
+    assert!(links >= 15, "{links} links");
+    Ok(())
+}
+
+#[test]
+fn the_readme_is_short() -> Result<(), Failure> {
+    let text = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md"))?;
+    let lines = text.lines().count();
+    ensure(lines <= 200, || {
+        format!("{lines} lines; details belong into docs/")
+    })
 }
