@@ -47,7 +47,8 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr verify                          check the recording for damage\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
-        These read trace.bin unless another file is named. tr help COMMAND says more."
+        Without a file, analyze, report, info, dump and verify read trace.bin.\n\
+        tr help COMMAND says more."
 )]
 struct Cli {
     #[command(subcommand)]

@@ -1,4 +1,4 @@
-//! `tr analyze`: where the time went.
+//! `tr analyze`: times and waits of a recording.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use tr_report::{escape, json, untraced};
 
 use crate::{args, open, progress};
 
-/// Say where the time of a recording went
+/// Analyze a recording: times of processes, waits, critical path
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Exit status: 0; 2 when FILE cannot be read at all. Damage and loss cause a warning
