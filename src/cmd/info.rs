@@ -8,7 +8,6 @@ use serde_json::{json, Value};
 use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
 use tr_format::reader::{End, Unknown};
-use tr_report::reports::top;
 use tr_report::{escape, exit, units, untraced, who};
 
 use crate::contents::{self, Contents};
