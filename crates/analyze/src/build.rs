@@ -4,7 +4,6 @@ use rayon::prelude::*;
 use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
 use crate::arena::{Arena, Ix};
-use crate::concurrency::Concurrency;
 use crate::model::{
     Analysis, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times, Totals, Tree,
 };
@@ -17,8 +16,7 @@ const FEW: usize = 1 << 10;
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.cpus = tracker.cpu_figures(&analysis.meta.cpus);
-    let concurrency = std::mem::replace(&mut tracker.concurrency, Concurrency::new(end, end));
-    analysis.concurrency = concurrency.finish();
+    analysis.concurrency = tracker.concurrency.finish();
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
     let anomalies = std::mem::take(&mut tracker.anomalies);

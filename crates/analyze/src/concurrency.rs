@@ -1,4 +1,4 @@
-//! How many recorded tasks were running at once, and for how long.
+//! The time in which n recorded tasks were running at once.
 
 use std::collections::VecDeque;
 
@@ -6,35 +6,31 @@ use tr_format::event::Ktime;
 
 use crate::state::State;
 
-/// Which of a trace's losses a task's state has been seen after: 0 for a state
-/// that is not known.
+/// The number of losses before a task's state was seen, counted from 1; 0 while its state
+/// is not known.
 pub type Epoch = u32;
 
-/// The time in which n tasks were running, as long as every living task's state
-/// is known. After a loss the next event of a task makes it known again.
+/// Counts the running tasks, as long as every living task's state is known. A loss makes
+/// all states unknown, and a task's next event makes its own known again.
 #[derive(Debug)]
 pub struct Concurrency {
     start: Ktime,
     end: Ktime,
-    /// Up to when the time is told.
-    since: Ktime,
-    running: usize,
+    /// The time up to which `times` and `recent` count.
+    now: Ktime,
+    running: u32,
     living: usize,
-    /// Of the living, those whose state is known.
+    /// Living tasks whose state is known.
     known: usize,
     epoch: Epoch,
-    /// How long n were running, of the time that can't be taken back.
+    /// The time in which n tasks were running, without the recent time.
     times: Vec<u64>,
-    /// The time before the latest: from when on how many were running, or [`UNKNOWN`].
-    recent: VecDeque<(Ktime, usize)>,
-    /// The latest time, likewise.
-    latest: (Ktime, usize),
+    /// The recent time, which an event may still make unknown: the number of running
+    /// tasks, if known, and the time from which it holds, up to the next one.
+    recent: VecDeque<(Ktime, Option<u32>)>,
 }
 
-/// That number is not known.
-const UNKNOWN: usize = usize::MAX;
-
-/// How many changes can be taken back.
+/// The number of recent changes; older ones are final.
 const RECENT: usize = 1 << 14;
 
 /// Adds to the time in which n tasks were running.
@@ -48,88 +44,80 @@ pub fn add(times: &mut Vec<u64>, n: usize, ns: u64) {
 }
 
 impl Concurrency {
-    /// Nobody is running at the start of the span.
+    /// No task is running at the start of the span.
     pub fn new(start: Ktime, end: Ktime) -> Concurrency {
         Concurrency {
             start,
             end,
-            since: start,
+            now: start,
             running: 0,
             living: 0,
             known: 0,
             epoch: 1,
             times: Vec::new(),
             recent: VecDeque::new(),
-            latest: (start, UNKNOWN),
         }
     }
 
-    /// Time has come to `now`, and nothing has changed until then.
+    /// Counts the time up to `now`, in which no state has changed.
     #[inline]
     fn advance(&mut self, now: Ktime) {
         let to = now.clamp(self.start, self.end);
-        if to > self.since {
-            let running = match self.known == self.living {
-                true => self.running,
-                false => UNKNOWN,
-            };
-            if running != self.latest.1 {
-                self.note(self.since, running);
+        if to > self.now {
+            let running = (self.known == self.living).then_some(self.running);
+            if self.recent.back().is_none_or(|(_, last)| *last != running) {
+                self.push(self.now, running);
             }
-            self.since = to;
+            self.now = to;
         }
     }
 
-    /// From then on so many were running.
-    fn note(&mut self, since: Ktime, running: usize) {
-        let before = std::mem::replace(&mut self.latest, (since, running));
-        self.recent.push_back(before);
-        if self.recent.len() >= RECENT {
+    fn push(&mut self, since: Ktime, running: Option<u32>) {
+        self.recent.push_back((since, running));
+        if self.recent.len() > RECENT {
             self.settle();
         }
     }
 
-    /// Takes the oldest of the recent time for good.
+    /// Makes the oldest of the recent time final.
     fn settle(&mut self) {
         let Some((from, running)) = self.recent.pop_front() else {
             return;
         };
-        let (to, _) = *self.recent.front().unwrap_or(&self.latest);
-        if running != UNKNOWN {
-            add(&mut self.times, running, to.since(from));
+        let to = self.recent.front().map_or(self.now, |(next, _)| *next);
+        if let Some(running) = running {
+            add(&mut self.times, running as usize, to.since(from));
         }
     }
 
-    /// A task may have been running from `from` to `now` without having been
-    /// counted, or the other way round. What is too long ago stays as it was told.
+    /// Makes the time from `from` to `now` unknown: a task may have been running without
+    /// having been counted, or the other way round. Time that is final stays.
     pub fn take_back(&mut self, from: Ktime, now: Ktime) {
         self.advance(now);
-        let from = from.max(self.start);
-        if from >= self.since {
+        let mut from = from.max(self.start);
+        if from >= self.now {
             return;
         }
-        while self.latest.0 >= from {
-            let Some(before) = self.recent.pop_back() else {
-                // The time before is told for good.
-                self.latest.1 = UNKNOWN;
-                return;
-            };
-            self.latest = before;
+        while let Some((since, _)) = self.recent.back().filter(|(since, _)| *since >= from) {
+            if self.recent.len() == 1 {
+                from = *since;
+            }
+            self.recent.pop_back();
         }
-        if self.latest.1 != UNKNOWN {
-            self.note(from, UNKNOWN);
+        if self.recent.back().is_none_or(|(_, last)| last.is_some()) {
+            self.push(from, None);
         }
     }
 
-    /// A task is met.
+    /// A task appears.
     pub fn meet(&mut self, now: Ktime, state: State) -> Epoch {
         self.advance(now);
         self.living += 1;
         self.change(now, 0, State::Unknown, state)
     }
 
-    /// A CPU goes from one task to another. `false`: nothing has been done, as it
-    /// is not known of both what they were doing.
+    /// One task takes a CPU from another. `false`: nothing is counted, because not both
+    /// states were known.
     #[inline]
     pub fn hand_over(&mut self, now: Ktime, one: Epoch, other: Epoch) -> bool {
         let known = (one == self.epoch) & (other == self.epoch);
@@ -151,7 +139,7 @@ impl Concurrency {
             self.living -= usize::from(dies && self.living > 0);
             self.known =
                 (self.known + usize::from(is_known)).saturating_sub(usize::from(was_known));
-            self.running = (self.running + usize::from(is_on)).saturating_sub(usize::from(was_on));
+            self.running = (self.running + u32::from(is_on)).saturating_sub(u32::from(was_on));
         }
         if is_known {
             self.epoch
@@ -160,16 +148,16 @@ impl Concurrency {
         }
     }
 
-    /// Events are missing from `now` on: nobody's state is known any more but
-    /// that of those who are vouched for next.
+    /// Events are missing from `now` on. No state is known any more, except those that
+    /// [`Concurrency::vouch`] confirms next.
     pub fn lose(&mut self, now: Ktime) {
         self.advance(now);
         self.epoch = self.epoch.saturating_add(1);
         self.known = 0;
     }
 
-    /// The task whose state was known before the loss runs on a CPU that has
-    /// lost nothing.
+    /// Confirms the state of a task on a CPU that has lost nothing, if its state was known
+    /// before the loss.
     pub fn vouch(&mut self, epoch: Epoch) -> Epoch {
         if epoch.saturating_add(1) != self.epoch {
             return epoch;
@@ -178,17 +166,17 @@ impl Concurrency {
         self.epoch
     }
 
-    /// How long n tasks were running, for every n; the span is over.
-    pub fn finish(mut self) -> Vec<u64> {
+    /// The times of the whole span, by the number of running tasks.
+    pub fn finish(&mut self) -> Vec<u64> {
         self.advance(self.end);
-        self.note(self.since, UNKNOWN);
         while !self.recent.is_empty() {
             self.settle();
         }
-        while self.times.len() > 1 && self.times.last() == Some(&0) {
-            self.times.pop();
+        let mut times = std::mem::take(&mut self.times);
+        while times.len() > 1 && times.last() == Some(&0) {
+            times.pop();
         }
-        self.times.resize(self.times.len().max(1), 0);
-        self.times
+        times.resize(times.len().max(1), 0);
+        times
     }
 }
