@@ -20,13 +20,13 @@ impl Spans {
         self.0.insert(first, span);
     }
 
-    /// There are none.
+    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The start of the first span that reaches into the time after `from` and
-    /// begins before `to`; `from` when it has begun already.
+    /// The beginning, inside `from..to`, of the first span that ends after `from` and
+    /// begins before `to`.
     pub fn first_in(&self, from: Ktime, to: Ktime) -> Option<Ktime> {
         let at = self.0.partition_point(|(_, end)| *end <= from);
         self.0
@@ -35,20 +35,20 @@ impl Spans {
             .map(|(start, _)| (*start).max(from))
     }
 
-    /// The last span that has begun by `time`.
+    /// The last span that begins at or before `time`.
     fn last_begun(&self, time: Ktime) -> Option<(Ktime, Ktime)> {
         let begun = self.0.partition_point(|(since, _)| *since <= time);
         self.0.get(begun.checked_sub(1)?).copied()
     }
 
-    /// Whether a span has begun by `time` and goes on behind it.
+    /// Whether a span begins at or before `time` and ends after it.
     pub fn covers(&self, time: Ktime) -> bool {
         let at = self.0.partition_point(|(_, end)| *end <= time);
         self.0.get(at).is_some_and(|(start, _)| *start <= time)
     }
 }
 
-/// The gaps of a trace.
+/// The gaps of a trace, by stream.
 #[derive(Clone, Debug, Default)]
 pub struct Gaps {
     any: Spans,
@@ -57,36 +57,37 @@ pub struct Gaps {
 }
 
 impl Gaps {
-    /// Adds a gap of a stream. What the lifecycle stream lacks leaves the
-    /// scheduling events as they are.
+    /// Adds a gap of a stream. A gap of the lifecycle stream leaves the scheduling events
+    /// complete.
     pub fn insert(&mut self, stream: Stream, since: Ktime, until: Ktime) {
         if stream == Stream::Lifecycle {
             self.lives.insert(since, until);
         }
         if let Stream::Cpu(cpu) = stream {
-            // Another stream's event with the last one's time may come before it.
+            // Another stream's event with the time of the last lost one may come before
+            // it.
             let until = Ktime(until.0.saturating_add(1));
             self.any.insert(since, until);
             self.cpus.entry(cpu).or_default().insert(since, until);
         }
     }
 
-    /// Nothing is missing anywhere.
+    /// Whether no event is missing.
     pub fn is_empty(&self) -> bool {
         self.any.is_empty() && self.lives.is_empty()
     }
 
-    /// When the first loss of lifecycle events begins.
+    /// The beginning of the first gap of the lifecycle stream.
     pub fn first_of_lives(&self) -> Option<Ktime> {
         self.lives.0.first().map(|(since, _)| *since)
     }
 
-    /// When the last loss of lifecycle events before `time` began.
+    /// The beginning of the last gap of the lifecycle stream that began by `time`.
     pub fn lives_before(&self, time: Ktime) -> Option<Ktime> {
         self.lives.last_begun(time).map(|(since, _)| since)
     }
 
-    /// When each gap of each CPU begins.
+    /// The beginning of each gap of each CPU.
     pub fn starts(&self) -> Vec<(Ktime, CpuId)> {
         let spans = self.cpus.iter();
         spans
@@ -94,7 +95,7 @@ impl Gaps {
             .collect()
     }
 
-    /// When the last gap of each CPU ends, of those that have begun by `time`.
+    /// The end of each CPU's last gap that began by `time`.
     pub fn last_of_each(&self, time: Ktime) -> impl Iterator<Item = (CpuId, Ktime)> + '_ {
         self.cpus.iter().filter_map(move |(cpu, spans)| {
             let (_, until) = spans.last_begun(time)?;
@@ -102,13 +103,13 @@ impl Gaps {
         })
     }
 
-    /// Spans in which some CPU's events are missing: a task that is not running
-    /// may have been woken, or have run, there.
+    /// Spans in which events of any CPU are missing: a task off CPU may have been woken
+    /// there, or have run.
     pub fn any(&self) -> &Spans {
         &self.any
     }
 
-    /// Spans in which this CPU's events are missing.
+    /// Spans in which events of this CPU are missing.
     pub fn of(&self, cpu: CpuId) -> Option<&Spans> {
         self.cpus.get(&cpu)
     }
