@@ -28,6 +28,16 @@ impl<I, T> Default for Arena<I, T> {
     }
 }
 
+/// A table with an item for each index of another one.
+impl<I, T> FromIterator<T> for Arena<I, T> {
+    fn from_iter<A: IntoIterator<Item = T>>(items: A) -> Arena<I, T> {
+        Arena {
+            items: items.into_iter().collect(),
+            index: PhantomData,
+        }
+    }
+}
+
 impl<I: Ix, T> Arena<I, T> {
     /// Appends an item.
     pub fn push(&mut self, item: T) -> I {

@@ -9,7 +9,7 @@ use crate::model::{
 };
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
-/// So few processes or threads are not worth being shared by several threads.
+/// The least number of processes or threads that is worth a thread of its own.
 const FEW: usize = 1 << 10;
 
 /// Fills in everything that comes from the tracker.
@@ -50,7 +50,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.totals = totals(analysis, counts);
 }
 
-/// Which tasks and processes are in the model, and where.
+/// The model's processes and threads in their order, and the index of each in the model.
 struct Order {
     processes: Vec<ProcIx>,
     process: Arena<ProcIx, Option<ProcessIx>>,
@@ -190,34 +190,25 @@ fn thread_of(
     thread
 }
 
-/// What the exits of a process's threads say together.
-#[derive(Clone, Copy, Debug)]
+/// Sums over the exits of a process's threads; the I/O is known only if it is of each.
+#[derive(Clone, Copy, Debug, Default)]
 struct Exits {
     faults: (u64, u64),
     io: Option<(u64, u64)>,
 }
 
 impl Exits {
-    fn of<'a>(exits: impl Iterator<Item = &'a Exited> + Clone) -> Exits {
-        let faults = exits.clone().fold((0u64, 0u64), |(min, maj), e| {
-            (
-                min.saturating_add(e.faults.0),
-                maj.saturating_add(e.faults.1),
-            )
+    fn of<'a>(exits: impl Iterator<Item = &'a Exited>) -> Exits {
+        let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
+        let exits = exits.map(|exit| Exits {
+            faults: exit.faults,
+            io: exit.io,
         });
-        let any = exits.clone().next().is_some();
-        let mut exits = exits;
-        let io = exits.try_fold((0u64, 0u64), |(read, written), e| {
-            let (more_read, more_written) = e.io?;
-            Some((
-                read.saturating_add(more_read),
-                written.saturating_add(more_written),
-            ))
+        let sum = exits.reduce(|sum, exit| Exits {
+            faults: add(sum.faults, exit.faults),
+            io: sum.io.zip(exit.io).map(|(a, b)| add(a, b)),
         });
-        Exits {
-            faults,
-            io: io.filter(|_| any),
-        }
+        sum.unwrap_or_default()
     }
 }
 
@@ -232,26 +223,20 @@ fn process_of(
     let threads = entry.threads.iter();
     let mut ixs: Vec<ThreadIx> = threads.filter_map(|ix| thread[*ix]).collect();
     ixs.sort_unstable();
-    let threads = || {
-        let threads = ixs.iter();
-        threads.filter_map(|ix| analysis.threads.get(ix.0 as usize))
-    };
+    let threads = || ixs.iter().map(|ix| analysis.thread(*ix));
     let leader = threads()
         .find(|t| t.tid.0 == entry.pid.0)
         .or(threads().next());
     let (mut times, mut causes, mut switches) =
         (Times::default(), Causes::default(), Switches::default());
-    let mut max_off_cpu: Option<OffCpu> = None;
     for thread in threads() {
         times.add(&thread.times);
         causes.add(&thread.causes);
         switches.add(&thread.switches);
-        if let Some(stretch) = thread.max_off_cpu {
-            if max_off_cpu.is_none_or(|longest| stretch.length > longest.length) {
-                max_off_cpu = Some(stretch);
-            }
-        }
     }
+    let longest = |a: OffCpu, b: OffCpu| if b.length > a.length { b } else { a };
+    let max_off_cpu = threads().filter_map(|t| t.max_off_cpu).reduce(longest);
+    let end = threads().map(|t| t.end).max().unwrap_or(analysis.end);
     let alive = threads().any(|t| t.alive);
     Process {
         pid: entry.pid,
@@ -265,7 +250,7 @@ fn process_of(
         kthread: entry.kthread,
         start: threads().map(|t| t.start).min().unwrap_or(analysis.start),
         started_before: threads().any(|t| t.started_before),
-        end: threads().map(|t| t.end).max().unwrap_or(analysis.end),
+        end,
         alive,
         status: entry.status.filter(|_| !alive),
         times,
@@ -276,80 +261,54 @@ fn process_of(
         faults: exits.faults,
         io: exits.io,
         execs: entry.execs,
-        tree: Tree::default(),
+        tree: Tree {
+            processes: 1,
+            times,
+            end,
+        },
         threads: ixs,
     }
 }
 
-/// Children and the sums over each tree. A parent may stand behind its child
-/// when both were there before the span, so the way up is walked for each
-/// process from the youngest generation on.
+/// Fills in the children, and adds each tree to the parent's once it is complete. A parent
+/// that is older than the span may come after its child in the order of processes.
 fn link(analysis: &mut Analysis) {
-    let parents: Vec<Option<usize>> = analysis
-        .processes
-        .iter()
-        .map(|p| p.parent.map(|parent| parent.0 as usize))
-        .collect();
-    let mut waiting = vec![0usize; parents.len()];
-    for parent in parents.iter().flatten() {
-        if let Some(count) = waiting.get_mut(*parent) {
-            *count += 1;
+    let parents: Arena<ProcessIx, _> = analysis.processes.iter().map(|p| p.parent).collect();
+    let mut incomplete = parents.map(|_| 0);
+    for parent in parents.ids().filter_map(|ix| parents[ix]) {
+        incomplete[parent] += 1;
+    }
+    for ix in parents.ids() {
+        let children = &mut analysis.process_mut(ix).children;
+        children.reserve_exact(incomplete[ix]);
+    }
+    for ix in parents.ids() {
+        if let Some(parent) = parents[ix] {
+            analysis.process_mut(parent).children.push(ix);
         }
     }
-    for (process, count) in analysis.processes.iter_mut().zip(&waiting) {
-        process.children.reserve_exact(*count);
-        process.tree = Tree {
-            processes: 1,
-            times: process.times,
-            end: process.end,
-        };
-    }
-    for (parent, at) in parents.iter().zip(0..) {
-        let process = parent.and_then(|parent| analysis.processes.get_mut(parent));
-        if let Some(process) = process {
-            process.children.push(ProcessIx(at));
-        }
-    }
-    let mut ready: Vec<usize> = (0..parents.len())
-        .filter(|at| waiting.get(*at) == Some(&0))
-        .collect();
-    while let Some(at) = ready.pop() {
-        let Some(tree) = analysis.processes.get(at).map(|p| p.tree) else {
-            continue;
-        };
-        let Some(parent) = parents.get(at).copied().flatten() else {
-            continue;
-        };
-        if let Some(process) = analysis.processes.get_mut(parent) {
-            process.tree.processes += tree.processes;
-            process.tree.times.add(&tree.times);
-            process.tree.end = process.tree.end.max(tree.end);
-        }
-        if let Some(count) = waiting.get_mut(parent) {
-            *count -= 1;
-            if *count == 0 {
-                ready.push(parent);
-            }
+    let mut complete: Vec<ProcessIx> = incomplete.ids().collect();
+    complete.retain(|ix| incomplete[*ix] == 0);
+    while let Some(ix) = complete.pop() {
+        let Some(parent) = parents[ix] else { continue };
+        let tree = analysis.process(ix).tree;
+        let sum = &mut analysis.process_mut(parent).tree;
+        sum.processes += tree.processes;
+        sum.times.add(&tree.times);
+        sum.end = sum.end.max(tree.end);
+        incomplete[parent] -= 1;
+        if incomplete[parent] == 0 {
+            complete.push(parent);
         }
     }
 }
 
 fn totals(analysis: &Analysis, [forks, execs, exits]: [u64; 3]) -> Totals {
-    let sums = |process: &Process| (process.times, process.causes);
-    let none = || (Times::default(), Causes::default());
-    let (times, causes) = analysis
-        .processes
-        .par_iter()
-        .with_min_len(FEW)
-        .map(sums)
-        .reduce(
-            none,
-            |(mut times, mut causes), (more_times, more_causes)| {
-                times.add(&more_times);
-                causes.add(&more_causes);
-                (times, causes)
-            },
-        );
+    let (mut times, mut causes) = (Times::default(), Causes::default());
+    for process in &analysis.processes {
+        times.add(&process.times);
+        causes.add(&process.causes);
+    }
     Totals {
         processes: analysis.processes.len() as u64,
         threads: analysis.threads.len() as u64,

@@ -1,16 +1,15 @@
-//! The critical path: from the end of a process back to its exec, what its time
-//! depended on.
+//! The critical path: the chain of work and waits that the time from a process's exec
+//! to its end depended on.
 //!
-//! Goes backwards through the recording: what a thread did on a CPU, or what it
-//! waited for a CPU, is part of the path; where it waited for something else the
-//! path goes on with the thread that ended the wait, at that moment; a new
-//! thread's beginning leads to the one that forked it. This is the backward
-//! traversal of the graph of executions and wake-ups by F. Giraldeau and
-//! M. Dagenais, "Wait analysis of distributed systems using kernel tracing"
-//! (IEEE TPDS 27(8), 2016), without its bound: there a resolved wait leads back
-//! to the waiting thread where the wait began. For the first of two jobs to
-//! count, a build must have had to wait for it, and not for the second: so here
-//! a job is followed back to its own beginning.
+//! The path is followed backwards from the end. A thread's time on a CPU and its waits
+//! for a CPU are part of the path. Where the thread waited for something else, the path
+//! continues with the thread that ended the wait, at that moment. A new thread's
+//! beginning leads to the thread that forked it. This is the backward traversal of the
+//! graph of executions and wake-ups by F. Giraldeau and M. Dagenais, "Wait analysis of
+//! distributed systems using kernel tracing" (IEEE TPDS 27(8), 2016), without its bound:
+//! there a resolved wait leads back to the waiting thread where the wait began. With that
+//! bound the first of two jobs counts only if a build waited for it, and not for the
+//! second. Here a job is followed back to its own beginning.
 //!
 //! The segments follow each other without a hole, so their lengths add up to
 //! the time from the exec to the exit, to the nanosecond.
@@ -21,39 +20,39 @@ use tr_format::meta::Scope;
 pub use crate::graph::Kind;
 use crate::graph::{Cause, Graph};
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::{Program, Programs};
-use crate::timeline::Bucket;
+use crate::programs::{exec_of, Program, Programs};
+use crate::timeline::{Bucket, Stretch, Wait};
 
-/// How the path goes on from a segment's thread to the next segment's.
+/// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Then {
-    /// It is the same thread; or the path ends here.
+    /// None: it is the same thread, or the path ends here.
     Same,
-    /// It forked the next one.
+    /// It forked the next thread.
     Forked,
-    /// It ended, and the next one had waited for that.
+    /// It exited, and the next thread had waited for that.
     Exited,
-    /// It was done with the memory that its vfork parent had lent it: by its
-    /// exec, or its exit.
+    /// By its exec or its exit it released the memory of the next thread, its vfork
+    /// parent.
     Returned,
-    /// It woke the next one: wrote to a pipe, let go of a lock, sent a signal.
+    /// It woke the next thread: wrote to a pipe, released a lock, sent a signal.
     Woke,
 }
 
-/// A piece of the path: one thread, as one program, doing one thing.
+/// A part of the path: time of one kind, of one thread and one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// From here on.
+    /// Its beginning.
     pub from: Ktime,
-    /// Up to here, where the next one begins.
+    /// Its end, where the next one begins.
     pub to: Ktime,
-    /// Whose time it is.
+    /// The thread.
     pub thread: ThreadIx,
-    /// The program that its process was.
+    /// The program that the thread's process was.
     pub program: Option<Program>,
-    /// What was done.
+    /// The kind of the time.
     pub kind: Kind,
-    /// How the next segment came to be.
+    /// The link to the next segment.
     pub then: Then,
 }
 
@@ -67,9 +66,9 @@ impl Segment {
 /// The path of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CriticalPath {
-    /// Whose.
+    /// The process.
     pub process: ProcessIx,
-    /// The thread of it that ended last: where the path ends.
+    /// Its thread that ended last: the path ends there.
     pub thread: ThreadIx,
     /// Its first exec; its beginning, or the span's, when that was not seen.
     pub from: Ktime,
@@ -86,7 +85,7 @@ impl CriticalPath {
     }
 }
 
-/// What the time of a part of the path was, in ns.
+/// The time of a part of the path by kind, in ns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
     /// On a CPU.
@@ -118,7 +117,7 @@ impl Spent {
         *sum += ns;
     }
 
-    /// Adds another part's.
+    /// Adds another part's times.
     pub fn add_all(&mut self, other: &Spent) {
         self.on_cpu += other.on_cpu;
         self.run_queue += other.run_queue;
@@ -129,20 +128,20 @@ impl Spent {
     }
 }
 
-/// A part of the path in which it stays with one thread, as one program.
+/// Successive segments of one thread and one program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leg {
-    /// From here on.
+    /// Its beginning.
     pub from: Ktime,
-    /// Up to here, where the next one begins.
+    /// Its end, where the next one begins.
     pub to: Ktime,
-    /// Whose time it is.
+    /// The thread.
     pub thread: ThreadIx,
-    /// The program that its process was.
+    /// The program that the thread's process was.
     pub program: Option<Program>,
-    /// What its time was.
+    /// Its time by kind.
     pub spent: Spent,
-    /// How the next leg came to be.
+    /// The link to the next leg.
     pub then: Then,
 }
 
@@ -154,7 +153,7 @@ impl Leg {
 }
 
 impl CriticalPath {
-    /// The path in larger pieces, in order of time.
+    /// The path in legs, in order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
         let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
         self.segments.chunk_by(same).filter_map(|segments| {
@@ -175,7 +174,7 @@ impl CriticalPath {
     }
 }
 
-/// Why there is no path.
+/// The reason why there is no path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
     /// There is no COMMAND.
@@ -191,11 +190,11 @@ pub enum NoPath {
     NoTimeline,
 }
 
-/// The process whose path is the recording's: COMMAND's, or the one process
-/// that was asked for.
+/// The process of the recording's critical path: COMMAND's, or the one process
+/// that was recorded by its pid.
 ///
 /// # Errors
-/// There is none, or several, and why.
+/// There is none, or several.
 pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
     let pid = match (analysis.meta.root, &analysis.meta.scope) {
         (Some(pid), _) => pid,
@@ -205,32 +204,29 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
         },
         (None, _) => return Err(NoPath::NoCommand),
     };
-    // Its pid may have been used again: it was there from the beginning.
-    let at = analysis.processes.iter().position(|p| p.pid == pid);
-    let at = at.and_then(|at| u32::try_from(at).ok());
-    at.map(ProcessIx).ok_or(NoPath::NotThere)
+    // Its pid may have been used again: it is the first process with that pid.
+    let mut all = analysis.process_ids();
+    let found = all.find(|ix| analysis.process(*ix).pid == pid);
+    found.ok_or(NoPath::NotThere)
 }
 
-/// How many threads the path may go through without time passing; a longer
-/// chain at one instant, or a circle, is not followed.
+/// The number of threads that the path may pass at one instant. A longer chain, or a
+/// cycle, is not followed.
 const AT_ONCE: usize = 64;
 
-/// The critical path of a process.
+/// The critical path of a process of the analysis.
 ///
 /// # Errors
-/// There is no such process, or no timeline was kept.
+/// No timeline was kept.
 pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<CriticalPath, NoPath> {
     let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
-    let root = analysis
-        .processes
-        .get(process.0 as usize)
-        .ok_or(NoPath::NotThere)?;
-    let end_of = |ix: &ThreadIx| graph.thread(*ix).map(|thread| thread.end);
+    let root = analysis.process(process);
+    let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
     // Of several that end together the first one.
     let thread = root.threads.iter().rev().copied().max_by_key(end_of);
     let thread = thread.ok_or(NoPath::NotThere)?;
-    let to = end_of(&thread).ok_or(NoPath::NotThere)?;
-    // One that was running before the span has begun with the span.
+    let to = end_of(&thread);
+    // The time of a program that was running before the span begins with the span.
     let exec = root.execs.first().filter(|exec| !exec.started_before);
     let from = exec.map_or(root.start, |exec| exec.start).min(to);
     let mut walk = Walk {
@@ -255,58 +251,52 @@ struct Walk<'a> {
     graph: Graph<'a>,
     programs: Programs,
     from: Ktime,
-    /// The last one first.
+    /// From the last to the first.
     segments: Vec<Segment>,
-    /// How the segment that comes next, the earlier one, leads to the last.
+    /// The link from the next, earlier segment to the last one added.
     then: Then,
 }
 
 impl Walk<'_> {
     fn back(&mut self, mut thread: ThreadIx, mut now: Ktime) {
-        // Whose turn it has been since the time last moved.
-        let mut met = vec![thread];
+        // The threads passed at this instant.
+        let mut passed = vec![thread];
         while now > self.from {
             let before = self.graph.before(thread, now);
-            let (begin, cause) = match before {
-                Some((_, stretch)) => {
-                    // A wait that is cut off has not ended by anybody's doing.
-                    let cause = match stretch.doing {
-                        Bucket::Wait(_) if stretch.to > now => Cause::Own(Kind::Unknown),
-                        _ => self.graph.cause(&stretch),
-                    };
-                    (stretch.from, cause)
+            let cause = match &before {
+                // No actor has ended a wait that is cut off.
+                Some(s) if s.to > now && matches!(s.doing, Bucket::Wait(_)) => {
+                    Cause::Own(Kind::Unknown)
                 }
-                None => match self.graph.forked_by(thread) {
-                    Some(parent) => (now, Cause::Thread(parent)),
-                    // Nothing is known of what came before.
-                    None => (self.from, Cause::Own(Kind::Unknown)),
-                },
+                Some(stretch) => self.graph.cause(stretch),
+                None => {
+                    let parent = self.graph.forked_by(thread);
+                    parent.map_or(Cause::Own(Kind::Unknown), Cause::Thread)
+                }
             };
             let kind = match cause {
-                Cause::Thread(next) if met.len() < AT_ONCE && !met.contains(&next) => {
-                    self.then = match before {
-                        Some((_, stretch)) => self.link(next, &stretch.doing, now),
-                        None => Then::Forked,
-                    };
-                    met.push(next);
+                Cause::Thread(next) if passed.len() < AT_ONCE && !passed.contains(&next) => {
+                    let woke = |stretch: Stretch| self.link(next, stretch.doing, now);
+                    self.then = before.map_or(Then::Forked, woke);
+                    passed.push(next);
                     thread = next;
                     continue;
                 }
                 Cause::Thread(_) => Kind::Unknown,
                 Cause::Own(kind) => kind,
             };
-            // A fork whose parent has been met at this instant.
-            let begin = if before.is_none() { self.from } else { begin };
-            now = self.add(thread, begin.max(self.from), now, kind);
-            met.clear();
-            met.push(thread);
+            // The time before a thread's first stretch is not known.
+            let begin = before.map_or(self.from, |stretch| stretch.from.max(self.from));
+            self.add(thread, begin, now, kind);
+            now = begin;
+            passed.clear();
+            passed.push(thread);
         }
     }
 
-    /// ActorRef what `waker` ended a wait at `time`.
-    fn link(&self, waker: ThreadIx, wait: &Bucket, time: Ktime) -> Then {
-        use crate::timeline::Wait;
-        let exited = self.graph.thread(waker).and_then(|thread| thread.exited);
+    /// The way in which `waker` ended a wait at `time`.
+    fn link(&self, waker: ThreadIx, wait: Bucket, time: Ktime) -> Then {
+        let exited = self.graph.analysis.thread(waker).exited;
         match wait {
             Bucket::Wait(Wait::Vfork) => Then::Returned,
             _ if exited.is_some_and(|exited| exited <= time) => Then::Exited,
@@ -314,22 +304,15 @@ impl Walk<'_> {
         }
     }
 
-    /// Adds `from..to` of a thread, cut where its process became another
-    /// program. Returns where it begins.
-    fn add(&mut self, thread: ThreadIx, from: Ktime, to: Ktime, kind: Kind) -> Ktime {
+    /// Adds `from..to` of a thread, divided where its process executed another program.
+    fn add(&mut self, thread: ThreadIx, from: Ktime, mut to: Ktime, kind: Kind) {
         let analysis = self.graph.analysis;
-        let process = self.graph.thread(thread).map(|thread| thread.process);
-        let mut to = to;
+        let process = analysis.thread(thread).process;
         while to > from {
-            let last = Ktime(to.0 - 1);
-            let program = process.and_then(|process| self.programs.at(analysis, process, last));
-            let begin = program
-                .filter(|(executed, _)| Some(*executed) == process)
-                .and_then(|(ix, at)| {
-                    let process = analysis.processes.get(ix.0 as usize)?;
-                    process.execs.get(at as usize)
-                })
-                .map_or(from, |exec| exec.start.max(from));
+            let program = self.programs.at(analysis, process, Ktime(to.0 - 1));
+            let own = program.filter(|(executed, _)| *executed == process);
+            let exec = own.and_then(|program| exec_of(analysis, program));
+            let begin = exec.map_or(from, |exec| exec.start.max(from));
             let then = std::mem::replace(&mut self.then, Then::Same);
             self.push(Segment {
                 from: begin,
@@ -341,18 +324,13 @@ impl Walk<'_> {
             });
             to = begin;
         }
-        from
     }
 
     fn push(&mut self, new: Segment) {
+        let same =
+            |s: &Segment| (s.thread, s.program, s.kind) == (new.thread, new.program, new.kind);
         match self.segments.last_mut() {
-            Some(last)
-                if new.then == Then::Same
-                    && (last.thread, last.program, last.kind)
-                        == (new.thread, new.program, new.kind) =>
-            {
-                last.from = new.from;
-            }
+            Some(last) if new.then == Then::Same && same(last) => last.from = new.from,
             _ => self.segments.push(new),
         }
     }

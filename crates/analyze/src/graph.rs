@@ -1,27 +1,27 @@
-//! What one stretch of a thread's time had to wait for: the edges of the graph
-//! that [`critical_path`](crate::critical_path) goes back through and
-//! [`what_if`](crate::what_if) forward.
+//! The graph of waits: for each stretch of a thread's time the thread that ended it.
+//! [`critical_path`](crate::critical_path) follows its edges backwards,
+//! [`what_if`](crate::what_if) forwards.
 //!
-//! A wait that a recorded thread ended leads to that thread; a new thread to the
-//! one that forked it; everything else is a length of time of the thread's own.
+//! A wait that a recorded thread ended has an edge to that thread, a new thread to the
+//! thread that forked it. All other stretches are time of the thread's own.
 
 use tr_format::event::{Ktime, Tid};
 
-use crate::model::{Analysis, Process, Thread, ThreadIx};
+use crate::model::{Analysis, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
-/// What a piece of time was spent on.
+/// The kind of a part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// On a CPU.
     OnCpu,
-    /// Waiting for a CPU; after being preempted: who took it.
+    /// Waiting for a CPU; of a preempted thread the actor that took it.
     RunQueue(Actor),
     /// Waiting for a disk.
     Disk,
     /// Asleep until an interrupt: a timer, the network, a terminal.
     Sleep,
-    /// Stopped or traced, until something that is not known as a task.
+    /// Stopped or traced, until an actor that is not known as a task.
     Stopped,
     /// In another uninterruptible wait that an interrupt ended.
     Blocked,
@@ -31,16 +31,16 @@ pub enum Kind {
     Unknown,
 }
 
-/// What explains a wait.
+/// The cause of a stretch's length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cause {
-    /// What this thread did until it ended the wait.
+    /// The time of this thread until it ended the wait.
     Thread(ThreadIx),
-    /// Nothing else: it is a length of its own.
+    /// Time of the thread's own.
     Own(Kind),
 }
 
-/// A recording as a graph of waits.
+/// The graph of a recording.
 #[derive(Clone, Copy)]
 pub(crate) struct Graph<'a> {
     pub analysis: &'a Analysis,
@@ -50,92 +50,65 @@ pub(crate) struct Graph<'a> {
 impl<'a> Graph<'a> {
     /// `None` when no timeline was kept.
     pub fn new(analysis: &'a Analysis) -> Option<Graph<'a>> {
-        Some(Graph {
-            analysis,
-            timeline: analysis.timeline.as_ref()?,
-        })
+        let timeline = analysis.timeline.as_ref()?;
+        Some(Graph { analysis, timeline })
     }
 
-    pub fn thread(&self, ix: ThreadIx) -> Option<&'a Thread> {
-        self.analysis.threads.get(ix.0 as usize)
-    }
-
-    pub fn process_of(&self, ix: ThreadIx) -> Option<&'a Process> {
-        let process = self.thread(ix)?.process;
-        self.analysis.processes.get(process.0 as usize)
-    }
-
-    /// Why a stretch lasted until its end.
+    /// The cause of a whole stretch.
     pub fn cause(&self, stretch: &Stretch) -> Cause {
         let wait = match stretch.doing {
             Bucket::OnCpu(_) => return Cause::Own(Kind::OnCpu),
-            Bucket::RunQueue { preempted: true } => {
-                return Cause::Own(Kind::RunQueue(stretch.who));
-            }
-            // Actor woke it is not who had the CPU.
-            Bucket::RunQueue { preempted: false } => {
-                return Cause::Own(Kind::RunQueue(Actor::Unknown));
-            }
+            // The waker of a thread is not the task that had the CPU.
+            Bucket::RunQueue { .. } => return Cause::Own(Kind::RunQueue(stretch.preempted_by())),
             Bucket::Unknown => return Cause::Own(Kind::Unknown),
             Bucket::Wait(wait) => wait,
         };
-        match (stretch.who, wait) {
-            (Actor::Thread(waker), _) => self.woken_by(waker, wait, stretch.to),
-            (Actor::Interrupt | Actor::Outside(_), Wait::Io) => Cause::Own(Kind::Disk),
-            (Actor::Outside(tid), _) => Cause::Own(Kind::Outside(tid)),
-            (Actor::Interrupt, Wait::Sleep) => Cause::Own(Kind::Sleep),
-            (Actor::Interrupt, Wait::Stopped) => Cause::Own(Kind::Stopped),
-            (Actor::Interrupt, Wait::Blocked | Wait::Vfork) => Cause::Own(Kind::Blocked),
-            (Actor::Interrupt, Wait::Unknown) | (Actor::Unknown, _) => Cause::Own(Kind::Unknown),
-        }
+        Cause::Own(match (stretch.waker(), wait) {
+            (Actor::Thread(waker), _) => return self.woken_by(waker, wait, stretch.to),
+            (Actor::Interrupt | Actor::Outside(_), Wait::Io) => Kind::Disk,
+            (Actor::Outside(tid), _) => Kind::Outside(tid),
+            (Actor::Interrupt, Wait::Sleep) => Kind::Sleep,
+            (Actor::Interrupt, Wait::Stopped) => Kind::Stopped,
+            (Actor::Interrupt, Wait::Blocked | Wait::Vfork) => Kind::Blocked,
+            (Actor::Interrupt, Wait::Unknown) | (Actor::Unknown, _) => Kind::Unknown,
+        })
     }
 
     fn woken_by(&self, waker: ThreadIx, wait: Wait, at: Ktime) -> Cause {
-        // A kernel thread works for many: how long it had been waiting for
-        // work says nothing about this wait. The same as when kernel threads
-        // are not recorded.
-        if self
-            .process_of(waker)
-            .is_some_and(|process| process.kthread)
-        {
-            let tid = self.thread(waker).map_or(Tid(0), |thread| thread.tid);
+        // A kernel thread works for many tasks: its own wait for work explains nothing
+        // of this wait. It is treated like a kernel thread that is not recorded.
+        let thread = self.analysis.thread(waker);
+        if self.analysis.process(thread.process).kthread {
             return Cause::Own(match wait {
                 Wait::Io => Kind::Disk,
-                _ => Kind::Outside(tid),
+                _ => Kind::Outside(thread.tid),
             });
         }
-        match self.may_run(waker, at) {
-            true => Cause::Thread(waker),
-            false => Cause::Own(Kind::Unknown),
+        if self.may_run(waker, at) {
+            Cause::Thread(waker)
+        } else {
+            Cause::Own(Kind::Unknown)
         }
     }
 
-    /// Actor forked a thread, if that one was running then.
+    /// The thread that forked this one, if it can have been running then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
-        let thread = self
-            .thread(thread)
-            .filter(|thread| !thread.started_before)?;
-        thread
-            .parent
-            .filter(|parent| self.may_run(*parent, thread.start))
+        let thread = self.analysis.thread(thread);
+        let parent = thread.parent.filter(|_| !thread.started_before);
+        parent.filter(|parent| self.may_run(*parent, thread.start))
     }
 
-    /// Whether a thread can have done something at that moment. At the border
-    /// of two stretches it may have run for no time.
+    /// Whether a thread can have been running at that moment. Between two stretches
+    /// it may have run for no time.
     fn may_run(&self, ix: ThreadIx, at: Ktime) -> bool {
-        let Some(thread) = self.thread(ix) else {
-            return false;
-        };
-        if at < thread.start || at > thread.end {
-            return false;
-        }
-        let stretch = self.before(ix, at).map(|(_, stretch)| stretch);
-        stretch.is_none_or(|s| s.to <= at || matches!(s.doing, Bucket::OnCpu(_)))
+        let thread = self.analysis.thread(ix);
+        let on = |s: Stretch| s.to <= at || matches!(s.doing, Bucket::OnCpu(_));
+        thread.start <= at && at <= thread.end && self.before(ix, at).is_none_or(on)
     }
 
-    /// The stretch that a thread is in right before `time`.
-    pub fn before(&self, ix: ThreadIx, time: Ktime) -> Option<(usize, Stretch)> {
+    /// A thread's stretch right before `time`.
+    pub fn before(&self, ix: ThreadIx, time: Ktime) -> Option<Stretch> {
         let number = self.timeline.at(ix, Ktime(time.0.checked_sub(1)?))?;
-        Some((number, self.timeline.get(ix, number)?))
+        self.timeline.get(ix, number)
     }
 }

@@ -1,8 +1,9 @@
 //! From a trace to the times of every thread, process and program.
 //!
-//! [`order`] puts the events of all streams in order, `tracker` follows every task
-//! through them with the states of `tasks` and the gaps of `gaps`, and `build`
-//! makes the [`model`] of it. Knows nothing of BPF, of recording, of rendering.
+//! [`order`] merges the events of all streams, `tracker` follows every task through them
+//! with the states of `state` and the gaps of `gaps`, and `build` makes the [`model`].
+//! [`critical_path`], [`what_if`], [`parallelism`] and [`waits`] evaluate the model's
+//! [`timeline`]. Knows nothing of BPF, of recording, of rendering.
 #![forbid(unsafe_code)]
 
 mod arena;

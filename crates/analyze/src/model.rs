@@ -1,5 +1,5 @@
-//! The result of an analysis. All times are in ns; points in time are
-//! [`Ktime`], to be shown relative to [`Analysis::start`].
+//! The model: the result of an analysis. Lengths of time are in ns. Points in time are
+//! [`Ktime`], which reports show relative to [`Analysis::start`].
 
 use std::sync::Arc;
 
@@ -7,22 +7,44 @@ use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Summary};
 use tr_format::tally::Events;
 
+use crate::arena::Ix;
 use crate::timeline::Timeline;
 
-/// Index into [`Analysis::processes`].
+/// Index into [`Analysis::processes`]: see [`Analysis::process`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProcessIx(pub u32);
 
-/// Index into [`Analysis::threads`].
+/// Index into [`Analysis::threads`]: see [`Analysis::thread`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ThreadIx(pub u32);
 
-/// Everything that was found out about a trace.
+// 2^32 processes or threads do not fit into memory.
+impl Ix for ProcessIx {
+    fn new(place: usize) -> ProcessIx {
+        ProcessIx(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl Ix for ThreadIx {
+    fn new(place: usize) -> ThreadIx {
+        ThreadIx(u32::try_from(place).unwrap_or(u32::MAX))
+    }
+
+    fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The model of a trace.
 #[derive(Clone, Debug, Default)]
 pub struct Analysis {
-    /// What the trace says about itself.
+    /// The trace's metadata.
     pub meta: Metadata,
-    /// How the recording ended; `None` when the file has no proper end.
+    /// The recorder's summary; `None` when the file has no proper end.
     pub summary: Option<Summary>,
     /// Start of the analyzed span (the trace's start, or `--from`).
     pub start: Ktime,
@@ -30,7 +52,7 @@ pub struct Analysis {
     pub end: Ktime,
     /// Length of the whole recording, in ns.
     pub whole: u64,
-    /// What can be said about the trace's quality.
+    /// Losses, anomalies and clocks.
     pub quality: Quality,
     /// Events, by kind.
     pub events: Events,
@@ -40,74 +62,100 @@ pub struct Analysis {
     pub processes: Vec<Process>,
     /// Their threads, ordered by process, then start time, then tid.
     pub threads: Vec<Thread>,
-    /// `concurrency[n]`: how long exactly n of the recorded tasks were on a
-    /// CPU at once. Sums to the span less `concurrency_unknown`.
+    /// `concurrency[n]`: the time in which exactly n of the recorded tasks were on a
+    /// CPU. Sums to the span less `concurrency_unknown`.
     pub concurrency: Vec<u64>,
-    /// How long the number of running tasks was not known.
+    /// The time in which the number of running tasks is not known.
     pub concurrency_unknown: u64,
-    /// What each CPU did, by its number: those of the machine and those met.
+    /// Each CPU's figures, by its number: the machine's CPUs and those of the events.
     pub cpus: Vec<(CpuId, CpuFigures)>,
-    /// Paths of the cgroups met, by id.
+    /// Paths of the cgroups of the events, by id.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
-    /// What every thread did when, if that was asked for.
+    /// Every thread's states in order, with
+    /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
 }
 
-/// How far the numbers of an analysis can be trusted.
+#[allow(clippy::indexing_slicing)] // an index of this analysis is valid
+impl Analysis {
+    /// A process by its index. Panics for an index of another analysis.
+    pub fn process(&self, ix: ProcessIx) -> &Process {
+        &self.processes[ix.place()]
+    }
+
+    pub(crate) fn process_mut(&mut self, ix: ProcessIx) -> &mut Process {
+        &mut self.processes[ix.place()]
+    }
+
+    /// A thread by its index. Panics for an index of another analysis.
+    pub fn thread(&self, ix: ThreadIx) -> &Thread {
+        &self.threads[ix.place()]
+    }
+
+    /// The indices of all processes.
+    pub fn process_ids(&self) -> impl DoubleEndedIterator<Item = ProcessIx> + use<> {
+        (0..self.processes.len()).map(ProcessIx::new)
+    }
+
+    /// The indices of all threads.
+    pub fn thread_ids(&self) -> impl DoubleEndedIterator<Item = ThreadIx> + use<> {
+        (0..self.threads.len()).map(ThreadIx::new)
+    }
+}
+
+/// The quality of a trace: how far an analysis's numbers can be trusted.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quality {
     /// Spans of time in which events of a stream are missing.
     pub lost: Vec<LostSpan>,
     /// Sum of the known counts of `lost`.
     pub lost_events: u64,
-    /// Some span's count is not known.
+    /// The count of some span is not known.
     pub lost_unknown: bool,
-    /// The file ends before the recording did: where and why.
+    /// The place and the reason, when the file ends before the recording did.
     pub truncated: Option<String>,
     /// The largest step back in time inside one ring, ns.
     pub largest_inversion: u64,
-    /// The longest time, in ns, by which an event is proved to have been written
-    /// after its stamp: it stands behind a younger event of its ring, or the
-    /// recorder had emptied that ring meanwhile and not found it. It may have
-    /// been later than that, and so may others. Never less than
-    /// `largest_inversion`.
+    /// The longest commit delay, in ns, that the file proves: the event was written
+    /// behind a younger event of its ring, or the recorder had emptied that ring
+    /// after the event's stamp and not found it. The true delay may be longer. Never less
+    /// than `largest_inversion`.
     pub latest_write: u64,
     /// Events that contradict what came before (a task on two CPUs, running
     /// before its fork, …), by kind; empty on a good trace.
     pub anomalies: Vec<(&'static str, u64)>,
-    /// Clocks of two CPUs disagree: all times of the trace are doubtful.
+    /// Two CPUs whose clocks disagree, which makes all times of the trace doubtful.
     pub clocks: Option<ClockDisagreement>,
 }
 
 /// The pair of CPUs whose clocks disagree by most, as impossible event orders prove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClockDisagreement {
-    /// The pair; the order of events does not tell whose clock is right.
+    /// The pair; the order of events does not show which clock is right.
     pub cpus: (CpuId, CpuId),
-    /// ActorRef how much they differ at least, ns.
+    /// The least difference of the two clocks, ns.
     pub by: u64,
     /// Impossible event orders of all pairs of CPUs whose clocks disagree.
     pub impossible_orders: u64,
 }
 
-/// One span with missing events.
+/// A span with missing events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LostSpan {
-    /// From (the first lost event, or the last event known to be there).
+    /// The first lost event, or the last event before it.
     pub since: Ktime,
-    /// To.
+    /// Its end.
     pub until: Ktime,
-    /// Of which stream.
+    /// The stream that lacks events.
     pub stream: Stream,
-    /// How many events, when that is known.
+    /// The number of missing events, when that is known.
     pub count: Option<u64>,
-    /// Why.
+    /// The cause of the loss.
     pub cause: tr_format::event::LossCause,
 }
 
-/// Where a thread's or process's time went, in ns. The five add up to the
-/// lifetime inside the analyzed span, for a process that of all its threads
-/// together.
+/// A thread's or process's time by state, in ns. The five add up to the lifetime inside
+/// the analyzed span; those of a process to the lifetimes of its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// On a CPU.
@@ -123,12 +171,12 @@ pub struct Times {
 }
 
 impl Times {
-    /// All five together.
+    /// The sum of all five.
     pub fn sum(&self) -> u64 {
         self.on_cpu + self.run_queue + self.sleep + self.blocked + self.unknown
     }
 
-    /// Takes another's times, which are a part of this one's, away.
+    /// Subtracts times that are a part of these.
     pub fn take(&mut self, other: &Times) {
         self.on_cpu -= other.on_cpu;
         self.run_queue -= other.run_queue;
@@ -137,7 +185,7 @@ impl Times {
         self.unknown -= other.unknown;
     }
 
-    /// Adds another's times to this one's.
+    /// Adds other times to these.
     pub fn add(&mut self, other: &Times) {
         self.on_cpu += other.on_cpu;
         self.run_queue += other.run_queue;
@@ -147,7 +195,7 @@ impl Times {
     }
 }
 
-/// Parts of [`Times`], told apart by cause.
+/// Parts of [`Times`], by cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Causes {
     /// Of `run_queue`: after being preempted (the rest is after a wake-up).
@@ -161,7 +209,7 @@ pub struct Causes {
 }
 
 impl Causes {
-    /// Adds another's parts to this one's.
+    /// Adds other parts to these.
     pub fn add(&mut self, other: &Causes) {
         self.preempted += other.preempted;
         self.io += other.io;
@@ -180,40 +228,40 @@ pub struct Switches {
 }
 
 impl Switches {
-    /// Adds another's counts to this one's.
+    /// Adds other counts to these.
     pub fn add(&mut self, other: &Switches) {
         self.voluntary += other.voluntary;
         self.involuntary += other.involuntary;
     }
 }
 
-/// What a CPU did. How long a thread ran on it, the timeline tells.
+/// A CPU's figures. The timeline has the time of each thread on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuFigures {
-    /// For how long its switches prove that nobody ran, in ns.
+    /// The time in which its switches prove that no task ran, in ns.
     pub idle: u64,
-    /// Its switches from and to system_wide are recorded, so that `idle` is all
-    /// of its idle time but for gaps; otherwise that is not known.
+    /// All its switches are recorded (system-wide), so that `idle` is all of its idle time
+    /// except in gaps. Otherwise its idle time is not known.
     pub idle_known: bool,
-    /// How often a recorded thread left it. Sums to the processes' switches.
+    /// Switch-outs of recorded threads. Sums to the processes' switches.
     pub switches: Switches,
-    /// How often a recorded thread came to it from another CPU. Sums to the
-    /// threads' migrations.
+    /// Switch-ins of recorded threads that last ran on another CPU. Sums to the threads'
+    /// migrations.
     pub migrations: u64,
 }
 
-/// The longest time a task was off CPU at a stretch.
+/// A task's longest time off CPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OffCpu {
     /// Its length in ns.
     pub length: u64,
     /// When it began.
     pub since: Ktime,
-    /// Actor ended it by waking the task; `None`: nobody (it was preempted), an
-    /// interrupt, or not known.
+    /// The thread that ended it by waking the task. `None`: the task was preempted, an
+    /// interrupt woke it, or the waker is not known.
     pub waker: Option<ThreadIx>,
     /// It touches the start or the end of the span, or a gap: the true length
-    /// may be larger.
+    /// may be longer.
     pub censored: bool,
 }
 
@@ -228,7 +276,7 @@ pub struct Thread {
     pub process: ProcessIx,
     /// Its last name.
     pub comm: Comm,
-    /// When it began, or the span's start when it was there before.
+    /// Its start, or the span's start when it is older.
     pub start: Ktime,
     /// It was alive before the span's start.
     pub started_before: bool,
@@ -236,13 +284,13 @@ pub struct Thread {
     pub end: Ktime,
     /// It was still alive at the span's end.
     pub alive: bool,
-    /// Where its time went; sums to `end - start`.
+    /// Its time by state; sums to `end - start`.
     pub times: Times,
     /// Parts of `times`.
     pub causes: Causes,
     /// Its context switches.
     pub switches: Switches,
-    /// Its longest off-CPU stretch.
+    /// Its longest time off CPU.
     pub max_off_cpu: Option<OffCpu>,
     /// Moves from one CPU to another.
     pub migrations: u64,
@@ -250,18 +298,18 @@ pub struct Thread {
     pub status: Option<u32>,
     /// The kernel's own figures at its exit.
     pub kernel: Option<KernelFigures>,
-    /// When it began to exit; `end` is its last switch-out, which comes later.
+    /// The beginning of its exit; `end` is its last switch-out, which comes later.
     pub exited: Option<Ktime>,
-    /// The thread that started it, when that is one of the recording.
+    /// The thread that forked it, when that is part of the recording.
     pub parent: Option<ThreadIx>,
 }
 
-/// The kernel's own accounting of an exited task, to check ours by.
+/// The kernel's own accounting of an exited task, to check the analysis by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelFigures {
     /// Exact run time in ns, over the task's whole life.
     pub sum_exec_runtime: u64,
-    /// `sum_exec_runtime` stands for the last switch-out, not for the exit.
+    /// `sum_exec_runtime` is that of the last switch-out, not of the exit.
     pub is_final: bool,
     /// User time in ns, sampled.
     pub utime: u64,
@@ -282,21 +330,20 @@ pub struct Process {
     pub ns_pid: Tid,
     /// Its parent's pid; `None` when not known.
     pub ppid: Option<Tgid>,
-    /// Its parent, when that is one of the recorded processes. A process whose
-    /// parent has exited keeps the parent that forked it.
+    /// Its parent, when that is part of the recording. A process whose parent has
+    /// exited keeps the parent that forked it.
     pub parent: Option<ProcessIx>,
     /// Its children, in order of start.
     pub children: Vec<ProcessIx>,
     /// Its last name.
     pub comm: Comm,
-    /// Arguments of its last exec; before any exec those it inherited from its
-    /// parent (see `execs`).
+    /// Arguments of its last exec; before its first exec (see `execs`) its parent's.
     pub argv: Argv,
     /// Its last cgroup.
     pub cgroup: CgroupId,
     /// It is a kernel thread.
     pub kthread: bool,
-    /// When it began, or the span's start when it was there before.
+    /// Its start, or the span's start when it is older.
     pub start: Ktime,
     /// It was alive before the span's start.
     pub started_before: bool,
@@ -308,13 +355,13 @@ pub struct Process {
     pub status: Option<u32>,
     /// Its threads.
     pub threads: Vec<ThreadIx>,
-    /// Where its threads' time went.
+    /// Its threads' time by state.
     pub times: Times,
     /// Parts of `times`.
     pub causes: Causes,
     /// Its threads' context switches.
     pub switches: Switches,
-    /// The longest off-CPU stretch of any of its threads.
+    /// The longest time off CPU of any of its threads.
     pub max_off_cpu: Option<OffCpu>,
     /// Its largest resident set in bytes, once it has exited.
     pub max_rss: Option<u64>,
@@ -323,25 +370,24 @@ pub struct Process {
     /// Bytes read from and written to storage, of the threads that have exited;
     /// `None` where the kernel does not count it.
     pub io: Option<(u64, u64)>,
-    /// The programs it was, in order. A forked process that never called exec
-    /// has none.
+    /// Its programs, in order. A forked process that never called exec has none.
     pub execs: Vec<ExecSpan>,
-    /// This process and its descendants.
+    /// Sums over this process and its descendants.
     pub tree: Tree,
 }
 
-/// A process together with its descendants.
+/// Sums over a process and its descendants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tree {
-    /// How many processes, itself included.
+    /// The number of processes, itself included.
     pub processes: u64,
-    /// Their times together.
+    /// The sum of their times.
     pub times: Times,
-    /// The end of the last of them.
+    /// The latest end.
     pub end: Ktime,
 }
 
-/// One program that a process was: from its exec to the next exec or the exit.
+/// One program of a process, from its exec to the next exec or the exit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExecSpan {
     /// The exec.
@@ -352,7 +398,7 @@ pub struct ExecSpan {
     pub end: Ktime,
     /// It ended inside the span.
     pub ended: bool,
-    /// What was executed; empty for a program that was running before.
+    /// The file that was executed; empty for a program that was running before.
     pub filename: Arc<[u8]>,
     /// Its arguments.
     pub argv: Argv,
@@ -375,8 +421,8 @@ pub struct Totals {
     pub forks: u64,
     /// Tasks that exited, threads included.
     pub exits: u64,
-    /// Where all their time went.
+    /// Their times.
     pub times: Times,
-    /// Parts of it.
+    /// Parts of `times`.
     pub causes: Causes,
 }

@@ -1,32 +1,33 @@
-//! How much of the recording went on at once: how many tasks ran, how many
-//! wanted to, and who was alone.
+//! Parallelism: the number of tasks that ran or waited for a CPU at once, and the
+//! serial phases, in which one process was the only one that did.
 
 use std::cmp::Reverse;
+use std::collections::binary_heap::PeekMut;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use tr_format::event::{Ktime, Stream};
 use tr_format::meta::Scope;
 
 use crate::concurrency::add;
-use crate::critical_path::{CriticalPath, Kind, NoPath};
+use crate::critical_path::{CriticalPath, Kind, NoPath, Segment};
 use crate::graph::Graph;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::programs::{sleeper, Group, Groups};
-use crate::timeline::{Bucket, Stretch};
+use crate::timeline::Bucket;
 
-/// A stretch of time in which one process, as one program, was all that ran or
-/// wanted to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A phase in which one process of one group was the only one that ran or waited for
+/// a CPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Alone {
-    /// From here on.
+    /// Its beginning.
     pub from: Ktime,
-    /// Up to here.
+    /// Its end.
     pub to: Ktime,
-    /// Actor.
+    /// The process.
     pub process: ProcessIx,
-    /// What it was.
+    /// Its group.
     pub group: Group,
-    /// How much of it it was on a CPU; the rest of the time it waited for one.
+    /// Time on a CPU in ns; the rest is waiting for one.
     pub on_cpu: u64,
 }
 
@@ -42,15 +43,15 @@ impl Alone {
 pub struct AloneSum {
     /// One of its tasks was the only one that ran.
     pub ran: u64,
-    /// The same, and nobody else waited for a CPU.
+    /// The same, and no other task waited for a CPU.
     pub serial: u64,
 }
 
-/// Why nobody ran.
+/// The reason why no task ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)] // as in [`Kind`]
 pub enum Idle {
-    /// Somebody wanted to: the CPUs were busy with tasks that are not recorded.
+    /// Tasks waited for a CPU: tasks that are not recorded kept the CPUs busy.
     NoCpu,
     Disk,
     Sleep,
@@ -58,40 +59,39 @@ pub enum Idle {
     Blocked,
     Outside,
     Unknown,
-    /// The critical path says nothing of this time: before the exec, after the
-    /// end, or there is none.
+    /// The critical path does not cover this time: it is before the exec or after the
+    /// end, or there is no path.
     NoPath,
 }
 
-/// How much went on at once. Times in ns.
+/// The numbers of tasks at once, and the serial phases. Times in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Parallelism {
-    /// `running[n]`: how long exactly n tasks were on a CPU.
+    /// `running[n]`: the time in which exactly n tasks were on a CPU.
     pub running: Vec<u64>,
-    /// `demand[n]`: how long exactly n tasks were on a CPU or waiting for one.
+    /// `demand[n]`: the time in which exactly n tasks were on a CPU or waiting for one.
     pub demand: Vec<u64>,
-    /// How long it is not known: events are missing, or one task's state is not
-    /// known. With this the sums of `running` and of `demand` are the span.
+    /// The time in which the numbers are not known: events are missing, or one task's
+    /// state is not known. With this the sums of `running` and of `demand` are the span.
     pub unknown: u64,
-    /// The longest stretches in which one process was all that ran or wanted to,
-    /// longest first.
+    /// The longest phases in which one process was alone, longest first.
     pub alone: Vec<Alone>,
-    /// Actor ran alone, by group.
+    /// The time alone of each group.
     pub alone_by_group: BTreeMap<Group, AloneSum>,
-    /// What it was waiting for while nobody ran, with the group that waited; by
-    /// the critical path.
+    /// The time in which no task ran, by the reason and the group that waited on the
+    /// critical path.
     pub idle: BTreeMap<(Idle, Option<Group>), u64>,
 }
 
 impl Parallelism {
-    /// How long at least n tasks were on a CPU or waiting for one.
+    /// The time in which at least n tasks were on a CPU or waiting for one.
     pub fn wanted(&self, n: usize) -> u64 {
         self.demand.iter().skip(n).sum()
     }
 }
 
-/// How much went on at once. `path` tells what it waited for while nobody ran;
-/// `longest` is the number of stretches to keep.
+/// The parallelism of a recording. `path` gives the reasons for the time in which no task
+/// ran; `longest` is the number of phases to keep.
 ///
 /// # Errors
 /// No timeline was kept.
@@ -109,8 +109,8 @@ pub fn parallelism(
         at_segment: 0,
         longest,
         now: analysis.start,
-        count: Counts::default(),
-        blind_from: blind_from(analysis),
+        counts: Counts::default(),
+        forks_missing_from: forks_missing_from(analysis),
         alone: None,
         kept: BinaryHeap::new(),
         result: Parallelism::default(),
@@ -119,40 +119,28 @@ pub fn parallelism(
     Ok(sweep.finish())
 }
 
-/// From when on there may be tasks that nothing tells of: forks are missing.
-/// Where system_wide is recorded, they show themselves by running.
-fn blind_from(analysis: &Analysis) -> Ktime {
+/// The time from which on there may be unknown tasks, because forks are missing. In a
+/// system-wide recording such tasks appear in the events of the CPUs.
+fn forks_missing_from(analysis: &Analysis) -> Ktime {
     let lost = &analysis.quality.lost;
     let cpus = lost
         .iter()
         .any(|span| matches!(span.stream, Stream::Cpu(_)));
-    let lives = lost.iter().filter(|span| span.stream == Stream::Lifecycle);
-    let first = lives.map(|span| span.since).min();
-    match first {
-        Some(since) if cpus || analysis.meta.scope != Scope::All => since,
-        _ => Ktime(u64::MAX),
-    }
+    let forks = lost.iter().filter(|span| span.stream == Stream::Lifecycle);
+    let first = forks.map(|span| span.since).min();
+    let counts = cpus || analysis.meta.scope != Scope::All;
+    first.filter(|_| counts).unwrap_or(Ktime(u64::MAX))
 }
 
-/// How many tasks are in a state; when it is one, which.
+/// The number of tasks in a state.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     tasks: usize,
-    /// The sum of their numbers: the one's own number when there is one.
+    /// The sum of their indices: of one task its index.
     sum: u64,
 }
 
 impl Count {
-    fn enter(&mut self, thread: ThreadIx) {
-        self.tasks += 1;
-        self.sum += u64::from(thread.0);
-    }
-
-    fn leave(&mut self, thread: ThreadIx) {
-        self.tasks = self.tasks.saturating_sub(1);
-        self.sum = self.sum.saturating_sub(u64::from(thread.0));
-    }
-
     fn only(&self) -> Option<ThreadIx> {
         let only = u32::try_from(self.sum).ok().filter(|_| self.tasks == 1);
         only.map(ThreadIx)
@@ -164,25 +152,31 @@ struct Counts {
     running: Count,
     /// Waiting for a CPU.
     ready: Count,
-    unknown: usize,
+    unknown: Count,
 }
 
 impl Counts {
-    fn enter(&mut self, thread: ThreadIx, doing: Bucket) {
+    fn of(&mut self, doing: Bucket) -> Option<&mut Count> {
         match doing {
-            Bucket::OnCpu(_) => self.running.enter(thread),
-            Bucket::RunQueue { .. } => self.ready.enter(thread),
-            Bucket::Unknown => self.unknown += 1,
-            Bucket::Wait(_) => {}
+            Bucket::OnCpu(_) => Some(&mut self.running),
+            Bucket::RunQueue { .. } => Some(&mut self.ready),
+            Bucket::Unknown => Some(&mut self.unknown),
+            Bucket::Wait(_) => None,
         }
     }
 
+    fn enter(&mut self, thread: ThreadIx, doing: Bucket) {
+        if let Some(count) = self.of(doing) {
+            count.tasks += 1;
+            count.sum += u64::from(thread.0);
+        }
+    }
+
+    /// The thread has entered that state before.
     fn leave(&mut self, thread: ThreadIx, doing: Bucket) {
-        match doing {
-            Bucket::OnCpu(_) => self.running.leave(thread),
-            Bucket::RunQueue { .. } => self.ready.leave(thread),
-            Bucket::Unknown => self.unknown = self.unknown.saturating_sub(1),
-            Bucket::Wait(_) => {}
+        if let Some(count) = self.of(doing) {
+            count.tasks -= 1;
+            count.sum -= u64::from(thread.0);
         }
     }
 }
@@ -193,127 +187,94 @@ struct Sweep<'a> {
     path: Option<&'a CriticalPath>,
     at_segment: usize,
     longest: usize,
-    /// Up to here the time is told.
+    /// The time up to which the result counts.
     now: Ktime,
-    count: Counts,
-    blind_from: Ktime,
-    /// The stretch alone that goes on.
+    counts: Counts,
+    forks_missing_from: Ktime,
+    /// The current phase.
     alone: Option<Alone>,
-    /// The longest ones; the shortest of them on top, of equal ones the latest.
-    kept: BinaryHeap<(Reverse<u64>, Ktime, Kept)>,
+    /// The longest phases; the shortest of them on top, of equal ones the latest.
+    kept: BinaryHeap<(Reverse<u64>, Alone)>,
     result: Parallelism,
 }
 
-/// An [`Alone`], which has no order of its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Kept {
-    to: Ktime,
-    process: ProcessIx,
-    group: Group,
-    on_cpu: u64,
-}
-
 impl Sweep<'_> {
-    /// Goes through all changes of all threads in order of time.
+    /// Counts all changes of all threads in order of time.
     fn run(&mut self) {
-        let analysis = self.graph.analysis;
-        let count = u32::try_from(analysis.threads.len()).unwrap_or(u32::MAX);
-        let mut born: Vec<(Ktime, ThreadIx)> = (0..count)
-            .map(ThreadIx)
-            .filter_map(|ix| Some((self.graph.timeline.get(ix, 0)?.from, ix)))
-            .collect();
-        born.sort_unstable();
-        let mut born = born.into_iter().peekable();
-        // The ends of the stretches that the living threads are in.
-        let mut ends: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>> = BinaryHeap::new();
-        loop {
-            let end = ends.peek().map(|Reverse((time, ..))| *time);
-            let begin = born.peek().map(|(time, _)| *time);
-            match (begin, end) {
-                (None, None) => break,
-                (Some(begin), end) if end.is_none_or(|end| begin < end) => {
-                    let Some((time, ix)) = born.next() else { break };
-                    self.pass(time);
-                    if let Some(first) = self.graph.timeline.get(ix, 0) {
-                        self.count.enter(ix, first.doing);
-                        ends.push(Reverse((first.to, ix, 0)));
-                    }
+        let (analysis, timeline) = (self.graph.analysis, self.graph.timeline);
+        // Each thread's next change: its time, and the number of the stretch that begins.
+        let first = |ix| Some(Reverse((timeline.get(ix, 0)?.from, ix, 0)));
+        let mut changes: BinaryHeap<Reverse<(Ktime, ThreadIx, u32)>> =
+            analysis.thread_ids().filter_map(first).collect();
+        while let Some(mut change) = changes.peek_mut() {
+            let Reverse((time, ix, number)) = *change;
+            self.advance(time);
+            let stretch = |number: u32| timeline.get(ix, number as usize);
+            if let Some(old) = number.checked_sub(1).and_then(stretch) {
+                self.counts.leave(ix, old.doing);
+            }
+            match stretch(number) {
+                Some(new) => {
+                    self.counts.enter(ix, new.doing);
+                    *change = Reverse((new.to, ix, number + 1));
                 }
-                _ => {
-                    let Some(mut top) = ends.peek_mut() else {
-                        break;
-                    };
-                    let Reverse((time, ix, number)) = *top;
-                    self.pass(time);
-                    let next = number as usize + 1;
-                    let next: Option<Stretch> = self.graph.timeline.get(ix, next);
-                    if let Some(old) = self.graph.timeline.get(ix, number as usize) {
-                        self.count.leave(ix, old.doing);
-                    }
-                    match next {
-                        Some(next) => {
-                            self.count.enter(ix, next.doing);
-                            *top = Reverse((next.to, ix, number + 1));
-                        }
-                        None => {
-                            std::collections::binary_heap::PeekMut::pop(top);
-                        }
-                    }
+                None => {
+                    PeekMut::pop(change);
                 }
             }
         }
-        self.pass(analysis.end);
+        self.advance(analysis.end);
     }
 
-    /// Nothing has changed from `now` up to this time.
-    fn pass(&mut self, to: Ktime) {
-        if to > self.blind_from && self.now < self.blind_from {
-            self.tell(self.blind_from);
+    /// Counts the time up to `to`; no state changes before.
+    fn advance(&mut self, to: Ktime) {
+        if to > self.forks_missing_from && self.now < self.forks_missing_from {
+            self.account(self.forks_missing_from);
         }
         if to > self.now {
-            self.tell(to);
+            self.account(to);
         }
     }
 
-    fn tell(&mut self, to: Ktime) {
-        let (from, ns) = (self.now, to.since(self.now));
-        self.now = to;
-        if self.count.unknown > 0 || from >= self.blind_from {
+    fn account(&mut self, to: Ktime) {
+        let from = std::mem::replace(&mut self.now, to);
+        let ns = to.since(from);
+        let Counts { running, ready, .. } = self.counts;
+        if self.counts.unknown.tasks > 0 || from >= self.forks_missing_from {
             self.result.unknown += ns;
-            self.close();
+            self.end_phase();
             return;
         }
-        let Counts { running, ready, .. } = self.count;
         add(&mut self.result.running, running.tasks, ns);
         add(&mut self.result.demand, running.tasks + ready.tasks, ns);
         if running.tasks == 0 {
-            self.nobody(from, to, ready.tasks > 0);
+            self.account_idle(from, to, ready.tasks > 0);
         }
-        let process = |ix: ThreadIx| self.graph.thread(ix).map(|thread| thread.process);
-        if let Some(process) = running.only().and_then(process) {
+        if let Some(thread) = running.only() {
+            let process = self.graph.analysis.thread(thread).process;
             let sums = &mut self.result.alone_by_group;
             self.groups.split(process, from, to, |group, from, to| {
                 let sum = sums.entry(group).or_default();
                 sum.ran += to.since(from);
-                if ready.tasks == 0 {
-                    sum.serial += to.since(from);
-                }
+                sum.serial += if ready.tasks == 0 { to.since(from) } else { 0 };
             });
         }
-        let only = match (running.tasks, ready.tasks) {
-            (1, 0) => running.only(),
-            (0, 1) => ready.only(),
-            _ => None,
-        };
-        let Some(process) = only.and_then(process) else {
-            self.close();
-            return;
-        };
+        match (running.tasks, ready.tasks) {
+            (1, 0) => self.account_alone(from, to, running.only(), true),
+            (0, 1) => self.account_alone(from, to, ready.only(), false),
+            _ => self.end_phase(),
+        }
+    }
+
+    /// Extends the phase of a thread that is alone, or begins one.
+    fn account_alone(&mut self, from: Ktime, to: Ktime, thread: Option<ThreadIx>, on_cpu: bool) {
+        let Some(thread) = thread else { return };
+        let process = self.graph.analysis.thread(thread).process;
         let groups = self.groups;
         groups.split(process, from, to, |group, from, to| {
-            let goes_on = |alone: &Alone| (alone.process, alone.group) == (process, group);
-            if !self.alone.as_ref().is_some_and(goes_on) {
-                self.close();
+            let same = |alone: &Alone| (alone.process, alone.group) == (process, group);
+            if !self.alone.as_ref().is_some_and(same) {
+                self.end_phase();
             }
             let alone = self.alone.get_or_insert(Alone {
                 from,
@@ -323,77 +284,55 @@ impl Sweep<'_> {
                 on_cpu: 0,
             });
             alone.to = to;
-            alone.on_cpu += if running.tasks == 1 {
-                to.since(from)
-            } else {
-                0
-            };
+            alone.on_cpu += if on_cpu { to.since(from) } else { 0 };
         });
     }
 
-    /// The process is no longer alone.
-    fn close(&mut self) {
+    fn end_phase(&mut self) {
         let Some(alone) = self.alone.take() else {
             return;
         };
-        let kept = Kept {
-            to: alone.to,
-            process: alone.process,
-            group: alone.group,
-            on_cpu: alone.on_cpu,
-        };
-        self.kept.push((Reverse(alone.length()), alone.from, kept));
+        self.kept.push((Reverse(alone.length()), alone));
         if self.kept.len() > self.longest {
             self.kept.pop();
         }
     }
 
-    /// Nobody ran: what the path says of that time.
-    fn nobody(&mut self, from: Ktime, to: Ktime, wanted: bool) {
-        let mut now = from;
+    /// Adds time in which no task ran to the reasons on the path.
+    fn account_idle(&mut self, from: Ktime, to: Ktime, wanted: bool) {
         let segments = self.path.map_or(&[][..], |path| &path.segments);
+        let mut now = from;
         while now < to {
-            while segments
-                .get(self.at_segment)
-                .is_some_and(|segment| segment.to <= now)
-            {
-                self.at_segment += 1;
-            }
-            let segment = segments.get(self.at_segment);
-            let (end, idle, group) = match segment {
+            let passed = |segment: &&Segment| segment.to <= now;
+            let rest = segments.get(self.at_segment..).unwrap_or_default();
+            self.at_segment += rest.iter().take_while(passed).count();
+            let (end, idle, group) = match segments.get(self.at_segment) {
                 Some(segment) if segment.from > now => (segment.from, Idle::NoPath, None),
                 None => (to, Idle::NoPath, None),
                 Some(segment) => {
-                    let process = self.graph.thread(segment.thread).map(|t| t.process);
-                    let who = process.map(|process| match segment.kind {
+                    let process = self.graph.analysis.thread(segment.thread).process;
+                    let (process, at) = match segment.kind {
                         Kind::Sleep => sleeper(self.graph.analysis, process, now),
                         _ => (process, now),
-                    });
-                    let group = who.and_then(|(process, now)| self.groups.at(process, now));
-                    (segment.to, idle(segment.kind), group)
+                    };
+                    (segment.to, idle(segment.kind), self.groups.at(process, at))
                 }
             };
-            let (idle, group) = match wanted {
-                true => (Idle::NoCpu, None),
-                false => (idle, group),
+            let reason = if wanted {
+                (Idle::NoCpu, None)
+            } else {
+                (idle, group)
             };
             let end = end.min(to);
-            *self.result.idle.entry((idle, group)).or_default() += end.since(now);
+            *self.result.idle.entry(reason).or_default() += end.since(now);
             now = end;
         }
     }
 
     fn finish(mut self) -> Parallelism {
-        self.close();
+        self.end_phase();
         let kept = self.kept.into_sorted_vec();
-        let alone = kept.into_iter().map(|(_, from, kept)| Alone {
-            from,
-            to: kept.to,
-            process: kept.process,
-            group: kept.group,
-            on_cpu: kept.on_cpu,
-        });
-        self.result.alone = alone.collect();
+        self.result.alone = kept.into_iter().map(|(_, alone)| alone).collect();
         for times in [&mut self.result.running, &mut self.result.demand] {
             times.resize(times.len().max(1), 0);
         }
@@ -409,7 +348,7 @@ fn idle(kind: Kind) -> Idle {
         Kind::Stopped => Idle::Stopped,
         Kind::Blocked => Idle::Blocked,
         Kind::Outside(_) => Idle::Outside,
-        // Nobody ran, so the path's thread did not either.
+        // No task ran, so the path's thread did not run either.
         Kind::OnCpu | Kind::Unknown => Idle::Unknown,
     }
 }

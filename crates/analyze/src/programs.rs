@@ -1,81 +1,74 @@
-//! Which program a process was when, and the groups that a reader sorts these
-//! programs into ("cc1", "ld", "make").
+//! The programs of every process over time, and the groups ("cc1", "ld", "make") that
+//! reports sort them into.
 
 use std::collections::HashMap;
 
 use tr_format::event::Ktime;
 
+use crate::arena::Arena;
 use crate::model::{Analysis, ExecSpan, Process, ProcessIx};
 
-/// A group, by its number; [`Groups::name`] tells its name.
+/// A group's number; [`Groups::name`] has its name.
 pub type Group = u32;
 
-/// The group that every process belonged to at every time.
+/// The group of every process at every time.
 #[derive(Clone, Debug, Default)]
 pub struct Groups {
     names: Vec<String>,
-    /// For each process from when on it belonged to which; the first entry
-    /// holds from its beginning.
-    spans: Vec<Vec<(Ktime, Group)>>,
+    numbers: HashMap<String, Group>,
+    /// The groups of each process and the time from which it belonged to each; the
+    /// first one holds from its beginning. No list is empty.
+    spans: Arena<ProcessIx, Vec<(Ktime, Group)>>,
 }
 
 impl Groups {
-    /// Groups named by `name`: it is given a process, and which of that
-    /// process's programs. A child that has not called exec yet still is what
-    /// its parent was when it forked, so it is asked for with the parent's
-    /// process and program. `None`: no program is known of it.
+    /// Groups named by `name`, which gets a process and one of its programs. A child
+    /// before its first exec runs its parent's program: it belongs to the group of the
+    /// parent's process and program at the fork. `None`: its program is not known.
     pub fn new(
         analysis: &Analysis,
         mut name: impl FnMut(&Process, Option<&ExecSpan>) -> String,
     ) -> Groups {
-        let mut groups = Groups::default();
         let programs = Programs::new(analysis);
-        let mut known: HashMap<String, Group> = HashMap::new();
-        // One name for each program that any process was.
-        let mut group_of = |groups: &mut Groups, process: &Process, exec: Option<&ExecSpan>| {
-            let name = name(process, exec);
-            let next = u32::try_from(groups.names.len()).unwrap_or(u32::MAX);
-            *known.entry(name).or_insert_with_key(|name| {
-                groups.names.push(name.clone());
-                next
-            })
-        };
-        let own: Vec<Vec<Group>> = analysis
-            .processes
-            .iter()
-            .map(|process| {
-                let execs = process.execs.iter();
-                execs
-                    .map(|exec| group_of(&mut groups, process, Some(exec)))
-                    .collect()
-            })
-            .collect();
-        for (process, at) in analysis.processes.iter().zip(0..) {
-            let execs = own.get(at as usize).map_or(&[][..], Vec::as_slice);
-            let starts = process.execs.iter().map(|exec| exec.start);
-            let mut spans: Vec<(Ktime, Group)> = starts.zip(execs.iter().copied()).collect();
-            if spans
-                .first()
-                .is_none_or(|(first, _)| *first > process.start)
-            {
-                let group = match programs.at(analysis, ProcessIx(at), process.start) {
-                    Some((ProcessIx(origin), exec)) => own
-                        .get(origin as usize)
-                        .and_then(|own| own.get(exec as usize)),
-                    None => None,
-                };
-                let group = match group {
-                    Some(group) => *group,
-                    None => group_of(&mut groups, process, None),
-                };
-                spans.insert(0, (process.start, group));
-            }
+        let mut groups = Groups::default();
+        // All groups of programs come first, in the order of their processes.
+        for process in &analysis.processes {
+            let execs = process.execs.iter();
+            let spans = execs.map(|exec| (exec.start, groups.number(name(process, Some(exec)))));
+            let spans = spans.collect();
             groups.spans.push(spans);
+        }
+        // The first of them may be inherited, so they are looked up as they are now.
+        let own = groups.spans.clone();
+        for ix in analysis.process_ids() {
+            let process = analysis.process(ix);
+            if own[ix]
+                .first()
+                .is_some_and(|(first, _)| *first <= process.start)
+            {
+                continue;
+            }
+            let program = programs.at(analysis, ix, process.start);
+            let inherited = program.and_then(|(of, exec)| own[of].get(exec as usize));
+            let group = match inherited {
+                Some((_, group)) => *group,
+                None => groups.number(name(process, None)),
+            };
+            groups.spans[ix].insert(0, (process.start, group));
         }
         groups
     }
 
-    /// How many groups there are.
+    /// The number of a name, which is given out at its first use.
+    fn number(&mut self, name: String) -> Group {
+        let next = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        *self.numbers.entry(name).or_insert_with_key(|name| {
+            self.names.push(name.clone());
+            next
+        })
+    }
+
+    /// The number of groups.
     pub fn count(&self) -> usize {
         self.names.len()
     }
@@ -87,19 +80,23 @@ impl Groups {
 
     /// The group with this name.
     pub fn find(&self, name: &str) -> Option<Group> {
-        let at = self.names.iter().position(|known| known == name)?;
-        Group::try_from(at).ok()
+        self.numbers.get(name).copied()
     }
 
-    /// What a process was right after `time`.
+    /// The group of a process right after `time`.
     pub fn at(&self, process: ProcessIx, time: Ktime) -> Option<Group> {
-        let spans = self.spans.get(process.0 as usize)?;
-        let at = spans.partition_point(|(from, _)| *from <= time);
-        let (_, group) = spans.get(at.saturating_sub(1))?;
+        let (_, group) = self.since(process, time).first()?;
         Some(*group)
     }
 
-    /// Gives each part of `from..to` with the group that the process then was.
+    /// A process's groups from the one at `time` on.
+    fn since(&self, process: ProcessIx, time: Ktime) -> &[(Ktime, Group)] {
+        let spans = &self.spans[process];
+        let after = spans.partition_point(|(from, _)| *from <= time);
+        spans.get(after.saturating_sub(1)..).unwrap_or_default()
+    }
+
+    /// Calls `each` for each part of `from..to` with the group of the process then.
     pub fn split(
         &self,
         process: ProcessIx,
@@ -107,18 +104,10 @@ impl Groups {
         to: Ktime,
         mut each: impl FnMut(Group, Ktime, Ktime),
     ) {
-        let Some(spans) = self.spans.get(process.0 as usize) else {
-            return;
-        };
-        let first = spans
-            .partition_point(|(begin, _)| *begin <= from)
-            .saturating_sub(1);
+        let spans = self.since(process, from);
+        let ends = spans.iter().skip(1).map(|(next, _)| (*next).min(to));
         let mut now = from;
-        for at in first..spans.len() {
-            let Some((_, group)) = spans.get(at) else {
-                break;
-            };
-            let end = spans.get(at + 1).map_or(to, |(next, _)| (*next).min(to));
+        for ((_, group), end) in spans.iter().zip(ends.chain([to])) {
             if end > now {
                 each(*group, now, end);
                 now = end;
@@ -130,74 +119,71 @@ impl Groups {
     }
 }
 
-/// A program: the process that executed it, and its place among that one's execs.
+/// A program: the process that executed it, and its number among that process's execs.
 pub type Program = (ProcessIx, u32);
 
-/// What every process was before its first exec: what its parent was when it
-/// was forked.
+/// The program of every process before its first exec: its parent's at the fork.
 #[derive(Clone, Debug, Default)]
-pub struct Programs(Vec<Option<Program>>);
+pub struct Programs(Arena<ProcessIx, Option<Program>>);
 
 impl Programs {
-    /// Of all processes of an analysis.
+    /// Those of an analysis.
     pub fn new(analysis: &Analysis) -> Programs {
-        let count = analysis.processes.len();
-        let mut inherited: Vec<Option<Program>> = vec![None; count];
-        let mut known = vec![false; count];
-        for first in 0..count {
-            // Up to an ancestor of which it is known: each process is gone
-            // through once, however long the chain. A circle, which only a
-            // damaged trace has, ends where it began.
-            let mut way = Vec::new();
-            let mut at = first;
+        let mut inherited: Arena<_, _> = analysis.process_ids().map(|_| None).collect();
+        let mut visited: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
+        for first in analysis.process_ids() {
+            // Up to an ancestor with a known program: each process is visited once, in
+            // chains of any length. A cycle, which only a damaged trace has, ends where
+            // it began.
+            let (mut chain, mut at) = (Vec::new(), first);
             let program = loop {
-                match known.get_mut(at) {
-                    Some(known) if !*known => *known = true,
-                    _ => break inherited.get(at).copied().flatten(),
+                if std::mem::replace(&mut visited[at], true) {
+                    break inherited[at];
                 }
-                way.push(at);
-                let process = analysis.processes.get(at);
-                let start = process.map_or(Ktime(0), |process| process.start);
-                let Some(parent) = process.and_then(|process| process.parent) else {
+                chain.push(at);
+                let process = analysis.process(at);
+                let Some(parent) = process.parent else {
                     break None;
                 };
-                if let Some(own) = own_program(analysis, parent, start) {
-                    break Some(own);
+                let own = own_program(analysis, parent, process.start);
+                if own.is_some() {
+                    break own;
                 }
-                at = parent.0 as usize;
+                at = parent;
             };
-            for at in way {
-                if let Some(slot) = inherited.get_mut(at) {
-                    *slot = program;
-                }
+            for at in chain {
+                inherited[at] = program;
             }
         }
         Programs(inherited)
     }
 
-    /// The program that a process was right after `time`.
+    /// The program of a process right after `time`.
     pub fn at(&self, analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
-        let inherited = || self.0.get(process.0 as usize).copied().flatten();
-        own_program(analysis, process, time).or_else(inherited)
+        own_program(analysis, process, time).or(self.0[process])
     }
 }
 
-/// The last exec of a process's own by then.
+/// The process's last exec at or before `time`.
 fn own_program(analysis: &Analysis, process: ProcessIx, time: Ktime) -> Option<Program> {
-    let of = analysis.processes.get(process.0 as usize)?;
-    let at = of.execs.partition_point(|exec| exec.start <= time);
+    let execs = &analysis.process(process).execs;
+    let at = execs.partition_point(|exec| exec.start <= time);
     Some((process, u32::try_from(at.checked_sub(1)?).ok()?))
 }
 
-/// Whose decision a sleep was, and when it was made: sleep(1) does what its parent
-/// has told it.
+/// The exec of a program.
+pub(crate) fn exec_of(analysis: &Analysis, (process, at): Program) -> Option<&ExecSpan> {
+    analysis.process(process).execs.get(at as usize)
+}
+
+/// The process, and the time in it, that decided about a sleep: sleep(1) sleeps for its
+/// parent.
 pub fn sleeper(analysis: &Analysis, process: ProcessIx, time: Ktime) -> (ProcessIx, Ktime) {
-    let told = || {
-        let of = analysis.processes.get(process.0 as usize)?;
-        let (_, at) = own_program(analysis, process, time)?;
-        let exec = of.execs.get(at as usize)?;
+    let parent = || {
+        let exec = exec_of(analysis, own_program(analysis, process, time)?)?;
         let name = exec.filename.rsplit(|byte| *byte == b'/').next()?;
-        Some((of.parent.filter(|_| name == b"sleep")?, of.start))
+        let process = analysis.process(process);
+        Some((process.parent.filter(|_| name == b"sleep")?, process.start))
     };
-    told().unwrap_or((process, time))
+    parent().unwrap_or((process, time))
 }

@@ -1,18 +1,19 @@
-//! What every thread did when: kept while the tracker is, for the reports that a
-//! sum cannot answer (who waited for whom, what was serial).
+//! The timeline: each thread's states in order, for the reports that need more than
+//! sums (wait chains, serial phases).
 //!
-//! Takes 16 bytes for each change of a thread's state, so its size grows with
-//! the events; it is only kept when [`Options::timeline`](crate::Options) asks.
+//! Takes 16 bytes for each change of a thread's state, so its size grows with the
+//! events. It is kept only when [`Options::timeline`](crate::Options) asks for it.
 
 use tr_format::event::{CpuId, Ktime, Tid};
 
+use crate::arena::Arena;
 use crate::model::ThreadIx;
 pub use crate::state::{Bucket, Wait};
 
-/// Actor ended a wait, or took a CPU.
+/// A task or an interrupt that woke or preempted a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Actor {
-    /// Not known, or nobody.
+    /// Not known, or none.
     Unknown,
     /// An interrupt: a timer, a disk, the network.
     Interrupt,
@@ -22,18 +23,17 @@ pub enum Actor {
     Outside(Tid),
 }
 
-/// A piece of a thread's time in one state.
+/// A part of a thread's time in one state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// From here on.
+    /// Its beginning.
     pub from: Ktime,
-    /// Up to here, where the next one begins.
+    /// Its end, where the next one begins.
     pub to: Ktime,
-    /// What the thread did.
+    /// The thread's state.
     pub doing: Bucket,
-    /// Of a wait: who ended it. Of a wait for a CPU: who woke the thread, or
-    /// started it; after being preempted, who took the CPU.
-    pub who: Actor,
+    /// The [`Stretch::waker`] or, of a preempted thread, [`Stretch::preempted_by`].
+    pub actor: Actor,
     /// The CPU that the thread was on, if that is known. With
     /// [`Options::cpu`](crate::Options::cpu) time on another CPU has it too,
     /// though it counts as unknown.
@@ -45,33 +45,51 @@ impl Stretch {
     pub fn length(&self) -> u64 {
         self.to.since(self.from)
     }
+
+    /// The actor that ended a wait; of a wait for a CPU the actor that woke or forked
+    /// the thread. Unknown of all other stretches.
+    pub fn waker(&self) -> Actor {
+        match self.doing {
+            Bucket::RunQueue { preempted: true } => Actor::Unknown,
+            _ => self.actor,
+        }
+    }
+
+    /// The task that took the CPU from a preempted thread. Unknown of all other
+    /// stretches.
+    pub fn preempted_by(&self) -> Actor {
+        match self.doing {
+            Bucket::RunQueue { preempted: true } => self.actor,
+            _ => Actor::Unknown,
+        }
+    }
 }
 
-/// Actor, while the tracker is being kept: a task's place in it, or a tid.
+/// An [`Actor`] in four bytes: an index, of the tracker's task or of the finished
+/// timeline's thread, or a tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ActorRef(u32);
 
 impl ActorRef {
     pub(crate) const UNKNOWN: ActorRef = ActorRef(u32::MAX);
     pub(crate) const INTERRUPT: ActorRef = ActorRef(u32::MAX - 1);
-    /// Above it are tids: Linux has at most 2^22 (`PID_MAX_LIMIT`).
+    /// Tids begin here: Linux has at most 2^22 (`PID_MAX_LIMIT`).
     const OUTSIDE: u32 = 1 << 31;
 
-    /// A task by its place in the tracker.
+    /// A task of the tracker, by its index.
     pub(crate) fn task(ix: usize) -> ActorRef {
         let ix = u32::try_from(ix).ok().filter(|ix| *ix < ActorRef::OUTSIDE);
         ix.map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// A task that is not in the tracker.
+    /// A task that the tracker does not have.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
         tid.filter(|tid| *tid < ActorRef::INTERRUPT.0)
             .map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
-    /// The place in the tracker (in a finished timeline: in the model), when it
-    /// is one.
+    /// The index, if it has one.
     pub(crate) fn place(self) -> Option<usize> {
         (self.0 < ActorRef::OUTSIDE).then_some(self.0 as usize)
     }
@@ -80,23 +98,24 @@ impl ActorRef {
         match self {
             ActorRef::UNKNOWN => Actor::Unknown,
             ActorRef::INTERRUPT => Actor::Interrupt,
-            ActorRef(by) if by < ActorRef::OUTSIDE => Actor::Thread(ThreadIx(by)),
-            ActorRef(by) => Actor::Outside(Tid(by - ActorRef::OUTSIDE)),
+            ActorRef(ix) if ix < ActorRef::OUTSIDE => Actor::Thread(ThreadIx(ix)),
+            ActorRef(tid) => Actor::Outside(Tid(tid - ActorRef::OUTSIDE)),
         }
     }
 }
 
-/// A stretch as it is kept: up to the next one's start.
+/// The beginning of a stretch, which lasts until the next change.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct Change {
     from: Ktime,
-    by: ActorRef,
+    actor: ActorRef,
     /// [`Stretch::cpu`]; `u16::MAX` when not known.
     cpu: u16,
+    /// A place in [`DOING`].
     doing: u8,
 }
 
-/// What a piece's number stands for; the CPU is kept apart.
+/// The states by number. A change keeps the CPU apart from them.
 const DOING: [Bucket; 10] = [
     Bucket::Unknown,
     Bucket::OnCpu(None),
@@ -110,20 +129,17 @@ const DOING: [Bucket; 10] = [
     Bucket::Wait(Wait::Unknown),
 ];
 
-impl Piece {
-    fn new(from: Ktime, doing: Bucket, cpu: Option<CpuId>, by: ActorRef) -> Piece {
-        let plain = match doing {
-            Bucket::OnCpu(_) => Bucket::OnCpu(None),
-            other => other,
+impl Change {
+    fn new(from: Ktime, doing: Bucket, cpu: Option<CpuId>, actor: ActorRef) -> Change {
+        let (doing, actor) = match doing {
+            Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
+            Bucket::Unknown => (doing, ActorRef::UNKNOWN),
+            Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
         };
-        let by = match plain {
-            Bucket::OnCpu(_) | Bucket::Unknown => ActorRef::UNKNOWN,
-            _ => by,
-        };
-        let doing = DOING.iter().position(|known| *known == plain);
-        Piece {
+        let doing = DOING.iter().position(|known| *known == doing);
+        Change {
             from,
-            by,
+            actor,
             cpu: cpu.map_or(u16::MAX, |cpu| cpu.0),
             doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
         }
@@ -141,97 +157,104 @@ impl Piece {
         (self.cpu != u16::MAX).then_some(CpuId(self.cpu))
     }
 
-    fn goes_on(&self, next: &Piece) -> bool {
-        (self.doing, self.cpu, self.by) == (next.doing, next.cpu, next.by)
+    /// Both are one stretch.
+    fn is_continued_by(&self, next: &Change) -> bool {
+        (self.doing, self.cpu, self.actor) == (next.doing, next.cpu, next.actor)
     }
 }
 
-/// The timelines of the tracker's tasks.
+/// The timelines of the tracker's tasks, by their indices.
 #[derive(Debug, Default)]
-pub(crate) struct Draft(Vec<Vec<Piece>>);
+pub(crate) struct Draft(Vec<Vec<Change>>);
 
 impl Draft {
-    /// A task's next stretch; its stretches come in order, without holes.
+    /// Appends a stretch to a task's. They come in order, without holes.
     pub(crate) fn add(
         &mut self,
         task: usize,
         from: Ktime,
         doing: Bucket,
         cpu: Option<CpuId>,
-        by: ActorRef,
+        actor: ActorRef,
     ) {
         if self.0.len() <= task {
             self.0.resize_with(task + 1, Vec::new);
         }
-        let piece = Piece::new(from, doing, cpu, by);
-        if let Some(pieces) = self.0.get_mut(task) {
-            if !pieces.last().is_some_and(|last| last.goes_on(&piece)) {
-                pieces.push(piece);
+        let change = Change::new(from, doing, cpu, actor);
+        if let Some(changes) = self.0.get_mut(task) {
+            if !changes.last().is_some_and(|it| it.is_continued_by(&change)) {
+                changes.push(change);
             }
         }
     }
 
-    /// Of the model's threads: `threads` has each one's place in the tracker and
-    /// its end, `tasks` tells each task's place in the model, or its tid.
+    /// The timeline of the model's threads. `threads` has the index of each one's task
+    /// and its end; `thread_of` finds the thread of a task, or the tid of a task that is
+    /// no part of the model.
     pub(crate) fn finish(
         mut self,
         threads: impl Iterator<Item = (usize, Ktime)>,
-        tasks: impl Fn(usize) -> Result<ThreadIx, Tid>,
+        thread_of: impl Fn(usize) -> Result<ThreadIx, Tid>,
     ) -> Timeline {
-        let renamed = |by: ActorRef| match by.place().map(&tasks) {
+        let renumbered = |actor: ActorRef| match actor.place().map(&thread_of) {
             Some(Ok(thread)) => ActorRef::task(thread.0 as usize),
             Some(Err(tid)) => ActorRef::outside(tid),
-            None => by,
+            None => actor,
         };
         let lines = threads.map(|(task, end)| {
-            let pieces = self.0.get_mut(task).map(std::mem::take);
-            let mut pieces = pieces.unwrap_or_default();
-            for piece in &mut pieces {
-                piece.by = renamed(piece.by);
+            // A task without any time has no changes.
+            let mut changes = self.0.get_mut(task).map(std::mem::take).unwrap_or_default();
+            for change in &mut changes {
+                change.actor = renumbered(change.actor);
             }
-            (pieces, end)
+            Line { changes, end }
         });
         Timeline(lines.collect())
     }
 }
 
-/// What every thread did when.
+/// One thread's changes, and the end of its last stretch.
+#[derive(Clone, Debug)]
+struct Line {
+    changes: Vec<Change>,
+    end: Ktime,
+}
+
+/// The stretches of every thread. Its functions panic for a thread of another analysis.
 #[derive(Clone, Debug, Default)]
-pub struct Timeline(Vec<(Vec<Piece>, Ktime)>);
+pub struct Timeline(Arena<ThreadIx, Line>);
 
 impl Timeline {
-    /// How many stretches a thread has.
+    /// The number of a thread's stretches.
     pub fn count(&self, thread: ThreadIx) -> usize {
-        self.0
-            .get(thread.0 as usize)
-            .map_or(0, |(pieces, _)| pieces.len())
+        self.0[thread].changes.len()
     }
 
     /// A thread's stretch by its number.
     pub fn get(&self, thread: ThreadIx, number: usize) -> Option<Stretch> {
-        let (pieces, end) = self.0.get(thread.0 as usize)?;
-        let piece = pieces.get(number)?;
+        let line = &self.0[thread];
+        let change = line.changes.get(number)?;
+        let next = line.changes.get(number + 1);
         Some(Stretch {
-            from: piece.from,
-            to: pieces.get(number + 1).map_or(*end, |next| next.from),
-            doing: piece.doing(),
-            who: piece.by.actor(),
-            cpu: piece.cpu(),
+            from: change.from,
+            to: next.map_or(line.end, |next| next.from),
+            doing: change.doing(),
+            actor: change.actor.actor(),
+            cpu: change.cpu(),
         })
     }
 
-    /// A thread's stretches: they follow each other from its start to its end
+    /// A thread's stretches. They follow each other from its start to its end
     /// inside the analyzed span.
     pub fn of(&self, thread: ThreadIx) -> impl Iterator<Item = Stretch> + '_ {
         (0..self.count(thread)).filter_map(move |number| self.get(thread, number))
     }
 
-    /// The number of the stretch in which a time lies: the last one that begins
-    /// at or before it.
+    /// The number of the stretch at a time: the last one that begins at or before it.
     pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<usize> {
-        let (pieces, _) = self.0.get(thread.0 as usize)?;
-        pieces
-            .partition_point(|piece| piece.from <= time)
+        let changes = &self.0[thread].changes;
+        changes
+            .partition_point(|change| change.from <= time)
             .checked_sub(1)
     }
 }
@@ -247,7 +270,7 @@ mod tests {
         let ready = Bucket::RunQueue { preempted: false };
         let on = Bucket::OnCpu(Some(CpuId(3)));
         let task = 2; // the tracker's third task is the model's first thread
-        let mut add = |from, doing, cpu, by| draft.add(task, Ktime(from), doing, cpu, by);
+        let mut add = |from, doing, cpu, actor| draft.add(task, Ktime(from), doing, cpu, actor);
         let third = Some(CpuId(3));
         add(10, on, third, ActorRef::UNKNOWN);
         add(15, on, third, ActorRef::task(9)); // the same stretch
@@ -255,29 +278,25 @@ mod tests {
         add(30, ready, None, ActorRef::task(7));
         add(35, Bucket::Unknown, third, ActorRef::UNKNOWN); // with --cpu of another
         add(40, Bucket::Wait(Wait::Io), None, ActorRef::INTERRUPT);
-        let place = |at| match at {
+        let thread_of = |task| match task {
             2 => Ok(ThreadIx(0)),
             _ => Err(Tid(1007)),
         };
-        let timeline = draft.finish([(task, Ktime(50))].into_iter(), place);
-        let stretch = |from, to, doing, who| Stretch {
+        let timeline = draft.finish([(task, Ktime(50))].into_iter(), thread_of);
+        let stretch = |from, to, doing, actor| Stretch {
             from: Ktime(from),
             to: Ktime(to),
             doing,
-            who,
+            actor,
             cpu: [10, 35].contains(&from).then_some(CpuId(3)),
         };
+        let own = Actor::Thread(ThreadIx(0));
         let all: Vec<Stretch> = timeline.of(ThreadIx(0)).collect();
         assert_eq!(
             all,
             [
                 stretch(10, 20, on, Actor::Unknown),
-                stretch(
-                    20,
-                    30,
-                    Bucket::Wait(Wait::Sleep),
-                    Actor::Thread(ThreadIx(0))
-                ),
+                stretch(20, 30, Bucket::Wait(Wait::Sleep), own),
                 stretch(30, 35, ready, Actor::Outside(Tid(1007))),
                 stretch(35, 40, Bucket::Unknown, Actor::Unknown),
                 stretch(40, 50, Bucket::Wait(Wait::Io), Actor::Interrupt),
@@ -288,18 +307,36 @@ mod tests {
             [at(9), at(10), at(19), at(20), at(99)],
             [None, Some(0), Some(0), Some(1), Some(4)]
         );
-        assert_eq!(timeline.count(ThreadIx(1)), 0, "no such thread");
-        assert!(timeline.of(ThreadIx(1)).next().is_none());
+        assert_eq!(timeline.count(ThreadIx(0)), 5);
     }
 
     #[test]
-    fn every_kind_of_stretch_survives() {
-        for doing in DOING {
-            assert_eq!(
-                Piece::new(Ktime(1), doing, None, ActorRef::UNKNOWN).doing(),
-                doing
-            );
+    fn a_preempted_thread_has_no_waker() {
+        let other = Actor::Thread(ThreadIx(1));
+        let stretch = |doing| Stretch {
+            from: Ktime(1),
+            to: Ktime(2),
+            doing,
+            actor: other,
+            cpu: None,
+        };
+        let actors = |s: Stretch| (s.waker(), s.preempted_by());
+        let preempted = stretch(Bucket::RunQueue { preempted: true });
+        assert_eq!(actors(preempted), (Actor::Unknown, other));
+        for doing in [
+            Bucket::RunQueue { preempted: false },
+            Bucket::Wait(Wait::Io),
+        ] {
+            assert_eq!(actors(stretch(doing)), (other, Actor::Unknown));
         }
-        assert_eq!(std::mem::size_of::<Piece>(), 16);
+    }
+
+    #[test]
+    fn every_state_survives() {
+        for doing in DOING {
+            let change = Change::new(Ktime(1), doing, None, ActorRef::UNKNOWN);
+            assert_eq!(change.doing(), doing);
+        }
+        assert_eq!(std::mem::size_of::<Change>(), 16);
     }
 }

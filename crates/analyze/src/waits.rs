@@ -1,5 +1,5 @@
-//! A thread's timeline in the pieces that people ask for: slices on a CPU, times
-//! off CPU, waits for a CPU; each with what stands before and behind it.
+//! A thread's timeline as slices on a CPU, times off CPU or waits for a CPU, each with
+//! the states before and after it.
 //!
 //! *On-CPU*: switch-in → switch-out. *Off-CPU*: switch-out → switch-in.
 //! *Run-queue latency*: waking, or switch-out by preemption → switch-in.
@@ -7,12 +7,12 @@
 use tr_format::event::{CpuId, Ktime};
 
 use crate::model::{Analysis, ThreadIx};
-use crate::timeline::{Actor, Bucket, Stretch};
+use crate::timeline::{Bucket, Stretch};
 
-/// What a thread did right before or right after a piece of its time.
+/// A thread's state right before or right after a piece of its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
-    /// Nothing: it began, or ended.
+    /// None: it began, or ended.
     Edge,
     /// It was on a CPU; which one, if that is known.
     On(Option<CpuId>),
@@ -35,19 +35,13 @@ impl Side {
 /// A piece of a thread's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Piece {
-    /// From here on.
+    /// Its beginning.
     pub from: Ktime,
-    /// Up to here.
+    /// Its end.
     pub to: Ktime,
-    /// What it begins with.
-    pub doing: Bucket,
-    /// As in [`Stretch::who`], of its first stretch.
-    pub who: Actor,
-    /// As in [`Stretch::cpu`], of its first stretch.
-    pub cpu: Option<CpuId>,
-    /// What was before.
+    /// The state before it.
     pub before: Side,
-    /// What came after.
+    /// The state after it.
     pub after: Side,
 }
 
@@ -57,7 +51,7 @@ impl Piece {
         self.to.since(self.from)
     }
 
-    /// Of a slice on a CPU: both its ends are known.
+    /// Of a slice on a CPU: its beginning and its end are known.
     pub fn whole_slice(&self) -> bool {
         self.before != Side::Unknown && self.after != Side::Unknown
     }
@@ -70,15 +64,15 @@ impl Piece {
 }
 
 /// A thread's slices on a CPU. With [`Options::cpu`](crate::Options::cpu) those
-/// on other CPUs are unknown time, and none of these.
+/// on other CPUs are unknown time, and left out.
 pub fn slices(analysis: &Analysis, thread: ThreadIx) -> Pieces<'_> {
     pieces(analysis, thread, |stretch| {
         matches!(stretch.doing, Bucket::OnCpu(_))
     })
 }
 
-/// A thread's times off CPU, each with the wait for a CPU that ends it. A new
-/// thread's first one begins with its fork.
+/// A thread's times off CPU, each with the wait for a CPU at its end. A new thread's
+/// first one begins with its fork.
 pub fn off_cpu(analysis: &Analysis, thread: ThreadIx) -> Pieces<'_> {
     pieces(analysis, thread, |stretch| side(stretch) == Side::Off)
 }
@@ -110,8 +104,7 @@ fn side(stretch: &Stretch) -> Side {
     }
 }
 
-/// Pieces of a thread's time, in order: stretches that are alike in what was
-/// asked for and follow each other are one.
+/// Pieces of a thread's time, in order. Successive stretches off CPU are one piece.
 pub struct Pieces<'a> {
     analysis: &'a Analysis,
     thread: ThreadIx,
@@ -124,7 +117,7 @@ impl Iterator for Pieces<'_> {
 
     fn next(&mut self) -> Option<Piece> {
         let timeline = self.analysis.timeline.as_ref()?;
-        let thread = self.analysis.threads.get(self.thread.0 as usize)?;
+        let thread = self.analysis.thread(self.thread);
         let get = |at: usize| timeline.get(self.thread, at);
         let kept = |at: usize| get(at).filter(self.keep);
         let count = timeline.count(self.thread);
@@ -134,7 +127,7 @@ impl Iterator for Pieces<'_> {
             None if thread.started_before => Side::Unknown,
             None => Side::Edge,
         };
-        // Two slices in a row are two: the thread has changed its CPU.
+        // Two successive slices are two: the thread has changed its CPU.
         let one = |stretch: &Stretch| !matches!(stretch.doing, Bucket::OnCpu(_));
         let mut last = first;
         self.next = at + 1;
@@ -150,9 +143,6 @@ impl Iterator for Pieces<'_> {
         Some(Piece {
             from: first.from,
             to: last.to,
-            doing: first.doing,
-            who: first.who,
-            cpu: first.cpu,
             before,
             after,
         })

@@ -1,40 +1,39 @@
-//! How long the same work would have taken at least, had some of it cost
-//! nothing or had there been more CPUs.
+//! Lower limits for the time of the recorded work, had one group's work cost nothing or
+//! had there been more CPUs.
 //!
-//! The recording is gone through once more, forward, with a clock for every
-//! thread. What a thread did on a CPU moves its clock, or does not when that work
-//! is taken to be free; the end of a wait sets it to the clock of the thread that
-//! ended the wait, if that one is later; a new thread starts with the clock of
-//! the one that forked it. Waits for timers, disks and tasks outside the
-//! recording last as long as they did.
+//! The recording is replayed forwards with a virtual clock for every thread. Work on a
+//! CPU advances its thread's clock, unless the work counts as free. The end of a wait
+//! sets the clock to that of the thread that ended the wait, if that is later. A new
+//! thread starts with the clock of the thread that forked it. Waits for timers, disks and
+//! tasks outside the recording last as long as they did.
 //!
-//! A clock that counts every wait for a CPU as it was shows the recorded time, to
-//! the nanosecond. One that leaves them out shows the least time on any number of
-//! CPUs (the span law), and the CPU time that the end needed, divided among the
-//! CPUs, is another limit (the work law; both e.g. in R. Blumofe, C. Leiserson,
-//! "Scheduling multithreaded computations by work stealing", JACM 46(5), 1999).
+//! A clock that counts each wait for a CPU as it was shows the recorded time, to the
+//! nanosecond. A clock that leaves them out shows the least time on any number of CPUs
+//! (the span law). The CPU time that the end needed, divided among the CPUs, is another
+//! limit (the work law; both e.g. in R. Blumofe, C. Leiserson, "Scheduling multithreaded
+//! computations by work stealing", JACM 46(5), 1999).
 //!
-//! All of that holds for the wake-ups as they were recorded: who gets a job
-//! server's token from whom could be otherwise in another run. And a limit may be
-//! lower than it could be: of a child that had ended before its parent asked for
-//! it no event tells that the parent needed it.
+//! All limits hold for the wake-ups as they were recorded: another run may hand a job
+//! server's token to another job. And a limit may be lower than necessary: if a child had
+//! ended before its parent waited for it, no event shows that the parent needed it.
 
 use rayon::slice::ParallelSliceMut;
 use tr_format::event::Ktime;
 
+use crate::arena::Arena;
 use crate::critical_path::{CriticalPath, NoPath};
 use crate::graph::{Cause, Graph, Kind};
 use crate::model::{Analysis, ThreadIx};
 use crate::programs::{Group, Groups};
 use crate::timeline::Bucket;
 
-/// What would be if one group's work cost nothing, in ns.
+/// The limits without the work of one group, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Free {
     /// The group.
     pub group: Group,
-    /// It would still take at least this long: no less on any number of CPUs,
-    /// and no less than the rest of the work takes on these.
+    /// The least time: no less on any number of CPUs, and no less than the rest of the
+    /// work takes on these.
     pub at_least: u64,
     /// With every wait for a CPU as long as it was, and not less than
     /// `at_least`.
@@ -44,10 +43,10 @@ pub struct Free {
 /// Limits for how fast the recorded work can be done, in ns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The clock of the process's end with nothing left out: the time it took.
+    /// The recorded time: the clock of the process's end with nothing left out.
     pub recorded: u64,
-    /// The least time on any number of CPUs: without a wait for a CPU, and with
-    /// nothing for the time that is not known.
+    /// The least time on any number of CPUs: without waits for a CPU and without
+    /// unknown time.
     pub span: u64,
     /// CPU time that the end depended on.
     pub work: u64,
@@ -64,8 +63,8 @@ impl Limits {
     }
 }
 
-/// The limits for the path's process; `free` are the groups to be taken as free,
-/// one at a time. Takes 16 bytes for each wait and 16 for each thread and group.
+/// The limits for the path's process. `free` has the groups that count as free, one at a
+/// time. Takes 16 bytes for each wait and 16 for each thread and group.
 ///
 /// # Errors
 /// No timeline was kept.
@@ -76,289 +75,249 @@ pub fn limits(
     free: &[Group],
 ) -> Result<Limits, NoPath> {
     let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
-    let joins = joins(&graph, path);
-    let lanes = (free.len() + 1) * 2;
-    let mut clocks = Clocks {
+    let links = links(&graph, path);
+    let scenario = |free| Scenario {
+        free,
+        clocks: analysis.thread_ids().map(|_| Clock::default()).collect(),
+    };
+    let mut replay = Replay {
         graph,
         groups,
-        free,
         from: path.from,
         to: path.to,
-        lanes,
-        threads: vec![Cursor::default(); analysis.threads.len()],
-        time: vec![0; analysis.threads.len() * lanes],
+        cursors: analysis.thread_ids().map(|_| Cursor::default()).collect(),
+        recorded: scenario(None),
+        free: free.iter().copied().map(Some).map(scenario).collect(),
     };
-    for join in &joins {
-        clocks.advance(join.thread, join.time, 0);
+    for link in &links {
+        replay.advance(link.thread, link.time, 0);
     }
-    clocks.advance(path.thread, path.to, 0);
-    let time = clocks.of(path.thread).to_vec();
-    let lane = |at: usize| time.get(at).copied().unwrap_or(0);
-    let (work, needed) = needed(&graph, path, &joins, groups);
+    replay.advance(path.thread, path.to, 0);
+    let (work, needed) = needed(&graph, path, &links, groups);
     let cpus = (analysis.meta.cpus.len() as u64).max(1);
-    let free = free.iter().zip(1..).map(|(group, at)| {
+    let recorded = replay.recorded.clocks[path.thread];
+    let free = replay.free.iter().zip(free).map(|(scenario, group)| {
+        let clock = scenario.clocks[path.thread];
         let own = needed.get(*group as usize).copied().unwrap_or(0);
         let rest = work.saturating_sub(own);
-        let at_least = lane(at * 2 + 1).max(rest.div_ceil(cpus));
+        let at_least = clock.no_waits.max(rest.div_ceil(cpus));
         Free {
             group: *group,
             at_least,
-            same_waits: lane(at * 2).max(at_least),
+            same_waits: clock.same_waits.max(at_least),
         }
     });
     Ok(Limits {
-        recorded: lane(0),
-        span: lane(1),
+        recorded: recorded.same_waits,
+        span: recorded.no_waits,
         work,
         cpus,
         free: free.collect(),
     })
 }
 
-/// A moment at which a thread's clock depends on another's.
+/// A moment at which a thread's clock depends on another's: a waking or a fork.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Join {
+struct Link {
     time: Ktime,
-    /// Actor was woken or forked.
+    /// The thread that was woken or forked.
     thread: ThreadIx,
-    /// ActorRef whom.
+    /// The thread that woke or forked it.
     by: ThreadIx,
 }
 
-/// All joins that can bear on the path, in order of time.
-fn joins(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Join> {
-    let mut joins = Vec::new();
-    for at in 0..graph.analysis.threads.len() {
-        let Ok(ix) = u32::try_from(at) else { break };
-        let thread = ThreadIx(ix);
-        let start = graph.thread(thread).map(|thread| thread.start);
-        if let (Some(time), Some(by)) = (start, graph.forked_by(thread)) {
-            joins.push(Join { time, thread, by });
+/// All links that can bear on the path, in order of time.
+fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
+    let inside = |time: Ktime| time > path.from && time <= path.to;
+    let mut links = Vec::new();
+    for thread in graph.analysis.thread_ids() {
+        let time = graph.analysis.thread(thread).start;
+        if let Some(by) = graph.forked_by(thread).filter(|_| inside(time)) {
+            links.push(Link { time, thread, by });
         }
-        for stretch in graph.timeline.of(thread) {
+        for stretch in graph.timeline.of(thread).filter(|s| inside(s.to)) {
             if let Cause::Thread(by) = graph.cause(&stretch) {
                 let time = stretch.to;
-                joins.push(Join { time, thread, by });
+                links.push(Link { time, thread, by });
             }
         }
     }
-    joins.retain(|join| join.time > path.from && join.time <= path.to);
-    joins.par_sort_unstable();
-    joins
+    links.par_sort_unstable();
+    links
 }
 
-/// How far a thread's clock has got.
+/// A thread's position in the replay.
 #[derive(Clone, Copy, Debug, Default)]
 struct Cursor {
-    /// The stretch that it is in.
+    /// The current stretch.
     number: u32,
-    /// The clock stands for this moment.
+    /// The time up to which its clocks count.
     now: Ktime,
     begun: bool,
-    /// Its clock is being set at this moment: a circle leads back here.
+    /// It is waiting for another thread's clock: a cycle leads back here.
     busy: bool,
 }
 
-struct Clocks<'a> {
-    graph: Graph<'a>,
-    groups: &'a Groups,
-    free: &'a [Group],
-    from: Ktime,
-    to: Ktime,
-    lanes: usize,
-    threads: Vec<Cursor>,
-    /// For each thread its clocks, in ns: with the waits for a CPU as they were
-    /// and without them; first with all work, then for each free group.
-    time: Vec<u64>,
+/// A thread's virtual clocks, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+struct Clock {
+    /// With the waits for a CPU, and unknown time, as they were.
+    same_waits: u64,
+    /// Without them.
+    no_waits: u64,
 }
 
-/// How many wake-ups at one instant are followed, as in the path.
+/// The clocks of all threads, with one group's work free.
+struct Scenario {
+    free: Option<Group>,
+    clocks: Arena<ThreadIx, Clock>,
+}
+
+struct Replay<'a> {
+    graph: Graph<'a>,
+    groups: &'a Groups,
+    from: Ktime,
+    to: Ktime,
+    cursors: Arena<ThreadIx, Cursor>,
+    /// With all work.
+    recorded: Scenario,
+    free: Vec<Scenario>,
+}
+
+/// The number of threads that are followed at one instant, as in the path.
 const AT_ONCE: u32 = 64;
 
-impl Clocks<'_> {
-    fn of(&self, thread: ThreadIx) -> &[u64] {
-        let at = thread.0 as usize * self.lanes;
-        self.time.get(at..at + self.lanes).unwrap_or_default()
+impl Replay<'_> {
+    fn clocks(&mut self, thread: ThreadIx) -> impl Iterator<Item = &mut Clock> {
+        let all = std::iter::once(&mut self.recorded).chain(&mut self.free);
+        all.map(move |scenario| &mut scenario.clocks[thread])
     }
 
-    fn of_mut(&mut self, thread: ThreadIx) -> &mut [u64] {
-        let at = thread.0 as usize * self.lanes;
-        let lanes = at..at + self.lanes;
-        self.time.get_mut(lanes).unwrap_or_default()
-    }
-
-    /// The length of a piece of time inside the path's.
+    /// The length of a part of the time inside the path's.
     fn length(&self, from: Ktime, to: Ktime) -> u64 {
         to.min(self.to).since(from.max(self.from))
     }
 
-    /// Time that passes in all lanes, or only where waits for a CPU are as they
-    /// were.
-    fn add(&mut self, thread: ThreadIx, ns: u64, all: bool) {
-        for lanes in self.of_mut(thread).chunks_exact_mut(2) {
-            if let [kept, least] = lanes {
-                *kept += ns;
-                *least += if all { ns } else { 0 };
-            }
+    /// Adds time to all of a thread's clocks.
+    fn add(&mut self, thread: ThreadIx, ns: u64) {
+        for clock in self.clocks(thread) {
+            clock.same_waits += ns;
+            clock.no_waits += ns;
         }
     }
 
-    fn run(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
+    /// Adds a wait for a CPU, or unknown time.
+    fn add_wait(&mut self, thread: ThreadIx, ns: u64) {
+        for clock in self.clocks(thread) {
+            clock.same_waits += ns;
+        }
+    }
+
+    /// Adds work, which is free in some scenarios.
+    fn add_work(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
         let (from, to) = (from.max(self.from), to.min(self.to));
-        self.add(thread, to.since(from), true);
-        let Some(process) = self.graph.thread(thread).map(|thread| thread.process) else {
-            return;
-        };
-        let (groups, free) = (self.groups, self.free);
-        let lanes = self.of_mut(thread);
-        groups.split(process, from, to, |group, from, to| {
-            if let Some(at) = free.iter().position(|free| *free == group) {
-                let lanes = lanes.get_mut((at + 1) * 2..(at + 2) * 2);
-                for time in lanes.unwrap_or_default() {
-                    *time = time.saturating_sub(to.since(from));
-                }
+        self.add(thread, to.since(from));
+        let process = self.graph.analysis.thread(thread).process;
+        self.groups.split(process, from, to, |group, from, to| {
+            let free = self.free.iter_mut().find(|it| it.free == Some(group));
+            if let Some(scenario) = free {
+                let (clock, ns) = (&mut scenario.clocks[thread], to.since(from));
+                clock.same_waits = clock.same_waits.saturating_sub(ns);
+                clock.no_waits = clock.no_waits.saturating_sub(ns);
             }
         });
     }
 
-    /// A thread's clock is at least another's.
-    fn wait_for(&mut self, thread: ThreadIx, other: ThreadIx) {
-        for lane in 0..self.lanes {
-            let later = self.of(other).get(lane).copied().unwrap_or(0);
-            if let Some(time) = self.of_mut(thread).get_mut(lane) {
-                *time = (*time).max(later);
-            }
+    /// Sets a thread's clocks to another thread's at a time, where those are later.
+    /// `false`, and nothing is done, in a cycle or a chain that is too long.
+    fn follow(&mut self, thread: ThreadIx, other: ThreadIx, at: Ktime, depth: u32) -> bool {
+        if depth >= AT_ONCE || other == thread || self.cursors[other].busy {
+            return false;
         }
+        self.cursors[thread].busy = true;
+        self.advance(other, at, depth + 1);
+        self.cursors[thread].busy = false;
+        for scenario in std::iter::once(&mut self.recorded).chain(&mut self.free) {
+            let later = scenario.clocks[other];
+            let clock = &mut scenario.clocks[thread];
+            clock.same_waits = clock.same_waits.max(later.same_waits);
+            clock.no_waits = clock.no_waits.max(later.no_waits);
+        }
+        true
     }
 
-    /// Brings a thread's clock up to `until`, and through a wait that ends then. All joins before `until` have been
-    /// passed; those at that very moment may lead on from thread to thread.
+    /// Advances a thread's clocks up to `until`, and through a wait that ends then. All
+    /// links before `until` have been replayed. Links at `until` may lead from thread to
+    /// thread.
     fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
-        let Some(of) = self.graph.thread(thread) else {
-            return;
-        };
-        let Some(mut cursor) = self.threads.get(thread.0 as usize).copied() else {
-            return;
-        };
-        if cursor.busy || until < of.start {
+        let start = self.graph.analysis.thread(thread).start;
+        let cursor = &mut self.cursors[thread];
+        if cursor.busy || until < start {
             return;
         }
-        let mark = |clocks: &mut Self, cursor: Cursor| {
-            if let Some(slot) = clocks.threads.get_mut(thread.0 as usize) {
-                *slot = cursor;
-            }
-        };
-        if !cursor.begun {
-            cursor.begun = true;
-            cursor.now = of.start;
-            match self
-                .graph
-                .forked_by(thread)
-                .filter(|_| of.start > self.from)
-            {
-                Some(parent) if depth < AT_ONCE && !self.is_busy(parent) => {
-                    mark(
-                        self,
-                        Cursor {
-                            busy: true,
-                            ..cursor
-                        },
-                    );
-                    self.advance(parent, of.start, depth + 1);
-                    self.wait_for(thread, parent);
-                }
-                // What was before is not known.
-                _ => self.add(thread, self.length(self.from, of.start), false),
+        if !std::mem::replace(&mut cursor.begun, true) {
+            cursor.now = start;
+            let parent = self.graph.forked_by(thread).filter(|_| start > self.from);
+            if !parent.is_some_and(|parent| self.follow(thread, parent, start, depth)) {
+                // The time before its start is not known.
+                self.add_wait(thread, self.length(self.from, start));
             }
         }
-        while let Some(stretch) = self.graph.timeline.get(thread, cursor.number as usize) {
-            if stretch.from >= until {
+        loop {
+            let Cursor { number, now, .. } = self.cursors[thread];
+            let stretch = self.graph.timeline.get(thread, number as usize);
+            let Some(stretch) = stretch.filter(|s| s.from < until) else {
                 break;
-            }
-            let (from, to) = (cursor.now.max(stretch.from), stretch.to.min(until));
-            let ends = stretch.to <= until;
-            let ns = self.length(from, to);
+            };
+            let (from, to) = (now.max(stretch.from), stretch.to.min(until));
+            let (ns, ends) = (self.length(from, to), stretch.to <= until);
             match self.graph.cause(&stretch) {
-                // Actor asks in the middle of a wait, or before the path, gets
-                // what was: nothing of it bears on the path.
+                // In the middle of a wait, or before the path, the clocks stay: none of
+                // that time bears on the path.
                 Cause::Thread(_) if !ends => break,
-                Cause::Thread(by)
-                    if to > self.from && depth < AT_ONCE && !self.is_busy(by) && by != thread =>
-                {
-                    mark(
-                        self,
-                        Cursor {
-                            busy: true,
-                            ..cursor
-                        },
-                    );
-                    self.advance(by, to, depth + 1);
-                    self.wait_for(thread, by);
+                Cause::Thread(by) if to > self.from && self.follow(thread, by, to, depth) => {}
+                Cause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
+                Cause::Thread(_) | Cause::Own(Kind::RunQueue(_) | Kind::Unknown) => {
+                    self.add_wait(thread, ns);
                 }
-                Cause::Thread(_) => self.add(thread, ns, false),
-                Cause::Own(Kind::OnCpu) => self.run(thread, from, to),
-                Cause::Own(Kind::RunQueue(_) | Kind::Unknown) => self.add(thread, ns, false),
-                Cause::Own(_) => self.add(thread, ns, true),
+                Cause::Own(_) => self.add(thread, ns),
             }
+            let cursor = &mut self.cursors[thread];
             cursor.now = to;
             if !ends {
                 break;
             }
             cursor.number += 1;
         }
-        mark(
-            self,
-            Cursor {
-                busy: false,
-                ..cursor
-            },
-        );
-    }
-
-    fn is_busy(&self, thread: ThreadIx) -> bool {
-        self.threads
-            .get(thread.0 as usize)
-            .is_some_and(|cursor| cursor.busy)
     }
 }
 
-/// The CPU time that the path's end depended on: in all, and of each group. Up
-/// to when a thread mattered is found backwards; of several wake-ups at one
-/// instant some may be missed, which makes it less, never more.
+/// The CPU time that the path's end depended on: all of it, and that of each group. The
+/// last moment at which a thread mattered is found backwards. Of several wake-ups at one
+/// instant some may be missed, which makes the time less, never more.
 fn needed(
     graph: &Graph<'_>,
     path: &CriticalPath,
-    joins: &[Join],
+    links: &[Link],
     groups: &Groups,
 ) -> (u64, Vec<u64>) {
-    let mut until = vec![Ktime(0); graph.analysis.threads.len()];
-    let mut raise = |thread: ThreadIx, time: Ktime| {
-        let slot = until.get_mut(thread.0 as usize)?;
-        *slot = (*slot).max(time);
-        Some(*slot)
-    };
-    raise(path.thread, path.to);
-    for join in joins.iter().rev() {
-        if raise(join.thread, Ktime(0)) >= Some(join.time) {
-            raise(join.by, join.time);
+    let threads = || graph.analysis.thread_ids();
+    let mut until: Arena<ThreadIx, Ktime> = threads().map(|_| Ktime(0)).collect();
+    until[path.thread] = path.to;
+    for link in links.iter().rev() {
+        if until[link.thread] >= link.time {
+            until[link.by] = until[link.by].max(link.time);
         }
     }
     let (mut all, mut of) = (0, vec![0; groups.count()]);
-    for (at, until) in (0..).zip(until) {
-        let thread = ThreadIx(at);
-        let Some(process) = graph.thread(thread).map(|thread| thread.process) else {
-            continue;
-        };
-        for stretch in graph.timeline.of(thread) {
-            if stretch.from >= until {
-                break;
-            }
-            if !matches!(stretch.doing, Bucket::OnCpu(_)) {
-                continue;
-            }
+    for thread in threads() {
+        let process = graph.analysis.thread(thread).process;
+        let until = until[thread];
+        let needed = graph.timeline.of(thread).take_while(|s| s.from < until);
+        for stretch in needed.filter(|s| matches!(s.doing, Bucket::OnCpu(_))) {
             let (from, to) = (stretch.from.max(path.from), stretch.to.min(until));
-            groups.split(process, from, to.max(from), |group, from, to| {
-                all = u64::saturating_add(all, to.since(from));
+            groups.split(process, from, to, |group, from, to| {
+                all += to.since(from);
                 if let Some(sum) = of.get_mut(group as usize) {
                     *sum += to.since(from);
                 }

@@ -81,7 +81,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 // Only the path's end may be in the middle of a wait.
                 let cut = segment.to == path.to;
                 let known =
-                    matches!(stretch.doing, Bucket::Wait(_)) && stretch.who != Actor::Unknown;
+                    matches!(stretch.doing, Bucket::Wait(_)) && stretch.waker() != Actor::Unknown;
                 prop_assert!(!exact || cut || !known, "{:?} in {:?}", segment, stretch);
                 continue;
             }
@@ -89,7 +89,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
                 (Kind::OnCpu, Bucket::OnCpu(_)) => true,
                 (Kind::RunQueue(_), Bucket::RunQueue { .. }) => true,
                 (Kind::OnCpu | Kind::RunQueue(_), _) => false,
-                (Kind::Outside(_), Bucket::Wait(_)) => !matches!(stretch.who, Actor::Interrupt),
+                (Kind::Outside(_), Bucket::Wait(_)) => !matches!(stretch.waker(), Actor::Interrupt),
                 (_, Bucket::Wait(_)) => true,
                 (_, _) => false,
             };

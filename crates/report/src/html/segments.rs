@@ -198,7 +198,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
                 }
                 Piece::One(stretch) => {
                     out.kinds.push(kind(stretch.doing));
-                    out.by.push(match (stretch.doing, stretch.who) {
+                    out.by.push(match (stretch.doing, stretch.actor) {
                         (Bucket::OnCpu(cpu), _) => cpu.map_or(0, |cpu| u64::from(cpu.0) + 1),
                         (_, Actor::Unknown) => 0,
                         (_, Actor::Interrupt) => 1,

@@ -168,7 +168,7 @@ impl Sums<'_> {
                     }
                 }
                 Bucket::RunQueue { preempted: true } if own => {
-                    let by_others = match stretch.who {
+                    let by_others = match stretch.preempted_by() {
                         Actor::Outside(_) => true,
                         Actor::Thread(thread) => !self.process(thread).1,
                         Actor::Unknown | Actor::Interrupt => false,

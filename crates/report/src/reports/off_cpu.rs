@@ -180,7 +180,7 @@ impl<'a> OffCpu<'a> {
     fn wait(&self, waited: &Waited) -> Value {
         let analysis = self.view.analysis;
         let found = who::thread(analysis, waited.thread);
-        let by = Some(who::named(analysis, waited.stretch.who));
+        let by = Some(who::named(analysis, waited.stretch.actor));
         let (ended_by, taken_by) = match waited.reason {
             Reason::Preempted => (None, by),
             _ => (by, None),
@@ -247,7 +247,7 @@ impl<'a> OffCpu<'a> {
         let widest = reasons.map(units::width).max().unwrap_or(0);
         let room = style.width.saturating_sub(widest + 28) / 2;
         let room = room.clamp(14, 60);
-        let by = |waited: &&Waited| match (waited.whole, waited.stretch.who) {
+        let by = |waited: &&Waited| match (waited.whole, waited.stretch.actor) {
             (false, Actor::Unknown) => String::new(), // it has not ended
             (_, who) => who::name(analysis, who),
         };
@@ -346,7 +346,7 @@ impl Report for OffCpu<'_> {
         let groups = self.groups.iter().take(self.view.ask.most());
         let rows = groups.flat_map(|(group, sums)| {
             sums.used().map(|(reason, sum)| {
-                let who = sum.longest.map(|waited| waited.stretch.who);
+                let who = sum.longest.map(|waited| waited.stretch.actor);
                 let who = who.filter(|who| *who != Actor::Unknown);
                 let by = who.map(|who| who::name(analysis, who));
                 let of = json!({"name": group.name, "pid": group.pid, "by": by});
