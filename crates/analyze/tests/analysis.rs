@@ -1,10 +1,10 @@
-//! The analysis, held to the truth.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+//! Checks the analysis of simulated recordings against the simulator's truth.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the simulator
 
 use std::collections::HashMap;
 
 use proptest::prelude::*;
-use tr_analyze::model::{self, Analysis, ThreadIx};
+use tr_analyze::model::{self, Analysis};
 use tr_analyze::timeline::{Bucket, Wait};
 use tr_analyze::{analyze, Options};
 use tr_format::event::Stream;
@@ -15,7 +15,7 @@ use tr_sim::recording::Recording;
 use tr_sim::strategy::{self, Case};
 use tr_sim::truth::{Causes, ProcessTruth, Times, Truth};
 
-/// Runs the case through a file and the analysis.
+/// Records a case into a file and analyzes it.
 fn run(case: &Case) -> (Analysis, Truth, Vec<Injected>) {
     let (mut recording, truth) = Recording::record(&case.config);
     let done = case.plan.apply(&mut recording);
@@ -48,7 +48,7 @@ fn causes(causes: &model::Causes) -> Causes {
     }
 }
 
-/// The sums that any analysis must get right, whatever the trace.
+/// The sums that hold for the analysis of any trace.
 fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     let span = analysis.end.since(analysis.start);
     let mut totals = model::Times::default();
@@ -75,7 +75,7 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     for process in &analysis.processes {
         let mut sum = model::Times::default();
         for thread in &process.threads {
-            sum.add(&analysis.threads[thread.0 as usize].times);
+            sum.add(&analysis.thread(*thread).times);
         }
         prop_assert_eq!(sum, process.times);
         totals.add(&sum);
@@ -91,7 +91,7 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
         "{:?}",
         analysis.concurrency
     );
-    // A switch-out that never came was noticed too late for the concurrency.
+    // A missing switch-out is noticed too late for the concurrency.
     if analysis.concurrency_unknown == 0 && analysis.quality.anomalies.is_empty() {
         let weighed: u64 = analysis
             .concurrency
@@ -104,17 +104,18 @@ fn check_sums(analysis: &Analysis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The CPUs' figures are the threads', seen from the other side. No CPU is idle
-/// and busy at once; in a whole recording it always is one of the two.
+/// The CPUs' figures agree with the threads'. No CPU is idle and busy at once; in a
+/// complete system-wide recording it always is one of the two.
 fn check_cpus(analysis: &Analysis) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().expect("was asked for");
     let mut busy: HashMap<_, u64> = HashMap::new();
     let mut switches = model::Switches::default();
     let mut migrations = 0;
-    for (thread, at) in analysis.threads.iter().zip(0..) {
+    for ix in analysis.thread_ids() {
+        let thread = analysis.thread(ix);
         switches.add(&thread.switches);
         migrations += thread.migrations;
-        for stretch in timeline.of(ThreadIx(at)) {
+        for stretch in timeline.of(ix) {
             if let Bucket::OnCpu(cpu) = stretch.doing {
                 *busy.entry(cpu).or_default() += stretch.length();
             }
@@ -144,21 +145,21 @@ fn check_cpus(analysis: &Analysis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Every thread's CPU is known whenever it has one.
+/// Whether every thread's state and CPU are known all the time.
 fn all_known(analysis: &Analysis) -> bool {
     let timeline = analysis.timeline.as_ref().expect("was asked for");
-    let threads = 0..u32::try_from(analysis.threads.len()).expect("few");
-    let mut all = threads.flat_map(|at| timeline.of(ThreadIx(at)));
+    let mut all = analysis.thread_ids().flat_map(|ix| timeline.of(ix));
     all.all(|stretch| !matches!(stretch.doing, Bucket::OnCpu(None) | Bucket::Unknown))
 }
 
-/// The timeline tells the same times as the sums, and has no holes.
+/// The timeline has the same times as the sums, and no holes.
 fn check_timeline(analysis: &Analysis) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().expect("was asked for");
-    for (thread, at) in analysis.threads.iter().zip(0..) {
+    for ix in analysis.thread_ids() {
+        let thread = analysis.thread(ix);
         let (mut times, mut causes) = (model::Times::default(), model::Causes::default());
         let mut now = thread.start;
-        for stretch in timeline.of(ThreadIx(at)) {
+        for stretch in timeline.of(ix) {
             prop_assert_eq!(stretch.from, now, "{:?}", stretch);
             prop_assert!(stretch.to > stretch.from, "{:?}", stretch);
             now = stretch.to;
@@ -188,7 +189,7 @@ fn check_timeline(analysis: &Analysis) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Every number of every process is the truth.
+/// Every number of every process equals the truth.
 fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> {
     prop_assert_eq!(analysis.start, truth.start);
     prop_assert_eq!(analysis.end, truth.end);
@@ -213,11 +214,11 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         prop_assert_eq!(is.end, was.end, "end of {}", at);
         prop_assert_eq!(is.started_before, was.started_before, "{}", at);
         prop_assert_eq!(is.alive, was.alive, "whether {} lives", at);
-        // When the exit that was the last was not seen, the leader's tells.
+        // Without the last thread's exit the status is that of the leader's exit.
         if !was.alive && was.status.is_some() {
             prop_assert_eq!(is.status, was.status, "status of {}", at);
         }
-        // Of one that ended before its turn in the listing nothing tells.
+        // A parent that ended before its own snapshot is not known.
         if is.ppid.is_some() {
             prop_assert_eq!(
                 is.parent.map(|parent| parent.0 as usize),
@@ -251,8 +252,8 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
             .map(|thread| &truth.tasks[*thread])
             .collect();
         for thread in &is.threads {
-            let is = &analysis.threads[thread.0 as usize];
-            // An exec behind the span's end may have given it the leader's tid.
+            let is = analysis.thread(*thread);
+            // An exec after the span's end may have given it the leader's tid.
             let same = left.iter().position(|was| {
                 was.start == is.start
                     && was.end == is.end
@@ -312,7 +313,7 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
     Ok(())
 }
 
-/// Those that were seen to begin.
+/// The programs whose exec is in the trace.
 fn check_execs(is: &model::Process, was: &ProcessTruth) -> Result<(), TestCaseError> {
     let at = format!("{} from {}", was.pid.0, was.start.0);
     let is: Vec<_> = is
@@ -363,7 +364,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
             ("sleep", is.sleep, was.sleep, undecided),
             ("blocked", is.blocked, was.blocked, undecided),
         ] {
-            let unknown = analysis_unknown(what, analysis);
+            let unknown = analysis.totals.times.unknown;
             prop_assert!(
                 is <= was + slack,
                 "{} of {}: {} known, but it was {} ({} unknown)",
@@ -376,7 +377,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         }
         Ok(())
     };
-    // Processes that can be told apart.
+    // Processes whose pid is unique can be matched.
     let mut count: HashMap<_, u32> = HashMap::new();
     for process in &truth.processes {
         *count.entry(process.pid).or_default() += 1;
@@ -392,7 +393,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         .for_each(|was| sums.1.add(&was.times));
     let undecided: u64 = truth.tasks.iter().map(|task| task.undecided).sum();
     bounds(&sums.0, &sums.1, undecided, "all")?;
-    // Without its fork it is not known whose thread a task is.
+    // Without its fork a task's process is not known.
     let lives = analysis
         .quality
         .lost
@@ -406,14 +407,14 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
         else {
             continue;
         };
-        // One that was gone before the start has no truth; when its last switch-out
-        // is lost, that it may have lived until its pid came again is right.
+        // A process that ended before the start is not in the truth. If its last
+        // switch-out is lost, it may have lived until its pid was used again.
         let begins_later = |other: &model::Process| other.pid == is.pid && other.end > was.start;
         if is.end <= was.start && analysis.processes.iter().any(begins_later) {
             prop_assert_eq!(
                 is.times.sum(),
                 is.times.unknown,
-                "before its pid came again"
+                "before its pid was used again"
             );
             continue;
         }
@@ -441,7 +442,7 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
             );
         }
         prop_assert!(
-            is.switches.voluntary <= truth_switches(truth, is, true),
+            is.switches.voluntary <= truth_switches(truth, is),
             "voluntary switches of {}",
             what
         );
@@ -464,17 +465,14 @@ fn check_bounds(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError>
     Ok(())
 }
 
-fn truth_switches(truth: &Truth, is: &model::Process, _: bool) -> u64 {
+/// Switches of all processes with that pid.
+fn truth_switches(truth: &Truth, is: &model::Process) -> u64 {
     truth
         .processes
         .iter()
         .filter(|was| was.pid == is.pid)
         .map(|was| was.voluntary + was.involuntary)
         .sum()
-}
-
-fn analysis_unknown(_: &str, analysis: &Analysis) -> u64 {
-    analysis.totals.times.unknown
 }
 
 fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
@@ -484,7 +482,7 @@ fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
 proptest! {
     #![proptest_config(strategy::cases(1000))]
 
-    /// No loss: every number of every process, for any lateness, inversions and
+    /// No loss: every number of every process, for any commit delay, inversions and
     /// order of the blocks.
     #[test]
     fn without_loss_every_number_is_the_truth(case in strategy::lossless(3_000_000)) {
@@ -506,7 +504,7 @@ proptest! {
         let (analysis, _, done) = run(&case);
         let Some(Injected::CutOff { end, .. }) = done.first() else { return Ok(()) };
         prop_assert_eq!(analysis.end, *end);
-        // The truth of a run that really ended there.
+        // The truth of a run that ended at that time.
         let mut config = case.config.clone();
         config.duration = end.0 - analysis.start.0;
         config.tail = case.config.duration + case.config.tail - config.duration;
@@ -514,7 +512,7 @@ proptest! {
         check_sums(&analysis).and_then(|()| check_bounds(&analysis, &truth)).map_err(|error| explain(&case, error))?;
     }
 
-    /// Everything at once: nothing panics, and the sums add up.
+    /// All injections together: nothing panics, and the sums add up.
     #[test]
     fn the_sums_are_right_whatever_happens(case in strategy::anything(3_000_000)) {
         let (analysis, _, _) = run(&case);

@@ -1,4 +1,4 @@
-//! The clock check, held to clocks whose errors are known.
+//! Checks the clock check with clocks of known errors.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // in a test
 
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use tr_sim::inject::Skew;
 use tr_sim::recording::Recording;
 use tr_sim::strategy::{self, Case};
 
-/// Runs the case through a file and the analysis.
+/// Records a case into a file and analyzes it.
 fn run(case: &Case) -> Analysis {
     let (mut recording, _) = Recording::record(&case.config);
     case.plan.apply(&mut recording);
@@ -23,7 +23,7 @@ fn run(case: &Case) -> Analysis {
     analyze(&trace, &Options::default())
 }
 
-/// By how much the clocks of two CPUs differ at most, during the run.
+/// The largest difference of two CPUs' clocks during the run.
 fn difference(skew: &Skew, (one, other): (CpuId, CpuId), duration: u64) -> u64 {
     const START: u64 = 1 << 40;
     let error = |cpu: CpuId, time: u64| {
@@ -35,7 +35,8 @@ fn difference(skew: &Skew, (one, other): (CpuId, CpuId), duration: u64) -> u64 {
     at(START).max(at(START + duration))
 }
 
-/// A reported disagreement is true: the pair's clocks differ by at least that much. Most of the traces in which tasks were seen out of order report one.
+/// A reported disagreement is true: the pair's clocks differ by at least that much. Most
+/// traces with many anomalies report one.
 #[test]
 fn a_disagreement_is_reported_and_true() {
     let (noticed, reported) = (Cell::new(0u64), Cell::new(0u64));
@@ -71,7 +72,7 @@ fn a_disagreement_is_reported_and_true() {
 proptest! {
     #![proptest_config(strategy::cases(300))]
 
-    /// Times that fit add up whatever the clocks show.
+    /// Times add up with any clocks.
     #[test]
     fn every_threads_times_add_up(case in strategy::skewed(2_000_000, 30_000_000, true)) {
         for thread in &run(&case).threads {
@@ -79,7 +80,7 @@ proptest! {
         }
     }
 
-    /// Clocks that agree are never doubted, whatever is lost.
+    /// Clocks that agree are never reported, with any loss.
     #[test]
     fn clocks_that_agree_are_not_doubted(case in strategy::skewed(2_000_000, 30_000_000, true)) {
         let mut case = case;

@@ -1,4 +1,4 @@
-//! What `latest_write` says, held to when each event was really written.
+//! Checks `latest_write` against the simulator's commit delays.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // of our own files, in a test
 
 use proptest::prelude::*;
@@ -10,8 +10,8 @@ use tr_sim::blocks::Order;
 use tr_sim::recording::{Recording, Written};
 use tr_sim::strategy;
 
-/// Of one ring: the longest true delay, and the longest that shows, by a mark of
-/// progress (when it was written, its time) or by the ring's own order.
+/// The longest commit delay of a ring, and the longest that the trace proves: by a
+/// watermark (time of its write, its own time) or by the order of the ring.
 fn delays<E>(
     ring: &[Written<E>],
     time: impl Fn(&E) -> Ktime,
@@ -35,7 +35,7 @@ proptest! {
 
     #[test]
     fn the_latest_write_is_what_the_file_proves_and_no_more(mut case in strategy::lossless(2_000_000_000)) {
-        // Marks of progress mean something only where they were written.
+        // A watermark is valid only where it was written.
         case.cut.order = Order::Written;
         let (mut recording, _) = Recording::record(&case.config);
         case.plan.apply(&mut recording);

@@ -1,7 +1,7 @@
-//! Single moments that runs of the simulator have shown to be hard, each drawn
-//! and written by hand: mostly events of several CPUs with one stamp, so that
-//! only the sense of them tells their order.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+//! Single moments that simulated runs have shown to be hard, each drawn and built from
+//! its events: mostly events of several CPUs with one stamp, whose order follows only
+//! from the tasks' states.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the test
 
 mod hand;
 
@@ -11,7 +11,7 @@ use tr_analyze::{analyze, Options};
 use tr_format::event::{LifeKind, Tgid, Tid};
 use tr_format::meta::Scope;
 
-/// The analysis of a trace that does not contradict itself.
+/// The analysis of a trace, which has no anomalies.
 fn analyzed(hand: &Hand) -> Analysis {
     let analysis = analyze(&hand.trace(), &Options::default());
     assert_eq!(analysis.quality.anomalies, Vec::new());
@@ -32,26 +32,26 @@ fn on_cpu(on_cpu: u64) -> Times {
     }
 }
 
-/// How long all tasks that were ever known by these tids ran.
+/// The time on CPU of all threads with one of these tids.
 fn on_cpu_of(analysis: &Analysis, tids: &[u32]) -> u64 {
     let all = analysis.threads.iter();
     let named = all.filter(|thread| tids.contains(&thread.tid.0));
     named.map(|thread| thread.times.on_cpu).sum()
 }
 
-/// How long so many were running.
+/// The time in which so many tasks were running.
 fn at_once(analysis: &Analysis, running: usize) -> u64 {
     analysis.concurrency.get(running).copied().unwrap_or(0)
 }
 
 /// ```text
 /// cpu0 =10=f11+11____     waits for the vfork child
-/// cpu1           11==x11  which exits with the stamp of that
+/// cpu1           11==x11  the child exits with the stamp of the wait
 /// ```
 #[test]
-fn a_vfork_childs_exit_comes_no_earlier_than_the_wait_with_its_stamp() {
+fn a_vfork_childs_exit_comes_after_the_wait_with_its_stamp() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-10, 10, 10, 1, None)
+    hand.snapshot(-10, 10, 10, 1, None)
         .fork(0, 100, 10, 11, 11)
         .first_waking(0, 110, 10, 11, true)
         .switch(1, 120, 0, RUNNING, 11)
@@ -65,12 +65,12 @@ fn a_vfork_childs_exit_comes_no_earlier_than_the_wait_with_its_stamp() {
     assert_eq!(thread(&analysis, 10).causes, vfork);
 }
 
-/// The same for a child that was forked before the recording, and woken in it.
+/// The same for a child that was forked before the recording and woken during it.
 #[test]
-fn who_wakes_a_child_for_the_first_time_waits_for_it() {
+fn the_first_waker_of_a_vfork_child_waits_for_it() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-20, 10, 10, 1, None)
-        .listed(-10, 11, 11, 10, Some(RUNNING))
+    hand.snapshot(-20, 10, 10, 1, None)
+        .snapshot(-10, 11, 11, 10, Some(RUNNING))
         .first_waking(0, 110, 10, 11, true)
         .switch(1, 120, 0, RUNNING, 11)
         .switch(0, 200, 10, BLOCKED, 0);
@@ -79,21 +79,21 @@ fn who_wakes_a_child_for_the_first_time_waits_for_it() {
 
 /// ```text
 /// cpu0 =10=>11
-/// cpu1 =11======____      was on its CPU when it was woken, in vain
+/// cpu1 =11======____      it was on its CPU when it was woken
 /// ```
 #[test]
 fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
-    // The listing tells that it did not.
+    // Its snapshot says that it was on a CPU.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
-        .listed(-20, 10, 10, 1, None)
-        .listed(-10, 11, 11, 1, None)
+        .snapshot(-20, 10, 10, 1, None)
+        .snapshot(-10, 11, 11, 1, None)
         .switch(1, 300, 11, SLEEPS, 0);
     let slept = Times {
         sleep: 700,
         ..on_cpu(300)
     };
-    // Woken since it was switched in: its sleep may have ended as it began.
+    // The waking may have ended its sleep at the switch-out.
     let unclear = Times {
         unknown: 700,
         ..on_cpu(300)
@@ -101,12 +101,12 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
     let times = thread(&analyzed(&hand), 11).times;
     assert!(times == slept || times == unclear, "{times:?}");
 
-    // Its switch-out does, before it is listed.
+    // A switch-out before its snapshot proves it.
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.waking(0, -50, 10, 11)
         .switch(1, -40, 11, SLEEPS, 0)
-        .listed(-20, 10, 10, 1, None)
-        .listed(-10, 11, 11, 1, Some(SLEEPS))
+        .snapshot(-20, 10, 10, 1, None)
+        .snapshot(-10, 11, 11, 1, Some(SLEEPS))
         .waking(0, 400, 10, 11)
         .switch(1, 500, 0, RUNNING, 11);
     let times = Times {
@@ -117,15 +117,15 @@ fn the_first_waking_of_a_task_does_not_prove_that_it_slept() {
     assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
-/// All that were known of a process have ended, and the last exit was told:
-/// another of its threads, in its own exit, is listed all the same.
+/// All known threads of a process have ended, the last one with `group_dead`. Another
+/// thread, which is in its own exit, has a snapshot after that.
 #[test]
-fn threads_listed_late_belong_to_their_process() {
+fn threads_with_late_snapshots_belong_to_their_process() {
     let mut hand = Hand::new(Scope::All, 1_000);
     hand.exit(0, -60, 10, 10, true)
         .switch(0, -50, 10, DEAD, 0)
         .last(0, -50, 10)
-        .listed(-30, 11, 10, 1, None)
+        .snapshot(-30, 11, 10, 1, None)
         .exit(1, -20, 11, 10, false)
         .switch(1, 100, 11, DEAD, 0)
         .last(1, 100, 11);
@@ -142,7 +142,7 @@ fn threads_listed_late_belong_to_their_process() {
 #[test]
 fn a_first_waking_comes_before_the_switch_in_with_its_stamp() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-10, 10, 10, 1, Some(SLEEPS))
+    hand.snapshot(-10, 10, 10, 1, Some(SLEEPS))
         .waking(1, 90, 0, 10)
         .switch(1, 100, 0, RUNNING, 10)
         .fork(1, 100, 10, 11, 11)
@@ -156,13 +156,13 @@ fn a_first_waking_comes_before_the_switch_in_with_its_stamp() {
     assert_eq!(thread(&analyzed(&hand), 11).times, times);
 }
 
-/// 11 is recorded and ends; somebody who is not recorded gets its tid, and goes
-/// for 10.
+/// 11 is recorded and ends. A task that is not recorded gets its tid, and leaves its CPU
+/// to 10.
 #[test]
 fn a_tid_may_pass_to_a_task_that_is_not_recorded() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-20, 10, 10, 1, Some(SLEEPS))
-        .listed(-10, 11, 11, 1, None)
+    hand.snapshot(-20, 10, 10, 1, Some(SLEEPS))
+        .snapshot(-10, 11, 11, 1, None)
         .exit(0, 100, 11, 11, true)
         .switch(0, 110, 11, DEAD, 0)
         .last(0, 110, 11)
@@ -176,13 +176,13 @@ fn a_tid_may_pass_to_a_task_that_is_not_recorded() {
     assert_eq!(thread(&analyzed(&hand), 10).times, times);
 }
 
-/// 11 is recorded and ends; somebody who is not recorded gets its tid, and wakes 10: the
-/// dead wake nobody.
+/// 11 is recorded and ends. A task that is not recorded gets its tid, and wakes 10: the
+/// waker is not the dead task.
 #[test]
-fn who_has_a_dead_tasks_tid_is_not_that_task() {
+fn a_dead_task_wakes_no_task() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-20, 10, 10, 1, Some(SLEEPS))
-        .listed(-10, 11, 11, 1, None)
+    hand.snapshot(-20, 10, 10, 1, Some(SLEEPS))
+        .snapshot(-10, 11, 11, 1, None)
         .exit(0, 100, 11, 11, true)
         .switch(0, 110, 11, DEAD, 0)
         .last(0, 110, 11)
@@ -193,13 +193,13 @@ fn who_has_a_dead_tasks_tid_is_not_that_task() {
     assert_eq!((longest.length, longest.waker), (600, None));
 }
 
-/// The exec stands behind another task's last figures, which wait for that one's
-/// switch-out; its own task's switch-out, with the same stamp, is met first.
+/// The exec comes after another task's final figures, which wait for that task's
+/// switch-out. The switch-out of the exec's own task, with the same stamp, is read first.
 #[test]
-fn an_exec_may_be_met_behind_the_switch_out_with_its_stamp() {
+fn an_exec_may_be_read_after_the_switch_out_with_its_stamp() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-30, 10, 10, 1, None)
-        .listed(-20, 11, 11, 1, None)
+    hand.snapshot(-30, 10, 10, 1, None)
+        .snapshot(-20, 11, 11, 1, None)
         .exit(0, 100, 10, 10, true)
         .switch(0, 500, 10, DEAD, 0)
         .last(0, 500, 10)
@@ -213,13 +213,13 @@ fn an_exec_may_be_met_behind_the_switch_out_with_its_stamp() {
 }
 
 /// ```text
-/// cpu0 ==10......10=__    woken as it comes back, and then not preempted but
-/// cpu1           >10      kept from a sleep
+/// cpu0 ==10......10=__    woken at its switch-in, so its later switch-out is not a
+/// cpu1           >10      preemption but a sleep of no length
 /// ```
 #[test]
 fn a_waking_with_the_stamp_of_the_switch_in_may_come_after_it() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-30, 10, 10, 1, None)
+    hand.snapshot(-30, 10, 10, 1, None)
         .preempt(0, 100, 10, SLEEPS, 0)
         .switch(0, 300, 0, RUNNING, 10)
         .waking(1, 300, 12, 10)
@@ -233,28 +233,28 @@ fn a_waking_with_the_stamp_of_the_switch_in_may_come_after_it() {
     assert_eq!(thread(&analysis, 10).causes.preempted, 200);
 }
 
-/// 12 was 10's child; 10 is gone, and its pid was given again while the tasks
-/// were being listed.
+/// 12 was 10's child. 10 has ended, and its pid was used again while the recorder took the
+/// snapshots.
 #[test]
-fn a_listed_task_is_not_the_child_of_one_forked_later() {
+fn a_snapshots_parent_is_not_a_task_forked_later() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-90, 11, 11, 1, None)
+    hand.snapshot(-90, 11, 11, 1, None)
         .fork(0, -50, 11, 10, 10)
         .first_waking(0, -40, 11, 10, false)
-        .listed(-30, 12, 12, 10, Some(SLEEPS));
+        .snapshot(-30, 12, 12, 10, Some(SLEEPS));
     let analysis = analyzed(&hand);
     let child = analysis.processes.iter().find(|p| p.pid == Tgid(12));
     assert_eq!(child.unwrap().parent, None);
 }
 
 /// ```text
-/// cpu0 =11=!12 e10        named 11 by the waking and 10 by the exec: one stamp
+/// cpu0 =11=!12 e10        waking by 11, exec by 10: the same task with one stamp
 /// ```
 #[test]
 fn a_tid_that_an_exec_has_left_is_still_known_with_its_stamp() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-30, 11, 10, 1, None)
-        .listed(-20, 12, 12, 1, Some(SLEEPS))
+    hand.snapshot(-30, 11, 10, 1, None)
+        .snapshot(-20, 12, 12, 1, Some(SLEEPS))
         .waking(0, 100, 11, 12)
         .exec(0, 100, 11, 10)
         .switch(0, 300, 10, SLEEPS, 0);
@@ -263,16 +263,16 @@ fn a_tid_that_an_exec_has_left_is_still_known_with_its_stamp() {
     assert_eq!(thread(&analysis, 10).times.on_cpu, 300);
 }
 
-/// The file ends; its last mark tells of what was stamped before it. A waking
-/// with the mark's own stamp is not there, the switch-in behind it is.
+/// The file is cut off. Its last watermark covers the events with earlier stamps: a waking
+/// with the watermark's own stamp is missing, the switch-in after it is there.
 #[test]
-fn a_cut_off_file_ends_before_its_last_mark() {
+fn a_cut_off_file_ends_before_its_last_watermark() {
     let mut hand = Hand::new(Scope::Command, 0);
     hand.end = None;
-    hand.listed(-30, 10, 10, 1, None)
+    hand.snapshot(-30, 10, 10, 1, None)
         .switch(0, 100, 10, SLEEPS, 0)
         .switch(0, 500, 0, RUNNING, 10)
-        .word(500, LifeKind::Progress);
+        .recorder_event(500, LifeKind::Progress);
     let times = Times {
         sleep: 400,
         ..on_cpu(100)
@@ -281,32 +281,32 @@ fn a_cut_off_file_ends_before_its_last_mark() {
 }
 
 /// ```text
-/// cpu0 =10=====LOST       moves to the other CPU, whose events are lost as well
-/// cpu1 LOST==e10==LOST    and is seen there by an exec only
+/// cpu0 =10=====LOST       moves to the other CPU, whose events are lost, too;
+/// cpu1 LOST==e10==LOST    only its exec shows it there
 /// ```
 #[test]
-fn an_exec_tells_the_cpu_that_its_task_is_on() {
+fn an_exec_shows_the_cpu_of_its_task() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-30, 10, 10, 1, Some(RUNNING))
+    hand.snapshot(-30, 10, 10, 1, Some(RUNNING))
         .switch(0, 50, 11, RUNNING, 10)
         .lost(0, 200, 300)
         .lost(1, 250, 800)
         .exec(1, 400, 10, 10);
     let analysis = analyzed(&hand);
-    // It may have left that CPU right after.
+    // It may have left that CPU right after the exec.
     assert!(thread(&analysis, 10).times.on_cpu <= 200);
 }
 
 /// ```text
-/// cpu0 =11........10=     10 comes last to where it stays
-/// cpu1 =12=10=12=====     though that CPU's switch is looked at first
+/// cpu0 =11........10=     the last switch-in of 10 is the one on the CPU where it stays,
+/// cpu1 =12=10=12=====     though that CPU's switch is read first
 /// ```
 #[test]
-fn of_switches_with_one_stamp_the_one_that_stays_is_last() {
+fn of_two_switch_ins_with_one_stamp_the_one_that_stays_is_last() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-30, 10, 10, 1, Some(RUNNING))
-        .listed(-20, 11, 11, 1, None)
-        .listed(-10, 12, 12, 1, Some(RUNNING))
+    hand.snapshot(-30, 10, 10, 1, Some(RUNNING))
+        .snapshot(-20, 11, 11, 1, None)
+        .snapshot(-10, 12, 12, 1, Some(RUNNING))
         .switch(1, 50, 0, RUNNING, 12)
         .preempt(1, 500, 12, RUNNING, 10)
         .preempt(1, 500, 10, RUNNING, 12)
@@ -317,19 +317,19 @@ fn of_switches_with_one_stamp_the_one_that_stays_is_last() {
 }
 
 /// ```text
-/// cpu0 =10=======>13==        13 comes last to where it stays, though it comes
-/// cpu1 =11=======>12=13===    to another CPU from 14, which seems to sleep: its
-/// cpu2 =12=>14===14=13=12=    waking and its switch-out have one stamp
+/// cpu0 =10=======>13==        the last switch-in of 13 is the one on the CPU where it
+/// cpu1 =11=======>12=13===    stays, though 13 takes another CPU from 14, which seems to
+/// cpu2 =12=>14===14=13=12=    sleep: its waking and its switch-out have one stamp
 /// cpu3 =14=_______________
 /// ```
 #[test]
-fn who_comes_by_several_switches_of_one_stamp_comes_last_to_where_it_stays() {
+fn of_several_switch_ins_with_one_stamp_the_one_that_stays_is_last() {
     let mut hand = Hand::new(Scope::All, 1_000);
     for (cpu, tid) in [(0, 10), (1, 11), (2, 12), (3, 14)] {
-        hand.listed(-30, tid, tid, 1, Some(RUNNING))
+        hand.snapshot(-30, tid, tid, 1, Some(RUNNING))
             .switch(cpu, 50, 0, RUNNING, tid);
     }
-    hand.listed(-20, 13, 13, 1, Some(SLEEPS))
+    hand.snapshot(-20, 13, 13, 1, Some(SLEEPS))
         .waking(2, 150, 12, 14)
         .switch(3, 150, 14, SLEEPS, 0)
         .switch(2, 200, 12, SLEEPS, 14)
@@ -345,13 +345,13 @@ fn who_comes_by_several_switches_of_one_stamp_comes_last_to_where_it_stays() {
 }
 
 /// ```text
-/// cpu0 ______________11>10=10____    the child lets its parent go, which sleeps
+/// cpu0 ______________11>10=10____    the child wakes its parent, which sleeps
 /// cpu1 =10=__10=f11+11____________   waits for the vfork child
 /// ```
 #[test]
-fn who_forks_has_come_to_its_cpu_before() {
+fn a_fork_comes_after_its_parents_switch_in() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-30, 10, 10, 1, Some(RUNNING))
+    hand.snapshot(-30, 10, 10, 1, Some(RUNNING))
         .switch(1, 50, 0, RUNNING, 10)
         .switch(1, 100, 10, RUNNING, 0)
         .switch(1, 200, 0, RUNNING, 10)
@@ -366,16 +366,16 @@ fn who_forks_has_come_to_its_cpu_before() {
 }
 
 /// ```text
-/// cpu0 =11===============     goes by 10 since an exec that is lost
+/// cpu0 =11===============     a lost exec gives it tid 10
 /// cpu1 =10x=12=+11=======
-/// cpu2          __11==___     a new task has the tid that is free
+/// cpu2          __11==___     a new task has the free tid 11
 /// ```
 #[test]
-fn a_tid_that_a_lost_exec_has_left_may_come_again() {
+fn a_tid_that_a_lost_exec_has_left_may_be_used_again() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-30, 10, 10, 1, None)
-        .listed(-20, 11, 10, 1, Some(RUNNING))
-        .listed(-10, 12, 12, 1, Some(RUNNING))
+    hand.snapshot(-30, 10, 10, 1, None)
+        .snapshot(-20, 11, 10, 1, Some(RUNNING))
+        .snapshot(-10, 12, 12, 1, Some(RUNNING))
         .switch(0, 50, 0, RUNNING, 11)
         .lives_lost(100, 900)
         .switch(1, 200, 10, DEAD, 12)
@@ -385,17 +385,17 @@ fn a_tid_that_a_lost_exec_has_left_may_come_again() {
     let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10]), 200);
     assert_eq!(on_cpu_of(&analysis, &[11]), 950 + 190);
-    // Two of them until it comes, and after it.
+    // Two before the new task and after it.
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// The same, but the new task's fork is seen.
+/// The same, but the new task's fork is in the trace.
 #[test]
-fn a_fork_does_not_end_who_has_left_its_tid() {
+fn a_fork_does_not_end_the_task_that_has_left_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-30, 10, 10, 1, None)
-        .listed(-20, 11, 10, 1, Some(RUNNING))
-        .listed(-10, 12, 12, 1, Some(RUNNING))
+    hand.snapshot(-30, 10, 10, 1, None)
+        .snapshot(-20, 11, 10, 1, Some(RUNNING))
+        .snapshot(-10, 12, 12, 1, Some(RUNNING))
         .switch(0, 50, 0, RUNNING, 11)
         .lives_lost(100, 300)
         .switch(1, 200, 10, DEAD, 12)
@@ -408,13 +408,12 @@ fn a_fork_does_not_end_who_has_left_its_tid() {
     assert!(at_once(&analysis, 2) <= 150 + 210 + 400);
 }
 
-/// The same, but 11 is new as well, and its fork is lost: that it is a thread is
-/// not known.
+/// The same, but 11 is new, too, and its fork is lost: it is not known to be a thread.
 #[test]
-fn who_may_be_a_thread_may_leave_its_tid() {
+fn a_task_that_may_be_a_thread_may_leave_its_tid() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-30, 10, 10, 1, None)
-        .listed(-10, 12, 12, 1, Some(RUNNING))
+    hand.snapshot(-30, 10, 10, 1, None)
+        .snapshot(-10, 12, 12, 1, Some(RUNNING))
         .lives_lost(50, 900)
         .first_waking(1, 110, 10, 11, false)
         .switch(0, 120, 0, RUNNING, 11)
@@ -424,18 +423,18 @@ fn who_may_be_a_thread_may_leave_its_tid() {
         .switch(2, 600, 11, SLEEPS, 0);
     let analysis = analyzed(&hand);
     assert_eq!(on_cpu_of(&analysis, &[10, 11]), 200 + 880 + 190);
-    // 10 alone, until 11 comes.
+    // 10 alone, until 11 appears.
     assert!(at_once(&analysis, 1) <= 120);
 }
 
 /// ```text
-/// cpu0 =11=====____     listed as running, and goes by 10 since an exec that is
-/// ```                   lost: is seen under that name only
+/// cpu0 =11=====____     its snapshot says running; a lost exec gives it tid 10, and
+/// ```                   its events have only that tid
 #[test]
-fn who_was_listed_on_a_cpu_may_leave_it_by_another_tid() {
+fn a_task_with_a_running_snapshot_may_leave_its_cpu_by_another_tid() {
     for switched in [false, true] {
         let mut hand = Hand::new(Scope::All, 1_000);
-        hand.listed(-30, 11, 10, 1, None).lives_lost(-20, 900);
+        hand.snapshot(-30, 11, 10, 1, None).lives_lost(-20, 900);
         if switched {
             hand.switch(0, 500, 10, SLEEPS, 0);
         } else {
@@ -451,12 +450,12 @@ fn who_was_listed_on_a_cpu_may_leave_it_by_another_tid() {
 }
 
 /// ```text
-/// cpu0 ..LOST18x.LOST..f18     its last figures come with its last switch-out,
-/// ```                          which is lost: before its tid was given again
+/// cpu0 ..LOST18x.LOST..f18     its final figures come with its last switch-out, which
+/// ```                          is lost: it ended before its tid was used again
 #[test]
-fn a_tasks_last_figures_tell_of_its_end() {
+fn a_tasks_final_figures_prove_its_end() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-100, 10, 10, 1, None)
+    hand.snapshot(-100, 10, 10, 1, None)
         .waking(1, -90, 0, 18)
         .lost(0, -80, 50)
         .exit(0, -60, 18, 18, true)
@@ -473,15 +472,15 @@ fn a_tasks_last_figures_tell_of_its_end() {
 }
 
 /// ```text
-/// cpu0 =4====10____         4 goes by 10 since an exec that is lost
-/// cpu1 =10x                 a new 4 comes and goes;
-/// cpu3 =12..........4==12=  then somebody has the tid who is not recorded
+/// cpu0 =4====10____         a lost exec gives 4 the tid 10
+/// cpu1 =10x                 a new 4 is forked and ends;
+/// cpu3 =12..........4==12=  then a task that is not recorded has the tid
 /// ```
 #[test]
-fn nobody_inherits_a_tid_that_was_left_by_a_lost_exec() {
+fn no_task_inherits_a_tid_that_a_lost_exec_has_left() {
     let mut hand = Hand::new(Scope::Command, 1_000);
-    hand.listed(-30, 10, 10, 1, None)
-        .listed(-20, 12, 12, 1, None)
+    hand.snapshot(-30, 10, 10, 1, None)
+        .snapshot(-20, 12, 12, 1, None)
         .lives_lost(50, 300)
         .first_waking(1, 110, 10, 4, false)
         .switch(0, 120, 0, RUNNING, 4)
@@ -501,15 +500,15 @@ fn nobody_inherits_a_tid_that_was_left_by_a_lost_exec() {
 }
 
 /// ```text
-/// cpu0 =12==>17==           woken in vain: it has come to the other CPU in the
-/// cpu1 LOST=17======e17=    gap, and is seen there by an exec at most
+/// cpu0 =12==>17==           it was running when it was woken: its switch-in on the other
+/// cpu1 LOST=17======e17=    CPU is in the gap, and at most an exec shows it there
 /// ```
 #[test]
-fn who_is_woken_after_a_gap_may_be_on_a_cpu() {
+fn a_task_woken_after_a_gap_may_be_on_a_cpu() {
     for seen in [false, true] {
         for waits in [RUNNING, SLEEPS] {
             let mut hand = Hand::new(Scope::Command, 1_000);
-            hand.listed(-30, 17, 17, 1, Some(waits))
+            hand.snapshot(-30, 17, 17, 1, Some(waits))
                 .lost(1, 100, 300)
                 .waking(0, 400, 12, 17);
             if seen {
@@ -523,13 +522,13 @@ fn who_is_woken_after_a_gap_may_be_on_a_cpu() {
     }
 }
 
-/// Somebody who is not recorded was seen before the recording began, and a
-/// recorded task gets that pid.
+/// A task that is not recorded has events from before the recording began, and a recorded
+/// task gets its pid.
 #[test]
-fn a_recorded_task_may_have_the_pid_of_one_that_is_not() {
+fn a_recorded_task_may_get_the_pid_of_one_that_is_not() {
     let mut hand = Hand::new(Scope::Command, 1_000);
     hand.waking(0, -50, 4, 10)
-        .listed(-30, 10, 10, 1, None)
+        .snapshot(-30, 10, 10, 1, None)
         .fork(0, 100, 10, 4, 4)
         .first_waking(0, 105, 10, 4, false)
         .switch(1, 110, 0, RUNNING, 4)
@@ -550,7 +549,7 @@ fn a_recorded_task_may_have_the_pid_of_one_that_is_not() {
 #[test]
 fn a_tid_that_an_exec_has_left_is_free_after_that_stamp() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-30, 11, 10, 1, None)
+    hand.snapshot(-30, 11, 10, 1, None)
         .exec(0, 100, 11, 10)
         .fork(0, 300, 10, 11, 11)
         .first_waking(0, 300, 10, 11, false)
@@ -561,14 +560,14 @@ fn a_tid_that_an_exec_has_left_is_free_after_that_stamp() {
 }
 
 /// ```text
-/// cpu0 =10LOST              was listed there, and has ended in the gap
-/// cpu1 =15===____15==10__   goes by that tid since an exec that is lost
+/// cpu0 =10LOST              its snapshot says running there; it ends in the gap
+/// cpu1 =15===____15==10__   a lost exec gives it tid 10
 /// ```
 #[test]
-fn who_was_listed_on_a_cpu_is_not_on_one_that_has_switched_since() {
+fn a_task_with_a_running_snapshot_is_not_on_a_cpu_that_has_switched_since() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-30, 10, 10, 1, None)
-        .listed(-10, 15, 10, 1, None)
+    hand.snapshot(-30, 10, 10, 1, None)
+        .snapshot(-10, 15, 10, 1, None)
         .lost(0, 1, 990)
         .lives_lost(7, 990)
         .switch(1, 85, 15, BLOCKED, 0)
@@ -579,14 +578,14 @@ fn who_was_listed_on_a_cpu_is_not_on_one_that_has_switched_since() {
 }
 
 /// ```text
-/// cpu0 __11===w==           the waking is by 10: 11 takes over its process, whose
-///                           leader had ended before it could be listed
+/// cpu0 __11===w==           the waker is 10: 11 takes over its process, whose leader
+///                           had ended before its snapshot
 /// ```
 #[test]
-fn who_takes_over_a_process_may_be_the_only_one_known_of_it() {
+fn the_only_known_thread_may_take_over_a_process() {
     let mut hand = Hand::new(Scope::All, 1_000);
-    hand.listed(-30, 11, 10, 1, Some(1))
-        .listed(-10, 20, 20, 1, Some(1))
+    hand.snapshot(-30, 11, 10, 1, Some(1))
+        .snapshot(-10, 20, 20, 1, Some(1))
         .waking(1, 90, 0, 11)
         .switch(0, 100, 0, RUNNING, 11)
         .waking(0, 400, 10, 20);
@@ -598,16 +597,16 @@ fn who_takes_over_a_process_may_be_the_only_one_known_of_it() {
 }
 
 /// ```text
-/// cpu0 =11=LOST==w==10_     it may be 10 that woke and left: 11 may have gone before
+/// cpu0 =11=LOST==w==10_     the waker may be 10 itself: 11 may have left before
 /// cpu2                 11=
 /// cpu3                    10=
 /// ```
 #[test]
-fn nobody_takes_over_a_process_where_events_are_lost() {
+fn no_thread_takes_over_a_process_where_events_are_lost() {
     for (of_cpu, of_lives) in [(true, false), (false, true), (true, true)] {
         let mut hand = Hand::new(Scope::All, 1_000);
-        hand.listed(-30, 11, 10, 1, Some(1))
-            .listed(-10, 20, 20, 1, Some(1))
+        hand.snapshot(-30, 11, 10, 1, Some(1))
+            .snapshot(-10, 20, 20, 1, Some(1))
             .waking(1, 90, 0, 11)
             .switch(0, 100, 0, RUNNING, 11);
         if of_cpu {

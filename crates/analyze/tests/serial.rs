@@ -1,13 +1,12 @@
-//! The critical path, what-if limits and parallelism: against worlds whose
-//! answer is known, against the events themselves, and laws that hold whatever
-//! happens.
-#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+//! The critical path, what-if limits and parallelism: checked with worlds of a known
+//! answer, with the recorded events, and by laws that hold for any trace.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the simulator
 
 use std::collections::HashSet;
 
 use proptest::prelude::*;
 use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, NoPath, Segment, Then};
-use tr_analyze::model::{Analysis, Process, ProcessIx, Thread};
+use tr_analyze::model::{Analysis, ProcessIx};
 use tr_analyze::parallelism::{parallelism, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 use tr_analyze::timeline::{Actor, Bucket};
@@ -26,7 +25,7 @@ use tr_sim::strategy::{self, Case};
 use tr_sim::timeline;
 
 const MS: u64 = 1_000_000;
-/// What forks, execs, exits and waking up cost in a short run.
+/// The cost of forks, execs, exits and wake-ups in a short run.
 const SLACK: u64 = MS;
 const CUT: Cut = Cut {
     largest: 100,
@@ -44,7 +43,7 @@ fn analyzed(recording: &Recording, cut: &Cut) -> Analysis {
     analyze(&trace, &options)
 }
 
-/// Groups by the program's file name; a child before its exec is its parent's.
+/// Groups by the program's file name; a child before its exec is in its parent's group.
 fn by_program(analysis: &Analysis) -> Groups {
     Groups::new(analysis, |_, exec| {
         let path = exec.map(|exec| String::from_utf8_lossy(&exec.filename).into_owned());
@@ -57,9 +56,8 @@ fn by_program(analysis: &Analysis) -> Groups {
 
 // ---- Laws ----
 
-/// Whatever the trace: the segments follow each other, and each is what the
-/// thread's own timeline says.
-/// `exact`: nothing is missing, so that what is unknown has a reason.
+/// Of any trace: the segments follow each other, and each agrees with the thread's own
+/// timeline. `exact`: no event is missing, so that all unknown time has a reason.
 fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(), TestCaseError> {
     let timeline = analysis.timeline.as_ref().unwrap();
     let mut now = path.from;
@@ -67,7 +65,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
         prop_assert_eq!(segment.from, now, "{:?}", segment);
         prop_assert!(segment.to > segment.from, "{:?}", segment);
         now = segment.to;
-        // What the timeline says at both ends and in the middle.
+        // The timeline at both ends and in the middle.
         let middle = segment.from.0 + (segment.to.0 - segment.from.0) / 2;
         for at in [segment.from.0, middle, segment.to.0 - 1] {
             let number = timeline.at(segment.thread, Ktime(at));
@@ -108,7 +106,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
             "{:?}",
             pair
         );
-        // Who wakes or forks another is running: it did not wait then.
+        // A thread that wakes or forks another is running.
         let (by, at) = (pair[0].thread, pair[0].to);
         let number = timeline
             .at(by, Ktime(at.0 - 1))
@@ -121,7 +119,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
     Ok(())
 }
 
-/// The forward pass: with nothing free the end's clock shows the time it took.
+/// The replay: with no work free the end's clock shows the recorded time.
 fn check_limits(
     analysis: &Analysis,
     path: &CriticalPath,
@@ -147,20 +145,20 @@ fn check_parallelism(
     let span = analysis.end.since(analysis.start);
     prop_assert_eq!(is.running.iter().sum::<u64>() + is.unknown, span);
     prop_assert_eq!(is.demand.iter().sum::<u64>() + is.unknown, span);
-    // The tracker counts the running tasks event by event.
-    let told = |n: usize| is.running.get(n).copied().unwrap_or(0);
+    // The analysis counts the running tasks event by event.
+    let running = |n: usize| is.running.get(n).copied().unwrap_or(0);
     for (n, time) in analysis.concurrency.iter().enumerate() {
         prop_assert!(
-            told(n) <= time + analysis.concurrency_unknown,
+            running(n) <= time + analysis.concurrency_unknown,
             "{} at once",
             n
         );
-        prop_assert!(*time <= told(n) + is.unknown, "{} at once", n);
+        prop_assert!(*time <= running(n) + is.unknown, "{} at once", n);
     }
     let ran: u64 = is.alone_by_group.values().map(|sum| sum.ran).sum();
-    prop_assert_eq!(ran, told(1));
+    prop_assert_eq!(ran, running(1));
     let idle: u64 = is.idle.values().sum();
-    prop_assert_eq!(idle, told(0));
+    prop_assert_eq!(idle, running(0));
     prop_assert!(is
         .alone
         .windows(2)
@@ -174,10 +172,10 @@ fn check_parallelism(
 fn check_all(analysis: &Analysis, exact: bool) -> Result<(), TestCaseError> {
     let groups = by_program(analysis);
     check_parallelism(analysis, None, &groups)?;
-    for at in 0..analysis.processes.len() {
-        let path = critical_path(analysis, ProcessIx(at as u32)).expect("a path");
+    for ix in analysis.process_ids() {
+        let path = critical_path(analysis, ix).expect("a path");
         check_path(analysis, &path, exact)?;
-        if at < 12 {
+        if ix < ProcessIx(12) {
             check_limits(analysis, &path, &groups)?;
             check_parallelism(analysis, Some(&path), &groups)?;
         }
@@ -185,8 +183,8 @@ fn check_all(analysis: &Analysis, exact: bool) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Where the path goes from one thread to another there was a wake-up, or a
-/// fork, by the one for the other, at that moment.
+/// Where the path goes from one thread to another, the one woke or forked the other at
+/// that moment.
 fn check_links(
     analysis: &Analysis,
     recording: &Recording,
@@ -216,8 +214,8 @@ fn check_links(
     }
     // An exec may have given a thread another tid since.
     let tid = |segment: &Segment| -> Option<Tid> {
-        let thread: &Thread = &analysis.threads[segment.thread.0 as usize];
-        let process: &Process = &analysis.processes[thread.process.0 as usize];
+        let thread = analysis.thread(segment.thread);
+        let process = analysis.process(thread.process);
         (process.threads.len() == 1).then_some(thread.tid)
     };
     for pair in path.segments.windows(2) {
@@ -242,7 +240,7 @@ fn explain(case: &Case, error: TestCaseError) -> TestCaseError {
 proptest! {
     #![proptest_config(strategy::cases(200))]
 
-    /// Any lateness, inversions and order of the blocks.
+    /// Any commit delay, inversions and order of the blocks.
     #[test]
     fn without_loss_the_path_is_made_of_what_happened(case in strategy::lossless(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
@@ -252,15 +250,15 @@ proptest! {
         // Equal times make chains at one instant.
         let exact = case.config.grain == 1;
         let checked = check_all(&analysis, exact).and_then(|()| {
-            (0..analysis.processes.len()).filter(|_| exact).try_for_each(|at| {
-                let path = critical_path(&analysis, ProcessIx(at as u32)).expect("a path");
+            analysis.process_ids().filter(|_| exact).try_for_each(|ix| {
+                let path = critical_path(&analysis, ix).expect("a path");
                 check_links(&analysis, &before, &path)
             })
         });
         checked.map_err(|error| explain(&case, error))?;
     }
 
-    /// Lost spans: what is missing is unknown, and all adds up.
+    /// Lost spans: their time is unknown, and the sums add up.
     #[test]
     fn with_loss_the_path_adds_up(case in strategy::lossy(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
@@ -268,7 +266,7 @@ proptest! {
         check_all(&analyzed(&recording, &case.cut), false).map_err(|error| explain(&case, error))?;
     }
 
-    /// Everything at once: nothing panics, and all adds up.
+    /// All injections together: nothing panics, and the sums add up.
     #[test]
     fn whatever_happens_the_path_adds_up(case in strategy::anything(3_000_000)) {
         let (mut recording, _) = Recording::record(&case.config);
@@ -277,7 +275,7 @@ proptest! {
     }
 }
 
-// ---- Worlds whose answer is known ----
+// ---- Worlds of a known answer ----
 
 /// Programs by name; the first is COMMAND's. Each begins with the exec of itself.
 fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
@@ -301,7 +299,7 @@ fn world(programs: &[(&str, Vec<Op>)], channels: &[u32]) -> World {
     }
 }
 
-/// `ops` again and again; what `Op::Exec` at the front takes is counted in.
+/// Repeats `ops`, from the place after the first `Op::Exec`.
 fn repeat(slot: u8, times: u32, ops: &[Op]) -> Vec<Op> {
     let to = 1;
     [ops.to_vec(), vec![Op::Repeat { slot, times, to }]].concat()
@@ -315,7 +313,7 @@ const fn fork(program: u16) -> Op {
     Op::Fork(program, Arg::Same)
 }
 
-/// What is said of a run.
+/// The reports' figures of a run.
 struct Answer {
     analysis: Analysis,
     groups: Groups,
@@ -364,12 +362,12 @@ impl Answer {
     }
 
     fn name(&self, segment: &Segment) -> String {
-        let process = self.analysis.threads[segment.thread.0 as usize].process;
+        let process = self.analysis.thread(segment.thread).process;
         let group = self.groups.at(process, segment.from).unwrap();
         self.groups.name(group).to_owned()
     }
 
-    /// The path's time with this program at this.
+    /// The path's time of a program, of fitting kinds.
     fn time(&self, program: &str, fits: impl Fn(Kind) -> bool) -> u64 {
         let segments = self.path.segments.iter();
         segments
@@ -382,7 +380,7 @@ impl Answer {
         self.time(program, |kind| kind == Kind::OnCpu)
     }
 
-    /// How often the path goes on in this way from this program.
+    /// The number of the path's links of a kind from a program.
     fn links(&self, program: &str, then: Then) -> usize {
         let segments = self.path.segments.iter();
         segments
@@ -425,7 +423,7 @@ fn a_serial_chain_is_the_path() {
     assert_eq!(is.links("make", Then::Forked), 3);
     about(is.free("step"), 0);
     about(is.free("make"), 30 * MS);
-    // More CPUs are of no use.
+    // More CPUs do not help.
     about(is.limits.span, 30 * MS);
     about(is.alone("step"), 30 * MS);
     assert_eq!(
@@ -436,8 +434,8 @@ fn a_serial_chain_is_the_path() {
     about(is.parallelism.wanted(2), 0);
 }
 
-/// Four jobs on four CPUs, one a little longer: it is the path, and when it
-/// costs nothing the others take over.
+/// Four jobs on four CPUs, one a little longer: it is the path, and when it is free the
+/// others are.
 #[test]
 fn of_a_fan_out_the_longest_is_the_path() {
     let make = vec![fork(1), fork(1), fork(2), fork(1), Op::WaitAll];
@@ -471,7 +469,7 @@ fn one_cpu_for_all_is_waited_for() {
     ];
     let is = Answer::of(world(&programs, &[]), 1);
     about(is.path.length(), 44 * MS);
-    // It was forked late: make waited for the CPU, too.
+    // The long job was forked late, because make waited for the CPU, too.
     let waits = |kind| matches!(kind, Kind::RunQueue(_));
     let waited = is.time("long", waits) + is.time("make", waits);
     about(is.on_cpu("long"), 14 * MS);
@@ -479,11 +477,14 @@ fn one_cpu_for_all_is_waited_for() {
     let taken = is.time("long", |kind| {
         matches!(kind, Kind::RunQueue(Actor::Thread(_)))
     });
-    assert!(taken > 20 * MS, "it is known who took the CPU: {taken}");
+    assert!(
+        taken > 20 * MS,
+        "the task that took the CPU is known: {taken}"
+    );
     about(is.limits.span, 14 * MS);
     about(is.free("short"), 14 * MS);
-    // Of a child that ended before make asked for it nothing tells that make
-    // needed it: the limit is lower than it could be, not higher.
+    // No event shows that make needed a child that had ended before make waited for it:
+    // the limit is lower than it could be, not higher.
     assert!(
         (13 * MS..45 * MS).contains(&is.limits.on(1)),
         "{:?}",
@@ -493,8 +494,8 @@ fn one_cpu_for_all_is_waited_for() {
     about(is.parallelism.running[1], 44 * MS);
 }
 
-/// Two tokens, four CPUs, six jobs: the driver waits for tokens, which the jobs
-/// give back by writing, before they exit.
+/// Two tokens, four CPUs, six jobs: the driver waits for tokens, which the jobs write
+/// back before they exit.
 #[test]
 fn a_jobserver_without_tokens_holds_up_the_driver() {
     let token = chan(0);
@@ -512,8 +513,7 @@ fn a_jobserver_without_tokens_holds_up_the_driver() {
     about(is.parallelism.wanted(3), 0);
 }
 
-/// Three workers on four CPUs that take turns on a byte in a pipe, which is
-/// their lock: only one works at a time.
+/// Three workers on four CPUs use a byte in a pipe as their lock: one works at a time.
 #[test]
 fn a_convoy_through_a_pipe_is_serial() {
     let lock = chan(0);
@@ -548,7 +548,7 @@ fn a_sleeping_test_is_named() {
     about(is.time("test", |kind| kind == Kind::Sleep), 120 * MS);
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
-    // Its CPU time is of no importance.
+    // Its CPU time does not matter.
     about(is.free("test"), 120 * MS);
     about(is.free("job"), 123 * MS);
     let test = is.groups.find("test");
@@ -560,9 +560,9 @@ fn a_sleeping_test_is_named() {
     );
 }
 
-/// What ends without a task's doing is the waiting thread's own time.
+/// A wait that no task ended is the waiting thread's own time.
 #[test]
-fn timers_disks_and_locks_are_told_apart() {
+fn timers_disks_and_locks_are_kinds_of_their_own() {
     let make = vec![
         run(2),
         Op::Sleep(ms(7, 7)),
@@ -583,8 +583,8 @@ fn timers_disks_and_locks_are_told_apart() {
     about(is.limits.work, 2 * MS);
 }
 
-/// A compiler driver by vfork and exec: the path goes through the child, and
-/// what the child did before its exec is still the driver's.
+/// A compiler driver with vfork and exec: the path goes through the child, and the child's
+/// time before its exec is the driver's.
 #[test]
 fn vfork_leads_to_the_child() {
     let cc = vec![run(1), Op::Vfork(1, Arg::Same), Op::Wait, run(1)];
@@ -594,16 +594,16 @@ fn vfork_leads_to_the_child() {
     about(is.on_cpu("cc"), 2 * MS);
     assert_eq!(is.links("cc1", Then::Exited), 1);
     assert_eq!(is.links("cc", Then::Forked), 1);
-    // The parent did nothing between vfork and the wait that mattered.
+    // The parent's time between vfork and the wait did not matter.
     assert_eq!(is.links("cc", Then::Returned), 0);
 }
 
-/// The child lives on behind its exec, and nobody waits for its end: what the
-/// parent waited for is the exec.
+/// The child lives on after its exec, and no task waits for its end: the parent waited
+/// for the exec.
 #[test]
-fn who_waits_in_vfork_waits_for_the_exec() {
+fn a_vfork_parent_waits_for_the_exec() {
     let cc = vec![run(1), Op::Vfork(1, Arg::Same), run(3)];
-    // Not `world`'s child: it works before its exec, as nothing should.
+    // Unlike `world`'s programs the child works before its exec.
     let mut world = world(&[("cc", cc), ("daemon", vec![run(50)])], &[]);
     world.programs[1] = vec![run(5), Op::Exec(1), run(50)];
     let is = Answer::of(world, 2);
@@ -615,7 +615,7 @@ fn who_waits_in_vfork_waits_for_the_exec() {
     about(is.limits.work, 9 * MS);
 }
 
-/// A thread's beginning leads to the thread that made it.
+/// A thread's beginning leads to the thread that created it.
 #[test]
 fn threads_lead_to_their_creators() {
     let done = chan(0);
@@ -632,7 +632,7 @@ fn threads_lead_to_their_creators() {
     assert_eq!(is.links("tool", Then::Forked), 1);
 }
 
-/// Events that are written late, and in the wrong order, change nothing.
+/// Late writes and the wrong order of events change no figure.
 #[test]
 fn late_writes_change_nothing() {
     let token = chan(0);
@@ -654,7 +654,7 @@ fn late_writes_change_nothing() {
     assert_eq!(plain.parallelism, late.parallelism);
 }
 
-/// With the whole machine recorded and no COMMAND there is no one end.
+/// A system-wide recording without COMMAND has no single end.
 #[test]
 fn without_a_command_there_is_a_reason() {
     let make = vec![run(5)];

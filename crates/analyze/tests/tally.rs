@@ -1,4 +1,4 @@
-//! What a summary says of a trace, held to an analysis of its events.
+//! Checks the summary of a trace against the analysis of its events.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // of our own files, in a test
 
 use std::collections::BTreeMap;

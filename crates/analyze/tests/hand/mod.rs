@@ -1,5 +1,5 @@
-//! Traces written by hand.
-#![allow(dead_code)] // each test uses some of it
+//! Builds traces from single events.
+#![allow(dead_code)] // each test uses a part of it
 
 use tr_format::event::{
     Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, LossCause,
@@ -19,7 +19,7 @@ pub const SLEEPS: u16 = 1;
 pub const BLOCKED: u16 = 2;
 pub const DEAD: u16 = 0x80;
 
-/// A trace by hand; all times in ns since its start.
+/// A trace; all times are in ns since its start.
 pub struct Hand {
     pub meta: Metadata,
     pub cpus: Vec<Vec<SchedEvent>>,
@@ -121,20 +121,6 @@ impl Hand {
         self
     }
 
-    /// Is woken by an interrupt, and comes to the first CPU, which was idle.
-    pub fn comes(&mut self, woken: i64, time: i64, tid: u32) -> &mut Hand {
-        self.waking(0, woken, 0, tid)
-            .switch(0, time, 0, RUNNING, tid)
-    }
-
-    /// Comes to the first CPU at 20, and ends there by 40.
-    pub fn comes_and_ends(&mut self, tid: u32, tgid: u32, group_dead: bool) -> &mut Hand {
-        self.comes(10, 20, tid)
-            .exit(0, 30, tid, tgid, group_dead)
-            .switch(0, 40, tid, DEAD, 0)
-            .last(0, 40, tid)
-    }
-
     pub fn fork(&mut self, cpu: u16, time: i64, parent: u32, tid: u32, tgid: u32) -> &mut Hand {
         let fork = Fork {
             parent_tid: Tid(parent),
@@ -200,7 +186,7 @@ impl Hand {
         self.lives(cpu, time, LifeKind::Final(last))
     }
 
-    pub fn word(&mut self, time: i64, kind: LifeKind) -> &mut Hand {
+    pub fn recorder_event(&mut self, time: i64, kind: LifeKind) -> &mut Hand {
         self.recorder.push(LifeEvent {
             time: at(time),
             cpu: None,
@@ -209,8 +195,8 @@ impl Hand {
         self
     }
 
-    /// Was there before; `state`: none while it is on a CPU.
-    pub fn listed(
+    /// The snapshot of a task; `state` is none while it is on a CPU.
+    pub fn snapshot(
         &mut self,
         time: i64,
         tid: u32,
@@ -233,7 +219,7 @@ impl Hand {
             followed: true,
             sum_exec_runtime: 0,
         };
-        self.word(time, LifeKind::Snapshot(snapshot))
+        self.recorder_event(time, LifeKind::Snapshot(snapshot))
     }
 
     pub fn lives_lost(&mut self, since: i64, until: i64) -> &mut Hand {
@@ -243,7 +229,7 @@ impl Hand {
             until: at(until),
             cause: LossCause::RingFull,
         };
-        self.word(since, LifeKind::Lost(lost))
+        self.recorder_event(since, LifeKind::Lost(lost))
     }
 
     pub fn lost(&mut self, cpu: u16, since: i64, until: i64) -> &mut Hand {
@@ -253,10 +239,9 @@ impl Hand {
             until: at(until),
             cause: LossCause::RingFull,
         };
-        self.word(since, LifeKind::Lost(lost))
+        self.recorder_event(since, LifeKind::Lost(lost))
     }
 
-    /// The trace.
     pub fn trace(&self) -> Trace {
         let mut out = Vec::new();
         let mut writer = Writer::new(&mut out, &self.meta).unwrap();
