@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use tr_format::event::{Ktime, Stream};
 use tr_format::meta::Scope;
 
+use crate::arena::Ix;
 use crate::concurrency::add;
 use crate::critical_path::{CriticalPath, Kind, NoPath, Segment};
 use crate::graph::Graph;
@@ -137,13 +138,12 @@ fn forks_missing_from(analysis: &Analysis) -> Ktime {
 struct Count {
     tasks: usize,
     /// The sum of their indices: of one task its index.
-    sum: u64,
+    sum: usize,
 }
 
 impl Count {
     fn only(&self) -> Option<ThreadIx> {
-        let only = u32::try_from(self.sum).ok().filter(|_| self.tasks == 1);
-        only.map(ThreadIx)
+        (self.tasks == 1).then(|| ThreadIx::new(self.sum))
     }
 }
 
@@ -168,7 +168,7 @@ impl Counts {
     fn enter(&mut self, thread: ThreadIx, doing: Bucket) {
         if let Some(count) = self.of(doing) {
             count.tasks += 1;
-            count.sum += u64::from(thread.0);
+            count.sum += thread.place();
         }
     }
 
@@ -176,7 +176,7 @@ impl Counts {
     fn leave(&mut self, thread: ThreadIx, doing: Bucket) {
         if let Some(count) = self.of(doing) {
             count.tasks -= 1;
-            count.sum -= u64::from(thread.0);
+            count.sum -= thread.place();
         }
     }
 }
@@ -259,16 +259,19 @@ impl Sweep<'_> {
                 sum.serial += if ready.tasks == 0 { to.since(from) } else { 0 };
             });
         }
-        match (running.tasks, ready.tasks) {
-            (1, 0) => self.account_alone(from, to, running.only(), true),
-            (0, 1) => self.account_alone(from, to, ready.only(), false),
-            _ => self.end_phase(),
+        let only = match (running.tasks, ready.tasks) {
+            (_, 0) => running.only(),
+            (0, _) => ready.only(),
+            _ => None,
+        };
+        match only {
+            Some(thread) => self.account_alone(from, to, thread, running.tasks == 1),
+            None => self.end_phase(),
         }
     }
 
     /// Extends the phase of a thread that is alone, or begins one.
-    fn account_alone(&mut self, from: Ktime, to: Ktime, thread: Option<ThreadIx>, on_cpu: bool) {
-        let Some(thread) = thread else { return };
+    fn account_alone(&mut self, from: Ktime, to: Ktime, thread: ThreadIx, on_cpu: bool) {
         let process = self.graph.analysis.thread(thread).process;
         let groups = self.groups;
         groups.split(process, from, to, |group, from, to| {
