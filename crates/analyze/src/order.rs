@@ -1,17 +1,14 @@
-//! Puts the events of all streams into the order of their times: exactly, for
-//! any delay between an event's stamp and its writing, in memory that depends
-//! on how far the streams are out of order and not on their length.
+//! Puts the events of all streams into the order of their times: exactly, for any commit
+//! delay, in memory that depends on the disorder of the streams and not on their length.
 //!
-//! Each stream is a chain of blocks in the order in which they were written. A
-//! block's header has its smallest time, so the minimum over the blocks not yet
-//! read says which events nothing can come before any more. [`batches`](mod@batches) reads the
-//! blocks by that minimum, many at once, and sorts what is certain; [`Order`]
-//! hands it out, an event at a time.
+//! Each stream is a chain of blocks in the order of writing. A block's header has its
+//! smallest time, so the minimum over the unread blocks bounds the events that are safe to
+//! take. [`batches`](mod@batches) reads the blocks by that minimum, many at once, and sorts
+//! the safe events into runs; [`Order`] hands them out one by one.
 //!
-//! Events of one stream with equal times keep the order in which they were
-//! written. Between streams the order at equal times is causal: by the kind of
-//! event, see `rank`; and whoever follows the tasks can say which event fits
-//! what they are doing now, see [`Order::next_fitting`].
+//! Events of one stream with equal times keep the order of writing. Between streams the
+//! order at equal times is causal: by the kind of event, see `rank`; and the tracker can
+//! choose the event that fits the states of its tasks, see [`Order::next_fitting`].
 
 pub mod batches;
 pub mod blocks;
@@ -47,9 +44,9 @@ impl Event<'_> {
     }
 }
 
-/// The order of events with equal times: a gap begins before what is missing
-/// in it, a task is forked before it is woken, woken before it runs, and its
-/// last figures come after its last switch.
+/// The order of events with equal times: a gap begins before the events around it, a task is
+/// forked before it is woken, woken before it runs, and its last figures come after its last
+/// switch.
 fn rank(event: &Event) -> u8 {
     match event {
         Event::Life(event) => match event.kind {
@@ -77,7 +74,7 @@ fn rank(event: &Event) -> u8 {
     }
 }
 
-/// How badly an event fits that only comes next when something is missing, see
+/// The misfit of an event that comes next only if other events are missing, see
 /// [`Order::next_fitting`].
 pub(crate) const MISSING: u8 = 2;
 
@@ -102,7 +99,7 @@ pub(crate) struct Record {
 pub(crate) const LIFE: u8 = 0x80;
 
 impl Record {
-    /// Its stream's place among all: the CPUs come first.
+    /// Its stream's number: the CPUs come first.
     fn stream(&self) -> u32 {
         match self.flags {
             LIFE => self.to,
@@ -110,7 +107,7 @@ impl Record {
         }
     }
 
-    /// Of a switch into a task: when, and the task.
+    /// The time and the task of a switch-in.
     fn arrival(&self) -> Option<(u64, u32)> {
         let switch = self.flags & (LIFE | flag::WAKING) == 0;
         (switch && self.to != Tid::IDLE.0).then_some((self.time, self.to))
@@ -130,18 +127,18 @@ impl Record {
 /// Hands out the events of sorted runs.
 #[derive(Debug, Default)]
 pub struct Order {
-    /// What has come, sorted; up to `at` it has been handed out.
+    /// The present run; up to `at` it has been handed out.
     records: Vec<Record>,
     at: usize,
     lives: Vec<LifeEvent>,
-    /// Everything before this time has come; everything, when there is none.
+    /// All events before this time have come; all events, if there is none.
     limit: Option<u64>,
     ties: Ties,
     latest: u64,
 }
 
 impl Order {
-    /// Nothing yet.
+    /// An order without events.
     pub fn new() -> Order {
         Order {
             limit: Some(0),
@@ -157,7 +154,6 @@ impl Order {
             limit,
         } = run;
         self.limit = limit;
-        // Without a tolerance all that was certain has been handed out.
         let left = self.records.get_mut(self.at..).unwrap_or_default();
         if !left.is_empty() || !self.ties.is_empty() {
             let mut carry = |record: &mut Record| {
@@ -184,8 +180,8 @@ impl Order {
         used
     }
 
-    /// Offers the events that are next, in order; `take` says how many it takes.
-    /// Those that it leaves, [`Order::next_fitting`] gives.
+    /// Offers the next events, in order; `take` returns the number that it takes.
+    /// [`Order::next_fitting`] gives the others.
     pub(crate) fn offer(&mut self, take: impl FnOnce(&[Record]) -> usize) {
         if !self.ties.is_empty() {
             return;
@@ -239,13 +235,13 @@ impl Order {
         first.is_some_and(|time| self.is_certain(time))
     }
 
-    /// Nothing that could tie with an event of that time is still to come.
+    /// No event that could tie with one of that time is still to come.
     #[inline]
     fn is_certain(&self, time: u64) -> bool {
         self.limit.is_none_or(|limit| time < limit)
     }
 
-    /// Moves the events that tie with each other to the ties.
+    /// Moves tied events to the ties.
     #[cold]
     fn gather(&mut self) {
         while let Some(record) = self.records.get(self.at) {
@@ -268,15 +264,15 @@ fn nothing() -> LifeEvent {
     }
 }
 
-/// Events, each of which is as early as another one, by stream.
+/// Events with equal times, by stream.
 #[derive(Debug, Default)]
 struct Ties {
     queues: Vec<VecDeque<Record>>,
-    /// Which queue a stream has.
+    /// The queue of each stream.
     places: BTreeMap<u32, usize>,
     /// The first of each queue.
     heads: BinaryHeap<Reverse<Head>>,
-    /// How many switches into a task there are with a stamp.
+    /// The number of switches into a task by its stamp.
     arrivals: HashMap<(u64, u32), u32>,
     last: u64,
 }
@@ -327,21 +323,21 @@ impl Ties {
         }
     }
 
-    /// A switch, and the last one of its stream with that time: whoever it brings
-    /// stays, and so came after all others that have the task by that stamp.
+    /// A switch, and the last one of its stream with that time: the task that it brings
+    /// stays, so the switch came after all others into that task with that stamp.
     fn stays(&self, head: &Head) -> bool {
         let queue = self.queues.get(head.queue);
         let after = queue.and_then(|queue| queue.get(1));
         head.rank == SWITCH && after.is_none_or(|after| after.time > head.time)
     }
 
-    /// More than one switch brings the task that this one brings, by that stamp.
+    /// Several switches with this stamp bring the task that this one brings.
     fn comes_again(&self, record: &Record) -> bool {
         let arrivals = record.arrival().and_then(|key| self.arrivals.get(&key));
         arrivals.is_some_and(|count| *count > 1)
     }
 
-    /// One switch less is to be handed out.
+    /// A switch has been handed out.
     fn forget(&mut self, record: Option<&Record>) {
         let Some(key) = record.and_then(Record::arrival) else {
             return;
@@ -354,7 +350,7 @@ impl Ties {
         }
     }
 
-    /// The first one, or among those that tie with it the one that fits best.
+    /// The first event, or the best fitting one of those that tie with it.
     fn pick(&mut self, lives: &[LifeEvent], misfit: impl Fn(&Event) -> u8) -> Option<Record> {
         let worth = |ties: &Ties, head: &Head| {
             let record = ties.queues.get(head.queue).and_then(VecDeque::front);
@@ -408,7 +404,7 @@ pub struct Merge<B: Blocks> {
 }
 
 impl<B: Blocks> Merge<B> {
-    /// Of what these batches bring.
+    /// The events of these batches.
     pub fn new(batches: Batches<B>) -> Merge<B> {
         Merge {
             batches,
@@ -434,7 +430,7 @@ impl<B: Blocks> Merge<B> {
         self.order.next_fitting(|_| 0).map(|(_, event)| event)
     }
 
-    /// What has brought the events, for what it has noted down.
+    /// The batches, for their counts.
     pub fn batches(&self) -> &Batches<B> {
         &self.batches
     }
@@ -473,7 +469,7 @@ impl Blocks for TraceBlocks<'_> {
     }
 }
 
-/// The events of a trace, in batches of about so many; those that its frames lack as losses.
+/// The events of a trace in batches; an unreadable frame becomes a loss.
 pub fn batches(trace: &Trace) -> TraceBatches<'_> {
     let mut streams: BTreeMap<Stream, Vec<Block<FrameInfo>>> = BTreeMap::new();
     for frame in trace.frames() {

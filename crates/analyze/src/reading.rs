@@ -1,4 +1,4 @@
-//! Reads a trace once: its events in order go into the tracker, the tracker becomes the model.
+//! Reads a trace once: the tracker takes its events in order and becomes the model.
 
 use std::collections::BTreeSet;
 
@@ -45,7 +45,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
         lives: Events::default(),
     };
     let mut batches = order::batches(trace);
-    // The rayon thread that runs this scope reads the next batch while the tracker takes one.
+    // One thread reads the next batch while another one feeds the tracker.
     rayon::scope(|_| {
         let mut batch = batches.next_batch();
         while let Some(runs) = batch {
@@ -102,8 +102,8 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     analysis
 }
 
-/// About how many tasks a trace has, if its summary has counted them. A few bytes of
-/// the file stand for each: a small file cannot ask for much memory.
+/// The number of tasks of a trace, about, if its summary has counted them. Each takes a few
+/// bytes of the file: a small file cannot ask for much memory.
 fn tasks(trace: &Trace) -> usize {
     let tally = trace.summary().and_then(|summary| summary.tally.as_ref());
     let tasks = tally.map_or(0, |tally| {
@@ -115,14 +115,14 @@ fn tasks(trace: &Trace) -> usize {
     usize::try_from(tasks.min(bytes)).unwrap_or(0)
 }
 
-/// Keeps the books while events come.
+/// Feeds the tracker.
 struct Keeper {
     tracker: Tracker,
     order: Order,
     lost: BTreeSet<LostSpan>,
-    /// Numbers of the events that are no scheduling events.
+    /// Numbers of lifecycle and recorder's events.
     lives: Events,
-    /// The last time whose events count.
+    /// Later events do not count.
     last: Ktime,
 }
 
@@ -148,11 +148,11 @@ impl Keeper {
                 Event::Sched(..) => {}
                 Event::Life(event) => {
                     lives.life(event);
-                    // Those of a frame that turned out to be damaged.
+                    // The loss of a frame that turned out to be damaged.
                     if let Some(span) = loss(event).filter(|span| lost.insert(*span)) {
                         tracker.lost(span.stream, span.since, span.until);
                     }
-                    // Nothing after the end changes what was before it, but names.
+                    // Of the events after the end only names matter.
                     let names =
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
                     if inside || names {
@@ -169,7 +169,7 @@ impl Keeper {
 #[derive(Default)]
 struct Known {
     lost: BTreeSet<LostSpan>,
-    /// The last mark of progress: every event before it is in the file.
+    /// The last watermark: every event before it is in the file.
     progress: Option<Ktime>,
     late: Lateness,
 }
@@ -203,8 +203,8 @@ impl Known {
         }
     }
 
-    /// The end of the recording. A file without a proper end is whole up to its last mark
-    /// of progress; without such a mark nothing in it is known to be whole.
+    /// The end of the recording. A truncated file is whole up to its last watermark; without
+    /// one, no part of it is known to be whole.
     fn end(&self, trace: &Trace) -> Ktime {
         let summary = trace.summary().map(|summary| summary.end);
         summary.or(self.progress).unwrap_or(trace.meta().start)
@@ -229,7 +229,7 @@ impl Known {
     }
 }
 
-/// The loss that an event tells of.
+/// The span of a loss event.
 fn loss(event: &LifeEvent) -> Option<LostSpan> {
     let LifeKind::Lost(lost) = &event.kind else {
         return None;
@@ -255,7 +255,7 @@ mod tests {
     proptest! {
         #![proptest_config(strategy::cases(200))]
 
-        /// The fast path makes no difference, whatever went wrong in the recording.
+        /// The fast path makes no difference, whatever faults a recording has.
         #[test]
         fn the_fast_path_gives_the_same_analysis(case in strategy::anything(20_000_000)) {
             let (mut recording, _) = Recording::record(&case.config);

@@ -1,33 +1,32 @@
-//! The state of one task, and what each event makes of it.
+//! The states of a task.
 //!
-//! Time is accounted when a state ends, because only then is it known what it
-//! was: a task that was switched out as sleeping and comes back without having
-//! been woken did not sleep, it was kept runnable by a signal or by a wake-up
-//! that came before its switch-out was complete.
+//! Time is accounted when a state ends, because only its end tells its nature: a task that
+//! was switched out as sleeping and comes back without a waking did not sleep. A signal, or
+//! a waking before its switch-out was complete, kept it runnable.
 
 use tr_format::event::CpuId;
 use tr_format::meta::StateName;
 
-/// What a task is doing.
+/// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// On this CPU; which one is not known of a task that was running when the
-    /// recording began, until it leaves it.
+    /// On this CPU. The CPU of a task that was running when the recording began is not known
+    /// until the task leaves it.
     On(Option<CpuId>),
     /// Waiting for a CPU.
     Runnable {
         /// It was preempted (or yielded); otherwise it was woken or is new.
         preempted: bool,
     },
-    /// Off CPU until somebody wakes it.
+    /// Off CPU until it is woken.
     Waiting(Wait),
-    /// Not known: events are missing, or none has come yet.
+    /// Unknown: events are missing, or none has come yet.
     Unknown,
-    /// Gone.
+    /// Ended.
     Dead,
 }
 
-/// What a task waits for.
+/// The cause of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     /// A timer, a pipe, a child, input: an interruptible sleep, or a kernel
@@ -45,7 +44,7 @@ pub enum Wait {
     Unknown,
 }
 
-/// What the bits of `prev_state` mean on the recorded kernel.
+/// The meaning of the bits of `prev_state` on the recorded kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States {
     interruptible: u16,
@@ -78,23 +77,23 @@ impl States {
         }
     }
 
-    /// A task with these bits is gone when it is switched out.
+    /// A task with these bits has ended when it is switched out.
     pub fn is_dead(&self, state: u16) -> bool {
         state & self.dead != 0
     }
 
-    /// What a task was doing that was listed with these bits, on a CPU or not.
+    /// The state of a task whose snapshot has these bits, on a CPU or not.
     pub fn listed(&self, state: u16, on_cpu: bool) -> State {
         match state {
             _ if on_cpu => State::On(None),
-            // Preempted or woken: nobody knows.
+            // Preempted or woken: a snapshot does not tell.
             0 => State::Runnable { preempted: false },
             state => State::Waiting(self.wait(state, false, false)),
         }
     }
 
-    /// What a task with these bits (not 0) waits for. `vfork`: it has a child
-    /// that runs in its memory.
+    /// The wait of a task with these bits (not 0). `vfork`: it has a child that runs in its
+    /// memory.
     pub fn wait(&self, state: u16, iowait: bool, vfork: bool) -> Wait {
         if state & !self.known != 0 {
             Wait::Unknown
@@ -117,7 +116,7 @@ impl States {
     }
 }
 
-/// Where a span of a task's time belongs.
+/// A bucket of a task's time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bucket {
     /// On this CPU, if that is known.
@@ -129,29 +128,29 @@ pub enum Bucket {
     },
     /// Waiting for something else.
     Wait(Wait),
-    /// Not known.
+    /// Unknown.
     Unknown,
 }
 
-/// How a state ended.
+/// The end of a state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// ActorRef a waking.
+    /// By a waking.
     Woken,
-    /// ActorRef a switch-in.
+    /// By a switch-in.
     SwitchedIn,
-    /// ActorRef something else, or by the end of the trace.
+    /// By another event, or by the end of the trace.
     Otherwise,
 }
 
 impl State {
-    /// Where the time of this state belongs, now that it has ended.
+    /// The bucket of this state, now that it has ended.
     pub fn bucket(self, ended: Ended) -> Bucket {
         match self {
             State::On(cpu) => Bucket::OnCpu(cpu),
             State::Runnable { preempted } => Bucket::RunQueue { preempted },
-            // Nobody woke it, so it was runnable all the time: its switch-out
-            // came between its state being set and a signal or waking.
+            // It was not woken, so it was runnable all the time: its switch-out came
+            // between its state being set and a signal or waking.
             State::Waiting(_) if ended == Ended::SwitchedIn => {
                 Bucket::RunQueue { preempted: false }
             }

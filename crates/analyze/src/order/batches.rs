@@ -1,8 +1,7 @@
-//! Reads blocks, many at once, and sorts the events that nothing can come
-//! before any more.
+//! Reads blocks in batches, in parallel, and sorts the events that are safe to take into runs.
 //!
-//! Which blocks are read when depends on their headers alone, so the runs are
-//! the same for any number of threads.
+//! The order of reading depends on the headers of the blocks alone, so the runs are the same
+//! for any number of threads.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
@@ -17,45 +16,44 @@ use super::blocks::{Block, Blocks, Content, Counts, Loaded, Rest, Spare};
 use super::sort::Sorter;
 use super::{nothing, Record, LIFE};
 
-/// About how many events a batch reads at most: several full blocks for the threads to
-/// share, and no more, for they are to stay in a cache until they are gone through.
+/// Events of a batch, about: several full blocks for the threads to share, and few enough to
+/// stay in a cache until the tracker has taken them.
 pub const EVENTS: u64 = 1 << 17;
 /// Most blocks of a batch, however few events they have.
 const BLOCKS: usize = 1 << 12;
-/// So many blocks are enough for the threads to share: a part of a batch's events will do
-/// then.
+/// With so many blocks the threads have enough to share: a part of a batch's events will do.
 const ENOUGH: usize = 32;
 /// That part: an eighth.
 const PART: u64 = 8;
-/// How many runs are cut of a batch of [`EVENTS`], about: one is sorted in a core's second
-/// cache. Smaller batches have fewer runs, not smaller ones.
-const SLICES: u64 = 16;
-/// How many events of a run are looked at to find where to cut, about.
+/// Runs of a batch of [`EVENTS`], about: a core sorts one of them in its second cache.
+/// Smaller batches have fewer runs, not smaller ones.
+const RUNS: u64 = 16;
+/// Samples of a run to find the cuts, about.
 const SAMPLES: usize = 64;
 
-/// Sorted events: all that are not in a run before, up to a time.
+/// A sorted run: all events after the run before, up to a time.
 #[derive(Debug, Default)]
 pub struct SortedRun {
     pub(super) records: Vec<Record>,
     pub(super) lives: Vec<LifeEvent>,
-    /// Nothing of a later run is before this time; `None`: this is the last one.
+    /// No event of a later run is before this time; `None`: this is the last run.
     pub(super) limit: Option<u64>,
 }
 
-/// Where an event is: which chain, which block of that, which event.
+/// The place of an event: chain, block, event.
 type Place = (usize, usize, usize);
 
-/// A stream, as far as it has been read.
+/// The part of a stream that has been read.
 #[derive(Debug)]
 struct Chain {
-    /// Its place among all streams.
+    /// Its number among all streams.
     stream: u32,
     rest: VecDeque<Rest>,
     /// The largest time that a ring's event has had so far.
     latest: u64,
 }
 
-/// The place of a stream among all.
+/// The number of a stream among all.
 fn place(stream: Stream) -> u32 {
     match stream {
         Stream::Cpu(cpu) => u32::from(cpu.0),
@@ -69,24 +67,24 @@ fn place(stream: Stream) -> u32 {
 pub struct Batches<B: Blocks> {
     source: B,
     chains: Vec<Chain>,
-    /// ActorRef the smallest time of each block and all behind it in its stream: that
-    /// time, the stream, the block.
+    /// Each block: the smallest time of it and of all behind it in its stream, the stream,
+    /// the block. Sorted by that time.
     queue: Vec<(Ktime, usize, Block<B::Key>)>,
     next: usize,
-    /// Events read, and all.
+    /// Events that have been read, and all events.
     read: u64,
     all: u64,
     batch: u64,
     largest_inversion: u64,
     counts: Counts,
     unreadable: BTreeMap<u64, Error>,
-    /// Memory for blocks and runs to come.
+    /// Memory of used blocks and runs.
     blocks: Spare,
     runs: Mutex<Vec<SortedRun>>,
 }
 
 impl<B: Blocks> Batches<B> {
-    /// Of streams that are each a chain of blocks; batches of about `batch` events each.
+    /// Batches of about `batch` events of these streams.
     pub fn new(source: B, streams: BTreeMap<Stream, Vec<Block<B::Key>>>, batch: u64) -> Batches<B> {
         let (mut chains, mut queue) = (Vec::new(), Vec::new());
         for (at, (stream, blocks)) in streams.into_iter().enumerate() {
@@ -124,28 +122,28 @@ impl<B: Blocks> Batches<B> {
         }
     }
 
-    /// The largest step back in time inside one ring so far, in ns. The
-    /// recorder's own words, which tell of the past, are none.
+    /// The largest step back in time inside one ring so far, in ns. The recorder's own
+    /// events, which report the past, do not count.
     pub fn largest_inversion(&self) -> u64 {
         self.largest_inversion
     }
 
-    /// How many scheduling events have been read.
+    /// The number of scheduling events that have been read.
     pub fn counts(&self) -> Counts {
         self.counts
     }
 
-    /// Which frames could not be read so far, and why.
+    /// The errors of unreadable frames so far.
     pub fn unreadable(&self) -> impl Iterator<Item = &Error> {
         self.unreadable.values()
     }
 
-    /// How many events the blocks have that have been read, and how many there are.
+    /// The number of events that have been read, and of all events.
     pub fn progress(&self) -> (u64, u64) {
         (self.read, self.all)
     }
 
-    /// Takes a run's memory for another one.
+    /// Takes back the memory of a run.
     pub fn spare(&self, run: SortedRun) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         runs.push(run);
@@ -203,16 +201,47 @@ impl<B: Blocks> Batches<B> {
         self.read += events;
     }
 
-    /// Takes what is before `limit` from what has been read, sorted.
+    /// Sorts the events before `limit` into runs.
     fn cut(&mut self, limit: Option<u64>) -> Vec<SortedRun> {
-        let before = |time: u64| limit.is_none_or(|limit| time < limit);
-        let (mut places, mut life) = (Vec::<Place>::new(), Vec::new());
-        let mut pieces = Vec::new();
+        let (life, places) = self.life_before(limit);
+        let pieces = self.pieces_before(limit);
+        let run = usize::try_from(self.batch / RUNS).unwrap_or(usize::MAX);
+        let cuts = cuts(&pieces, &life, run.max(1));
+        let spans: Vec<(u64, Option<u64>)> = std::iter::once(0)
+            .chain(cuts.iter().copied())
+            .zip(cuts.iter().copied().map(Some).chain([limit]))
+            .collect();
+        let spare = &self.runs;
+        let mut done: Vec<SortedRun> = spans
+            .par_iter()
+            .with_max_len(1)
+            .map(|span| {
+                let mut spare = spare.lock().unwrap_or_else(PoisonError::into_inner);
+                let used = spare.pop().unwrap_or_default();
+                drop(spare);
+                let mut lives = used.lives;
+                lives.clear();
+                SortedRun {
+                    records: sorted(&pieces, &life, *span, used.records),
+                    lives,
+                    limit: span.1,
+                }
+            })
+            .collect();
+        share(&mut done, &mut self.chains, &places);
+        done.retain(|run| !run.records.is_empty());
+        self.pass(limit);
+        done
+    }
+
+    /// Records and places of the lifecycle and recorder's events before `limit`, sorted.
+    fn life_before(&self, limit: Option<u64>) -> (Vec<Record>, Vec<Place>) {
+        let (mut life, mut places) = (Vec::new(), Vec::new());
         for (nth, chain) in self.chains.iter().enumerate() {
             for (block, rest) in chain.rest.iter().enumerate() {
                 let Rest::Life(lives) = rest else { continue };
-                let certain = lives.rest().iter().take_while(|(time, _)| before(*time));
-                for (time, event) in certain {
+                let rest = lives.rest().iter();
+                for (time, event) in rest.take_while(|(time, _)| is_before(*time, limit)) {
                     life.push(Record {
                         time: *time,
                         from: u32::try_from(places.len()).unwrap_or(u32::MAX),
@@ -224,61 +253,35 @@ impl<B: Blocks> Batches<B> {
                 }
             }
         }
-        // Stable: those of a stream with equal times stay in the order of their writing.
+        // Stable: events of a stream with equal times stay in the order of writing.
         life.sort_by_key(|record| record.time);
-        for chain in &self.chains {
-            for rest in &chain.rest {
-                let Rest::Sched(block, at) = rest else {
-                    continue;
-                };
-                let times = block.time.get(*at..).unwrap_or_default();
-                let count = times.partition_point(|time| before(*time));
-                if count > 0 {
-                    pieces.push(Piece {
-                        block,
-                        start: *at,
-                        end: at + count,
-                    });
-                }
-            }
-        }
-        let run = usize::try_from(self.batch / SLICES).unwrap_or(usize::MAX);
-        let cuts = cuts(&pieces, &life, run.max(1));
-        let runs = &self.runs;
-        let spare = || {
-            let mut runs = runs.lock().unwrap_or_else(PoisonError::into_inner);
-            runs.pop().unwrap_or_default()
+        (life, places)
+    }
+
+    /// The parts of scheduling blocks before `limit`.
+    fn pieces_before(&self, limit: Option<u64>) -> Vec<Piece<'_>> {
+        let rest = self.chains.iter().flat_map(|chain| &chain.rest);
+        let piece = |rest| match rest {
+            &Rest::Sched(ref block, start) => Some(Piece {
+                block,
+                start,
+                end: start + count_before(block, start, limit),
+            }),
+            Rest::Life(_) => None,
         };
-        let spans: Vec<(u64, Option<u64>)> = std::iter::once(0)
-            .chain(cuts.iter().copied())
-            .zip(cuts.iter().copied().map(Some).chain([limit]))
-            .collect();
-        let mut done: Vec<SortedRun> = spans
-            .par_iter()
-            .with_max_len(1)
-            .map(|span| {
-                let SortedRun {
-                    records, mut lives, ..
-                } = spare();
-                lives.clear();
-                SortedRun {
-                    records: sorted(&pieces, &life, *span, records),
-                    lives,
-                    limit: span.1,
-                }
-            })
-            .collect();
-        share(&mut done, &mut self.chains, &places);
-        done.retain(|run| !run.records.is_empty());
+        let pieces = rest.filter_map(piece);
+        pieces.filter(|piece| piece.end > piece.start).collect()
+    }
+
+    /// Drops the events before `limit`, which are in runs now.
+    fn pass(&mut self, limit: Option<u64>) {
         for chain in &mut self.chains {
             for rest in &mut chain.rest {
                 match rest {
-                    Rest::Sched(block, at) => {
-                        let times = block.time.get(*at..).unwrap_or_default();
-                        *at += times.partition_point(|time| before(*time));
-                    }
+                    Rest::Sched(block, at) => *at += count_before(block, *at, limit),
                     Rest::Life(lives) => {
-                        lives.at += lives.rest().partition_point(|(time, _)| before(*time));
+                        let rest = lives.rest();
+                        lives.at += rest.partition_point(|(time, _)| is_before(*time, limit));
                     }
                 }
             }
@@ -290,8 +293,17 @@ impl<B: Blocks> Batches<B> {
                 }
             }
         }
-        done
     }
+}
+
+fn is_before(time: u64, limit: Option<u64>) -> bool {
+    limit.is_none_or(|limit| time < limit)
+}
+
+/// The number of events of a sorted block from `at` on that are before `limit`.
+fn count_before(block: &SchedBlock, at: usize, limit: Option<u64>) -> usize {
+    let times = block.time.get(at..).unwrap_or_default();
+    times.partition_point(|time| is_before(*time, limit))
 }
 
 /// Gives each run its lifecycle events.
@@ -325,7 +337,7 @@ struct Piece<'a> {
     end: usize,
 }
 
-/// Times at which to cut, so that there are about `run` events in each.
+/// Times at which to cut, so that each run has about `run` events.
 fn cuts(pieces: &[Piece], life: &[Record], run: usize) -> Vec<u64> {
     let count = life.len()
         + pieces

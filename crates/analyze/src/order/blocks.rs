@@ -1,4 +1,4 @@
-//! Blocks of a trace: where they come from, and what is left of one that has been read.
+//! Blocks of a trace: their source, and the rest of a block that has been read.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,29 +6,28 @@ use tr_format::event::{Ktime, LifeEvent};
 use tr_format::sched::{flag, SchedBlock};
 use tr_format::Error;
 
-/// A block that has not been read: its times, and how to read it.
+/// A block that has not been read.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<K> {
     /// The smallest time in it.
     pub min: Ktime,
-    /// How many events it has.
+    /// The number of its events.
     pub events: u64,
-    /// What the reader knows it by.
+    /// Its key for the reader.
     pub key: K,
 }
 
-/// Where blocks come from: a trace, or a test.
+/// A source of blocks: a trace, or a test.
 pub trait Blocks: Sync {
-    /// What a block is known by.
+    /// The key of a block.
     type Key: Copy + std::fmt::Debug + Send + Sync;
 
-    /// A block's events, in the order in which they were written, in the memory of
-    /// one of `spare`. What cannot be read is to be replaced by the loss it stands
-    /// for.
+    /// A block's events in the order of writing, in memory of `spare`. An unreadable block is
+    /// to be replaced by its loss.
     fn read(&self, key: &Self::Key, spare: &Spare) -> Read;
 }
 
-/// The memory of blocks that have been gone through, for those to come.
+/// Memory of used blocks, for the next ones.
 #[derive(Debug, Default)]
 pub struct Spare {
     sched: Mutex<Vec<SchedBlock>>,
@@ -64,7 +63,7 @@ impl Spare {
     }
 }
 
-/// What was read of a block.
+/// The events of a block that was read.
 #[derive(Debug)]
 pub struct Read {
     /// Its events.
@@ -82,12 +81,12 @@ pub enum Content {
     Life(Vec<LifeEvent>),
 }
 
-/// How many scheduling events have been read, by kind.
+/// Numbers of scheduling events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Switches.
     pub switches: u64,
-    /// Wakings of tasks that were there before.
+    /// Wakings of tasks that have run before.
     pub wakings: u64,
     /// First wakings of new tasks.
     pub new: u64,
@@ -137,24 +136,24 @@ pub struct Loaded {
     pub most: u64,
 }
 
-/// What has not been handed on of a block.
+/// The events of a block that have not been handed on.
 #[derive(Debug)]
 pub enum Rest {
-    /// Of a CPU, from a place on.
+    /// Of a CPU, from this event on.
     Sched(SchedBlock, usize),
     /// Of another stream.
     Life(Lives),
 }
 
-/// Lifecycle or recorder's events. They are large, so they stay where they are until
-/// they go to a slice.
+/// Lifecycle or recorder's events. They are large, so they stay where they are until they go
+/// to a run.
 #[derive(Debug, Default)]
 pub struct Lives {
     /// As they were written.
     pub events: Vec<LifeEvent>,
     /// Each one's time and place, sorted.
     order: Vec<(u64, usize)>,
-    /// How many of these have been handed on.
+    /// The number of these that have been handed on.
     pub at: usize,
 }
 

@@ -3,7 +3,7 @@
 
 use super::Record;
 
-/// Working memory, kept from one slice to the next.
+/// Working memory, kept from one run to the next.
 #[derive(Debug, Default)]
 pub(super) struct Sorter {
     keys: Vec<u64>,
@@ -41,7 +41,7 @@ impl Sorter {
         records.extend(places.filter_map(|place| self.from.get(place)));
     }
 
-    /// Makes the keys, and says where those with each digit begin, for every round.
+    /// Makes the keys, and finds the first place of each digit for every round.
     #[allow(clippy::indexing_slicing)] // A digit is below the number of counters.
     fn count(&mut self, records: &[Record], least: u64, starts: &mut [[u32; 1 << DIGIT]]) {
         self.keys.clear();
@@ -62,7 +62,7 @@ impl Sorter {
     }
 }
 
-/// The part of a key that a round looks at.
+/// The digit of a key that a round sorts by.
 fn digit(key: u64, round: u32) -> usize {
     (key >> (PLACE + round * DIGIT)) as usize % (1 << DIGIT)
 }

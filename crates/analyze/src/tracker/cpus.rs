@@ -18,7 +18,7 @@ pub struct CpuEntry {
     pub(super) switched: bool,
     /// It has been idle since then.
     pub(super) idle_since: Option<Ktime>,
-    /// Actor runs there.
+    /// The recorded task that runs there.
     pub(super) current: Option<TaskIx>,
     /// Its last switch.
     pub(super) last_switch: Option<Ktime>,
@@ -50,7 +50,7 @@ impl Tracker {
         })
     }
 
-    /// Actor runs there.
+    /// The recorded task that runs on a CPU.
     pub(super) fn current(&self, cpu: CpuId) -> Option<TaskIx> {
         self.cpus.get(cpu).and_then(|entry| entry.current)
     }
@@ -70,8 +70,8 @@ impl Tracker {
         self.cpu_entry(cpu, |entry| entry.last_switch = Some(time));
     }
 
-    /// A switch on a CPU, for its idle time. That is only known when system_wide
-    /// is recorded: otherwise the switches from and to others are missing.
+    /// A switch on a CPU, for its idle time. Only a system-wide recording tells that:
+    /// otherwise the switches of other tasks are missing.
     pub(super) fn cpu_switched(&mut self, cpu: CpuId, time: Ktime, prev: Tid, next: Tid) {
         if !self.system_wide {
             return;
@@ -131,7 +131,7 @@ impl Tracker {
         }
     }
 
-    /// Of every CPU that was met or is known.
+    /// The figures of each CPU of the machine or of the events.
     pub fn cpu_figures(&self, known: &[CpuId]) -> Vec<(CpuId, CpuFigures)> {
         let none = known.iter().map(|cpu| (*cpu, CpuFigures::default()));
         let mut all: BTreeMap<CpuId, CpuFigures> = none.collect();
