@@ -1,0 +1,189 @@
+//! Masking of secrets in command lines.
+#![allow(clippy::unwrap_used)] // in a test
+
+use tr_format::event::Argv;
+use tr_record::redact::{pattern, Redactor};
+
+fn redactor() -> Redactor {
+    Redactor::new(true, Vec::new()).unwrap()
+}
+
+/// The arguments, split at `|` so that spaces can stand in them.
+fn masked(line: &str) -> String {
+    let argv = Argv::from_args(line.split('|'));
+    let kept = redactor().argv(argv);
+    assert!(!kept.truncated(), "{line}");
+    let args: Vec<_> = kept.args().map(String::from_utf8_lossy).collect();
+    args.join("|")
+}
+
+/// Masks each line `arguments → masked arguments`.
+fn check(lines: &str) {
+    for line in lines.trim().lines() {
+        let (line, want) = line.trim().split_once(" → ").unwrap();
+        assert_eq!(masked(line), want);
+    }
+}
+
+#[test]
+fn secrets_are_masked() {
+    check(
+        r#"
+        svn|--password|hunter2|up → svn|--password|***|up
+        svn|--password|-hunter2 → svn|--password|***
+        x|--token=abc|y → x|--token=***|y
+        deploy|github_pat_0123456789abcdefgh → deploy|***
+        deploy|dckr_pat_0123456789abcdefgh → deploy|***
+        x|--token=a=b&c|y → x|--token=***|y
+        x|--token= → x|--token=
+        keytool|-storepass|changeit → keytool|-storepass|***
+        java|-Djavax.net.ssl.trustStorePassword=pw → java|-Djavax.net.ssl.trustStorePassword=***
+        env|AWS_SECRET_ACCESS_KEY=abc|make → env|AWS_SECRET_ACCESS_KEY=***|make
+        env|KEY=abc|make → env|KEY=***|make
+        env|PASSWORD=two words → env|PASSWORD=***
+        docker|build|--build-arg|NPM_TOKEN=abc → docker|build|--build-arg|NPM_TOKEN=***
+        docker|build|--build-arg=NPM_TOKEN=a&b → docker|build|--build-arg=NPM_TOKEN=***
+        npm|config|set|//registry.example/:_authToken=abc → npm|config|set|//registry.example/:_authToken=***
+        mysql|-uroot|-phunter2|db → mysql|-uroot|-p***|db
+        /usr/bin/mysqldump|-p|db → /usr/bin/mysqldump|-p|db
+        sudo|mysql|-phunter2 → sudo|mysql|-p***
+        curl|-u|me:pw|https://h/ → curl|-u|***|https://h/
+        curl|-ume:pw → curl|-u***
+        curl|--user|me:pw → curl|--user|***
+        curl|--user=me:pw → curl|--user=***
+        sshpass|-p|pw|ssh|-p|22|h → sshpass|-p|***|ssh|-p|22|h
+        docker|login|-u|me|-p|pw → docker|login|-u|me|-p|***
+        docker|run|-p|80:80|img → docker|run|-p|80:80|img
+        redis-cli|-a|pw|get|k → redis-cli|-a|***|get|k
+        7z|a|-ppw|x.7z → 7z|a|-p***|x.7z
+        openssl|enc|-pass|pass:pw → openssl|enc|-pass|***
+        openssl|rsa|-passin|pass:pw → openssl|rsa|-passin|***
+        curl|-H|Authorization: Bearer abc → curl|-H|Authorization: ***
+        curl|-HAuthorization:abc → curl|-HAuthorization:***
+        curl|-H|PRIVATE-TOKEN: abc → curl|-H|PRIVATE-TOKEN: ***
+        curl|-d|{"password": "p\"w", "a": "b"} → curl|-d|{"password": "***", "a": "b"}
+        git|clone|https://me:pw@h/r.git → git|clone|https://me:***@h/r.git
+        x|postgres://u:p@ss@h:5432/db → x|postgres://u:***@h:5432/db
+        x|postgres://u:p/ss@h/db → x|postgres://u:***@h/db
+        wget|https://h/f?access_token=abc&x=1 → wget|https://h/f?access_token=***&x=1
+        wget|https://h/f?X-Amz-Signature=abc → wget|https://h/f?X-Amz-Signature=***
+        x|Server=h;Password=abc;Database=d → x|Server=h;Password=***;Database=d
+        git|clone|https://ghp_0123456789abcdefghijABCDEFGHIJ012345@github.com/x → git|clone|https://***@github.com/x
+        deploy|eyJhbGciOiJI.eyJzdWIiOiIx.c2ln → deploy|***
+        "#,
+    );
+    assert_eq!(masked("x|-----BEGIN RSA PRIVATE KEY-----\nabc\n"), "x|***");
+}
+
+#[test]
+fn scripts_are_read_word_by_word() {
+    check(
+        r#"
+        sh|-c|TOKEN=abc make all → sh|-c|TOKEN=*** make all
+        sh|-ec|export DB_PASSWORD='a b'; make → sh|-ec|export DB_PASSWORD='***'; make
+        sh|-c|tool --password hunter2 && make → sh|-c|tool --password *** && make
+        sh|-c|curl -u me:pw h; mysql -phunter2 db → sh|-c|curl -u *** h; mysql -p*** db
+        sh|-c|curl -H 'Authorization: Bearer abc' h → sh|-c|curl -H 'Authorization: ***' h
+        sh|-c|ssh h "sh -c 'X_TOKEN=abc make'" → sh|-c|ssh h "sh -c 'X_TOKEN=*** make'"
+        ssh|h|FOO_TOKEN=abc make → ssh|h|FOO_TOKEN=***
+        "#,
+    );
+}
+
+/// The CPU time of masking one command line, the shortest of five.
+fn cost(argv: &Argv) -> std::time::Duration {
+    let clock = nix::time::ClockId::CLOCK_THREAD_CPUTIME_ID;
+    let now = || std::time::Duration::from(nix::time::clock_gettime(clock).unwrap());
+    let mut redactor = redactor();
+    let mut once = || {
+        let before = now();
+        redactor.argv(argv.clone());
+        now() - before
+    };
+    (0..5).map(|_| once()).min().unwrap()
+}
+
+#[test]
+fn masking_takes_time_linear_in_the_command_line() {
+    for unit in [
+        "token=a;",
+        "(token=a",
+        "?a_token=x",
+        "x=token=",
+        "token=\"",
+        "token='a ",
+        "a'b\"",
+        "token=a|",
+        "--token|a|",
+        "{\"token\":\"",
+        "://a:b",
+        "://a:b@",
+        "eyJaaaaaaaa",
+        "sk-",
+    ] {
+        let argv = |count| {
+            let line = unit.repeat(count) + "token=";
+            Argv::from_args(line.split('|'))
+        };
+        // A quadratic rule takes 16 times as long.
+        let (short, long) = (cost(&argv(4_000)), cost(&argv(16_000)));
+        assert!(
+            long < 8 * short,
+            "{unit}: {short:?}, four times as many {long:?}"
+        );
+    }
+}
+
+#[test]
+fn what_is_no_secret_stays() {
+    for line in [
+        "cc|-c|-O2|-DNDEBUG|-Iinclude|-o|token.o|token.c",
+        "cc|-DMAX_TOKENS=3|keys.c|-fpass-plugin=x",
+        "clang|-Rpass=inline|monkey.c",
+        "env|PWD=/src|OLDPWD=/|KEYMAP=de|AUTHOR=me|AWS_ACCESS_KEY_ID=AKIAEXAMPLE",
+        "docker|login|--password-stdin|registry",
+        "x|--token-file|/run/token|--password-file=/run/pw",
+        "x|--no-password|file",
+        "x|--password|--verbose",
+        "wget|https://h:8080/p|http://[::1]:80/",
+        "git|clone|git@github.com:x/y.git",
+        "make|-p|mysql.o",
+        "sh|-c|echo key: value; echo \"done\"",
+        "",
+    ] {
+        assert_eq!(masked(line), line);
+    }
+}
+
+#[test]
+fn a_cut_argv_stays_cut_and_its_last_url_keeps_no_password() {
+    let argv = Argv {
+        bytes: b"git\0https://me:hunt".as_slice().into(),
+        full_len: Some(40),
+    };
+    let kept = redactor().argv(argv);
+    assert_eq!(&*kept.bytes, b"git\0https://me:***");
+    assert!(kept.truncated());
+    assert_eq!(kept.full_len, Some(40 - 1));
+}
+
+#[test]
+fn own_patterns_come_on_top_or_alone() {
+    let argv = Argv::from_args(["deploy", "id-1234", "user=bob", "--token=x"]);
+    let own = vec![pattern("id-[0-9]+").unwrap(), pattern("user=(.*)").unwrap()];
+    let kept = Redactor::new(true, own.clone()).unwrap().argv(argv.clone());
+    assert_eq!(&*kept.bytes, b"deploy\0***\0user=***\0--token=***\0");
+    let mut alone = Redactor::new(false, own).unwrap();
+    let kept = alone.argv(argv.clone());
+    assert_eq!(&*kept.bytes, b"deploy\0***\0user=***\0--token=x\0");
+    assert_eq!(alone.masked(), 2);
+    let kept = Redactor::new(false, Vec::new()).unwrap().argv(argv.clone());
+    assert_eq!(kept, argv);
+}
+
+#[test]
+fn the_command_itself_is_masked_too() {
+    let command = [b"x".to_vec(), b"--token".to_vec(), b"abc".to_vec()];
+    let kept = redactor().command(&command);
+    assert_eq!(kept, [b"x".to_vec(), b"--token".to_vec(), b"***".to_vec()]);
+}
