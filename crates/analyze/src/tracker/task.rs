@@ -267,7 +267,8 @@ impl Task {
 
     /// Spends so many ns, more than 0, in a bucket from then on; on that CPU, if it was
     /// on one. Whether its program lacks a part of its times now, and that is not yet noted.
-    #[inline]
+    // Inlined, the bucket is a constant as a rule, and the choice below goes.
+    #[inline(always)]
     pub(super) fn spend(
         &mut self,
         ix: TaskIx,
