@@ -9,37 +9,37 @@ TARGET := $(or $(CARGO_TARGET_DIR),target)
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
 
-setup: ## install what building and testing need (Debian, Ubuntu)
+setup: ## install the packages for building and testing (Debian, Ubuntu)
 	@scripts/setup.sh test
 
-build: ## build tr, after installing what that needs
+build: ## install the packages for building, and build tr
 	@if scripts/setup.sh build; then \
 		$(CARGO) build --locked --release; \
 	else \
-		echo "building everything but tr record, which needs no more than cargo and gcc"; \
+		echo "building everything but tr record, with cargo and gcc alone"; \
 		$(CARGO) build --locked --release --no-default-features; \
 	fi
 
-demo: build ## build tr, record a real build, show where its time went
+demo: build ## build tr, record a build, and analyze it
 	@scripts/demo.sh "$(DEMO)"
 
 install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh "$(TARGET)/release/tr"
 
-uninstall: ## remove what install has installed
+uninstall: ## remove the files of make install
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh --remove
 
-test: ## every test; sudo is asked for those that record
+test: ## run every test; those that record use sudo
 	@if scripts/setup.sh test; then scripts/test.sh; else scripts/test.sh --without-record; fi
 
-test-unprivileged: setup ## every test as nobody, who may not trace (as root)
+test-unprivileged: setup ## run every test as nobody, without the right to trace (as root)
 	@LIMIT=600 scripts/test.sh --unprivileged
 
-test-kernels: ## record in Debian's kernels (in QEMU) and in this one, and check it
+test-kernels: ## test recordings in Debian's kernels (in QEMU) and in this one
 	@scripts/setup.sh kernels
 	@scripts/test-kernels.sh
 
-check: setup ## formatting, clippy, docs, layers, features, MSRV, the page's bundle
+check: setup ## check formatting, clippy, docs, layers, features, MSRV, the page's bundle
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
@@ -51,24 +51,24 @@ check: setup ## formatting, clippy, docs, layers, features, MSRV, the page's bun
 fmt: ## format the code
 	$(CARGO) fmt --all
 
-bench: setup ## the benchmarks
+bench: setup ## run the benchmarks
 	$(CARGO) bench --locked --workspace
 	$(CARGO) build --locked --release
 	benches/overhead.sh
 	benches/html.sh
 
-web: setup ## bundle the page of tr report anew
+web: setup ## rebuild the bundle of the page of tr report
 	scripts/web.sh build
 
-screenshots: setup ## pictures of the page, into docs/
+screenshots: setup ## make the pictures of the page in docs/
 	$(CARGO) build --locked --release
 	scripts/web.sh screenshots
 
 FUZZ_SECONDS ?= 60
-fuzz: setup ## each fuzz target for FUZZ_SECONDS
+fuzz: setup ## run each fuzz target for FUZZ_SECONDS
 	scripts/fuzz.sh "$(FUZZ_SECONDS)"
 
-fixtures: setup ## record the fixtures again (as root)
+fixtures: setup ## record the fixtures again, as root
 	$(CARGO) build --locked --release
 	fixtures/record.sh
 

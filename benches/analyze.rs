@@ -1,5 +1,5 @@
-//! How fast a trace is analyzed, and what of it is reading and ordering: events
-//! a second on the wall, for one thread and for two.
+//! Rate of the analysis, and of its reading and ordering alone: events a second of wall
+//! time, for one thread and for two.
 //!
 //! `cargo bench -p tr-analyze --bench analyze [-- [EVENTS] [TRACE...]]`; by
 //! default 10^7 events of builds on 64 CPUs, pipes and hackbench, simulated.
@@ -17,11 +17,11 @@ use tr_format::source::Source;
 use tr_sim::config::{Config, Follow};
 use tr_sim::scenario;
 
-/// Runs of each measurement; the median counts.
+/// Runs of each measurement, of which the median is printed.
 const RUNS: usize = 3;
 
 fn main() {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that it runs.
     let real = std::env::args().any(|arg| arg == "--bench");
     let (numbers, files): (Vec<String>, Vec<String>) = std::env::args()
         .skip(1)
@@ -59,9 +59,9 @@ fn main() {
         let mut config = Config::new(world, cpus, forever);
         config.follow = Follow::All;
         config.max_events = events;
-        // Nobody waits for the processes of a simulated make before its end.
+        // The simulated make reaps no process before its end: pids must not run out.
         config.kernel.pid_max = 1 << 22;
-        // As often as the recorder.
+        // The recorder's interval.
         config.progress = 1_000_000_000;
         let (file, _, _) = tr_sim::file::record_to(&config, Vec::new()).expect(name);
         measure(name, file, events);

@@ -36,8 +36,8 @@ Slice = collections.namedtuple("Slice", "cpu since until state preempt")
 
 
 def perf_events(path):
-    """Switches by CPU, wakings by task, spans with losses (CPU, from, to), what the kernel charged each
-    task and when, from `perf script`."""
+    """Switches by CPU, wakings by task, spans with losses (CPU, from, to), the run time that the kernel
+    charged to each task, with its time, from `perf script`."""
     line_of = re.compile(r"\s*(\d+) \[(\d+)\]\s+(\d+)\.(\d{9}):\s+(?:sched:)?(\w+):? ?(.*)")
     switch_of = re.compile(r"prev_pid=(\d+) prev_prio=-?\d+ prev_state=(\S+) ==> next_comm=.* next_pid=(\d+)")
     switches, wakings, lost = collections.defaultdict(list), collections.defaultdict(list), []
@@ -65,7 +65,7 @@ def perf_events(path):
 
 
 def timehist(path):
-    """Each task's slices in the words of `perf sched timehist --state`: CPU, end, wait, delay, run, state."""
+    """Each task's slices from `perf sched timehist --state`: CPU, end, wait, delay, run, state."""
     line_of = re.compile(r"\s*(\d+)\.(\d{6}) \[(\d+)\]\s+.*\[(\d+)(?:/\d+)?\]\s+([\d.]+)\s+([\d.]+)\s+([\d.]+)\s+(\S*)")
     slices = collections.defaultdict(list)
     ns = lambda ms: round(float(ms) * 10**6)
@@ -79,7 +79,7 @@ def timehist(path):
 
 
 def tr_events(path):
-    """Switches by CPU, wakings by task, and when each task woke another, which only a running one does."""
+    """Switches by CPU, wakings by task, and the times at which each task woke another: it was running then."""
     switches, wakings, acts = collections.defaultdict(list), collections.defaultdict(list), collections.defaultdict(list)
     with open(path, encoding="utf-8") as lines:
         for text in lines:
@@ -95,14 +95,14 @@ def tr_events(path):
 
 
 def offset(ours, theirs):
-    """tr's zero on perf's clock: the switches of each CPU, matched by who left and who came."""
+    """tr's zero on perf's clock: the switches of each CPU, matched by their two tasks."""
     found = []
     for cpu, switches in ours.items():
         keys = collections.defaultdict(list)
         for time, prev, next_, _ in theirs[cpu]:
             keys[prev, next_].append(time)
         for time, prev, next_, _ in switches:
-            # A pair that occurs once can only be this one.
+            # A pair that occurs once is unambiguous.
             times = keys[prev, next_]
             if len(times) == 1 and sum(1 for s in switches if s[1:3] == (prev, next_)) == 1:
                 found.append(times[0] - time)
@@ -139,8 +139,8 @@ def missing_in_perf(lost, piece):
 
 
 def waits_before(slices, wakes, times):
-    """tr's wait for a CPU before each of a task's slices but the first, and what it follows from: whether the task
-    was left runnable, when it was woken since, and when it was woken while it was still on its CPU."""
+    """tr's wait for a CPU before each of a task's slices but the first, with its causes: the task was runnable at
+    the switch-out, a waking since, or a waking while it was still on its CPU."""
     waits = [(0, False, None, None)]
     for before, mine in zip(slices, slices[1:]):
         off = before.until
@@ -148,7 +148,7 @@ def waits_before(slices, wakes, times):
         runnable = preempt or prev_state == 0
         woken = last_between(wakes, off, mine.until)
         on_way = last_between(wakes, before.since or off, off)
-        # Where it came unseen, tr knows the wait up to the CPU's last switch.
+        # Without a switch-in, tr knows the wait up to the CPU's last switch.
         last = bisect.bisect_left(times[mine.cpu], mine.until) - 1
         ends = mine.since if mine.since is not None else max(times[mine.cpu][last] if last >= 0 else off, off)
         # Asleep without a waking since: if it ran again, that came while it was still on its CPU.
@@ -214,7 +214,7 @@ def main():
     bugs = sum(1 for s in p_switches.values() for a, b in zip(s, s[1:]) if a[2] != b[1])
     count = sum(map(len, p_switches.values()))
     print(f"perf: {count:,} switches of the machine, {len(lost)} records of loss, "
-          f"{bugs} × another task left the CPU than had come to it")
+          f"{bugs} × switched out another task than was switched in")
 
     total = collections.Counter()
     causes_of_all = collections.Counter()
@@ -225,7 +225,7 @@ def main():
         end = start + int(row["wall_ns"])
         ours = [s for s in t_slices[tid] if start - SLACK <= s.until <= end + SLACK]
         theirs = perf[tid]
-        # timehist leaves out what seems out of order: by its end, not by its number.
+        # timehist drops slices that seem out of order: match by the end, not by the number.
         raw = {s.until // 1000: s for s in p_slices[tid]}
         run, wait = collections.Counter(), collections.Counter()
         switches = collections.Counter()
@@ -268,7 +268,7 @@ def main():
                 continue
             mine = ours[at]
             at += 1
-            # Run time. Without a switch-in tr knows it from the first time on that the task woke another.
+            # Run time. Without a switch-in tr knows it from the task's first waking of another on.
             there = bisect.bisect_left(t_times[cpu], mine.until) - 1
             came = t_times[cpu][there] if there >= 0 else start
             if mine.since is None:
@@ -289,7 +289,7 @@ def main():
                     run["rounding"] += ran - (exact.until - exact.since)
             # The wait for a CPU before it.
             if before is None:
-                # A new task. The first switch-in of one that was there before ends no known wait.
+                # A new task. The first switch-in of an older task ends no known wait.
                 if mine.since is not None and start > zero:
                     is_ = mine.since - start
                     t_wait += is_
@@ -321,7 +321,7 @@ def main():
             if mine.since is not None:
                 t_run += mine.until - mine.since
                 run[cause] -= mine.until - mine.since
-        # What tr says is what the slices say.
+        # tr's figures equal the sums of the slices.
         tr_run, tr_wait = int(row["on_cpu_ns"]), int(row["run_queue_ns"])
         run["UNEXPLAINED"] += t_run - tr_run
         wait["UNEXPLAINED"] += t_wait - tr_wait

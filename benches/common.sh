@@ -1,5 +1,5 @@
-# For compare.sh and overhead.sh, which source it: the binary to measure, a
-# directory for what they make (theirs to remove), the storm, medians.
+# Sourced by compare.sh and overhead.sh: the binary to measure, a directory for their files
+# (which they remove), the storm, medians.
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 tr=$(realpath "${TR:-target/release/tr}")
 dir=$(mktemp -d)

@@ -4,12 +4,12 @@
 # As root on a quiet machine, after `cargo build --release`.
 #
 # Beside it, the floor: `cat` of the trace; and `zstd -t` of the same scheduling events as
-# records of 24 bytes, packed by zstd at level 3: a tool without columns stores them so.
+# records of 24 bytes, compressed by zstd at level 3: the size without columns.
 #
 #   benches/compare.sh [TRACE...]     more traces for tr alone
 #
-# ROUNDS (default 400000) is how often the ping-pong goes round, RUNS (default 5)
-# how often each recording is read, TR the binary to measure.
+# ROUNDS (default 400000) is the number of round trips of the ping-pong, RUNS (default 5) the
+# number of runs of each measurement, TR the binary to measure.
 set -euo pipefail
 . "$(dirname "$0")/common.sh"
 rounds=${ROUNDS:-400000}
@@ -30,7 +30,7 @@ reads() {
 }
 events() { "$tr" info --format json "$1" | python3 -c 'import json, sys; print(json.load(sys.stdin)["events"])'; }
 
-# floor EVENTS TRACE: what reading the same events takes that does nothing with them.
+# floor EVENTS TRACE: the cost of reading the same events without an analysis.
 floor() {
 	local events=$1 trace=$2
 	reads "cat of the trace" "$events" "$trace" cat "$trace"

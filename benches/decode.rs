@@ -1,10 +1,10 @@
-//! How fast traces are read into the form that the analysis takes: one thread.
-//! `open` is the check of the whole file, an event.
+//! Rate of decoding traces for the analysis, with one thread. `open` is the check of the
+//! whole file, per event.
 //!
 //! `cargo bench -p tr-format --bench decode [-- TRACE...]`
 #![allow(clippy::expect_used, missing_docs)]
 
-#[allow(dead_code)] // What the other benchmark needs.
+#[allow(dead_code)] // For the other benchmark.
 mod traces;
 
 use std::time::Instant;

@@ -1,5 +1,5 @@
-//! How small traces are, how far from the entropy of what is in them, and how
-//! fast they are written: one thread.
+//! Size of traces, compared with the entropy of their content, and rate of writing, with one
+//! thread.
 //!
 //! `cargo bench -p tr-format --bench encode [-- TRACE...]`
 #![allow(clippy::expect_used, missing_docs)]
@@ -17,7 +17,7 @@ use tr_format::source::Source;
 use tr_format::writer::Writer;
 use traces::{clock_time, cpu_time, workloads, Block, Workload};
 
-/// Counts values; tells their order-0 entropy in bits.
+/// Counts values, for their order-0 entropy in bits.
 struct Order0<T>(HashMap<T, u64>);
 
 impl<T: Hash + Eq> Order0<T> {
@@ -39,7 +39,7 @@ impl<T: Hash + Eq> Order0<T> {
 /// The order-0 entropy of the columns of scheduling events, in bytes an event:
 /// of times (the size class of the difference to the event before, to an eighth
 /// of an octave, and the bits below as they are), of tasks (their ids), of
-/// event classes (flags and state). What is implied is no column.
+/// event classes (flags and state). Implied values have no column.
 fn entropy(workload: &Workload) -> [f64; 3] {
     let (mut times, mut tasks, mut classes) = (Order0::new(), Order0::new(), Order0::new());
     let (mut low, mut events) = (0.0, 0.0);
@@ -88,7 +88,7 @@ fn speed(workload: &Workload, short: bool) -> f64 {
         })
         .collect();
     let mut least = vec![f64::MAX; blocks.len()];
-    // One writer for all: what it finds out about the clock it finds out once.
+    // One writer for all runs: it determines the clock quantum once.
     let mut writer = Writer::new(std::io::sink(), &workload.meta).expect("a writer");
     let clock = clock_time();
     let begin = Instant::now();
@@ -109,7 +109,7 @@ fn speed(workload: &Workload, short: bool) -> f64 {
     least.iter().sum::<f64>() / events as f64
 }
 
-/// Writes everything again with the present codec: bytes an event.
+/// Rewrites the trace with the present codec: bytes an event.
 fn again(workload: &Workload) -> f64 {
     let mut writer = Writer::new(Vec::new(), &workload.meta).expect("a writer");
     for block in &workload.blocks {

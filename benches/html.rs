@@ -1,8 +1,8 @@
-//! How fast the page of a large recording is made, and how large it is: 10,000
-//! processes over an hour, 10^7 events, simulated.
+//! Time to render the page of a large simulated recording, and its size: 10,000 processes
+//! over an hour, 10^7 events.
 //!
 //! `cargo bench -p tr-report --bench html [-- OUT.html]`; `benches/html.sh` then
-//! has a browser look at it.
+//! measures it in a browser.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing, missing_docs)]
 
@@ -28,7 +28,7 @@ fn world(units: u32, rounds: u32) -> World {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that it runs.
     let real = std::env::args().any(|arg| arg == "--bench");
     let out = std::env::args().skip(1).find(|arg| !arg.starts_with('-'));
     let (units, rounds) = if real { (2_500, 1_400) } else { (10, 5) };

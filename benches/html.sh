@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The page of a large recording: how large, how long it takes to make, and in a
-# browser how long to the first view and how many frames a second it zooms and
-# pans. Usage: html.sh [PAGE.html]; without a page a large one is made.
+# The page of a large recording: its size, the time to render it, and in a browser the time
+# to the first view and the frame rate of zooming and panning.
+# Usage: html.sh [PAGE.html]; without a page a large one is made.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 scripts/setup.sh

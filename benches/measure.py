@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What COMMAND takes: CPU time in s, wall time in s, memory in KiB.
+"""Measures COMMAND: CPU time in s, wall time in s, memory in KiB.
 
     measure.py COMMAND...
 
@@ -15,7 +15,7 @@ import time
 
 
 def own_memory(pid):
-    """What a process has of its own now, in KiB; 0 when it has ended."""
+    """Private memory of a process, in KiB; 0 after its exit."""
     try:
         with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as status:
             return max((int(line.split()[1]) for line in status if line.startswith("RssAnon")), default=0)
@@ -34,7 +34,7 @@ def main():
     # There may be some already: of a script that chose the Python and became it.
     before = cpu_time()
     begin, most = time.monotonic(), 0
-    # What it says on the way matters only when it fails.
+    # Its output matters only if it fails.
     with tempfile.TemporaryFile() as said:
         with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said) as child:
             while child.poll() is None:

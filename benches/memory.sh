@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# What memory `tr analyze` takes for more and more events of as many tasks, and for more and
-# more tasks: simulated hackbench on 8 CPUs (415 tasks, however many events) and builds on 64
-# (a task for every 540 events). What counts as memory: measure.py.
+# Memory of `tr analyze` for growing numbers of events with a constant number of tasks
+# (simulated hackbench on 8 CPUs, 415 tasks), and for growing numbers of tasks (builds on 64
+# CPUs, a task for every 540 events). measure.py defines the figure.
 #
 #   benches/memory.sh
 #

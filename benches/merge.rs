@@ -1,7 +1,6 @@
-//! How fast streams are put into one order: blocks that are in memory already, decoded,
-//! so that nothing else is in it but to copy them (how long that takes alone stands
-//! beside it). None of the events, or one of 1,000, or one of 50 were written late: up to
-//! 10 ms behind younger ones of their stream.
+//! Rate of merging streams whose decoded blocks are in memory: besides the merge, they are only
+//! copied; the time of copying alone is printed beside it. No event, one of 1,000 or one of 50
+//! has a commit delay: it is up to 10 ms behind younger events of its stream.
 //!
 //! `cargo bench -p tr-analyze --bench merge [-- EVENTS]`; by default 2 million.
 #![allow(clippy::expect_used, missing_docs)]
@@ -15,17 +14,17 @@ use tr_analyze::order::Merge;
 use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Stream, Tid};
 use tr_format::sched::SchedBlock;
 
-/// Runs of each measurement; the median counts.
+/// Runs of each measurement, of which the median is printed.
 const RUNS: usize = 3;
-/// Events of a block: as of a machine that is busy, and as of a quiet one.
+/// Events of a block: on a busy machine, and on a quiet one.
 const BLOCKS: [usize; 2] = [1 << 14, 1 << 8];
-/// One event of so many is written late, by up to [`LATEST`] ns; 0: none.
+/// One event of this many has a commit delay, of up to [`LATEST`] ns; 0: none.
 const LATE: [u64; 3] = [0, 1000, 50];
 const LATEST: u64 = 10_000_000;
-/// An event of each stream comes every so many ns, on the average.
+/// Mean interval of a stream's events, in ns.
 const STEP: u64 = 20_000;
 
-/// Numbers that look random and are always the same.
+/// Reproducible pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -53,7 +52,7 @@ impl Blocks for &Memory {
     }
 }
 
-/// So many streams with `events` in all, in blocks of so many.
+/// Streams with `events` events in all, in blocks of this size.
 fn streams(streams: u16, events: usize, block: usize, late: u64) -> Memory {
     let mut dice = Dice(u64::from(streams));
     let mut blocks = Vec::new();
@@ -113,7 +112,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn main() {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that it runs.
     let real = std::env::args().any(|arg| arg == "--bench");
     let number = std::env::args().skip(1).find_map(|arg| arg.parse().ok());
     let events: usize = number.unwrap_or(if real { 2_000_000 } else { 100_000 });
@@ -141,7 +140,7 @@ fn measure(count: u16, block: usize, late: u64, events: usize) {
     let expected = all.checked_div(late as usize).unwrap_or(0);
     let about = expected / 2..=expected * 3 / 2;
     assert!(all > least && about.contains(&back), "{all} {back}");
-    // In order, and all of them.
+    // The merge returns all events, in order.
     let (mut sorted, mut seen, mut last) = (merge(&memory), 0, Ktime(0));
     while let Some(event) = sorted.next_event() {
         assert!(event.time() >= last, "event {seen}");

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What recording costs: ratios against a bare run, in alternating pairs, medians.
+# The overhead of recording: ratios to a bare run, in alternating pairs, medians.
 # As root on a quiet machine, after `cargo build --release`.
 #
 #   benches/overhead.sh [build|storm|start|kernel|memory]...     default: all
@@ -40,8 +40,8 @@ ratio() { awk '{ print $2 / $1 }' "$dir/pairs" | median; }
 bare() { awk '{ print $1 }' "$dir/pairs" | median; }
 added() { awk '{ print ($2 - $1) * 1000 }' "$dir/pairs" | median; }
 
-# What `tr record -- true` takes: wall time in ms, the recorder's CPU time in ns
-# (as in a trace: from COMMAND's release on). Measured once.
+# `tr record -- true`: wall time in ms, the recorder's CPU time in ns (as in a trace: from
+# COMMAND's release on). Measured once.
 started() {
 	[ -e "$dir/started" ] && return
 	paired "$pairs" seconds true
@@ -52,9 +52,9 @@ started() {
 	done | median >"$dir/started_ns"
 }
 
-# A small build many times over: the wall times of a long one scatter by more
-# than a recording costs. The recorder's share of the CPU time is what counts; it
-# comes from the kernel's own figures, in a trace each. KERNELS='0 1 2 3 4 5' makes it longer.
+# A small build, many times: the wall times of a long one scatter by more than the overhead.
+# The decisive figure is the recorder's share of the CPU time, from the kernel's figures in
+# each trace. KERNELS='0 1 2 3 4 5' makes the build longer.
 build() {
 	clean_build() {
 		rm -rf "$dir/build"

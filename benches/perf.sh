@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Records one build with `perf sched record` and `tr` at once and compares them task
-# by task: run time, wait for a CPU, switches. What differs by more than 1 % is
-# explained from the two recordings' events. As root, after `cargo build --release`.
+# by task: run time, wait for a CPU, switches. Differences of more than 1 % are explained from
+# the events of the two recordings. As root, after `cargo build --release`.
 #
 #   benches/perf.sh [COMMAND...]     default: make -j of fixtures/demo
 #

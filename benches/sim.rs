@@ -1,4 +1,4 @@
-//! How fast the simulator is, per world: events a second, one thread.
+//! Rate of the simulator for each world: events a second, one thread.
 //!
 //! `cargo bench -p tr-sim --bench sim [-- NAME]`
 
@@ -9,11 +9,11 @@ use tr_sim::machine::Machine;
 use tr_sim::scenario::{self, Weights};
 use tr_sim::sink::Count;
 
-/// Enough that the start does not count, little enough for a quick look.
+/// Enough to make the start negligible, few enough to run quickly.
 const EVENTS: u64 = 5_000_000;
 
 fn main() {
-    // `cargo test --benches` only wants to know that it runs.
+    // `cargo test --benches` only checks that it runs.
     let events = if std::env::args().any(|arg| arg == "--bench") {
         EVENTS
     } else {

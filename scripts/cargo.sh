@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # cargo. Under sudo, in a checkout of the user who called sudo, it runs as that user,
-# with their toolchain: nothing in target/ or in their home becomes root's.
+# with their toolchain: no file in target/ or in their home becomes root's.
 set -euo pipefail
 if [ "$(id -u)" -eq 0 ] && [ -n "${SUDO_UID-}" ] && [ "$SUDO_UID" != 0 ] && [ "$(stat -c %u "$(dirname "$0")")" = "$SUDO_UID" ]; then
 	home=$(getent passwd "$SUDO_UID" | cut -d: -f6)

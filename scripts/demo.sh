@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
-# Records a build of fixtures/demo and analyzes it: as who calls it, else through sudo;
-# where neither may trace, it shows a recorded build. Usage: demo.sh DIRECTORY
+# Records a build of fixtures/demo and analyzes it: as the calling user, else through sudo;
+# if neither may trace, it shows a recorded build. Usage: demo.sh DIRECTORY
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . scripts/rights.sh
 tr=$(realpath "${CARGO_TARGET_DIR:-target}/release/tr")
 dir=$1
 mkdir -p "$dir"
-# Another user's, with the same name in /tmp.
+# Another user's directory with the same name in /tmp.
 [ -O "$dir" ] || dir=$(mktemp -d)
 trace=$dir/trace.bin
 build=(make -s -j2 -C "$PWD/fixtures/demo" "BUILD=$dir/build")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Runs each fuzz target for SECONDS (default 60), or only those that are named,
-# on the seeds of fuzz/corpus and on what earlier runs have found. Works with a
-# stable toolchain: the flags are those of cargo-fuzz without a sanitizer, of
-# which code without unsafe has no need. Usage: fuzz.sh SECONDS [TARGET...]
+# Runs each fuzz target, or those named, for SECONDS (default 60), on the seeds of fuzz/corpus
+# and on the inputs that earlier runs have found. Works with a stable toolchain: the flags are
+# those of cargo-fuzz without a sanitizer, which code without unsafe does not need.
+# Usage: fuzz.sh SECONDS [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
 seconds=${1:-60}

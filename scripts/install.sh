@@ -2,7 +2,7 @@
 # Installs tr, its manual pages and shell completions below $DESTDIR$PREFIX.
 #
 #   install.sh TR         TR is the built program; SETCAP=1 gives it the capabilities to
-#                         trace, GROUP=name keeps it to that group
+#                         trace, GROUP=name restricts execution to that group
 #   install.sh --remove   removes all of it
 set -euo pipefail
 prefix=${PREFIX:-/usr/local}
@@ -14,7 +14,7 @@ completions=(
 	"zsh $to/share/zsh/site-functions/_tr"
 	"fish $to/share/fish/vendor_completions.d/tr.fish"
 )
-# The system's tr has another word here.
+# The system's tr prints another line.
 ours() { "$tr" --version 2>/dev/null | grep -q '^tr [0-9]'; }
 if [ -e "$tr" ] && ! ours; then
 	echo "install: $tr is another tr: choose another PREFIX" >&2
@@ -40,7 +40,7 @@ if ! mkdir -p "$to/bin" 2>/dev/null || [ ! -w "$to/bin" ]; then
 	echo "install: $to/bin is not yours to write: sudo make install, or make install PREFIX=\$HOME/.local" >&2
 	exit 1
 fi
-# A new file, not a new content: a tr that runs keeps the old one.
+# Rename a new file over the old one: a running tr keeps its file.
 install -s -m 755 "$1" "$tr.new"
 mv -f "$tr.new" "$tr"
 "$tr" man "$man"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The arrows between the crates point one way; fails when one is turned round.
+# Checks that the dependencies between the crates point one way.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bad=0

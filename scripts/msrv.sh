@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# rust-version in Cargo.toml is true: no package in Cargo.lock needs a newer Rust, those
-# of the tests included, and everything builds with it where rustup has it. The lint
-# incompatible_msrv holds our own use of the standard library to it.
+# Checks rust-version in Cargo.toml: no package in Cargo.lock, tests included, needs a newer
+# Rust, and the workspace builds with it if rustup has it. Our use of the standard library is
+# checked by the lint incompatible_msrv.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 msrv=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)

@@ -1,8 +1,8 @@
-# Sourced: how a command gets the right to trace.
+# Sourced: runs a command with the right to trace.
 #
-# as_root PURPOSE: sets the array `root` to what makes a command root's: nothing for
-# root, else sudo, which may ask for a password on a terminal. Fails, and says why, where
-# there is no way.
+# as_root PURPOSE: sets the array `root` to the prefix that runs a command as root: empty for
+# root, else sudo, which may ask for a password on a terminal. Fails with a reason if there is
+# no sudo.
 as_root() {
 	if [ "$(id -u)" -eq 0 ]; then
 		root=()

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Installs what a part of the work needs and this machine lacks, by apt-get (Debian 12,
-# Ubuntu 24.04), through sudo when not root. Says so before; does nothing, fast, when
-# nothing is missing. Fails when tr cannot be built with tr record.
+# Installs missing packages by apt-get (Debian 12, Ubuntu 24.04), through sudo if not root. It
+# prints the command first, and returns quickly if nothing is missing. Fails if tr cannot be
+# built with tr record.
 #
-#   setup.sh build      what building tr needs (the default)
-#   setup.sh test       that, and what the tests run; a test that lacks it is skipped
-#   setup.sh kernels    that, and QEMU for test-kernels.sh
+#   setup.sh build      packages for building tr (the default)
+#   setup.sh test       also the programs of the tests; tests without theirs are skipped
+#   setup.sh kernels    packages for building tr, and QEMU for test-kernels.sh
 set -euo pipefail
 cd "$(dirname "$0")/.."
 part=${1:-build}
@@ -25,7 +25,7 @@ want() { # want PACKAGE COMMAND...: the package unless the command succeeds
 }
 here() { command -v "$1" || [ -x "/usr/sbin/$1" ]; }
 
-# install WHAT: what is missing, else says why not.
+# install PURPOSE: installs the missing packages, or prints the reason why it cannot.
 install() {
 	local sudo=() apt line
 	apt=(env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}")
@@ -75,10 +75,10 @@ want util-linux here setpriv
 want libcap2-bin here setcap
 want stress-ng here stress-ng
 want python3 here python3
-# Another python3 may be the first, which does not have it.
+# The first python3 on PATH may lack it.
 want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python -c "import zstandard" && exit; done; exit 1'
-# The page of `tr report` is looked at in a browser. Ubuntu has Chromium only as a
-# snap, which containers cannot install: there these tests are skipped.
+# The page of `tr report` is tested in a browser. Ubuntu has Chromium only as a snap, which
+# containers cannot install: these tests are skipped there.
 want nodejs here node
 want npm here npm
 if grep -qs '^ID=debian' /etc/os-release; then

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Records a load in several kernels and checks every recording against the kernel's
-# own word on that load: Debian's 6.1 and 6.12 in QEMU, without KVM, and the kernel
-# that runs here. What cannot be run is told as skipped.
+# Records a load in several kernels and compares every recording with the kernel's own
+# figures of that load: Debian's 6.1 and 6.12 in QEMU, without KVM, and the running kernel.
+# Kernels that cannot be run here are reported as skipped.
 #
 #   test-kernels.sh [6.1|6.12|host]...     default: all three
 #
-# A guest's 4 CPUs share 2, so that they are taken off theirs in the middle of
-# anything, a BPF program too. Recordings stay in target/kernels/NAME.
+# A guest's 4 virtual CPUs share 2, so the host deschedules them at any point, also inside a
+# BPF program. Recordings stay in target/kernels/NAME.
 # LIMIT (s, default 240) is a kernel's time, SIZE (default 8) the load's.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -18,12 +18,12 @@ recorded=()
 failed=()
 mkdir -p "$cache"
 
-# The newest package of a series, as apt knows it.
+# The newest package of a series that apt lists.
 package() {
 	apt-cache pkgnames "linux-image-$1" | grep -E "^linux-image-${1//./\\.}[.][0-9][^ ]*-cloud-amd64$" | sort -V | tail -1
 }
 
-# fetch SERIES: its kernel, as $cache/SERIES/vmlinuz. Else says why not.
+# fetch SERIES: downloads its kernel as $cache/SERIES/vmlinuz, or prints the reason why it cannot.
 fetch() {
 	local series=$1 dir=$cache/$1 name
 	if [ -e "$dir/vmlinuz" ]; then return; fi
@@ -39,7 +39,7 @@ fetch() {
 	rm -rf "$dir/unpacked" "$dir"/*.deb
 }
 
-# guest SERIES: records in it; the recordings are in $cache/SERIES. Else says why not.
+# guest SERIES: records in it, into $cache/SERIES, or prints the reason why it cannot.
 guest() {
 	local series=$1 dir=$cache/$1 root status=0
 	fetch "$series" || return 1
@@ -49,7 +49,7 @@ guest() {
 	cp tests/kernels/init "$root/init"
 	cp "$(command -v busybox)" "$cache/load" "$root/bin/"
 	strip -o "$root/bin/tr" target/debug/tr
-	# The program's libraries, the loader too, where it looks for them.
+	# The program's libraries and the loader, at their paths.
 	ldd target/debug/tr | grep -o '/[^ ]*' | while read -r library; do
 		mkdir -p "$root$(dirname "$library")"
 		cp -L "$library" "$root$library"
@@ -67,8 +67,8 @@ guest() {
 	fi
 }
 
-# host NAME: records here, with ftrace at the same tracepoint as a second witness.
-# Else says why not.
+# host NAME: records here, with ftrace at the same tracepoint as an oracle, or prints the
+# reason why it cannot.
 host() {
 	local dir=$cache/$1 witness=/sys/kernel/tracing/instances/tr-test work status=0
 	[ "$(id -u)" -eq 0 ] || { echo "not root"; return 1; }
@@ -82,8 +82,8 @@ host() {
 	else
 		echo "no ftrace here to compare with" >&2
 	fi
-	# From a place that says nothing: the directory and the command line are in the
-	# recording, and that becomes a fixture.
+	# In a neutral directory: the recording, which becomes a fixture, holds its path and the
+	# command line.
 	work=/tmp/tr-kernels
 	rm -rf "$work"
 	mkdir "$work"
@@ -101,7 +101,7 @@ host() {
 	[ "$status" -eq 0 ] || { echo "the recording failed (status $status)"; return 2; }
 }
 
-# run NAME FUNCTION: records in one kernel, or says why not.
+# run NAME FUNCTION: records in one kernel, or prints the reason why it cannot.
 run() {
 	local start=$SECONDS why status=0
 	why=$("$2" "$1") || status=$?
@@ -121,7 +121,7 @@ run() {
 	esac
 }
 
-# Two CPUs for the guests; with fewer or more vCPUs than that they are taken away anyhow.
+# Two CPUs for the guests, at most.
 cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | sed 's/,/\n/g' |
 	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2) && n < 2; i++) printf "%s%d", n++ ? "," : "", i }')
 scripts/cargo.sh build --locked -q

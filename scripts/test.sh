@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Builds the tests, runs their executables one after the other, and ends with the reasons
-# for which tests were skipped and with the counts in one line.
+# Builds the tests, runs their executables one after the other, and prints the reasons for
+# skipped tests and a line of counts.
 #
-#   test.sh                   as who calls it; what records runs as root, through sudo if
-#                             it can be had
+#   test.sh                   as the calling user; tests that record run as root, through
+#                             sudo if available
 #   test.sh --without-record  the same for a tr without tr record
-#   test.sh --unprivileged    as nobody, without capabilities and without a way to any
+#   test.sh --unprivileged    as nobody, without capabilities and without a way to gain any
 #
 # LIMIT (s, default 1800) is an executable's time.
 set -euo pipefail
@@ -15,7 +15,7 @@ home=$PWD
 limit=${LIMIT:-1800}
 mkdir -p "${CARGO_TARGET_DIR:-target}/tmp"
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
-# What needs the right to trace.
+# Executables that need the right to trace.
 records='/(record|recorder|loss)-[0-9a-f]+$'
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
@@ -25,14 +25,14 @@ if [ "${1-}" = --without-record ]; then
 	packages=(--no-default-features -p tr -p tr-format -p tr-analyze -p tr-report -p tr-sim)
 fi
 
-# Where each executable is to run, and the executable.
+# The working directory of each executable, and its path.
 build() {
 	scripts/cargo.sh test --locked "${packages[@]}" --no-run --message-format=json-render-diagnostics |
 		sed -n 's|.*"manifest_path":"\([^"]*\)/Cargo.toml".*"test":true},"features".*"executable":"\([^"]*\)".*|\1\t\2|p'
 }
 
-# open DIRECTORY...: in this mount namespace anybody can enter these. Of an ancestor that
-# is shut to others nothing else is left.
+# open DIRECTORY...: makes these accessible to all users in this mount namespace. An ancestor
+# closed to others keeps no other entry.
 open() {
 	local place path part held=()
 	for place; do
@@ -86,7 +86,7 @@ case ${1-} in
 esac
 
 log=$(mktemp)
-# Not a pipe: a process that a test left behind would hold it, and `tee` would wait.
+# Not a pipe: a leftover process of a test would hold it open, and `tee` would block.
 tail -f -n +1 "$log" &
 tail=$!
 trap 'rm -f "$log" "$tests"; kill "$tail" 2>/dev/null || true' EXIT
@@ -107,7 +107,7 @@ run() {
 		echo "$name: FAILED: no result, exit status $code (124: not done in $limit s)" >>"$log"
 	fi
 }
-# Those first, while sudo remembers the password.
+# The recording tests first, while sudo remembers the password.
 while IFS=$'\t' read -r dir executable; do
 	as=("${user[@]}")
 	if [[ $executable =~ $records ]]; then as=("${root[@]}"); fi
@@ -117,7 +117,7 @@ done < <(grep -E "$records" "$tests" || true; grep -vE "$records" "$tests")
 cd "$home"
 if [ "${1-}" != --as-nobody ]; then
 	run "the examples of the documentation" scripts/cargo.sh test --locked "${packages[@]}" --doc
-	# What root's tests left is the user's again.
+	# Give the files of root's tests back to the user.
 	if [ ${#user[@]} -gt 0 ]; then
 		chown -R "$SUDO_UID:$SUDO_GID" "$target/tmp"
 	elif [ ${#root[@]} -gt 0 ] && [ "$(id -u)" -ne 0 ]; then

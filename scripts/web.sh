@@ -3,8 +3,8 @@
 # crates/report/web/dist, is checked in so that building tr needs no Node.
 # Usage: web.sh build|check|screenshots
 #   build        bundles anew
-#   check        checks the types, and that the bundle is what the sources make
-#   screenshots  records the demo build, or takes the fixture, and pictures it
+#   check        checks the types, and that the bundle is up to date
+#   screenshots  makes pictures of the page of the fixture demo.bin
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
@@ -23,10 +23,10 @@ check)
 	trap 'rm -rf "$fresh"' EXIT
 	(cd "$web" && npm run --silent check && node build.mjs "$fresh")
 	if ! diff -rq "$fresh" "$web/dist"; then
-		echo "web: dist is not what the sources make: run make web" >&2
+		echo "web: dist is out of date: run make web" >&2
 		exit 1
 	fi
-	echo "web: the bundle is what the sources make"
+	echo "web: the bundle is up to date"
 	;;
 screenshots)
 	tr=${CARGO_TARGET_DIR:-target}/release/tr

@@ -30,7 +30,7 @@ pub struct Contents {
     pub events: Events,
     /// The length of the span that it covers, ns.
     pub duration: u64,
-    /// Its end: complete or cut short.
+    /// Its end: complete or truncated.
     pub end: End,
     /// Frames, events and fields of a later version.
     pub unknown: Unknown,
@@ -38,7 +38,7 @@ pub struct Contents {
     pub lost: BTreeMap<String, u64>,
     /// The largest step back in time inside a ring, ns.
     pub largest_inversion: u64,
-    /// The longest proved delay of a write, ns; without an analysis, if the CPUs' clocks
+    /// A lower bound of the longest commit delay, ns; without an analysis, if the CPUs' clocks
     /// agree.
     pub latest_write: u64,
     /// Suspends of the machine.
@@ -54,7 +54,7 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// The length of the span; without events only a summary tells it.
+    /// The length of the span; without events only a summary has it.
     pub fn known_duration(&self) -> Option<u64> {
         let known = self.meta.not_traced.is_none() || self.end == End::Complete;
         known.then_some(self.duration)

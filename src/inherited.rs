@@ -22,7 +22,7 @@ extern "C" fn look() {
         let answer = unsafe { libc::fcntl(fd, libc::F_GETFD) };
         closed.store(answer < 0, Ordering::Relaxed);
     }
-    // Not in the test programs, whose arguments are the test harness's.
+    // Test programs keep their arguments for the test harness.
     #[cfg(not(test))]
     crate::passthrough::before_main();
 }
@@ -60,7 +60,7 @@ pub fn restore_sigpipe() {
 pub fn restore_streams() {
     for (fd, closed) in (0..).zip(closed_streams()) {
         if closed {
-            // SAFETY: the runtime's /dev/null, which nothing of ours uses.
+            // SAFETY: only the runtime opened it, on /dev/null; no code of `tr` uses it.
             unsafe {
                 libc::close(fd);
             }

@@ -20,7 +20,7 @@ mod open;
 mod passthrough;
 mod progress;
 mod replace;
-// Of the crate that may not be there, without the feature `record`.
+// From the crate `record`, which is absent without the feature `record`.
 #[path = "../crates/record/src/status.rs"]
 mod status;
 mod suspend;
@@ -89,7 +89,7 @@ fn main() -> ExitCode {
         }
     };
     if !matches!(command, Command::Record(_)) {
-        // A closed pipe ends us, as it ends any other tool.
+        // A closed pipe ends tr, like any other tool.
         inherited::restore_sigpipe();
     }
     match command {

@@ -39,9 +39,9 @@ impl Mapping {
     /// When the file is empty or no regular file, or its file system has no mappings. It
     /// may still be readable.
     pub fn new(file: &File, path: &Path) -> io::Result<Mapping> {
-        // The file may change: the type's description says what follows. A page that has
-        // vanished ends the process before anybody sees its bytes.
-        // SAFETY: it is only read, and no byte's word is taken for the bounds of memory.
+        // The file may change; the type's description lists the consequences. An access to a
+        // truncated page ends the process before the access returns.
+        // SAFETY: it is only read, and no byte of it is used as a memory bound unchecked.
         let bytes = unsafe { Mmap::map(file)? };
         if bytes.is_empty() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -110,7 +110,7 @@ impl Note {
     }
 
     fn latest() -> Option<&'static Note> {
-        // SAFETY: null, or a leaked note; nobody writes to one but by its atomic length.
+        // SAFETY: null, or a leaked note, which is immutable but for its atomic length.
         unsafe { NOTES.load(Ordering::Acquire).as_ref() }
     }
 
@@ -133,9 +133,10 @@ impl Note {
 fn listen() {
     static LISTENING: Once = Once::new();
     LISTENING.call_once(|| {
-        // `gone` runs on the thread's signal stack, if that has one; null says that nobody
-        // asks for the handler before.
-        // SAFETY: zeros are a valid `action`, and `gone` does what SA_SIGINFO's may do.
+        // `gone` runs on the thread's signal stack, if that has one. Null: the previous
+        // action is not needed.
+        // SAFETY: zeros are a valid `action`, and `gone` is async-signal-safe, with the
+        // arguments of SA_SIGINFO.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = gone as *const () as usize;
@@ -149,14 +150,14 @@ fn listen() {
 
 /// The handler of SIGBUS.
 extern "C" fn gone(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut libc::c_void) {
-    // The system passes a valid `info`, which for SIGBUS has an address.
+    // The kernel passes a valid `info`, which for SIGBUS has an address.
     // SAFETY: `info` is; these may be called here, and a note's message is never freed.
     unsafe {
         if let Some(message) = Note::at((*info).si_addr() as usize) {
             libc::write(libc::STDERR_FILENO, message.as_ptr().cast(), message.len());
             libc::_exit(libc::c_int::from(UNREADABLE));
         }
-        // Of no mapping of ours: the default action, which the repeated access triggers.
+        // Outside our mappings: restore the default action, which the repeated access triggers.
         libc::signal(libc::SIGBUS, libc::SIG_DFL);
     }
 }
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_mapped_is_an_error() {
+    fn empty_files_and_devices_cannot_be_mapped() {
         let empty = tempfile::tempfile().unwrap();
         assert!(Mapping::new(&empty, Path::new("empty")).is_err());
         let null = File::open("/dev/null").unwrap();

@@ -1,10 +1,10 @@
-//! Mistyped subcommands: `tr recrod -- make` is ours to answer, `tr recrod RECROD` is
-//! the system's `tr` at work.
+//! Mistyped subcommands: `tr recrod -- make` gets "did you mean", `tr recrod RECROD` goes
+//! to the system's `tr`.
 //!
 //! A build script's `tr` must never break, so a command line that POSIX or GNU `tr`
-//! accepts passes through, unless an operand is an existing recording or, behind a word
-//! that is nearly ours, an option that no `tr` knows. On a terminal nobody translates by
-//! hand with a word that is nearly ours.
+//! accepts passes through. Exceptions are an operand that is an existing recording, and a
+//! word near a subcommand before an option that no `tr` has. If standard input is a
+//! terminal, every word near a subcommand counts as mistyped.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,7 +14,7 @@ use std::path::Path;
 
 use tr_format::frame;
 
-/// Words of other tools for what ours do.
+/// Subcommand names of other tools, and ours for the same task.
 const OTHER_WORDS: [(&str, &str); 12] = [
     ("show", "analyze"),
     ("stat", "analyze"),
@@ -40,8 +40,8 @@ const LONG: [&str; 6] = [
     "version",
 ];
 
-/// The subcommand that was probably meant by these arguments, none of which is the
-/// program's name; `None` when they are the system's `tr`'s.
+/// The subcommand that these arguments (without the program's name) probably meant;
+/// `None` if they are for the system's `tr`.
 pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
     let word = args.iter().find(|arg| !is_option(arg))?;
     let near = word.to_str().and_then(|word| near(word, ours));
@@ -58,11 +58,11 @@ pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
     mistyped.or_else(|| near.filter(|_| std::io::stdin().is_terminal()))
 }
 
-/// What the system's `tr` says to a command line.
+/// The verdict of the system's `tr` on a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Accepted {
     No,
-    /// Yes, for something that looks like an option is a set behind the first operand.
+    /// Yes: behind the first operand, a set may look like an option.
     AsSet,
     Yes,
 }
@@ -101,10 +101,12 @@ fn accepted(args: &[OsString]) -> Accepted {
         (false, true) => matches!(operands.len(), 1 | 2),
         _ => operands.len() == 2,
     };
-    match right {
-        false => Accepted::No,
-        true if operands.iter().skip(1).any(|set| is_option(set)) => Accepted::AsSet,
-        true => Accepted::Yes,
+    if !right {
+        Accepted::No
+    } else if operands.iter().skip(1).any(|set| is_option(set)) {
+        Accepted::AsSet
+    } else {
+        Accepted::Yes
     }
 }
 
@@ -117,7 +119,7 @@ fn is_option(arg: &OsStr) -> bool {
     matches!(arg.as_bytes(), [b'-', _, ..])
 }
 
-/// An option that no `tr` knows.
+/// An option that no `tr` has.
 fn is_foreign(arg: &OsStr) -> bool {
     match arg.as_bytes() {
         [b'-', b'-', name @ ..] => !LONG.iter().any(|long| long.as_bytes().starts_with(name)),
@@ -126,8 +128,8 @@ fn is_foreign(arg: &OsStr) -> bool {
     }
 }
 
-/// A file that begins as our recordings do. Nothing but a regular file is opened: to open
-/// a pipe would let its writer go on.
+/// A regular file with the magic of a recording. Other files are not opened: opening a pipe
+/// would unblock its writer.
 fn is_recording(path: &Path) -> bool {
     let mut magic = [0; frame::MAGIC.len()];
     std::fs::metadata(path).is_ok_and(|meta| meta.is_file())
@@ -135,9 +137,9 @@ fn is_recording(path: &Path) -> bool {
         && magic == frame::MAGIC
 }
 
-/// The one of our words that is one typing error away, of long words two; the nearest.
+/// The nearest subcommand at most one typing error away, or two for long names.
 fn near(word: &str, ours: &[&'static str]) -> Option<&'static str> {
-    // A set may have any length, and no slip makes a word longer by more than that.
+    // A set may have any length; two typing errors add at most two characters.
     if word.len() < 3 || word.len() > 16 {
         return None;
     }

@@ -1,5 +1,5 @@
-//! `tr` is also the name of a POSIX tool: what is not ours goes to the next
-//! `tr` on PATH, arguments untouched.
+//! `tr` is also the name of a POSIX tool: a command line without our subcommands goes to
+//! the next `tr` on PATH, arguments unchanged.
 
 use std::ffi::{CString, OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{inherited, mistyped, status};
 
-/// First arguments that are ours; a test holds them to the command line's own
-/// list, which is not asked here because building it takes longer than the exec.
+/// First arguments that are ours. A test compares them with clap's list; building that
+/// here would take longer than the exec.
 const OURS: [&str; 16] = [
     "record",
     "analyze",
@@ -29,22 +29,22 @@ const OURS: [&str; 16] = [
     "-V",
 ];
 
-/// The variable that holds, with colons between, what was already passed on to.
-/// A file of that list is not asked again: a second copy of this program on
-/// PATH, or a script that calls us, would otherwise pass on to us for ever.
+/// The variable that lists, separated by colons, the programs already tried. They are
+/// skipped: a second copy of this program on PATH, or a script that calls us, would
+/// otherwise cause an endless loop.
 const TRIED: &str = "TR_PASSED_ON_TO";
 
 /// The exit status after a mistyped subcommand.
 const MISTYPED: u8 = 2;
 
-/// Whether a command line is for us.
+/// Whether the first argument is ours.
 pub fn is_ours(first: Option<&OsStr>) -> bool {
     first.is_some_and(|first| OURS.iter().any(|ours| first == *ours))
 }
 
-/// Passes on what is not ours before Rust's runtime starts, which reads the memory map and
-/// sets up a stack guard and signals for nothing: that is a sixth of what passing on costs.
-/// A C library that hands initialization functions no arguments leaves it to `main`.
+/// Passes on a foreign command line before Rust's runtime starts: reading the memory map,
+/// the stack guard and signals are a sixth of the cost of passing on. With a C library that
+/// passes no arguments to initialization functions, `main` does it.
 #[cfg_attr(test, allow(dead_code))]
 pub fn before_main() {
     let mut args = std::env::args_os();
@@ -84,8 +84,8 @@ fn own() -> Option<(u64, u64)> {
     Some((meta.dev(), meta.ino()))
 }
 
-/// `std`'s `Command::exec` is not used: it empties the signal mask and makes
-/// SIGPIPE's action the default one, and both are to be as we found them.
+/// Executes the next `tr`. Not by `std`'s `Command::exec`: it empties the signal mask and
+/// resets SIGPIPE's action, which the other `tr` must inherit unchanged.
 fn exec(args: Vec<OsString>) -> u8 {
     let path = path();
     let mut tried = std::env::var_os(TRIED).unwrap_or_default();
@@ -105,7 +105,7 @@ fn exec(args: Vec<OsString>) -> u8 {
             Err(errno) => errno,
             Ok(never) => match never {},
         };
-        // As a shell does: what cannot be executed is passed over.
+        // As a shell does, skip a file that cannot be executed.
         refused.get_or_insert((candidate, errno));
     }
     match refused {
@@ -124,9 +124,8 @@ fn exec(args: Vec<OsString>) -> u8 {
     }
 }
 
-/// The executable files `tr` on PATH, in its order, but for this very file
-/// (`own`: device and inode, so that links to it are known too) and for those
-/// that were tried.
+/// The executable files `tr` on PATH, in its order, without this file (`own`: device and
+/// inode, which also covers links to it) and those already tried.
 fn candidates(path: &OsStr, tried: &OsStr, own: Option<(u64, u64)>) -> Vec<PathBuf> {
     let tried: Vec<&[u8]> = tried.as_bytes().split(|b| *b == b':').collect();
     path.as_bytes()
@@ -157,7 +156,7 @@ mod tests {
     use clap::CommandFactory;
 
     #[test]
-    fn only_our_words_are_ours() {
+    fn only_subcommands_are_ours() {
         for ours in ["record", "analyze", "diff", "--version", "help"] {
             assert!(is_ours(Some(ours.as_ref())), "{ours}");
         }
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_tried_is_remembered() {
+    fn tried_programs_are_listed() {
         let tried = added(OsString::new(), Path::new("/a/tr"));
         assert_eq!(added(tried, Path::new("/b/tr")), "/a/tr:/b/tr");
     }

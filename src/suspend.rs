@@ -1,5 +1,5 @@
-//! Suspends of the machine during a recording, from its events: for a trace without the
-//! counts in its summary.
+//! Suspends of the machine during a recording, from its events, for a trace whose summary
+//! lacks them.
 
 use tr_format::event::{LifeKind, Stream};
 use tr_format::reader::Trace;

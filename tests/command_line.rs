@@ -1,4 +1,4 @@
-//! What the command line takes for granted, and what it proposes.
+//! Defaults of the command line, and the command lines that it proposes.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ fn diff_of_many_files_says_how() {
     let words: Vec<&str> = line.split(' ').skip(1).collect();
     let done = run(dir.path(), &words);
     assert!(done.status.success(), "{}", said(&done));
-    // Names that do not tell the sides apart: half to each.
+    // Names without a common beginning: half on each side.
     let four = ["1.bin", "2.bin", "3.bin", "4.bin"];
     let told = said(&run(dir.path(), &[&["diff"][..], &four].concat()));
     assert!(

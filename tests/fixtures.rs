@@ -1,5 +1,5 @@
-//! Recorded traces, read again: against what strace said of the same run, and
-//! against the output of before.
+//! Recorded traces, analyzed again: compared with strace's log of the same run, and with
+//! stored reports.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -61,14 +61,13 @@ fn they_are_intact() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A recording holds every command line and the directory it was made in, and
-/// these are published: none tells of a checkout, this one or another. Nor do the
-/// reports and the fuzz seeds.
+/// A recording holds every command line and its working directory, and the fixtures are
+/// published: neither they, nor the reports, nor the fuzz seeds hold a checkout's path.
 #[test]
 fn none_holds_the_path_of_a_checkout() -> Result<(), Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let own = root.to_string_lossy();
-    // Absolute paths to what a checkout has.
+    // Absolute paths to directories of a checkout.
     let places = ["/fixtures/traces", "/fixtures/demo", "/target/"];
     let end = |c: char| !c.is_ascii_alphanumeric() && !"_.-+/".contains(c);
     let word_before = |text: &str, at: usize| text[..at].rsplit(end).next().map(str::to_owned);
@@ -134,8 +133,8 @@ fn output_is_the_same_for_any_number_of_threads() -> Result<(), Failure> {
     Ok(())
 }
 
-/// The reports of the demo build are as they were. After a wanted change,
-/// `TR_UPDATE=1 cargo test --test fixtures` writes them anew.
+/// The reports of the demo build equal the stored ones. After an intended change,
+/// `TR_UPDATE=1 cargo test --test fixtures` rewrites them.
 #[test]
 fn reports_of_the_demo_build() -> Result<(), Failure> {
     let reports: [(&str, &[&str]); 12] = [
@@ -210,7 +209,7 @@ fn reports_of_the_demo_build() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Holds output to a file; `TR_UPDATE=1` writes the file anew.
+/// Compares output with a file; `TR_UPDATE=1` rewrites the file.
 fn as_it_was(file: &str, args: &[&str]) -> Result<(), Failure> {
     let file = traces().join(file);
     let is = String::from_utf8(output(args)?)?;
@@ -224,7 +223,7 @@ fn as_it_was(file: &str, args: &[&str]) -> Result<(), Failure> {
     })
 }
 
-/// Each report of three recordings is as it was; `TR_UPDATE=1` as above.
+/// Each report of three recordings equals the stored one.
 #[test]
 fn every_report_of_three_traces() -> Result<(), Failure> {
     let reports: [(&str, &[&str]); 5] = [
@@ -302,11 +301,10 @@ fn critical_path_and_parallelism_add_up() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is planted in the demo build is on its critical path: the code generator
-/// before everything, the serial link, which is also named as having run alone,
-/// and the test that sleeps.
+/// The critical path of the demo build has its planted delays: the code generator at the
+/// start, the serial link, also listed as having run alone, and the sleeping test.
 #[test]
-fn the_critical_path_names_what_is_planted() -> Result<(), Failure> {
+fn the_critical_path_has_the_planted_delays() -> Result<(), Failure> {
     let report = "critical-path,parallelism";
     let json = output(&[
         "analyze", "demo.bin", "--report", report, "--format", "json",
@@ -331,7 +329,7 @@ fn the_critical_path_names_what_is_planted() -> Result<(), Failure> {
     let alone = &list(at_once, "alone")[0];
     let label = alone["label"].as_str().unwrap_or_default();
     assert!(label.starts_with("linkpass "), "{alone}");
-    // Whatever costs nothing, the test goes on sleeping.
+    // The sleeps remain, whichever program is free.
     for free in list(path, "free") {
         assert!(int(free, "at_least_ns") > sleep, "{free}");
     }

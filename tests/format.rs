@@ -1,5 +1,5 @@
-//! The commands that look after trace files, on real recordings: dump, verify,
-//! recover; and a second reader, written from the specification alone.
+//! The commands on trace files, with real recordings: info, dump, verify, recover; and a
+//! second reader, written from the specification alone.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 #[path = "../fuzz/src/pieces.rs"]
@@ -53,7 +53,7 @@ fn checksum(lines: &[String]) -> u32 {
     })
 }
 
-/// A Python that has the package that setup.sh installs: the system's may not be the first.
+/// A Python with the package zstandard; the first on PATH may lack it.
 fn python() -> Option<&'static str> {
     let has = |python: &&str| {
         let import = ["-c", "import zstandard"];
@@ -70,25 +70,22 @@ fn main() {
         .then(|| "python3-zstandard is not installed".to_owned());
     let plain: [(&str, fn()); 7] = [
         (
-            "what_a_later_version_adds_is_counted_in_what_is_printed",
-            what_a_later_version_adds_is_counted_in_what_is_printed,
+            "frames_and_fields_of_a_later_version_are_counted",
+            frames_and_fields_of_a_later_version_are_counted,
         ),
         (
-            "a_recovered_trace_is_intact_and_tells_the_same",
-            a_recovered_trace_is_intact_and_tells_the_same,
+            "a_recovered_trace_is_intact_and_has_the_same_events",
+            a_recovered_trace_is_intact_and_has_the_same_events,
         ),
-        (
-            "what_is_no_trace_is_refused_by_name",
-            what_is_no_trace_is_refused_by_name,
-        ),
+        ("other_files_are_refused", other_files_are_refused),
         ("a_trace_is_read_from_a_pipe", a_trace_is_read_from_a_pipe),
         (
-            "info_of_a_large_trace_is_told_by_its_summary",
-            info_of_a_large_trace_is_told_by_its_summary,
+            "info_of_a_large_trace_comes_from_its_summary",
+            info_of_a_large_trace_comes_from_its_summary,
         ),
         (
-            "a_trace_that_shrinks_while_it_is_read_is_told_of",
-            a_trace_that_shrinks_while_it_is_read_is_told_of,
+            "truncation_while_reading_is_reported",
+            truncation_while_reading_is_reported,
         ),
         (
             "a_trace_that_cannot_be_mapped_is_read",
@@ -143,7 +140,7 @@ fn fixtures_are_read_forever_and_by_both_readers() {
     }
 }
 
-fn what_a_later_version_adds_is_counted_in_what_is_printed() {
+fn frames_and_fields_of_a_later_version_are_counted() {
     let mut file = tempfile::NamedTempFile::new().unwrap();
     file.write_all(&pieces::later()).unwrap();
     let output = tr(&["info", text(file.path()), "--format", "json"]);
@@ -161,7 +158,7 @@ fn what_a_later_version_adds_is_counted_in_what_is_printed() {
     }
 }
 
-/// The fixture, with something done to it.
+/// Damaged copies of a fixture.
 fn damaged() -> Vec<(&'static str, Vec<u8>)> {
     let whole = std::fs::read(fixture("traces/demo.bin")).unwrap();
     let (half, most) = (whole.len() / 2, whole.len() * 9 / 10);
@@ -184,7 +181,7 @@ fn damaged() -> Vec<(&'static str, Vec<u8>)> {
     ]
 }
 
-fn a_recovered_trace_is_intact_and_tells_the_same() {
+fn a_recovered_trace_is_intact_and_has_the_same_events() {
     let dir = tempfile::tempdir().unwrap();
     for (what, bytes) in damaged() {
         let (bad, good) = (dir.path().join("bad.bin"), dir.path().join("good.bin"));
@@ -210,7 +207,7 @@ fn a_recovered_trace_is_intact_and_tells_the_same() {
         // The losses are events of the recovered trace.
         for analysis in [&mut before, &mut after] {
             analysis["trace"]["events"].take();
-            // All events are there, the recovered trace is a whole one.
+            // Only the end was missing: all events are recovered.
             if what == "no trailer" {
                 analysis["trace"]["truncated"].take();
             }
@@ -219,7 +216,7 @@ fn a_recovered_trace_is_intact_and_tells_the_same() {
         let warned = tr(&["analyze", text(&bad)]);
         assert!(!warned.stderr.is_empty(), "{what}: no warning");
 
-        // Onto itself: replaced when all is written.
+        // Onto itself: the file is replaced once the output is complete.
         let recovered = tr(&["recover", text(&bad), "-o", text(&bad)]);
         assert!(recovered.status.success(), "{what}");
         assert_eq!(
@@ -232,7 +229,7 @@ fn a_recovered_trace_is_intact_and_tells_the_same() {
     assert_eq!(left.len(), 2, "nothing else is left behind: {left:?}");
 }
 
-fn what_is_no_trace_is_refused_by_name() {
+fn other_files_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x");
     let mut later = std::fs::read(fixture("traces/demo.bin")).unwrap();
@@ -285,7 +282,7 @@ fn a_trace_is_read_from_a_pipe() {
     }
 }
 
-/// A trace of a ping-pong with so many events.
+/// Writes a trace of a ping-pong with about this number of events.
 fn simulated(path: &Path, events: u64) {
     use tr_sim::config::{Config, Follow};
     let mut config = Config::new(tr_sim::scenario::pipe(), 2, u64::MAX >> 12);
@@ -301,7 +298,7 @@ fn info(path: &Path, options: &[&str]) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Two documents but for these fields.
+/// The document without these fields.
 fn but(mut one: serde_json::Value, fields: &[&str]) -> serde_json::Value {
     for field in fields {
         one.as_object_mut().unwrap().remove(*field).unwrap();
@@ -309,9 +306,9 @@ fn but(mut one: serde_json::Value, fields: &[&str]) -> serde_json::Value {
     one
 }
 
-const BY_ANALYSIS: [&str; 4] = ["analyzed", "unknown_ns", "violations", "clocks"];
+const BY_ANALYSIS: [&str; 4] = ["analyzed", "unknown_ns", "anomalies", "clocks"];
 
-fn info_of_a_large_trace_is_told_by_its_summary() {
+fn info_of_a_large_trace_comes_from_its_summary() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("large.bin");
     simulated(&path, 150_000);
@@ -321,7 +318,7 @@ fn info_of_a_large_trace_is_told_by_its_summary() {
         (&false.into(), &true.into())
     );
     assert!(full["events"].as_u64().unwrap() >= 150_000);
-    assert!(full["unknown_ns"].is_u64() && full["violations"].is_object());
+    assert!(full["unknown_ns"].is_u64() && full["anomalies"].is_object());
     for field in BY_ANALYSIS.iter().skip(1) {
         assert!(summary[field].is_null(), "{field}");
     }
@@ -330,10 +327,10 @@ fn info_of_a_large_trace_is_told_by_its_summary() {
         let output = tr(&[&["info", text(&path)], options].concat());
         String::from_utf8(output.stdout).unwrap()
     };
-    assert_eq!(said(&[]).matches("not looked for; --full does").count(), 3);
-    assert!(!said(&["--full"]).contains("not looked for"));
+    assert_eq!(said(&[]).matches("not known without --full").count(), 3);
+    assert!(!said(&["--full"]).contains("without --full"));
 
-    // Without an end there is no summary: as ever.
+    // A truncated trace has no summary: it is analyzed.
     let bytes = std::fs::read(&path).unwrap();
     std::fs::write(&path, &bytes[..bytes.len() - 16]).unwrap();
     let cut = info(&path, &[]);
@@ -341,8 +338,8 @@ fn info_of_a_large_trace_is_told_by_its_summary() {
     assert_eq!(cut["events"], full["events"]);
 }
 
-/// The summaries count what the events show, also those of recovered traces; a reader
-/// written from the specification alone counts the same.
+/// Summaries, also of recovered traces, equal the counts of the events. A reader written
+/// from the specification alone gets the same counts.
 fn summaries_of_real_recordings_are_right() {
     use tr_format::outline::Outline;
     use tr_format::source::Source;
@@ -387,12 +384,11 @@ fn summaries_of_real_recordings_are_right() {
     assert!(inverted > 0, "no fixture has a step back in time");
 }
 
-/// It is read through a mapping, whose pages are gone then: an error that says what
-/// has happened, and not a signal.
-fn a_trace_that_shrinks_while_it_is_read_is_told_of() {
+/// The trace is mapped, so truncation raises SIGBUS: tr reports it and exits with 2.
+fn truncation_while_reading_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("shrinks.bin");
-    // Several times what is read ahead.
+    // Several times the read-ahead.
     simulated(&path, 600_000);
     let mut child = Command::new(env!("CARGO_BIN_EXE_tr"))
         .args(["dump", text(&path)])
@@ -400,7 +396,7 @@ fn a_trace_that_shrinks_while_it_is_read_is_told_of() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // Once there is output the trace is open; then the pipe is full soon.
+    // After the first output byte the trace is open; then the pipe fills up.
     let mut some = [0];
     child
         .stdout
@@ -420,12 +416,11 @@ fn a_trace_that_shrinks_while_it_is_read_is_told_of() {
     );
 }
 
-/// What cannot be mapped is read all the same: here, more address space than a
-/// process may have would be needed.
+/// If mapping fails, here for the limit of address space, the file is read by `pread`.
 fn a_trace_that_cannot_be_mapped_is_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("large.bin");
-    // A whole trace, then 640 MiB of nothing.
+    // A trace, then 640 MiB of zeros.
     std::fs::copy(fixture("traces/demo.bin"), &path).unwrap();
     let file = std::fs::File::options().write(true).open(&path).unwrap();
     file.set_len(640 << 20).unwrap();

@@ -1,6 +1,5 @@
-//! The page of `tr report`, looked at in Chromium by
-//! `crates/report/web/test/page.mjs`. Where there is no Node, no Chromium or no
-//! Playwright, these tests are reported as ignored, with the reason.
+//! The page of `tr report`, tested in Chromium by `crates/report/web/test/page.mjs`. Without
+//! Node, Chromium or Playwright these tests are reported as ignored, with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // of our own files
 
@@ -49,7 +48,7 @@ fn chromium() -> Option<PathBuf> {
         .find(|file| file.is_file())
 }
 
-/// Why the pages cannot be looked at.
+/// The reason why the pages cannot be tested in a browser.
 fn why_not() -> Option<String> {
     let mut node = Command::new("node");
     let node = node
@@ -86,7 +85,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
     Ok(write(directory.join(format!("{name}.json")), analysis)?)
 }
 
-/// Arguments that somebody would like to have taken for something else.
+/// Arguments that try to inject HTML, scripts or terminal sequences.
 fn hostile() -> Vec<Vec<u8>> {
     [
         &b"<script>window.owned=1</script>"[..],
@@ -104,7 +103,7 @@ fn hostile() -> Vec<Vec<u8>> {
     .into()
 }
 
-/// Everything that the tests look at.
+/// Writes all pages and analyses for the tests.
 fn prepare(directory: &Path) -> Result<(), Failed> {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     for name in ["demo", "build"] {
@@ -140,7 +139,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     recording.meta.host = "<b>host</b>".into();
     simulate("hostile", &recording)?;
 
-    // A recording in which nothing happened.
+    // A recording without events.
     let mut config = Config::new(scenario::pipe(), 1, 1_000_000);
     config.max_events = 1;
     let (mut recording, _) = Recording::record(&config);

@@ -56,7 +56,7 @@ fn run(command: &mut Command, input: &[u8]) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Waits for its end; one that does not come is a failure.
+/// Waits for its end, for at most 20 s.
 fn end(child: &mut Child, what: &str) {
     let limit = Instant::now() + Duration::from_secs(20);
     while child.try_wait().unwrap().is_none() {
@@ -88,7 +88,7 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     assert_eq!(done.status.code(), Some(0));
     let done = run(tr(&ours.before(SYSTEM)).args(["-d", "l\\n"]), b"hello\n");
     assert_eq!(done.stdout, b"heo");
-    // Nearly a subcommand; and what is one.
+    // Near a subcommand, and a subcommand.
     let done = run(tr(&ours.before(SYSTEM)).args(["recor", "x"]), b"record");
     assert_eq!(done.stdout, b"xxxxxd");
     let done = run(tr(&ours.before(SYSTEM)).arg("--version"), b"");
@@ -102,7 +102,7 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
     }
 }
 
-/// POSIX's and GNU's own usages: each must reach the system's `tr` as it is.
+/// Usages from POSIX and GNU: each must reach the system's `tr` unchanged.
 const USAGES: [&[&str]; 54] = [
     &["a-z", "A-Z"],
     &["abc", "xyz"],
@@ -154,14 +154,14 @@ const USAGES: [&[&str]; 54] = [
     &["--complement", "--delete", "a-z\\n"],
     &["--squeeze-repeats", "l"],
     &["--truncate-set1", "a-z", "xy"],
-    // Words near ours, or those of other tools: still two sets.
+    // Words near subcommands, or other tools' subcommands: still two sets.
     &["recor", "RECOR"],
     &["records", "RECORDS"],
     &["show", "SHOW"],
     &["-d", "analyz"],
 ];
 
-/// What POSIX or GNU `tr` refuses, and is not near anything of ours.
+/// Command lines that POSIX or GNU `tr` refuses, with no word near a subcommand.
 const REFUSED: [&[&str]; 8] = [
     &[],
     &["a"],
@@ -179,7 +179,7 @@ fn every_usage_of_tr_passes_through() {
     let input = "hello  World\t1 'x' \"y\" a-z \\ é\r\nlast line".as_bytes();
     for args in USAGES.iter().chain(&REFUSED) {
         let passed = run(tr(&ours.before(SYSTEM)).args(*args), input);
-        // Its own name stands in its messages.
+        // Its messages contain its own path.
         let mut system = Command::new("tr");
         let system = run(system.args(*args).env("PATH", SYSTEM), input);
         assert_eq!(passed.stdout, system.stdout, "{args:?}");
@@ -216,7 +216,7 @@ fn mistyped_subcommands_are_answered() {
         (&["show"], "analyze"),
         (&["view", trace], "report"),
         (&["dif", trace, trace], "diff"),
-        // Nothing near, but a recording.
+        // No word near a subcommand, but a recording.
         (&[trace], "analyze"),
         (&["a-z", trace], "analyze"),
         (&["-d", trace], "analyze"),
@@ -231,7 +231,7 @@ fn mistyped_subcommands_are_answered() {
         assert_eq!((said, done.status.code()), (want, Some(2)), "{args:?}");
         assert!(done.stdout.is_empty(), "{args:?}");
     }
-    // Ours under another spelling.
+    // Our own spelling variant.
     let done = run(tr(&ours.before(SYSTEM)).args(["analyse", trace]), b"");
     assert!(
         done.status.success() && done.stdout.starts_with(b"make "),
@@ -239,7 +239,7 @@ fn mistyped_subcommands_are_answered() {
     );
 }
 
-/// Files that are no recordings are sets like any other; what is no file is not opened.
+/// Names of other files are sets; pipes are not opened.
 #[test]
 fn other_files_are_sets() {
     let (ours, dir) = (Ours::new(), tempfile::tempdir().unwrap());
@@ -255,9 +255,9 @@ fn other_files_are_sets() {
     }
 }
 
-/// On a terminal the system's `tr` would wait for input that nobody means to type.
+/// On a terminal the system's `tr` would wait for typed input.
 #[test]
-fn on_a_terminal_a_word_near_ours_is_answered() {
+fn on_a_terminal_a_word_near_a_subcommand_is_answered() {
     let ours = Ours::new();
     for (args, mistyped) in [(["recrod", "make"], true), (["abc", "xyz"], false)] {
         let pty = nix::pty::openpty(None, None).unwrap();
@@ -265,7 +265,7 @@ fn on_a_terminal_a_word_near_ours_is_answered() {
         let child = command.args(args).stdin(Stdio::from(pty.slave));
         let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         drop(command);
-        // The end of the input, for the one that reads it.
+        // End of the input, for the system's `tr`.
         nix::unistd::write(&pty.master, b"aabb\n\x04").unwrap();
         let done = child.unwrap().wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -289,7 +289,7 @@ fn an_unknown_option_of_record_is_an_error_of_ours() {
         assert_eq!(done.status.code(), Some(125), "{said}");
         assert!(said.contains("unexpected argument"), "{said}");
     }
-    // Those behind COMMAND are COMMAND's.
+    // Options behind COMMAND belong to COMMAND.
     let dir = tempfile::tempdir().unwrap();
     for args in [
         &["record", "-q", "env", "--no-such"][..],
@@ -354,7 +354,7 @@ fn copies_and_callers_of_ourselves_do_not_pass_on_for_ever() {
 }
 
 #[test]
-fn what_cannot_be_executed_is_passed_over() {
+fn files_that_cannot_be_executed_are_skipped() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);
     fs::create_dir_all(at("directory/tr")).unwrap();
@@ -379,8 +379,8 @@ fn without_another_tr_it_says_so() {
     }
 }
 
-/// What the system's `tr` finds of its signals: the bits of `SigIgn` and
-/// `SigBlk`. `before` is a piece of shell that prepares them.
+/// The signal masks `SigIgn` and `SigBlk` of the system's `tr`, after the shell script
+/// `before` has set them.
 fn signals(before: &str) -> (u64, u64) {
     let dir = tempfile::tempdir().unwrap();
     script(dir.path(), "#!/bin/sh\nexec cat /proc/self/status\n");

@@ -1,5 +1,5 @@
-//! What README.md and docs/ show is what this version prints, run from the repository's root
-//! as it stands there.
+//! The examples of README.md and docs/, run at the repository's root, print the output that
+//! the pages show.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -11,7 +11,7 @@ use common::{ensure, Failure, TR};
 
 /// A command and its output, as a page shows them.
 struct Example {
-    /// The line of the command, from 0.
+    /// The line of the command, counted from 0.
     at: usize,
     command: String,
     shown: Vec<String>,
@@ -60,7 +60,7 @@ fn pages() -> Result<Vec<PathBuf>, Failure> {
     Ok(pages)
 }
 
-/// What a command prints at the repository's root, without blanks at the ends of lines.
+/// The output of a command at the repository's root, without trailing blanks.
 fn output(command: &str) -> Result<Vec<String>, Failure> {
     let out = Command::new("sh")
         .args(["-c", &command.replacen("tr", "\"$TR\"", 1)])
@@ -78,15 +78,15 @@ fn output(command: &str) -> Result<Vec<String>, Failure> {
         .collect())
 }
 
-/// Each example that reads a recorded fixture. After a wanted change,
-/// `TR_UPDATE=1 cargo test --test readme` writes their output anew.
+/// Each example that reads a recorded fixture. After an intended change,
+/// `TR_UPDATE=1 cargo test --test readme` rewrites their output.
 #[test]
-fn examples_are_what_this_version_prints() -> Result<(), Failure> {
+fn examples_print_the_shown_output() -> Result<(), Failure> {
     let (mut checked, mut wrong) = (0, Vec::new());
     for page in pages()? {
         let text = std::fs::read_to_string(&page)?;
         let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-        // From the last one on, so that the places of the others stay right.
+        // From the last one on, so that the line numbers of the others stay valid.
         for example in examples(&text).into_iter().rev() {
             ensure(example.command.contains("fixtures/traces/"), || {
                 format!("{}: a reader cannot run it here", example.command)
@@ -111,7 +111,7 @@ fn examples_are_what_this_version_prints() -> Result<(), Failure> {
     ensure(wrong.is_empty(), || wrong.join("\n"))
 }
 
-/// Files that pages link to are there, and so are the headings.
+/// Linked files and headings exist.
 #[test]
 fn links_lead_somewhere() -> Result<(), Failure> {
     let anchor = |heading: &str| -> String {

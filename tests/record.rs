@@ -1,5 +1,5 @@
-//! Real programs, really recorded. Where this machine does not let us trace,
-//! these tests are reported as ignored, with the reason.
+//! Recordings of real programs. Without the right to trace, these tests are reported as
+//! ignored, with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
@@ -21,7 +21,7 @@ fn main() {
     let reason = why_not();
     let trial = |name: &str, test: fn() -> Result<(), Failed>| {
         let own = || match (name, pid_max()) {
-            // It would take minutes; the simulator has the same case.
+            // Takes minutes; the simulator has the same case.
             ("reused_pids_are_different_processes", Some(most)) if most > 65_536 => {
                 Some(format!("kernel.pid_max is {most}"))
             }
@@ -35,7 +35,7 @@ fn main() {
         trial("exit_statuses_are_the_commands_own", exit_statuses),
         trial("streams_are_the_commands_own", streams),
         trial("every_short_process_is_recorded", short_processes),
-        trial("sleeping_and_spinning_is_told_apart", sleep_spin),
+        trial("sleeping_and_spinning_are_separate", sleep_spin),
         trial("two_spinners_share_a_cpu", spinners),
         trial("a_vfork_parent_is_blocked_by_vfork", vfork_exec),
         trial("exec_from_a_second_thread", thread_exec),
@@ -167,8 +167,8 @@ fn short_processes() -> Result<(), Failed> {
     })
 }
 
-/// What a program says of itself, by the kernel's clocks: on a busy machine it is
-/// woken late, and waits for a CPU in its sleeps.
+/// The program's own measurements with the kernel's clocks: on a busy machine its sleeps
+/// include waits for a CPU.
 fn sleep_spin() -> Result<(), Failed> {
     let trace = scratch("sleep_spin.bin");
     let before = disturbed()?;
@@ -179,7 +179,7 @@ fn sleep_spin() -> Result<(), Failed> {
     let (Some(Ok(slept)), Some(Ok(cpu))) = (said.next(), said.next()) else {
         return Err(format!("{out:?}").into());
     };
-    // Of the program alone: before it, its process waits for us.
+    // Since the exec: before it, the process waits for tr.
     let execs = Command::new(TR)
         .args(["analyze", "--report", "execs", "--format", "json"])
         .arg(&trace)
@@ -204,7 +204,7 @@ fn sleep_spin() -> Result<(), Failed> {
     )
 }
 
-/// What is known is at most that; with the unknown time it is at least that.
+/// The known time is a lower bound of the truth; with the unknown time it is an upper bound.
 fn within(process: &Value, name: &str, want: u64, slack: u64) -> Result<(), Failed> {
     let (known, unknown) = (int(process, name), int(process, "unknown_ns"));
     ensure(
@@ -236,8 +236,8 @@ fn vfork_exec() -> Result<(), Failed> {
         10 * MS,
         "the child's sleep",
     )?;
-    // From the fork to the exec at most, in which the child may wait for a CPU; all
-    // of its sleep at least, but for what the parent waits for a CPU before it blocks.
+    // At most from the fork to the exec, including the child's waits for a CPU. At least
+    // the child's sleep, less the parent's wait for a CPU before it blocks.
     let most = int(&child["execs"][0], "start_ns") - int(child, "start_ns");
     let blocked = int(parent, "vfork_ns");
     ensure(
@@ -279,7 +279,7 @@ fn leader_first() -> Result<(), Failed> {
     let analysis = analyze(&trace)?;
     let process = root(&analysis);
     ensure(process["exit"]["code"] == 5, || process.to_string())?;
-    // The leader's time and the thread's; more when others have the CPUs.
+    // The sum of leader and thread; more if other tasks occupy the CPUs.
     let wall = int(process, "wall_ns");
     ensure((200 * MS..600 * MS).contains(&wall), || {
         format!("wall time {wall} ns")
@@ -330,8 +330,8 @@ fn reuse() -> Result<(), Failed> {
     })
 }
 
-/// Interrupts and what the hypervisor took, of all CPUs so far, in ns: the kernel
-/// leaves them out of a task's run time, in which they fall.
+/// Interrupt and steal time of all CPUs so far, in ns: the kernel excludes them from the run
+/// time of the interrupted task.
 fn disturbed() -> Result<u64, Failed> {
     let stat = std::fs::read_to_string("/proc/stat")?;
     let first = stat.lines().next().ok_or("/proc/stat is empty")?;
@@ -339,15 +339,14 @@ fn disturbed() -> Result<u64, Failed> {
         .split_whitespace()
         .filter_map(|n| n.parse().ok())
         .collect();
-    // user nice system idle iowait irq softirq steal, in ticks of 10 ms; a tick
-    // that is not full is not counted.
+    // user nice system idle iowait irq softirq steal, in full ticks of 10 ms.
     let [.., irq, softirq, steal, _, _] = ticks[..] else {
         return Err(format!("/proc/stat: {first}").into());
     };
     Ok((irq + softirq + steal) * 10 * MS)
 }
 
-/// The kernel's own accounting, in the events, against ours; and getrusage.
+/// CPU times and switch counts equal the kernel's accounting in the events, and getrusage.
 fn kernel_figures() -> Result<(), Failed> {
     let build = scratch("build");
     let _ = std::fs::remove_dir_all(&build);
@@ -373,11 +372,11 @@ fn kernel_figures() -> Result<(), Failed> {
         }
     }
     let analysis = analyze(&trace)?;
-    // What is known is at most the truth; with the unknown time it is at least that.
+    // The known time is a lower bound; with the unknown time it is an upper bound.
     let totals = &analysis["totals"];
     let (known, unknown) = (int(totals, "on_cpu_ns"), int(totals, "unknown_ns"));
-    // The kernel charges the choice of the next task to that task, the events to
-    // the one before: under load some µs a switch, a tick a process at most.
+    // The kernel charges the scheduler's time to the next task, the events to the previous
+    // one: under load some µs a switch, at most a tick a process.
     let slack = kernel / 100 + 4 * MS * int(totals, "processes") + disturbed;
     ensure(
         known <= kernel + slack && kernel <= known + unknown + slack,
@@ -388,13 +387,13 @@ fn kernel_figures() -> Result<(), Failed> {
             )
         },
     )?;
-    // Every switch of every task, of each kind, as the kernel counted them.
+    // Voluntary and involuntary switches of every task equal the kernel's counts.
     let audit = &analysis["audit"];
     let (tasks, equal) = (int(audit, "tasks"), int(audit, "switches_equal"));
     ensure(tasks > 100 && equal * 1000 >= tasks * 999, || {
         audit.to_string()
     })?;
-    // getrusage of make and all its descendants, by the shell's `time`.
+    // getrusage of make and its descendants, from the shell's `time`.
     let line = said.lines().find_map(|line| line.strip_prefix("rusage "));
     let rusage: f64 = line
         .ok_or("no rusage")?
@@ -446,7 +445,7 @@ fn planted_slowdown() -> Result<(), Failed> {
         .output()?;
     let diff: Value = serde_json::from_slice(&out.stdout)?;
     let changes = list(&diff, "changes").iter();
-    // The wall time, by which they are slower, has their waits for a CPU, too.
+    // The wall time, by which they are sorted, includes their waits for a CPU.
     let slower = |change: &&Value| {
         let figures = &change["figures"];
         let longer = figures["sleep"]["difference"].as_i64();
@@ -463,8 +462,8 @@ fn planted_slowdown() -> Result<(), Failed> {
     ensure(lone.is_empty(), || format!("{lone:#?}"))
 }
 
-/// strace and we watch the same build at once: the same processes, every
-/// argument of every exec, every exit code.
+/// strace and tr trace the same build at once: they agree on processes, arguments and exit
+/// codes.
 fn strace() -> Result<(), Failed> {
     let demo = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/demo");
     let (build, log) = (scratch("build"), scratch("strace.log"));
@@ -496,8 +495,8 @@ fn kill_9() -> Result<(), Failed> {
         .arg(&trace)
         .args(["--", "sh", "-c", &script])
         .spawn()?;
-    // Killed right after the fifth time that the file has grown, which is less than
-    // a second after the fourth; on a busy machine one may come late.
+    // The kill follows the fifth growth of the file, less than a second after the fourth; on
+    // a busy machine one may be late.
     let mut gaps = Vec::new();
     let (mut len, mut last) = (0, Instant::now());
     while gaps.len() < 6 {
@@ -564,7 +563,7 @@ fn signals() -> Result<(), Failed> {
 }
 
 fn best_effort() -> Result<(), Failed> {
-    // Where a user without rights can reach it.
+    // In a directory that an unprivileged user can enter.
     let copy = std::env::temp_dir().join(format!("tr-best-effort-{}", std::process::id()));
     std::fs::copy(TR, &copy)?;
     let as_nobody = |extra: &[&str]| {

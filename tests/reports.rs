@@ -1,8 +1,8 @@
-//! The reports of recorded traces as they should look, and what the command line
-//! says to those who ask it, or mistake a word.
+//! The reports of recorded traces, compared with stored ones; help and errors of the command
+//! line.
 //!
-//! After a wanted change, `TR_UPDATE=1 cargo test --test reports` writes the
-//! files of `fixtures/traces/reports` anew.
+//! After an intended change, `TR_UPDATE=1 cargo test --test reports` rewrites the files of
+//! `fixtures/traces/reports`.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -102,10 +102,10 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
     ensure(differ.is_empty(), || differ.join("\n"))
 }
 
-/// JSON and CSV have all, by start, unless something else is asked for: then the
-/// same rows as the text.
+/// JSON and CSV have all rows, by start, unless options choose rows: then the same rows as
+/// the text.
 #[test]
-fn json_and_csv_have_what_was_asked_for() -> Result<(), Failure> {
+fn json_and_csv_have_the_chosen_rows() -> Result<(), Failure> {
     let rules: Value =
         serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
     let ask = |options: &[&str]| -> Result<Value, Failure> {
@@ -156,7 +156,7 @@ fn json_and_csv_have_what_was_asked_for() -> Result<(), Failure> {
         );
     }
 
-    // Rows beside the processes; all of them together are the whole.
+    // Rows beside the processes; their sum equals that of the processes.
     for by in ["thread", "program", "comm", "cgroup", "depth"] {
         let rows = ask(&["--by", by])?;
         assert_eq!(rows["by"], by);
@@ -177,7 +177,7 @@ fn json_and_csv_have_what_was_asked_for() -> Result<(), Failure> {
     assert_eq!(grouped["by"], "group");
     assert_eq!(each(&grouped["rows"], "name"), ["compile", "other"]);
 
-    // Lists of other reports, of which each row stands for itself.
+    // Lists whose rows do not add up.
     let reports = "execs,off-cpu,run-queue,histogram,max-off-cpu,series,tree";
     let two = ask(&["--report", reports, "--top", "2", "--by", "process"])?;
     for list in [
@@ -197,7 +197,7 @@ fn json_and_csv_have_what_was_asked_for() -> Result<(), Failure> {
     Ok(())
 }
 
-/// In every format and for every fixture the sums are those of the processes.
+/// In every format, the sums of each fixture equal those of its processes.
 #[test]
 fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
     let rules: Value =
@@ -273,7 +273,7 @@ fn filters_choose() -> Result<(), Failure> {
 }
 
 #[test]
-fn mistakes_are_answered_with_the_nearest_word() -> Result<(), Failure> {
+fn errors_name_the_nearest_word() -> Result<(), Failure> {
     for (args, says) in [
         (&["--report", "crticial-path"][..], "'critical-path'"),
         (&["--report", "tree,exec"], "'execs'"),
@@ -339,7 +339,7 @@ fn completions_and_pages_know_every_subcommand() -> Result<(), Failure> {
     let said = run(&["completions", "bsh"])?;
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
     assert!(said.contains("'bash'"), "{said}");
-    // The shell itself takes it.
+    // bash parses the script without errors.
     let script = dir.path().join("tr.bash");
     std::fs::write(&script, output(&["completions", "bash"])?)?;
     let bash = Command::new("bash").arg("-n").arg(&script).status()?;

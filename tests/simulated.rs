@@ -1,5 +1,5 @@
-//! The reports and `tr diff`, run on recordings of a simulated machine, whose
-//! own accounts are the truth, and on the recorded ones.
+//! The reports and `tr diff` on recordings of a simulated machine, compared with the
+//! simulator's own accounts, and on recorded fixtures.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
@@ -18,15 +18,15 @@ use tr_sim::truth::Truth;
 
 const MS: u64 = 1_000_000;
 const REPORTS: [&str; 4] = ["histogram", "off-cpu", "max-off-cpu", "run-queue"];
-/// What a terminal, a spreadsheet or a comment must not get.
+/// Strings that act on a terminal, a spreadsheet or a Markdown comment.
 const HOSTILE: &str = "a\u{1b}[31m|`<img src=x>`@user\u{202e}\r\n[l](http://b.org)";
 
 fn run(length: u64) -> Op {
     Op::Run(ms(length, length))
 }
 
-/// A build: three jobs at once on two CPUs, then one step of this length; and
-/// one more program, if there is one.
+/// A build: three jobs at once on two CPUs, then one step of this length; optionally one
+/// more program.
 fn build(link: u64, more: Option<&[&str]>) -> World {
     let fork = |program| Op::Fork(program, Arg::Same);
     let mut make = vec![fork(1), fork(1), fork(1), Op::WaitAll, fork(2), Op::Wait];
@@ -69,7 +69,7 @@ fn build(link: u64, more: Option<&[&str]>) -> World {
     }
 }
 
-/// Records it: the file, and what really happened.
+/// Records the simulation: the file, and the simulator's accounts.
 fn record(name: &str, world: World, seed: u64) -> (PathBuf, Truth) {
     let mut config = Config::new(world, 2, 2_000 * MS).seed(seed);
     config.linger = Some(100_000);
@@ -231,9 +231,9 @@ fn the_simulated_machine_agrees() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Each wait names who ended it, or who took the CPU.
+/// Each wait names its waker, or the task that took the CPU.
 #[test]
-fn waits_name_who_ended_them() -> Result<(), Failure> {
+fn waits_name_their_wakers() -> Result<(), Failure> {
     let (file, _) = record("waits", build(40, None), 1);
     let all = reports(&file, &[])?;
     let longest = list(&all["off_cpu"], "longest");
@@ -258,7 +258,7 @@ fn waits_name_who_ended_them() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What belongs to a CPU is told of that CPU, and the CPUs together are all.
+/// Figures per CPU add up to those of all CPUs.
 #[test]
 fn one_cpu_after_the_other() -> Result<(), Failure> {
     let (file, _) = record("cpus", build(20, None), 3);
@@ -280,12 +280,12 @@ fn one_cpu_after_the_other() -> Result<(), Failure> {
     }
     assert_eq!(slices, int(&all["histogram"]["all"], "count"));
     assert_eq!(waits, int(&all["run_queue"]["all"], "count"));
-    // But for the first wait of each thread, which has left no CPU.
+    // Except the first wait of each thread, which has no previous CPU.
     assert_eq!(rows + int(&all["totals"], "threads"), count(&all));
     Ok(())
 }
 
-fn told(diff: &Value) -> Vec<(&str, &str)> {
+fn differences(diff: &Value) -> Vec<(&str, &str)> {
     let changes = list(diff, "changes").iter();
     let told = changes.filter(|change| change["through_children"] == false);
     told.map(|change| {
@@ -305,7 +305,10 @@ fn a_recording_does_not_differ_from_itself() -> Result<(), Failure> {
         "{text}"
     );
     let json = diff(&[&demo, &demo])?;
-    assert_eq!((told(&json), int(&json, "matched")), (Vec::new(), 127));
+    assert_eq!(
+        (differences(&json), int(&json, "matched")),
+        (Vec::new(), 127)
+    );
     for (name, figure) in json["figures"].as_object().expect("figures") {
         assert_eq!(figure["difference"], 0, "{name}");
     }
@@ -320,7 +323,7 @@ fn a_planted_slowdown_is_named() -> Result<(), Failure> {
     let (slow, _) = record("slow", build(60, None), 1);
     let (base, slow) = (base.to_string_lossy(), slow.to_string_lossy());
     let json = diff(&[&base, &slow])?;
-    assert_eq!(told(&json), [("slower", "linkpass")]);
+    assert_eq!(differences(&json), [("slower", "linkpass")]);
     let figures = &list(&json, "changes")
         .iter()
         .find(|change| change["program"] == "linkpass")
@@ -332,7 +335,10 @@ fn a_planted_slowdown_is_named() -> Result<(), Failure> {
             "{figure}: {figures}"
         );
     }
-    assert_eq!(told(&diff(&[&slow, &base])?), [("faster", "linkpass")]);
+    assert_eq!(
+        differences(&diff(&[&slow, &base])?),
+        [("faster", "linkpass")]
+    );
     let status = |args: &[&str]| tr(args).status.code();
     assert_eq!(status(&["diff", &base, &slow]), Some(0));
     assert_eq!(
@@ -361,17 +367,17 @@ fn a_planted_slowdown_is_named() -> Result<(), Failure> {
 }
 
 #[test]
-fn what_is_new_or_gone_is_named() -> Result<(), Failure> {
+fn new_and_gone_processes_are_named() -> Result<(), Failure> {
     let (base, _) = record("without", build(20, None), 1);
     let (more, _) = record("with", build(20, Some(&["gen", "tables"])), 1);
     let (base, more) = (base.to_string_lossy(), more.to_string_lossy());
-    assert_eq!(told(&diff(&[&base, &more])?), [("new", "gen")]);
-    assert_eq!(told(&diff(&[&more, &base])?), [("gone", "gen")]);
+    assert_eq!(differences(&diff(&[&base, &more])?), [("new", "gen")]);
+    assert_eq!(differences(&diff(&[&more, &base])?), [("gone", "gen")]);
     Ok(())
 }
 
-/// With four runs a side the rank test decides; runs of the same build are not
-/// outside of their own spread.
+/// With four runs a side the rank test decides; runs of the same build stay inside their
+/// spread.
 #[test]
 fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     let files = |name: &str, link: u64, seeds: std::ops::Range<u64>| -> Vec<String> {
@@ -405,11 +411,11 @@ fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     let (json, status) = run(&slow)?;
     assert_eq!(json["statistic"], "mann-whitney");
     assert_eq!(json["figures"]["wall"]["verdict"], "outside");
-    assert_eq!(told(&json), [("slower", "linkpass")]);
+    assert_eq!(differences(&json), [("slower", "linkpass")]);
     assert_eq!(status, Some(1));
     let (json, status) = run(&again)?;
     assert_eq!(json["figures"]["wall"]["verdict"], "inside");
-    assert_eq!((told(&json), status), (Vec::new(), Some(0)));
+    assert_eq!((differences(&json), status), (Vec::new(), Some(0)));
     let (json, status) = run(&slow[..1])?;
     assert_eq!(
         (json["statistic"].as_str(), status),
@@ -418,7 +424,7 @@ fn several_runs_are_held_to_their_spread() -> Result<(), Failure> {
     Ok(())
 }
 
-/// What cannot be read, or cannot be judged, is not a difference.
+/// Unreadable recordings, and those the gate cannot judge, exit with 2.
 #[test]
 fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
     let (file, _) = record("whole", build(20, None), 1);
@@ -437,7 +443,7 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         status(&["diff", &file, &cut, "--fail-over", "10%"]),
         Some(2)
     );
-    // More may be hidden in the unknown time than the gate allows.
+    // The unknown time exceeds the limit of the gate.
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     let demo = demo.to_string_lossy();
     let gate = |most| {
@@ -455,7 +461,7 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
     let gated = |most| status(&gate(most).each_ref().map(String::as_str));
     assert_eq!((gated("1%"), gated("10%")), (Some(2), Some(0)));
     let said = String::from_utf8(good(&["diff", &file, &cut])?)?;
-    assert!(said.contains("has no proper end"), "{said}");
+    assert!(said.contains("is truncated"), "{said}");
     Ok(())
 }
 
@@ -498,7 +504,7 @@ fn nothing_hostile_comes_through() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Many waves of events, sorted by several threads at once: the same bytes.
+/// Many batches of events, sorted by several threads: the same bytes.
 #[test]
 fn the_number_of_threads_does_not_show() {
     let mut config = Config::new(tr_sim::scenario::build(24, 10_000, 20), 16, u64::MAX >> 12);

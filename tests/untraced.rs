@@ -1,6 +1,6 @@
-//! `--best-effort` where tracing cannot start: COMMAND runs, and the trace says so instead
-//! of an older one. `--cpu` with a CPU that is not there fails on every machine, whatever
-//! its kernel and our rights.
+//! `--best-effort` if tracing cannot start: COMMAND runs, and a file with the reason replaces
+//! an older trace. `--cpu` with an absent CPU fails on every machine, independent of kernel
+//! and rights.
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
 use std::path::Path;
@@ -31,7 +31,7 @@ fn tr(dir: &Path, args: &[&str]) -> String {
 
 const RECORD: [&str; 4] = ["record", "--best-effort", "--cpu", "60000"];
 
-/// A directory with an older trace in it, over which an untraced run has gone.
+/// A directory in which an untraced run has replaced an older trace.
 fn untraced(script: &str) -> (tempfile::TempDir, Output) {
     let dir = tempfile::tempdir().unwrap();
     let older = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
@@ -82,7 +82,7 @@ fn the_trace_says_that_nothing_was_traced() {
     }
     assert!(!info.contains("events") && !info.contains("none"), "{info}");
 
-    // Tables and the page explain why they are empty; a comparison does not compare.
+    // Tables and the page explain why they are empty; diff exits with 2.
     let page = run(dir.path(), &["report"]);
     assert!(page.status.success() && dir.path().join("report.html").exists());
     let csv = run(dir.path(), &["analyze", "--format", "csv"]);
@@ -99,7 +99,7 @@ fn the_trace_says_that_nothing_was_traced() {
 }
 
 #[test]
-fn what_is_not_known_is_null() {
+fn unknown_fields_are_null() {
     let (dir, _) = untraced(WORK);
     let json = |args: &[&str]| -> Value { serde_json::from_str(&tr(dir.path(), args)).unwrap() };
     let analysis = json(&["analyze", "--format", "json"]);
@@ -140,12 +140,12 @@ fn what_is_not_known_is_null() {
         "lost_events",
         "cost",
         "unknown_ns",
-        "latest_write_ns",
+        "commit_delay_ns",
     ] {
         assert!(info[name].is_null(), "{name}: {info}");
     }
 
-    // A trace of a run has the same fields, and nulls the other way round.
+    // The trace of a traced run has the same fields, with nulls in the others.
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces");
     let traced: Value =
         serde_json::from_str(&tr(&demo, &["analyze", "demo.bin", "--format", "json"])).unwrap();
@@ -162,7 +162,7 @@ fn what_is_not_known_is_null() {
 fn the_older_trace_is_gone_while_the_command_runs() {
     let (dir, out) = untraced("cp trace.bin during.bin");
     assert!(out.status.success(), "{out:?}");
-    // As a kill of `tr` would leave it.
+    // As after a kill of `tr`.
     let text = tr(dir.path(), &["analyze", "during.bin"]);
     assert!(
         text.contains("no end") && text.contains("Not traced"),
@@ -197,13 +197,13 @@ fn the_command_runs_whatever_the_output_does() {
         said.contains("absent/trace.bin: cannot write the trace"),
         "{said}"
     );
-    // On standard output the trace takes the place of COMMAND's output.
+    // With `-o -` the trace goes to standard output.
     let done = record(&["-o", "-"], "exit 5");
     assert_eq!(done.status.code(), Some(5));
     std::fs::write(dir.path().join("out.bin"), &done.stdout).unwrap();
     let text = tr(dir.path(), &["analyze", "out.bin"]);
     assert!(text.contains("exit 5"), "{text}");
-    // Without --best-effort an older trace stays.
+    // Without --best-effort an older trace remains.
     std::fs::write(dir.path().join("trace.bin"), "the last recording").unwrap();
     let done = run(dir.path(), &["record", "--cpu", "60000", "--", "true"]);
     assert_eq!(done.status.code(), Some(125));

@@ -155,7 +155,7 @@ impl Args {
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     if let Some(threads) = args.threads {
-        // An error says that the pool has threads already; then those work.
+        // An error means that the pool exists already.
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let _ = pool.build_global();
     }
@@ -229,7 +229,7 @@ fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCo
     }
 }
 
-/// Prints what a report has made.
+/// Prints a rendered report.
 fn printed<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> ExitCode {
     match made {
         Ok(bytes) => open::print(bytes.as_ref()),
@@ -240,8 +240,8 @@ fn printed<E: std::error::Error>(made: Result<impl AsRef<[u8]>, E>) -> ExitCode 
     }
 }
 
-/// What there is to say of a recording that was not traced; `None` of another. Tables
-/// have no rows then, which a warning explains.
+/// Prints the reason and the resource usage of an untraced run; `None` for a traced one.
+/// Tables have no rows then; a warning explains that.
 fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
     let reason = untraced::reason(analysis)?;
     match args.format {
@@ -336,7 +336,7 @@ fn kinds(asked: &[Asked]) -> Vec<Kind> {
     kinds
 }
 
-/// Why this trace has no answer to the options, if so.
+/// The reason why the options do not fit this trace.
 fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
     if let Some(cpu) = args.cpu.filter(|cpu| !meta.cpus.contains(&CpuId(*cpu))) {
         let last = meta.cpus.iter().max().map_or(0, |cpu| cpu.0);

@@ -30,8 +30,8 @@ the figure of --fail-on); a difference inside the spread does not fail. One run 
 side has no spread: use several, since equal builds on a busy machine differ.
 
 Exit status: 0; 1 when --fail-over is exceeded; 2 when a file cannot be read, or
---fail-over cannot be decided: a recording is not traced, has no proper end, or too
-much of its time is unknown.
+--fail-over cannot be decided: a recording is not traced or is truncated, or too much
+of its time is unknown.
 
 Examples:
   tr diff main.bin pr.bin
@@ -135,19 +135,20 @@ fn sides(args: &Args) -> Result<[&[PathBuf]; 2], String> {
         [] => Ok([&args.base, &args.new]),
         [before, after] => Ok([std::slice::from_ref(before), std::slice::from_ref(after)]),
         [one] => Err(format!(
-            "diff: {} alone has nothing to be compared with; give BASE and NEW",
+            "diff: only one recording, {}: give BASE and NEW",
             tr_report::escape::text(one.as_os_str().as_encoded_bytes())
         )),
         several => Err(format!(
-            "diff: {} recordings: which are the base's? For example:\n    {}",
+            "diff: {} recordings: name the base's with --base, the others with --new, for example:\n    {}",
             several.len(),
             proposal(several)
         )),
     }
 }
 
-/// The command line that compares several recordings a side: sides are told apart by what
-/// their names begin with, as in `main-1.bin main-2.bin pr-1.bin`; otherwise in the middle.
+/// The command line that compares several recordings a side. Files whose names share the
+/// beginning of the first are the base, as in `main-1.bin main-2.bin pr-1.bin`; if all do, the
+/// first half is.
 fn proposal(files: &[PathBuf]) -> String {
     let stem = |file: &PathBuf| {
         let name = file.to_string_lossy().into_owned();

@@ -15,9 +15,9 @@ use crate::open;
 
 /// Describe a recording
 ///
-/// Of a recording with more than 100,000 events, its summary. Contradictions, clocks that
-/// disagree and unknown time need a pass over all events: --full does that. (Without it
-/// JSON has null for them, and "analyzed": false.)
+/// Above 100,000 events, tr reads only the summary of the recording. Anomalies, the
+/// agreement of the clocks and unknown time need a pass over all events, which --full
+/// makes. Without it, JSON has null for them, and "analyzed": false.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The trace; - is standard input
@@ -69,7 +69,7 @@ fn document(contents: &Contents) -> Value {
     let meta = &contents.meta;
     let analysis = contents.analysis.as_ref();
     let quality = analysis.map(|analysis| &analysis.quality);
-    // Of what was not traced the file proves nothing.
+    // The event-based fields of an untraced run are null.
     let traced = meta.not_traced.is_none();
     json!({
         "schema": "tr.info/1",
@@ -91,10 +91,10 @@ fn document(contents: &Contents) -> Value {
         "frames": contents.frames,
         "lost_events": traced.then_some(&contents.lost),
         "largest_inversion_ns": traced.then_some(contents.largest_inversion),
-        "latest_write_ns": traced.then_some(contents.latest_write),
+        "commit_delay_ns": traced.then_some(contents.latest_write),
         "analyzed": analysis.is_some(),
         "unknown_ns": analysis.filter(|_| traced).map(|analysis| analysis.totals.times.unknown),
-        "violations": quality.filter(|_| traced).map(|quality| object(&quality.anomalies)),
+        "anomalies": quality.filter(|_| traced).map(|quality| object(&quality.anomalies)),
         "clocks": quality.map(tr_report::json::clocks),
         "suspends": contents.suspends.iter().map(|suspend| json!({
             "since_ns": suspend.since.since(meta.start),
@@ -157,7 +157,7 @@ fn text(contents: &Contents) -> String {
     lines.0
 }
 
-/// What was recorded, where and when.
+/// The command, the machine and the time of the recording.
 fn recording(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
     let major = tr_format::frame::MAJOR;
@@ -189,7 +189,7 @@ fn events(lines: &mut Lines, contents: &Contents) {
     }
 }
 
-/// In place of the events: why there are none, and what is known of COMMAND.
+/// For an untraced run: the reason, and COMMAND's exit status and resource usage.
 fn not_traced(lines: &mut Lines, contents: &Contents, reason: &str) {
     lines.say("not traced", safe(reason));
     if let Some(status) = contents.status {
@@ -217,7 +217,7 @@ fn file(lines: &mut Lines, contents: &Contents) {
         match &contents.end {
             End::Complete => "complete".into(),
             End::Truncated { frame, offset, why } => {
-                format!("cut short at frame {frame}, byte {offset}: {why}")
+                format!("truncated at frame {frame}, byte {offset}: {why}")
             }
         },
     );
@@ -252,30 +252,24 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
             back => units::time(back),
         },
     );
-    // A lower bound: the file proves no more.
+    // A lower bound: the order of the file proves no more.
     lines.say(
-        "latest write",
+        "commit delay",
         match (contents.latest_write, &contents.analysis) {
-            (0, _) => "none known to be late".into(),
-            (late, Some(_)) => format!("at least {} after its stamp", units::time(late)),
-            // A clock that is behind looks like an event that is late.
-            (late, None) => format!(
-                "at least {} after its stamp, if the clocks agree",
-                units::time(late)
-            ),
+            (0, _) => "none found".into(),
+            (delay, Some(_)) => format!("at least {}", units::time(delay)),
+            // A CPU whose clock is behind looks like a delay.
+            (delay, None) => format!("at least {}, if the clocks agree", units::time(delay)),
         },
     );
 }
 
-/// What only an analysis tells, and suspends.
+/// Anomalies, clocks, suspends and unknown time.
 fn trust(lines: &mut Lines, contents: &Contents) {
     let analysis = contents.analysis.as_ref();
     let quality = analysis.map(|analysis| &analysis.quality);
-    let unasked = || "not looked for; --full does".to_owned();
-    lines.say(
-        "contradictions",
-        quality.map_or_else(unasked, contradictions),
-    );
+    let unasked = || "not known without --full".to_owned();
+    lines.say("anomalies", quality.map_or_else(unasked, anomalies));
     lines.say("clocks", quality.map_or_else(unasked, clocks));
     for suspend in &contents.suspends {
         let at = |time: Ktime| units::time(time.since(contents.meta.start));
@@ -283,9 +277,7 @@ fn trust(lines: &mut Lines, contents: &Contents) {
         let until = at(suspend.until);
         lines.say(
             "suspended",
-            format!(
-                "for {asleep}, between {since} and {until}; the times of the trace leave it out"
-            ),
+            format!("for {asleep}, between {since} and {until}; the trace's times exclude it"),
         );
     }
     lines.say(
@@ -311,7 +303,7 @@ fn cost(lines: &mut Lines, contents: &Contents) {
     );
 }
 
-fn contradictions(quality: &Quality) -> String {
+fn anomalies(quality: &Quality) -> String {
     let found: Vec<String> = quality
         .anomalies
         .iter()
@@ -326,5 +318,5 @@ fn contradictions(quality: &Quality) -> String {
 
 fn clocks(quality: &Quality) -> String {
     let clocks = tr_report::reports::top::clocks(quality);
-    clocks.unwrap_or_else(|| "no event order says that they disagree".into())
+    clocks.unwrap_or_else(|| "no event order contradicts synchronized clocks".into())
 }

@@ -172,8 +172,8 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     exit_code(Some(done.status))
 }
 
-/// Why exec would not find COMMAND, or not be allowed to execute it. What else
-/// may be wrong with it, only exec can say.
+/// The error of `access` for COMMAND, if it is missing or not executable. Other errors appear
+/// only at exec.
 fn not_executable(command: &std::ffi::OsStr) -> Option<nix::errno::Errno> {
     use nix::errno::Errno;
     use nix::unistd::{access, AccessFlags};
@@ -196,7 +196,7 @@ fn not_executable(command: &std::ffi::OsStr) -> Option<nix::errno::Errno> {
     Some(why)
 }
 
-/// We are what the user's Ctrl-C goes to.
+/// The terminal sends the user's Ctrl-C to our process group.
 fn in_foreground() -> bool {
     std::fs::File::open("/dev/tty").is_ok_and(|terminal| {
         nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp())
@@ -234,9 +234,9 @@ fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
     }
 }
 
-/// Why tracing cannot start, and what to do.
+/// Prints the error that keeps tracing from starting, and its remedy.
 fn explain(args: &Args, redactor: &Redactor, error: &Error) {
-    // What is said here may end up in a log that others read.
+    // Others may read the log that holds these messages.
     let words: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
     let words = redactor.clone().command(&words);
     let again = tr_report::escape::command(words.iter().map(Vec::as_slice));
@@ -262,8 +262,7 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     }
 }
 
-/// What makes tracing possible, with lines to paste. `again` is COMMAND, as a shell
-/// takes it.
+/// Prints command lines that make tracing possible. `again` is COMMAND, quoted for a shell.
 fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
@@ -304,28 +303,30 @@ fn as_user(args: &Args) -> String {
 
 fn say_waiting() {
     eprintln!(
-        "tr: the command has ended, but the output does not take the end of the trace; \
-         waiting (Ctrl-C gives it up)"
+        "tr: the command has ended, but the output blocks before the end of the trace; \
+         waiting (Ctrl-C gives up)"
     );
 }
 
-/// The closing words: first losses and limits, then what the trace holds.
+/// Prints losses and limits, then the size of the trace.
 fn tell(args: &Args, report: &Report) {
     let file = match args.output.as_os_str() {
         name if name == "-" => "standard output".into(),
         name => name.to_string_lossy(),
     };
     if report.given_up {
-        eprintln!("tr: {file}: given up; the trace ends where the output stopped to take it");
+        eprintln!("tr: {file}: given up; the trace ends where the output blocked");
         return;
     }
     if let Some(error) = &report.output_error {
-        eprintln!("tr: {file}: writing failed: {error}; the trace ends there, the command went on");
+        eprintln!(
+            "tr: {file}: writing failed: {error}; the trace ends there, the command continued"
+        );
     }
     tell_losses(report);
     tell_limits(args, report);
     let lost = if report.output_error.is_some() {
-        ", but not all of it is in the file"
+        ", not all of them in the file"
     } else if report.tally.lost.is_empty() {
         ", none lost"
     } else {
@@ -391,7 +392,7 @@ fn tell_limits(args: &Args, report: &Report) {
     }
 }
 
-/// What tracing cost, and the next command.
+/// Prints the CPU time of tracing, and the next command.
 fn tell_cost(args: &Args, report: &Report, file: &str) {
     let next = match args.output.as_os_str() {
         name if name == "-" => String::new(),
@@ -404,7 +405,7 @@ fn tell_cost(args: &Args, report: &Report, file: &str) {
         ", not counting the kernel's part"
     };
     let share = cost as f64 * 100.0 / report.command_cpu.max(1) as f64;
-    // Of a command that does next to nothing a share says nothing.
+    // Of a command of a few ms, the share would only show the fixed cost.
     if share < 10.0 {
         eprintln!("tr: tracing took {share:.2} % of the command's CPU time{what}{next}");
     } else {
@@ -420,7 +421,7 @@ fn cause(cause: tr_format::event::LossCause) -> &'static str {
     match cause {
         RingFull => "ring full; --buffer makes it larger",
         Recursion => "the kernel did not run a program inside itself",
-        Output => "the output could not take them",
+        Output => "the output was too slow or failed",
         FollowSet => "task ids beyond kernel.pid_max at the start",
         _ => "unknown cause",
     }

@@ -62,7 +62,7 @@ pub fn run(args: &Args) -> ExitCode {
         let name = tr_report::escape::text(name.as_bytes());
         eprintln!("tr: {name}: not traced: {reason}");
     }
-    // The name without its directory, which is nobody else's: pages are passed on.
+    // Without the directory: pages are passed on, and it may be private.
     let base = args.file.file_name().map(|name| name.to_string_lossy());
     let page = match tr_report::html::render(&analysis, base.as_deref().unwrap_or(&name)) {
         Ok(page) => page,

@@ -1,5 +1,5 @@
-//! What the tests of the binary share: analyses as JSON, held to the schema and
-//! to sums, and strace's word on who executed what and how it ended.
+//! Helpers of the binary's tests: analyses as JSON, checked against schema and sums, and a
+//! parser of strace's log, the oracle for execs and exit statuses.
 #![allow(dead_code)] // each test uses its part
 
 pub mod schema;
@@ -15,7 +15,7 @@ use serde_json::Value;
 
 pub const TR: &str = env!("CARGO_BIN_EXE_tr");
 
-/// A failed expectation, in words.
+/// A failed expectation.
 pub type Failure = Box<dyn std::error::Error + Send + Sync>;
 
 pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> {
@@ -26,33 +26,33 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failure> 
     }
 }
 
-/// Why tracing is not possible here, if so. Programs that the kernel refuses are no
-/// reason to skip a test.
+/// The reason why tracing is impossible here. A refusal by the kernel's verifier is a failure,
+/// not a reason to skip a test.
 #[cfg(feature = "record")]
 pub fn why_not() -> Option<String> {
     let refusal = tr_bpf::Refusal::find().map(|refusal| refusal.to_string());
     refusal.or_else(|| Some(tr_bpf::Kernel::detect().err()?.to_string()))
 }
 
-/// A program that a test cannot do without is not installed.
+/// The reason to skip a test whose program is not installed.
 pub fn lacks(program: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
     (!found).then(|| format!("{program} is not installed"))
 }
 
-/// `kill`, the shell's own: procps may not be there.
+/// The shell's builtin `kill`: procps may be absent.
 pub fn kill() -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", "kill \"$@\"", "kill"]);
     shell
 }
 
-/// Longer than any test takes on a busy machine.
+/// More than any test needs on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// A test that fails when it does not end, and is ignored, by a name that says why,
-/// when there is a reason. What it waits for is left to the end of the process.
+/// A test with a time limit. With a reason to skip it, it is ignored, and its name has the
+/// reason. After the limit its thread remains until the process ends.
 pub fn trial(
     name: &str,
     reason: Option<String>,
@@ -87,8 +87,8 @@ pub fn int(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or(u64::MAX)
 }
 
-/// `tr analyze --format json` of a trace; valid, and every process's five times
-/// add up to its threads' lifetimes.
+/// `tr analyze --format json` of a trace, checked: it fits the schema, and each process's five
+/// times add up to its threads' lifetimes.
 pub fn analyze(trace: &Path) -> Result<Value, Failure> {
     let out = Command::new(TR)
         .arg("analyze")
@@ -119,7 +119,7 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
     Ok(analysis)
 }
 
-/// What a process executed and how it ended.
+/// A process's execs and its exit status.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Life {
     /// The argv of each successful exec.
@@ -128,7 +128,7 @@ pub struct Life {
     pub end: Option<i64>,
 }
 
-/// The processes in the words of
+/// The processes, from the log of
 /// `strace -f -q -xx -s 65536 --seccomp-bpf -e trace=execve -o LOG`, by pid.
 pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
     let mut lives = BTreeMap::<u64, Life>::new();
@@ -140,7 +140,7 @@ pub fn strace(log: &str) -> Result<BTreeMap<u64, Life>, Failure> {
         if let Some(call) = text.strip_prefix("execve(") {
             let argv = strings(call)?.into_iter().skip(1).collect();
             if let Some((_, leader)) = text.rsplit_once("<pid changed to ") {
-                // The thread that called it has the leader's pid from here on.
+                // From here on the calling thread has the leader's pid.
                 let leader = leader.trim_end_matches(" ...>").parse()?;
                 lives.entry(leader).or_default().execs.push(argv);
             } else if text.ends_with("<unfinished ...>") {
@@ -189,8 +189,8 @@ fn strings(line: &str) -> Result<Vec<String>, Failure> {
     Ok(out)
 }
 
-/// Every process that strace saw is in the analysis with the same execs, each
-/// argument of them, and the same end; and there is no other but strace itself.
+/// The processes of the analysis, besides strace itself, are those of strace's log, with the
+/// same execs, arguments and exit statuses.
 pub fn agree(analysis: &Value, lives: &BTreeMap<u64, Life>) -> Result<(), Failure> {
     let processes = list(analysis, "processes");
     let mut found = 0;
@@ -215,7 +215,7 @@ pub fn agree(analysis: &Value, lives: &BTreeMap<u64, Life>) -> Result<(), Failur
             format!("pid {pid}: {is:?}\nstrace: {life:?}")
         })?;
     }
-    // The others are threads, which strace lists like processes.
+    // The others are threads, which strace lists as processes.
     let threads: u64 = processes.iter().map(|p| int(p, "threads") - 1).sum();
     let missing = lives.len() - found;
     ensure(missing as u64 <= threads, || {

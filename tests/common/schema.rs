@@ -1,10 +1,10 @@
-//! JSON documents against the schemas of `crates/report/schema`: as much of JSON
-//! Schema as those use, which a crate for all of it takes 60 others for. A keyword
-//! that is not known here is an error, so that none goes unchecked.
+//! Validates JSON documents by the schemas of `crates/report/schema`. It implements only the
+//! keywords that those use, since a complete crate has 60 dependencies. Any other keyword is an
+//! error, so none remains unchecked.
 
 use serde_json::{Map, Value};
 
-/// What is wrong with the document, and where.
+/// The first violation of the schema, and its path.
 pub fn validate(schema: &Value, document: &Value) -> Result<(), String> {
     check(schema, schema, document).map_err(|why| format!("the document{why}"))
 }
@@ -109,7 +109,7 @@ fn members(
     Ok(())
 }
 
-/// What `#/$defs/NAME` names.
+/// The schema at `#/$defs/NAME`.
 fn definition<'a>(root: &'a Value, reference: &Value) -> Result<&'a Value, String> {
     let name = reference.as_str().and_then(|r| r.strip_prefix("#/$defs/"));
     name.and_then(|name| root["$defs"].get(name))

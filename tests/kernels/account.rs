@@ -1,6 +1,6 @@
-//! The account that `fixtures/programs/load.c` gives of itself.
+//! The account that `fixtures/programs/load.c` prints of its own run.
 
-/// A process's figures, as the kernel had them at its end.
+/// The kernel's figures of a process at its exit.
 #[derive(Clone, Copy, Debug)]
 pub struct Task {
     pub pid: u32,
@@ -12,7 +12,7 @@ pub struct Task {
     pub run: u64,
 }
 
-/// Counters of the whole machine, read at some time between two.
+/// Counters of the whole machine, read between two times.
 #[derive(Clone, Copy, Debug)]
 pub struct Machine {
     pub since: u64,
@@ -65,9 +65,9 @@ impl Account {
         account
     }
 
-    /// A counter of the machine grew, between its two readings, by as many as there
-    /// are times (sorted) between them. The readings took a moment, and the counter
-    /// may be ahead of the stamps by `ahead`.
+    /// Checks that a counter grew between its two readings by the number of sorted times
+    /// between them, within the length of the readings. The counter may be ahead of the
+    /// timestamps by `ahead`.
     pub fn between(&self, times: &[u64], counter: fn(&Machine) -> u64, ahead: u64, name: &str) {
         let [first, second] = self.machine[..] else {
             panic!("two readings");

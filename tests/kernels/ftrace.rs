@@ -1,5 +1,4 @@
-//! The switches that ftrace saw while we were recording: another tracer, at the
-//! same tracepoint.
+//! The switches that ftrace recorded at the same tracepoint during the recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,8 +38,8 @@ impl Switches {
         switches
     }
 
-    /// How many switches from or to a recorded task the kernel did not report: at
-    /// those places another task leaves a CPU than had come to it.
+    /// The number of switches from or to a recorded task that the kernel did not report: there,
+    /// another task switched out than was switched in.
     pub fn unreported(&self, analysis: &Analysis) -> u64 {
         let ours = tids(analysis);
         let mut count = 0;
@@ -55,9 +54,8 @@ impl Switches {
         count
     }
 
-    /// The recorded switches are those that ftrace saw of the recorded tasks, one
-    /// by one. In some virtual machines ftrace lacks switches from the idle task:
-    /// then its own account is broken at that place.
+    /// Compares the recorded switches with ftrace's one by one. In some virtual machines ftrace
+    /// lacks switches from the idle task; its own sequence has a gap there.
     pub fn agree(
         &self,
         name: &str,
@@ -69,7 +67,7 @@ impl Switches {
         let (mut apart, mut lacking) = (Vec::new(), 0);
         for (cpu, ours) in recorded {
             let all = self.0.get(cpu).map_or(&[][..], Vec::as_slice);
-            // With each, whether its task is seen to leave but not to come.
+            // With each, whether its task switched out without a switch in.
             let broken =
                 std::iter::once(false).chain(all.windows(2).map(|p| p[0].next != p[1].prev));
             let theirs: Vec<(Switch, bool)> = all
@@ -78,7 +76,7 @@ impl Switches {
                 .zip(broken)
                 .filter(|(s, _)| of_ours(&s))
                 .collect();
-            // It began before us and ended after.
+            // ftrace started before the recording and stopped after it.
             let (stamps, lacks) = (0..theirs.len())
                 .find_map(|from| side_by_side(ours, &theirs[from..]))
                 .unwrap_or_else(|| panic!("{name}: CPU {} as ftrace saw it is otherwise", cpu.0));
@@ -97,9 +95,8 @@ impl Switches {
     }
 }
 
-/// Goes through both lists: how far the stamps lie apart, and how many of ours the
-/// other lacks though a task leaves there that nobody has seen come. Nothing when
-/// they differ otherwise.
+/// Compares both lists: returns the differences of the timestamps, and the number of switches
+/// missing in ftrace at a gap of its own. `None` for any other difference.
 fn side_by_side(ours: &[Switch], theirs: &[(Switch, bool)]) -> Option<(Vec<u64>, u64)> {
     let (mut apart, mut lacking, mut at) = (Vec::new(), 0, 0);
     for switch in ours {

@@ -1,7 +1,6 @@
-//! Recordings of `fixtures/programs/load.c` in several kernels, held to what the
-//! kernel itself said of that load, and on a machine with ftrace to what that
-//! saw: those in fixtures/traces, and those that `make test-kernels` has just
-//! made (TR_KERNELS names their directories).
+//! Recordings of `fixtures/programs/load.c` in several kernels, compared with the kernel's own
+//! figures of that load and, where it ran, with ftrace. Tested are those in fixtures/traces,
+//! and those of a running `make test-kernels` (TR_KERNELS names their directories).
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod account;
@@ -29,13 +28,13 @@ struct Switch {
     next: u32,
 }
 
-/// How far a task's time on a CPU may be from the kernel's figure, in ns: half of
-/// the tasks, nine of ten, all; and all of them together, in thousandths.
+/// Limits of the difference between a task's time on a CPU and the kernel's figure, in ns: for
+/// half of the tasks, nine of ten, all; and for their sum, in thousandths.
 ///
-/// The kernel closes a task's account when it has read its run queue's clock, the
-/// event is stamped some µs later, and what lies between goes to the task before
-/// instead of the one after. In a guest a virtual CPU can be taken off its CPU
-/// just then, for as long as its host pleases: those have another bound.
+/// The kernel updates a task's run time when it reads the run queue's clock, some µs before the
+/// event's timestamp. The events charge this interval to the previous task, the kernel to the
+/// next. A hypervisor can deschedule a virtual CPU within it, for any time: guests have other
+/// limits.
 struct Bound {
     tasks: [u64; 3],
     together: u64,
@@ -50,7 +49,7 @@ const EMULATED: Bound = Bound {
     together: 60,
 };
 
-/// A recording, and what else is known of the same run.
+/// A recording with its oracles.
 struct Recording {
     name: String,
     trace: Trace,
@@ -112,13 +111,13 @@ impl Recording {
         self.trace.meta().scope == Scope::All
     }
 
-    /// Everything; gives a line of figures.
+    /// Makes all comparisons; returns a line of figures.
     fn check(&self) -> String {
         let name = &self.name;
         let quality = &self.analysis.quality;
         assert!(quality.lost.is_empty(), "{name}: {:?}", quality.lost);
         assert_eq!(quality.truncated, None, "{name}");
-        self.nothing_contradicts();
+        self.no_anomalies();
         self.counts_are_equal();
         if self.all() {
             self.every_switch_of_the_machine_is_there();
@@ -128,22 +127,21 @@ impl Recording {
             format!("; {}", seen.agree(name, &self.analysis, &self.cpus))
         });
         format!(
-            "{name}: {tasks}; latest write at least {} after its stamp{seen}",
+            "{name}: {tasks}; commit delay at least {}{seen}",
             us(quality.latest_write)
         )
     }
 
-    /// No violation of causality, but for switches that the kernel reported to
-    /// nobody: then ftrace lacks them too.
-    fn nothing_contradicts(&self) {
+    /// No anomalies, except for switches that the kernel did not report; ftrace lacks them too.
+    fn no_anomalies(&self) {
         let quality = &self.analysis.quality;
-        let violations: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
+        let anomalies: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
         let unreported = self
             .seen
             .as_ref()
             .map_or(0, |seen| seen.unreported(&self.analysis));
         assert!(
-            violations <= unreported,
+            anomalies <= unreported,
             "{}: {:?}, {unreported} switches that ftrace lacks too",
             self.name,
             quality.anomalies
@@ -153,26 +151,26 @@ impl Recording {
         }
     }
 
-    /// Forks, execs and ends as the load counted them itself.
+    /// Forks, execs and exits equal the load's own counts.
     fn counts_are_equal(&self) {
         let own = &self.account;
         if self.all() {
-            // Others fork as well: as many as the kernel counted while it was read twice.
+            // Other processes fork too; the kernel counts the forks of the whole machine.
             own.between(&self.forks, |machine| machine.processes, 0, &self.name);
             return;
         }
         let totals = &self.analysis.totals;
         assert_eq!(
             (totals.forks, totals.execs, totals.exits),
-            // COMMAND's own exec comes on top.
+            // Plus COMMAND's own exec.
             (own.forks, own.execs + 1, own.exits),
             "{}: forks, execs, exits",
             self.name
         );
     }
 
-    /// Whoever leaves a CPU is who had come to it; and the kernel counted as many
-    /// switches as there are.
+    /// The task switched out of a CPU is the one switched in before, and the number of
+    /// switches equals the kernel's count.
     fn every_switch_of_the_machine_is_there(&self) {
         for (cpu, switches) in &self.cpus {
             for pair in switches.windows(2) {
@@ -185,7 +183,7 @@ impl Recording {
         }
         let mut times: Vec<u64> = self.cpus.values().flatten().map(|s| s.time).collect();
         times.sort_unstable();
-        // A switch is counted before it is stamped: one on each CPU may be under way.
+        // The kernel counts a switch before its timestamp: each CPU may have one in between.
         let cpus = self.trace.meta().cpus.len() as u64;
         self.account
             .between(&times, |machine| machine.switches, cpus, &self.name);
@@ -218,7 +216,7 @@ impl Recording {
             );
             let times = &thread.times;
             let most = times.on_cpu + times.unknown;
-            // As far as the unknown time cannot explain it.
+            // The difference beyond the unknown time.
             differences.push(times.on_cpu.saturating_sub(task.run) + task.run.saturating_sub(most));
             events += times.on_cpu;
             unknown += times.unknown;
@@ -249,7 +247,7 @@ impl Recording {
         let off = events.saturating_sub(kernel) + kernel.saturating_sub(events + unknown);
         assert!(
             is.iter().zip(bound.tasks).all(|(is, bound)| *is <= bound)
-                // What may befall one task may befall one of them.
+                // One task at its limit must not fail the sum.
                 && off * 1000 <= kernel * bound.together + bound.tasks[2] * 1000,
             "{name}: {text}"
         );
@@ -257,7 +255,7 @@ impl Recording {
     }
 }
 
-/// Nanoseconds for people.
+/// Nanoseconds as µs.
 fn us(ns: u64) -> String {
     match ns {
         0..10_000_000 => format!("{} µs", ns / 1000),
@@ -295,8 +293,5 @@ fn recordings_are_as_the_kernel_says() {
             latest = latest.max(recording.analysis.quality.latest_write);
         }
     }
-    println!(
-        "the latest write of all: at least {} after its stamp",
-        us(latest)
-    );
+    println!("the longest commit delay: at least {}", us(latest));
 }

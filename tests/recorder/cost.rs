@@ -1,4 +1,4 @@
-//! What `tr` says it has cost is what the kernel says.
+//! The cost that `tr` reports equals the kernel's figures.
 
 use std::collections::HashMap;
 use std::os::fd::{FromRawFd, OwnedFd};
@@ -16,27 +16,26 @@ pub const TESTS: &[Test] = &[(
     cost,
 )];
 
-/// The kernel counts the programs' time as long as this is open.
+/// While this descriptor is open, the kernel measures the run time of BPF programs.
 fn statistics() -> Option<OwnedFd> {
     const BPF_ENABLE_STATS: i32 = 32;
     let kind = 0u32; // BPF_STATS_RUN_TIME
-                     // SAFETY: the kernel reads the 4 bytes that it is told of; a result that is
-                     // not negative is a new descriptor.
+                     // SAFETY: the kernel reads the 4 bytes given; a result that is not negative
+                     // is a new descriptor.
     unsafe {
         let fd = libc::syscall(libc::SYS_bpf, BPF_ENABLE_STATS, &kind, 4);
         (fd >= 0).then(|| OwnedFd::from_raw_fd(fd as i32))
     }
 }
 
-/// Why the kernel's count is not to be had, if so.
+/// The reason why the kernel's measurement is unavailable.
 pub fn no_statistics() -> Option<String> {
     statistics()
         .is_none()
         .then(|| "the kernel counts no time of BPF programs".into())
 }
 
-/// Time in the BPF programs that a process holds, in ns, by what the kernel says
-/// of its descriptors.
+/// Run time of the BPF programs that a process holds, in ns, from /proc/PID/fdinfo.
 fn in_programs(pid: u32) -> HashMap<u64, u64> {
     let mut times = HashMap::new();
     let fds = std::fs::read_dir(format!("/proc/{pid}/fdinfo"));
@@ -54,8 +53,8 @@ fn in_programs(pid: u32) -> HashMap<u64, u64> {
     times
 }
 
-/// Records the whole machine for so long; the CPU time of the process in ns by
-/// wait4, the last time in its programs that was seen, and what it printed.
+/// Records the whole machine for this long. Returns the process's CPU time in ns from wait4,
+/// the last run time of its programs, and its output.
 fn record(trace: &Path, duration: &str) -> Result<(u64, u64, String), Failed> {
     let mut tr = Command::new(TR)
         .args(["record", "-a", "--duration", duration, "-o"])
@@ -92,7 +91,7 @@ fn record(trace: &Path, duration: &str) -> Result<(u64, u64, String), Failed> {
 fn cost() -> Result<(), Failed> {
     let _statistics = statistics().ok_or("no statistics")?;
     let trace = scratch("cost.bin");
-    // What a start and an end cost, which is not in the figure.
+    // The cost of start and end, which the figure excludes.
     let (around, _, _) = record(&trace, "1ms")?;
     let mut storm = Command::new(program()?)
         .args(["pipe", "100000000"])
@@ -109,20 +108,20 @@ fn cost() -> Result<(), Failed> {
             "{cost}; wait4 {usage} ns, {around} ns of it around; {programs} ns in programs; {said}"
         )
     };
-    // The recorder's CPU time: all of it is in wait4's figure, and all but the
-    // start and the end, which vary, is in ours.
+    // wait4's figure has all of the recorder's CPU time; ours excludes the start and the end,
+    // which vary.
     let slack = usage / 20 + 30_000_000;
     ensure(
         recorder <= usage && recorder + around + slack >= usage,
         words,
     )?;
-    // Both go on for a moment after the other was read: the programs that record
-    // before they are detached, the one that sees signals after it.
+    // Programs run between the two readings: those that record until they are detached, the
+    // one for signals after that.
     ensure(
         bpf > 50_000_000 && programs.abs_diff(bpf) <= bpf / 20,
         words,
     )?;
-    // And that is what it says.
+    // The printed figure is the same.
     let printed: f64 = said
         .lines()
         .find_map(|line| {

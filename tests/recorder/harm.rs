@@ -1,5 +1,4 @@
-//! COMMAND finds everything as it would without us, and so does the machine
-//! after us.
+//! Recording changes nothing for COMMAND, and leaves nothing behind on the machine.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -26,7 +25,7 @@ pub const TESTS: &[Test] = &[
     ("kill_9_leaves_nothing_in_the_kernel", kill_9),
 ];
 
-/// Makes the next program's surroundings unusual.
+/// Gives the next program an unusual environment.
 fn unusual(command: &mut Command) {
     command
         .env("TR_TEST", "a b")
@@ -61,7 +60,7 @@ fn unusual(command: &mut Command) {
                 rlim_max: 65_536,
             };
             libc::setrlimit(libc::RLIMIT_MEMLOCK, &limit);
-            // Descriptors to keep, one of them far out; and standard input is closed.
+            // Inherited descriptors, one with a high number; standard input is closed.
             libc::dup2(1, 7);
             libc::dup2(1, 300);
             libc::close(0);
@@ -80,7 +79,7 @@ fn surroundings() -> Result<(), Failed> {
         let out = text(out);
         match out.starts_with("Name:") {
             true => out.lines().filter(status).map(str::to_owned).collect(),
-            // Of a descriptor only where it leads; the lister's own has a pid in it.
+            // Only the target of a descriptor; that of /proc/self has a pid in it.
             false => out
                 .lines()
                 .map(|line| {
@@ -106,7 +105,7 @@ fn surroundings() -> Result<(), Failed> {
         &["pwd"],
         &["sh", "-c", "ps -o pgid=,sid=,tpgid=,tty=,cls=,pri= -p $$"],
     ] {
-        // The same pipe for both, so that descriptors lead to the same.
+        // The same pipe for both, so that the descriptors have the same target.
         let (mut reader, writer) = std::io::pipe()?;
         let flags = nix::fcntl::FcntlArg::F_SETFL(nix::fcntl::OFlag::O_NONBLOCK);
         nix::fcntl::fcntl(&reader, flags)?;
@@ -123,7 +122,7 @@ fn surroundings() -> Result<(), Failed> {
             child.wait()?;
             what.stdout(Stdio::null());
             let mut out = vec![0; 1 << 16];
-            // What has ended has written all: an empty pipe is a failure, not a wait.
+            // The program has ended: an empty pipe must fail, not block.
             let count = reader.read(&mut out)?;
             // The process group is called "ours" in both.
             Ok(pick(&out[..count])
@@ -167,7 +166,7 @@ fn jobserver() -> Result<(), Failed> {
         ensure(out.status.success() && out.stderr.is_empty(), || {
             text(&out.stderr)
         })?;
-        // Three at once: the inner make has got the outer's tokens.
+        // Three at once: the inner make uses the tokens of the outer.
         ensure(
             text(&out.stdout).starts_with("start\nstart\nstart\n"),
             || text(&out.stdout),
@@ -247,7 +246,7 @@ fn outlive() -> Result<(), Failed> {
         .iter()
         .filter(|p| p["exit"].is_null())
         .count();
-    // The shell in the background, and its sleep if it was fast.
+    // The shell in the background, and its sleep if that has started.
     ensure((1..=2).contains(&open), || {
         format!("{open} processes without an exit")
     })?;
@@ -285,7 +284,7 @@ fn outlive() -> Result<(), Failed> {
     })
 }
 
-/// How often /bin/true was executed.
+/// The number of execs of /bin/true.
 fn trues(trace: &Path) -> Result<usize, Failed> {
     let events = dump(trace)?;
     Ok(events
@@ -331,7 +330,7 @@ fn in_the_kernel() -> BTreeSet<(u32, u32)> {
     for kind in [PROG, MAP, LINK] {
         // bpf_attr of BPF_*_GET_NEXT_ID: start_id, next_id, open_flags.
         let mut attr = [0u32; 3];
-        // SAFETY: the kernel reads and writes within the 12 bytes that it is told of.
+        // SAFETY: the kernel reads and writes within the 12 bytes given.
         while unsafe { libc::syscall(libc::SYS_bpf, kind, attr.as_mut_ptr(), 12) } == 0 {
             ids.insert((kind, attr[1]));
             attr[0] = attr[1];
@@ -340,7 +339,7 @@ fn in_the_kernel() -> BTreeSet<(u32, u32)> {
     ids
 }
 
-/// Nothing but what was there before; the kernel frees after a grace period.
+/// No BPF object remains; the kernel frees them after a grace period.
 fn nothing_new(before: &BTreeSet<(u32, u32)>) -> Result<(), Failed> {
     eventually("the kernel's BPF objects are as before", || {
         in_the_kernel().is_subset(before)
@@ -370,7 +369,7 @@ fn leaks() -> Result<(), Failed> {
 fn kill_9() -> Result<(), Failed> {
     let before = in_the_kernel();
     let trace = scratch("kill9.bin");
-    // At every stage: while it sets up, while it records.
+    // Killed during set-up and during recording.
     for after in [0, 5, 10, 20, 40, 80] {
         let mut tr = recording(&trace, &["-q"], &["sleep", "0.3"]).spawn()?;
         std::thread::sleep(Duration::from_millis(after));

@@ -1,6 +1,5 @@
-//! The recorder does not harm what it records, keeps its secrets, and says
-//! what it lost. Where this machine does not let us trace, these tests are
-//! reported as ignored, with the reason.
+//! The recorder does not disturb COMMAND, masks secrets, and reports losses. Without the
+//! right to trace, these tests are reported as ignored, with the reason.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 

@@ -1,4 +1,4 @@
-//! What is followed, for how long, and where it goes.
+//! The options for scope, duration and output.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ fn waiting(script: &str) -> Result<Child, Failed> {
     Ok(child)
 }
 
-/// Waits until tracing runs: the file has its name then.
+/// Waits until tracing runs: the file exists from then on.
 fn under_way(trace: &std::path::Path) -> Result<(), Failed> {
     crate::support::eventually("the header", || trace.exists())?;
     std::thread::sleep(Duration::from_millis(50));
@@ -69,7 +69,7 @@ fn pid() -> Result<(), Failed> {
         drop(child.stdin.take());
         child.wait()?;
     }
-    // It ends by itself with the last of the two.
+    // The recording ends with the last of the two.
     let out = tr.wait_with_output()?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let analysis = analyze(&trace)?;
@@ -107,7 +107,7 @@ fn pid() -> Result<(), Failed> {
     })
 }
 
-/// A cgroup of this test's own; gone with the value.
+/// A cgroup for this test; dropping the value removes it.
 struct Cgroup(PathBuf);
 
 impl Cgroup {
@@ -131,7 +131,7 @@ impl Drop for Cgroup {
     }
 }
 
-/// Why cgroups cannot be tested here, if so.
+/// The reason why cgroups cannot be tested here.
 pub fn no_cgroup() -> Option<String> {
     Cgroup::new("probe")
         .is_none()
@@ -230,7 +230,7 @@ fn duration() -> Result<(), Failed> {
 }
 
 fn stdout() -> Result<(), Failed> {
-    // A reader that goes away ends the trace, not the command.
+    // A reader that closes the pipe ends the trace, not the command.
     let mut tr = Command::new(TR)
         .args(["record", "-o", "-", "--", "sh", "-c", "sleep 1; exit 3"])
         .stdout(Stdio::piped())
@@ -244,7 +244,7 @@ fn stdout() -> Result<(), Failed> {
         text(&out.stderr)
     })?;
     ensure(head.starts_with(b"\x89tr\xb5"), || format!("{head:?}"))?;
-    // Nobody wants a trace on the screen.
+    // Refuse to write a trace to a terminal.
     let pty = nix::pty::openpty(None, None)?;
     let out = Command::new(TR)
         .args(["record", "-o", "-", "--", "true"])

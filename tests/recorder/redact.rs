@@ -1,4 +1,4 @@
-//! Secrets do not reach the file.
+//! Secrets are masked in the trace.
 
 use libtest_mimic::Failed;
 
@@ -13,7 +13,7 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-/// Everything that can be read of a trace, as text.
+/// The whole content of a trace, as text.
 fn all(trace: &std::path::Path) -> Result<String, Failed> {
     let parts = [
         tr(&["dump", "--format", "ndjson"], trace)?,
@@ -40,7 +40,7 @@ fn secrets() -> Result<(), Failed> {
         let at = said.find("hunter2").unwrap_or(0);
         said[at.saturating_sub(200)..at + 9].to_owned()
     })?;
-    // The rest is there.
+    // Other arguments are kept.
     for kept in [
         "DEPLOY_TOKEN=***",
         "https://me:***@host/x",
@@ -76,7 +76,7 @@ fn options() -> Result<(), Failed> {
     })?;
     let out = record(&trace, &["--redact", "("], &command)?;
     ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
-    // Nor do they reach the log when tracing cannot start.
+    // They are masked in error messages too.
     let out = record(&trace, &["--cpu", "900"], &command)?;
     ensure(out.status.code() == Some(125), || format!("{out:?}"))?;
     ensure(!text(&out.stderr).contains("hunter2"), || text(&out.stderr))

@@ -1,4 +1,4 @@
-//! Whose the trace is, who COMMAND is, and what stands in the way.
+//! Owner of the trace, user of COMMAND, and the reasons that keep tracing from starting.
 
 use std::os::unix::fs::{symlink, FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
@@ -26,7 +26,7 @@ pub const TESTS: &[Test] = &[
     (REFUSALS, refusals),
 ];
 
-/// It needs root, not the right to trace.
+/// These tests need root, not the right to trace.
 pub const REFUSALS: &str = "every_refusal_names_its_reason_and_a_remedy";
 
 /// A fresh directory.
@@ -76,7 +76,7 @@ fn planted() -> Result<(), Failed> {
             "link.bin" => symlink(&victim, &trace)?,
             "hard.bin" => std::fs::hard_link(&victim, &trace)?,
             _ => {
-                // Another user's link to something that is no file.
+                // Another user's link to a device.
                 let fifo = dir.join("fifo");
                 nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
                 symlink(&fifo, &trace)?;
@@ -127,7 +127,7 @@ fn replaced() -> Result<(), Failed> {
     let dir = fresh("replaced")?;
     let trace = dir.join("x.bin");
     std::fs::write(&trace, "the last recording")?;
-    // Tracing that cannot start leaves it alone, and so does a kill before.
+    // If tracing cannot start, or tr is killed before, the file remains.
     let out = record(&trace, &["--cpu", "900"], &["true"])?;
     ensure(out.status.code() == Some(125), || text(&out.stderr))?;
     for after in [0, 3, 6, 12, 25] {
@@ -179,7 +179,7 @@ fn user() -> Result<(), Failed> {
     ensure(out.status.code() == Some(125), || format!("{out:?}"))
 }
 
-/// Why file capabilities cannot be tested here, if so.
+/// The reason why file capabilities cannot be tested here.
 pub fn no_capabilities() -> Option<String> {
     let copy = elsewhere("probe").ok()?;
     let done = Command::new("setcap")
@@ -194,7 +194,7 @@ pub fn no_capabilities() -> Option<String> {
     }
 }
 
-/// A copy of `tr` where any user can reach it.
+/// A copy of `tr` that any user can execute.
 fn elsewhere(name: &str) -> Result<PathBuf, Failed> {
     let copy = std::env::temp_dir().join(format!("tr-{name}-{}", std::process::id()));
     std::fs::copy(TR, &copy)?;
@@ -218,7 +218,7 @@ fn capabilities() -> Result<(), Failed> {
             ])
             .arg(&copy)
             .args(args)
-            // Variables that the loader takes from a program with capabilities.
+            // Variables that the loader removes for a program with capabilities.
             .env("LD_LIBRARY_PATH", "/nonexistent")
             .env("TMPDIR", "/kept")
             .stdin(Stdio::null())
@@ -261,19 +261,19 @@ fn capabilities() -> Result<(), Failed> {
         ensure(said.contains(want), || format!("{want} is missing: {said}"))?;
     }
     ensure(out.stdout.len() > 500, || "no trace".into())?;
-    // No way to become somebody else; other processes can be followed.
+    // --user fails; following other users' processes works.
     ensure(owner?.status.code() == Some(125), || "became root".into())?;
     let other = other?;
     ensure(other.status.success(), || text(&other.stderr))?;
     eventually("the copy is gone", || !copy.exists())
 }
 
-/// Why nobody else can be become here, if so.
+/// The reason why this test cannot change its user.
 pub fn not_root() -> Option<String> {
     (!nix::unistd::Uid::effective().is_root()).then(|| "not root".into())
 }
 
-/// Answers bpf(2) with this error number, as the filter of a container does.
+/// Makes bpf(2) fail with this errno, as the seccomp filter of a container does.
 fn without_bpf(command: &mut Command, errno: i32) {
     let code = |code: u32| u16::try_from(code).expect("16 bits");
     let step = |of: u32, jt, jf, k| libc::sock_filter {
@@ -307,7 +307,7 @@ fn without_bpf(command: &mut Command, errno: i32) {
     }
 }
 
-/// `tr record` behind each of these says why it cannot trace, and what to do.
+/// In each of these environments `tr record` names the reason and a remedy.
 const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         NOBODY,
@@ -415,7 +415,7 @@ fn refusals() -> Result<(), Failed> {
     };
     let mut outputs = Vec::new();
     for (wrapper, reason, remedy) in REFUSED {
-        // Not every machine lets root make namespaces.
+        // On some machines root cannot create namespaces.
         if wrapper[0] == "unshare"
             && !Command::new(wrapper[0])
                 .args(&wrapper[1..])
@@ -462,7 +462,7 @@ fn refusals() -> Result<(), Failed> {
     ensure(text(&verbose.stderr).contains("libbpf: "), || {
         text(&verbose.stderr)
     })?;
-    // Unless this machine lets nobody trace.
+    // Unless tracing is impossible on this machine.
     let traced = allowed.status.success() || why_not().is_some();
     ensure(traced, || text(&allowed.stderr))
 }

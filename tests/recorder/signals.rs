@@ -1,4 +1,4 @@
-//! A signal reaches COMMAND as often as it would without us.
+//! A signal reaches COMMAND as often as without recording.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
@@ -16,7 +16,7 @@ pub const TESTS: &[Test] = &[
     ("an_output_that_stalls_at_the_end_can_be_given_up", given_up),
 ];
 
-/// Says on standard output how often it got SIGINT, a second after the first.
+/// Prints its number of SIGINTs, a second after the first.
 const COUNTS: &str = "import signal, time
 count = 0
 def seen(*_):
@@ -31,8 +31,8 @@ while time.monotonic() < end:
     time.sleep(0.01)
 print('times', count)";
 
-/// Records it in a process group of its own, lets `kill` act on that group, and
-/// gives back what was said.
+/// Records it in its own process group, applies `kill` to that group, and returns the
+/// output.
 fn run(kill: impl FnOnce(&str) -> Result<(), Failed>) -> Result<Output, Failed> {
     let trace = scratch("signals.bin");
     let ready = scratch("signals.out");
@@ -86,7 +86,7 @@ fn both() -> Result<(), Failed> {
     came(&out, 2)
 }
 
-/// `timeout` sends to its child and then to the whole group, itself included.
+/// `timeout` signals its child and then the whole group, including itself.
 fn timeout() -> Result<(), Failed> {
     let trace = scratch("timeout.bin");
     let command = ["sleep", "30"];
@@ -105,13 +105,13 @@ fn timeout() -> Result<(), Failed> {
     ensure(analysis["trace"]["truncated"] == false, || "cut".into())
 }
 
-/// Nobody reads the end of the trace: `tr` says so, and Ctrl-C ends it with
-/// COMMAND's status. While COMMAND runs, Ctrl-C is COMMAND's.
+/// If the output blocks before the end of the trace, `tr` warns, and Ctrl-C ends it with
+/// COMMAND's status. While COMMAND runs, Ctrl-C goes to COMMAND.
 fn given_up() -> Result<(), Failed> {
     let fifo = scratch("given-up.fifo");
     let _ = std::fs::remove_file(&fifo);
     nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
-    // Reads the header and then no more, but does not close it either.
+    // Reads only the header and keeps the pipe open.
     let mut reader = Command::new("sh")
         .args([
             "-c",

@@ -1,4 +1,4 @@
-//! Nothing is lost that there is room for; what is lost is said.
+//! No event is lost while the rings have room; losses are reported.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -55,14 +55,14 @@ pub fn program() -> Result<&'static str, Failed> {
     compiled.as_deref().ok_or_else(|| "gcc storm.c".into())
 }
 
-/// Why real-time priorities cannot be tested here, if so.
+/// The reason why real-time priorities cannot be tested here.
 pub fn no_real_time() -> Option<String> {
     let tried = Command::new("chrt").args(["-r", "20", "true"]).status();
     let done = tried.is_ok_and(|status| status.success());
     (!done).then(|| "no real-time priorities here".into())
 }
 
-/// Pairs of processes on every CPU that do nothing but switch.
+/// Pairs of processes on every CPU that only switch.
 fn stress_ng() -> Result<(), Failed> {
     let command = [
         "stress-ng",
@@ -85,7 +85,7 @@ fn run(args: &[&str]) -> Result<(), Failed> {
     lossless(&[&[program()?], args].concat())
 }
 
-/// Records it with default settings; nothing may be lost.
+/// Records it with default settings; no event may be lost.
 fn lossless(command: &[&str]) -> Result<(), Failed> {
     let out = record(&scratch("storm.bin"), &[], command)?;
     let said = text(&out.stderr);
@@ -127,7 +127,7 @@ fn stall() -> Result<(), Failed> {
     )
 }
 
-/// A task's switch-outs in the trace are those that the kernel has counted.
+/// The number of a task's switch-outs equals the kernel's count.
 fn switches() -> Result<(), Failed> {
     run(&["chat", "20"])?;
     let (mut alive, mut checked) = (HashMap::<u64, u64>::new(), 0);
@@ -160,7 +160,7 @@ fn switches() -> Result<(), Failed> {
 fn tiny() -> Result<(), Failed> {
     let trace = scratch("tiny.bin");
     let _ = std::fs::remove_file(&trace);
-    // A recorder that runs keeps up even so: this one is stopped for a while.
+    // A running recorder would keep up: stop it for a while.
     let tr = recording(&trace, &["--buffer", "4K"], &[program()?, "pipe", "200000"])
         .stderr(std::process::Stdio::piped())
         .spawn()?;
@@ -181,7 +181,7 @@ fn tiny() -> Result<(), Failed> {
         lost["cpu0"].as_u64().is_some_and(|lost| lost > 1000),
         || lost.to_string(),
     )?;
-    // What is known is at most the truth; with the unknown time it is the whole.
+    // The known time is a lower bound; with the unknown time it is the lifetime.
     let kernel: u64 = dump(&trace)?
         .iter()
         .filter(|event| event["kind"] == "final")

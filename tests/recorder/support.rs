@@ -1,4 +1,4 @@
-//! What the tests of the recorder share.
+//! Helpers of the recorder's tests.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -10,10 +10,10 @@ use serde_json::Value;
 use crate::common;
 pub use crate::common::{int, kill, list, why_not, TR};
 
-/// A name and what it runs.
+/// A test's name and function.
 pub type Test = (&'static str, fn() -> Result<(), Failed>);
 
-/// A place of this test run's own.
+/// The directory of this test run.
 pub fn scratch(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("recorder");
     std::fs::create_dir_all(&dir).expect("a scratch directory");
@@ -74,7 +74,7 @@ pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
     Ok(common::ensure(good, what)?)
 }
 
-/// Waits until it holds.
+/// Waits until the condition holds.
 pub fn eventually(what: &str, mut holds: impl FnMut() -> bool) -> Result<(), Failed> {
     let limit = Instant::now() + Duration::from_secs(20);
     while !holds() {

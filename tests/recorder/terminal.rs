@@ -1,4 +1,4 @@
-//! On a real terminal, with a real shell's job control.
+//! Recording on a pseudo-terminal, under a shell with job control.
 
 use std::fs::File;
 use std::io::{Read, Write};
@@ -24,7 +24,7 @@ pub const TESTS: &[Test] = &[
     ("an_interactive_shell_can_be_recorded", interactive),
 ];
 
-/// A shell with job control on a terminal of its own.
+/// A shell with job control on its own pseudo-terminal.
 struct Terminal {
     keys: File,
     screen: Arc<Mutex<Vec<u8>>>,
@@ -76,7 +76,7 @@ impl Terminal {
             .map_err(|_| format!("{what:?} is not on the screen: {:?}", screen()).into())
     }
 
-    /// Records `command`; goes on when it says "ready".
+    /// Records `command`; returns after it has printed "ready".
     fn records(&mut self, command: &str) -> Result<(), Failed> {
         self.types(&format!("\"$TR\" record -q -o \"$TRACE\" -- {command}\r"))?;
         self.shows("ready")
@@ -113,7 +113,7 @@ fn watch(reader: OwnedFd, screen: &Mutex<Vec<u8>>) {
     }
 }
 
-/// Counts how often it is interrupted before it gives up.
+/// Counts its interrupts, and ends after a while.
 const COUNTS: &str = "bash -c 'n=0; trap \"n=\\$((n+1))\" INT; echo rea\"\"dy; \
     for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo times=$n.; exit 9'";
 
@@ -154,7 +154,7 @@ fn ctrl_c_early() -> Result<(), Failed> {
     let mut terminal = Terminal::new()?;
     let mark = scratch("terminal.ran");
     let _ = std::fs::remove_file(&mark);
-    // The terminal's signal comes while tracing is being set up.
+    // The terminal's signal arrives during the set-up.
     terminal.types(&format!(
         "\"$TR\" record -q -o \"$TRACE\" -- touch {} & sleep 0.02; kill -INT %1; wait %1\r",
         mark.display()
@@ -163,7 +163,7 @@ fn ctrl_c_early() -> Result<(), Failed> {
     terminal.shows("status=")?;
     let ran = mark.exists();
     let shown = text(&terminal.screen.lock().expect("no panic"));
-    // A fast machine may have finished by then.
+    // A fast machine may have finished already.
     ensure(shown.contains("status=130.") != ran, || {
         format!("ran: {ran}, {shown:?}")
     })

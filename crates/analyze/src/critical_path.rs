@@ -178,9 +178,7 @@ impl CriticalPath {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoPath {
     /// There is no COMMAND.
-    #[error(
-        "the recording has no command whose end everything led to; choose a process with --pid"
-    )]
+    #[error("the recording has no command: choose a process with --pid")]
     NoCommand,
     /// COMMAND's process is not in the span.
     #[error("the command's process is not in this part of the recording")]

@@ -208,7 +208,7 @@ mod tests {
         assert_eq!(
             states.wait(0x4001, false, false),
             Wait::Unknown,
-            "a bit that nobody names"
+            "an unnamed state bit"
         );
         assert!(states.is_dead(0x80) && !states.is_dead(0x2));
     }

@@ -72,7 +72,7 @@ impl Slots {
         if room {
             Ok(slots)
         } else {
-            let error = "the slots are not where they should be";
+            let error = "unexpected layout of the event slots";
             Err(std::io::Error::other(error))
         }
     }

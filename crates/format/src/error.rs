@@ -53,7 +53,7 @@ pub enum Fault {
         expected: u32,
     },
     /// The file ends first.
-    #[error("{needed} bytes are needed, {left} are left")]
+    #[error("{needed} bytes needed, {left} left")]
     Short {
         /// Bytes needed.
         needed: u64,
@@ -77,7 +77,7 @@ pub enum Fault {
     #[error("cannot be decompressed: {0}")]
     Decompress(String),
     /// The frame at this place is not the one that the index names.
-    #[error("is not the frame that the index has here")]
+    #[error("differs from its index entry")]
     Index,
     /// Frames are missing before this one.
     #[error("{0} frames are missing before it")]

@@ -144,14 +144,14 @@ pub fn go_through(
     let mut cursor = Cursor::new(payload);
     let body = unpacker.unpack(&mut cursor, limits::BODY)?;
     if cursor.left() > 0 {
-        return Err(Fault::Content("there is more than the index"));
+        return Err(Fault::Content("trailing bytes after the index"));
     }
     let mut body = Cursor::new(body);
     let count = body.int()?;
     crate::error::within("the number of rows", count, limits::INDEX_ENTRIES)?;
     let start = body.int()?;
     if expected.is_some_and(|expected| start != expected) {
-        return Err(Fault::Content("the rows do not follow each other"));
+        return Err(Fault::Content("index rows overlap or leave a gap"));
     }
     let (mut offset, mut min) = (start, 0u64);
     for number in first..first.saturating_add(count) {
@@ -192,10 +192,10 @@ pub fn go_through(
         offset = offset
             .checked_add(bytes)
             .filter(|offset| *offset <= end)
-            .ok_or(Fault::Content("the rows reach beyond the index"))?;
+            .ok_or(Fault::Content("index rows exceed the index"))?;
     }
     match body.left() {
         0 => Ok(start..offset),
-        _ => Err(Fault::Content("there is more than the rows")),
+        _ => Err(Fault::Content("trailing bytes after the index rows")),
     }
 }

@@ -126,7 +126,7 @@ pub(crate) fn unpacked<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
         let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
         match cursor.left() {
             0 => section::take_section(body),
-            _ => Err(Fault::Content("there is more than the body")),
+            _ => Err(Fault::Content("trailing bytes after the body")),
         }
     })
 }

@@ -164,7 +164,7 @@ impl Walk<'_> {
             }
             let (frames, damages) = (self.rows.len() as u64, self.damage.len() as u64);
             within("the number of frames", frames, limits::FRAMES)
-                .and_then(|()| within("the number of damaged places", damages, limits::DAMAGES))
+                .and_then(|()| within("the number of damaged frames", damages, limits::DAMAGES))
                 .map_err(|fault| fault.at(self.next, at))?;
         }
     }

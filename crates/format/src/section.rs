@@ -224,7 +224,7 @@ impl<'a> Take<'a> {
             let len = cursor.int()?;
             let value = cursor.take(len)?;
             if fields.iter().any(|(known, _)| *known == tag) {
-                return Err(Fault::Content("a field stands there twice"));
+                return Err(Fault::Content("duplicate field"));
             }
             fields.push((tag, value));
             within(
@@ -244,7 +244,7 @@ impl Fields for Take<'_> {
         };
         let (_, bytes) = self.0.swap_remove(at);
         let (read, used) = bincode::serde::decode_from_slice(bytes, CONFIG)
-            .map_err(|_| Fault::Content("a field cannot be understood"))?;
+            .map_err(|_| Fault::Content("undecodable field"))?;
         if used != bytes.len() {
             return Err(Fault::Content("a field is longer than its value"));
         }
@@ -376,7 +376,7 @@ mod tests {
         assert!(take_section::<Metadata>(&[6, 5, 5]).is_err(), "cut");
         assert!(
             take_section::<Metadata>(&[9, 1, 200]).is_err(),
-            "no such scope"
+            "unknown scope"
         );
         // A host name that claims 2^60 bytes.
         let mut bomb = vec![2, 9, 253];

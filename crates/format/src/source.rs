@@ -121,7 +121,7 @@ impl Source {
 fn shrunk() -> std::io::Error {
     std::io::Error::new(
         std::io::ErrorKind::UnexpectedEof,
-        "the file has become shorter while it was being read",
+        "truncated while it was read",
     )
 }
 

@@ -65,7 +65,7 @@ impl<'a> Cursor<'a> {
             value |= bits << shift;
             if byte & 0x80 == 0 {
                 return match shift > 0 && byte == 0 {
-                    true => Err(Fault::Content("an integer is longer than it need be")),
+                    true => Err(Fault::Content("overlong integer")),
                     false => Ok(value),
                 };
             }
@@ -98,7 +98,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-const ENDS: Fault = Fault::Content("it ends too early");
+const ENDS: Fault = Fault::Content("unexpected end of data");
 
 #[cfg(test)]
 mod tests {

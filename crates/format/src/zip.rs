@@ -144,7 +144,9 @@ impl Unpacker {
             .map_err(|e| Fault::Decompress(e.to_string()))?;
         match self.buffer.len() == body {
             true => Ok(&self.buffer),
-            false => Err(Fault::Content("the body has not the length it claims")),
+            false => Err(Fault::Content(
+                "the body's length differs from the header's",
+            )),
         }
     }
 }

@@ -58,8 +58,8 @@ object! {
     Quality(quality: &model::Quality, zero: Ktime) {
         lost: Vec<Lost> = quality.lost.iter().map(|span| Lost::new(span, zero)).collect(),
         largest_inversion_ns: u64 = quality.largest_inversion,
-        latest_write_ns: u64 = quality.latest_write,
-        violations: BTreeMap<&'static str, u64> = quality.anomalies.iter().copied().collect(),
+        commit_delay_ns: u64 = quality.latest_write,
+        anomalies: BTreeMap<&'static str, u64> = quality.anomalies.iter().copied().collect(),
         clocks: Option<Clocks> = quality.clocks.as_ref().map(Clocks::new),
     }
 

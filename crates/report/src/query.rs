@@ -63,7 +63,7 @@ impl Group {
         }
         let (what, pattern) = rest
             .split_once(':')
-            .ok_or_else(|| format!("nothing says what to match {rest:?} with: {HOW}"))?;
+            .ok_or_else(|| format!("no property to match {rest:?} with: {HOW}"))?;
         let on = match what {
             "argv" => On::Argv,
             "comm" => On::Comm,
@@ -455,7 +455,7 @@ mod tests {
         for (text, why) in [
             ("compile", "no = in"),
             ("=argv:x", "no name"),
-            ("a=x", "nothing says what to match"),
+            ("a=x", "no property to match"),
             ("a=argc:x", "none of argv, comm, program, cgroup"),
             ("a=argv:", "empty"),
             ("a=argv:(", "unclosed group"),

@@ -98,7 +98,7 @@ impl Tracker {
         let lives = self.begun && !self.tasks[old].is_dead();
         let unseen = self.in_gap(old, time);
         if lives && !unseen && self.gaps.lives_before(time).is_none() {
-            self.anomaly("forked before the task of that id had ended");
+            self.anomaly("forked while another task had its id");
         }
         // Its end would have been seen: it goes by another tid since an exec that is lost.
         if !lives || unseen || !self.has_passed_on(old, tid, time) {

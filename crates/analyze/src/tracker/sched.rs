@@ -90,7 +90,7 @@ impl Tracker {
             && !concerned(one)
             && !concerned(other)
         {
-            self.anomaly("an event of tasks that are not there");
+            self.anomaly("event of unknown tasks");
         }
     }
 
@@ -141,7 +141,7 @@ impl Tracker {
                 self.lose_unplaced(cpu, time);
                 // Unless every task is recorded, another one may have its tid.
                 if self.open() {
-                    self.anomaly("ran after its end");
+                    self.anomaly("ran after its exit");
                 }
                 return;
             }

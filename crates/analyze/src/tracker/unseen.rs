@@ -9,7 +9,7 @@ use crate::state::{Bucket, Ended, State};
 /// The kernel did not report a switch-in.
 const UNSEEN_IN: &str = "ran without having been switched in";
 /// The kernel did not report a switch-out, or the switch-in of another task.
-const UNSEEN_OUT: &str = "another task left the CPU than had come to it";
+const UNSEEN_OUT: &str = "switched out another task than was switched in";
 
 impl Tracker {
     /// The task that is known to run on a CPU.

@@ -60,7 +60,7 @@ impl Decoder {
         let first = body.int32()?;
         let far_bits = u32::from(body.byte()?);
         if far_bits > 16 {
-            return Err(Fault::Content("no such index of a task"));
+            return Err(Fault::Content("task index out of range"));
         }
         block.resize(events);
         let (named, all) = classes(&mut body, block)?;
@@ -73,11 +73,11 @@ impl Decoder {
         times.read(&mut body, &mut low, all, block)?;
         low.finish()?;
         if body.left() > 0 {
-            return Err(Fault::Content("there is more than the events"));
+            return Err(Fault::Content("trailing bytes after the events"));
         }
         let ends = |(least, most): (u64, u64), time: &u64| (least.min(*time), most.max(*time));
         if block.time.iter().fold((u64::MAX, 0), ends) != (min, max) {
-            return Err(Fault::Content("its times are not those its header tells"));
+            return Err(Fault::Content("event times differ from the frame header's"));
         }
         Ok(())
     }
@@ -138,7 +138,9 @@ impl Decoder {
                     u16::try_from(at).unwrap_or(u16::MAX)
                 }
             };
-            let named = tasks.id(at).ok_or(Fault::Content("no such task"))?;
+            let named = tasks
+                .id(at)
+                .ok_or(Fault::Content("task index out of range"))?;
             recent.put(rank, at);
             *to = named;
             if waking {
@@ -156,7 +158,7 @@ fn id(from: u32, given: &mut Cursor) -> Result<u32, Fault> {
     i64::from(from)
         .checked_add(unfold(given.int()?))
         .and_then(|id| u32::try_from(id).ok())
-        .ok_or(Fault::Content("no such task id"))
+        .ok_or(Fault::Content("task id out of range"))
 }
 
 /// The lengths of a column's parts.
@@ -202,7 +204,7 @@ fn classes(body: &mut Cursor, block: &mut SchedBlock) -> Result<(Lengths, Length
             }
         } else {
             let class = known.get(usize::from(*number)).copied().flatten();
-            (*flags, *state) = class.ok_or(Fault::Content("no such event class"))?;
+            (*flags, *state) = class.ok_or(Fault::Content("unknown event class"))?;
         }
         let part = part(&mut before, *flags);
         named[part] += u64::from(!to_idle(*flags));

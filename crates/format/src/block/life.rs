@@ -134,7 +134,7 @@ fn cause_of(code: u8) -> Result<LossCause, Fault> {
         2 => LossCause::Output,
         3 => LossCause::FollowSet,
         4 => LossCause::Damage,
-        _ => return Err(Fault::Content("no such cause of a loss")),
+        _ => return Err(Fault::Content("unknown cause of a loss")),
     })
 }
 

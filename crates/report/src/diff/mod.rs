@@ -172,7 +172,7 @@ impl Diff {
         let runs = || self.base.iter().chain(&self.new);
         for run in runs().filter(|run| run.cut) {
             said.push(format!(
-                "{} has no proper end: its times are lower bounds",
+                "{} is truncated: its times are lower bounds",
                 run.file
             ));
         }
@@ -230,7 +230,7 @@ impl Diff {
                 "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
                 spread::ALPHA
             ),
-            (_, 1) => "one run a side: how far two runs of the same build lie apart is not known".into(),
+            (_, 1) => "one run a side: the spread of runs of the same build is unknown".into(),
             _ => format!(
                 "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
             ),
@@ -246,13 +246,13 @@ impl Diff {
         let (figure, most) = self.ask.gate?;
         if let Some(run) = self.base.iter().chain(&self.new).find(|run| run.cut) {
             return Some(Err(format!(
-                "{}: without a proper end it cannot be judged by --fail-over",
+                "{} is truncated: --fail-over cannot judge it",
                 run.file
             )));
         }
         let Some(judged) = self.whole(figure).filter(|judged| judged.base > 0) else {
             return Some(Err(format!(
-                "{} of the base is not known or 0: it cannot be judged by --fail-over",
+                "{} of the base is unknown or 0: --fail-over cannot judge it",
                 figure.title()
             )));
         };
@@ -262,7 +262,7 @@ impl Diff {
         let hides = matches!(figure, Figure::OnCpu | Figure::RunQueue);
         if hides && unknown > 0.0 && unknown > judged.base as f64 * most / 100.0 {
             return Some(Err(format!(
-                "{} is not known well enough for --fail-over: {} of a recording's time is unknown",
+                "--fail-over cannot judge {}: {} of a recording's time is unknown",
                 figure.title(),
                 crate::units::time(unknown as u64)
             )));

@@ -39,9 +39,9 @@ pub struct Cpu {
     /// Recorded threads that came from another CPU.
     pub migrations: u64,
     /// Preemptions of this build's threads by others.
-    pub pushed_off: u64,
+    pub preempted: u64,
     /// The waits after these preemptions, in ns.
-    pub pushed_off_wait_ns: u64,
+    pub preempted_wait_ns: u64,
 }
 
 /// The report.
@@ -127,8 +127,8 @@ impl Cpus {
             switches: sum.switches + cpu.switches,
             involuntary: sum.involuntary + cpu.involuntary,
             migrations: sum.migrations + cpu.migrations,
-            pushed_off: sum.pushed_off + cpu.pushed_off,
-            pushed_off_wait_ns: sum.pushed_off_wait_ns + cpu.pushed_off_wait_ns,
+            preempted: sum.preempted + cpu.preempted,
+            preempted_wait_ns: sum.preempted_wait_ns + cpu.preempted_wait_ns,
         })
     }
 }
@@ -175,8 +175,8 @@ impl Sums<'_> {
                     };
                     if by_others && last.is_some() {
                         let entry = self.cpus.entry(last).or_default();
-                        entry.pushed_off += 1;
-                        entry.pushed_off_wait_ns += stretch.length();
+                        entry.preempted += 1;
+                        entry.preempted_wait_ns += stretch.length();
                     }
                 }
                 _ => {}
@@ -245,7 +245,7 @@ impl Report for Cpus {
         });
         let whole = self.span.saturating_mul(single as u64);
         let sum = (self.cpus.len() > 1).then(|| ("all".to_owned(), whole, self.sum()));
-        let waited = |(_, _, cpu): &(String, u64, Cpu)| units::time(cpu.pushed_off_wait_ns);
+        let waited = |(_, _, cpu): &(String, u64, Cpu)| units::time(cpu.preempted_wait_ns);
         let table = Table::new("then waited", waited)
             .words("CPU", |(name, ..)| Cell::Text(name.clone()))
             .column("build", |(.., cpu)| Cell::Time(cpu.build_ns))
@@ -262,11 +262,11 @@ impl Report for Cpus {
             })
             .column(rest, |(.., cpu)| Cell::Time(cpu.unknown_ns))
             .column("switches", |(.., cpu)| Cell::Count(cpu.switches))
-            .column("moves", |(.., cpu)| Cell::Count(cpu.migrations))
-            .column("pushed off", |(.., cpu)| Cell::Count(cpu.pushed_off));
+            .column("migrations", |(.., cpu)| Cell::Count(cpu.migrations))
+            .column("preempted", |(.., cpu)| Cell::Count(cpu.preempted));
         out.push_str(&table.text(cpus.chain(sum), style, 0));
         if !self.all {
-            let hint = "whether a CPU was idle or ran others is known from: tr record -a";
+            let hint = "only tr record -a tells idle time from the time of others";
             style.line(&mut out, hint);
         } else if !self.others.is_empty() {
             let others = self.others.iter().take(self.shown);
@@ -289,7 +289,7 @@ impl Report for Cpus {
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let columns = "cpu build_ns others_ns idle_ns unknown_ns switches involuntary migrations
-                       pushed_off pushed_off_wait_ns";
+                       preempted preempted_wait_ns";
         csv(self.cpus.iter().map(|cpu| json!(cpu)), columns)
     }
 }

@@ -244,8 +244,8 @@ impl<'a> PathReport<'a> {
         match leg.then {
             Then::Same => format!(", became {name}"),
             Then::Forked => ", forked".into(),
-            Then::Exited => format!(", its end woke {name}"),
-            Then::Returned => format!(", let {name} go on"),
+            Then::Exited => format!(", its exit woke {name}"),
+            Then::Returned => format!(", ended {name}'s vfork"),
             Then::Woke => format!(", woke {name}"),
         }
     }
@@ -292,7 +292,7 @@ impl<'a> PathReport<'a> {
         let mut spent = Spent::default();
         found.legs.iter().for_each(|leg| spent.add_all(&leg.spent));
         let wide = style.width >= 100;
-        let mut table = Table::new("who", |row: &Row| row.name.clone())
+        let mut table = Table::new("task", |row: &Row| row.name.clone())
             .column("from", |row| row.from.clone())
             .column_if(wide, "to", |row| row.to.clone())
             .column("length", |row| Cell::Time(row.length))

@@ -23,17 +23,17 @@ named! {
     #[allow(missing_docs)]
     pub enum Kind {
         Top = "top", "Where the time went";
-        CriticalPath = "critical-path", "What the end had to wait for, step by step";
-        Tree = "tree", "What ran: the tree of processes";
-        Execs = "execs", "What ran: every execution, a line each";
-        OffCpu = "off-cpu", "Who waited, for what, and who ended the wait";
+        CriticalPath = "critical-path", "The critical path, step by step";
+        Tree = "tree", "The tree of processes";
+        Execs = "execs", "Every execution, a line each";
+        OffCpu = "off-cpu", "Waits of tasks, with their reasons and wakers";
         MaxOffCpu = "max-off-cpu", "Each process's longest time off CPU, per interval";
-        RunQueue = "run-queue", "How long tasks waited for a CPU, and how many wanted one";
-        Parallelism = "parallelism", "How much ran at once, and what ran alone";
-        Histogram = "histogram", "How long the slices on a CPU were";
-        Series = "series", "When each process was on a CPU";
-        Cpus = "cpus", "What the machine did, CPU by CPU";
-        Audit = "audit", "Our figures beside the kernel's own";
+        RunQueue = "run-queue", "Waits for a CPU, and the number of tasks that wanted one";
+        Parallelism = "parallelism", "The number of tasks at once, and the tasks that ran alone";
+        Histogram = "histogram", "The lengths of the slices on a CPU";
+        Series = "series", "The time on a CPU of each process, per interval";
+        Cpus = "cpus", "The time of each CPU: this build, others, idle";
+        Audit = "audit", "The figures beside the kernel's own";
     }
 }
 

@@ -215,10 +215,10 @@ impl<'a> OffCpu<'a> {
 
     fn reasons(&self, style: &Style) -> String {
         let one_or_more = match self.view.chosen.len() {
-            1 => "one process was".into(),
-            n => format!("{} processes were", units::count(n as u64)),
+            1 => "one process".into(),
+            n => format!("{} processes", units::count(n as u64)),
         };
-        let title = format!("why {one_or_more} off CPU");
+        let title = format!("reasons of the time off CPU of {one_or_more}");
         let whole = self.all.total();
         let mut rows: Vec<_> = self.all.used().collect();
         rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
@@ -263,7 +263,7 @@ impl<'a> OffCpu<'a> {
                 let name = who::name(analysis, Actor::Thread(waited.thread));
                 units::shorten(&name, room).into()
             })
-            .words("why", |waited| waited.reason.title().into())
+            .words("reason", |waited| waited.reason.title().into())
             .text(shown, style, 0)
     }
 

@@ -74,7 +74,7 @@ impl<'a> ParallelismReport<'a> {
         }
         if found.unknown > 0 {
             let unknown = units::time(found.unknown);
-            let text = format!("and {unknown} in which it is not known");
+            let text = format!("and {unknown} unknown");
             style.painted(out, Paint::Dim, &text);
         }
     }
@@ -120,7 +120,7 @@ impl<'a> ParallelismReport<'a> {
         if found.alone.is_empty() {
             return;
         }
-        let title = "alone longest: nobody else ran or waited for a CPU";
+        let title = "longest alone: no other task ran or waited for a CPU";
         let table = Table::new(title, |alone: &&Alone| self.who(alone))
             .column("from", |alone| Cell::At(self.view.since(alone.from)))
             .column("length", |alone| Cell::Time(alone.length()))
@@ -131,7 +131,7 @@ impl<'a> ParallelismReport<'a> {
         let serial: u64 = sums.iter().map(|sum| sum.serial).sum();
         if serial > 0 {
             let text = format!(
-                "Ran alone, nobody else waiting, for {}:",
+                "Ran alone, no other task waiting, for {}:",
                 units::time(serial)
             );
             style.line(out, &text);
@@ -165,7 +165,7 @@ impl<'a> ParallelismReport<'a> {
         named.sort();
         let parts = named.iter().take(8);
         let parts = parts.map(|(ns, name)| format!("{name} {}", units::time(ns.0)));
-        let text = format!("Nobody ran for {}, waiting for:", units::time(none));
+        let text = format!("No task ran for {}, waiting for:", units::time(none));
         style.line(out, &text);
         style.items(out, "  ", &parts.collect::<Vec<_>>(), " · ");
     }
@@ -237,8 +237,8 @@ fn idle_names(idle: Idle) -> (&'static str, &'static str) {
         Idle::Stopped => ("stopped", "stopped"),
         Idle::Blocked => ("blocked", "blocked"),
         Idle::Outside => ("outside", "tasks not recorded"),
-        Idle::Unknown => ("unknown", "what is not known"),
-        Idle::NoPath => ("no_path", "what is not on the critical path"),
+        Idle::Unknown => ("unknown", "an unknown cause"),
+        Idle::NoPath => ("no_path", "tasks off the critical path"),
     }
 }
 

@@ -154,7 +154,7 @@ impl Wanted {
         style.line(&mut out, &text);
         if self.unknown_ns > 0 {
             let text = format!(
-                "For {} more it is not known how many did",
+                "For {} more the number is unknown",
                 units::time(self.unknown_ns)
             );
             style.line(&mut out, &text);

@@ -94,9 +94,9 @@ impl Report for Top<'_> {
         failed(&mut out, &self.view, style);
         peak(&mut out, &self.view, style);
         trust(&mut out, analysis, style);
-        let found = contradictions(analysis);
+        let found = anomalies(analysis);
         if !found.is_empty() {
-            style.items(&mut out, "Contradictions   ", &found, " · ");
+            style.items(&mut out, "Anomalies   ", &found, " · ");
         }
         out
     }
@@ -186,7 +186,7 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     if analysis.end.since(analysis.start) < analysis.whole {
         let _ = writeln!(
             text,
-            "only from {} s to {} s of {}; the events are those of the whole",
+            "only from {} s to {} s of {}; the events are counted in the whole trace",
             units::at(view.since(analysis.start)),
             units::at(view.since(analysis.end)),
             units::time(analysis.whole)
@@ -223,7 +223,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
         |t: tr_format::event::Ktime| format!("{:.3} s", t.since(analysis.meta.start) as f64 / 1e9);
     if let Some(truncated) = &quality.truncated {
         said.push(format!(
-            "the trace has no proper end ({truncated}); everything up to {} is shown",
+            "the trace is truncated ({truncated}); the events up to {} are shown",
             at(analysis.end)
         ));
     }
@@ -419,7 +419,7 @@ fn peak(out: &mut String, view: &View, style: &Style) {
 fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
     let quality = &analysis.quality;
     let spans = quality.lost.len() as u64;
-    let contradictions: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
+    let anomalies: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
     let of = |n: u64, one: &str, more: &str| match n {
         0 => format!("no {more}"),
         1 => format!("1 {one}"),
@@ -431,7 +431,7 @@ fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
             0 => "no unknown time".to_owned(),
             unknown => format!("{} unknown", units::time(unknown)),
         },
-        of(contradictions, "contradiction", "contradictions"),
+        of(anomalies, "anomaly", "anomalies"),
         match quality.largest_inversion {
             0 => "rings in order".to_owned(),
             back => format!("rings out of order by up to {}", units::time(back)),
@@ -439,7 +439,7 @@ fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
     ];
     if quality.latest_write > 0 {
         let late = units::time(quality.latest_write);
-        parts.push(format!("latest write at least {late} late"));
+        parts.push(format!("commit delay at least {late}"));
     }
     style.items(out, "Trace   ", &parts, " · ");
 }
@@ -459,7 +459,7 @@ pub fn clocks(quality: &Quality) -> Option<String> {
 }
 
 /// The anomalies of the trace, which make time unknown.
-pub(crate) fn contradictions(analysis: &Analysis) -> Vec<String> {
+pub(crate) fn anomalies(analysis: &Analysis) -> Vec<String> {
     let counts = analysis.quality.anomalies.iter();
     counts
         .map(|(what, count)| format!("{} × {what}", units::count(*count)))

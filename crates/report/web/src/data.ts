@@ -36,7 +36,7 @@ export interface Doc {
   concurrency: number[];
   concurrency_unknown: number;
   warnings: string[];
-  contradictions: string[];
+  anomalies: string[];
   clocks: string[];
   strings: string[];
   processes: Times & {

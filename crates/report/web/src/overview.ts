@@ -51,7 +51,7 @@ export class Overview {
     if (failed) cards.append(failed);
     cards.append(this.parallel());
     this.element.append(cards);
-    if (doc.contradictions.length > 0) aside.push(`Contradictions in the trace, whose time is unknown: ${doc.contradictions.join(" · ")}.`);
+    if (doc.anomalies.length > 0) aside.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
     if (doc.clocks.length > 0) aside.push(`Clocks: ${doc.clocks.join(" · ")}.`);
     aside.push(`${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`);
     this.element.append(...aside.map((text) => h("p", { class: "aside" }, text)));

@@ -113,7 +113,7 @@ impl<'a> Dec<'a> {
             rank => usize::try_from(rank - 1)
                 .ok()
                 .and_then(|at| to_front(&mut self.known.tasks, at))
-                .ok_or(Fault::Content("no such task")),
+                .ok_or(Fault::Content("task index out of range")),
         }
     }
 
@@ -136,7 +136,7 @@ impl<'a> Dec<'a> {
                 .ok()
                 .and_then(|at| to_front(&mut self.known.cgroups, at))
                 .map(CgroupId)
-                .ok_or(Fault::Content("no such cgroup")),
+                .ok_or(Fault::Content("cgroup index out of range")),
         }
     }
 
@@ -197,7 +197,7 @@ impl<'a> Dec<'a> {
             tag::MARK => LifeKind::Mark(Mark {
                 name: (*self.path()?).into(),
             }),
-            0 => return Err(Fault::Content("no such kind of event")),
+            0 => return Err(Fault::Content("unknown kind of event")),
             // Of a later version, which puts such an event's fields into
             // columns of their own.
             _ => return Ok(None),
@@ -294,7 +294,7 @@ impl<'a> Dec<'a> {
         let state = self.column(Col::State).int16()?;
         let flags = self.byte(Col::SnapFlags)?;
         if flags > 7 {
-            return Err(Fault::Content("no such flags of a snapshot"));
+            return Err(Fault::Content("unknown flags of a snapshot"));
         }
         Ok(LifeKind::Snapshot(Snapshot {
             tid,
@@ -339,7 +339,7 @@ fn ago<T>(met: &[T], back: u64) -> Result<&T, Fault> {
         .ok()
         .and_then(|back| met.len().checked_sub(back))
         .and_then(|at| met.get(at))
-        .ok_or(Fault::Content("no such string"))
+        .ok_or(Fault::Content("string index out of range"))
 }
 
 fn quantity(unit: u64, units: u64, rest: u64) -> Result<u64, Fault> {
@@ -403,7 +403,7 @@ fn block(
         }
     }
     if body.left() > 0 {
-        return Err(Fault::Content("there is more than the columns"));
+        return Err(Fault::Content("trailing bytes after the columns"));
     }
     let mut dec = Dec {
         columns,
@@ -427,10 +427,10 @@ fn block(
     }
     dec.low.finish()?;
     if dec.columns.iter().any(|column| column.left() > 0) {
-        return Err(Fault::Content("there is more than the events"));
+        return Err(Fault::Content("trailing bytes after the events"));
     }
     match (smallest, largest) == (min, max) {
         true => Ok(skipped),
-        false => Err(Fault::Content("its times are not those its header tells")),
+        false => Err(Fault::Content("event times differ from the frame header's")),
     }
 }

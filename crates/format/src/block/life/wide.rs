@@ -23,7 +23,7 @@ pub fn split(number: i64) -> (u8, u64, u32) {
 pub fn get(class: u8, low: &mut BitReader) -> Result<i64, Fault> {
     let significant = u32::from(class & !NEGATIVE);
     if significant > 64 {
-        return Err(Fault::Content("no such class of numbers"));
+        return Err(Fault::Content("unknown class of numbers"));
     }
     if significant == 0 {
         return Ok(0);
