@@ -10,8 +10,10 @@ use std::process::{Command, Output};
 
 use common::{ensure, int, list, schema, Failure, TR};
 use serde_json::Value;
+use tr_format::event::{CpuId, LossCause, Stream};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
+use tr_sim::inject::{Loss, Plan};
 use tr_sim::program::{ms, Arg, Image, Op, World};
 use tr_sim::recording::Recording;
 use tr_sim::truth::Truth;
@@ -71,9 +73,15 @@ fn build(link: u64, more: Option<&[&str]>) -> World {
 
 /// Records the simulation: the file, and the simulator's accounts.
 fn record(name: &str, world: World, seed: u64) -> (PathBuf, Truth) {
+    record_with(name, world, seed, &Plan::default())
+}
+
+/// As [`record`], with faults.
+fn record_with(name: &str, world: World, seed: u64, faults: &Plan) -> (PathBuf, Truth) {
     let mut config = Config::new(world, 2, 2_000 * MS).seed(seed);
     config.linger = Some(100_000);
-    let (recording, truth) = Recording::record(&config);
+    let (mut recording, truth) = Recording::record(&config);
+    faults.apply(&mut recording);
     let cut = Cut {
         largest: 100,
         order: Order::Written,
@@ -444,13 +452,24 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         Some(2)
     );
     // The unknown time exceeds the limit of the gate.
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
-    let demo = demo.to_string_lossy();
+    let loss = Loss {
+        stream: Stream::Cpu(CpuId(0)),
+        from: 300,
+        most: 8,
+        cause: LossCause::RingFull,
+        counted: true,
+    };
+    let faults = Plan {
+        loss: vec![loss],
+        ..Plan::default()
+    };
+    let (lossy, _) = record_with("lossy", build(20, None), 1, &faults);
+    let lossy = lossy.to_string_lossy();
     let gate = |most| {
         [
             "diff",
-            &demo,
-            &demo,
+            &lossy,
+            &lossy,
             "--fail-on",
             "on-cpu",
             "--fail-over",
@@ -459,7 +478,7 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         .map(str::to_owned)
     };
     let gated = |most| status(&gate(most).each_ref().map(String::as_str));
-    assert_eq!((gated("1%"), gated("10%")), (Some(2), Some(0)));
+    assert_eq!((gated("1%"), gated("1000%")), (Some(2), Some(0)));
     let said = String::from_utf8(good(&["diff", &file, &cut])?)?;
     assert!(said.contains("is truncated"), "{said}");
     Ok(())

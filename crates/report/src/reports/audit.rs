@@ -158,14 +158,20 @@ impl Report for Audit {
             of(self.switches_equal_in_sum)
         );
         let most = self.on_cpu_ns.saturating_add(self.unknown_ns);
+        let unknown = match self.unknown_ns {
+            0 => String::new(),
+            ns => format!(
+                "; with the {} unknown at most {}",
+                units::time(ns),
+                off(most, self.kernel_ns)
+            ),
+        };
         let _ = writeln!(
             out,
-            "  CPU time   {} by the events, {} by the kernel: {}; with the {} unknown at most {}",
+            "  CPU time   {} by the events, {} by the kernel: {}{unknown}",
             units::time(self.on_cpu_ns),
             units::time(self.kernel_ns),
             off(self.on_cpu_ns, self.kernel_ns),
-            units::time(self.unknown_ns),
-            off(most, self.kernel_ns),
         );
         let [half, nine, most, all] = self.differences_ns.map(units::time);
         let _ = writeln!(

@@ -207,7 +207,7 @@ fn own(view: &View) -> (Vec<bool>, &'static str) {
             query::with_descendants(analysis, |process| std::ptr::eq(process, root)),
             "COMMAND and its descendants",
         ),
-        None => (vec![true; all], "what was recorded"),
+        None => (vec![true; all], "the recorded tasks"),
     }
 }
 
@@ -228,7 +228,7 @@ impl Report for Cpus {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         let title = format!(
-            "What the CPUs did in {}; \"build\" is {}",
+            "Time of the CPUs in {}; \"build\": {}",
             units::time(self.span),
             self.build
         );
