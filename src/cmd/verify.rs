@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use tr_format::event::Stream;
 use tr_format::reader::{End, Trace, Unknown};
 use tr_format::sched::SchedBlock;
-use tr_format::Error;
 use tr_report::{escape, units};
 
 use crate::open;
@@ -26,10 +25,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = escape::text(args.file.as_os_str().as_encoded_bytes());
-    let problems = match problems(&trace) {
-        Ok(problems) => problems,
-        Err(error) => return open::unreadable(&args.file, &error),
-    };
+    let problems = problems(&trace);
     let mut out = String::new();
     for problem in &problems {
         out.push_str(&format!("{name}: {}\n", escape::text(problem.as_bytes())));
@@ -67,14 +63,9 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 /// Every problem and its byte, in the file's order.
-///
-/// # Errors
-/// When the file cannot be read.
-fn problems(trace: &Trace) -> Result<Vec<String>, Error> {
-    let (damages, end) = trace.examine()?;
+fn problems(trace: &Trace) -> Vec<String> {
     let mut problems: Vec<(u64, String)> = Vec::new();
-    // `examine` finds everything that opening has found, but for damage inside the summary.
-    for damage in damages.iter().chain(trace.damage()) {
+    for damage in trace.damage() {
         problems.push((damage.offset, damage.to_string()));
     }
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
@@ -87,11 +78,11 @@ fn problems(trace: &Trace) -> Result<Vec<String>, Error> {
             problems.push((frame.offset, error.to_string()));
         }
     }
-    if let End::Truncated { frame, offset, why } = end {
+    if let End::Truncated { frame, offset, why } = trace.file_end() {
         let what = format!("ends at frame {frame}, byte {offset}: {why}");
-        problems.push((offset, what));
+        problems.push((*offset, what));
     }
     problems.sort();
     problems.dedup();
-    Ok(problems.into_iter().map(|(_, what)| what).collect())
+    problems.into_iter().map(|(_, what)| what).collect()
 }

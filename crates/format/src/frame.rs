@@ -1,8 +1,11 @@
-//! The frame header: what stands in front of every payload.
+//! The frame header, the file header and the trailer.
+
+use std::borrow::Cow;
 
 use crate::error::within;
 use crate::event::{CpuId, Ktime, Stream};
 use crate::limits;
+use crate::source::Source;
 use crate::varint::{put, Cursor};
 use crate::Fault;
 
@@ -186,6 +189,46 @@ impl Header {
             _ => id,
         }
     }
+}
+
+/// The header at `offset` and its length.
+pub(crate) fn header_at(source: &Source, offset: u64, id: u32) -> Result<(Header, u64), Fault> {
+    let head = source.at(offset, 5 + limits::HEADER).map_err(read_fault)?;
+    let (header, len) = Header::decode(&head, id)?;
+    Ok((header, len as u64))
+}
+
+/// The header and the payload of the frame at `offset`, both checked.
+pub(crate) fn frame_at(
+    source: &Source,
+    offset: u64,
+    id: u32,
+) -> Result<(Header, Cow<'_, [u8]>), Fault> {
+    let (header, len) = header_at(source, offset, id)?;
+    let payload = payload_at(source, offset + len, &header)?;
+    Ok((header, payload))
+}
+
+/// The payload at `offset`, checked against its header.
+pub(crate) fn payload_at<'a>(
+    source: &'a Source,
+    offset: u64,
+    header: &Header,
+) -> Result<Cow<'a, [u8]>, Fault> {
+    let left = source.len().saturating_sub(offset);
+    if header.payload > left {
+        return Err(Fault::Short {
+            needed: header.payload,
+            left,
+        });
+    }
+    let payload = source.at(offset, header.payload).map_err(read_fault)?;
+    header.check(&payload)?;
+    Ok(payload)
+}
+
+fn read_fault(error: std::io::Error) -> Fault {
+    Fault::Read(error.to_string())
 }
 
 /// The type and stream number under which a stream's frames are stored.

@@ -5,11 +5,13 @@
 
 use std::ops::Range;
 
+use crate::error::within;
 use crate::event::Ktime;
-use crate::frame::{kind, FrameInfo, Header, FILE_HEADER};
+use crate::frame::{self, header_at, kind, payload_at, FrameInfo, Header, FILE_HEADER};
 use crate::limits;
+use crate::source::Source;
 use crate::varint::{fold, put, unfold, Cursor};
-use crate::zip::{Packer, Unpacker, LEVEL};
+use crate::zip::{unpacking, Packer, Unpacker, LEVEL};
 use crate::Fault;
 
 /// What the index says about one frame.
@@ -115,6 +117,65 @@ impl Index {
     }
 }
 
+/// The index frames of a complete trace, found by the trailer.
+#[derive(Debug)]
+pub struct Frames {
+    /// The offset of the first one.
+    pub start: u64,
+    /// Their headers, and the offsets of their payloads.
+    pub frames: Vec<(Header, u64)>,
+}
+
+impl Frames {
+    /// Reads the trailer and the headers of the index frames.
+    pub fn read(source: &Source, id: u32) -> Result<Frames, Fault> {
+        let none = Fault::Content("there is no index");
+        let end = source.len().checked_sub(frame::TRAILER);
+        let end = end.ok_or(none.clone())?;
+        let trailer = source.at(end, frame::TRAILER);
+        let trailer = trailer.map_err(|error| Fault::Read(error.to_string()))?;
+        let start = frame::read_trailer(&trailer, id).ok_or(none)?;
+        // Each row's frame stands before the index.
+        let most = limits::FRAMES.min(start / limits::LEAST_FRAME);
+        let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
+        while at < end {
+            let (header, len) = header_at(source, at, id)?;
+            let seq = frames.len() as u64;
+            if header.kind != kind::INDEX || header.seq != seq || header.events == 0 {
+                return Err(Fault::Index);
+            }
+            rows = rows.saturating_add(header.events);
+            within("the number of frames", rows, most)?;
+            frames.push((header, at + len));
+            at = at.saturating_add(len).saturating_add(header.payload);
+        }
+        if at != end {
+            return Err(Fault::Index);
+        }
+        Ok(Frames { start, frames })
+    }
+
+    /// The last row of this type.
+    pub fn last(&self, source: &Source, kind: u8) -> Result<Option<Row>, Fault> {
+        // Only the metadata's second copy is behind the summary: it is in the last two frames.
+        for (header, at) in self.frames.iter().rev().take(2) {
+            let payload = payload_at(source, *at, header)?;
+            let mut found = None;
+            unpacking(|unpacker| {
+                go_through(&payload, 0, (None, self.start), unpacker, |row| {
+                    if row.header.kind == kind {
+                        found = Some(row);
+                    }
+                })
+            })?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
+    }
+}
+
 /// Appends the rows of one index frame's payload to `rows`, whose last row
 /// must be the frame before. All rows' frames lie before `end`, so that there
 /// are no more of them than the file has room for.
@@ -148,7 +209,7 @@ pub fn go_through(
     }
     let mut body = Cursor::new(body);
     let count = body.int()?;
-    crate::error::within("the number of rows", count, limits::INDEX_ENTRIES)?;
+    within("the number of rows", count, limits::INDEX_ENTRIES)?;
     let start = body.int()?;
     if expected.is_some_and(|expected| start != expected) {
         return Err(Fault::Content("index rows overlap or leave a gap"));
@@ -169,7 +230,7 @@ pub fn go_through(
             .ok_or(Fault::Content("a frame is shorter than its header"))?;
         header.events = body.int()?;
         if header.kind == kind::SCHED || header.kind == kind::LIFE {
-            crate::error::within(
+            within(
                 "the number of events",
                 header.events,
                 limits::SCHED_EVENTS.max(limits::LIFE_EVENTS),

@@ -13,7 +13,6 @@ pub mod limits;
 pub mod meta;
 pub mod outline;
 pub mod reader;
-mod scan;
 pub mod sched;
 mod section;
 pub mod source;
@@ -22,6 +21,7 @@ pub mod source;
 mod spec;
 pub mod tally;
 mod varint;
+mod walk;
 pub mod writer;
 mod zip;
 

@@ -1,19 +1,16 @@
-//! What a trace says about itself: its metadata and its summary, found by the index
-//! and read without a look at any other frame.
+//! The metadata and the summary of a complete trace, read without its other frames.
 
-use crate::frame::{self, kind, Header};
+use crate::frame::{frame_at, kind};
 use crate::meta::{Metadata, Summary};
-use crate::reader::{file_header, metadata_at_start, unpacked, unpacking};
-use crate::scan::{header_at, payload_at};
 use crate::source::Source;
 use crate::tally::Tally;
-use crate::{index, limits, Error, Fault};
+use crate::walk::Start;
+use crate::{index, section, Error, Fault};
 
-/// The two ends of a trace that was finished.
+/// The metadata and the summary of a complete trace.
 ///
-/// Of the index it takes the headers and the end, so that it takes hardly longer for a
-/// long trace. The other frames are not looked at: what is damaged in them shows only when
-/// they are read ([`crate::reader::Trace`]).
+/// Its time hardly grows with the length of the trace. The other frames are not checked:
+/// [`crate::reader::Trace`] reports their damage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
     /// The minor version of the format that the trace was written in.
@@ -31,93 +28,38 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Reads it. `None` when the trace has no end, or none that tells what the trace
-    /// holds, and when it is damaged where this looks; [`crate::reader::Trace::open`] says
-    /// more then.
+    /// Reads the two ends of a trace. `None` if the trace has no tally, is truncated, or is
+    /// damaged in the parts read; [`crate::reader::Trace::open`] reports the damage.
     ///
     /// # Errors
-    /// [`Error::NotATrace`], [`Error::Version`]; [`Error::Io`].
+    /// [`Error::NotATrace`], [`Error::Version`], [`Error::Io`]; [`Error::Frame`] if both
+    /// copies of the metadata are damaged or missing.
     pub fn read(source: &Source) -> Result<Option<Outline>, Error> {
-        let (minor, damage) = file_header(source)?;
-        if !damage.is_empty() {
+        let start = Start::read(source)?;
+        if !start.intact {
             return Ok(None);
         }
-        Ok(at_the_ends(source, minor).unwrap_or_default())
-    }
-}
-
-fn at_the_ends(source: &Source, minor: u16) -> Result<Option<Outline>, Fault> {
-    let payload = metadata_at_start(source)?;
-    let id = crc32fast::hash(&payload);
-    let (meta, unknown) = unpacked(&payload)?;
-    let (start, index) = index_frames(source, id)?;
-    let (summary, fields): (Summary, u64) = summary(source, id, (start, &index))?;
-    Ok(summary.tally.clone().map(|tally| Outline {
-        minor,
-        meta,
-        summary,
-        tally,
-        bytes: source.len(),
-        unknown_fields: unknown + fields,
-    }))
-}
-
-/// Where the index begins, and its frames.
-fn index_frames(source: &Source, id: u32) -> Result<(u64, Vec<(Header, u64)>), Fault> {
-    let none = Fault::Content("there is no index");
-    let end = source
-        .len()
-        .checked_sub(frame::TRAILER)
-        .ok_or(none.clone())?;
-    let trailer = source.at(end, frame::TRAILER);
-    let trailer = trailer.map_err(|error| Fault::Read(error.to_string()))?;
-    let start = frame::read_trailer(&trailer, id).ok_or(none)?;
-    // Each row's frame stands before the index.
-    let most = limits::FRAMES.min(start / limits::LEAST_FRAME);
-    let (mut at, mut frames, mut rows) = (start, Vec::new(), 0u64);
-    while at < end {
-        let (header, len) = header_at(source, at, id)?;
-        let seq = frames.len() as u64;
-        if header.kind != kind::INDEX || header.seq != seq || header.events == 0 {
-            return Err(Fault::Index);
-        }
-        rows = rows.saturating_add(header.events);
-        crate::error::within("the number of frames", rows, most)?;
-        frames.push((header, at + len));
-        at = at.saturating_add(len).saturating_add(header.payload);
-    }
-    match at == end {
-        true => Ok((start, frames)),
-        false => Err(Fault::Index),
-    }
-}
-
-/// The summary, whose place the last rows of the index tell.
-fn summary(
-    source: &Source,
-    id: u32,
-    (start, index): (u64, &[(Header, u64)]),
-) -> Result<(Summary, u64), Fault> {
-    // Of a long index the last frame may have one row only.
-    for (header, at) in index.iter().rev().take(2) {
-        let payload = payload_at(source, *at, header)?;
-        let mut found = None;
-        unpacking(|unpacker| {
-            index::go_through(&payload, 0, (None, start), unpacker, |row| {
-                if row.header.kind == kind::SUMMARY {
-                    found = Some(row);
-                }
-            })
-        })?;
-        let Some(row) = found else {
-            continue;
+        let Ok((summary, fields)) = summary(source, start.id) else {
+            return Ok(None);
         };
-        let (header, len) = header_at(source, row.offset, id)?;
-        if header.kind != kind::SUMMARY {
-            return Err(Fault::Index);
-        }
-        let payload = payload_at(source, row.offset + len, &header)?;
-        return unpacked(&payload);
+        Ok(summary.tally.clone().map(|tally| Outline {
+            minor: start.minor,
+            meta: start.meta,
+            summary,
+            tally,
+            bytes: source.len(),
+            unknown_fields: start.unknown_fields + fields,
+        }))
     }
-    Err(Fault::Content("there is no summary"))
+}
+
+/// The summary and the number of its unknown fields.
+fn summary(source: &Source, id: u32) -> Result<(Summary, u64), Fault> {
+    let row = index::Frames::read(source, id)?.last(source, kind::SUMMARY)?;
+    let row = row.ok_or(Fault::Content("there is no summary"))?;
+    let (header, payload) = frame_at(source, row.offset, id)?;
+    if header.kind != kind::SUMMARY {
+        return Err(Fault::Index);
+    }
+    section::unpack(&payload)
 }

@@ -17,6 +17,7 @@ use crate::limits;
 use crate::meta::{Metadata, Summary};
 use crate::tally::{Events, Suspend, Tally};
 use crate::varint::{put, Cursor};
+use crate::zip::unpacking;
 use crate::Fault;
 
 /// Bounds what a value may make bincode allocate.
@@ -261,8 +262,20 @@ pub fn put_section<T: Section>(mut value: T) -> Result<Vec<u8>, Fault> {
     Ok(out.0)
 }
 
-/// What a body holds, and how many of its fields are not known to this version.
-pub fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
+/// Reads a packed body. Returns also the number of unknown fields.
+pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
+    unpacking(|unpacker| {
+        let mut cursor = Cursor::new(payload);
+        let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
+        if cursor.left() > 0 {
+            return Err(Fault::Content("there is more than the body"));
+        }
+        take_section(body)
+    })
+}
+
+/// Reads a body. Returns also the number of unknown fields.
+fn take_section<T: Section>(body: &[u8]) -> Result<(T, u64), Fault> {
     let mut fields = Take::new(body)?;
     let mut value = T::default();
     value.fields(&mut fields)?;

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::event::{Clock, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream};
-use crate::reader::FrameInfo;
+use crate::frame::FrameInfo;
 
 /// Numbers of events by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

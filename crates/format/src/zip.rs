@@ -5,6 +5,8 @@
 //! (varint), the compressed form. When the two lengths are equal the body is
 //! stored as it is.
 
+use std::cell::RefCell;
+
 use zstd::bulk::Decompressor;
 use zstd::zstd_safe::{self, CCtx, CParameter, InBuffer, OutBuffer, ResetDirective};
 
@@ -149,6 +151,22 @@ impl Unpacker {
             )),
         }
     }
+}
+
+thread_local! {
+    /// Its buffers are costly to allocate for every frame.
+    static UNPACKER: RefCell<Option<Unpacker>> = const { RefCell::new(None) };
+}
+
+/// Calls `with` with this thread's unpacker.
+pub fn unpacking<T>(with: impl FnOnce(&mut Unpacker) -> Result<T, Fault>) -> Result<T, Fault> {
+    UNPACKER.with_borrow_mut(|unpacker| match unpacker {
+        Some(unpacker) => with(unpacker),
+        None => {
+            let new = Unpacker::new().map_err(|e| Fault::Decompress(e.to_string()))?;
+            with(unpacker.insert(new))
+        }
+    })
 }
 
 #[cfg(test)]

@@ -288,7 +288,6 @@ fn read(bytes: Vec<u8>) {
             _ => trace.read_life(frame, &mut events),
         };
     }
-    let _ = trace.examine();
 }
 
 const BOMB: &str = "TR_FORMAT_BOMB";
