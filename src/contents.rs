@@ -40,7 +40,7 @@ pub struct Contents {
     pub largest_inversion: u64,
     /// A lower bound of the longest commit delay, ns; without an analysis, if the CPUs' clocks
     /// agree.
-    pub latest_write: u64,
+    pub commit_delay: u64,
     /// Suspends of the machine.
     pub suspends: Vec<Suspend>,
     /// The cost of tracing.
@@ -64,7 +64,12 @@ impl Contents {
     pub fn by_kind(&self) -> [(&'static str, u64); 11] {
         let events = &self.events;
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
-        let recorder = [events.losses, events.clocks, events.progress, events.marks];
+        let recorder = [
+            events.losses,
+            events.clocks,
+            events.watermarks,
+            events.marks,
+        ];
         [
             ("switch", events.switches),
             ("waking", events.wakings),
@@ -125,7 +130,7 @@ fn by_summary(outline: Outline) -> Contents {
         },
         lost: sums(lost.map(|(stream, count)| (stream, Some(count)))),
         largest_inversion: tally.largest_inversion,
-        latest_write: tally.latest_write.max(tally.largest_inversion),
+        commit_delay: tally.commit_delay.max(tally.largest_inversion),
         suspends: tally.suspends,
         cost: Some(summary.cost),
         status: summary.status,
@@ -150,7 +155,7 @@ fn by_analysis(trace: &Trace) -> Contents {
         unknown: trace.unknown(),
         lost: sums(lost.map(|span| (span.stream, span.count))),
         largest_inversion: analysis.quality.largest_inversion,
-        latest_write: analysis.quality.latest_write,
+        commit_delay: analysis.quality.commit_delay,
         suspends: suspend::suspends(trace),
         cost: trace.summary().map(|summary| summary.cost),
         status: trace.summary().and_then(|summary| summary.status),

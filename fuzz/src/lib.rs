@@ -340,7 +340,7 @@ fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             boot: input.number(),
             real: input.number(),
         }),
-        10 => LifeKind::Progress,
+        10 => LifeKind::Watermark,
         _ => LifeKind::Mark(Mark {
             name: input.bytes().into(),
         }),

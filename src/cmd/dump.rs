@@ -198,7 +198,7 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
             "clock",
             fields([("boot", json!(e.boot)), ("real", json!(e.real))]),
         ),
-        LifeKind::Progress => ("progress", Map::new()),
+        LifeKind::Watermark => ("progress", Map::new()),
         LifeKind::Mark(e) => ("mark", fields([("name", bytes(&e.name))])),
     }
 }

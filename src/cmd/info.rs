@@ -91,7 +91,7 @@ fn document(contents: &Contents) -> Value {
         "frames": contents.frames,
         "lost_events": traced.then_some(&contents.lost),
         "largest_inversion_ns": traced.then_some(contents.largest_inversion),
-        "commit_delay_ns": traced.then_some(contents.latest_write),
+        "commit_delay_ns": traced.then_some(contents.commit_delay),
         "analyzed": analysis.is_some(),
         "unknown_ns": analysis.filter(|_| traced).map(|analysis| analysis.totals.times.unknown),
         "anomalies": quality.filter(|_| traced).map(|quality| object(&quality.anomalies)),
@@ -255,7 +255,7 @@ fn completeness(lines: &mut Lines, contents: &Contents) {
     // A lower bound: the order of the file proves no more.
     lines.say(
         "commit delay",
-        match (contents.latest_write, &contents.analysis) {
+        match (contents.commit_delay, &contents.analysis) {
             (0, _) => "none found".into(),
             (delay, Some(_)) => format!("at least {}", units::time(delay)),
             // A CPU whose clock is behind looks like a delay.

@@ -128,7 +128,7 @@ impl Recording {
         });
         format!(
             "{name}: {tasks}; commit delay at least {}{seen}",
-            us(quality.latest_write)
+            us(quality.commit_delay)
         )
     }
 
@@ -290,7 +290,7 @@ fn recordings_are_as_the_kernel_says() {
         for path in found {
             let recording = Recording::read(&path);
             println!("{}", recording.check());
-            latest = latest.max(recording.analysis.quality.latest_write);
+            latest = latest.max(recording.analysis.quality.commit_delay);
         }
     }
     println!("the longest commit delay: at least {}", us(latest));

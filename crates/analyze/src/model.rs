@@ -120,7 +120,7 @@ pub struct Quality {
     /// behind a younger event of its ring, or the recorder had emptied that ring
     /// after the event's stamp and not found it. The true delay may be longer. Never less
     /// than `largest_inversion`.
-    pub latest_write: u64,
+    pub commit_delay: u64,
     /// Events that contradict what came before (a task on two CPUs, running
     /// before its fork, …), by kind; empty on a good trace.
     pub anomalies: Vec<(&'static str, u64)>,

@@ -54,7 +54,7 @@ fn rank(event: &Event) -> u8 {
             LifeKind::Snapshot(_) => 1,
             LifeKind::Fork(_) => 2,
             LifeKind::Final(_) => 6,
-            LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => 7,
+            LifeKind::Clock(_) | LifeKind::Watermark | LifeKind::Mark(_) => 7,
             _ => 3,
         },
         Event::Sched(
@@ -260,7 +260,7 @@ fn nothing() -> LifeEvent {
     LifeEvent {
         time: Ktime(0),
         cpu: None,
-        kind: LifeKind::Progress,
+        kind: LifeKind::Watermark,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::reader::{End, Trace};
-use tr_format::tally::{Events, Lateness};
+use tr_format::tally::{CommitDelay, Events};
 
 use crate::gaps::Gaps;
 use crate::model::{Analysis, LostSpan, Quality};
@@ -86,7 +86,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
                 }
             },
             largest_inversion: inversion,
-            latest_write: known.late.latest().max(inversion),
+            commit_delay: known.late.longest().max(inversion),
             clocks: keeper.tracker.clock_check.finish(),
             ..Quality::default()
         },
@@ -171,7 +171,7 @@ struct Known {
     lost: BTreeSet<LostSpan>,
     /// The last watermark: every event before it is in the file.
     progress: Option<Ktime>,
-    late: Lateness,
+    late: CommitDelay,
 }
 
 impl Known {
@@ -187,7 +187,7 @@ impl Known {
             // The merge meets a frame that cannot be read again, and reports it.
             let _ = trace.read_life(frame, &mut events);
             for event in events.drain(..) {
-                known.late.word(&event);
+                known.late.event(&event);
                 known.add(&event);
             }
         }
@@ -198,7 +198,7 @@ impl Known {
         if let Some(span) = loss(event) {
             self.lost.insert(span);
         }
-        if matches!(event.kind, LifeKind::Progress) {
+        if matches!(event.kind, LifeKind::Watermark) {
             self.progress = self.progress.max(Some(event.time));
         }
     }

@@ -1,4 +1,4 @@
-//! Checks `latest_write` against the simulator's commit delays.
+//! Checks `commit_delay` against the simulator's commit delays.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // of our own files, in a test
 
 use proptest::prelude::*;
@@ -34,7 +34,7 @@ proptest! {
     #![proptest_config(strategy::cases(60))]
 
     #[test]
-    fn the_latest_write_is_what_the_file_proves_and_no_more(mut case in strategy::lossless(2_000_000_000)) {
+    fn the_commit_delay_is_what_the_file_proves_and_no_more(mut case in strategy::lossless(2_000_000_000)) {
         // A watermark is valid only where it was written.
         case.cut.order = Order::Written;
         let (mut recording, _) = Recording::record(&case.config);
@@ -42,7 +42,7 @@ proptest! {
         let marks: Vec<(u64, Ktime)> = recording
             .recorder
             .iter()
-            .filter(|written| written.event.kind == LifeKind::Progress)
+            .filter(|written| written.event.kind == LifeKind::Watermark)
             .map(|written| (written.at, written.event.time))
             .collect();
         let mut rings: Vec<(u64, u64)> = recording
@@ -57,11 +57,11 @@ proptest! {
         let file = recording.to_file(&case.cut).expect("a file");
         let trace = Trace::open(Source::bytes(file)).expect("a trace");
         let quality = analyze(&trace, &Options::default()).quality;
-        prop_assert_eq!(quality.latest_write, shows);
-        prop_assert!(quality.latest_write <= longest);
-        prop_assert!(quality.largest_inversion <= quality.latest_write);
+        prop_assert_eq!(quality.commit_delay, shows);
+        prop_assert!(quality.commit_delay <= longest);
+        prop_assert!(quality.largest_inversion <= quality.commit_delay);
         if longest == 0 {
-            prop_assert_eq!(quality.latest_write, 0);
+            prop_assert_eq!(quality.commit_delay, 0);
         }
     }
 }

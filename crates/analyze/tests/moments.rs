@@ -272,7 +272,7 @@ fn a_cut_off_file_ends_before_its_last_watermark() {
     hand.snapshot(-30, 10, 10, 1, None)
         .switch(0, 100, 10, SLEEPS, 0)
         .switch(0, 500, 0, RUNNING, 10)
-        .recorder_event(500, LifeKind::Progress);
+        .recorder_event(500, LifeKind::Watermark);
     let times = Times {
         sleep: 400,
         ..on_cpu(100)

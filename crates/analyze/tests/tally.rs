@@ -34,8 +34,8 @@ proptest! {
             prop_assert_eq!(tally.frames, trace.frames().len() as u64);
             let quality = &analysis.quality;
             prop_assert_eq!(tally.largest_inversion, quality.largest_inversion);
-            let latest = tally.latest_write.max(tally.largest_inversion);
-            prop_assert_eq!(latest, quality.latest_write);
+            let latest = tally.commit_delay.max(tally.largest_inversion);
+            prop_assert_eq!(latest, quality.commit_delay);
             let mut lost = BTreeMap::new();
             for span in &quality.lost {
                 *lost.entry(span.stream).or_insert(0) += span.count.unwrap_or(0);

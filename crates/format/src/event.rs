@@ -189,9 +189,9 @@ pub enum LifeKind {
     Lost(Lost),
     /// The clocks, read together.
     Clock(Clock),
-    /// Every ring was drained after this event's time: every event stamped and
-    /// committed before it stands in frames before this one.
-    Progress,
+    /// All rings were drained after this event's time: every event stamped and
+    /// committed before it is in an earlier frame. `tr dump` prints it as `progress`.
+    Watermark,
     /// A point named by the user.
     Mark(Mark),
 }
@@ -206,7 +206,7 @@ impl LifeKind {
                 | LifeKind::Lost(_)
                 | LifeKind::Clock(_)
                 | LifeKind::CgroupPath(_)
-                | LifeKind::Progress
+                | LifeKind::Watermark
                 | LifeKind::Mark(_)
         )
     }

@@ -93,7 +93,7 @@ impl Section for Summary {
         fields.field(8, &mut stored.events)?;
         fields.field(9, &mut stored.frames)?;
         fields.field(10, &mut stored.largest_inversion)?;
-        fields.field(11, &mut stored.latest_write)?;
+        fields.field(11, &mut stored.commit_delay)?;
         fields.field(12, &mut stored.lost)?;
         fields.field(13, &mut stored.suspends)?;
         self.tally = stored.tally();
@@ -118,7 +118,7 @@ struct StoredTally {
     events: Vec<u64>,
     frames: u64,
     largest_inversion: u64,
-    latest_write: u64,
+    commit_delay: u64,
     /// Stream (0 lifecycle, 1 recorder, 2 + CPU) and events.
     lost: Vec<(u32, u64)>,
     /// Since, until, asleep.
@@ -141,7 +141,7 @@ impl StoredTally {
             events: tally.events.by_kind().map(|(_, count)| count).to_vec(),
             frames: tally.frames,
             largest_inversion: tally.largest_inversion,
-            latest_write: tally.latest_write,
+            commit_delay: tally.commit_delay,
             lost: lost.map(|(stream, n)| (number(stream), *n)).collect(),
             suspends: suspends
                 .map(|one| (one.since.0, one.until.0, one.asleep))
@@ -163,7 +163,7 @@ impl StoredTally {
             events: Events::of(&self.events),
             frames: self.frames,
             largest_inversion: self.largest_inversion,
-            latest_write: self.latest_write,
+            commit_delay: self.commit_delay,
             lost: lost
                 .filter_map(|(number, n)| Some((stream(number)?, n)))
                 .collect(),
@@ -337,7 +337,7 @@ mod tests {
                 events: Events::of(&(1..=15).collect::<Vec<_>>()),
                 frames: 20,
                 largest_inversion: 21,
-                latest_write: 22,
+                commit_delay: 22,
                 lost: [
                     (Stream::Cpu(CpuId(u16::MAX)), 23),
                     (Stream::Lifecycle, 24),

@@ -1,5 +1,5 @@
-//! What a trace holds, in numbers: counted while it is written, and put into its
-//! summary, so that nobody has to read the events for it.
+//! The numbers of a trace's events. The writer counts them and puts them into the summary,
+//! so that `tr info` need not read the events.
 
 use std::collections::BTreeMap;
 
@@ -35,14 +35,14 @@ pub struct Events {
     pub losses: u64,
     /// `Clock`.
     pub clocks: u64,
-    /// `Progress`.
-    pub progress: u64,
+    /// `Watermark`.
+    pub watermarks: u64,
     /// `Mark`.
     pub marks: u64,
 }
 
 impl Events {
-    /// Each kind's name and number, in the order in which the summary has them.
+    /// Each kind's name in `tr dump`, and its number, in the order of the summary.
     pub fn by_kind(&self) -> [(&'static str, u64); 15] {
         [
             ("switch", self.switches),
@@ -58,12 +58,12 @@ impl Events {
             ("snapshot", self.snapshots),
             ("lost", self.losses),
             ("clock", self.clocks),
-            ("progress", self.progress),
+            ("progress", self.watermarks),
             ("mark", self.marks),
         ]
     }
 
-    /// The reverse of [`Events::by_kind`]; what is not in the list is 0.
+    /// From the numbers of [`Events::by_kind`]; missing ones are 0.
     pub(crate) fn of(list: &[u64]) -> Events {
         let at = |place: usize| list.get(place).copied().unwrap_or(0);
         Events {
@@ -80,18 +80,18 @@ impl Events {
             snapshots: at(10),
             losses: at(11),
             clocks: at(12),
-            progress: at(13),
+            watermarks: at(13),
             marks: at(14),
         }
     }
 
-    /// All together.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         let counts = self.by_kind().into_iter().map(|(_, count)| count);
         counts.fold(0, u64::saturating_add)
     }
 
-    /// Counts a scheduling event.
+    /// Counts one scheduling event.
     pub fn sched(&mut self, event: &SchedEvent) {
         match event.kind {
             SchedKind::Switch { .. } => self.switches += 1,
@@ -100,7 +100,7 @@ impl Events {
         }
     }
 
-    /// Adds others to them.
+    /// Adds the numbers of `other`.
     pub fn add(&mut self, other: &Events) {
         self.switches += other.switches;
         self.wakings += other.wakings;
@@ -115,11 +115,11 @@ impl Events {
         self.snapshots += other.snapshots;
         self.losses += other.losses;
         self.clocks += other.clocks;
-        self.progress += other.progress;
+        self.watermarks += other.watermarks;
         self.marks += other.marks;
     }
 
-    /// Counts another event.
+    /// Counts one lifecycle event.
     pub fn life(&mut self, event: &LifeEvent) {
         *match event.kind {
             LifeKind::Fork(_) => &mut self.forks,
@@ -132,51 +132,50 @@ impl Events {
             LifeKind::Snapshot(_) => &mut self.snapshots,
             LifeKind::Lost(_) => &mut self.losses,
             LifeKind::Clock(_) => &mut self.clocks,
-            LifeKind::Progress => &mut self.progress,
+            LifeKind::Watermark => &mut self.watermarks,
             LifeKind::Mark(_) => &mut self.marks,
         } += 1;
     }
 }
 
-/// What a finished trace holds.
+/// The numbers in the summary of a complete trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Events by kind.
     pub events: Events,
     /// Frames that hold events.
     pub frames: u64,
-    /// The largest step back in time inside one ring, in ns: how far an event's
-    /// time is before the largest one before it in its stream. What the recorder
-    /// itself says tells of the past by nature and is not counted.
+    /// The largest step back in time inside one ring, in ns: the distance of an event's
+    /// time from a larger one before it in its stream. The recorder's own events do not
+    /// count: some describe the past.
     pub largest_inversion: u64,
-    /// The longest delay of a write that the frames prove, in ns: see [`Lateness`].
-    pub latest_write: u64,
-    /// Events that were lost, as far as it is known how many, of each stream that
-    /// has lost some.
+    /// The longest [`CommitDelay`] in ns.
+    pub commit_delay: u64,
+    /// Lost events by stream, as far as their number is known.
     pub lost: BTreeMap<Stream, u64>,
-    /// Suspends of the machine.
+    /// The suspends between the clocks' readings.
     pub suspends: Vec<Suspend>,
 }
 
-/// One suspend, or several, between two readings of the clocks. All events are
-/// stamped by `CLOCK_MONOTONIC`, which stands still then; `CLOCK_BOOTTIME` does not,
-/// and the recorder reads both every ten seconds.
+/// One or more suspends between two readings of the clocks. `CLOCK_MONOTONIC`, which
+/// stamps all events, stops in a suspend; `CLOCK_BOOTTIME` does not. The recorder reads
+/// both every ten seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Suspend {
     /// The reading before.
     pub since: Ktime,
     /// The reading after.
     pub until: Ktime,
-    /// How long the machine was suspended in between, in ns.
+    /// The length of the suspends in ns.
     pub asleep: u64,
 }
 
 impl Suspend {
-    /// The recorder reads one clock after the other, so that their distance is off
-    /// by as long as it was kept from the CPU in between. A suspend takes longer.
+    /// The shortest suspend in ns. The recorder reads one clock after the other: if it is
+    /// preempted in between, their distance is wrong by the length of the preemption.
     pub const LEAST: u64 = 100_000_000;
 
-    /// What two readings of the clocks (monotonic, boot), one after the other, tell.
+    /// The suspend between two readings (monotonic, boot) in sequence.
     pub fn between(before: (Ktime, u64), after: (Ktime, u64)) -> Option<Suspend> {
         let span = after.0.since(before.0);
         let asleep = after.1.saturating_sub(before.1).saturating_sub(span);
@@ -188,86 +187,85 @@ impl Suspend {
     }
 }
 
-/// How late events were written: what a trace proves of the time between an event's
-/// stamp and its place in the ring. Goes through the frames in the order of the file.
+/// The longest commit delay that a trace proves: the time from an event's stamp to its
+/// commit in the ring. Takes the frames in file order.
 ///
-/// A mark of progress at time T says that every ring was emptied after T, and the
-/// frames before the mark hold what was found. An event in a later frame that is
-/// stamped before T was therefore not to be read at T. The smallest time of a frame is
-/// in its header, so this costs nothing.
+/// After a watermark at time T, every event committed before T is in an earlier frame. An
+/// event in a later frame with a stamp before T was therefore committed after T. The frame
+/// header has the smallest stamp, so no event is decoded for this.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Lateness {
-    progress: Ktime,
-    latest: u64,
+pub struct CommitDelay {
+    watermark: Ktime,
+    longest: u64,
 }
 
-impl Lateness {
-    /// The next frame.
+impl CommitDelay {
+    /// Takes the next frame.
     pub fn frame(&mut self, frame: &FrameInfo) {
         if frame.events > 0 {
             self.block(frame.stream, frame.min);
         }
     }
 
-    /// The next frame: of a stream, and its smallest time.
+    /// Takes the next frame's stream and smallest time.
     pub(crate) fn block(&mut self, stream: Stream, min: Ktime) {
-        // What the recorder says itself is of the past by nature.
+        // The recorder stamps some of its events with times in the past.
         if stream != Stream::Recorder {
-            self.latest = self.latest.max(self.progress.since(min));
+            self.longest = self.longest.max(self.watermark.since(min));
         }
     }
 
-    /// An event of the frame, when that is one of the recorder's.
-    pub fn word(&mut self, event: &LifeEvent) {
-        if event.kind == LifeKind::Progress {
-            self.progress = self.progress.max(event.time);
+    /// Takes an event of the recorder's stream.
+    pub fn event(&mut self, event: &LifeEvent) {
+        if event.kind == LifeKind::Watermark {
+            self.watermark = self.watermark.max(event.time);
         }
     }
 
-    /// The longest delay that is proved so far, in ns.
-    pub fn latest(&self) -> u64 {
-        self.latest
+    /// The longest delay so far, in ns.
+    pub fn longest(&self) -> u64 {
+        self.longest
     }
 }
 
-/// Makes a [`Tally`] of the blocks of a trace, in the order of the file. The events are
-/// counted elsewhere.
+/// Makes the [`Tally`] of a trace from its blocks in file order. The writer counts events
+/// by kind itself.
 #[derive(Debug)]
 pub(crate) struct Counting {
     tally: Tally,
-    late: Lateness,
+    delay: CommitDelay,
     /// The largest time of each ring so far.
-    latest: BTreeMap<Stream, u64>,
+    largest: BTreeMap<Stream, u64>,
     /// The last reading of the clocks.
     clocks: (Ktime, u64),
 }
 
 impl Counting {
-    /// Of a trace with these clocks at its start.
+    /// For a trace that starts with these clocks.
     pub fn new(start: Ktime, clock: Clock) -> Counting {
         Counting {
             tally: Tally::default(),
-            late: Lateness::default(),
-            latest: BTreeMap::new(),
+            delay: CommitDelay::default(),
+            largest: BTreeMap::new(),
             clocks: (start, clock.boot),
         }
     }
 
-    /// A block of a CPU's stream.
+    /// Takes a block of a CPU's stream.
     pub fn sched(&mut self, stream: Stream, times: &[u64]) {
         self.block(stream, times.iter().copied());
         let min = times.iter().copied().min().unwrap_or(0);
-        self.late.block(stream, Ktime(min));
+        self.delay.block(stream, Ktime(min));
     }
 
-    /// A block of another stream, and its smallest time.
+    /// Takes a block of another stream, and its smallest time.
     pub fn life(&mut self, stream: Stream, events: &[LifeEvent], min: u64) {
         let of_ring = events.iter().filter(|event| event.kind.is_from_a_ring());
         self.block(stream, of_ring.map(|event| event.time.0));
-        self.late.block(stream, Ktime(min));
+        self.delay.block(stream, Ktime(min));
         for event in events {
             if stream == Stream::Recorder {
-                self.late.word(event);
+                self.delay.event(event);
             }
             match &event.kind {
                 LifeKind::Lost(lost) => {
@@ -284,13 +282,13 @@ impl Counting {
 
     fn block(&mut self, stream: Stream, times: impl Iterator<Item = u64>) {
         self.tally.frames += 1;
-        let latest = self.latest.entry(stream).or_default();
-        let (mut most, mut back) = (*latest, 0);
+        let largest = self.largest.entry(stream).or_default();
+        let (mut most, mut back) = (*largest, 0);
         for time in times {
             back = back.max(most.saturating_sub(time));
             most = most.max(time);
         }
-        *latest = most;
+        *largest = most;
         self.tally.largest_inversion = self.tally.largest_inversion.max(back);
     }
 
@@ -299,12 +297,12 @@ impl Counting {
         self.tally.suspends.extend(Suspend::between(before, now));
     }
 
-    /// All of it, of a trace that ends with these clocks.
+    /// The tally of a trace that ends with these clocks.
     pub fn finish(mut self, events: Events, end: Ktime, clock: Clock) -> Tally {
         self.reading((end, clock.boot));
         Tally {
             events,
-            latest_write: self.late.latest(),
+            commit_delay: self.delay.longest(),
             ..self.tally
         }
     }

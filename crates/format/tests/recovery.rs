@@ -377,7 +377,7 @@ fn what_a_later_minor_version_adds_anywhere_is_passed_over() {
         let known = LifeEvent {
             time: Ktime(500),
             cpu: None,
-            kind: LifeKind::Progress,
+            kind: LifeKind::Watermark,
         };
         assert_eq!(events, [known]);
         assert_eq!(trace.unknown(), of(1, 1, 3));

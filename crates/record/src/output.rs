@@ -210,7 +210,7 @@ impl State {
             self.life(Stream::Recorder, event.clone())?;
         }
         if batch.flush {
-            let progress = convert::recorder(batch.drained_until, LifeKind::Progress);
+            let progress = convert::recorder(batch.drained_until, LifeKind::Watermark);
             self.writer.life(Stream::Recorder, progress)?;
             self.writer.flush()?;
         }

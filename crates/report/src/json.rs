@@ -58,7 +58,7 @@ object! {
     Quality(quality: &model::Quality, zero: Ktime) {
         lost: Vec<Lost> = quality.lost.iter().map(|span| Lost::new(span, zero)).collect(),
         largest_inversion_ns: u64 = quality.largest_inversion,
-        commit_delay_ns: u64 = quality.latest_write,
+        commit_delay_ns: u64 = quality.commit_delay,
         anomalies: BTreeMap<&'static str, u64> = quality.anomalies.iter().copied().collect(),
         clocks: Option<Clocks> = quality.clocks.as_ref().map(Clocks::new),
     }

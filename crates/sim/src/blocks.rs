@@ -81,7 +81,7 @@ impl Recording {
         loop {
             let progress = recorder
                 .iter()
-                .position(|written| written.event.kind == LifeKind::Progress);
+                .position(|written| written.event.kind == LifeKind::Watermark);
             let until = progress
                 .and_then(|i| recorder.get(i))
                 .map_or(u64::MAX, |w| w.at);

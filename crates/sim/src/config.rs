@@ -75,7 +75,7 @@ pub struct Config {
     /// times, also of a cause and its effect. At most 1000: no effect gets an earlier time
     /// than its cause.
     pub grain: u64,
-    /// From one [`tr_format::event::LifeKind::Progress`] to the next, ns.
+    /// From one [`tr_format::event::LifeKind::Watermark`] to the next, ns.
     pub progress: u64,
     /// The kernel.
     pub kernel: Kernel,

@@ -60,7 +60,7 @@ impl<W: Write> Sink for ToWriter<W> {
 
     fn life(&mut self, stream: Stream, event: LifeEvent) {
         let write = || {
-            if event.kind != LifeKind::Progress {
+            if event.kind != LifeKind::Watermark {
                 return self.writer.life(stream, event);
             }
             self.writer.flush()?;

@@ -52,7 +52,7 @@ impl Machine {
             self.emit_own(now, LifeKind::Clock(Machine::clock(now)));
             self.observer.next_clock = now + CLOCK_EVERY - CLOCK_EVERY % self.cfg.grain;
         } else if now == self.observer.next_progress {
-            self.emit_own(now, LifeKind::Progress);
+            self.emit_own(now, LifeKind::Watermark);
             let every = self.cfg.progress.max(1_000);
             self.observer.next_progress = now + every - every % self.cfg.grain;
         }

@@ -106,10 +106,10 @@ impl Recording {
         self.len() == 0
     }
 
-    /// The time of the last [`LifeKind::Progress`].
+    /// The time of the last [`LifeKind::Watermark`].
     pub fn last_progress(&self) -> Option<Ktime> {
         let mut latest = self.recorder.iter().rev().map(|written| &written.event);
-        let last = latest.find(|event| event.kind == LifeKind::Progress)?;
+        let last = latest.find(|event| event.kind == LifeKind::Watermark)?;
         Some(last.time)
     }
 

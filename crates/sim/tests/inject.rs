@@ -64,7 +64,7 @@ fn check_blocks(recording: &Recording, case: &Case) -> Result<(), TestCaseError>
             }
             (Events::Life(events), Stream::Recorder) => {
                 for event in events {
-                    if event.kind == LifeKind::Progress && case.cut.order == Order::Written {
+                    if event.kind == LifeKind::Watermark && case.cut.order == Order::Written {
                         // As many as were written before it.
                         for (ring, got) in recording.cpus.iter().zip(&cpus) {
                             let due = ring.partition_point(|written| written.at < event.time.0);

@@ -42,7 +42,7 @@ impl Tracker {
             }
             LifeKind::CgroupMove(moved) => self.move_cgroup(moved),
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
-            LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Progress | LifeKind::Mark(_) => {}
+            LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Watermark | LifeKind::Mark(_) => {}
         }
     }
 

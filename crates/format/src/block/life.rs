@@ -82,7 +82,7 @@ mod tag {
     pub const SNAPSHOT: u8 = 8;
     pub const LOST: u8 = 9;
     pub const CLOCK: u8 = 10;
-    pub const PROGRESS: u8 = 11;
+    pub const WATERMARK: u8 = 11;
     pub const MARK: u8 = 12;
 }
 
@@ -205,7 +205,7 @@ pub fn kinds() -> [(u8, &'static str); 12] {
         (tag::SNAPSHOT, "snapshot"),
         (tag::LOST, "lost"),
         (tag::CLOCK, "clock"),
-        (tag::PROGRESS, "progress"),
+        (tag::WATERMARK, "watermark"),
         (tag::MARK, "mark"),
     ]
 }

@@ -300,7 +300,7 @@ pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
                 name: (*b"test starts").into(),
             }),
         ),
-        life(time + 10, None, LifeKind::Progress),
+        life(time + 10, None, LifeKind::Watermark),
     ]
 }
 

@@ -437,8 +437,8 @@ fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
             back => format!("rings out of order by up to {}", units::time(back)),
         },
     ];
-    if quality.latest_write > 0 {
-        let late = units::time(quality.latest_write);
+    if quality.commit_delay > 0 {
+        let late = units::time(quality.commit_delay);
         parts.push(format!("commit delay at least {late}"));
     }
     style.items(out, "Trace   ", &parts, " · ");

@@ -28,7 +28,7 @@ impl CutOff {
         }
         keep(&mut recording.life, flushed, point, draw);
         // The recorder's later events were still in memory.
-        let progress = |written: &Written<LifeEvent>| written.event.kind == LifeKind::Progress;
+        let progress = |written: &Written<LifeEvent>| written.event.kind == LifeKind::Watermark;
         let last = recording.recorder.iter().rposition(progress);
         recording.recorder.truncate(last.map_or(0, |last| last + 1));
         recording.summary = None;

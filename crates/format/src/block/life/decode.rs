@@ -193,7 +193,7 @@ impl<'a> Dec<'a> {
                 boot: self.int(Col::Boot)?,
                 real: self.int(Col::Real)?,
             }),
-            tag::PROGRESS => LifeKind::Progress,
+            tag::WATERMARK => LifeKind::Watermark,
             tag::MARK => LifeKind::Mark(Mark {
                 name: (*self.path()?).into(),
             }),

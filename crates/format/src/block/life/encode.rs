@@ -157,7 +157,7 @@ impl Enc {
                 self.int(Col::Boot, clock.boot);
                 self.int(Col::Real, clock.real);
             }
-            LifeKind::Progress => self.byte(Col::Kind, tag::PROGRESS),
+            LifeKind::Watermark => self.byte(Col::Kind, tag::WATERMARK),
             LifeKind::Mark(mark) => {
                 self.byte(Col::Kind, tag::MARK);
                 self.path(&mark.name);
