@@ -1,18 +1,18 @@
-//! What can be wrong with a trace, and where.
+//! Errors, with the frame and the byte.
 
-/// Why a trace, or one frame of it, could not be written or read.
+/// An error of writing or reading a trace.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Reading or writing failed in the system.
+    /// A system call failed.
     #[error(transparent)]
     Io(#[from] std::io::Error),
-    /// The file does not begin like a trace.
+    /// The file does not begin with a trace's magic number.
     #[error("not a trace: it begins with {found:02x?}, expected {expected:02x?}")]
     NotATrace {
         /// The first bytes, up to eight.
         found: Vec<u8>,
-        /// What every trace begins with.
+        /// The magic number.
         expected: [u8; 8],
     },
     /// A trace of another major version.
@@ -23,66 +23,66 @@ pub enum Error {
         /// The version that this crate reads.
         supported: u16,
     },
-    /// One frame is damaged, or claims what no frame may.
+    /// A frame is damaged or exceeds a limit.
     #[error("frame {frame} at byte {offset}: {fault}")]
     Frame {
         /// The frame's number, counted from 0 at the metadata.
         frame: u64,
-        /// Where the frame begins, in bytes from the start of the file.
+        /// The frame's offset in the file.
         offset: u64,
-        /// What is wrong with it.
+        /// The kind of damage.
         fault: Fault,
     },
 }
 
-/// What is wrong with a frame.
+/// The kind of damage of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The bytes that begin every frame are not there.
+    /// The frame's mark is missing.
     #[error("no frame begins here")]
     Sync,
-    /// A checksum does not fit.
+    /// A checksum differs.
     #[error("{part}: checksum {found:#010x}, expected {expected:#010x}")]
     Checksum {
-        /// What was summed up.
+        /// The part of the frame that has the checksum.
         part: &'static str,
-        /// The sum of the bytes that are there.
+        /// The checksum of the bytes.
         found: u32,
-        /// The sum that was stored.
+        /// The stored checksum.
         expected: u32,
     },
-    /// The file ends first.
+    /// The file ends inside the frame.
     #[error("{needed} bytes needed, {left} left")]
     Short {
         /// Bytes needed.
         needed: u64,
-        /// Bytes that are there.
+        /// Bytes present.
         left: u64,
     },
     /// A length or count is larger than the format allows.
     #[error("{what} is {found}, the limit is {limit}")]
     Limit {
-        /// Of what.
+        /// The length or count.
         what: &'static str,
         /// The value found.
         found: u64,
         /// The largest value allowed.
         limit: u64,
     },
-    /// The content contradicts itself although its checksum fits.
+    /// The content is invalid, and its checksum is right.
     #[error("{0}")]
     Content(&'static str),
-    /// The compressed data cannot be unpacked.
+    /// zstd refuses the compressed data.
     #[error("cannot be decompressed: {0}")]
     Decompress(String),
-    /// The frame at this place is not the one that the index names.
+    /// The index names another frame at this offset.
     #[error("differs from its index entry")]
     Index,
     /// Frames are missing before this one.
     #[error("{0} frames are missing before it")]
     Missing(u64),
-    /// It is of another trace, or stands here twice.
+    /// The frame's number is not larger than the one before: a copy, or of another trace.
     #[error("frame number {found} comes after number {after}")]
     Order {
         /// The number found.
@@ -90,13 +90,13 @@ pub enum Fault {
         /// The number before.
         after: u64,
     },
-    /// The system could not read it.
+    /// A system call failed.
     #[error("cannot be read: {0}")]
     Read(String),
 }
 
 impl Fault {
-    /// With the place at which it was found.
+    /// Adds the frame's number and offset.
     pub(crate) fn at(self, frame: u64, offset: u64) -> Error {
         Error::Frame {
             frame,
@@ -106,10 +106,10 @@ impl Fault {
     }
 }
 
-/// Refuses a value above a limit.
+/// Returns [`Fault::Limit`] for a value above a limit.
 pub(crate) fn within(what: &'static str, found: u64, limit: u64) -> Result<(), Fault> {
-    match found <= limit {
-        true => Ok(()),
-        false => Err(Fault::Limit { what, found, limit }),
+    if found > limit {
+        return Err(Fault::Limit { what, found, limit });
     }
+    Ok(())
 }

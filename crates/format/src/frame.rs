@@ -13,13 +13,11 @@ use crate::Fault;
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 /// The major version of the format. A reader refuses others.
 pub const MAJOR: u16 = 2;
-/// The minor version that this crate writes. Of a higher one a reader skips
-/// what it does not know.
+/// The minor version that this crate writes. A reader skips unknown parts of a higher one.
 pub const MINOR: u16 = 0;
 /// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.
 pub const FILE_HEADER: u64 = 16;
-/// The bytes that begin every frame; a reader that has lost its way looks for
-/// them.
+/// The mark of every frame. A reader searches for it behind damage.
 pub const SYNC: [u8; 4] = [0xf7, 0x74, 0x72, 0xb1];
 /// The last four bytes of a complete trace.
 pub const TRAILER_MAGIC: [u8; 4] = *b"ecrt";
@@ -38,20 +36,18 @@ pub mod kind {
     pub const SUMMARY: u8 = 4;
     /// A part of the index.
     pub const INDEX: u8 = 5;
-    /// Says, in a trace made by `tr recover`, where and why the trace that it
-    /// was made from ended.
+    /// In a trace made by `tr recover`: the end of the original.
     pub const CUT: u8 = 6;
 }
 
-/// A frame's header. Every frame stands alone: nothing in a payload refers to
-/// another frame.
+/// A frame's header. No payload refers to another frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Header {
     /// The type, one of [`kind`].
     pub kind: u8,
     /// The frame's number in the file, from 0.
     pub number: u64,
-    /// Which stream of its type: the CPU's number, or 0 lifecycle, 1 recorder.
+    /// The stream: the CPU's number, or 0 lifecycle, 1 recorder.
     pub stream: u16,
     /// The frame's number among those of its type and stream, from 0.
     pub seq: u64,
@@ -91,21 +87,19 @@ impl Header {
         out.extend_from_slice(&sum.to_le_bytes());
     }
 
-    /// Reads the header at the start of `bytes`, for a trace `id`. Gives also
-    /// its length in bytes.
+    /// Reads the header at the start of `bytes`, of trace `id`. Returns also its length.
     ///
     /// # Errors
-    /// When there is no intact header, or one that exceeds a limit.
+    /// If there is no intact header, or it exceeds a limit.
     pub fn decode(bytes: &[u8], id: u32) -> Result<(Header, usize), Fault> {
         let mut cursor = Cursor::new(bytes);
         let short = |needed: usize| Fault::Short {
             needed: needed as u64,
             left: bytes.len() as u64,
         };
-        let sync = cursor.take(4).map_err(|_| match SYNC.starts_with(bytes) {
-            true => short(5),
-            false => Fault::Sync,
-        })?;
+        let is_prefix = SYNC.starts_with(bytes);
+        let missing = if is_prefix { short(5) } else { Fault::Sync };
+        let sync = cursor.take(4).map_err(|_| missing)?;
         if sync != SYNC {
             return Err(Fault::Sync);
         }
@@ -156,7 +150,7 @@ impl Header {
         Ok((header, whole))
     }
 
-    /// The stream of an event frame; `None` for other frames.
+    /// The stream of an event frame.
     pub fn stream(&self) -> Option<Stream> {
         match (self.kind, self.stream) {
             (kind::SCHED, cpu) => Some(Stream::Cpu(CpuId(cpu))),
@@ -166,23 +160,23 @@ impl Header {
         }
     }
 
-    /// Refuses a payload that is not the one this header was written for.
+    /// Checks the payload's checksum.
     ///
     /// # Errors
     /// [`Fault::Checksum`].
     pub fn check(&self, payload: &[u8]) -> Result<(), Fault> {
         let found = crc32fast::hash(payload);
-        match found == self.crc {
-            true => Ok(()),
-            false => Err(Fault::Checksum {
+        if found != self.crc {
+            return Err(Fault::Checksum {
                 part: "payload",
                 found,
                 expected: self.crc,
-            }),
+            });
         }
+        Ok(())
     }
 
-    /// The metadata is what the id comes from, so its header cannot have it.
+    /// The id is derived from the metadata, so the metadata's header cannot contain it.
     fn salt(&self, id: u32) -> u32 {
         match self.kind {
             kind::METADATA => 0,
@@ -240,8 +234,7 @@ pub(crate) fn address(stream: Stream) -> (u8, u16) {
     }
 }
 
-/// One number for any stream, as tools print it: a CPU's own, 0xfffe for
-/// lifecycle, 0xffff for the recorder's.
+/// A stream's number in `tr dump`: the CPU's, 0xfffe for lifecycle, 0xffff for the recorder.
 pub fn stream_number(stream: Stream) -> u16 {
     match stream {
         Stream::Cpu(CpuId(cpu)) => cpu,
@@ -250,8 +243,7 @@ pub fn stream_number(stream: Stream) -> u16 {
     }
 }
 
-/// CRC-32 of the id (little-endian) and then the bytes, so that a frame left
-/// over from another trace is not taken for one of this.
+/// CRC-32 of the id (little-endian) and the bytes: rejects frames of other traces.
 fn salted(id: u32, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&id.to_le_bytes());
@@ -283,7 +275,7 @@ pub(crate) fn trailer(offset: u64, id: u32) -> Vec<u8> {
     out
 }
 
-/// The index's offset, when `bytes` are an intact trailer.
+/// The index's offset, if `bytes` are an intact trailer.
 pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
     let mut cursor = Cursor::new(bytes);
     let offset = cursor.take(8).ok()?;
@@ -299,11 +291,11 @@ pub(crate) fn read_trailer(bytes: &[u8], id: u32) -> Option<u64> {
 pub struct FrameInfo {
     /// The frame's number in the file, from 0.
     pub number: u64,
-    /// Whose events it holds.
+    /// The stream of its events.
     pub stream: Stream,
     /// Its number in its stream, from 0.
     pub seq: u64,
-    /// Where it begins, in bytes from the start of the file.
+    /// Its offset in the file.
     pub offset: u64,
     /// Its bytes, header included.
     pub bytes: u64,

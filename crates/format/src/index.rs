@@ -1,7 +1,5 @@
-//! The index: where each frame is, so that a reader need not look for them.
-//!
-//! One row a frame, in file order, without the index frames themselves; packed
-//! (see `zip`). A long index is several frames, one behind the other.
+//! The index: one row for each frame before it, in file order, as packed bodies. A long
+//! index is several frames in sequence.
 
 use std::ops::Range;
 
@@ -14,19 +12,19 @@ use crate::varint::{fold, put, unfold, Cursor};
 use crate::zip::{unpacking, Packer, Unpacker, LEVEL};
 use crate::Fault;
 
-/// What the index says about one frame.
+/// One frame's row of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Row {
     /// The frame's header; its checksum is not in the index and is 0 here.
     pub header: Header,
-    /// Where the frame begins.
+    /// The frame's offset.
     pub offset: u64,
     /// Its bytes, header included.
     pub bytes: u64,
 }
 
 impl Row {
-    /// The frame, if it is one with events.
+    /// The frame, if it holds events.
     pub fn frame(&self) -> Option<FrameInfo> {
         let header = &self.header;
         Some(FrameInfo {
@@ -42,13 +40,12 @@ impl Row {
     }
 }
 
-/// Rows of an index frame, as it is written.
+/// Rows of an index frame of this writer.
 const ROWS: u64 = 1 << 12;
 
-/// A builder that keeps its rows packed as bytes, some ten a frame.
+/// A builder. Its rows take some ten bytes a frame.
 #[derive(Debug, Default)]
 pub struct Index {
-    /// The rows so far.
     pieces: Vec<Piece>,
 }
 
@@ -90,11 +87,10 @@ impl Index {
             let (min, max) = piece.span.unwrap_or((header.min, header.max));
             piece.span = Some((min.min(header.min), max.max(header.max)));
         }
-        // Of an event frame's stream the rows give the sequence; for others too.
         put(out, header.seq);
     }
 
-    /// The index frames: what their headers tell of their rows, and their payloads.
+    /// The headers and payloads of the index frames.
     pub fn frames(&self, packer: &mut Packer) -> std::io::Result<Vec<(Header, Vec<u8>)>> {
         let pack = |piece: &Piece| {
             let mut body = Vec::new();
@@ -176,9 +172,8 @@ impl Frames {
     }
 }
 
-/// Appends the rows of one index frame's payload to `rows`, whose last row
-/// must be the frame before. All rows' frames lie before `end`, so that there
-/// are no more of them than the file has room for.
+/// Appends the rows of one index frame. They must continue `rows`, and their frames must be
+/// before `end`: this bounds their number by the file's length.
 pub fn read(
     payload: &[u8],
     end: u64,
@@ -192,9 +187,9 @@ pub fn read(
     go_through(payload, first, (Some(expected), end), unpacker, each).map(|_| ())
 }
 
-/// Gives `each` the rows of any one index frame, the first of which has that number.
-/// All rows' frames lie before `end`, and the first one at `expected`, if that is known.
-/// The bytes that they tell of.
+/// Calls `each` with the rows of one index frame, numbered from `first`. Their frames must be
+/// before `end`, and the first one at `expected` if that is known. Returns the bytes that they
+/// cover.
 pub fn go_through(
     payload: &[u8],
     first: u64,

@@ -1,5 +1,5 @@
-//! What a reader accepts. A file that exceeds one of these is refused before
-//! memory is taken; a writer stays below all of them.
+//! Limits of a trace. A reader refuses a frame that exceeds one before it allocates memory;
+//! a writer stays below all of them.
 
 /// Most events of one scheduling frame.
 pub const SCHED_EVENTS: u64 = 1 << 15;
@@ -19,10 +19,9 @@ pub const BODY: u64 = 32 << 20;
 pub const SECTION_BODY: u64 = 8 << 20;
 /// Most fields of metadata or summary.
 pub const SECTION_FIELDS: u64 = 1 << 10;
-/// Longest argv of an event in bytes. A longer one is cut by the writer, which
-/// keeps its true length.
+/// Longest argv of an event in bytes. The writer cuts a longer one and keeps its true length.
 pub const ARGV: usize = 8 << 20;
-/// Longest path or name of an event in bytes. A longer one is cut by the writer.
+/// Longest path or name of an event in bytes. The writer cuts a longer one.
 pub const NAME: usize = 64 << 10;
 /// Most bytes of all strings of one lifecycle frame's events together.
 pub const STRINGS: u64 = 24 << 20;
@@ -34,14 +33,14 @@ pub const FRAMES: u64 = 1 << 24;
 pub const INDEX_ENTRIES: u64 = 1 << 16;
 /// Largest expansion of a body by decompression, plus [`EXPANSION_FREE`].
 pub const EXPANSION: u64 = 256;
-/// Bytes that a body may have whatever its stored size.
+/// Bytes that any body may have.
 pub const EXPANSION_FREE: u64 = 1 << 16;
 /// Smallest frame: its header with one byte for each field.
 pub const LEAST_FRAME: u64 = 21;
 /// Most damaged places of a trace.
 pub const DAMAGES: u64 = 1 << 16;
-/// Bytes of payloads that a scan reads in vain, beyond the file's own length,
-/// until it takes every header's word for where its frame ends.
+/// Bytes of damaged payloads, beyond the file's length, after which the walk trusts headers
+/// without a search inside the payload.
 pub const IN_VAIN: u64 = 64 << 20;
 /// Events that a writer puts into a scheduling block before it closes it.
 pub const BLOCK_EVENTS: usize = 1 << 14;

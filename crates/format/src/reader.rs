@@ -19,19 +19,19 @@ pub use crate::walk::{Damage, End};
 use crate::zip::unpacking;
 use crate::{Error, Fault};
 
-/// What a later version may have put into a trace, and this one passed over.
+/// Counts of skipped parts that only a later version knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
     /// Frames of unknown types.
     pub frames: u64,
-    /// Fields of metadata and summary with unknown tags, and columns of
-    /// lifecycle frames that have been read.
+    /// Unknown fields of metadata and summary, and unknown columns of the lifecycle frames
+    /// read so far.
     pub fields: u64,
-    /// Events of unknown kinds in the lifecycle frames that have been read.
+    /// Events of unknown kinds in the lifecycle frames read so far.
     pub events: u64,
 }
 
-/// A trace that has been opened. Frames can be read by many threads at once.
+/// An open trace. Threads can read frames in parallel.
 #[derive(Debug)]
 pub struct Trace {
     source: Source,
@@ -46,7 +46,7 @@ pub struct Trace {
     damage: Vec<Damage>,
     gaps: Vec<LifeEvent>,
     unknown: Unknown,
-    /// By number of the frame, so that one that is read twice counts once.
+    /// By frame number: a frame that is read twice counts once.
     skipped: Mutex<BTreeMap<u64, Skipped>>,
 }
 
@@ -123,12 +123,12 @@ impl Trace {
         Ok(value)
     }
 
-    /// What the trace says about itself.
+    /// The metadata.
     pub fn meta(&self) -> &Metadata {
         &self.meta
     }
 
-    /// How the recording ended; `None` when the trace does not get that far.
+    /// The summary; `None` if the trace is truncated.
     pub fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
@@ -154,19 +154,17 @@ impl Trace {
         self.recovered_from.is_some()
     }
 
-    /// The damaged places that were found in opening. What a frame's checksums
-    /// do not tell shows when it is read.
+    /// The damage found by [`Trace::open`]. Reading a frame with valid checksums can find more.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
-    /// Losses ([`crate::event::LossCause::Damage`]) for the events that
-    /// [`Trace::damage`] has cost, by time.
+    /// The losses ([`crate::event::LossCause::Damage`]) by [`Trace::damage`], by time.
     pub fn gaps(&self) -> &[LifeEvent] {
         &self.gaps
     }
 
-    /// What was passed over so far because only a later version knows it.
+    /// Counts of the parts skipped so far.
     pub fn unknown(&self) -> Unknown {
         let mut unknown = self.unknown;
         let skipped = self.skipped.lock();
@@ -178,27 +176,26 @@ impl Trace {
         unknown
     }
 
-    /// The minor version of the format that the trace was written in; the
-    /// major one is [`frame::MAJOR`].
+    /// The minor version of the format; the major one is [`crate::frame::MAJOR`].
     pub fn minor_version(&self) -> u16 {
         self.minor
     }
 
-    /// Bytes of the whole file.
+    /// The file's length in bytes.
     pub fn bytes(&self) -> u64 {
         self.source.len()
     }
 
-    /// Where the bytes come from.
+    /// The file.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// Reads a frame of a CPU's stream into `into`, which is emptied first.
+    /// Reads a frame of a CPU's stream. Replaces the content of `into`.
     ///
     /// # Errors
-    /// [`Error::Frame`] when the frame is damaged or not one of a CPU's stream;
-    /// [`Trace::gap_of`] then gives the loss. `into` holds no events then.
+    /// [`Error::Frame`] if the frame is damaged or not of a CPU's stream; `into` is empty then,
+    /// and [`Trace::gap_of`] returns the loss.
     pub fn read_sched(&self, frame: &FrameInfo, into: &mut SchedBlock) -> Result<(), Error> {
         let Stream::Cpu(cpu) = frame.stream else {
             into.clear();
@@ -219,8 +216,7 @@ impl Trace {
         read
     }
 
-    /// Reads a frame of the lifecycle or the recorder's stream into `into`,
-    /// which is emptied first.
+    /// Reads a frame of the lifecycle or the recorder's stream. Replaces the content of `into`.
     ///
     /// # Errors
     /// As [`Trace::read_sched`].
@@ -237,7 +233,7 @@ impl Trace {
             Ok(())
         })?;
         if skipped != Skipped::default() {
-            // Another thread that has panicked leaves no half entry.
+            // A panic of another thread leaves no partial entry.
             let skipping = self.skipped.lock();
             let mut skipping = skipping.unwrap_or_else(std::sync::PoisonError::into_inner);
             skipping.insert(frame.number, skipped);
@@ -245,7 +241,7 @@ impl Trace {
         Ok(())
     }
 
-    /// Reads a frame's payload, holds it to the frame's checksums, decodes it.
+    /// Reads a frame, verifies both checksums and decodes the payload.
     fn checked(
         &self,
         frame: &FrameInfo,
@@ -272,7 +268,7 @@ impl Trace {
         read().map_err(|fault| fault.at(frame.number, frame.offset))
     }
 
-    /// The loss that stands for a frame that could not be read.
+    /// The loss for a frame that cannot be read.
     pub fn gap_of(&self, frame: &FrameInfo) -> LifeEvent {
         walk::gap(frame.stream, frame.min.0, frame.max.0, Some(frame.events))
     }

@@ -20,14 +20,13 @@ pub mod flag {
     pub const ALL: u8 = 0x3f;
 }
 
-/// The scheduling events of one frame, by column: the form that analyses run
-/// over. All columns have the same length.
+/// The scheduling events of one frame, by column. All columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SchedBlock {
     /// The CPU on which all of them happened.
     pub cpu: CpuId,
-    /// When, in ns of `CLOCK_MONOTONIC` ([`Ktime`]). In the order of the ring:
-    /// nearly, not always, ascending.
+    /// Stamps in ns of `CLOCK_MONOTONIC` ([`Ktime`]), in the order of the ring: nearly
+    /// ascending.
     pub time: Vec<u64>,
     /// The task that was running: `prev` of a switch, `waker` of a waking.
     pub from: Vec<u32>,
@@ -35,7 +34,7 @@ pub struct SchedBlock {
     pub to: Vec<u32>,
     /// Raw `prev_state` of a switch; 0 for a waking.
     pub state: Vec<u16>,
-    /// What it is: [`flag`].
+    /// Bits of [`flag`].
     pub flags: Vec<u8>,
 }
 
@@ -59,7 +58,6 @@ impl SchedBlock {
         self.flags.clear();
     }
 
-    /// Gives all columns this length.
     pub(crate) fn resize(&mut self, len: usize) {
         self.time.resize(len, 0);
         self.from.resize(len, 0);
@@ -68,10 +66,10 @@ impl SchedBlock {
         self.flags.resize(len, 0);
     }
 
-    /// Appends an event. Flags that an event's shape does not have are dropped.
+    /// Appends an event.
     #[inline]
     pub fn push(&mut self, event: SchedEvent) {
-        let rest = Rest::from(event.kind);
+        let rest = Packed::from(event.kind);
         self.time.push(event.time.0);
         self.from.push(rest.from);
         self.to.push(rest.to);
@@ -101,15 +99,13 @@ impl SchedBlock {
             .map(|((time, (from, to)), (state, flags))| event(*time, *from, *to, *state, *flags))
     }
 
-    /// Puts the events in the order of their times; those with equal times stay
-    /// in the order of the ring.
+    /// Sorts the events by time; equal times keep the order of the ring.
     pub fn sort(&mut self) {
         if self.time.is_sorted() {
             return;
         }
-        // Those before which nothing has a larger time are in order, and are all but a few
-        // as a rule: put together, they are a run that the sort finds and leaves alone.
-        // Of equal times, one of them comes before those that are late.
+        // All events but a few have the largest time so far. Put together, they are a run
+        // that the sort detects. They precede late events of equal time, as in the ring.
         let mut most = 0;
         let places = self.time.iter().copied().zip(0..);
         let (mut order, late): (Vec<_>, Vec<_>) = places.partition(|(time, _)| {
@@ -121,7 +117,6 @@ impl SchedBlock {
         self.pick(&order);
     }
 
-    /// Makes it of the events at these places, in this order.
     fn pick(&mut self, order: &[(u64, u32)]) {
         pick(&mut self.time, order);
         pick(&mut self.from, order);
@@ -138,24 +133,24 @@ impl SchedBlock {
     }
 }
 
-/// Makes a column anew of its values at these places, in this order.
+/// Reorders a column.
 fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
     let picked = order.iter().filter_map(|(_, at)| column.get(*at as usize));
     *column = picked.copied().collect();
 }
 
-/// An event but its time, as in [`SchedBlock`].
+/// An event without its time, as in [`SchedBlock`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rest {
+pub(crate) struct Packed {
     pub from: u32,
     pub to: u32,
     pub state: u16,
     pub flags: u8,
 }
 
-impl From<SchedKind> for Rest {
+impl From<SchedKind> for Packed {
     #[inline(always)]
-    fn from(kind: SchedKind) -> Rest {
+    fn from(kind: SchedKind) -> Packed {
         let bit = |set: bool, bit: u8| if set { bit } else { 0 };
         match kind {
             SchedKind::Switch {
@@ -164,7 +159,7 @@ impl From<SchedKind> for Rest {
                 prev_state,
                 preempt,
                 iowait,
-            } => Rest {
+            } => Packed {
                 from: prev.0,
                 to: next.0,
                 state: prev_state,
@@ -176,7 +171,7 @@ impl From<SchedKind> for Rest {
                 irq,
                 new,
                 vfork,
-            } => Rest {
+            } => Packed {
                 from: waker.0,
                 to: wakee.0,
                 state: 0,
@@ -189,16 +184,16 @@ impl From<SchedKind> for Rest {
     }
 }
 
-/// The events of a frame to be. Two vectors, not the five of a [`SchedBlock`]:
-/// each costs more than its bytes.
+/// The events of an open block. Two vectors are faster to append to than the five of a
+/// [`SchedBlock`].
 #[derive(Debug, Default)]
 pub(crate) struct Open {
     pub time: Vec<u64>,
-    pub rest: Vec<Rest>,
+    pub rest: Vec<Packed>,
 }
 
 impl Open {
-    /// Appends an event. How many there are then.
+    /// Appends an event. Returns the number of events.
     #[inline(always)]
     pub fn push(&mut self, event: SchedEvent) -> usize {
         self.time.push(event.time.0);
@@ -222,21 +217,22 @@ impl Open {
 #[inline]
 pub fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent {
     let has = |bit: u8| flags & bit != 0;
-    let kind = match has(flag::WAKING) {
-        false => SchedKind::Switch {
-            prev: Tid(from),
-            next: Tid(to),
-            prev_state: state,
-            preempt: has(flag::PREEMPT),
-            iowait: has(flag::IOWAIT),
-        },
-        true => SchedKind::Waking {
+    let kind = if has(flag::WAKING) {
+        SchedKind::Waking {
             waker: Tid(from),
             wakee: Tid(to),
             irq: has(flag::IRQ),
             new: has(flag::NEW),
             vfork: has(flag::VFORK),
-        },
+        }
+    } else {
+        SchedKind::Switch {
+            prev: Tid(from),
+            next: Tid(to),
+            prev_state: state,
+            preempt: has(flag::PREEMPT),
+            iowait: has(flag::IOWAIT),
+        }
     };
     SchedEvent {
         time: Ktime(time),

@@ -1,11 +1,9 @@
-//! Metadata and summary as bytes: a sequence of fields, each a tag (varint), a
-//! length (varint) and a bincode value. This is the only place that knows
-//! bincode.
+//! Metadata and summary as bytes: a sequence of fields, each a tag (varint), a length (varint)
+//! and a bincode value. No other module uses bincode.
 //!
 //! bincode's configuration is `standard()`: little-endian, integers of variable
-//! length. A field is never renumbered and never changes its type; new ones get
-//! new tags. A reader skips tags it does not know, and a field that is missing
-//! has its default.
+//! length. A field keeps its tag and its type forever. A reader skips unknown tags; a
+//! missing field has its default.
 
 use bincode::config::{Configuration, Limit, LittleEndian, Varint};
 use serde::de::DeserializeOwned;
@@ -20,7 +18,7 @@ use crate::varint::{put, Cursor};
 use crate::zip::unpacking;
 use crate::Fault;
 
-/// Bounds what a value may make bincode allocate.
+/// Bounds the memory that bincode allocates for a value.
 const MEMORY: usize = 4 * limits::SECTION_BODY as usize;
 type Config = Configuration<LittleEndian, Varint, Limit<MEMORY>>;
 const CONFIG: Config = bincode::config::standard().with_limit::<MEMORY>();
@@ -30,7 +28,7 @@ pub trait Fields {
     /// Handles one field: writes it, or reads it when its tag comes.
     fn field<T: Serialize + DeserializeOwned>(&mut self, tag: u64, value: &mut T) -> Step;
 
-    /// As [`Fields::field`], of a value that few traces have: the others leave it out.
+    /// As [`Fields::field`], for a value that few traces have. `None` is not stored.
     fn rare<T>(&mut self, tag: u64, value: &mut Option<T>) -> Step
     where
         T: Serialize + DeserializeOwned,
@@ -39,12 +37,11 @@ pub trait Fields {
     }
 }
 
-/// Whether a field could be handled.
 pub type Step = Result<(), Fault>;
 
-/// What stands in a frame as a sequence of fields.
+/// A sequence of fields.
 pub trait Section: Default {
-    /// What its body is called when it is too long.
+    /// The body's name in errors.
     const BODY: &'static str;
 
     /// Handles all fields, in order. Their tags stand in FORMAT.md.
@@ -111,10 +108,10 @@ impl Section for CutOff {
     }
 }
 
-/// A tally as the fields have it.
+/// A tally in the types of its fields.
 #[derive(Default)]
 struct StoredTally {
-    /// As [`Events::by_kind`]; none at all when nobody has counted.
+    /// As [`Events::by_kind`]; empty without a tally.
     events: Vec<u64>,
     frames: u64,
     largest_inversion: u64,
@@ -178,14 +175,14 @@ impl StoredTally {
     }
 }
 
-/// Where and why the trace ended that a recovered one was made from.
+/// The end of the original of a recovered trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutOff {
-    /// The number of the frame that was not there.
+    /// The number of the first missing frame.
     pub frame: u64,
     /// The byte at which the trace ended.
     pub offset: u64,
-    /// Why.
+    /// The reason.
     pub why: String,
 }
 
@@ -254,7 +251,7 @@ impl Fields for Take<'_> {
     }
 }
 
-/// The body of a frame that holds this.
+/// Writes a body.
 pub fn put_section<T: Section>(mut value: T) -> Result<Vec<u8>, Fault> {
     let mut out = Put(Vec::new());
     value.fields(&mut out)?;

@@ -1,4 +1,4 @@
-//! Where a trace's bytes come from.
+//! The bytes of a trace: a file, a mapping or memory.
 
 use std::borrow::Cow;
 use std::fs::File;
@@ -9,8 +9,8 @@ use crate::{limits, Error};
 
 /// The bytes of a trace.
 ///
-/// The length is looked up once. A file that shrinks afterwards gives errors
-/// where bytes are missing; see [`Source::bytes`] for mappings.
+/// The length is read once. If a file shrinks afterwards, reading the missing bytes is an
+/// error; see [`Source::bytes`] for mappings.
 pub struct Source {
     kind: Kind,
     len: u64,
@@ -28,14 +28,12 @@ impl std::fmt::Debug for Source {
 }
 
 impl Source {
-    /// A regular file, read piece by piece where needed (`pread`): for files that
-    /// cannot be mapped, and for those that may shrink where no handler looks after
-    /// that. What is missing then is an error. A mapping is faster: of a trace of
-    /// 10^7 events on 64 CPUs, half of the time in the system went to these calls.
+    /// A regular file, read by `pread`: for files that cannot be mapped, and for files that
+    /// may shrink if no handler catches SIGBUS. A mapping is faster: these calls take half of
+    /// the system time for a trace of 10^7 events on 64 CPUs.
     ///
     /// # Errors
-    /// When the file's length cannot be had, or it is not a regular file (use
-    /// [`Source::read`]).
+    /// If `fstat` fails, or the file is not a regular file (use [`Source::read`]).
     pub fn file(file: File) -> Result<Source, Error> {
         let meta = file.metadata()?;
         if !meta.is_file() {
@@ -48,10 +46,9 @@ impl Source {
         })
     }
 
-    /// Bytes in memory. When they are a mapping of a file, then whoever made it has
-    /// to deal with a file that shrinks meanwhile: the system kills a process that
-    /// touches pages of a mapping that are gone, unless it catches the signal (as
-    /// `tr` does). [`Source::file`] gives errors then.
+    /// Bytes in memory or of a mapping. If a mapped file shrinks, the kernel sends SIGBUS to a
+    /// process that touches the missing pages: the owner of the mapping has to catch it, as
+    /// `tr` does.
     pub fn bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Source {
         let len = bytes.as_ref().len() as u64;
         Source {
@@ -60,11 +57,11 @@ impl Source {
         }
     }
 
-    /// Everything that comes from a pipe. Up to [`limits::PIPE_MEMORY`] bytes
-    /// are kept in memory, more in an unnamed temporary file.
+    /// All bytes of a pipe: up to [`limits::PIPE_MEMORY`] in memory, more in an unnamed
+    /// temporary file.
     ///
     /// # Errors
-    /// When reading fails, or there is no room for the temporary file.
+    /// If reading or writing the temporary file fails.
     pub fn read(mut from: impl Read) -> Result<Source, Error> {
         let mut bytes = Vec::new();
         from.by_ref()
@@ -81,20 +78,20 @@ impl Source {
         Source::file(file)
     }
 
-    /// How many bytes there are.
+    /// The number of bytes.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether there are none.
+    /// Whether the length is 0.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// `len` bytes at `offset`, or as many as there are before the end.
+    /// `len` bytes at `offset`, fewer at the end.
     ///
     /// # Errors
-    /// When reading fails, or the file has become shorter.
+    /// If reading fails, or the file has shrunk.
     pub(crate) fn at(&self, offset: u64, len: u64) -> std::io::Result<Cow<'_, [u8]>> {
         let len = len.min(self.len.saturating_sub(offset));
         match &self.kind {

@@ -35,12 +35,12 @@ impl<'a> Cursor<'a> {
         Cursor { rest: bytes }
     }
 
-    /// What has not been read.
+    /// The bytes not yet read.
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// How much has not been read.
+    /// The number of bytes not yet read.
     pub fn left(&self) -> usize {
         self.rest.len()
     }
@@ -52,8 +52,8 @@ impl<'a> Cursor<'a> {
         Ok(*first)
     }
 
-    /// The next varint. One that is longer than it need be, or does not fit in
-    /// 64 bits, is refused: every value has one form.
+    /// The next varint. Every value has one valid form: a longer one, or one beyond 64 bits, is
+    /// an error.
     pub fn int(&mut self) -> Result<u64, Fault> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
@@ -64,10 +64,10 @@ impl<'a> Cursor<'a> {
             }
             value |= bits << shift;
             if byte & 0x80 == 0 {
-                return match shift > 0 && byte == 0 {
-                    true => Err(Fault::Content("overlong integer")),
-                    false => Ok(value),
-                };
+                if shift > 0 && byte == 0 {
+                    return Err(Fault::Content("overlong integer"));
+                }
+                return Ok(value);
             }
         }
         Err(Fault::Content("an integer does not fit in 64 bits"))

@@ -15,25 +15,25 @@ pub use crate::tally::Events;
 use crate::zip::{Packer, LEVEL};
 use crate::{error, limits, section, Error, Fault};
 
-/// How much has been written.
+/// Counts of the file so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
     /// Bytes of the file so far.
     pub bytes: u64,
     /// Frames so far.
     pub frames: u64,
-    /// Events taken so far, open blocks included.
+    /// Events so far, those in open blocks included.
     pub by_kind: Events,
 }
 
 impl Written {
-    /// All events.
+    /// The number of events.
     pub fn events(&self) -> u64 {
         self.by_kind.total()
     }
 }
 
-/// A block of lifecycle events that is being filled.
+/// An open block of lifecycle events.
 #[derive(Debug, Default)]
 struct OpenLife {
     events: Vec<LifeEvent>,
@@ -42,8 +42,8 @@ struct OpenLife {
 
 /// Writes one trace to `W`.
 ///
-/// Events of a stream stay in memory until their block is full or
-/// [`Writer::flush`] is called. Memory is bounded: 20 bytes for each of
+/// Events stay in memory until their block is full or [`Writer::flush`] writes it.
+/// Memory is bounded: 20 bytes for each of
 /// [`limits::BLOCK_EVENTS`] events a CPU, [`limits::BLOCK_BYTES`] and one event
 /// for each of the two other streams, some ten bytes a frame for the index,
 /// below 2 MiB to encode.
@@ -54,7 +54,7 @@ pub struct Writer<W> {
     metadata: Vec<u8>,
     /// Open blocks by CPU.
     cpus: Vec<(CpuId, Open)>,
-    /// Where the block of the last event is: events come CPU by CPU.
+    /// The index in `cpus` of the last event's block: events come CPU by CPU.
     last: usize,
     lifecycle: OpenLife,
     recorder: OpenLife,
@@ -65,7 +65,7 @@ pub struct Writer<W> {
     counting: Counting,
 }
 
-/// Puts frames into the file and keeps account of them.
+/// Writes frames and their index.
 #[derive(Debug)]
 struct Output<W> {
     file: W,
@@ -78,7 +78,7 @@ struct Output<W> {
 }
 
 impl<W: Write> Output<W> {
-    /// Writes one frame. Type, stream, events and times are taken from `header`.
+    /// Writes one frame. `header` has type, stream, events and times.
     fn frame(&mut self, mut header: Header, payload: &[u8]) -> Result<(), Error> {
         let number = self.frames;
         error::within(
@@ -115,7 +115,7 @@ impl<W: Write> Writer<W> {
     /// Starts a trace: writes the file header and the metadata.
     ///
     /// # Errors
-    /// When `out` cannot be written, or the metadata is too large.
+    /// If writing fails, or the metadata exceeds a limit.
     pub fn new(out: W, meta: &Metadata) -> Result<Writer<W>, Error> {
         let body =
             section::put_section(meta.clone()).map_err(|fault| fault.at(0, frame::FILE_HEADER))?;
@@ -163,10 +163,10 @@ impl<W: Write> Writer<W> {
         self.written.frames = self.out.frames;
     }
 
-    /// Takes an event of one CPU's ring. A full block is written.
+    /// Adds an event of one CPU's ring. Writes the block if it is full.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If writing fails.
     #[inline]
     pub fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error> {
         self.written.by_kind.sched(&event);
@@ -186,16 +186,16 @@ impl<W: Write> Writer<W> {
         let Some((_, block)) = self.cpus.get_mut(self.last) else {
             return Ok(());
         };
-        match block.push(event) >= limits::BLOCK_EVENTS {
-            true => self.close_sched(self.last),
-            false => Ok(()),
+        if block.push(event) >= limits::BLOCK_EVENTS {
+            return self.close_sched(self.last);
         }
+        Ok(())
     }
 
-    /// Takes an event of the lifecycle stream or of the recorder's own.
+    /// Adds an event of the lifecycle or the recorder's stream.
     ///
     /// # Errors
-    /// When the file cannot be written, or `stream` is a CPU's.
+    /// If writing fails, or `stream` is a CPU's.
     pub fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), Error> {
         let open = match stream {
             Stream::Lifecycle => &mut self.lifecycle,
@@ -208,7 +208,7 @@ impl<W: Write> Writer<W> {
             }
         };
         let weight = life::weight(&event);
-        // A long event is not put behind others: the limits hold for it alone.
+        // A long event gets a block of its own: the limits hold for each event alone.
         if open.bytes + weight > limits::BLOCK_BYTES && !open.events.is_empty() {
             self.close_life(stream)?;
         }
@@ -277,11 +277,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes all open blocks, those of the CPUs first and the recorder's last, and
-    /// flushes `out`.
+    /// Writes all open blocks, the recorder's last, and flushes the file.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If writing fails.
     pub fn flush(&mut self) -> Result<(), Error> {
         for at in 0..self.cpus.len() {
             self.close_sched(at)?;
@@ -292,16 +291,15 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// What has been written so far.
+    /// The counts so far.
     pub fn written(&self) -> &Written {
         &self.written
     }
 
-    /// Completes the trace: open blocks, summary (with the tally of what has been
-    /// written), index, trailer.
+    /// Completes the trace: open blocks, summary with the tally, index, trailer.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If writing fails.
     pub fn finish(mut self, summary: &Summary) -> Result<(W, Written), Error> {
         self.flush()?;
         let none = Counting::new(summary.end, summary.end_clock);
@@ -316,12 +314,11 @@ impl<W: Write> Writer<W> {
         self.close()
     }
 
-    /// Completes a trace that was made from one that ended too early: as
-    /// [`Writer::finish`], but where a summary would stand it says how that one
-    /// ended. A reader gives it as the end of this one.
+    /// Completes a trace made from a truncated one. Instead of the summary it has the end of
+    /// the original, which [`crate::reader::Trace::end`] returns.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If writing fails.
     pub fn finish_cut(mut self, frame: u64, offset: u64, why: &str) -> Result<(W, Written), Error> {
         self.flush()?;
         let cut = section::CutOff {
@@ -337,8 +334,7 @@ impl<W: Write> Writer<W> {
         let body = body.map_err(|fault| fault.at(self.out.frames, self.out.bytes))?;
         self.payload.clear();
         self.packer.pack(&[&body], LEVEL, &mut self.payload)?;
-        // The time is there so that a reader that has lost the end of a stream
-        // knows until when it has lost it.
+        // The time bounds the loss if the end of a stream is damaged.
         let header = Header {
             kind,
             min: time,
@@ -348,7 +344,7 @@ impl<W: Write> Writer<W> {
         self.out.frame(header, &self.payload)
     }
 
-    /// Metadata once more, index, trailer.
+    /// Writes the metadata's second copy, the index and the trailer.
     fn close(mut self) -> Result<(W, Written), Error> {
         self.put_metadata()?;
         let offset = self.out.bytes;

@@ -9,7 +9,7 @@ use super::{
     far_bits, part, step_class, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, IDLE, NEW, OTHER,
     PARTS, RANK,
 };
-use crate::sched::{flag, Open, Rest};
+use crate::sched::{flag, Open, Packed};
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
@@ -261,7 +261,7 @@ impl Encoder {
 
 /// The class of an event while a task runs.
 #[inline(always)]
-fn class(event: &Rest, current: u32) -> Class {
+fn class(event: &Packed, current: u32) -> Class {
     let waking = event.flags & flag::WAKING != 0;
     let task = if waking { event.from } else { event.to };
     let idle = if task == 0 { IDLE } else { 0 };
