@@ -1,16 +1,16 @@
-//! The stored events: what a trace holds, independent of how the kernel sent
-//! it (`tr-bpf`) and of how it is packed (the block codecs).
+//! The stored events, independent of the kernel's wire format (`tr-bpf`) and of the block
+//! codecs.
 //!
 //! # Glossary
-//! The words are the kernel's and the field's, used in this sense everywhere:
+//! The words of the kernel and of this project:
 //!
-//! - *task*: what the scheduler runs, a thread; named by its [`Tid`].
+//! - *task*: a thread; named by its [`Tid`].
 //! - *process*: a thread group; named by its [`Tgid`], which is the tid of its
 //!   first thread (the *leader*) unless another thread has called `exec`.
 //! - *on-CPU*: switch-in to switch-out. *off-CPU*: switch-out to switch-in.
 //! - *run-queue latency*: from the waking (or from a preempted switch-out) to
 //!   the switch-in.
-//! - *preempted*: switched out while it could have gone on.
+//! - *preempted*: switched out while runnable.
 //! - *prev_state*: the kernel's task state bits of the task that is switched
 //!   out; 0 is "running".
 //! - *comm*: the kernel's 15-byte task name. *argv*: the argument vector.
@@ -28,25 +28,24 @@ use serde::{Deserialize, Serialize};
 pub struct Ktime(pub u64);
 
 impl Ktime {
-    /// Nanoseconds from `earlier` to `self`; 0 when `earlier` is later.
+    /// Nanoseconds from `earlier` to `self`; 0 if `earlier` is later.
     pub fn since(self, earlier: Ktime) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }
 
-/// A task (thread) id as seen from the host's first pid namespace. 0 is the
-/// idle task, of which there is one for every CPU.
+/// A task (thread) id in the first pid namespace. 0 is the idle task of any CPU.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct Tid(pub u32);
 
 impl Tid {
-    /// The idle task (`swapper`), one on every CPU.
+    /// The idle task (`swapper`) of any CPU.
     pub const IDLE: Tid = Tid(0);
 }
 
-/// A process (thread group) id as seen from the host's first pid namespace.
+/// A process (thread group) id in the first pid namespace.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -69,7 +68,7 @@ pub struct CgroupId(pub u64);
 pub struct Comm(pub [u8; 16]);
 
 impl Comm {
-    /// From bytes; what does not fit in 15 bytes is cut.
+    /// Cuts the name after 15 bytes.
     pub fn new(name: &[u8]) -> Comm {
         let mut comm = [0; 16];
         for (to, from) in comm
@@ -95,17 +94,16 @@ impl std::fmt::Debug for Comm {
     }
 }
 
-/// Which ring an event came from. Events of one stream are stored in the order
-/// in which they were written, which is nearly but not always that of their
-/// times.
+/// The ring of an event. The events of a stream are stored in the order of their commit,
+/// which is nearly that of their times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Stream {
     /// The scheduling events of one CPU ([`SchedEvent`]).
     Cpu(CpuId),
-    /// Forks, execs, exits and the like, of all CPUs ([`LifeEvent`]).
+    /// Forks, execs, exits and other rare events of all CPUs ([`LifeEvent`]).
     Lifecycle,
-    /// What the recorder itself has to say ([`LifeEvent`]): clocks, losses,
-    /// progress, marks, tasks that were alive at the start.
+    /// The recorder's own events ([`LifeEvent`]): clocks, losses, watermarks, marks, tasks
+    /// alive at the start.
     Recorder,
 }
 
@@ -118,7 +116,7 @@ pub struct SchedEvent {
     pub kind: SchedKind,
 }
 
-/// The two shapes of high-rate events.
+/// The two kinds of high-rate events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedKind {
     /// `sched_switch`: the CPU goes from `prev` to `next`.
@@ -130,7 +128,7 @@ pub enum SchedKind {
         /// `prev`'s raw state bits; see [`crate::meta::StateName`]. Preemption
         /// is not folded in.
         prev_state: u16,
-        /// `prev` was preempted: it could have gone on, whatever its state says.
+        /// `prev` was preempted: it is runnable, whatever its state.
         preempt: bool,
         /// `prev` has `in_iowait` set: an uninterruptible sleep is block I/O.
         iowait: bool,
@@ -138,11 +136,11 @@ pub enum SchedKind {
     /// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`,
     /// running on this CPU, makes `wakee` runnable.
     ///
-    /// The CPU that the wakee will run on is not stored: at `sched_waking` the
-    /// kernel has not chosen it yet, and the next switch-in tells.
+    /// The wakee's CPU is not stored: at `sched_waking` the kernel has not chosen it yet. The
+    /// next switch-in has it.
     Waking {
-        /// The task that was running when the wake-up happened. With `irq` set
-        /// it is only the bystander that was interrupted.
+        /// The task that was running at the wake-up. With `irq` it was interrupted and is not
+        /// the cause.
         waker: Tid,
         /// The task that is woken.
         wakee: Tid,
@@ -155,12 +153,12 @@ pub enum SchedKind {
     },
 }
 
-/// One low-rate event: something happened to a task or to the recording.
+/// One low-rate event of a task or of the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LifeEvent {
     /// When.
     pub time: Ktime,
-    /// On which CPU; `None` for what the recorder says by itself.
+    /// The CPU; `None` for the recorder's own events.
     pub cpu: Option<CpuId>,
     /// What.
     pub kind: LifeKind,
@@ -173,7 +171,7 @@ pub enum LifeKind {
     Fork(Fork),
     /// A successful exec.
     Exec(Exec),
-    /// A task begins to exit. It runs on until its last switch-out.
+    /// A task begins to exit. It runs until its last switch-out.
     Exit(Exit),
     /// A task's last switch-out: the kernel's final figures for it.
     Final(Final),
@@ -197,8 +195,8 @@ pub enum LifeKind {
 }
 
 impl LifeKind {
-    /// Whether the kernel wrote it into a ring; the others are the recorder's own
-    /// words, which tell of the past.
+    /// Whether the kernel wrote it into a ring. The others are the recorder's own and describe
+    /// the past.
     pub fn is_from_a_ring(&self) -> bool {
         !matches!(
             self,
@@ -244,7 +242,7 @@ pub struct Exec {
     pub old_tid: Tid,
     /// The new name.
     pub comm: Comm,
-    /// What was executed, as given to `execve` (or the interpreter's script).
+    /// The path given to `execve` (or the interpreter's script).
     pub filename: Arc<[u8]>,
     /// The argument vector.
     pub argv: Argv,
@@ -252,15 +250,13 @@ pub struct Exec {
     pub cgroup: CgroupId,
 }
 
-/// An argument vector as it lies in the process's memory: each argument with a
-/// NUL behind it.
+/// An argument vector as in the process's memory: a NUL follows each argument.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Argv {
-    /// The recorded bytes: all of them, or the first part. Children have their
-    /// parent's, often a million of them.
+    /// All bytes, or the first part. Children share the bytes of their parent.
     pub bytes: Arc<[u8]>,
-    /// The true length; larger than `bytes` when it was cut. `None`: the
-    /// memory could not be read, the arguments are unknown.
+    /// The true length; larger than that of `bytes` if they were cut. `None` if the memory
+    /// could not be read.
     pub full_len: Option<u32>,
 }
 
@@ -356,7 +352,7 @@ pub struct Rename {
     pub comm: Comm,
 }
 
-/// What a cgroup id stands for.
+/// The path of a cgroup id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CgroupPath {
     /// The cgroup.
@@ -372,7 +368,7 @@ pub struct CgroupMove {
     pub tid: Tid,
     /// Its process.
     pub tgid: Tgid,
-    /// Where to.
+    /// The new cgroup.
     pub cgroup: CgroupId,
 }
 
@@ -397,12 +393,11 @@ pub struct Snapshot {
     pub argv: Argv,
     /// Raw state bits at this event's time.
     pub state: u16,
-    /// It was on a CPU at this event's time (with state 0: else it was runnable).
+    /// It was on a CPU at this event's time. If not, a task in state 0 was runnable.
     pub on_cpu: bool,
     /// It is a kernel thread.
     pub kthread: bool,
-    /// It is one of the tasks that the recording is about; the others are
-    /// only named, so that wakers have names.
+    /// It is followed. The others are recorded for the names of wakers.
     pub followed: bool,
     /// Exact run time in ns before the recording.
     pub sum_exec_runtime: u64,
@@ -412,9 +407,9 @@ pub struct Snapshot {
 /// time of the first of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lost {
-    /// Which stream has the gap.
+    /// The stream of the lost events.
     pub stream: Stream,
-    /// How many events; `None` when the number is not known.
+    /// The number of lost events, if known.
     pub count: Option<u64>,
     /// The time of the last of them.
     pub until: Ktime,
@@ -422,20 +417,19 @@ pub struct Lost {
     pub cause: LossCause,
 }
 
-/// Why events were lost.
+/// The cause of a loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum LossCause {
     /// The ring was full.
     RingFull,
-    /// The kernel did not run the program because it was already running on
-    /// that CPU.
+    /// The kernel skipped the BPF program because it was already running on that CPU.
     Recursion,
     /// The recorder could not write (disk full, closed pipe).
     Output,
     /// A task id was too large for the set of followed tasks.
     FollowSet,
-    /// A frame of the file is damaged; said by the reader, never stored.
+    /// A frame is damaged. The reader adds this; it is never stored.
     Damage,
 }
 

@@ -1,5 +1,4 @@
-//! What a trace says about itself: [`Metadata`] at its start, [`Summary`] at
-//! its end.
+//! [`Metadata`] at the start of a trace, [`Summary`] at its end.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,12 +20,11 @@ pub struct Metadata {
     pub cpus: Vec<CpuId>,
     /// Bytes of a page.
     pub page_size: u32,
-    /// Time zero of the trace: every report counts from here. Tracing was
-    /// already running, and COMMAND was let go right after it.
+    /// Time zero of every report. Tracing was running before; COMMAND starts right after.
     pub start: Ktime,
     /// The other clocks at `start`.
     pub start_clock: Clock,
-    /// What the recording is about.
+    /// The followed processes.
     pub scope: Scope,
     /// COMMAND and its arguments; empty when there was none.
     pub command: Vec<Vec<u8>>,
@@ -34,19 +32,19 @@ pub struct Metadata {
     pub root: Option<Tgid>,
     /// The directory in which COMMAND was started.
     pub cwd: Vec<u8>,
-    /// The meaning of the bits of `prev_state`, by the kernel that ran.
+    /// The bits of `prev_state` of the recorded kernel.
     pub states: Vec<StateName>,
-    /// Settings that change what is in the trace.
+    /// The recording's settings.
     pub options: Options,
-    /// What this kernel could not tell, each by name, for people.
+    /// Names of the facts that could not be recorded.
     pub missing: Vec<String>,
     /// Identifiers of the CI run, from a fixed list of variables: name, value.
     pub ci: Vec<(String, String)>,
-    /// Why nothing was traced: COMMAND ran, and the summary is all there is.
+    /// The reason if nothing was traced: COMMAND ran, and the trace has only a summary.
     pub not_traced: Option<String>,
 }
 
-/// What a recording follows.
+/// The processes that a recording follows.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scope {
     /// COMMAND and its descendants.
@@ -60,7 +58,7 @@ pub enum Scope {
     Cgroup(Vec<u8>),
 }
 
-/// Settings that change what is in the trace.
+/// Settings of a recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Options {
     /// Longest recorded argv in bytes.
@@ -116,28 +114,28 @@ impl StateName {
     }
 }
 
-/// How the recording ended; the last thing written.
+/// The end of the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The end of the recording: everything before it is in the trace.
     pub end: Ktime,
     /// The other clocks at `end`.
     pub end_clock: Clock,
-    /// COMMAND's raw `wait` status; `None` when it was still running or there
+    /// COMMAND's raw `wait` status; `None` if it was still running or there
     /// was none.
     pub status: Option<u32>,
-    /// Why the recording ended.
+    /// The reason of the end.
     pub reason: EndReason,
-    /// What tracing itself cost.
+    /// The cost of tracing.
     pub cost: Cost,
-    /// What the trace holds. [`crate::writer::Writer::finish`] counts itself and
-    /// heeds nothing that stands here; `None` in traces of a writer that did not count.
+    /// The numbers of events. [`crate::writer::Writer::finish`] ignores this and writes its own
+    /// count. `None` if the writer did not count.
     pub tally: Option<Tally>,
-    /// What COMMAND used, in a trace that says why nothing was traced.
+    /// The resources that COMMAND used, if nothing was traced.
     pub usage: Option<Usage>,
 }
 
-/// What COMMAND and the descendants that were waited for used (`getrusage`).
+/// The resources of COMMAND and of the descendants that it waited for (`getrusage`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
     /// CPU time in user mode, in ns.
@@ -156,7 +154,7 @@ pub struct Usage {
     pub involuntary_switches: u64,
 }
 
-/// Why a recording ended.
+/// The reason of a recording's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum EndReason {
     /// COMMAND ended.
@@ -170,12 +168,12 @@ pub enum EndReason {
     TargetsEnded,
 }
 
-/// What tracing itself cost, all in ns of CPU time.
+/// The cost of tracing, in ns of CPU time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cost {
     /// The recorder, user and system time, from the release of COMMAND on.
     pub recorder_ns: u64,
-    /// The BPF programs; `None` when the kernel did not count it.
+    /// The BPF programs; `None` if the kernel did not count it.
     pub bpf_ns: Option<u64>,
     /// From process start to the release of COMMAND, wall time.
     pub setup_ns: u64,

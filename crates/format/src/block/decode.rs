@@ -1,5 +1,5 @@
-//! Columns to scheduling events, a column at a time: short loops are faster than
-//! one that makes whole events.
+//! Columns to scheduling events, column by column: short loops are faster than one loop over
+//! whole events.
 
 use std::slice::Iter;
 
@@ -14,15 +14,15 @@ use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
 
-/// Decodes payloads; keeps its memory.
+/// Decodes payloads; keeps its buffers.
 #[derive(Debug, Default)]
 pub struct Decoder {
     tasks: Tasks,
 }
 
 impl Decoder {
-    /// Reads a payload of `events` events into `block`, their smallest time `min`
-    /// and their largest `max`. After an error it is empty.
+    /// Reads a payload of `events` events into `block`. `span` is their smallest and largest
+    /// time. After an error the block is empty.
     pub fn decode(
         &mut self,
         payload: &[u8],
@@ -82,7 +82,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The columns `from` and `to`; flags that are not stored are removed.
+    /// Fills the columns `from` and `to`.
     fn tasks(
         &mut self,
         body: &mut Cursor,
@@ -173,7 +173,7 @@ fn parts<'a>(body: &mut Cursor<'a>, lengths: Lengths) -> Result<[Iter<'a, u8>; P
     Ok(parts)
 }
 
-/// The next symbol of a part. There is one for each event that has been counted.
+/// The next symbol of a part. `classes` has counted them.
 #[inline(always)]
 fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
     parts
@@ -183,8 +183,8 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// The columns `flags` and `state`; flags that are not stored are among them. How
-/// many symbols of tasks and how many steps there are in each part.
+/// Fills the columns `flags` and `state`; `Times::read` removes IDLE and GIVEN. Returns the
+/// number of symbols of tasks and of steps in each part.
 fn classes(body: &mut Cursor, block: &mut SchedBlock) -> Result<(Lengths, Lengths), Fault> {
     let mut known: [Option<Class>; 256] = [None; 256];
     for (known, common) in known.iter_mut().zip(COMMON) {
@@ -221,7 +221,7 @@ struct Times {
 }
 
 impl Times {
-    /// The column `time`.
+    /// Fills the column `time`.
     fn read(
         mut self,
         body: &mut Cursor,

@@ -13,13 +13,13 @@ use crate::sched::{flag, Open, Packed};
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
-/// Blocks with fewer events are quiet: they are worth zstd's time, and their parts of
-/// columns are too short for tables of their own.
+/// Blocks with fewer events get zstd's higher level, and no Huffman tables for each part of
+/// a column.
 const BUSY: usize = 4096;
 /// zstd's level of busy blocks: level 6 makes 2 % less in 1.3 times the time.
 const BUSY_LEVEL: i32 = 1;
 
-/// Encodes blocks; keeps its memory, and its knowledge of the clock.
+/// Encodes blocks; keeps its buffers and the clock quantum.
 #[derive(Debug, Default)]
 pub struct Encoder {
     clock: Clock,
@@ -30,12 +30,12 @@ pub struct Encoder {
     classes: Column<1>,
     symbols: Column<PARTS>,
     steps: Column<PARTS>,
-    /// The indices of tasks that are named by them, and their places among the symbols.
+    /// Tasks named by their index: part and position of the symbol, index.
     far: Vec<(usize, usize, u16)>,
     low: BitWriter,
 }
 
-/// A column of a block: its parts, and the values given for it.
+/// A column of a block: its parts and its given values.
 #[derive(Debug)]
 struct Column<const N: usize> {
     parts: [Vec<u8>; N],
@@ -70,7 +70,7 @@ impl<const N: usize> Column<N> {
 struct Numbers {
     /// By number.
     known: Vec<Class>,
-    /// Classes found last, by some of their bits.
+    /// The last classes found, by a hash.
     quick: [(Class, u8); 32],
 }
 
@@ -78,12 +78,12 @@ impl Numbers {
     fn reset(&mut self) {
         self.known.clear();
         self.known.extend_from_slice(&COMMON);
-        // The number of classes that are given is never looked up.
+        // OTHER is never looked up.
         self.known.push(COMMON[0]);
         self.quick = [(COMMON[0], 0); 32];
     }
 
-    /// The number of a class; `None` when it must be given, and has one from then on.
+    /// The number of a class; `None` if it must be given. It gets a number then.
     #[inline(always)]
     #[allow(clippy::indexing_slicing)] // A remainder.
     fn find(&mut self, class: Class) -> Option<u8> {
@@ -135,7 +135,7 @@ impl Encoder {
             if busy {
                 d.extend_from_slice(&column.given);
             } else {
-                // The table of a part would be longer than what it saves.
+                // The Huffman table of a short part is longer than its gain.
                 [b, c, d].iter_mut().for_each(|part| a.append(part));
                 a.extend_from_slice(&column.given);
             }
@@ -147,7 +147,7 @@ impl Encoder {
         Ok(())
     }
 
-    /// The columns of classes and of tasks.
+    /// Fills the columns of classes and of tasks.
     fn events(&mut self, block: &Open, first: u32) {
         self.numbers.reset();
         self.tasks.reset();
@@ -223,8 +223,7 @@ impl Encoder {
         (symbol, at)
     }
 
-    /// Completes the symbols of tasks that are named by their indices. The number of
-    /// an index's low bits.
+    /// Completes the symbols of tasks named by their index. Returns the number of its low bits.
     fn far_bits(&mut self) -> u32 {
         let bits = far_bits(self.tasks.count());
         for (part, place, index) in &self.far {
@@ -237,7 +236,7 @@ impl Encoder {
         bits
     }
 
-    /// The column of steps.
+    /// Fills the column of steps.
     fn put_steps(&mut self, block: &Open, min: u64) {
         let grid = self.clock.last();
         let (mut last, mut last_k, mut before) = (min, 0, 0);

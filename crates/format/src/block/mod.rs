@@ -1,4 +1,4 @@
-//! The content of event frames: how events become columns of bytes and back.
+//! The payloads of event frames: events as columns of bytes.
 
 mod bits;
 pub mod decode;
@@ -9,16 +9,16 @@ mod tasks;
 
 use crate::sched::flag;
 
-/// An event's flags, [`IDLE`] and [`GIVEN`] among them, and its state.
+/// An event class: the flags, including [`IDLE`] and [`GIVEN`], and the state.
 pub type Class = (u8, u16);
 
-/// In a class: a switch to the idle task, or a waking while that runs. The next
-/// task of such a switch is not stored.
+/// A switch to the idle task, or a waking while the idle task runs. The next task of such a
+/// switch is not stored.
 const IDLE: u8 = 0x40;
-/// In a class: the running task is given.
+/// The running task is given.
 const GIVEN: u8 = 0x80;
 
-/// The classes of common kernels: they have the numbers from 0 on.
+/// The event classes of common kernels, numbered from 0.
 pub const COMMON: [Class; 31] = [
     (0, 0),
     (flag::PREEMPT, 0),
@@ -52,21 +52,21 @@ pub const COMMON: [Class; 31] = [
     (flag::PREEMPT, 0x0002),
     (0, 0x0004),
 ];
-/// The number of an event whose class is given. That class gets the next number.
+/// The number of a given event class. That class gets the next free number.
 const OTHER: u8 = COMMON.len() as u8;
 
-/// Whether a class is a switch to the idle task, whose next task is implied.
+/// Whether an event class is a switch to the idle task. Its next task is implied.
 fn to_idle(flags: u8) -> bool {
     flags & (flag::WAKING | IDLE) == IDLE
 }
 
-/// A task that this block has not named yet; its id is given.
+/// A new task of the block; its id is given.
 const NEW: u8 = 0;
-/// The task that this waker is expected to wake (wakings only).
+/// The expected wakee of the waker (wakings only).
 const EXPECTED: u8 = 1;
 /// The first of the recent tasks, by rank.
 const RANK: u8 = 2;
-/// The first of the symbols that name a task by its index, without the low bits.
+/// The first symbol of a task's index without its low bits.
 const FAR: u8 = RANK + tasks::RANKS as u8;
 
 /// The parts of the columns of tasks and of steps.
@@ -80,7 +80,7 @@ fn part(before: &mut usize, flags: u8) -> usize {
     2 * waking + std::mem::replace(before, waking)
 }
 
-/// The low bits that the index of each task has in a block with so many.
+/// The number of low bits of a task's index in a block with this many tasks.
 fn far_bits(tasks: usize) -> u32 {
     let symbols = usize::from(u8::MAX - FAR) + 1;
     (0..16)
@@ -88,8 +88,8 @@ fn far_bits(tasks: usize) -> u32 {
         .unwrap_or(16)
 }
 
-/// The class of a step of so many quanta, its low bits and their number: four
-/// classes an octave. Class 0 is a step that is given in ns.
+/// The class of a step in quanta, its low bits and their number: four classes an octave.
+/// Class 0 is a step that is given in ns.
 #[inline(always)]
 fn step_class(step: u64) -> (u8, u64, u32) {
     let width = (64 - step.leading_zeros()).saturating_sub(3);

@@ -1,11 +1,11 @@
-//! The tasks of a block, as the writer and the reader know them: the tasks that
-//! were named so far, the recent ones, and the task that each is expected to wake.
+//! The state that writer and reader keep of a block's tasks: indices, recent tasks, expected
+//! wakees.
 
-/// The waker that stands for the idle task.
+/// The waker index of the idle task.
 pub const IDLE_AT: u16 = 0;
-/// The waker that stands for all interrupts.
+/// The waker index of all interrupts.
 pub const IRQ_AT: u16 = 1;
-/// The waker that stands for a running task that was given.
+/// The waker index of a given running task.
 pub const GIVEN_AT: u16 = 2;
 /// The index of the first task that a block names.
 pub const FIRST_AT: u16 = 3;
@@ -21,7 +21,7 @@ struct Task {
     woke: u16,
     /// The task that was woken after it by the same waker; itself at first.
     next: u16,
-    /// The task that it is expected to wake.
+    /// The expected wakee.
     expected: u16,
 }
 
@@ -38,12 +38,12 @@ impl Tasks {
         (0..FIRST_AT).for_each(|_| _ = self.add(0));
     }
 
-    /// How many tasks were named.
+    /// The number of named tasks.
     pub fn count(&self) -> usize {
         self.tasks.len().saturating_sub(usize::from(FIRST_AT))
     }
 
-    /// Adds a task. Its index.
+    /// Adds a task. Returns its index.
     pub fn add(&mut self, id: u32) -> u16 {
         // A block has fewer than 2^16 - 4 events.
         let at = self.tasks.len() as u16;
@@ -56,22 +56,22 @@ impl Tasks {
         at
     }
 
-    /// The id of a task that was named.
+    /// The id of a named task.
     #[inline(always)]
     pub fn id(&self, at: u16) -> Option<u32> {
         let task = self.tasks.get(usize::from(at))?;
         (at >= FIRST_AT).then_some(task.id)
     }
 
-    /// The task that this one is expected to wake.
+    /// The expected wakee of a waker.
     #[inline(always)]
     pub fn expected(&self, waker: u16) -> u16 {
         let waker = self.tasks.get(usize::from(waker));
         waker.map_or(NOBODY, |task| task.expected)
     }
 
-    /// Notes that a task woke another: next time it will wake the one that
-    /// followed this one before.
+    /// Records a waking. The waker's next expected wakee is the task that followed this wakee
+    /// last time.
     #[inline(always)]
     pub fn woken(&mut self, waker: u16, wakee: u16) {
         let next = self
@@ -127,7 +127,7 @@ impl Recent {
         self.places[(self.order >> (4 * rank % 64) & 15) as usize]
     }
 
-    /// Puts a task in front; the one of this rank leaves its place.
+    /// Moves a task to the front, in place of the task of `rank`.
     #[inline(always)]
     pub fn put(&mut self, rank: usize, at: u16) {
         let shift = 4 * rank % 64;
