@@ -1,5 +1,4 @@
-//! What is tried with hostile input. Each function takes any bytes and panics
-//! when the format's reader does something that it must not.
+//! The fuzz targets. Each function takes any bytes and panics if the reader violates a property.
 #![allow(
     missing_docs,
     clippy::unwrap_used,
@@ -30,7 +29,7 @@ impl<'a> Input<'a> {
         *first
     }
 
-    /// Short for small numbers, so that both small and large ones come.
+    /// Small numbers take fewer bytes, so that the fuzzer generates both small and large ones.
     fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..=0xdf => u64::from(small),
@@ -49,8 +48,7 @@ impl<'a> Input<'a> {
     }
 }
 
-/// Opens and reads everything. What is read is within the limits and the
-/// frames' own words.
+/// Opens a trace and reads all frames. The events agree with the limits and the headers.
 fn read(bytes: Vec<u8>) {
     let len = bytes.len() as u64;
     let outline = Outline::read(&Source::bytes(bytes.clone()));
@@ -88,12 +86,12 @@ fn read(bytes: Vec<u8>) {
     }
 }
 
-/// A frame's header: what is read is written again as it was.
+/// A frame's header. Writing it again gives the same header.
 pub fn header(data: &[u8]) {
     if let Ok((header, len)) = Header::decode(data, 7) {
         let mut out = Vec::new();
         header.encode(7, &mut out);
-        // Longer only by fields of a later version.
+        // The input may have fields of a later version.
         assert!(out.len() <= len);
         assert_eq!(Header::decode(&out, 7).unwrap(), (header, out.len()));
     }
@@ -140,7 +138,7 @@ pub fn life(data: &[u8]) {
     read(out);
 }
 
-/// Metadata, summary and the like with good checksums.
+/// Metadata, summary or cut with good checksums.
 pub fn metadata(data: &[u8]) {
     let mut out = begin().0[..16].to_vec();
     let payload = stored(data);
@@ -161,8 +159,7 @@ pub fn file(data: &[u8]) {
     read(data.to_vec());
 }
 
-/// A file of frames with good headers, out of order, overlapping, with an index
-/// that says anything.
+/// A file of frames with good headers, out of order, overlapping, with an arbitrary index.
 pub fn frames(data: &[u8]) {
     let mut input = Input(data);
     let (mut out, id) = begin();
@@ -189,7 +186,7 @@ pub fn frames(data: &[u8]) {
         }
         let lies = input.byte();
         add(&mut out, id, header, &payload);
-        // Sometimes the payload is not what its checksum says, or not there.
+        // Some payloads have a wrong checksum, or are missing.
         if let (1, Some(last)) = (lies & 3, out.last_mut()) {
             *last ^= 1;
         } else if lies & 3 == 2 {
@@ -352,7 +349,7 @@ fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     }
 }
 
-/// What is written is read back.
+/// The reader returns the events that the writer wrote.
 pub fn identity(data: &[u8]) {
     let mut input = Input(data);
     let mut writer = Writer::new(Vec::new(), &Metadata::default()).unwrap();

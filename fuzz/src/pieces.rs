@@ -1,5 +1,5 @@
-//! Traces made by hand, piece by piece: for the fuzz targets, and for tests
-//! that need what no writer writes.
+//! Traces made by hand, for the fuzz targets and for tests that need traces that the writer
+//! does not write.
 #![allow(missing_docs, clippy::unwrap_used, clippy::indexing_slicing)]
 #![allow(dead_code)] // Each user needs some of it.
 
@@ -24,7 +24,7 @@ pub fn stored(body: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A trace's first bytes, with empty metadata; and its id.
+/// The file header and empty metadata, and the trace's id.
 pub fn begin() -> (Vec<u8>, u32) {
     let mut out = Vec::new();
     Writer::new(&mut out, &Metadata::default()).unwrap();
@@ -38,7 +38,7 @@ pub fn id(bytes: &[u8]) -> u32 {
     crc32fast::hash(&bytes[16 + len..][..header.payload as usize])
 }
 
-/// Appends a frame; length and checksum of the payload are put in.
+/// Appends a frame. Sets the length and the checksum of the payload.
 pub fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
     let header = Header {
         payload: payload.len() as u64,
@@ -49,7 +49,7 @@ pub fn add(out: &mut Vec<u8>, id: u32, header: Header, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// A lifecycle body of which the given columns are not empty.
+/// A lifecycle body with these columns; the others are empty.
 pub fn columns(columns: &[(usize, Vec<u8>)]) -> Vec<u8> {
     let count = columns.iter().map(|(at, _)| at + 1).max().unwrap_or(0);
     let column = |at: usize| {
@@ -85,7 +85,7 @@ fn field(out: &mut Vec<u8>, tag: u64, value: &[u8]) {
     out.extend_from_slice(value);
 }
 
-/// Appends the frame of that number: a summary that says that nothing was lost.
+/// Appends a summary without losses as the frame of this number.
 pub fn summary(out: &mut Vec<u8>, id: u32, number: u64) {
     let mut body = Vec::new();
     field(&mut body, 1, &[251, 0xe8, 0x03]);
@@ -93,7 +93,7 @@ pub fn summary(out: &mut Vec<u8>, id: u32, number: u64) {
     add(out, id, numbered(kind::SUMMARY, number), &stored(&body));
 }
 
-/// Completes a trace of these frames, whose summary says that nothing was lost.
+/// Completes a trace of these frames, with a summary without losses.
 pub fn end(mut out: Vec<u8>, id: u32) -> Vec<u8> {
     let mut rows: Vec<(Header, usize)> = Vec::new();
     let mut at = 16;
@@ -147,10 +147,9 @@ pub fn trailer(out: &mut Vec<u8>, id: u32, index: u64) {
     out.extend_from_slice(b"ecrt");
 }
 
-/// A trace of minor version 9, with all that such a one may add: a field of the
-/// metadata and one of the summary, a frame type, a column, a kind of event, a
-/// field of a frame's header. Unknown are one frame, one event and three fields;
-/// one event and the end, 1000, are known.
+/// A trace of minor version 9 with one addition of every kind: a field of the metadata and of
+/// the summary, a frame type, a column, a kind of event, a field of a frame's header. One frame,
+/// one event and three fields are unknown; one event and the end, 1000, are known.
 pub fn later() -> Vec<u8> {
     let mut out = begin().0[..16].to_vec();
     out[10] = 9;
@@ -163,7 +162,7 @@ pub fn later() -> Vec<u8> {
     add(&mut out, 0, numbered(kind::METADATA, 0), &payload);
     add(&mut out, id, numbered(77, 1), b"a frame");
 
-    // A progress (11) and an event of kind 99, at the smallest time, on no CPU.
+    // A watermark (11) and an event of kind 99, at the smallest time, on no CPU.
     let body = columns(&[
         (0, vec![11, 99]),
         (1, vec![0, 0]),
@@ -181,7 +180,7 @@ pub fn later() -> Vec<u8> {
     };
     let mut bytes = Vec::new();
     header.encode(id, &mut bytes);
-    // The length stands behind the mark; the checksum is the last.
+    // The length follows the mark; the checksum is last.
     bytes.truncate(bytes.len() - 4);
     bytes[4] += 3;
     bytes.extend_from_slice(b"new");

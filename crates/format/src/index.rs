@@ -46,9 +46,11 @@ const ROWS: u64 = 1 << 12;
 /// A builder. Its rows take some ten bytes a frame.
 #[derive(Debug, Default)]
 pub struct Index {
-    pieces: Vec<Piece>,
+    full: Vec<Piece>,
+    open: Piece,
 }
 
+/// The rows of one index frame.
 #[derive(Debug, Default)]
 struct Piece {
     rows: u64,
@@ -62,16 +64,13 @@ struct Piece {
 impl Index {
     /// Appends a row. Rows come in file order.
     pub fn add(&mut self, row: &Row) {
-        let full = |piece: &Piece| piece.rows >= ROWS;
-        if self.pieces.last().is_none_or(full) {
-            self.pieces.push(Piece {
-                first: row.offset,
-                ..Piece::default()
-            });
+        if self.open.rows >= ROWS {
+            self.full.push(std::mem::take(&mut self.open));
         }
-        let Some(piece) = self.pieces.last_mut() else {
-            return;
-        };
+        let piece = &mut self.open;
+        if piece.rows == 0 {
+            piece.first = row.offset;
+        }
         let header = &row.header;
         piece.rows += 1;
         let out = &mut piece.bytes;
@@ -109,7 +108,8 @@ impl Index {
             };
             Ok((header, out))
         };
-        self.pieces.iter().map(pack).collect()
+        let open = Some(&self.open).filter(|piece| piece.rows > 0);
+        self.full.iter().chain(open).map(pack).collect()
     }
 }
 

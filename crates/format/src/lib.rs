@@ -1,5 +1,5 @@
-//! Stored events and the file that holds them: the writer, the reader, and
-//! what it does with damage. Knows nothing of BPF, the machine or reports.
+//! Stored events and the trace file: writer, reader, recovery. Independent of BPF, the machine
+//! and reports.
 #![doc = ""]
 #![doc = include_str!("../FORMAT.md")]
 #![forbid(unsafe_code)]

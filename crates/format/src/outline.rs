@@ -15,11 +15,11 @@ use crate::{index, section, Error, Fault};
 pub struct Outline {
     /// The minor version of the format that the trace was written in.
     pub minor: u16,
-    /// What the trace says about itself.
+    /// The metadata.
     pub meta: Metadata,
-    /// How the recording ended.
+    /// The summary.
     pub summary: Summary,
-    /// What it holds, as it was counted when it was written.
+    /// The numbers of its events.
     pub tally: Tally,
     /// Bytes of the whole file.
     pub bytes: u64,

@@ -29,7 +29,7 @@ pub enum End {
         frame: u64,
         /// The end of the last frame, in bytes.
         offset: u64,
-        /// What stands at `offset`.
+        /// The reason.
         why: String,
     },
 }

@@ -183,9 +183,8 @@ impl<W: Write> Writer<W> {
                 }
             };
         }
-        let Some((_, block)) = self.cpus.get_mut(self.last) else {
-            return Ok(());
-        };
+        #[allow(clippy::indexing_slicing)] // Found or inserted above.
+        let (_, block) = &mut self.cpus[self.last];
         if block.push(event) >= limits::BLOCK_EVENTS {
             return self.close_sched(self.last);
         }

@@ -1,5 +1,5 @@
-//! Files made to take a reader's memory or time. Each is small, and read in a
-//! process of its own that may have no more memory than a good file takes.
+//! Files that attack a reader's memory or time. Each is small. A separate process reads it, with
+//! the memory limit of a good file.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 #[path = "../../../fuzz/src/pieces.rs"]
@@ -13,8 +13,7 @@ use tr_format::reader::Trace;
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 
-/// What a reader may take for any of these: for the largest body, its events,
-/// and the frames' places.
+/// The memory limit: the largest body, its events, and the list of frames.
 const MEMORY_MIB: u64 = 96;
 const SECONDS: u64 = 20;
 
@@ -59,7 +58,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     };
     let most = limits::BODY as usize;
     bomb("a body of 32 MiB of zeros, twenty times", &|out, id| {
-        // Just as much noise as the ratio asks for.
+        // The least noise that the expansion limit allows.
         let mut body = noise(most / limits::EXPANSION as usize);
         body.resize(most, 0);
         for number in 1..=20 {
@@ -73,7 +72,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
         add(out, id, life(1, 1), &payload);
     });
     bomb("a scheduling body longer than its event", &|out, id| {
-        // As long as the ratio allows.
+        // The longest body that the expansion limit allows.
         let mut body = noise(most / limits::EXPANSION as usize);
         body.resize(most, 0);
         let header = Header {
@@ -98,7 +97,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     bomb(
         "as many events as allowed, each of a long string",
         &|out, id| {
-            // 65,536 marks that all name the same 64 KiB.
+            // 65,536 marks with the same name of 64 KiB.
             let events = limits::LIFE_EVENTS as usize;
             let mut names = Vec::new();
             varint(&mut names, limits::NAME as u64);
@@ -179,7 +178,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
             };
             add(out, id, header(99, 1, 0, 0), &noise(22 * rows as usize));
             let summary = out.len();
-            // When it ended, and what it holds.
+            // The end and the tally.
             let body = [&[1, 1, 0, 8, 16, 15], &[0; 15][..]].concat();
             add(
                 out,
@@ -276,7 +275,7 @@ fn bombs() -> Vec<(&'static str, Vec<u8>)> {
     all
 }
 
-/// Reads all that can be read.
+/// Reads all frames.
 fn read(bytes: Vec<u8>) {
     let Ok(trace) = Trace::open(Source::bytes(bytes)) else {
         return;
@@ -292,7 +291,7 @@ fn read(bytes: Vec<u8>) {
 
 const BOMB: &str = "TR_FORMAT_BOMB";
 
-/// The process's largest resident memory so far, in KiB.
+/// The peak resident memory of this process, in KiB.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status

@@ -1,4 +1,4 @@
-//! Replays the fuzz corpus: seeds, and whatever has once failed.
+//! Replays the fuzz corpus: seeds and former failures.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
 
@@ -56,7 +56,7 @@ fn varint(from: &mut &[u8]) -> usize {
     value
 }
 
-/// A packed body, and what is behind it.
+/// A packed body and the bytes after it.
 fn unpack(mut payload: &[u8]) -> (Vec<u8>, &[u8]) {
     let (size, stored) = (varint(&mut payload), varint(&mut payload));
     let (body, rest) = payload.split_at(stored);
@@ -87,7 +87,7 @@ fn seeds() {
         let path = root.join("fixtures").join(format!("{name}.bin"));
         let file = std::fs::read(path).expect(name);
         let short = name.rsplit('/').next().expect("a name");
-        // Of the large one only a busy scheduling frame.
+        // One busy scheduling frame of the large fixture.
         let large = file.len() > 100_000;
         if !large {
             put("file", short, &file);

@@ -42,7 +42,7 @@ fn frames_behind_four_gibibytes_are_found_and_read() {
         at += (bytes.len() + size) as u64;
         number += 1;
     }
-    // The first frame of CPU 0, numbered anew.
+    // The first frame of CPU 0, renumbered.
     let first = trace.frames()[0];
     let (mut header, len) = Header::decode(&small[first.offset as usize..], id).unwrap();
     header.number = number;

@@ -1,4 +1,4 @@
-//! Cut and damaged traces: what is whole is read, what is missing is told.
+//! Truncated and damaged traces: the reader returns the intact frames and reports the losses.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -38,7 +38,7 @@ fn frame_events(trace: &Trace, frame: &FrameInfo) -> Result<Vec<Event>, Error> {
     }
 }
 
-/// A trace's events by frame number, and what it says is missing.
+/// A trace's events by frame number, and its losses.
 #[derive(Debug, Default, PartialEq)]
 struct Found {
     frames: BTreeMap<u64, (Stream, Vec<Event>)>,
@@ -130,7 +130,7 @@ fn cut_at_every_byte() {
     }
 }
 
-/// Where the bytes of headers are: every bit of those is flipped.
+/// Marks the bytes of headers. The test flips every bit of those.
 fn headers(whole: &[u8], trace: &Trace) -> Vec<bool> {
     let mut is = vec![false; whole.len()];
     is[..FILE_HEADER as usize].fill(true);
@@ -166,7 +166,7 @@ fn flip_every_byte() {
             let mut bytes = whole.clone();
             bytes[at] ^= 1 << bit;
             let what = format!("byte {at} bit {bit}");
-            // One byte never makes a trace unreadable.
+            // A trace with one wrong byte is readable.
             let trace = open(&bytes).unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_eq!(trace.meta(), good.meta(), "{what}");
             let now = found(&trace);
@@ -188,7 +188,7 @@ fn flip_every_byte() {
                 End::Complete => assert!(damage.iter().any(|damage| near(damage.offset)), "{what}"),
                 End::Truncated { offset, .. } => assert!(near(*offset), "{what}"),
             }
-            // What is missing is told: for its stream, and for all its time.
+            // The losses cover the stream and the times of every missing event.
             for (_, (stream, lost)) in missing {
                 let time = |event: &Event| match event {
                     Event::Sched(event) => event.time.0,
@@ -201,7 +201,7 @@ fn flip_every_byte() {
                     assert!(inside, "{what}: {event:?} is not in {:?}", now.gaps);
                 }
             }
-            // The summary's end at most: nothing is said of what is later.
+            // No loss is later than the summary's end.
             let latest = end.max(summary().end.0);
             assert!(now
                 .gaps
@@ -211,7 +211,7 @@ fn flip_every_byte() {
     }
 }
 
-/// The frame in the middle of CPU 0's, by the index of a good copy.
+/// The middle frame of CPU 0, in an undamaged copy.
 fn middle(trace: &Trace) -> FrameInfo {
     let of = |frame: &&FrameInfo| frame.stream == Stream::Cpu(CpuId(0));
     let frames: Vec<_> = trace.frames().iter().filter(of).collect();
@@ -225,7 +225,7 @@ fn a_damaged_frame_costs_that_frame_also_without_an_index() {
     let events = found(&good).frames;
     let frame = middle(&good);
     let (from, to) = (frame.offset as usize, (frame.offset + frame.bytes) as usize);
-    // Without index, trailer and summary: as of a recorder that was killed.
+    // Without index, trailer and summary, as after a kill of the recorder.
     let cut = good
         .frames()
         .last()
@@ -302,14 +302,14 @@ fn the_last_frame_of_a_stream_leaves_a_gap_to_the_end() {
         let mut bytes = whole.clone();
         let (from, to) = (last.offset as usize, (last.offset + last.bytes) as usize);
         bytes[from..to].fill(0xee);
-        // The index behind the summary is gone too, so nothing tells whose frame it was.
+        // The index behind the summary is missing too, so the frame's stream is unknown.
         let (summary, len) = Header::decode(&whole[index as usize..], id(&whole)).unwrap();
         let tail = index as usize + len + summary.payload as usize + 5;
         bytes.truncate(tail);
         let trace = open(&bytes).unwrap();
         let now = found(&trace);
         let (_, since, until) = now.gaps.iter().find(|gap| gap.0 == stream).unwrap();
-        // Nothing tells that a frame's events are older than those before it.
+        // No header shows that a frame's events are older than those before it.
         assert!(*since <= last.min.max(before.max).0, "{stream:?}");
         let end = good.frames().iter().map(|frame| frame.max.0).max().unwrap();
         assert!(
@@ -325,8 +325,8 @@ fn what_a_later_version_adds_is_skipped_and_counted() {
     let good = open(&whole).unwrap();
     let id = id(&whole);
     let first = good.frames()[0];
-    // A frame of an unknown type, before the first one with events; numbers and
-    // index do not matter to a scan that finds no trailer.
+    // A frame of an unknown type before the first one with events. Numbers and index do not
+    // matter without a trailer.
     let mut bytes = whole[..first.offset as usize].to_vec();
     let payload = b"from the future";
     let header = Header {
@@ -340,8 +340,8 @@ fn what_a_later_version_adds_is_skipped_and_counted() {
     bytes.extend_from_slice(payload);
     let trace = open(&bytes).unwrap();
     assert_eq!((trace.unknown().frames, trace.damage()), (1, &[][..]));
-    // Another minor version is read, another major one refused by name: the versions of
-    // development, which were never published, too.
+    // The reader accepts other minor versions and refuses other major ones, those of
+    // development included.
     for (at, value, ok) in [(10, 9, true), (8, 1, false), (8, 3, false)] {
         let mut bytes = whole.clone();
         bytes[at] = value;
@@ -371,7 +371,7 @@ fn what_a_later_minor_version_adds_anywhere_is_passed_over() {
     };
     assert_eq!(trace.unknown(), of(1, 0, 2));
     let mut events = Vec::new();
-    // Reading a frame again counts nothing twice.
+    // A second reading of a frame does not count again.
     for _ in 0..2 {
         trace.read_life(&trace.frames()[0], &mut events).unwrap();
         let known = LifeEvent {

@@ -1,4 +1,4 @@
-//! What is written is read back, event for event.
+//! The reader returns every event that the writer wrote.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,7 +17,7 @@ use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 use tr_format::writer::Writer;
 
-/// The events of one stream that can be read.
+/// The readable events of one stream.
 fn read(trace: &Trace, stream: Stream) -> Vec<Event> {
     let mut all = Vec::new();
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
@@ -197,7 +197,7 @@ fn without_events_there_is_still_a_trace() {
     assert_eq!((trace.frames().len(), trace.end()), (0, &End::Complete));
 }
 
-/// Makes the fixture of a version; once, before it is published.
+/// Makes the fixture of a version, once, before its publication.
 #[test]
 #[ignore = "OUT=fixtures/format/2.0.bin cargo test -p tr-format fixture -- --ignored"]
 fn fixture() {

@@ -9,7 +9,7 @@ pub struct BitWriter {
     bytes: Vec<u8>,
     /// Bits not yet in `bytes`, the first the lowest.
     open: u64,
-    /// How many; below 32 between calls.
+    /// The number of bits in `open`; below 32 between calls.
     used: u32,
 }
 
@@ -38,7 +38,7 @@ impl BitWriter {
         }
     }
 
-    /// Appends all fields to `out`, the last byte filled up with zeros, and removes them.
+    /// Moves all fields to `out`; zeros fill the last byte.
     pub fn finish(&mut self, out: &mut Vec<u8>) {
         let bytes = self.open.to_le_bytes();
         out.append(&mut self.bytes);
@@ -85,8 +85,7 @@ impl<'a> BitReader<'a> {
         value
     }
 
-    /// Refuses when not all bytes were used, or more than there are, or the last bits
-    /// are not 0.
+    /// Returns an error if bytes are left or missing, or the last bits are not 0.
     pub fn finish(self) -> Result<(), Fault> {
         let rest = last_word(self.bytes, self.at / 8) >> (self.at % 8);
         if self.at.div_ceil(8) == self.bytes.len() && rest == 0 {
@@ -97,8 +96,8 @@ impl<'a> BitReader<'a> {
     }
 }
 
-/// The word at `first`, filled up with zeros behind the end. Not a method, so that
-/// a reader can stay in registers.
+/// The word at `first`, with zeros behind the end. Not a method, so that the reader stays in
+/// registers.
 #[cold]
 #[inline(never)]
 fn last_word(bytes: &[u8], first: usize) -> u64 {

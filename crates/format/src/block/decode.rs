@@ -185,6 +185,7 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
 
 /// Fills the columns `flags` and `state`; `Times::read` removes IDLE and GIVEN. Returns the
 /// number of symbols of tasks and of steps in each part.
+#[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
 fn classes(body: &mut Cursor, block: &mut SchedBlock) -> Result<(Lengths, Lengths), Fault> {
     let mut known: [Option<Class>; 256] = [None; 256];
     for (known, common) in known.iter_mut().zip(COMMON) {

@@ -58,10 +58,9 @@ impl<const N: usize> Column<N> {
     }
 
     #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // `part()` is below N.
     fn push(&mut self, part: usize, symbol: u8) {
-        if let Some(out) = self.parts.get_mut(part) {
-            out.push(symbol);
-        }
+        self.parts[part].push(symbol);
     }
 }
 

@@ -1,9 +1,8 @@
 //! Lifecycle events to columns and back.
 //!
-//! Every field of every kind has its own column, so that like stands beside
-//! like. What another field of the same event, or an earlier event of the same
-//! frame, foretells is stored as the difference to it. What both sides must hold
-//! alike stands here; the two sides, kind by kind, in `life/`.
+//! Every field of every kind has its own column. A value that another field of the event, or
+//! an earlier event of the frame, predicts is stored as the difference. This file has the
+//! state that both directions share; `life/` has the directions, kind by kind.
 
 mod decode;
 mod encode;
@@ -67,7 +66,7 @@ enum Col {
     Real,
 }
 
-/// How many columns.
+/// The number of columns.
 const COLUMNS: usize = Col::Real as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
@@ -86,12 +85,12 @@ mod tag {
     pub const MARK: u8 = 12;
 }
 
-/// What quantities of memory and of I/O are multiples of, nearly always.
+/// The unit in bytes of nearly all quantities of memory and of I/O.
 const UNIT: u64 = 512;
-/// What the kernel's CPU times are multiples of, where it counts them in ticks.
+/// The unit in ns of CPU times, on kernels that count them in ticks.
 const TICK: u64 = 1_000_000;
 
-/// What earlier events of the frame have told; the same on both sides.
+/// The state after the earlier events of the frame; the same in both directions.
 #[derive(Debug, Default)]
 struct Known {
     time: u64,
@@ -102,10 +101,10 @@ struct Known {
     exits: HashMap<u32, (u64, u64, u64)>,
 }
 
-/// Recent tasks that are kept.
+/// The length of the lists of recent tasks and of recent cgroups.
 const TASKS: usize = 254;
 
-/// A list whose used element comes to the front.
+/// Moves the element at `at` to the front. Returns it.
 fn to_front<T: Copy>(list: &mut [T], at: usize) -> Option<T> {
     let part = list.get_mut(..=at)?;
     part.rotate_right(1);

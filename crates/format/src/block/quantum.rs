@@ -1,13 +1,12 @@
-//! The clock's quantum. Many machines read a counter that advances in larger steps
-//! than a nanosecond (the time stamp counter of AMD's Zen: some 10 ns; ARM's: up to
-//! 50 ns), and the kernel converts its value into ns. Then all times are multiples
-//! of one quantum, rounded down, and counting quanta leaves out the bits that carry
-//! no information: 3.3 of each time at 10 ns.
+//! The clock quantum. The counter of many machines ticks slower than 1 ns (the time stamp
+//! counter of AMD's Zen: 10 ns; ARM's: up to 50 ns), and the kernel converts its value into
+//! ns. All times are then multiples of one quantum, rounded down. Counting quanta saves the
+//! bits without information: 3.3 of each time at 10 ns.
 //!
-//! Nothing is rounded. Where times leave the grid (the kernel adjusts its clock, a
-//! ring has an inversion), a time in ns begins a new grid.
+//! The coder is lossless: where times leave the grid (the kernel adjusts its clock, or a ring
+//! has an inversion), a time in ns begins a new grid.
 
-/// A quantum of one ns, in 2^-32 ns: every time is on this grid.
+/// A quantum of 1 ns, in 2^-32 ns: its grid has every time.
 pub const NANOSECOND: u64 = 1 << 32;
 /// The longest quantum: 1 µs.
 pub const LONGEST: u64 = 1000 << 32;
@@ -15,7 +14,7 @@ pub const LONGEST: u64 = 1000 << 32;
 /// The longest distance of a time from the beginning of its grid, in ns.
 const REACH: u64 = 1 << 31;
 
-/// How many ns after the beginning of a grid its time `k` is. `phase` is in 2^-16 ns.
+/// The distance in ns of time `k` from the beginning of its grid. `phase` is in 2^-16 ns.
 #[inline(always)]
 pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
     ((u128::from(k) * u128::from(quantum) + (u128::from(phase) << 16)) >> 32) as u64
@@ -26,18 +25,18 @@ pub fn offset(k: u64, quantum: u64, phase: u16) -> u64 {
 pub struct Grid {
     /// In 2^-32 ns.
     pub quantum: u64,
-    /// For each event its distance from the beginning of its grid.
+    /// Each event's distance from the beginning of its grid, in quanta.
     pub k: Vec<u64>,
-    /// The events that begin a grid, and its phase. The first grid begins at the
-    /// block's smallest time, before event 0.
+    /// The events that begin a grid, and its phase. The first grid begins before event 0, at
+    /// the block's smallest time.
     pub begins: Vec<(usize, u16)>,
     /// The first grid's phase.
     pub phase: u16,
 }
 
 impl Grid {
-    /// Cuts the times into the fewest parts that have a grid of this quantum each:
-    /// a part ends where no phase is left that fits all of its times.
+    /// Cuts the times into the fewest parts that have a grid each: a part ends where no phase
+    /// fits all of its times.
     fn cut(&mut self, times: &[u64], min: u64, quantum: u64) {
         self.quantum = quantum;
         self.k.clear();
@@ -67,7 +66,7 @@ impl Grid {
         self.end(low);
     }
 
-    /// Gives the last grid the first phase that fits.
+    /// Sets the last grid's phase to the first that fits.
     fn end(&mut self, low: i64) {
         let phase = self
             .begins
@@ -77,18 +76,18 @@ impl Grid {
     }
 }
 
-/// What quanta are counted in: 2^-32 ns.
+/// 1 ns in the unit of quanta, 2^-32 ns.
 const UNIT: f64 = NANOSECOND as f64;
-/// Steps that the search for a quantum looks at, and the fewest that tell enough.
+/// Steps that the search for a quantum samples, and their least number.
 const SAMPLE: (usize, usize) = (192, 32);
-/// The longest of them in ns: the search takes as many looks at all.
+/// The longest of them in ns. The search's time is proportional to it.
 const LONGEST_STEP: u64 = if cfg!(fuzzing) { 1 << 8 } else { 1 << 12 };
-/// Quanta that the search looks for, in ns. A shorter one saves little.
+/// The range of the search in ns. A shorter quantum saves little.
 const QUANTA: (f64, f64) = (3.0, 128.0);
-/// Searches in vain after which the clock's quantum is taken for a nanosecond.
+/// Failed searches after which the quantum is 1 ns.
 const TRIES: u32 = 8;
 
-/// The quantum of a recording's clock, as far as its blocks have told it.
+/// The estimate of a recording's clock quantum.
 #[derive(Debug, Default)]
 pub struct Clock {
     quantum: Option<f64>,
@@ -97,10 +96,10 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// The times of a block in quanta. The estimate is kept as long as the times lie
-    /// on its grid. If not, it is fitted to the block, else searched for again.
+    /// The times of a block in quanta. If they leave the grid of the estimate, fits the quantum
+    /// to the block, else searches again.
     pub fn grid(&mut self, times: &[u64], min: u64) -> &Grid {
-        // A grid that begins anew costs as much as some quanta save.
+        // The limit: a new grid costs as much as some 16 counted times save.
         let bad = times.len() / 16;
         if let Some(quantum) = self.quantum {
             if self.fitted(times, min, quantum) <= bad {
@@ -124,7 +123,7 @@ impl Clock {
     }
 
     /// Cuts the times by a quantum, or by one fitted to them if that needs fewer grids.
-    /// How many it needs besides the first.
+    /// Returns the number of grids besides the first.
     fn fitted(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let mut begins = self.try_quantum(times, min, quantum);
         let mut best = quantum;
@@ -137,22 +136,22 @@ impl Clock {
                 self.try_quantum(times, min, quantum);
             }
         }
-        // Few times would tell less than those before.
+        // A short block's estimate is worse than the one before.
         if self.quantum.is_none() || times.len() >= SAMPLE.1 {
             self.quantum = Some(best);
         }
         begins
     }
 
-    /// How many grids of a quantum a block needs besides the first.
+    /// Cuts the times by a quantum. Returns the number of grids besides the first.
     fn try_quantum(&mut self, times: &[u64], min: u64, quantum: f64) -> usize {
         let quantum = ((quantum * UNIT) as u64).clamp(NANOSECOND, LONGEST);
         self.grid.cut(times, min, quantum);
         self.grid.begins.len()
     }
 
-    /// Searches for the quantum of which the steps between times are multiples, as far as
-    /// whole ns can be.
+    /// Searches for a quantum that divides the steps between times, up to their rounding to
+    /// whole ns.
     fn search(&mut self, times: &[u64]) -> Option<f64> {
         let mut steps: Vec<u64> = steps(times).filter(|step| *step < LONGEST_STEP).collect();
         if steps.len() < SAMPLE.1 {
@@ -163,8 +162,8 @@ impl Clock {
         let every = steps.len().div_ceil(SAMPLE.0);
         let sample: Vec<f64> = steps.iter().step_by(every).map(|s| *s as f64).collect();
         let longest = sample.last().copied().unwrap_or(1.0);
-        // By chance the best of all is hardly below 0.7; the right one has 4/3 ns of
-        // its length.
+        // The best of random steps is hardly below 0.7; the right quantum has 4/3 ns divided
+        // by its length.
         let (mut best, mut found) = (0.5, None);
         let mut quantum = QUANTA.0;
         while quantum < QUANTA.1 {
@@ -186,8 +185,8 @@ fn steps(times: &[u64]) -> impl Iterator<Item = u64> + '_ {
         .filter(|step| *step > 0)
 }
 
-/// How far steps are from multiples of a quantum on average, 1 being the average of
-/// chance; stops early when it will not be below `best`.
+/// The average distance of steps from multiples of a quantum; 1 for random steps. Stops early
+/// if it is not going to be below `best`.
 fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     let inverse = 1.0 / quantum;
     let off = |step: &f64| {
@@ -202,8 +201,8 @@ fn misses(sample: &[f64], quantum: f64, best: f64) -> f64 {
     (start + rest.iter().map(off).sum::<f64>()) * 4.0 / sample.len() as f64
 }
 
-/// The quantum that fits times best, near one that fits short distances: these tell it
-/// well enough to count the quanta of longer ones, and so on.
+/// Fits the quantum to times, from an estimate that counts the quanta of short distances:
+/// each length of distance improves it enough to count those of the next.
 fn fit(times: &[u64], mut quantum: f64) -> f64 {
     let every = times.len().div_ceil(256).max(1);
     let spans = (0..u64::BITS).map(|bits| 1usize << bits);
@@ -232,7 +231,7 @@ fn fit(times: &[u64], mut quantum: f64) -> f64 {
         }
         k += ((time - last) as f64 / quantum).round();
         last = *time;
-        // Left of the line through the estimate: small numbers, which lose nothing.
+        // The distance from the estimate's line: small, so that f64 is exact enough.
         let t = (time - first) as f64 - k * quantum;
         (n, sum_k, sum_t) = (n + 1.0, sum_k + k, sum_t + t);
         (sum_kk, sum_kt) = (sum_kk + k * k, sum_kt + k * t);

@@ -1,4 +1,4 @@
-//! A small made-up recording with every kind of event in it.
+//! A small artificial recording with every kind of event.
 #![allow(dead_code, clippy::unwrap_used)]
 
 use tr_format::event::*;
@@ -54,7 +54,7 @@ pub fn meta() -> Metadata {
     }
 }
 
-/// Numbers that look random and are always the same.
+/// Reproducible pseudo-random numbers.
 pub struct Dice(pub u64);
 
 impl Dice {
@@ -211,7 +211,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     ]
 }
 
-/// What the recorder says.
+/// The recorder's own events.
 pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
     let lost = |stream, count, cause| {
         LifeKind::Lost(Lost {
@@ -354,8 +354,7 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
     all
 }
 
-/// A whole recording: `rounds` times some events of every stream and a flush.
-/// `None` stands for the flush.
+/// A whole recording: `rounds` times some events of every stream and a flush (`None`).
 pub fn recording(rounds: u64, events: usize) -> Vec<Option<Item>> {
     let mut dice = Dice(rounds);
     let mut all = Vec::new();

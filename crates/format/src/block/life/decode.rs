@@ -18,12 +18,11 @@ struct Dec<'a> {
     columns: [Cursor<'a>; COLUMNS],
     low: BitReader<'a>,
     known: Known,
-    /// Names that have been met, and their lengths.
+    /// The names so far, and their lengths.
     comms: Vec<(Comm, usize)>,
-    /// Paths that have been met.
+    /// The paths so far.
     paths: Vec<Arc<[u8]>>,
-    /// Bytes of strings that the events so far hold: a short reference can
-    /// stand for a long string, many times.
+    /// Bytes of all strings of the events so far: short references can repeat a long string.
     strings: u64,
 }
 
@@ -63,7 +62,7 @@ impl<'a> Dec<'a> {
         crate::error::within("the strings' length", self.strings, limits::STRINGS)
     }
 
-    /// A new string of a column, or how many new ones ago a known one was.
+    /// A new string of a column, or the distance to a known one among the new ones.
     fn string(&mut self, col: Col, text: Col) -> Result<Result<&'a [u8], u64>, Fault> {
         match self.int(col)? {
             0 => {
@@ -75,7 +74,7 @@ impl<'a> Dec<'a> {
         }
     }
 
-    /// A name, without an allocation for each.
+    /// A name; does not allocate.
     fn comm(&mut self) -> Result<Comm, Fault> {
         let (comm, len) = match self.string(Col::Comm, Col::NewComm)? {
             Ok(name) => {
@@ -93,7 +92,7 @@ impl<'a> Dec<'a> {
         Ok(comm)
     }
 
-    /// A path; events that have the same share it.
+    /// A path; events with the same path share it.
     fn path(&mut self) -> Result<Arc<[u8]>, Fault> {
         let path = match self.string(Col::Path, Col::NewPath)? {
             Ok(path) => {
@@ -156,7 +155,7 @@ impl<'a> Dec<'a> {
         Ok(Argv { bytes, full_len })
     }
 
-    /// The next event; `None` for one of a kind that is not known.
+    /// The next event; `None` for an unknown kind.
     fn event(&mut self) -> Result<Option<LifeEvent>, Fault> {
         let distance = self.wide(Col::Time)?;
         let time = Ktime(self.known.time.wrapping_add(distance));
@@ -198,8 +197,7 @@ impl<'a> Dec<'a> {
                 name: (*self.path()?).into(),
             }),
             0 => return Err(Fault::Content("unknown kind of event")),
-            // Of a later version, which puts such an event's fields into
-            // columns of their own.
+            // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
         };
         Ok(Some(LifeEvent { time, cpu, kind }))
@@ -333,7 +331,7 @@ impl<'a> Dec<'a> {
     }
 }
 
-/// The one that came `back` new ones ago, the last one being 1.
+/// The element at distance `back` from the end; the last one has distance 1.
 fn ago<T>(met: &[T], back: u64) -> Result<&T, Fault> {
     usize::try_from(back)
         .ok()
@@ -349,7 +347,7 @@ fn quantity(unit: u64, units: u64, rest: u64) -> Result<u64, Fault> {
         .ok_or(Fault::Content("a quantity does not fit in 64 bits"))
 }
 
-/// What a later version has put into a block, and this one passes over.
+/// Counts of a block's skipped parts, which only a later version knows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Skipped {
     /// Events of unknown kinds.
@@ -358,8 +356,8 @@ pub struct Skipped {
     pub columns: u64,
 }
 
-/// Reads a payload of `events` events into `into`, their smallest time `min`
-/// and their largest `max`. After an error `into` is empty.
+/// Reads a payload of `events` events into `into`. `span` is their smallest and largest time.
+/// After an error `into` is empty.
 pub fn decode(
     payload: &[u8],
     events: u64,
@@ -398,7 +396,7 @@ fn block(
         let bytes = body.take(len)?;
         match columns.get_mut(at) {
             Some(column) => *column = Cursor::new(bytes),
-            // An empty one is as one that is missing.
+            // An empty column counts as missing.
             None => skipped.columns += u64::from(!bytes.is_empty()),
         }
     }
@@ -429,8 +427,8 @@ fn block(
     if dec.columns.iter().any(|column| column.left() > 0) {
         return Err(Fault::Content("trailing bytes after the events"));
     }
-    match (smallest, largest) == (min, max) {
-        true => Ok(skipped),
-        false => Err(Fault::Content("event times differ from the frame header's")),
+    if (smallest, largest) != (min, max) {
+        return Err(Fault::Content("event times differ from the frame header's"));
     }
+    Ok(skipped)
 }

@@ -13,7 +13,7 @@ use crate::limits;
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
-/// For each string that has been met how many there were before it.
+/// The strings so far, numbered in order.
 type Interned = HashMap<Box<[u8]>, usize>;
 
 struct Enc {
@@ -43,7 +43,7 @@ impl Enc {
         self.int(col, fold(i64::from(value) - i64::from(to)));
     }
 
-    /// A number whose low bits are noise.
+    /// A wide number: see [`wide`].
     fn wide(&mut self, col: Col, value: u64) {
         let (class, bits, width) = wide::split(value as i64);
         self.byte(col, class);
@@ -262,7 +262,7 @@ impl Enc {
         };
         self.int(Col::LostStream, stream);
         self.byte(Col::LostStream, cause(lost.cause));
-        // A count of 2^64 - 1 reads back as unknown, which it is.
+        // A count of 2^64 - 1 is read as unknown.
         let count = lost.count.map_or(0, |count| count.wrapping_add(1));
         self.int(Col::LostCount, count);
         let span = lost.until.0.wrapping_sub(time.0);
@@ -270,7 +270,7 @@ impl Enc {
     }
 }
 
-/// About how many bytes an event takes in memory.
+/// The approximate memory of an event in bytes.
 pub(crate) fn weight(event: &LifeEvent) -> usize {
     let strings = match &event.kind {
         LifeKind::Exec(exec) => exec.filename.len() + exec.argv.bytes.len(),

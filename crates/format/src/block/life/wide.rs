@@ -1,6 +1,5 @@
-//! A number whose low bits are noise: a class (its sign and its number of
-//! significant bits), which compresses well, and the bits below the highest, which
-//! do not and are packed as they are.
+//! A number with random low bits: a class (sign and number of significant bits), which
+//! compresses well, and the bits below the highest, which are stored raw.
 
 use super::super::bits::BitReader;
 use crate::Fault;
@@ -18,7 +17,7 @@ pub fn split(number: i64) -> (u8, u64, u32) {
     (significant as u8 | sign, bits, low)
 }
 
-/// Reads one number of the given class.
+/// Reads a number of this class.
 #[inline]
 pub fn get(class: u8, low: &mut BitReader) -> Result<i64, Fault> {
     let significant = u32::from(class & !NEGATIVE);
