@@ -265,7 +265,7 @@ pub fn unpack<T: Section>(payload: &[u8]) -> Result<(T, u64), Fault> {
         let mut cursor = Cursor::new(payload);
         let body = unpacker.unpack(&mut cursor, limits::SECTION_BODY)?;
         if cursor.left() > 0 {
-            return Err(Fault::Content("there is more than the body"));
+            return Err(Fault::Content("trailing bytes after the body"));
         }
         take_section(body)
     })
