@@ -128,56 +128,5 @@ pub fn text_key(text: &str, forked: bool, cwd: &str, pids: &[u32]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn normal(arg: &str, paths: Paths) -> String {
-        argument(arg.as_bytes(), "/home/ci/w/17/proj", &[4711, 1], paths)
-    }
-
-    #[test]
-    fn run_specific_parts_are_left_out() {
-        let cases = [
-            ("/tmp/ccniXNmC.s", "/tmp/#.s"),
-            ("tmp.Xq3k1PzR9a", "#"),
-            (
-                "--jobserver-auth=fifo:/tmp/GMfifo4711",
-                "--jobserver-auth=fifo:/tmp/#",
-            ),
-            ("/home/ci/w/17/proj/src/a.c", "src/a.c"),
-            ("-I/home/ci/w/17/proj/inc", "-Iinc"),
-            ("/home/ci/w/17/proj", "."),
-            ("out.4711", "out.#"),
-            ("out.4712", "out.4712"),
-            ("libfoo-0123456789abcdef.rlib", "libfoo-#.rlib"),
-            (
-                "e83c5163316f89bfbde7d9ab23ca2e25604af290:Makefile",
-                "#:Makefile",
-            ),
-            ("--seed=1700000000", "--seed=#"),
-            ("-O2", "-O2"),
-            ("deadbeef", "deadbeef"),
-            ("feedback", "feedback"),
-            ("x86_64-linux-gnu", "x86_64-linux-gnu"),
-            ("1", "1"),
-        ];
-        for (arg, is) in cases {
-            assert_eq!(normal(arg, Paths::Whole), is, "{arg}");
-        }
-    }
-
-    #[test]
-    fn directories_of_other_checkouts_count_less_and_less() {
-        let both = |arg| (normal(arg, Paths::Two), normal(arg, Paths::Name));
-        let is = |two: &str, name: &str| (two.to_owned(), name.to_owned());
-        assert_eq!(both("/b/x/src/a.c"), is("/src/a.c", "/a.c"));
-        assert_eq!(both("-I/b/x/src"), is("-I/x/src", "-I/src"));
-        assert_eq!(both("--o=/b/x/y,/b/z"), is("--o=/x/y,/b/z", "--o=/y,/z"));
-        assert_eq!(
-            both("/usr/include/a/b"),
-            is("/usr/include/a/b", "/usr/include/a/b")
-        );
-        assert_eq!(both("src/sub/a.c"), is("src/sub/a.c", "src/sub/a.c"));
-        assert_eq!(both("s/a/b/"), is("s/a/b/", "s/a/b/"));
-    }
-}
+#[path = "tests/normal.rs"]
+mod tests;

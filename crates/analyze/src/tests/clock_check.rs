@@ -1,0 +1,67 @@
+//! Unit tests of `clock_check`.
+
+use super::*;
+
+const A: CpuId = CpuId(0);
+const B: CpuId = CpuId(1);
+
+/// cpu0 ==X====__
+/// cpu1 ___X=____     X is switched in on CPU 1 before CPU 0 switches it out
+#[test]
+fn two_overlaps_prove_that_clocks_disagree() {
+    let mut check = ClockCheck::default();
+    let overlap = |check: &mut ClockCheck, at: u64| {
+        let first = Ktime(at - 200);
+        let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+        check.overlap(Tid(5), (A, first), B, Ktime(at));
+        check.switch_out(A, Tid(5), Ktime(at + 300), last);
+    };
+    overlap(&mut check, 1_000);
+    assert_eq!(check.finish(), None, "one may be an unreported switch");
+    overlap(&mut check, 5_000);
+    let found = check.finish().unwrap();
+    assert_eq!(found.cpus, (A, B));
+    assert_eq!((found.by, found.impossible_orders), (300, 2));
+}
+
+/// cpu0 ==X======__
+/// cpu1 __X==______     the run on CPU 1 may have been the first
+#[test]
+fn the_shorter_of_two_runs_bounds_the_difference() {
+    let mut check = ClockCheck::default();
+    for at in [1_000, 5_000] {
+        let first = Ktime(at - 200);
+        let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+        check.overlap(Tid(5), (A, first), B, Ktime(at));
+        check.switch_out(B, Tid(5), Ktime(at + 100), last);
+        check.switch_out(A, Tid(5), Ktime(at + 300), last);
+    }
+    assert_eq!(check.finish().map(|found| found.by), Some(100));
+}
+
+/// A guest that does not report a switch shows another task on the CPU.
+#[test]
+fn an_unreported_switch_is_no_clock_error() {
+    let mut check = ClockCheck::default();
+    for at in [1_000, 5_000, 9_000] {
+        let first = Ktime(at - 200);
+        let last = |cpu| Some(if cpu == A { first } else { Ktime(at) });
+        check.overlap(Tid(5), (A, first), B, Ktime(at));
+        check.switch_out(A, Tid(6), Ktime(at + 300), last);
+    }
+    assert_eq!(check.finish(), None);
+}
+
+#[test]
+fn a_child_runs_after_its_fork() {
+    let mut check = ClockCheck::default();
+    for tid in [7, 8] {
+        check.unborn(Tid(tid), B, Ktime(1_000));
+        check.fork(Tid(tid), Some(A), Ktime(1_200));
+    }
+    // The pid is used again, much later.
+    check.unborn(Tid(9), A, Ktime(2_000));
+    check.fork(Tid(9), Some(B), Ktime(2_000 + REUSE));
+    let found = check.finish().unwrap();
+    assert_eq!((found.cpus, found.by), ((A, B), 200));
+}

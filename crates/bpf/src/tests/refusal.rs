@@ -1,0 +1,160 @@
+//! Unit tests of `refusal`.
+
+use super::*;
+
+const BOTH: u64 = 0b11 << 38;
+const ALL: u64 = (1 << 41) - 1;
+
+/// An ordinary user on a good machine.
+fn user() -> (Facts, Status) {
+    let status = Status {
+        bounding: ALL,
+        ..Status::default()
+    };
+    let facts = Facts {
+        status: None,
+        initial_user_namespace: true,
+        sysfs: true,
+        btf: true,
+        release: "6.1.0-42-amd64".into(),
+        bpf: libc::EPERM,
+    };
+    (facts, status)
+}
+
+/// The refusal after a change of these facts.
+fn after(change: impl FnOnce(&mut Facts, &mut Status)) -> Option<Refusal> {
+    let (mut facts, mut status) = user();
+    change(&mut facts, &mut status);
+    facts.status = Some(status);
+    facts.refusal()
+}
+
+const NEITHER: Missing = Missing {
+    bpf: true,
+    perfmon: true,
+};
+
+#[test]
+fn nothing_is_refused_when_the_program_loads() {
+    assert_eq!(after(|facts, _| facts.bpf = 0), None);
+    // An error that no right would change.
+    assert_eq!(after(|facts, _| facts.bpf = libc::EINVAL), None);
+}
+
+#[test]
+fn capabilities_are_missing() {
+    let lacks = |missing, root| Some(Refusal::Capabilities { missing, root });
+    assert_eq!(after(|_, _| ()), lacks(NEITHER, false));
+    assert_eq!(after(|_, s| s.root = true), lacks(NEITHER, true));
+    let only = |capability: u64| after(|_, s| s.effective = 1 << capability);
+    let bpf = Missing {
+        bpf: true,
+        perfmon: false,
+    };
+    let perfmon = Missing {
+        bpf: false,
+        perfmon: true,
+    };
+    assert_eq!(only(38), lacks(bpf, false));
+    assert_eq!(only(39), lacks(perfmon, false));
+    assert_eq!(only(0), lacks(NEITHER, false));
+    // CAP_SYS_ADMIN stands for both.
+    assert_eq!(only(21), Some(Refusal::SecurityModule(libc::EPERM)));
+}
+
+#[test]
+fn capabilities_cannot_be_had() {
+    assert_eq!(
+        after(|_, s| s.bounding = 0xa804_25fb),
+        Some(Refusal::Container(NEITHER))
+    );
+    assert_eq!(
+        after(|_, s| s.no_new_privs = true),
+        Some(Refusal::NoNewPrivs(NEITHER))
+    );
+    let inside = |effective| {
+        after(|f, s| {
+            f.initial_user_namespace = false;
+            s.effective = effective;
+        })
+    };
+    assert_eq!(inside(ALL), Some(Refusal::UserNamespace));
+    assert_eq!(inside(0), Some(Refusal::UserNamespace));
+}
+
+#[test]
+fn filters_refuse_whatever_the_capabilities() {
+    let filtered = |errno| {
+        after(|f, s| {
+            f.bpf = errno;
+            s.effective = BOTH;
+            s.seccomp = true;
+        })
+    };
+    for errno in [libc::EPERM, libc::ENOSYS] {
+        assert_eq!(filtered(errno), Some(Refusal::Seccomp(errno)));
+    }
+    // With capabilities to be had, those are what is missing: Docker's filter allows
+    // bpf(2) to a container that has CAP_BPF.
+    let both = after(|_, s| {
+        s.seccomp = true;
+        s.bounding = 0xa804_25fb;
+    });
+    assert_eq!(both, Some(Refusal::Container(NEITHER)));
+    assert_eq!(after(|f, _| f.bpf = libc::ENOSYS), Some(Refusal::NoBpf));
+    assert_eq!(
+        after(|_, s| s.effective = BOTH),
+        Some(Refusal::SecurityModule(libc::EPERM))
+    );
+}
+
+#[test]
+fn the_kernel_and_its_file_systems_come_first() {
+    let (facts, _) = user();
+    assert_eq!(facts.refusal(), Some(Refusal::NoProc));
+    assert_eq!(after(|f, _| f.sysfs = false), Some(Refusal::NoSysfs));
+    assert_eq!(after(|f, _| f.btf = false), Some(Refusal::NoBtf));
+    let release = "5.4.0-216-generic";
+    let old = after(|f, _| {
+        f.btf = false;
+        f.release = release.into();
+    });
+    assert_eq!(
+        old,
+        Some(Refusal::OldKernel {
+            release: release.into()
+        })
+    );
+    assert_eq!(version("5.10.0-8"), Some((5, 10)));
+    assert_eq!(version("?"), None);
+}
+
+#[test]
+fn status_is_read_as_the_kernel_writes_it() {
+    let status = Status::parse(
+        "Name:\tcat\nUid:\t1000\t0\t0\t0\nCapInh:\t0000000000000000\n\
+         CapPrm:\t000000c000000000\nCapEff:\t000000c000000000\nCapBnd:\t000001ffffffffff\n\
+         NoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n",
+    );
+    assert_eq!((status.effective, status.bounding), (BOTH, ALL));
+    assert!(status.root && status.no_new_privs && status.seccomp);
+    let status = Status::parse("Uid:\t0\t1000\t1000\t1000\nSeccomp:\t0\n");
+    assert!(!status.root && !status.no_new_privs && !status.seccomp);
+}
+
+#[test]
+fn root_is_not_sent_to_root() {
+    let refusals = [
+        Refusal::Capabilities {
+            missing: NEITHER,
+            root: true,
+        },
+        Refusal::Container(NEITHER),
+        Refusal::NoProc,
+    ];
+    for refusal in refusals {
+        let said = format!("{refusal} {:?}", refusal.remedies("/bin/tr", "record -- x"));
+        assert!(!said.contains("sudo") && !said.contains("root"), "{said}");
+    }
+}

@@ -1,0 +1,48 @@
+//! Unit tests of `host`.
+
+use super::*;
+
+#[test]
+fn a_cpu_list_is_parsed() {
+    assert_eq!(cpu_list("0-3,8\n"), [0, 1, 2, 3, 8]);
+    assert_eq!(cpu_list("0"), [0]);
+    assert_eq!(cpu_list(""), [0u16; 0]);
+}
+
+#[test]
+fn a_long_argv_is_cut_while_it_is_read() {
+    struct Endless(usize);
+    impl Read for Endless {
+        fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
+            self.0 += out.len();
+            assert!(self.0 < 100_000, "the read is not bounded");
+            out.fill(b'x');
+            Ok(out.len())
+        }
+    }
+    assert_eq!(read_at_most(Endless(0), 1000), (vec![b'x'; 1000], true));
+    assert_eq!(read_at_most(&b"abc"[..], 3), (b"abc".to_vec(), false));
+    assert_eq!(read_at_most(&b"abcd"[..], 3), (b"abc".to_vec(), true));
+}
+
+#[test]
+fn a_cut_argv_has_its_true_length() {
+    let mut long = std::process::Command::new("sh");
+    long.args(["-c", "read end", &"y".repeat(50_000)]);
+    let mut child = long.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    let full = "sh\0-c\0read end\0".len() as u32 + 50_001;
+    // The kernel lets the parent of a vfork go on shortly before it sets the arguments.
+    let latest = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while cmdline(child.id(), 1 << 20).full_len != Some(full) {
+        assert!(std::time::Instant::now() < latest, "no exec");
+        std::thread::yield_now();
+    }
+    let (cut, whole) = (cmdline(child.id(), 4096), cmdline(child.id(), 1 << 20));
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert_eq!((cut.bytes.len(), cut.full_len), (4096, Some(full)));
+    assert_eq!(
+        (whole.bytes.len() as u32, whole.full_len),
+        (full, Some(full))
+    );
+}

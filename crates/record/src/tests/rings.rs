@@ -1,0 +1,58 @@
+//! Unit tests of `rings`.
+
+use super::*;
+
+#[test]
+fn every_cpu_has_its_events_and_its_losses() {
+    let mut batch = Batch::default();
+    let slot = wire::Slot { when: 5, what: 6 };
+    let lost = wire::Lost {
+        since: 1,
+        until: 2,
+        count: 3,
+    };
+    batch.push(Record::Sched(2, slot));
+    batch.push(Record::Lost(1, lost));
+    batch.push(Record::Sched(2, slot));
+    assert_eq!(
+        batch.sched.iter().map(Vec::len).collect::<Vec<_>>(),
+        [0, 0, 2]
+    );
+    assert_eq!(batch.lost, [(CpuId(1), lost)]);
+    assert_eq!(batch.bytes, 32);
+}
+
+#[test]
+fn a_loss_that_is_reported_twice_counts_once() {
+    let lost = |count: u64| wire::LifeLost {
+        head: wire::Head {
+            time: 1,
+            kind: wire::LIFE_LOST,
+            cpu: 1,
+        },
+        until: 2,
+        count,
+    };
+    let sink = Sink::default();
+    for total in [3, 3, 10] {
+        sink.receive(Record::Life(lost(total).as_bytes()));
+    }
+    let batch = sink.take();
+    let counts: Vec<_> = batch
+        .life_records()
+        .map(|record| wire::LifeLost::read_from_bytes(record).unwrap().count)
+        .collect();
+    assert_eq!(counts, [3, 7]);
+    assert_eq!(sink.lost_life(1, 12), 2);
+    assert_eq!(sink.lost_life(0, 0), 0);
+}
+
+#[test]
+fn lifecycle_records_come_back_as_they_went_in() {
+    let mut batch = Batch::default();
+    batch.push(Record::Life(b"first"));
+    batch.push(Record::Life(b""));
+    batch.push(Record::Life(b"third"));
+    let records: Vec<_> = batch.life_records().collect();
+    assert_eq!(records, [&b"first"[..], b"", b"third"]);
+}

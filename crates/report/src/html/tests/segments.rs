@@ -1,0 +1,107 @@
+//! Unit tests of `segments`.
+
+use super::*;
+
+#[test]
+fn shares_add_up() {
+    for times in [
+        [1, 1, 1, 0, 0],
+        [1, 1, 1, 1, 1],
+        [0, 0, 0, 7, 0],
+        [0, 0, 0, 0, 9],
+        [u64::MAX / 8, 3, 0, 1, 0],
+    ] {
+        let shares = shares(&times);
+        let sum: u32 = shares.iter().map(|share| u32::from(*share)).sum();
+        assert!(sum <= 255, "{times:?} {shares:?}");
+        let unknown = times[4] as f64 / times.iter().sum::<u64>() as f64;
+        assert!((f64::from(255 - sum) / 255.0 - unknown).abs() < 0.003);
+    }
+    assert_eq!(shares(&[1, 0, 0, 3, 0]), [64, 0, 0, 191]);
+    assert_eq!(shares(&[0; 5]), [0; 4]);
+}
+
+fn analysis() -> Analysis {
+    let trace = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../fixtures/traces/build.bin"
+    );
+    let file = std::fs::read(trace).unwrap();
+    let trace = tr_format::reader::Trace::open(tr_format::source::Source::bytes(file));
+    let options = tr_analyze::Options {
+        timeline: true,
+        ..Default::default()
+    };
+    tr_analyze::analyze(&trace.unwrap(), &options)
+}
+
+/// Where each thread's time went, by the pieces, ns, and how far the shares'
+/// rounding may be off.
+fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
+    let (mut at, mut mixed) = (0, 0);
+    let of = |count: &u64| {
+        let (mut sums, mut off) = ([0.0; 5], 0.0);
+        for _ in 0..*count {
+            let length = (segments.lengths[at] * segments.unit) as f64;
+            match segments.kinds[at] {
+                MIXED => {
+                    let shares = segments.shares[mixed];
+                    mixed += 1;
+                    for (sum, share) in sums.iter_mut().zip(shares) {
+                        *sum += length * f64::from(share) / 255.0;
+                    }
+                    let known: f64 = shares.iter().map(|share| f64::from(*share)).sum();
+                    sums[4] += length * (1.0 - known / 255.0);
+                    off += length / 255.0;
+                }
+                1 => sums[0] += length,
+                2 | 3 => sums[1] += length,
+                6..=8 => sums[2] += length,
+                4 | 5 => sums[3] += length,
+                _ => sums[4] += length,
+            }
+            off += segments.unit as f64;
+            at += 1;
+        }
+        (sums, off)
+    };
+    segments.counts.iter().map(of).collect()
+}
+
+#[test]
+fn pieces_add_up_to_the_times() {
+    let analysis = analysis();
+    let all = segments(&analysis, ROOM);
+    assert_eq!((all.grain, all.unit, all.shares.len()), (0, 1, 0));
+    for room in [ROOM, 2_000, 0] {
+        let some = segments(&analysis, room);
+        let most = room.max(2 * analysis.threads.len() as u64);
+        assert!(
+            some.kinds.len() as u64 <= most,
+            "{room}: {}",
+            some.kinds.len()
+        );
+        assert_eq!(some.kinds.len(), some.lengths.len());
+        assert_eq!(some.kinds.len(), some.by.len() + some.shares.len());
+        assert_eq!(some.shares.is_empty(), room == ROOM, "{room}");
+        for (thread, (sums, off)) in analysis.threads.iter().zip(sums(&some)) {
+            let times = &thread.times;
+            let truth = [
+                times.on_cpu,
+                times.run_queue,
+                times.blocked,
+                times.sleep,
+                times.unknown,
+            ];
+            let off = if some.grain == 0 { 0.0 } else { off };
+            for (is, should) in sums.iter().zip(truth) {
+                let error = (is - should as f64).abs();
+                assert!(
+                    error <= off + 1e-3,
+                    "{room}, {}: {sums:?} {truth:?}",
+                    thread.tid.0
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Unit tests of `suspend`.
+
+use super::*;
+use tr_format::event::{Clock, Ktime, LifeEvent};
+use tr_format::meta::{Cost, EndReason, Metadata, Options, Scope, Summary};
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+
+const S: u64 = 1_000_000_000;
+
+fn clock(boot: u64) -> Clock {
+    Clock { boot, real: boot }
+}
+
+/// A trace whose clocks were read at these times (monotonic, boot); the first
+/// at its start, the last at its end.
+fn trace(readings: &[(u64, u64)]) -> Trace {
+    let ((first, first_boot), (last, last_boot)) = (readings[0], *readings.last().unwrap());
+    let meta = Metadata {
+        tool_version: "test".into(),
+        host: "host".into(),
+        kernel: "Linux".into(),
+        machine: "x86_64".into(),
+        cpus: Vec::new(),
+        page_size: 4096,
+        start: Ktime(first),
+        start_clock: clock(first_boot),
+        scope: Scope::All,
+        command: Vec::new(),
+        root: None,
+        cwd: Vec::new(),
+        states: Vec::new(),
+        options: Options {
+            argv_limit: 0,
+            cpus: Vec::new(),
+            buffer: 0,
+            irq_known: true,
+        },
+        missing: Vec::new(),
+        ci: Vec::new(),
+        not_traced: None,
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    for (time, boot) in readings {
+        let event = LifeEvent {
+            time: Ktime(*time),
+            cpu: None,
+            kind: LifeKind::Clock(clock(*boot)),
+        };
+        writer.life(Stream::Recorder, event).unwrap();
+    }
+    let summary = Summary {
+        end: Ktime(last),
+        end_clock: clock(last_boot),
+        status: None,
+        reason: EndReason::Duration,
+        cost: Cost {
+            recorder_ns: 0,
+            bpf_ns: None,
+            setup_ns: 0,
+        },
+        tally: None,
+        usage: None,
+    };
+    let (bytes, _) = writer.finish(&summary).unwrap();
+    Trace::open(Source::read(bytes.as_slice()).unwrap()).unwrap()
+}
+
+#[test]
+fn a_jump_between_the_clocks_is_a_suspend() {
+    // An hour of sleep between the second reading and the third.
+    let trace = trace(&[
+        (5 * S, 7 * S),
+        (15 * S, 17 * S),
+        (25 * S, 3627 * S),
+        (30 * S, 3632 * S),
+    ]);
+    let suspend = Suspend {
+        since: Ktime(15 * S),
+        until: Ktime(25 * S),
+        asleep: 3600 * S,
+    };
+    assert_eq!(suspends(&trace), [suspend]);
+}
+
+#[test]
+fn clocks_that_go_together_show_none() {
+    // Read 5 ms apart once: the recorder was kept waiting in between.
+    let trace = trace(&[
+        (5 * S, 7 * S),
+        (15 * S, 17 * S + 5_000_000),
+        (25 * S, 27 * S),
+    ]);
+    assert_eq!(suspends(&trace), []);
+}
