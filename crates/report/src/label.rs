@@ -1,7 +1,7 @@
 //! A short name of a process, from its arguments.
 //!
 //! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`); the
-//! *label* tells one from its siblings (`cc1 lparser.c`). The table [`TOOLS`] has
+//! *label* tells one from its siblings (`cc1 lparser.c`). The table `TOOLS` has
 //! the arguments of common tools.
 
 use std::collections::HashMap;
