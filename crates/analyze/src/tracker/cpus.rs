@@ -24,6 +24,20 @@ pub struct CpuEntry {
     pub(super) last_switch: Option<Ktime>,
 }
 
+impl CpuEntry {
+    /// Counts a switch of the fast path: whether a recorded task left, runnable or not, and
+    /// whether one came from another CPU.
+    #[inline(always)]
+    pub(super) fn count(&mut self, left: bool, runnable: bool, moved: bool) {
+        self.counted |= left | moved;
+        if left {
+            self.figures.switches.involuntary += u64::from(runnable);
+            self.figures.switches.voluntary += u64::from(!runnable);
+        }
+        self.figures.migrations += u64::from(moved);
+    }
+}
+
 impl Tracker {
     /// Changes a CPU's entry; makes it first, if need be.
     pub(super) fn cpu_entry<T>(

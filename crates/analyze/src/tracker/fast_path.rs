@@ -128,18 +128,13 @@ impl Tracker {
             }
             (None, None) => return false,
         }
-        entry.counted |= leaving.is_some() | moved;
-        if leaving.is_some() {
-            entry.figures.switches.involuntary += u64::from(runnable);
-            entry.figures.switches.voluntary += u64::from(!runnable);
-        }
+        entry.count(leaving.is_some(), runnable, moved);
         if self.system_wide {
             let idle = entry.idle_since.filter(|_| prev == Tid::IDLE);
             let idle = idle.map_or(0, |since| time.since(since.max(self.start)));
             entry.figures.idle += idle;
             entry.idle_since = (next == Tid::IDLE).then_some(time);
         }
-        entry.figures.migrations += u64::from(moved);
         (entry.current, entry.last_switch) = (entering, Some(time));
         for ix in owing.into_iter().flatten() {
             self.owe(ix);
