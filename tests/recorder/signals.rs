@@ -126,7 +126,7 @@ fn given_up() -> Result<(), Failed> {
     let mut stderr = std::io::BufReader::new(tr.stderr.take().ok_or("no stderr")?);
     let mut line = String::new();
     std::io::BufRead::read_line(&mut stderr, &mut line)?;
-    let told = line.contains("does not take the end of the trace");
+    let told = line.contains("the output blocks before the end of the trace");
     send(&tr.id().to_string())?;
     let asked = Instant::now();
     let status = tr.wait()?;
