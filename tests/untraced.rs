@@ -98,6 +98,25 @@ fn the_trace_says_that_nothing_was_traced() {
     }
 }
 
+/// An earlier child of the same process is not COMMAND's.
+#[test]
+fn usage_is_of_the_command_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let script = "dd if=/dev/zero of=/dev/null bs=256M count=1; exec \"$@\"";
+    let out = Command::new("sh")
+        .args(["-c", script, "sh", TR])
+        .args(RECORD)
+        .args(["--", "true"])
+        .current_dir(dir.path())
+        .output()
+        .unwrap();
+    assert!(out.status.success(), "{out:?}");
+    let analysis = tr(dir.path(), &["analyze", "--format", "json"]);
+    let analysis: Value = serde_json::from_str(&analysis).unwrap();
+    let memory = analysis["trace"]["usage"]["max_rss_bytes"].as_u64();
+    assert!(memory.unwrap() < 128 << 20, "{analysis}");
+}
+
 #[test]
 fn unknown_fields_are_null() {
     let (dir, _) = untraced(WORK);

@@ -290,11 +290,10 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
 
 /// The option by which COMMAND does not run as root under sudo.
 fn as_user(args: &Args) -> String {
-    use nix::unistd::{Uid, User};
     let named = args.user.clone();
-    let own = || match User::from_uid(Uid::effective()) {
-        Ok(Some(user)) if !user.uid.is_root() => Some(user.name),
-        _ => None,
+    let own = || {
+        let uid = nix::unistd::Uid::effective();
+        (!uid.is_root()).then(|| tr_record::user_name(uid.as_raw()))?
     };
     named
         .or_else(own)

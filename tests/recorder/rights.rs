@@ -175,8 +175,29 @@ fn user() -> Result<(), Failed> {
     ensure(std::fs::metadata(&trace)?.uid() == 0, || {
         "the trace is COMMAND's".into()
     })?;
-    let out = record(&trace, &["--user", "no such user"], &["true"])?;
-    ensure(out.status.code() == Some(125), || format!("{out:?}"))
+    let out = record(&trace, &["-q", "--user", "65534"], &["id", "-un"])?;
+    ensure(text(&out.stdout) == "nobody\n", || format!("{out:?}"))?;
+    let path = std::env::var("PATH")?;
+    for (user, path, reason) in [
+        ("no such user", path.as_str(), "there is no such user"),
+        ("--help", &path, "there is no such user"),
+        (
+            "nobody",
+            "/nonexistent",
+            "getent: No such file or directory",
+        ),
+    ] {
+        let option = format!("--user={user}");
+        let out = recording(&trace, &[&option], &["/bin/true"])
+            .env("PATH", path)
+            .output()?;
+        let said = text(&out.stderr);
+        ensure(
+            out.status.code() == Some(125) && said.contains(reason),
+            || format!("{user}: {out:?}"),
+        )?;
+    }
+    Ok(())
 }
 
 /// The reason why file capabilities cannot be tested here.

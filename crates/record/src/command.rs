@@ -9,6 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
 use nix::unistd::{ForkResult, Pid};
+use tr_format::meta::Usage;
 
 use crate::identity::{self, Identity};
 use crate::status;
@@ -43,8 +44,17 @@ pub struct Running {
     failure: std::fs::File,
 }
 
-/// COMMAND's raw `wait` status, and the error of its exec.
-pub type Waited = (u32, Option<Errno>);
+/// COMMAND's end.
+#[derive(Clone, Copy, Debug)]
+pub struct Waited {
+    /// The raw `wait` status.
+    pub status: u32,
+    /// The error of its exec.
+    pub not_executed: Option<Errno>,
+    /// Its own resources and those of the descendants that it waited for. `RUSAGE_CHILDREN`
+    /// would add other children of this process, such as those before its own exec.
+    pub usage: Usage,
+}
 
 /// Forks a child that waits before it executes `command`. If `tr` ends first, in whatever
 /// way, the child ends too: COMMAND has not begun.
@@ -246,9 +256,12 @@ impl Running {
     /// Another part of the process has waited for it.
     pub fn wait(mut self) -> std::io::Result<Waited> {
         let mut status = 0;
+        // SAFETY: all zeros are a valid `rusage`.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         loop {
-            // SAFETY: `status` is a valid place for the result.
-            match Errno::result(unsafe { libc::waitpid(self.pid.as_raw(), &mut status, 0) }) {
+            // SAFETY: `status` and `usage` are valid places for the results.
+            let pid = unsafe { libc::wait4(self.pid.as_raw(), &mut status, 0, &mut usage) };
+            match Errno::result(pid) {
                 Ok(_) => break,
                 Err(Errno::EINTR) => {}
                 Err(errno) => return Err(errno.into()),
@@ -256,11 +269,30 @@ impl Running {
         }
         let mut errno = [0; 4];
         // Closed by a successful exec; the child is gone, so this cannot hang.
-        let failure = self
-            .failure
-            .read_exact(&mut errno)
-            .ok()
-            .map(|()| Errno::from_raw(i32::from_ne_bytes(errno)));
-        Ok((status.cast_unsigned(), failure))
+        let failure = self.failure.read_exact(&mut errno).ok();
+        Ok(Waited {
+            status: status.cast_unsigned(),
+            not_executed: failure.map(|()| Errno::from_raw(i32::from_ne_bytes(errno))),
+            usage: resources(&usage),
+        })
+    }
+}
+
+fn resources(usage: &libc::rusage) -> Usage {
+    let count = |n: i64| u64::try_from(n).unwrap_or(0);
+    let ns = |time: libc::timeval| {
+        let us = count(time.tv_usec).saturating_mul(1000);
+        count(time.tv_sec)
+            .saturating_mul(1_000_000_000)
+            .saturating_add(us)
+    };
+    Usage {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        max_rss: count(usage.ru_maxrss).saturating_mul(1024),
+        minor_faults: count(usage.ru_minflt),
+        major_faults: count(usage.ru_majflt),
+        voluntary_switches: count(usage.ru_nvcsw),
+        involuntary_switches: count(usage.ru_nivcsw),
     }
 }

@@ -30,17 +30,9 @@ fn nanoseconds(id: ClockId) -> u64 {
 
 /// CPU time of this process, user and system, in ns.
 pub fn own_cpu() -> u64 {
-    cpu_of(nix::sys::resource::UsageWho::RUSAGE_SELF)
-}
-
-/// CPU time of all waited-for children, in ns.
-pub fn children_cpu() -> u64 {
-    cpu_of(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)
-}
-
-fn cpu_of(who: nix::sys::resource::UsageWho) -> u64 {
+    use nix::sys::resource::{getrusage, UsageWho};
     use nix::sys::time::TimeValLike;
-    nix::sys::resource::getrusage(who).map_or(0, |usage| {
+    getrusage(UsageWho::RUSAGE_SELF).map_or(0, |usage| {
         let us = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
         u64::try_from(us).unwrap_or(0) * 1000
     })

@@ -1,10 +1,12 @@
 //! COMMAND's user and environment; the owner of the trace.
 
 use std::ffi::{CString, OsString};
+use std::io::{Error, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
+use std::process::Command;
 
 use nix::errno::Errno;
-use nix::unistd::{Gid, Uid, User};
+use nix::unistd::{Gid, Uid};
 
 /// The user that runs COMMAND.
 #[derive(Clone, Debug)]
@@ -22,24 +24,26 @@ impl Identity {
     ///
     /// # Errors
     /// There is no such user, or `tr` may not become another one.
-    pub fn of(name: &str) -> Result<Identity, Errno> {
-        let user = match (User::from_name(name)?, name.parse()) {
-            (Some(user), _) => user,
-            (None, Ok(number)) => User::from_uid(Uid::from_raw(number))?.ok_or(Errno::ENOENT)?,
-            (None, Err(_)) => return Err(Errno::ENOENT),
+    pub fn of(name: &str) -> Result<Identity, Error> {
+        let [name, _, uid, gid, _, home, shell] = entry(name)?;
+        let number = |text: &str| {
+            text.parse()
+                .map_err(|_| Error::from(ErrorKind::InvalidData))
         };
-        if !Uid::effective().is_root() && user.uid != Uid::effective() {
-            return Err(Errno::EPERM);
+        let (uid, gid) = (Uid::from_raw(number(&uid)?), Gid::from_raw(number(&gid)?));
+        if !Uid::effective().is_root() && uid != Uid::effective() {
+            return Err(Errno::EPERM.into());
         }
-        let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| Errno::EINVAL);
-        let name = text(user.name.as_bytes())?;
+        let groups = answer("id", &["-G", "--", &name])?;
+        let groups = groups.split_ascii_whitespace();
+        let groups = groups.map(|group| number(group).map(Gid::from_raw));
         Ok(Identity {
-            uid: user.uid,
-            gid: user.gid,
-            groups: nix::unistd::getgrouplist(&name, user.gid)?,
-            home: text(user.dir.as_os_str().as_bytes())?,
-            shell: text(user.shell.as_os_str().as_bytes())?,
-            name,
+            uid,
+            gid,
+            groups: groups.collect::<Result<_, _>>()?,
+            home: CString::new(home)?,
+            shell: CString::new(shell)?,
+            name: CString::new(name)?,
         })
     }
 
@@ -54,6 +58,35 @@ impl Identity {
         }
         nix::unistd::setresuid(self.uid, self.uid, self.uid)
     }
+}
+
+/// The name of the user with this number.
+pub fn user_name(uid: u32) -> Option<String> {
+    let [name, ..] = entry(&uid.to_string()).ok()?;
+    Some(name)
+}
+
+/// The fields of passwd(5) of the user with this name or number. `getent` asks the sources in
+/// nsswitch.conf; glibc's `getpwnam` loads them as modules, and a static `tr` would have to
+/// have the same version as these.
+fn entry(user: &str) -> Result<[String; 7], Error> {
+    let line = answer("getent", &["passwd", "--", user])?;
+    let fields: Vec<String> = line.trim_end().split(':').map(str::to_owned).collect();
+    fields.try_into().map_err(|_| ErrorKind::InvalidData.into())
+}
+
+/// Standard output of a program that looks up users.
+fn answer(program: &str, args: &[&str]) -> Result<String, Error> {
+    let output = Command::new(program).args(args).output();
+    let output = output.map_err(|error| Error::new(error.kind(), format!("{program}: {error}")))?;
+    if !output.status.success() {
+        // getent: "One or more supplied key could not be found in the database."
+        return Err(match output.status.code() {
+            Some(2) => Error::new(ErrorKind::NotFound, "there is no such user"),
+            _ => Error::other(format!("{program}: {}", output.status)),
+        });
+    }
+    String::from_utf8(output.stdout).map_err(|_| ErrorKind::InvalidData.into())
 }
 
 /// COMMAND's environment; `None` if it equals `tr`'s.

@@ -32,6 +32,7 @@ mod words;
 
 pub use config::{ring_sizes, Config, Follow};
 pub use destination::Target;
+pub use identity::user_name;
 pub use output::Tally;
 pub use session::{record, Alive, Report};
 pub use stall::LONG;
@@ -67,12 +68,12 @@ pub enum Error {
         source: std::io::Error,
     },
     /// `--user` names no user, or `tr` may not become another user.
-    #[error("cannot run a command as {name}: {}", .source.desc())]
+    #[error("cannot run a command as {name}: {source}")]
     User {
         /// The name given.
         name: String,
-        /// The system's error.
-        source: nix::errno::Errno,
+        /// The reason.
+        source: std::io::Error,
     },
     /// A basic system call failed.
     #[error("cannot set up the recording: {0}")]

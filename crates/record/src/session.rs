@@ -306,7 +306,7 @@ impl<'a> Session<'a> {
         let summary = Summary {
             end,
             end_clock,
-            status: waited.map(|(status, _)| status),
+            status: waited.map(|waited| waited.status),
             reason,
             cost,
             tally: None,
@@ -323,14 +323,16 @@ impl<'a> Session<'a> {
             waited = signals::forward_until_end(command, signals, to_both).ok();
         }
         Report {
-            status: waited.map(|(status, _)| status),
-            not_executed: waited.and_then(|(_, errno)| errno),
+            status: waited.map(|waited| waited.status),
+            not_executed: waited.and_then(|waited| waited.not_executed),
             tally,
             output_error: written.err(),
             given_up,
             duration: end.since(self.start),
             cost,
-            command_cpu: host::children_cpu(),
+            command_cpu: waited.map_or(0, |waited| {
+                waited.usage.user_ns.saturating_add(waited.usage.system_ns)
+            }),
             start: self.start,
             alive,
         }

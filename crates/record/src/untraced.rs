@@ -2,10 +2,8 @@
 //! place of an older one, which the next step of a CI job would read as this run's.
 
 use nix::errno::Errno;
-use nix::sys::resource::{getrusage, UsageWho};
-use nix::sys::time::TimeValLike;
 use tr_format::event::Ktime;
-use tr_format::meta::{Metadata, Summary, Usage};
+use tr_format::meta::{Metadata, Summary};
 
 use crate::output::{Output, Tally};
 use crate::rings::Batch;
@@ -45,19 +43,19 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     command::leave_descriptors(&descriptors);
     // Without the BPF programs a signal to the process group cannot be told from one
     // to `tr` alone. A signal that arrives twice does less harm than a lost one.
-    let (status, not_executed) =
+    let waited =
         signals::forward_until_end(command, &signals, |_| false).map_err(Error::Command)?;
     let end = host::now();
     let summary = Summary {
         end,
         end_clock: host::clock(),
-        status: Some(status),
-        usage: usage(),
+        status: Some(waited.status),
+        usage: Some(waited.usage),
         ..Summary::default()
     };
     Ok(Untraced {
-        status,
-        not_executed,
+        status: waited.status,
+        not_executed: waited.not_executed,
         duration: end.since(start),
         output_error: output.and_then(|output| finish(output, summary)).err(),
     })
@@ -86,21 +84,6 @@ fn metadata(config: &Config, reason: &Error, start: Ktime) -> Metadata {
         not_traced: Some(reason.to_string()),
         ..Metadata::default()
     }
-}
-
-/// What COMMAND and the descendants that were waited for have used.
-fn usage() -> Option<Usage> {
-    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
-    let count = |n: i64| u64::try_from(n).unwrap_or(0);
-    Some(Usage {
-        user_ns: count(usage.user_time().num_microseconds()).saturating_mul(1000),
-        system_ns: count(usage.system_time().num_microseconds()).saturating_mul(1000),
-        max_rss: count(usage.max_rss()).saturating_mul(1024),
-        minor_faults: count(usage.minor_page_faults()),
-        major_faults: count(usage.major_page_faults()),
-        voluntary_switches: count(usage.voluntary_context_switches()),
-        involuntary_switches: count(usage.involuntary_context_switches()),
-    })
 }
 
 fn finish(output: Output, summary: Summary) -> Result<(), Error> {
