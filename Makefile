@@ -14,10 +14,10 @@ setup: ## install the packages for building and testing (Debian, Ubuntu)
 
 build: ## install the packages for building, and build tr
 	@if scripts/setup.sh build; then \
-		$(CARGO) build --locked --release; \
+		scripts/build.sh; \
 	else \
 		echo "building everything but tr record, with cargo and gcc alone"; \
-		$(CARGO) build --locked --release --no-default-features; \
+		scripts/build.sh --without-record; \
 	fi
 
 demo: build ## build tr, record a build, and analyze it
@@ -51,25 +51,22 @@ check: setup ## check formatting, clippy, docs, layers, features, MSRV, the page
 fmt: ## format the code
 	$(CARGO) fmt --all
 
-bench: setup ## run the benchmarks
+bench: setup build ## run the benchmarks
 	$(CARGO) bench --locked --workspace
-	$(CARGO) build --locked --release
 	benches/overhead.sh
 	benches/html.sh
 
 web: setup ## rebuild the bundle of the page of tr report
 	scripts/web.sh build
 
-screenshots: setup ## make the pictures of the page in docs/
-	$(CARGO) build --locked --release
+screenshots: setup build ## make the pictures of the page in docs/
 	scripts/web.sh screenshots
 
 FUZZ_SECONDS ?= 60
 fuzz: setup ## run each fuzz target for FUZZ_SECONDS
 	scripts/fuzz.sh "$(FUZZ_SECONDS)"
 
-fixtures: setup ## record the fixtures again, as root
-	$(CARGO) build --locked --release
+fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
 .PHONY: help setup build demo install uninstall test test-unprivileged test-kernels check fmt bench web screenshots fuzz fixtures

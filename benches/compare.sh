@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Reading a recording back, beside perf: each tool reads its own recording of the
 # same load, a pipe ping-pong on one CPU. CPU time and wall time an event, medians.
-# As root on a quiet machine, after `cargo build --release`.
+# As root on a quiet machine, after `make build`.
 #
 # Beside it, the floor: `cat` of the trace; and `zstd -t` of the same scheduling events as
 # records of 24 bytes, compressed by zstd at level 3: the size without columns.

@@ -6,7 +6,7 @@
 #   benches/memory.sh
 #
 # MEMORY_MAX (default 100000000) is the largest number of events; 1000000000 needs 8 GB of disk
-# in TMPDIR. THREADS (default 2), TR the binary to measure. After `cargo build --release`.
+# in TMPDIR. THREADS (default 2), TR the binary to measure. After `make build`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tr=$(realpath "${TR:-target/release/tr}")

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The overhead of recording: ratios to a bare run, in alternating pairs, medians.
-# As root on a quiet machine, after `cargo build --release`.
+# As root on a quiet machine, after `make build`.
 #
 #   benches/overhead.sh [build|storm|start|kernel|memory]...     default: all
 #

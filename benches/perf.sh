@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Records one build with `perf sched record` and `tr` at once and compares them task
 # by task: run time, wait for a CPU, switches. Differences of more than 1 % are explained from
-# the events of the two recordings. As root, after `cargo build --release`.
+# the events of the two recordings. As root, after `make build`.
 #
 #   benches/perf.sh [COMMAND...]     default: make -j of fixtures/demo
 #
