@@ -84,7 +84,10 @@ fn the_trace_says_that_nothing_was_traced() {
 
     // Tables and the page explain why they are empty; diff exits with 2.
     let page = run(dir.path(), &["report"]);
-    assert!(page.status.success() && dir.path().join("report.html").exists());
+    assert!(page.status.success(), "{page:?}");
+    let html = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
+    assert!(html.contains("<h2>Not traced</h2>") && html.contains("exit 3 · "));
+    assert!(!html.contains("<script") && html.contains("<li>CPU: "));
     let csv = run(dir.path(), &["analyze", "--format", "csv"]);
     assert_eq!(String::from_utf8(csv.stdout).unwrap().lines().count(), 1);
     let diff = run(

@@ -58,7 +58,8 @@ pub fn run(args: &Args) -> ExitCode {
         ..Options::default()
     };
     let analysis = progress::analyze(&trace, &options);
-    if let Some(reason) = untraced::reason(&analysis) {
+    let not_traced = untraced::reason(&analysis);
+    if let Some(reason) = &not_traced {
         let name = tr_report::escape::text(name.as_bytes());
         eprintln!("tr: {name}: not traced: {reason}");
     }
@@ -77,11 +78,15 @@ pub fn run(args: &Args) -> ExitCode {
     let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
     match replace::whole(&args.output, |file| file.write_all(page.as_bytes())) {
         Ok(()) => {
-            eprintln!(
-                "tr: {out}: {} processes, {}",
-                tr_report::units::count(analysis.totals.processes),
-                tr_report::units::bytes(page.len() as u64)
-            );
+            let contents = match not_traced {
+                Some(_) => "exit status and resource usage".into(),
+                None => {
+                    let processes = tr_report::units::count(analysis.totals.processes);
+                    format!("{processes} processes")
+                }
+            };
+            let size = tr_report::units::bytes(page.len() as u64);
+            eprintln!("tr: {out}: {contents}, {size}");
             ExitCode::SUCCESS
         }
         Err(error) => {

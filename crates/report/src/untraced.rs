@@ -25,39 +25,45 @@ fn wall(analysis: &Analysis) -> Option<u64> {
     Some(summary.end.since(analysis.meta.start))
 }
 
-fn usage(analysis: &Analysis) -> Option<Usage> {
+/// COMMAND's resource usage; unknown without an end.
+pub fn usage(analysis: &Analysis) -> Option<Usage> {
     analysis.summary.as_ref().and_then(|summary| summary.usage)
 }
 
-/// In place of the reports as text.
-pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
-    let (meta, usage) = (&analysis.meta, usage(analysis));
-    let mut out = String::new();
-    let command = units::shorten(&who::recorded(meta), style.width);
-    let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
+/// Exit status, wall time and CPU time, as far as they are known.
+pub fn facts(analysis: &Analysis) -> Vec<String> {
     let status = analysis.summary.as_ref().map(|summary| summary.status);
     let facts = [
         status.map_or(Some("no end".into()), |status| status.map(exit::words)),
         wall(analysis).map(units::time),
-        usage.map(|usage| {
+        usage(analysis).map(|usage| {
             let cpu = usage.user_ns.saturating_add(usage.system_ns);
             format!("{} of CPU", units::time(cpu))
         }),
     ];
-    style.items(
-        &mut out,
-        "",
-        &facts.into_iter().flatten().collect::<Vec<_>>(),
-        " · ",
-    );
+    facts.into_iter().flatten().collect()
+}
+
+/// The file, the date and the kernel.
+pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
+    let meta = &analysis.meta;
     let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
-    let facts = [
+    [
         escape::text(file.as_bytes()),
         units::date(meta.start_clock.real),
         escape::text(kernel.join(" ").as_bytes()),
         "not traced".into(),
-    ];
-    style.items(&mut out, "", &facts, " · ");
+    ]
+}
+
+/// In place of the reports as text.
+pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
+    let usage = usage(analysis);
+    let mut out = String::new();
+    let command = units::shorten(&who::recorded(&analysis.meta), style.width);
+    let _ = writeln!(out, "{}", style.paint(Paint::Bold, &command));
+    style.items(&mut out, "", &facts(analysis), " · ");
+    style.items(&mut out, "", &origin(analysis, file), " · ");
     let reason = reason(analysis).unwrap_or_default();
     let _ = writeln!(
         out,

@@ -16,10 +16,12 @@ use sha2::{Digest, Sha256};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
-use crate::escape;
+use crate::{escape, untraced, who};
 
 /// The page around the data.
 const PAGE: &str = include_str!("../../web/src/page.html");
+/// The page of an untraced run. It has no script.
+const UNTRACED: &str = include_str!("../../web/src/untraced.html");
 /// Its program, bundled.
 const SCRIPT: &str = include_str!("../../web/dist/report.js");
 /// Its style, bundled.
@@ -32,6 +34,9 @@ const STYLE: &str = include_str!("../../web/dist/report.css");
 /// # Errors
 /// None in practice: it writes to memory.
 pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
+    if let Some(reason) = untraced::reason(analysis) {
+        return Ok(untraced_page(analysis, file, &reason));
+    }
     let segments = segments::segments(analysis, segments::ROOM);
     let path = critical_path::root(analysis)
         .and_then(|root| critical_path::critical_path(analysis, root))
@@ -51,34 +56,59 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     } else {
         escape::command(command)
     };
-    Ok(fill(&[
-        ("csp", &policy()),
+    let csp = format!(
+        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
+        hash(SCRIPT),
+        hash(STYLE)
+    );
+    let parts = [
+        ("csp", csp.as_str()),
         ("title", &markup(&title)),
         ("style", STYLE),
         ("data", &data),
         ("script", SCRIPT),
-    ]))
+    ];
+    Ok(fill(PAGE, &parts))
 }
 
-/// The Content-Security-Policy: only the script and the style with these hashes.
-fn policy() -> String {
-    let hash = |text: &str| {
-        let hash = Sha256::digest(text.as_bytes());
-        base64::engine::general_purpose::STANDARD.encode(hash)
-    };
-    format!(
-        "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; \
-         base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
+fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
+    let csp = format!(
+        "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'",
         hash(STYLE)
-    )
+    );
+    let command = markup(&who::recorded(&analysis.meta));
+    let usage = untraced::usage_lines(untraced::usage(analysis));
+    let usage = usage
+        .iter()
+        .map(|(name, value)| format!("<li>{name}: {}</li>", markup(value)));
+    let parts = [
+        ("csp", csp.as_str()),
+        ("title", &command),
+        ("style", STYLE),
+        ("command", &command),
+        ("facts", &markup(&untraced::facts(analysis).join(" · "))),
+        ("reason", &markup(reason)),
+        ("usage", &usage.collect::<String>()),
+        (
+            "origin",
+            &markup(&untraced::origin(analysis, file).join(" · ")),
+        ),
+    ];
+    fill(UNTRACED, &parts)
 }
 
-/// Puts the parts into their `{{places}}`, which are in the same order.
-fn fill(parts: &[(&str, &str)]) -> String {
+/// The hash of an inline script or style, for the Content-Security-Policy.
+fn hash(text: &str) -> String {
+    let hash = Sha256::digest(text.as_bytes());
+    let hash = base64::engine::general_purpose::STANDARD.encode(hash);
+    format!("'sha256-{hash}'")
+}
+
+/// Puts the parts into the `{{places}}` of a page, which are in the same order.
+fn fill(page: &str, parts: &[(&str, &str)]) -> String {
     let length = parts.iter().map(|(_, part)| part.len()).sum::<usize>();
-    let mut out = String::with_capacity(PAGE.len() + length);
-    let mut rest = PAGE;
+    let mut out = String::with_capacity(page.len() + length);
+    let mut rest = page;
     for (name, part) in parts {
         if let Some((before, after)) = rest.split_once(&format!("{{{{{name}}}}}")) {
             out.push_str(before);
@@ -123,6 +153,20 @@ mod tests {
         assert!(page.contains("<title>a&lt;b&gt;{{script}} · tr</title>"));
         assert_eq!(page.matches("{{").count(), 1, "the title's");
         assert_eq!(page.matches(SCRIPT).count(), 1);
-        assert!(page.contains(&policy()));
+        for text in [SCRIPT, STYLE] {
+            assert!(page.contains(&hash(text)));
+        }
+    }
+
+    #[test]
+    fn an_untraced_run_has_a_page_without_a_script() {
+        let mut analysis = Analysis::default();
+        analysis.meta.not_traced = Some("no <right>{{usage}}".into());
+        analysis.meta.command = vec![b"a<b>".to_vec()];
+        let page = render(&analysis, "{{origin}}").unwrap();
+        assert!(page.contains("<h2>Not traced</h2><p>no &lt;right&gt;{{usage}}</p>"));
+        assert!(page.contains("a&lt;b&gt;") && page.contains("no end"));
+        assert!(!page.contains("<script") && page.contains(&hash(STYLE)));
+        assert_eq!(page.matches("{{").count(), 2, "the reason's and the file's");
     }
 }
