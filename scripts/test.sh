@@ -13,6 +13,7 @@ cd "$(dirname "$(realpath "$0")")/.."
 home=$PWD
 . scripts/rights.sh
 limit=${LIMIT:-1800}
+mode=${1-}
 mkdir -p "${CARGO_TARGET_DIR:-target}/tmp"
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
 # Executables that need the right to trace.
@@ -20,7 +21,7 @@ records='/(record|recorder|loss)-[0-9a-f]+$'
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
 packages=(--workspace)
-if [ "${1-}" = --without-record ]; then
+if [ "$mode" = --without-record ]; then
 	echo "test: without tr record; its tests are left out: the packages above are missing"
 	packages=(--no-default-features -p tr -p tr-format -p tr-analyze -p tr-report -p tr-sim)
 fi
@@ -51,7 +52,7 @@ open() {
 	done
 }
 
-case ${1-} in
+case $mode in
 --unprivileged)
 	if [ "$(id -u)" -ne 0 ]; then
 		echo "test: only root can become nobody" >&2
@@ -89,7 +90,17 @@ log=$(mktemp)
 # Not a pipe: a leftover process of a test would hold it open, and `tee` would block.
 tail -f -n +1 "$log" &
 tail=$!
-trap 'rm -f "$log" "$tests"; kill "$tail" 2>/dev/null || true' EXIT
+# Gives the files of root's tests back to the user.
+give_back() {
+	if [ "$mode" = --as-nobody ]; then
+		return
+	elif [ ${#user[@]} -gt 0 ]; then
+		chown -R "$SUDO_UID:$SUDO_GID" "$target/tmp"
+	elif [ ${#root[@]} -gt 0 ] && [ "$(id -u)" -ne 0 ]; then
+		"${root[@]}" chown -R "$(id -u):$(id -g)" "$target/tmp"
+	fi
+}
+trap 'rm -f "$log" "$tests"; kill "$tail" 2>/dev/null || true; give_back' EXIT
 status=0
 broken=0
 # run NAME COMMAND...: one executable; one that ends without a result has failed.
@@ -115,14 +126,8 @@ while IFS=$'\t' read -r dir executable; do
 	run "${executable##*/}" "${as[@]}" "$executable"
 done < <(grep -E "$records" "$tests" || true; grep -vE "$records" "$tests")
 cd "$home"
-if [ "${1-}" != --as-nobody ]; then
+if [ "$mode" != --as-nobody ]; then
 	run "the examples of the documentation" scripts/cargo.sh test --locked "${packages[@]}" --doc
-	# Give the files of root's tests back to the user.
-	if [ ${#user[@]} -gt 0 ]; then
-		chown -R "$SUDO_UID:$SUDO_GID" "$target/tmp"
-	elif [ ${#root[@]} -gt 0 ] && [ "$(id -u)" -ne 0 ]; then
-		"${root[@]}" chown -R "$(id -u):$(id -g)" "$target/tmp"
-	fi
 fi
 sleep 1.1 # tail looks once a second where inotify is missing
 kill "$tail"
