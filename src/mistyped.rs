@@ -1,18 +1,22 @@
-//! Mistyped subcommands: `tr recrod -- make` gets "did you mean", `tr recrod RECROD` goes
-//! to the system's `tr`.
+//! Mistyped subcommands: `tr recrod make` gets "did you mean", `tr recrod RECROD` goes to
+//! the system's `tr`.
 //!
 //! A build script's `tr` must never break, so a command line that POSIX or GNU `tr`
-//! accepts passes through. Exceptions are an operand that is an existing recording, and a
-//! word near a subcommand before an option that no `tr` has. If standard input is a
-//! terminal, every word near a subcommand counts as mistyped.
+//! accepts passes through. Exceptions are an operand that is an existing recording, a word
+//! near a subcommand before an option that no `tr` has, and a word near `record` before the
+//! name of a program. If standard input is a terminal, every word near a subcommand counts
+//! as mistyped.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use tr_format::frame;
+
+use crate::passthrough;
 
 /// Subcommand names of other tools, and ours for the same task.
 const OTHER_WORDS: [(&str, &str); 12] = [
@@ -52,6 +56,7 @@ pub fn meant(args: &[OsString], ours: &[&'static str]) -> Option<&'static str> {
     }
     let mistyped = match accepted(args) {
         Accepted::No => meant,
+        _ if near == Some("record") && runs_program(args) => near,
         Accepted::AsSet => meant.filter(|_| args.iter().any(|arg| is_foreign(arg))),
         Accepted::Yes => None,
     };
@@ -126,6 +131,19 @@ fn is_foreign(arg: &OsStr) -> bool {
         [b'-', letter, ..] => letter.is_ascii_alphabetic() && !is_letter(*letter),
         _ => false,
     }
+}
+
+/// Two operands, the second of which is the name of a program. Programs of one character
+/// (`[`, `w`) are sets.
+fn runs_program(args: &[OsString]) -> bool {
+    let [_, program] = args else { return false };
+    let executable = |file: PathBuf| {
+        let meta = std::fs::metadata(file);
+        meta.is_ok_and(|meta| meta.is_file() && meta.mode() & 0o111 != 0)
+    };
+    // A path with a slash replaces the directory.
+    program.len() > 1
+        && std::env::split_paths(&passthrough::path()).any(|dir| executable(dir.join(program)))
 }
 
 /// A regular file with the magic of a recording. Other files are not opened: opening a pipe

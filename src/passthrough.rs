@@ -74,7 +74,8 @@ fn ask(meant: &str) -> u8 {
     MISTYPED
 }
 
-fn path() -> OsString {
+/// PATH, or its default.
+pub fn path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/bin:/bin".into())
 }
 

@@ -103,7 +103,7 @@ fn arguments_input_output_and_status_are_those_of_the_systems_tr() {
 }
 
 /// Usages from POSIX and GNU: each must reach the system's `tr` unchanged.
-const USAGES: [&[&str]; 54] = [
+const USAGES: [&[&str]; 60] = [
     &["a-z", "A-Z"],
     &["abc", "xyz"],
     &["--", "a-z", "A-Z"],
@@ -159,6 +159,12 @@ const USAGES: [&[&str]; 54] = [
     &["records", "RECORDS"],
     &["show", "SHOW"],
     &["-d", "analyz"],
+    &["recrod", "make-"],
+    &["recrod", "["],
+    &["recrod", "/"],
+    &["-s", "recrod", "sh"],
+    &["run", "sh"],
+    &["analyz", "sh"],
 ];
 
 /// Command lines that POSIX or GNU `tr` refuses, with no word near a subcommand.
@@ -207,6 +213,8 @@ fn mistyped_subcommands_are_answered() {
         (&["recrod", "make", "-j8", "test"], "record"),
         (&["recrod", "-q"], "record"),
         (&["Record", "-o"], "record"),
+        (&["recrod", "sh"], "record"),
+        (&["recor", "/bin/sh"], "record"),
         (&["run", "--", "make"], "record"),
         (&["-q", "record", "--", "make"], "record"),
         (&["analyz"], "analyze"),
