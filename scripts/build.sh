@@ -21,10 +21,10 @@ for library in "${libraries[@]}"; do
 	[ -e "$file" ] || missing="$missing lib$library.a"
 done
 if [ -n "$missing" ]; then
-	echo "build: tr is linked dynamically: this machine lacks$missing"
+	echo "build: tr is linked dynamically, as this machine lacks$missing"
 elif scripts/cargo.sh rustc "${build[@]}" -- "${static[@]}"; then
 	exit
 else
-	echo "build: tr is linked dynamically: the static link failed"
+	echo "build: the static build failed; trying a dynamic one"
 fi
 scripts/cargo.sh build "${build[@]}"
