@@ -87,7 +87,7 @@ fn the_trace_says_that_nothing_was_traced() {
     assert!(page.status.success(), "{page:?}");
     let html = std::fs::read_to_string(dir.path().join("report.html")).unwrap();
     assert!(html.contains("<h2>Not traced</h2>") && html.contains("exit 3 · "));
-    assert!(!html.contains("<script") && html.contains("<li>CPU: "));
+    assert!(!html.contains("<script") && html.contains("<p>CPU: "));
     let csv = run(dir.path(), &["analyze", "--format", "csv"]);
     assert_eq!(String::from_utf8(csv.stdout).unwrap().lines().count(), 1);
     let diff = run(

@@ -80,14 +80,14 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
     let usage = untraced::usage_lines(untraced::usage(analysis));
     let usage = usage
         .iter()
-        .map(|(name, value)| format!("<li>{name}: {}</li>", markup(value)));
+        .map(|(name, value)| format!("<p>{name}: {}</p>", markup(value)));
     let parts = [
         ("csp", csp.as_str()),
         ("title", &command),
         ("style", STYLE),
+        ("reason", &markup(reason)),
         ("command", &command),
         ("facts", &markup(&untraced::facts(analysis).join(" · "))),
-        ("reason", &markup(reason)),
         ("usage", &usage.collect::<String>()),
         (
             "origin",
