@@ -1,0 +1,116 @@
+//! The shell scripts, with stubs in place of cargo, gcc and sudo.
+#![allow(clippy::unwrap_used)] // in a test
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{killpg, Signal};
+use nix::unistd::Pid;
+
+/// An executable shell script.
+fn stub(dir: &Path, name: &str, text: &str) {
+    let file = dir.join(name);
+    fs::write(&file, format!("#!/bin/bash\n{text}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// A script of ours; the stubs are in `dir` and write their arguments to `$LOG`.
+fn script(dir: &Path, name: &str) -> Command {
+    let mut command = Command::new(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("scripts")
+            .join(name),
+    );
+    command
+        .env("PATH", format!("{}:/usr/bin:/bin", dir.display()))
+        .env("LOG", dir.join("log"))
+        .env("CARGO_TARGET_DIR", dir.join("target"));
+    command
+}
+
+fn log(dir: &Path) -> String {
+    fs::read_to_string(dir.join("log")).unwrap_or_default()
+}
+
+/// `build.sh` where gcc finds the libraries that `has` matches, and `cargo` does this.
+fn build(has: &str, cargo: &str, args: &[&str]) -> (Output, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let known = format!("case $1 in {has}) echo /dev/null ;; *) echo \"${{1#*=}}\" ;; esac");
+    stub(dir.path(), "gcc", &known);
+    stub(
+        dir.path(),
+        "cargo",
+        &format!("echo \"$@\" >>\"$LOG\"\n{cargo}"),
+    );
+    let out = script(dir.path(), "build.sh").args(args).output().unwrap();
+    (out, log(dir.path()))
+}
+
+const STATIC: &str = "-- -C target-feature=+crt-static -C relocation-model=static\n";
+
+#[test]
+fn tr_is_static_where_the_libraries_are() {
+    let (out, log) = build("*", "", &[]);
+    assert!(out.status.success() && out.stdout.is_empty(), "{out:?}");
+    assert_eq!(log, format!("rustc --locked --release --bin tr {STATIC}"));
+    // Without tr record, of these only the C library is linked.
+    let (_, log) = build("*libc.a", "", &["--without-record"]);
+    let features = "--locked --release --no-default-features --bin tr";
+    assert_eq!(log, format!("rustc {features} {STATIC}"));
+}
+
+#[test]
+fn tr_is_dynamic_where_they_are_not() {
+    let (out, log) = build("*libc.a | *libz.a", "", &[]);
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(
+        said,
+        "build: tr is linked dynamically, as this machine lacks libelf.a\n"
+    );
+    assert_eq!(log, "build --locked --release --bin tr\n");
+    // A library that cannot be linked.
+    let (out, log) = build("*", "[ \"$1\" = build ]", &[]);
+    assert!(out.status.success(), "{out:?}");
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(said.contains("the static build failed"), "{said}");
+    assert!(
+        log.ends_with("\nbuild --locked --release --bin tr\n"),
+        "{log}"
+    );
+    // An error in the source.
+    let (out, _) = build("*", "exit 101", &[]);
+    assert_eq!(out.status.code(), Some(101));
+}
+
+/// Ctrl-C while a test runs through sudo: no file of root's stays in the user's checkout.
+#[test]
+fn an_interrupted_test_gives_roots_files_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    stub(dir, "recorder-0", "echo started >>\"$LOG\"; exec sleep 60");
+    let artifact = format!(
+        r#"{{"manifest_path":"{0}/Cargo.toml","profile":{{"test":true}},"features":[],"executable":"{0}/recorder-0"}}"#,
+        dir.display()
+    );
+    stub(dir, "cargo", &format!("echo '{artifact}'"));
+    stub(dir, "id", "echo 1234");
+    let sudo = "echo sudo \"$@\" >>\"$LOG\"; case $* in *chown*) ;; *) shift; exec \"$@\" ;; esac";
+    stub(dir, "sudo", sudo);
+    let mut command = script(dir, "test.sh");
+    let command = command.process_group(0).stdin(Stdio::null());
+    let mut child = command.stdout(Stdio::null()).spawn().unwrap();
+    let limit = Instant::now() + Duration::from_secs(20);
+    while !log(dir).contains("started\n") && Instant::now() < limit {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGINT).unwrap();
+    assert!(!child.wait().unwrap().success());
+    let target = fs::canonicalize(dir.join("target/tmp")).unwrap();
+    let chown = format!(" chown -R 1234:1234 {}\n", target.display());
+    let log = log(dir);
+    assert!(log.contains("started\n") && log.ends_with(&chown), "{log}");
+}
