@@ -65,7 +65,9 @@ fn replace(re: &Option<Regex>, text: String, by: impl Fn(&Captures<'_>) -> Strin
 pub fn argument(arg: &[u8], cwd: &str, pids: &[u32], paths: Paths) -> String {
     let mut text = String::from_utf8_lossy(arg).into_owned();
     if cwd.len() > 1 {
-        text = text.replace(&format!("{cwd}/"), "");
+        // Stays a path, of which the last parts count.
+        let root = if paths == Paths::Whole { "" } else { "/" };
+        text = text.replace(&format!("{cwd}/"), root);
         if text == cwd {
             text = ".".into();
         }
