@@ -118,8 +118,8 @@ fn main() {
 /// Every published version of the format stays readable, event for event.
 fn fixtures_are_read_forever_and_by_both_readers() {
     for (name, events, sum) in [
-        ("format/2.0.bin", 3000, 3_408_921_765),
-        ("traces/demo.bin", 2074, 4_144_436_767),
+        ("format/3.0.bin", 3000, 1_786_475_574),
+        ("traces/demo.bin", 2074, 3_849_229_911),
     ] {
         let path = fixture(name);
         let lines = canonical(&tr(&["dump", "--format", "json", text(&path)]));
@@ -146,7 +146,7 @@ fn frames_and_fields_of_a_later_version_are_counted() {
     let output = tr(&["info", text(file.path()), "--format", "json"]);
     assert!(output.status.success(), "{output:?}");
     let info: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(info["format_version"], "2.9");
+    assert_eq!(info["format_version"], "3.9");
     assert_eq!(
         info["unknown"],
         serde_json::json!({"frames": 1, "events": 1, "fields": 3})

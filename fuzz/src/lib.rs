@@ -213,18 +213,26 @@ fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> SchedEve
     let kind = match what & 1 {
         0 => {
             *running = to.0;
+            let (prev_state, preempt) = (input.number() as u16, what & 2 != 0);
+            let sleeps = prev_state != 0 && !preempt;
             SchedKind::Switch {
                 prev: from,
                 next: to,
-                prev_state: input.number() as u16,
-                preempt: what & 2 != 0,
+                prev_state,
+                preempt,
                 iowait: what & 4 != 0,
+                reason: Reason::of(if sleeps { what >> 3 & 7 } else { 0 }),
             }
         }
         _ => SchedKind::Waking {
             waker: from,
             wakee: to,
-            irq: what & 8 != 0,
+            context: match what & 0xc {
+                0 => Context::Task,
+                4 => Context::SendSoftIrq,
+                8 => Context::HardIrq,
+                _ => Context::SoftIrq,
+            },
             new: what & 0x10 != 0,
             vfork: what & 0x20 != 0,
         },
@@ -239,6 +247,16 @@ fn argv(input: &mut Input) -> Argv {
     Argv {
         full_len: Some(input.number() as u32).filter(|len| *len != 7),
         bytes: input.bytes().into(),
+    }
+}
+
+fn delays(input: &mut Input) -> Delays {
+    let known = input.byte();
+    let mut delay = |bit: u8| (known & bit != 0).then(|| input.number());
+    Delays {
+        run: delay(1),
+        block: delay(2),
+        swap: delay(4),
     }
 }
 
@@ -269,6 +287,7 @@ fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             filename: input.bytes().into(),
             argv: argv(input),
             cgroup: CgroupId(input.number()),
+            max_rss: set.then(|| input.number() >> 1),
         }),
         2 => LifeKind::Exit(Exit {
             tid,
@@ -286,12 +305,15 @@ fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             max_rss: input.number(),
             read_bytes: set.then(|| input.number() >> 1),
             write_bytes: Some(input.number() >> 1),
+            program_rss: set.then(|| input.number() >> 1),
+            delays: delays(input),
         }),
         3 => LifeKind::Final(Final {
             tid,
             sum_exec_runtime: input.number(),
             nvcsw: input.number(),
             nivcsw: input.number(),
+            delays: delays(input),
         }),
         4 => LifeKind::Rename(Rename {
             tid,

@@ -121,6 +121,7 @@ fn parts(event: &Event) -> (Option<u16>, &'static str, Map<String, Value>) {
                 prev_state,
                 preempt,
                 iowait,
+                reason,
             } => {
                 let list = [
                     ("prev", json!(prev.0)),
@@ -128,20 +129,21 @@ fn parts(event: &Event) -> (Option<u16>, &'static str, Map<String, Value>) {
                     ("prev_state", json!(prev_state)),
                     ("preempt", json!(preempt)),
                     ("iowait", json!(iowait)),
+                    ("reason", json!(reason.name())),
                 ];
                 (Some(cpu.0), "switch", fields(list))
             }
             SchedKind::Waking {
                 waker,
                 wakee,
-                irq,
+                context,
                 new,
                 vfork,
             } => {
                 let list = [
                     ("waker", json!(waker.0)),
                     ("wakee", json!(wakee.0)),
-                    ("irq", json!(irq)),
+                    ("context", json!(context.name())),
                     ("vfork", json!(vfork)),
                 ];
                 (
@@ -170,6 +172,9 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
                 ("sum_exec_runtime", json!(e.sum_exec_runtime)),
                 ("nvcsw", json!(e.nvcsw)),
                 ("nivcsw", json!(e.nivcsw)),
+                ("run_delay", json!(e.delays.run)),
+                ("block_delay", json!(e.delays.block)),
+                ("swap_delay", json!(e.delays.swap)),
             ]),
         ),
         LifeKind::Rename(e) => (
@@ -226,6 +231,7 @@ fn exec(e: &Exec) -> Map<String, Value> {
         ("filename", bytes(&e.filename)),
         ("argv", argv(&e.argv)),
         ("argv_truncated", json!(e.argv.truncated())),
+        ("max_rss", json!(e.max_rss)),
     ])
 }
 
@@ -246,6 +252,10 @@ fn exit(e: &Exit) -> Map<String, Value> {
         ("max_rss", json!(e.max_rss)),
         ("read_bytes", json!(e.read_bytes)),
         ("write_bytes", json!(e.write_bytes)),
+        ("program_rss", json!(e.program_rss)),
+        ("run_delay", json!(e.delays.run)),
+        ("block_delay", json!(e.delays.block)),
+        ("swap_delay", json!(e.delays.swap)),
     ])
 }
 

@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BinaryHeap, HashMap, VecDeque};
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Stream, Tid};
 use tr_format::reader::{FrameInfo, Trace};
-use tr_format::sched::{self, flag};
+use tr_format::sched::{flag, Packed};
 
 use batches::{Batches, SortedRun};
 use blocks::{Block, Blocks, Content, Read, Spare};
@@ -85,14 +85,16 @@ const SWITCH: u8 = 5;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Record {
     pub(crate) time: u64,
-    /// As [`sched::SchedBlock::from`]; of a [`LIFE`] event its place in the batch.
+    /// As [`tr_format::sched::SchedBlock::from`]; of a [`LIFE`] event its place in the batch.
     pub(crate) from: u32,
-    /// As [`sched::SchedBlock::to`]; of a [`LIFE`] event its stream's place.
+    /// As [`tr_format::sched::SchedBlock::to`]; of a [`LIFE`] event its stream's place.
     pub(crate) to: u32,
     pub(crate) state: u16,
     pub(crate) cpu: u16,
-    /// As [`sched::SchedBlock::flags`], or [`LIFE`].
+    /// As [`tr_format::sched::SchedBlock::flags`], or [`LIFE`].
     pub(crate) flags: u8,
+    /// As [`tr_format::sched::SchedBlock::reason`].
+    pub(crate) reason: u8,
 }
 
 /// A record that stands for a lifecycle or recorder's event.
@@ -116,10 +118,16 @@ impl Record {
     fn event<'a>(&self, lives: &'a [LifeEvent]) -> Option<Event<'a>> {
         Some(match self.flags {
             LIFE => Event::Life(lives.get(self.from as usize)?),
-            flags => Event::Sched(
-                CpuId(self.cpu),
-                sched::event(self.time, self.from, self.to, self.state, flags),
-            ),
+            flags => {
+                let packed = Packed {
+                    from: self.from,
+                    to: self.to,
+                    state: self.state,
+                    flags,
+                    reason: self.reason,
+                };
+                Event::Sched(CpuId(self.cpu), packed.event(self.time))
+            }
         })
     }
 }

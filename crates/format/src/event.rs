@@ -21,6 +21,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::reason::{Context, Reason};
+
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
@@ -132,6 +134,9 @@ pub enum SchedKind {
         preempt: bool,
         /// `prev` has `in_iowait` set: an uninterruptible sleep is block I/O.
         iowait: bool,
+        /// The system call in which `prev` went to sleep; [`Reason::Unknown`] if `prev` is
+        /// runnable.
+        reason: Reason,
     },
     /// `sched_waking` (`new` unset) and `sched_wakeup_new` (`new` set): `waker`,
     /// running on this CPU, makes `wakee` runnable.
@@ -139,13 +144,13 @@ pub enum SchedKind {
     /// The wakee's CPU is not stored: at `sched_waking` the kernel has not chosen it yet. The
     /// next switch-in has it.
     Waking {
-        /// The task that was running at the wake-up. With `irq` it was interrupted and is not
-        /// the cause.
+        /// The task that was running at the wake-up. If [`Context::is_interrupt`], it was
+        /// interrupted and is not the cause.
         waker: Tid,
         /// The task that is woken.
         wakee: Tid,
-        /// The wake-up came from an interrupt (timer, disk, network, IPI).
-        irq: bool,
+        /// Task, hardware interrupt or softirq.
+        context: Context,
         /// The first wake-up of a new task.
         new: bool,
         /// With `new`: the parent will wait for this child's exec or exit (vfork).
@@ -248,6 +253,9 @@ pub struct Exec {
     pub argv: Argv,
     /// Its cgroup.
     pub cgroup: CgroupId,
+    /// The kernel's `maxrss` of the process in bytes, after the exec: the largest resident set
+    /// of all programs before, the one that it was forked from included.
+    pub max_rss: Option<u64>,
 }
 
 /// An argument vector as in the process's memory: a NUL follows each argument.
@@ -319,13 +327,30 @@ pub struct Exit {
     pub min_flt: u64,
     /// Major page faults.
     pub maj_flt: u64,
-    /// Largest resident set of the process in bytes; with `group_dead` only,
-    /// else 0.
+    /// Largest resident set of the process in bytes, programs before its last exec included;
+    /// with `group_dead` only, else 0.
     pub max_rss: u64,
+    /// Largest resident set of the last program alone; with `group_dead`, where the kernel
+    /// still has its memory (6.16).
+    pub program_rss: Option<u64>,
     /// Bytes read from storage; `None` where the kernel does not count it.
     pub read_bytes: Option<u64>,
     /// Bytes written to storage; `None` where the kernel does not count it.
     pub write_bytes: Option<u64>,
+    /// Times off CPU.
+    pub delays: Delays,
+}
+
+/// The kernel's sums of a task's times off CPU in ns; `None` where the kernel does not count
+/// them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delays {
+    /// In run queues (`sched_info.run_delay`).
+    pub run: Option<u64>,
+    /// For block I/O (`delays->blkio_delay`).
+    pub block: Option<u64>,
+    /// For pages from swap (`delays->swapin_delay`).
+    pub swap: Option<u64>,
 }
 
 /// The last switch-out of a dead task: the kernel's final, exact figures.
@@ -339,6 +364,8 @@ pub struct Final {
     pub nvcsw: u64,
     /// Involuntary context switches.
     pub nivcsw: u64,
+    /// Times off CPU.
+    pub delays: Delays,
 }
 
 /// `task_rename` other than by exec.

@@ -12,7 +12,7 @@ use crate::Fault;
 /// The first bytes of every trace.
 pub const MAGIC: [u8; 8] = *b"\x89tr\xb5\r\n\x1a\n";
 /// The major version of the format. A reader refuses others.
-pub const MAJOR: u16 = 2;
+pub const MAJOR: u16 = 3;
 /// The minor version that this crate writes. A reader skips unknown parts of a higher one.
 pub const MINOR: u16 = 0;
 /// Bytes of the file header: magic, major, minor, CRC-32 of the twelve.

@@ -13,6 +13,7 @@ pub mod limits;
 pub mod meta;
 pub mod outline;
 pub mod reader;
+mod reason;
 pub mod sched;
 mod section;
 pub mod source;

@@ -67,7 +67,7 @@ pub struct Options {
     pub cpus: Vec<CpuId>,
     /// Ring memory in bytes, all rings together.
     pub buffer: u64,
-    /// `Waking::irq` is meaningful on this kernel.
+    /// `Waking::context` is meaningful on this kernel.
     pub irq_known: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Scheduling events of one CPU, by column.
 
-use crate::event::{CpuId, Ktime, SchedEvent, SchedKind, Tid};
+use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid};
 
 /// Bits of [`SchedBlock::flags`].
 pub mod flag {
@@ -10,8 +10,10 @@ pub mod flag {
     pub const PREEMPT: u8 = 0x10;
     /// A switch: `prev` waits for block I/O.
     pub const IOWAIT: u8 = 0x20;
-    /// A waking: it came from an interrupt.
+    /// A waking: an interrupt is the cause, not the running task.
     pub const IRQ: u8 = 0x08;
+    /// A waking: in a softirq.
+    pub const SOFTIRQ: u8 = 0x10;
     /// A waking: the first one of a new task.
     pub const NEW: u8 = 0x02;
     /// A waking of a new task: its parent waits in vfork.
@@ -36,6 +38,14 @@ pub struct SchedBlock {
     pub state: Vec<u16>,
     /// Bits of [`flag`].
     pub flags: Vec<u8>,
+    /// Numbers of [`Reason`]s; 0 unless [`sleeps`].
+    pub reason: Vec<u8>,
+}
+
+/// Whether an event is a switch-out into a sleep: only these have a reason.
+#[inline(always)]
+pub fn sleeps(flags: u8, state: u16) -> bool {
+    flags & (flag::WAKING | flag::PREEMPT) == 0 && state != 0
 }
 
 impl SchedBlock {
@@ -56,6 +66,7 @@ impl SchedBlock {
         self.to.clear();
         self.state.clear();
         self.flags.clear();
+        self.reason.clear();
     }
 
     pub(crate) fn resize(&mut self, len: usize) {
@@ -64,6 +75,7 @@ impl SchedBlock {
         self.to.resize(len, 0);
         self.state.resize(len, 0);
         self.flags.resize(len, 0);
+        self.reason.resize(len, 0);
     }
 
     /// Appends an event.
@@ -75,28 +87,38 @@ impl SchedBlock {
         self.to.push(rest.to);
         self.state.push(rest.state);
         self.flags.push(rest.flags);
+        self.reason.push(rest.reason);
     }
 
     /// The event at `at`.
     pub fn get(&self, at: usize) -> Option<SchedEvent> {
-        Some(event(
-            *self.time.get(at)?,
-            *self.from.get(at)?,
-            *self.to.get(at)?,
-            *self.state.get(at)?,
-            *self.flags.get(at)?,
-        ))
+        let rest = Packed {
+            from: *self.from.get(at)?,
+            to: *self.to.get(at)?,
+            state: *self.state.get(at)?,
+            flags: *self.flags.get(at)?,
+            reason: *self.reason.get(at)?,
+        };
+        Some(rest.event(*self.time.get(at)?))
     }
 
     /// The events, in the order of the ring.
     pub fn iter(&self) -> impl Iterator<Item = SchedEvent> + '_ {
         let ids = self.from.iter().zip(&self.to);
-        let rest = self.state.iter().zip(&self.flags);
+        let rest = self.state.iter().zip(&self.flags).zip(&self.reason);
+        let rest = ids
+            .zip(rest)
+            .map(|((from, to), ((state, flags), reason))| Packed {
+                from: *from,
+                to: *to,
+                state: *state,
+                flags: *flags,
+                reason: *reason,
+            });
         self.time
             .iter()
-            .zip(ids)
             .zip(rest)
-            .map(|((time, (from, to)), (state, flags))| event(*time, *from, *to, *state, *flags))
+            .map(|(time, rest)| rest.event(*time))
     }
 
     /// Sorts the events by time; equal times keep the order of the ring.
@@ -123,6 +145,7 @@ impl SchedBlock {
         pick(&mut self.to, order);
         pick(&mut self.state, order);
         pick(&mut self.flags, order);
+        pick(&mut self.reason, order);
     }
 
     /// The smallest and the largest time.
@@ -141,11 +164,17 @@ fn pick<T: Copy>(column: &mut Vec<T>, order: &[(u64, u32)]) {
 
 /// An event without its time, as in [`SchedBlock`].
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Packed {
+pub struct Packed {
+    /// As [`SchedBlock::from`].
     pub from: u32,
+    /// As [`SchedBlock::to`].
     pub to: u32,
+    /// As [`SchedBlock::state`].
     pub state: u16,
+    /// As [`SchedBlock::flags`].
     pub flags: u8,
+    /// As [`SchedBlock::reason`].
+    pub reason: u8,
 }
 
 impl From<SchedKind> for Packed {
@@ -159,32 +188,48 @@ impl From<SchedKind> for Packed {
                 prev_state,
                 preempt,
                 iowait,
-            } => Packed {
-                from: prev.0,
-                to: next.0,
-                state: prev_state,
-                flags: bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT),
-            },
+                reason,
+            } => {
+                let flags = bit(preempt, flag::PREEMPT) | bit(iowait, flag::IOWAIT);
+                let reason = if sleeps(flags, prev_state) {
+                    reason as u8
+                } else {
+                    0
+                };
+                Packed {
+                    from: prev.0,
+                    to: next.0,
+                    state: prev_state,
+                    flags,
+                    reason,
+                }
+            }
             SchedKind::Waking {
                 waker,
                 wakee,
-                irq,
+                context,
                 new,
                 vfork,
-            } => Packed {
-                from: waker.0,
-                to: wakee.0,
-                state: 0,
-                flags: flag::WAKING
-                    | bit(irq, flag::IRQ)
-                    | bit(new, flag::NEW)
-                    | bit(vfork, flag::VFORK),
-            },
+            } => {
+                let context = match context {
+                    Context::Task => 0,
+                    Context::HardIrq => flag::IRQ,
+                    Context::SoftIrq => flag::IRQ | flag::SOFTIRQ,
+                    Context::SendSoftIrq => flag::SOFTIRQ,
+                };
+                Packed {
+                    from: waker.0,
+                    to: wakee.0,
+                    state: 0,
+                    flags: flag::WAKING | context | bit(new, flag::NEW) | bit(vfork, flag::VFORK),
+                    reason: 0,
+                }
+            }
         }
     }
 }
 
-/// The events of an open block. Two vectors are faster to append to than the five of a
+/// The events of an open block. Two vectors are faster to append to than the six of a
 /// [`SchedBlock`].
 #[derive(Debug, Default)]
 pub(crate) struct Open {
@@ -213,30 +258,38 @@ impl Open {
     }
 }
 
-/// An event from its values in the columns.
-#[inline]
-pub fn event(time: u64, from: u32, to: u32, state: u16, flags: u8) -> SchedEvent {
-    let has = |bit: u8| flags & bit != 0;
-    let kind = if has(flag::WAKING) {
-        SchedKind::Waking {
-            waker: Tid(from),
-            wakee: Tid(to),
-            irq: has(flag::IRQ),
-            new: has(flag::NEW),
-            vfork: has(flag::VFORK),
+impl Packed {
+    /// The event.
+    #[inline]
+    pub fn event(self, time: u64) -> SchedEvent {
+        let has = |bit: u8| self.flags & bit != 0;
+        let kind = if has(flag::WAKING) {
+            SchedKind::Waking {
+                waker: Tid(self.from),
+                wakee: Tid(self.to),
+                context: match (has(flag::IRQ), has(flag::SOFTIRQ)) {
+                    (false, false) => Context::Task,
+                    (true, false) => Context::HardIrq,
+                    (true, true) => Context::SoftIrq,
+                    (false, true) => Context::SendSoftIrq,
+                },
+                new: has(flag::NEW),
+                vfork: has(flag::VFORK),
+            }
+        } else {
+            SchedKind::Switch {
+                prev: Tid(self.from),
+                next: Tid(self.to),
+                prev_state: self.state,
+                preempt: has(flag::PREEMPT),
+                iowait: has(flag::IOWAIT),
+                reason: Reason::of(self.reason),
+            }
+        };
+        SchedEvent {
+            time: Ktime(time),
+            kind,
         }
-    } else {
-        SchedKind::Switch {
-            prev: Tid(from),
-            next: Tid(to),
-            prev_state: state,
-            preempt: has(flag::PREEMPT),
-            iowait: has(flag::IOWAIT),
-        }
-    };
-    SchedEvent {
-        time: Ktime(time),
-        kind,
     }
 }
 
@@ -254,7 +307,9 @@ mod tests {
             let (mut block, mut now) = (SchedBlock::default(), 50);
             for (at, (step, late)) in (0..).zip(steps) {
                 now += step;
-                block.push(event(now - late.unwrap_or(0), at, at + 1, at as u16, 0));
+                let (from, to, state) = (at, at + 1, at as u16);
+                let rest = Packed { from, to, state, flags: 0, reason: state as u8 % 25 };
+                block.push(rest.event(now - late.unwrap_or(0)));
             }
             let mut expected: Vec<SchedEvent> = block.iter().collect();
             expected.sort_by_key(|event| event.time);

@@ -1,7 +1,7 @@
 //! Holds FORMAT.md to the code: its numbers, its lists, its worked example.
 
 use crate::block;
-use crate::event::{CpuId, Ktime, SchedEvent, SchedKind, Tid};
+use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid};
 use crate::meta::Metadata;
 use crate::reader::{End, Trace};
 use crate::sched::SchedBlock;
@@ -31,11 +31,12 @@ fn events() -> [SchedEvent; 2] {
         prev_state: 0,
         preempt: false,
         iowait: false,
+        reason: Reason::Unknown,
     };
     let waking = SchedKind::Waking {
         waker: Tid(7),
         wakee: Tid(8),
-        irq: false,
+        context: Context::Task,
         new: false,
         vfork: false,
     };
@@ -136,6 +137,10 @@ fn classes_and_columns_are_those_of_the_code() {
         .collect();
     assert_eq!(words("classes"), classes);
     assert_eq!(words("columns"), block::life::columns());
+    for reason in Reason::ALL {
+        let row = format!("| {} | {} |", reason as u8, reason.name());
+        assert!(SPEC.contains(&row), "{row}");
+    }
     for (number, name) in block::life::kinds() {
         assert!(SPEC.contains(&format!("| {number} | {name} |")), "{name}");
     }

@@ -79,7 +79,7 @@ fn seeds() {
         std::fs::write(dir.join(name), bytes).expect("a seed");
     };
     for name in [
-        "format/2.0",
+        "format/3.0",
         "traces/vfork_exec",
         "traces/leader_first",
         "traces/build",

@@ -110,6 +110,7 @@ fn extreme_values_come_back() {
                     prev_state: u16::MAX,
                     preempt: true,
                     iowait: true,
+                    reason: Reason::Unknown,
                 },
             };
             let lost = Lost {
@@ -133,6 +134,12 @@ fn extreme_values_come_back() {
                     max_rss: u64::MAX,
                     read_bytes: Some(u64::MAX),
                     nvcsw: u64::MAX,
+                    program_rss: Some(0),
+                    delays: Delays {
+                        run: Some(u64::MAX),
+                        block: None,
+                        swap: Some(0),
+                    },
                     ..Exit::default()
                 }),
             };
@@ -162,6 +169,7 @@ fn a_long_argv_is_kept_and_an_endless_one_is_cut() {
             filename: (*b"/x").into(),
             argv,
             cgroup: CgroupId(0),
+            max_rss: None,
         });
         LifeEvent {
             time: Ktime(7),
@@ -199,7 +207,7 @@ fn without_events_there_is_still_a_trace() {
 
 /// Makes the fixture of a version, once, before its publication.
 #[test]
-#[ignore = "OUT=fixtures/format/2.0.bin cargo test -p tr-format fixture -- --ignored"]
+#[ignore = "OUT=fixtures/format/3.0.bin cargo test -p tr-format fixture -- --ignored"]
 fn fixture() {
     let mut config = tr_sim::config::Config::new(tr_sim::scenario::make(2, 12), 2, 30_000_000_000);
     config.follow = tr_sim::config::Follow::All;

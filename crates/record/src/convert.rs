@@ -3,8 +3,9 @@
 
 use tr_bpf::wire;
 use tr_format::event::{
-    Argv, CgroupId, CgroupMove, CgroupPath, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent,
-    LifeKind, LossCause, Lost, Rename, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+    Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
+    Ktime, LifeEvent, LifeKind, LossCause, Lost, Reason, Rename, SchedEvent, SchedKind, Snapshot,
+    Stream, Tgid, Tid,
 };
 use zerocopy::FromBytes;
 
@@ -20,11 +21,16 @@ pub fn sched(slot: &wire::Slot) -> Option<SchedEvent> {
             prev_state: event.state,
             preempt: flag(wire::SCHED_PREEMPT),
             iowait: flag(wire::SCHED_IOWAIT),
+            reason: Reason::Unknown,
         },
         wire::SCHED_WAKING | wire::SCHED_WAKEUP_NEW => SchedKind::Waking {
             waker: from,
             wakee: to,
-            irq: flag(wire::SCHED_IRQ),
+            context: if flag(wire::SCHED_IRQ) {
+                Context::HardIrq
+            } else {
+                Context::Task
+            },
             new: event.kind == wire::SCHED_WAKEUP_NEW,
             vfork: flag(wire::SCHED_VFORK),
         },
@@ -145,6 +151,7 @@ fn exec(record: &[u8]) -> Option<LifeKind> {
                 .then_some(u32::try_from(event.argv_full_len).unwrap_or(u32::MAX)),
         },
         cgroup: CgroupId(event.cgroup),
+        max_rss: None,
     }))
 }
 
@@ -166,6 +173,8 @@ fn exit(event: wire::Exit, page: u64) -> LifeKind {
         max_rss: event.max_rss_pages.saturating_mul(page),
         read_bytes: io(event.read_bytes),
         write_bytes: io(event.write_bytes),
+        program_rss: None,
+        delays: Delays::default(),
     })
 }
 
@@ -175,6 +184,7 @@ fn last(event: wire::Final) -> LifeKind {
         sum_exec_runtime: event.sum_exec_runtime,
         nvcsw: event.nvcsw,
         nivcsw: event.nivcsw,
+        delays: Delays::default(),
     })
 }
 

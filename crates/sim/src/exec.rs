@@ -171,6 +171,8 @@ impl Machine {
         at.execing = None;
         at.argv = argv.clone();
         let (tgid, cgroup, followed) = (at.tgid, at.cgroup, at.followed);
+        at.rss_before = at.rss_before.max(4096 * (self.exec_count * 7919 % 50_000));
+        let at_exec = at.rss_before;
         if old_tid != tgid {
             self.pids.free(old_tid, turn.now + PID_REST);
         }
@@ -191,6 +193,7 @@ impl Machine {
         }
         if self.attached && followed {
             let exec = Exec {
+                max_rss: Some(at_exec),
                 tid: Tid(tgid),
                 tgid: Tgid(tgid),
                 old_tid: Tid(old_tid),

@@ -64,7 +64,11 @@ impl Machine {
         task.exited = Some(turn.stamp);
         task.exit_seen = counted;
         let group_status = process.group_exit.unwrap_or(process.leader_code);
-        let max_rss = if task.group_dead { rss } else { 0 };
+        let max_rss = if task.group_dead {
+            rss.max(process.rss_before)
+        } else {
+            0
+        };
         if counted {
             process.faults.0 += faults.0;
             process.faults.1 += faults.1;
@@ -92,8 +96,10 @@ impl Machine {
                 min_flt: faults.0,
                 maj_flt: faults.1,
                 max_rss,
+                program_rss: task.group_dead.then_some(rss),
                 read_bytes: None,
                 write_bytes: None,
+                delays: task.delays(),
             };
             self.emit_life(turn, LifeKind::Exit(exit));
         }
@@ -187,6 +193,7 @@ impl Machine {
                 sum_exec_runtime: task.run_time,
                 nvcsw: task.nvcsw,
                 nivcsw: task.nivcsw,
+                delays: task.delays(),
             };
             self.emit_life(turn, LifeKind::Final(last));
         }

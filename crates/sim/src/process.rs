@@ -51,6 +51,8 @@ pub(crate) struct Process {
     pub(crate) sums: Sums,
     pub(crate) faults: (u64, u64),
     pub(crate) max_rss: Option<u64>,
+    /// The largest resident set of the programs before its last exec, in bytes.
+    pub(crate) rss_before: u64,
     pub(crate) status: Option<u32>,
     pub(crate) execs: Vec<ExecTruth>,
     /// The process's times when its last exec span began.

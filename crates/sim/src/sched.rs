@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use tr_format::event::SchedKind;
+use tr_format::event::{Context, Reason, SchedKind};
 
 use crate::agenda::NEVER;
 use crate::cpu::Timer;
@@ -107,12 +107,17 @@ impl Machine {
             // As the BPF program: only a task in an uninterruptible state is looked at.
             let iowait =
                 prev_state & raw::UNINTERRUPTIBLE != 0 && self.tasks[prev].wait == Wait::Io;
+            let reason = match out {
+                Out::Sleep => reason(&self.tasks[prev]),
+                _ => Reason::Unknown,
+            };
             let kind = SchedKind::Switch {
                 prev: self.tid(prev),
                 next: self.tid(next),
                 prev_state,
                 preempt: out == Out::Runnable { preempt: true },
                 iowait,
+                reason,
             };
             self.emit(turn, kind);
         }
@@ -296,10 +301,15 @@ impl Machine {
         let waker = self.cpus[turn.cpu].cur;
         let recorded = self.follow_all || self.is_followed(wakee) || self.is_followed(waker);
         if self.attached && recorded {
+            let context = match self.tasks[wakee].wait {
+                Wait::Io if irq => Context::SoftIrq,
+                _ if irq => Context::HardIrq,
+                _ => Context::Task,
+            };
             let kind = SchedKind::Waking {
                 waker: self.tid(waker),
                 wakee: self.tid(wakee),
-                irq,
+                context,
                 new,
                 vfork: new && self.tasks[wakee].vfork_parent.is_some(),
             };
@@ -396,6 +406,20 @@ impl Machine {
         } else {
             self.switch(turn, Out::Sleep);
         }
+    }
+}
+
+/// The system call in which a task sleeps.
+fn reason(task: &Task) -> Reason {
+    match task.wait {
+        Wait::Nothing => Reason::Unknown,
+        Wait::Timer => Reason::Timer,
+        Wait::Io => Reason::FileRead,
+        Wait::Lock => Reason::Path,
+        Wait::Chan(_) => Reason::PipeRead,
+        Wait::Child => Reason::Child,
+        Wait::Vfork(_) => Reason::Clone,
+        Wait::DeThread => Reason::Exec,
     }
 }
 

@@ -1,6 +1,6 @@
 //! One task.
 
-use tr_format::event::{Comm, Ktime};
+use tr_format::event::{Comm, Delays, Ktime};
 
 use crate::accounts::Sums;
 use crate::agenda::NEVER;
@@ -209,6 +209,8 @@ pub(crate) struct Task {
     pub(crate) nivcsw: u64,
     pub(crate) migrations: u64,
     pub(crate) max_off_cpu: u64,
+    /// The kernel's `run_delay`: time in run queues, ns.
+    pub(crate) run_delay: u64,
 }
 
 impl Task {
@@ -249,9 +251,20 @@ impl Task {
         self.doubt = false;
     }
 
+    /// The kernel's sums of its times off CPU.
+    pub(crate) fn delays(&self) -> Delays {
+        Delays {
+            run: Some(self.run_delay),
+            ..Delays::default()
+        }
+    }
+
     /// Adds the time up to `stamp`, clipped to the span, to its accounts.
     #[inline]
     pub(crate) fn settle(&mut self, stamp: u64, start: u64, end: u64) {
+        if self.bucket == Bucket::RunQueue {
+            self.run_delay += stamp.saturating_sub(self.since);
+        }
         let from = self.since.max(start);
         let to = stamp.min(end);
         if to > from {

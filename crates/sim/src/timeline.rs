@@ -122,11 +122,14 @@ fn mark(event: &Event, letters: &mut Letters) -> (Option<usize>, String) {
                 } => "__".to_owned(),
                 SchedKind::Switch { next, .. } => format!("{}=", letters.of(next)),
                 SchedKind::Waking {
-                    wakee, irq, new, ..
+                    wakee,
+                    context,
+                    new,
+                    ..
                 } => {
                     let sign = if new {
                         '+'
-                    } else if irq {
+                    } else if context.is_interrupt() {
                         '!'
                     } else {
                         '>'
@@ -164,13 +167,13 @@ fn flags(flags: &[(bool, &str)]) -> String {
 fn describe(event: &Event) -> String {
     match event {
         Event::Sched(cpu, event) => match event.kind {
-            SchedKind::Switch { prev, next, prev_state, preempt, iowait } => format!(
-                "cpu{} switch {} → {} state {prev_state:#x}{}",
-                cpu.0, prev.0, next.0, flags(&[(preempt, " preempt"), (iowait, " iowait")])
+            SchedKind::Switch { prev, next, prev_state, preempt, iowait, reason } => format!(
+                "cpu{} switch {} → {} state {prev_state:#x} {}{}",
+                cpu.0, prev.0, next.0, reason.name(), flags(&[(preempt, " preempt"), (iowait, " iowait")])
             ),
-            SchedKind::Waking { waker, wakee, irq, new, vfork } => format!(
-                "cpu{} waking of {} by {}{}",
-                cpu.0, wakee.0, waker.0, flags(&[(irq, " irq"), (new, " new"), (vfork, " vfork")])
+            SchedKind::Waking { waker, wakee, context, new, vfork } => format!(
+                "cpu{} waking of {} by {} {}{}",
+                cpu.0, wakee.0, waker.0, context.name(), flags(&[(new, " new"), (vfork, " vfork")])
             ),
         },
         Event::Life(_, event) => {

@@ -51,6 +51,7 @@ impl Sink for Watch {
                 prev_state,
                 preempt,
                 iowait,
+                ..
             } => {
                 assert_ne!(prev, next, "{event:?}");
                 if self.all {
@@ -109,7 +110,7 @@ impl Sink for Watch {
             SchedKind::Waking {
                 waker,
                 wakee,
-                irq,
+                context,
                 new,
                 vfork,
             } => {
@@ -122,7 +123,7 @@ impl Sink for Watch {
                     assert!(self.forked.contains(&wakee), "{event:?}");
                     assert!(self.woken_new.insert(wakee), "{event:?}");
                 }
-                self.note(match (irq, new, vfork) {
+                self.note(match (context.is_interrupt(), new, vfork) {
                     (true, _, _) => "woken by an interrupt",
                     (false, true, true) => "vfork",
                     (false, true, false) => "fork",

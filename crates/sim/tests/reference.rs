@@ -207,6 +207,7 @@ impl Sink for Reading {
                 prev_state,
                 preempt,
                 iowait,
+                ..
             } => {
                 self.out(time, prev, prev_state, preempt, iowait);
                 self.into(time, next);

@@ -424,15 +424,17 @@ fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record
         block.to.get(start..end),
         block.state.get(start..end),
         block.flags.get(start..end),
+        block.reason.get(start..end),
     );
-    let (Some(time), Some(from), Some(to), Some(state), Some(flags)) = columns else {
+    let (Some(time), Some(from), Some(to), Some(state), Some(flags), Some(reason)) = columns else {
         return; // all columns have the same length
     };
-    let rest = from.iter().zip(to).zip(state.iter().zip(flags));
+    let rest = state.iter().zip(flags).zip(reason);
+    let rest = from.iter().zip(to).zip(rest);
     records.extend(
         time.iter()
             .zip(rest)
-            .map(|(time, ((from, to), (state, flags)))| Record {
+            .map(|(time, ((from, to), ((state, flags), reason)))| Record {
                 time: *time,
                 from: *from,
                 to: *to,
@@ -440,6 +442,7 @@ fn append(block: &SchedBlock, start: usize, end: usize, records: &mut Vec<Record
                 cpu,
                 // A flag of a later version must not look like ours.
                 flags: *flags & flag::ALL,
+                reason: *reason,
             }),
     );
 }

@@ -45,6 +45,7 @@ impl Tracker {
                 prev_state,
                 preempt,
                 iowait,
+                ..
             } => {
                 self.concerns(time, prev, next);
                 self.switch(Switch {
@@ -60,7 +61,7 @@ impl Tracker {
             SchedKind::Waking {
                 waker,
                 wakee,
-                irq,
+                context,
                 new,
                 vfork,
             } => {
@@ -70,7 +71,7 @@ impl Tracker {
                     time,
                     waker,
                     wakee,
-                    irq,
+                    irq: context.is_interrupt(),
                     new,
                     vfork: new && vfork,
                 });

@@ -2,8 +2,8 @@
 #![allow(dead_code)] // each test uses a part of it
 
 use tr_format::event::{
-    Argv, CgroupId, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, LossCause,
-    Lost, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
+    Argv, CgroupId, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent,
+    LifeKind, LossCause, Lost, Reason, SchedEvent, SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::reader::Trace;
@@ -61,6 +61,7 @@ impl Hand {
             prev_state: state,
             preempt: false,
             iowait: false,
+            reason: Reason::Unknown,
         };
         self.sched(cpu, time, kind)
     }
@@ -79,6 +80,7 @@ impl Hand {
             prev_state: state,
             preempt: true,
             iowait: false,
+            reason: Reason::Unknown,
         };
         self.sched(cpu, time, kind)
     }
@@ -87,7 +89,11 @@ impl Hand {
         let kind = SchedKind::Waking {
             waker: Tid(waker),
             wakee: Tid(wakee),
-            irq: waker == 0,
+            context: if waker == 0 {
+                Context::HardIrq
+            } else {
+                Context::Task
+            },
             new: false,
             vfork: false,
         };
@@ -105,7 +111,7 @@ impl Hand {
         let kind = SchedKind::Waking {
             waker: Tid(waker),
             wakee: Tid(wakee),
-            irq: false,
+            context: Context::Task,
             new: true,
             vfork,
         };
@@ -144,6 +150,7 @@ impl Hand {
             filename: b"/bin/true".to_vec().into(),
             argv: Argv::from_args(["true"]),
             cgroup: CgroupId(1),
+            max_rss: None,
         };
         self.lives(cpu, time, LifeKind::Exec(exec))
     }
@@ -172,6 +179,8 @@ impl Hand {
             max_rss: 4096,
             read_bytes: None,
             write_bytes: None,
+            program_rss: None,
+            delays: Delays::default(),
         };
         self.lives(cpu, time, LifeKind::Exit(exit))
     }
@@ -182,6 +191,7 @@ impl Hand {
             sum_exec_runtime: 0,
             nvcsw: 0,
             nivcsw: 0,
+            delays: Delays::default(),
         };
         self.lives(cpu, time, LifeKind::Final(last))
     }

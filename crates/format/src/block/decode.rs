@@ -6,10 +6,12 @@ use std::slice::Iter;
 use super::bits::BitReader;
 use super::quantum::{self, LONGEST, NANOSECOND};
 use super::tasks::{Recent, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
-use super::{part, step_of, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, NEW, OTHER, PARTS, RANK};
+use super::{
+    part, step_of, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, NEW, OTHER, PARTS, PREDICTED, RANK,
+};
 use crate::error::within;
 use crate::limits;
-use crate::sched::{flag, SchedBlock};
+use crate::sched::{flag, sleeps, SchedBlock};
 use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
@@ -63,14 +65,14 @@ impl Decoder {
             return Err(Fault::Content("task index out of range"));
         }
         block.resize(events);
-        let (named, all) = classes(&mut body, block)?;
-        self.tasks(&mut body, &mut low, (first, far_bits), named, block)?;
+        let classes = classes(&mut body, block)?;
+        self.tasks(&mut body, &mut low, (first, far_bits), &classes, block)?;
         let times = Times {
             quantum,
             phase,
             begin: min,
         };
-        times.read(&mut body, &mut low, all, block)?;
+        times.read(&mut body, &mut low, classes.all, block)?;
         low.finish()?;
         if body.left() > 0 {
             return Err(Fault::Content("trailing bytes after the events"));
@@ -82,29 +84,42 @@ impl Decoder {
         Ok(())
     }
 
-    /// Fills the columns `from` and `to`.
+    /// Fills the columns `from`, `to` and `reason`.
     fn tasks(
         &mut self,
         body: &mut Cursor,
         low: &mut BitReader,
         (first, far_bits): (u32, u32),
-        named: Lengths,
+        classes: &Classes,
         block: &mut SchedBlock,
     ) -> Result<(), Fault> {
         let tasks = &mut self.tasks;
         tasks.reset();
-        let mut symbols = parts(body, named)?;
+        let mut reasons = body.take(classes.sleeps)?.iter();
+        let mut symbols = parts(body, classes.named)?;
         let mut recent = Recent::new();
         let (mut current, mut new_id, mut before) = (first, first, 0);
         let mut current_at = if first == 0 { IDLE_AT } else { GIVEN_AT };
         let out = block.from.iter_mut().zip(&mut block.to);
-        for ((from, to), flags) in out.zip(&mut block.flags) {
+        let out = out.zip(&mut block.reason);
+        let read = classes.numbers.iter().zip(&block.state);
+        let read = read.zip(&block.flags);
+        for (((from, to), reason), ((number, state), flags)) in out.zip(read) {
             if *flags & GIVEN != 0 {
                 current = id(new_id, body)?;
                 current_at = GIVEN_AT;
             }
             *from = current;
             let class = *flags;
+            *reason = 0;
+            if sleeps(class, *state) {
+                let symbol = reasons.next().copied().unwrap_or(PREDICTED);
+                *reason = match symbol.checked_sub(1) {
+                    None => tasks.reason(current_at, *state, *number),
+                    Some(given) => given,
+                };
+                tasks.slept(current_at, *state, *number, *reason);
+            }
             let part = part(&mut before, class);
             if to_idle(class) {
                 (*to, current, current_at) = (0, 0, IDLE_AT);
@@ -183,17 +198,33 @@ fn next(parts: &mut [Iter<u8>; PARTS], part: usize) -> u8 {
         .unwrap_or(0)
 }
 
-/// Fills the columns `flags` and `state`; `Times::read` removes IDLE and GIVEN. Returns the
-/// number of symbols of tasks and of steps in each part.
+/// The column of classes, and the lengths of the columns behind it.
+struct Classes<'a> {
+    numbers: &'a [u8],
+    /// Symbols of reasons.
+    sleeps: u64,
+    /// Symbols of tasks in each part.
+    named: Lengths,
+    /// Symbols of steps in each part.
+    all: Lengths,
+}
+
+/// Fills the columns `flags` and `state`; `Times::read` removes IDLE and GIVEN.
 #[allow(clippy::indexing_slicing)] // `part()` is below PARTS.
-fn classes(body: &mut Cursor, block: &mut SchedBlock) -> Result<(Lengths, Lengths), Fault> {
+fn classes<'a>(body: &mut Cursor<'a>, block: &mut SchedBlock) -> Result<Classes<'a>, Fault> {
     let mut known: [Option<Class>; 256] = [None; 256];
     for (known, common) in known.iter_mut().zip(COMMON) {
         *known = Some(common);
     }
     let mut next = usize::from(OTHER) + 1;
-    let (mut named, mut all, mut before) = ([0; PARTS], [0; PARTS], 0);
     let numbers = body.take(block.len() as u64)?;
+    let mut classes = Classes {
+        numbers,
+        sleeps: 0,
+        named: [0; PARTS],
+        all: [0; PARTS],
+    };
+    let mut before = 0;
     let out = block.flags.iter_mut().zip(&mut block.state);
     for (number, (flags, state)) in numbers.iter().zip(out) {
         if *number == OTHER {
@@ -208,10 +239,11 @@ fn classes(body: &mut Cursor, block: &mut SchedBlock) -> Result<(Lengths, Length
             (*flags, *state) = class.ok_or(Fault::Content("unknown event class"))?;
         }
         let part = part(&mut before, *flags);
-        named[part] += u64::from(!to_idle(*flags));
-        all[part] += 1;
+        classes.sleeps += u64::from(sleeps(*flags, *state));
+        classes.named[part] += u64::from(!to_idle(*flags));
+        classes.all[part] += 1;
     }
-    Ok((named, all))
+    Ok(classes)
 }
 
 /// The grid of times that an event is on.

@@ -7,9 +7,9 @@ use super::quantum::{Clock, NANOSECOND};
 use super::tasks::{Recent, Tasks, FIRST_AT, GIVEN_AT, IDLE_AT, IRQ_AT, RANKS};
 use super::{
     far_bits, part, step_class, to_idle, Class, COMMON, EXPECTED, FAR, GIVEN, IDLE, NEW, OTHER,
-    PARTS, RANK,
+    PARTS, PREDICTED, RANK,
 };
-use crate::sched::{flag, Open, Packed};
+use crate::sched::{flag, sleeps, Open, Packed};
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
@@ -28,6 +28,7 @@ pub struct Encoder {
     /// The indices of tasks by their ids.
     indices: FxHashMap<u32, u16>,
     classes: Column<1>,
+    reasons: Vec<u8>,
     symbols: Column<PARTS>,
     steps: Column<PARTS>,
     /// Tasks named by their index: part and position of the symbol, index.
@@ -112,6 +113,7 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> std::io::Result<()> {
         self.classes.clear();
+        self.reasons.clear();
         self.symbols.clear();
         self.steps.clear();
         let first = block.rest.first().map_or(0, |event| event.from);
@@ -140,13 +142,17 @@ impl Encoder {
             }
             column.parts.each_ref().map(Vec::as_slice)
         });
-        let parts = [&[front.as_slice()], columns.as_flattened()].concat();
+        let parts = [
+            &[front.as_slice(), self.reasons.as_slice()],
+            columns.as_flattened(),
+        ]
+        .concat();
         packer.pack(&parts, level, out)?;
         self.low.finish(out);
         Ok(())
     }
 
-    /// Fills the columns of classes and of tasks.
+    /// Fills the columns of classes, of reasons and of tasks.
     fn events(&mut self, block: &Open, first: u32) {
         self.numbers.reset();
         self.tasks.reset();
@@ -168,6 +174,9 @@ impl Encoder {
                 let given = i64::from(event.from) - i64::from(new_id);
                 put(&mut self.symbols.given, fold(given));
                 (current, current_at) = (event.from, GIVEN_AT);
+            }
+            if sleeps(flags, state) {
+                self.reason(event, current_at, number.unwrap_or(OTHER));
             }
             let part = part(&mut before, flags);
             if to_idle(flags) {
@@ -191,6 +200,19 @@ impl Encoder {
                 (current, current_at) = (event.to, at);
             }
         }
+    }
+
+    /// Fills the column of reasons.
+    #[inline(always)]
+    fn reason(&mut self, event: &Packed, at: u16, class: u8) {
+        let (state, reason) = (event.state, event.reason);
+        let symbol = if self.tasks.reason(at, state, class) == reason {
+            PREDICTED
+        } else {
+            reason + 1
+        };
+        self.reasons.push(symbol);
+        self.tasks.slept(at, state, class, reason);
     }
 
     /// The symbol of the task that is switched to, or that `waker` wakes, and its index.

@@ -10,7 +10,7 @@ mod wide;
 
 use std::collections::HashMap;
 
-use crate::event::{LossCause, Tgid, Tid};
+use crate::event::{Delays, Exit, LossCause, Tgid, Tid};
 use crate::Fault;
 
 pub use decode::{decode, Skipped};
@@ -64,10 +64,19 @@ enum Col {
     LostSpan,
     Boot,
     Real,
+    Delays,
+    RunDelay,
+    BlockDelay,
+    SwapDelay,
+    FinalRunDelay,
+    FinalBlockDelay,
+    FinalSwapDelay,
+    ExecRss,
+    ProgramRss,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::Real as usize + 1;
+const COLUMNS: usize = Col::ProgramRss as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -98,8 +107,37 @@ struct Known {
     tid: u32,
     cgroups: Vec<u64>,
     start: u64,
-    exits: HashMap<u32, (u64, u64, u64)>,
+    exits: HashMap<u32, Figures>,
 }
+
+/// The figures of a task's exit, which its final event increases.
+#[derive(Clone, Copy, Debug, Default)]
+struct Figures {
+    runtime: u64,
+    nvcsw: u64,
+    nivcsw: u64,
+    delays: Delays,
+}
+
+impl Figures {
+    fn of(exit: &Exit) -> Figures {
+        Figures {
+            runtime: exit.sum_exec_runtime,
+            nvcsw: exit.nvcsw,
+            nivcsw: exit.nivcsw,
+            delays: exit.delays,
+        }
+    }
+}
+
+/// The columns of an exit's delays.
+const EXIT_DELAYS: [Col; 3] = [Col::RunDelay, Col::BlockDelay, Col::SwapDelay];
+/// The columns of a final event's delays.
+const FINAL_DELAYS: [Col; 3] = [
+    Col::FinalRunDelay,
+    Col::FinalBlockDelay,
+    Col::FinalSwapDelay,
+];
 
 /// The length of the lists of recent tasks and of recent cgroups.
 const TASKS: usize = 254;
@@ -185,6 +223,15 @@ pub fn columns() -> Vec<String> {
         Col::LostSpan,
         Col::Boot,
         Col::Real,
+        Col::Delays,
+        Col::RunDelay,
+        Col::BlockDelay,
+        Col::SwapDelay,
+        Col::FinalRunDelay,
+        Col::FinalBlockDelay,
+        Col::FinalSwapDelay,
+        Col::ExecRss,
+        Col::ProgramRss,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()

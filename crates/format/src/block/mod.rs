@@ -18,8 +18,11 @@ const IDLE: u8 = 0x40;
 /// The running task is given.
 const GIVEN: u8 = 0x80;
 
+const SOFTIRQ: u8 = flag::WAKING | flag::IRQ | flag::SOFTIRQ;
+const SENDER: u8 = flag::WAKING | flag::SOFTIRQ;
+
 /// The event classes of common kernels, numbered from 0.
-pub const COMMON: [Class; 31] = [
+pub const COMMON: [Class; 34] = [
     (0, 0),
     (flag::PREEMPT, 0),
     (0, 0x0001),
@@ -44,16 +47,23 @@ pub const COMMON: [Class; 31] = [
     (IDLE, 0x0102),
     (flag::WAKING, 0),
     (flag::WAKING | flag::IRQ, 0),
+    (SOFTIRQ, 0),
+    (SENDER, 0),
     (flag::WAKING | flag::NEW, 0),
     (flag::WAKING | flag::NEW | flag::VFORK, 0),
     (IDLE | flag::WAKING, 0),
     (IDLE | flag::WAKING | flag::IRQ, 0),
+    (IDLE | SOFTIRQ, 0),
     (flag::PREEMPT, 0x0001),
     (flag::PREEMPT, 0x0002),
     (0, 0x0004),
 ];
 /// The number of a given event class. That class gets the next free number.
 const OTHER: u8 = COMMON.len() as u8;
+
+/// The reason of a switch-out is the predicted one. Another symbol is the reason's number
+/// plus 1.
+const PREDICTED: u8 = 0;
 
 /// Whether an event class is a switch to the idle task. Its next task is implied.
 fn to_idle(flags: u8) -> bool {

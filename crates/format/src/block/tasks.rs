@@ -23,18 +23,32 @@ struct Task {
     next: u16,
     /// The expected wakee.
     expected: u16,
+    /// The state and the reason of its last switch-out into a sleep.
+    slept: (u16, u8),
 }
 
 /// The tasks that a block has named, by index.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Tasks {
     tasks: Vec<Task>,
+    /// The last reason of each class of switches, by the class's number.
+    reasons: [u8; 256],
+}
+
+impl Default for Tasks {
+    fn default() -> Tasks {
+        Tasks {
+            tasks: Vec::new(),
+            reasons: [0; 256],
+        }
+    }
 }
 
 impl Tasks {
     /// Before the first event.
     pub fn reset(&mut self) {
         self.tasks.clear();
+        self.reasons = [0; 256];
         (0..FIRST_AT).for_each(|_| _ = self.add(0));
     }
 
@@ -52,6 +66,7 @@ impl Tasks {
             woke: NOBODY,
             next: at,
             expected: NOBODY,
+            slept: (0, 0),
         });
         at
     }
@@ -68,6 +83,27 @@ impl Tasks {
     pub fn expected(&self, waker: u16) -> u16 {
         let waker = self.tasks.get(usize::from(waker));
         waker.map_or(NOBODY, |task| task.expected)
+    }
+
+    /// The expected reason of a switch-out into a sleep: that of the task's last one if its
+    /// state was the same, else the last one of the class with this number.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // A byte.
+    pub fn reason(&self, at: u16, state: u16, class: u8) -> u8 {
+        match self.tasks.get(usize::from(at)) {
+            Some(task) if task.slept.0 == state => task.slept.1,
+            _ => self.reasons[usize::from(class)],
+        }
+    }
+
+    /// Records a switch-out into a sleep.
+    #[inline(always)]
+    #[allow(clippy::indexing_slicing)] // A byte.
+    pub fn slept(&mut self, at: u16, state: u16, class: u8, reason: u8) {
+        self.reasons[usize::from(class)] = reason;
+        if let Some(task) = self.tasks.get_mut(usize::from(at)) {
+            task.slept = (state, reason);
+        }
     }
 
     /// Records a waking. The waker's next expected wakee is the task that followed this wakee

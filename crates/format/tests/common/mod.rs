@@ -140,6 +140,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
                 filename: (*b"/usr/lib/gcc/cc1").into(),
                 argv: argv.clone(),
                 cgroup: CgroupId(77),
+                max_rss: (dice.below(3) > 0).then_some(4096 * dice.below(1 << 20)),
             }),
         ),
         life(
@@ -187,6 +188,8 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
                 max_rss: 4096 * dice.below(1 << 20),
                 read_bytes: Some(dice.below(1 << 40)),
                 write_bytes: (dice.below(2) == 0).then_some(4096),
+                program_rss: (dice.below(2) == 0).then_some(4096 * dice.below(1 << 20)),
+                delays: delays(dice),
             }),
         ),
         life(
@@ -197,6 +200,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
                 sum_exec_runtime: dice.below(1 << 33),
                 nvcsw: 1,
                 nivcsw: dice.next(),
+                delays: delays(dice),
             }),
         ),
         life(
@@ -209,6 +213,15 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
             }),
         ),
     ]
+}
+
+fn delays(dice: &mut Dice) -> Delays {
+    let mut delay = || (dice.below(3) > 0).then_some(dice.below(1 << 40));
+    Delays {
+        run: delay(),
+        block: delay(),
+        swap: delay(),
+    }
 }
 
 /// The recorder's own events.
@@ -326,21 +339,37 @@ pub fn sched(start: u64, events: usize, tasks: u64, dice: &mut Dice) -> Vec<Sche
             0 => SchedKind::Waking {
                 waker: from,
                 wakee: other,
-                irq: dice.below(4) == 0,
+                context: match dice.below(12) {
+                    0 | 1 => Context::HardIrq,
+                    2 => Context::SoftIrq,
+                    3 => Context::SendSoftIrq,
+                    _ => Context::Task,
+                },
                 new: dice.below(9) == 0,
                 vfork: dice.below(30) == 0,
             },
-            _ => SchedKind::Switch {
-                prev: from,
-                next: if dice.below(3) == 0 { Tid(0) } else { other },
-                prev_state: if odd {
+            _ => {
+                let next = if dice.below(3) == 0 { Tid(0) } else { other };
+                let prev_state = if odd {
                     dice.next() as u16
                 } else {
                     dice.below(3) as u16
-                },
-                preempt: dice.below(5) == 0,
-                iowait: dice.below(9) == 0,
-            },
+                };
+                let preempt = dice.below(5) == 0;
+                let reason = match dice.below(8) {
+                    _ if prev_state == 0 || preempt => 0,
+                    0 => dice.below(25) as u8,
+                    _ => (from.0 % 25) as u8,
+                };
+                SchedKind::Switch {
+                    prev: from,
+                    next,
+                    prev_state,
+                    preempt,
+                    iowait: dice.below(9) == 0,
+                    reason: Reason::of(reason),
+                }
+            }
         };
         current = match kind {
             SchedKind::Waking { waker, .. } => waker,

@@ -40,6 +40,7 @@ fn a_switch_keeps_state_and_flags() {
             prev_state: 2,
             preempt,
             iowait,
+            reason: Reason::Unknown,
         };
         assert_eq!(scheduling(wire::SCHED_SWITCH, flag), Some(want));
     }
@@ -47,17 +48,17 @@ fn a_switch_keeps_state_and_flags() {
 
 #[test]
 fn wakings_differ_by_kind_and_flags() {
-    let want = |irq, new, vfork| SchedKind::Waking {
+    let want = |context, new, vfork| SchedKind::Waking {
         waker: Tid(10),
         wakee: Tid(20),
-        irq,
+        context,
         new,
         vfork,
     };
     let waking = scheduling(wire::SCHED_WAKING, wire::SCHED_IRQ);
-    assert_eq!(waking, Some(want(true, false, false)));
+    assert_eq!(waking, Some(want(Context::HardIrq, false, false)));
     let new = scheduling(wire::SCHED_WAKEUP_NEW, wire::SCHED_VFORK);
-    assert_eq!(new, Some(want(false, true, true)));
+    assert_eq!(new, Some(want(Context::Task, true, true)));
     assert_eq!(scheduling(wire::SCHED_LOST, 0), None);
 }
 
@@ -125,6 +126,8 @@ fn an_exit_counts_memory_in_bytes() {
         // Not counted, which is not 0.
         read_bytes: None,
         write_bytes: None,
+        program_rss: None,
+        delays: Delays::default(),
     };
     let exit = one(&record(wire::LIFE_EXIT, &words, b""));
     assert_eq!(exit, LifeKind::Exit(want));
@@ -138,6 +141,7 @@ fn final_rename_and_loss() {
         sum_exec_runtime: 1,
         nvcsw: 2,
         nivcsw: 3,
+        delays: Delays::default(),
     };
     assert_eq!(last, LifeKind::Final(want));
     let rename = one(&record(wire::LIFE_RENAME, &[9, 8], COMM));

@@ -1,7 +1,7 @@
 //! Unit tests of `batches`.
 
 use proptest::prelude::*;
-use tr_format::event::{CpuId, SchedEvent, SchedKind, Tid};
+use tr_format::event::{Context, CpuId, SchedEvent, SchedKind, Tid};
 
 use super::super::blocks::Read;
 use super::super::{Event, Merge};
@@ -36,7 +36,7 @@ fn waking(time: u64, id: u32) -> SchedEvent {
     let kind = SchedKind::Waking {
         waker: Tid(0),
         wakee: Tid(id),
-        irq: false,
+        context: Context::Task,
         new: false,
         vfork: false,
     };

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use super::super::bits::BitReader;
 use super::wide;
-use super::{cause_of, tag, to_front, to_new_front, Col, Known, COLUMNS, TASKS, TICK, UNIT};
+use super::{
+    cause_of, tag, to_front, to_new_front, Col, Figures, Known, COLUMNS, EXIT_DELAYS, FINAL_DELAYS,
+    TASKS, TICK, UNIT,
+};
 use crate::event::{
-    Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Exec, Exit, Final, Fork, Ktime,
-    LifeEvent, LifeKind, Lost, Mark, Rename, Snapshot, Stream, Tgid, Tid,
+    Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Delays, Exec, Exit, Final, Fork,
+    Ktime, LifeEvent, LifeKind, Lost, Mark, Rename, Snapshot, Stream, Tgid, Tid,
 };
 use crate::limits;
 use crate::varint::{unfold, Cursor};
@@ -228,7 +231,29 @@ impl<'a> Dec<'a> {
             filename: self.path()?,
             argv: self.argv()?,
             cgroup: self.cgroup()?,
+            max_rss: self.bytes(Col::ExecRss)?,
         }))
+    }
+
+    /// Delays, of which the increase since `before` is stored.
+    fn delays(&mut self, columns: [Col; 3], before: &Delays) -> Result<Delays, Fault> {
+        let bits = self.byte(Col::Delays)?;
+        if bits > 7 {
+            return Err(Fault::Content("unknown delays of a task"));
+        }
+        let mut value = |place: u8, col, before: Option<u64>| {
+            if bits & 1 << place == 0 {
+                return Ok(None);
+            }
+            let increase = self.wide(col)?;
+            Ok(Some(before.unwrap_or(0).wrapping_add(increase)))
+        };
+        let [run, block, swap] = columns;
+        Ok(Delays {
+            run: value(0, run, before.run)?,
+            block: value(1, block, before.block)?,
+            swap: value(2, swap, before.swap)?,
+        })
     }
 
     fn bytes(&mut self, col: Col) -> Result<Option<u64>, Fault> {
@@ -244,7 +269,7 @@ impl<'a> Dec<'a> {
         let group = self.int(Col::GroupStatus)?;
         let other = u32::try_from(group >> 1)
             .map_err(|_| Fault::Content("a status does not fit in 32 bits"))?;
-        let exit = Exit {
+        let mut exit = Exit {
             tid,
             tgid,
             status,
@@ -260,23 +285,31 @@ impl<'a> Dec<'a> {
             max_rss: quantity(UNIT, self.int(Col::Rss)?, self.int(Col::RssRest)?)?,
             read_bytes: self.bytes(Col::Read)?,
             write_bytes: self.bytes(Col::Write)?,
+            ..Exit::default()
         };
-        let figures = (exit.sum_exec_runtime, exit.nvcsw, exit.nivcsw);
-        self.known.exits.insert(tid.0, figures);
+        let program = self.int(Col::ProgramRss)?.checked_sub(1);
+        exit.program_rss = program.map(|more| exit.max_rss.wrapping_add(unfold(more) as u64));
+        exit.delays = self.delays(EXIT_DELAYS, &Delays::default())?;
+        self.known.exits.insert(tid.0, Figures::of(&exit));
         Ok(LifeKind::Exit(exit))
     }
 
     fn last(&mut self) -> Result<LifeKind, Fault> {
         let (tid, _) = self.task()?;
-        let (runtime, nvcsw, nivcsw) = self.known.exits.remove(&tid.0).unwrap_or_default();
-        let runtime = runtime.wrapping_add(self.wide(Col::FinalRuntime)?);
-        let nvcsw = nvcsw.wrapping_add(unfold(self.int(Col::FinalNvcsw)?) as u64);
-        let nivcsw = nivcsw.wrapping_add(unfold(self.int(Col::FinalNivcsw)?) as u64);
+        let before = self.known.exits.remove(&tid.0).unwrap_or_default();
+        let runtime = before.runtime.wrapping_add(self.wide(Col::FinalRuntime)?);
+        let nvcsw = before
+            .nvcsw
+            .wrapping_add(unfold(self.int(Col::FinalNvcsw)?) as u64);
+        let nivcsw = before
+            .nivcsw
+            .wrapping_add(unfold(self.int(Col::FinalNivcsw)?) as u64);
         Ok(LifeKind::Final(Final {
             tid,
             sum_exec_runtime: runtime,
             nvcsw,
             nivcsw,
+            delays: self.delays(FINAL_DELAYS, &before.delays)?,
         }))
     }
 

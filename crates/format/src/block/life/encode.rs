@@ -4,10 +4,13 @@ use std::collections::HashMap;
 
 use super::super::bits::BitWriter;
 use super::wide;
-use super::{cause, tag, to_front, to_new_front, Col, Known, COLUMNS, TASKS, TICK, UNIT};
+use super::{
+    cause, tag, to_front, to_new_front, Col, Figures, Known, COLUMNS, EXIT_DELAYS, FINAL_DELAYS,
+    TASKS, TICK, UNIT,
+};
 use crate::event::{
-    Argv, CgroupId, Comm, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Snapshot,
-    Stream, Tgid, Tid,
+    Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost,
+    Snapshot, Stream, Tgid, Tid,
 };
 use crate::limits;
 use crate::varint::{fold, put};
@@ -183,6 +186,31 @@ impl Enc {
         self.path(&exec.filename);
         self.argv(&exec.argv);
         self.cgroup(exec.cgroup);
+        self.bytes(Col::ExecRss, exec.max_rss);
+    }
+
+    fn bytes(&mut self, col: Col, bytes: Option<u64>) {
+        match bytes {
+            None => self.int(col, 0),
+            Some(bytes) => {
+                self.int(col, bytes / UNIT + 1);
+                self.int(Col::IoRest, bytes % UNIT);
+            }
+        }
+    }
+
+    /// Delays, as their increase since the task's exit.
+    fn delays(&mut self, columns: [Col; 3], delays: &Delays, before: &Delays) {
+        let values = [delays.run, delays.block, delays.swap];
+        let known = values.iter().rev();
+        let bits = known.fold(0, |bits, value| bits << 1 | u8::from(value.is_some()));
+        self.byte(Col::Delays, bits);
+        let before = [before.run, before.block, before.swap];
+        for ((col, value), before) in columns.into_iter().zip(values).zip(before) {
+            if let Some(value) = value {
+                self.wide(col, value.wrapping_sub(before.unwrap_or(0)));
+            }
+        }
     }
 
     fn exit(&mut self, exit: &Exit) {
@@ -202,17 +230,15 @@ impl Enc {
         self.int(Col::MajFlt, exit.maj_flt);
         self.int(Col::Rss, exit.max_rss / UNIT);
         self.int(Col::RssRest, exit.max_rss % UNIT);
-        for (col, bytes) in [(Col::Read, exit.read_bytes), (Col::Write, exit.write_bytes)] {
-            match bytes {
-                None => self.int(col, 0),
-                Some(bytes) => {
-                    self.int(col, bytes / UNIT + 1);
-                    self.int(Col::IoRest, bytes % UNIT);
-                }
-            }
-        }
-        let figures = (exit.sum_exec_runtime, exit.nvcsw, exit.nivcsw);
-        self.known.exits.insert(exit.tid.0, figures);
+        self.bytes(Col::Read, exit.read_bytes);
+        self.bytes(Col::Write, exit.write_bytes);
+        // Nearly always the same as max_rss.
+        let program = exit.program_rss.map_or(0, |rss| {
+            fold(rss.wrapping_sub(exit.max_rss) as i64).wrapping_add(1)
+        });
+        self.int(Col::ProgramRss, program);
+        self.delays(EXIT_DELAYS, &exit.delays, &Delays::default());
+        self.known.exits.insert(exit.tid.0, Figures::of(exit));
     }
 
     fn last(&mut self, last: &Final) {
@@ -220,16 +246,15 @@ impl Enc {
         let tasks = &self.known.tasks;
         let tgid = tasks.iter().find(|task| task.0 == last.tid).map(|t| t.1);
         self.task(last.tid, tgid.unwrap_or(Tgid(last.tid.0)));
-        let (runtime, nvcsw, nivcsw) = self.known.exits.remove(&last.tid.0).unwrap_or_default();
-        self.wide(
-            Col::FinalRuntime,
-            last.sum_exec_runtime.wrapping_sub(runtime),
-        );
-        self.int(Col::FinalNvcsw, fold(last.nvcsw.wrapping_sub(nvcsw) as i64));
-        self.int(
-            Col::FinalNivcsw,
-            fold(last.nivcsw.wrapping_sub(nivcsw) as i64),
-        );
+        let before = self.known.exits.remove(&last.tid.0).unwrap_or_default();
+        let increase = |now: u64, before: u64| now.wrapping_sub(before);
+        let runtime = increase(last.sum_exec_runtime, before.runtime);
+        self.wide(Col::FinalRuntime, runtime);
+        let nvcsw = increase(last.nvcsw, before.nvcsw);
+        self.int(Col::FinalNvcsw, fold(nvcsw as i64));
+        let nivcsw = increase(last.nivcsw, before.nivcsw);
+        self.int(Col::FinalNivcsw, fold(nivcsw as i64));
+        self.delays(FINAL_DELAYS, &last.delays, &before.delays);
     }
 
     fn snapshot(&mut self, task: &Snapshot) {
