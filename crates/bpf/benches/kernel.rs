@@ -88,6 +88,7 @@ fn costs_of(storm: &Path) -> Costs {
         targets: vec![child.id()],
         target_cgroup: None,
         count_emitted: false,
+        hidden_tid: 0,
     };
     let kernel = Kernel::detect().expect("a kernel that can");
     let mut storage = Storage::new();

@@ -18,6 +18,8 @@ pub struct Kernel {
     /// Bytes from a CPU's run queue to its preemption count, which distinguishes wake-ups by
     /// interrupts from those by the running task.
     pub preempt_count: Option<i64>,
+    /// Bytes from a CPU's run queue to its pointer to the running task.
+    pub current: Option<i64>,
 }
 
 /// The tracepoints that the recorder requires.
@@ -79,7 +81,8 @@ impl Kernel {
             switch_prev,
             switch_state,
             exit_group_dead: exit.len() > 1,
-            preempt_count: preempt_count_distance(&btf),
+            preempt_count: per_cpu_distance(&btf, "__preempt_count", "preempt_count"),
+            current: per_cpu_distance(&btf, "current_task", "current_task"),
         })
     }
 }
@@ -98,9 +101,10 @@ fn switch_layout(arguments: &[BtfKind]) -> Option<(u32, Option<u32>)> {
     }
 }
 
-/// From `runqueues` to the preemption count in the per-CPU section. x86 only: other machines
-/// keep the count in the task. It is a variable, or in 6.2 to 6.14 a member of `pcpu_hot`.
-fn preempt_count_distance(btf: &Btf<'_>) -> Option<i64> {
+/// From `runqueues` to another variable in the per-CPU section. x86 only: other machines keep
+/// the preemption count in the task, and the task in a register. In 6.2 to 6.14 both are
+/// members of `pcpu_hot`.
+fn per_cpu_distance(btf: &Btf<'_>, variable: &str, member: &str) -> Option<i64> {
     if !cfg!(target_arch = "x86_64") {
         return None;
     }
@@ -117,10 +121,9 @@ fn preempt_count_distance(btf: &Btf<'_>) -> Option<i64> {
             })
             .map(|var| i64::from(var.offset))
     };
-    let count = offset_of("__preempt_count").or_else(|| {
-        Some(offset_of("pcpu_hot")? + member_offset(btf, "pcpu_hot", "preempt_count")?)
-    })?;
-    Some(count - offset_of("runqueues")?)
+    let place = offset_of(variable)
+        .or_else(|| Some(offset_of("pcpu_hot")? + member_offset(btf, "pcpu_hot", member)?))?;
+    Some(place - offset_of("runqueues")?)
 }
 
 /// The offset of a struct's member in bytes, anonymous structs and unions included.

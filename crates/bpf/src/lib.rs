@@ -4,6 +4,7 @@
 mod kernel;
 mod refusal;
 mod slots;
+mod syscalls;
 mod tracer;
 pub mod wire;
 

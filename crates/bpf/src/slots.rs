@@ -25,6 +25,8 @@ pub struct Slots {
     /// Slots of each CPU, a power of two.
     count: u64,
     cpus: Vec<Cpu>,
+    /// A time of the recording, see [`Slot::time`].
+    near: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +66,7 @@ impl Slots {
             progress,
             count: u64::from(count),
             cpus: cpus.iter().map(|&number| Cpu { number, tail: 0 }).collect(),
+            near: now(),
         };
         let room = slots.slots.len() / size_of::<Slot>() >= count as usize * cpus.len()
             && slots.shared.len() >= progress + MAX_CPUS * size_of::<Progress>()
@@ -116,8 +119,8 @@ impl Slots {
                 }
                 used = 2;
                 let lost = Lost {
-                    since: slot.time(),
-                    until: last.time(),
+                    since: slot.time(self.near),
+                    until: last.time(self.near),
                     count: slot.what,
                 };
                 sink(cpu.number, Sched::Lost(lost));
@@ -172,6 +175,17 @@ impl Slots {
         let tail = unsafe { AtomicU64::from_ptr(self.shared.as_mut_ptr().add(at).cast()) };
         tail.store(cpu.tail, Ordering::Release);
     }
+}
+
+/// `CLOCK_MONOTONIC` in ns.
+fn now() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call fills the place, which is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn page_size() -> usize {

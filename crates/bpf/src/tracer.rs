@@ -15,7 +15,7 @@ use libbpf_rs::{
 use zerocopy::FromBytes;
 
 use crate::slots::{Sched, Slots};
-use crate::{wire, Error, Kernel, Refusal};
+use crate::{syscalls, wire, Error, Kernel, Refusal};
 
 #[allow(
     missing_docs,
@@ -53,6 +53,8 @@ pub struct Settings {
     pub target_cgroup: Option<u64>,
     /// Count each attempt to emit an event.
     pub count_emitted: bool,
+    /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
+    pub hidden_tid: u32,
 }
 
 /// A record of the programs.
@@ -456,6 +458,11 @@ impl<'a> Tracer<'a> {
         infos
     }
 
+    /// The reasons of waits are known, after [`Tracer::snapshot`].
+    pub fn knows_reasons(&self) -> bool {
+        self.read_bss(|bss| &bss.regs_offset) != 0
+    }
+
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub fn is_raw(&self) -> bool {
         self.raw
@@ -502,6 +509,9 @@ fn open<'a>(
         rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
         rodata.exit_has_group_dead = kernel.exit_group_dead;
         rodata.preempt_count_distance = kernel.preempt_count.unwrap_or(0);
+        rodata.current_distance = kernel.current.unwrap_or(0);
+        rodata.syscall_reasons = syscalls::reasons();
+        rodata.hidden_tid = settings.hidden_tid;
         rodata.follow_all = settings.all;
         rodata.followed_count = followed;
         rodata.slot_count = u64::from(settings.slots());

@@ -16,10 +16,72 @@ pub const SCHED_WAKEUP_NEW: u8 = 3;
 pub const SCHED_PREEMPT: u8 = 1;
 /// `sched_flag`: prev waits for block I/O.
 pub const SCHED_IOWAIT: u8 = 2;
-/// `sched_flag`: woken from an interrupt.
-pub const SCHED_IRQ: u8 = 4;
 /// `sched_flag`: the parent waits for the new task's exec or exit.
 pub const SCHED_VFORK: u8 = 8;
+
+/// `waking_context`: the waker itself.
+pub const CONTEXT_TASK: u16 = 0;
+/// `waking_context`: a hardware interrupt.
+pub const CONTEXT_HARDIRQ: u16 = 1;
+/// `waking_context`: a softirq.
+pub const CONTEXT_SOFTIRQ: u16 = 2;
+/// `waking_context`: a softirq in the waker's own send to a socket.
+pub const CONTEXT_SEND: u16 = 3;
+
+/// `reason`: the descriptor in the first argument decides.
+pub const REASON_BY_DESCRIPTOR: u8 = 32;
+/// `reason`: with [`REASON_BY_DESCRIPTOR`], a write.
+pub const REASON_WRITE: u8 = 64;
+/// `reason`: the system call can wake the reader of a socket.
+pub const REASON_SENDS: u8 = 128;
+/// System calls of the table of reasons.
+pub const SYSCALLS: usize = 512;
+
+/// `reason`: the numbers of `tr_format::event::Reason`, as a test of the recorder makes sure.
+#[allow(missing_docs)]
+pub mod reason {
+    macro_rules! reasons {
+        ($($name:ident = $number:literal),* $(,)?) => {
+            $(pub const $name: u8 = $number;)*
+            /// All of them, by name.
+            pub const ALL: &[(&str, u8)] = &[$((stringify!($name), $number)),*];
+        };
+    }
+    reasons! {
+        UNKNOWN = 0,
+        CHILD = 1,
+        LOCK = 2,
+        TIMER = 3,
+        SIGNAL = 4,
+        POLL = 5,
+        PIPE_READ = 6,
+        PIPE_WRITE = 7,
+        SOCKET_READ = 8,
+        SOCKET_WRITE = 9,
+        TERMINAL = 10,
+        FILE_READ = 11,
+        FILE_WRITE = 12,
+        SYNC = 13,
+        PATH = 14,
+        OTHER_DESCRIPTOR = 15,
+        FILE_LOCK = 16,
+        IO_URING = 17,
+        MEMORY = 18,
+        PAGE_FAULT = 19,
+        EXEC = 20,
+        EXIT = 21,
+        CLONE = 22,
+        IPC = 23,
+        OTHER = 24,
+    }
+}
+
+/// `delay_bit`: the time in run queues is known.
+pub const DELAY_RUN: u64 = 1;
+/// `delay_bit`: the time for block I/O is known.
+pub const DELAY_BLOCK: u64 = 2;
+/// `delay_bit`: the time for pages from swap is known.
+pub const DELAY_SWAP: u64 = 4;
 
 /// `life_kind`: [`Fork`].
 pub const LIFE_FORK: u32 = 1;
@@ -78,17 +140,22 @@ wire! {
     /// A successful exec; the file name and the arguments follow.
     Exec = "wire_exec" {
         head: Head, tid: u32, tgid: u32, old_tid: u32, filename_len: u32, filename_area: u32,
-        argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, pad: u32, comm: [u8; 16],
+        argv_len: u32, argv_full_len: u64, cgroup: u64, argv_unknown: u32, pad: u32,
+        max_rss_pages: u64, comm: [u8; 16],
     }
+    /// Times off CPU.
+    Delays = "wire_delays" { run: u64, block: u64, swap: u64, known: u64 }
     /// A task begins to exit.
     Exit = "wire_exit" {
         head: Head, tid: u32, tgid: u32, status: u32, group_status: u32, utime: u64, stime: u64,
         sum_exec_runtime: u64, nvcsw: u64, nivcsw: u64, min_flt: u64, maj_flt: u64,
-        max_rss_pages: u64, read_bytes: u64, write_bytes: u64, group_dead: u32, io_known: u32,
+        max_rss_pages: u64, read_bytes: u64, write_bytes: u64, program_rss_pages: u64,
+        delays: Delays, group_dead: u32, io_known: u32,
     }
     /// A task's last switch-out.
     Final = "wire_final" {
         head: Head, tid: u32, pad: u32, sum_exec_runtime: u64, nvcsw: u64, nivcsw: u64,
+        delays: Delays,
     }
     /// A new comm.
     Rename = "wire_rename" { head: Head, tid: u32, tgid: u32, comm: [u8; 16] }
@@ -115,8 +182,10 @@ pub struct Sched {
     pub from: u32,
     /// next, or the wakee.
     pub to: u32,
-    /// Of a switch, the raw `prev_state`.
+    /// Of a switch, the raw `prev_state`; of a waking, its `waking_context`.
     pub state: u16,
+    /// Of a switch, the reason of a sleep.
+    pub reason: u8,
     /// [`SCHED_SWITCH`], [`SCHED_WAKING`] or [`SCHED_WAKEUP_NEW`].
     pub kind: u8,
     /// [`SCHED_PREEMPT`] and the others.
@@ -136,6 +205,8 @@ pub struct Lost {
 
 /// A task id has no more bits (`PID_MAX_LIMIT`, include/linux/threads.h).
 const TID_BITS: u32 = 22;
+/// The bits of `when` below the time.
+const TIME_SHIFT: u32 = 7;
 
 impl Slot {
     /// Not written, or not completely.
@@ -148,19 +219,22 @@ impl Slot {
         (self.when & 3) as u8
     }
 
-    /// `CLOCK_MONOTONIC` in ns.
-    pub fn time(self) -> u64 {
-        self.when >> 2
+    /// `CLOCK_MONOTONIC` in ns. `near` is any time less than two years away: a slot has the
+    /// lowest 57 bits only.
+    pub fn time(self, near: u64) -> u64 {
+        let distance = (self.when >> TIME_SHIFT).wrapping_sub(near) << TIME_SHIFT;
+        near.wrapping_add((distance as i64 >> TIME_SHIFT) as u64)
     }
 
-    /// The event; meaningless for a [`SCHED_LOST`].
-    pub fn event(self) -> Sched {
+    /// The event; meaningless for a [`SCHED_LOST`]. `near` as in [`Slot::time`].
+    pub fn event(self, near: u64) -> Sched {
         let tid = |shift: u32| (self.what >> shift & ((1 << TID_BITS) - 1)) as u32;
         Sched {
-            time: self.time(),
+            time: self.time(near),
             from: tid(42),
             to: tid(20),
             state: (self.what >> 4 & 0xffff) as u16,
+            reason: (self.when >> 2 & 31) as u8,
             kind: self.kind(),
             flags: (self.what & 15) as u8,
         }
@@ -170,7 +244,9 @@ impl Slot {
 impl From<Sched> for Slot {
     fn from(event: Sched) -> Slot {
         Slot {
-            when: event.time << 2 | u64::from(event.kind & 3),
+            when: event.time << TIME_SHIFT
+                | u64::from(event.reason & 31) << 2
+                | u64::from(event.kind & 3),
             what: u64::from(event.from) << 42
                 | u64::from(event.to) << 20
                 | u64::from(event.state) << 4
@@ -190,17 +266,55 @@ mod tests {
     fn a_slot_holds_the_largest_event_and_the_smallest() {
         for (from, to, state, flags) in [(4_194_303, 4_194_302, 0xffff, 15), (0, 1, 0, 0)] {
             let event = Sched {
-                time: (1 << 62) - 1,
+                time: (1 << 57) - 1,
                 from,
                 to,
                 state,
+                reason: 31,
                 kind: 3,
                 flags,
             };
             let slot = Slot::from(event);
             assert!(!slot.is_empty());
-            assert_eq!(slot.event(), event);
+            assert_eq!(slot.event(1 << 57), event);
         }
+    }
+
+    #[test]
+    fn a_time_is_extended_by_one_nearby() {
+        let year = 365 * 86_400 * 1_000_000_000u64;
+        for near in [0, year, 1 << 57, 30 * year, u64::MAX / 2] {
+            for time in [
+                near,
+                near + 1,
+                near + 2 * year,
+                near.saturating_sub(2 * year),
+            ] {
+                let slot = Slot {
+                    when: time << 7 | 0x7f,
+                    what: 1,
+                };
+                assert_eq!(slot.time(near), time, "near {near}");
+            }
+        }
+    }
+
+    #[test]
+    fn reasons_have_the_numbers_of_the_c_enum() {
+        let object = include_bytes!(concat!(env!("OUT_DIR"), "/tracer.bpf.o"));
+        let btf = Btf::from_raw("tracer", object).unwrap().unwrap();
+        let c: libbpf_rs::btf::types::Enum<'_> = btf.type_by_name("reason").unwrap();
+        let mut found = 0;
+        for member in c.iter() {
+            let name = member.name.unwrap().to_str().unwrap();
+            let name = name.strip_prefix("REASON_").unwrap();
+            let ours = super::reason::ALL.iter().find(|(ours, _)| *ours == name);
+            if let Some((_, number)) = ours {
+                assert_eq!(i64::from(*number), member.value, "{name}");
+                found += 1;
+            }
+        }
+        assert!(found >= 9, "{found}");
     }
 
     #[test]

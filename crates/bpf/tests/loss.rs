@@ -1,8 +1,9 @@
 //! Recorded + lost = emitted, to the event: the programs count their attempts,
-//! the rings are a page each. Where this machine does not let us trace, the
-//! tests are reported as ignored, with the reason.
+//! the rings are a page each.
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,60 +14,17 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use libtest_mimic::{Arguments, Failed, Trial};
+use common::{ensure, settings};
+use libtest_mimic::Failed;
 use tr_bpf::{wire, Kernel, Receive, Record, Settings, Storage, Tracer};
 use zerocopy::FromBytes;
 
 fn main() {
-    let mut args = Arguments::from_args();
-    args.test_threads = Some(1);
-    let reason = why_not();
-    let trial = |name: &'static str, test: fn() -> Result<(), Failed>| {
-        let name = match &reason {
-            Some(reason) => format!("{name} (skipped: {reason})"),
-            None => name.to_owned(),
-        };
-        Trial::test(name, test).with_ignored_flag(reason.is_some())
-    };
-    let trials = vec![
-        trial("every_loss_of_a_tiny_ring_is_counted", tiny),
-        trial("large_rings_lose_nothing", large),
-        trial("tasks_that_cannot_be_followed_are_counted", overflow),
-    ];
-    libtest_mimic::run(&args, trials).exit();
-}
-
-fn cpus() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-fn settings(ring: u32) -> Settings {
-    Settings {
-        all: true,
-        cpus: (0..cpus())
-            .filter_map(|cpu| u16::try_from(cpu).ok())
-            .collect(),
-        possible_cpus: cpus().max(64),
-        sched_ring: ring,
-        life_ring: ring,
-        argv_limit: 1024,
-        pid_max: 1 << 22,
-        targets: Vec::new(),
-        target_cgroup: None,
-        count_emitted: true,
-    }
-}
-
-fn why_not() -> Option<String> {
-    let tried = Kernel::detect().and_then(|kernel| {
-        let mut storage = Storage::new();
-        Tracer::load(&mut storage, &kernel, &settings(4096)).map(|_| ())
-    });
-    // Programs that the kernel refuses are no reason to skip a test.
-    match tried {
-        Err(tr_bpf::Error::Bpf { .. }) | Ok(()) => None,
-        Err(error) => Some(error.to_string()),
-    }
+    common::run(vec![
+        ("every_loss_of_a_tiny_ring_is_counted", tiny),
+        ("large_rings_lose_nothing", large),
+        ("tasks_that_cannot_be_followed_are_counted", overflow),
+    ]);
 }
 
 /// Two threads that wake each other, and one that starts processes.
@@ -191,7 +149,7 @@ impl Receive for All {
     fn receive(&self, record: Record<'_>) {
         let [sched, life] = &mut *self.0.borrow_mut();
         match record {
-            Record::Sched(cpu, slot) => see_sched(sched.entry(cpu).or_default(), &slot.event()),
+            Record::Sched(cpu, slot) => see_sched(sched.entry(cpu).or_default(), &slot.event(0)),
             Record::Lost(cpu, lost) => {
                 let seen = sched.entry(cpu).or_default();
                 seen.disorder += u64::from(lost.since < seen.last);
@@ -225,13 +183,6 @@ fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
             seen.lost.push((head.time, lost.until, lost.count));
         }
         _ => seen.recorded += 1,
-    }
-}
-
-fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
-    match good {
-        true => Ok(()),
-        false => Err(what().into()),
     }
 }
 

@@ -9,9 +9,9 @@ use tr_format::event::{
 };
 use zerocopy::FromBytes;
 
-/// A scheduling event; `None` for an unknown kind.
-pub fn sched(slot: &wire::Slot) -> Option<SchedEvent> {
-    let event = slot.event();
+/// A scheduling event; `None` for an unknown kind. `near` is a time of the recording.
+pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
+    let event = slot.event(near.0);
     let flag = |flag: u8| event.flags & flag != 0;
     let (from, to) = (Tid(event.from), Tid(event.to));
     let kind = match event.kind {
@@ -21,15 +21,16 @@ pub fn sched(slot: &wire::Slot) -> Option<SchedEvent> {
             prev_state: event.state,
             preempt: flag(wire::SCHED_PREEMPT),
             iowait: flag(wire::SCHED_IOWAIT),
-            reason: Reason::Unknown,
+            reason: Reason::of(event.reason),
         },
         wire::SCHED_WAKING | wire::SCHED_WAKEUP_NEW => SchedKind::Waking {
             waker: from,
             wakee: to,
-            context: if flag(wire::SCHED_IRQ) {
-                Context::HardIrq
-            } else {
-                Context::Task
+            context: match event.state {
+                wire::CONTEXT_HARDIRQ => Context::HardIrq,
+                wire::CONTEXT_SOFTIRQ => Context::SoftIrq,
+                wire::CONTEXT_SEND => Context::SendSoftIrq,
+                _ => Context::Task,
             },
             new: event.kind == wire::SCHED_WAKEUP_NEW,
             vfork: flag(wire::SCHED_VFORK),
@@ -76,7 +77,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
     };
     let kinds = match head.kind {
         wire::LIFE_FORK => parse(record).map(fork),
-        wire::LIFE_EXEC => exec(record),
+        wire::LIFE_EXEC => exec(record, page),
         wire::LIFE_EXIT => parse(record).map(|event| exit(event, page)),
         wire::LIFE_FINAL => parse(record).map(last),
         wire::LIFE_RENAME => parse(record).map(rename),
@@ -134,7 +135,7 @@ fn fork(event: wire::Fork) -> LifeKind {
     })
 }
 
-fn exec(record: &[u8]) -> Option<LifeKind> {
+fn exec(record: &[u8], page: u64) -> Option<LifeKind> {
     let (event, tail) = wire::Exec::read_from_prefix(record).ok()?;
     let filename = tail.get(..event.filename_len as usize)?;
     let start = event.filename_area as usize;
@@ -151,7 +152,7 @@ fn exec(record: &[u8]) -> Option<LifeKind> {
                 .then_some(u32::try_from(event.argv_full_len).unwrap_or(u32::MAX)),
         },
         cgroup: CgroupId(event.cgroup),
-        max_rss: None,
+        max_rss: Some(event.max_rss_pages.saturating_mul(page)),
     }))
 }
 
@@ -173,9 +174,19 @@ fn exit(event: wire::Exit, page: u64) -> LifeKind {
         max_rss: event.max_rss_pages.saturating_mul(page),
         read_bytes: io(event.read_bytes),
         write_bytes: io(event.write_bytes),
-        program_rss: None,
-        delays: Delays::default(),
+        program_rss: (event.program_rss_pages > 0)
+            .then(|| event.program_rss_pages.saturating_mul(page)),
+        delays: delays(&event.delays),
     })
+}
+
+fn delays(delays: &wire::Delays) -> Delays {
+    let known = |bit: u64, value: u64| (delays.known & bit != 0).then_some(value);
+    Delays {
+        run: known(wire::DELAY_RUN, delays.run),
+        block: known(wire::DELAY_BLOCK, delays.block),
+        swap: known(wire::DELAY_SWAP, delays.swap),
+    }
 }
 
 fn last(event: wire::Final) -> LifeKind {
@@ -184,7 +195,7 @@ fn last(event: wire::Final) -> LifeKind {
         sum_exec_runtime: event.sum_exec_runtime,
         nvcsw: event.nvcsw,
         nivcsw: event.nivcsw,
-        delays: Delays::default(),
+        delays: delays(&event.delays),
     })
 }
 

@@ -70,6 +70,10 @@ pub fn missing(kernel: &Kernel, tracer: &Tracer<'_>) -> Vec<String> {
             "wake-ups by interrupts are not told from those by the running task",
         ),
         (
+            !tracer.knows_reasons(),
+            "the system calls in which tasks wait are not known",
+        ),
+        (
             tracer.is_raw(),
             "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
         ),

@@ -189,7 +189,8 @@ impl State {
     fn batch(&mut self, batch: &Batch) -> Result<(), tr_format::Error> {
         for (cpu, events) in batch.sched.iter().enumerate() {
             let Ok(cpu) = u16::try_from(cpu) else { break };
-            for event in events.iter().filter_map(convert::sched) {
+            let stored = |slot| convert::sched(slot, batch.drained_until);
+            for event in events.iter().filter_map(stored) {
                 self.writer.sched(CpuId(cpu), event)?;
             }
         }

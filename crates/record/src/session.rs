@@ -170,6 +170,7 @@ impl<'a> Session<'a> {
             targets: targets.pids,
             target_cgroup: targets.cgroup,
             count_emitted: false,
+            hidden_tid: 0,
         };
         let mut tracer = Tracer::load(storage, &kernel, &settings)?;
         let sink = Sink::default();

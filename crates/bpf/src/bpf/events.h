@@ -19,20 +19,54 @@ enum sched_kind {
 enum sched_flag {
 	SCHED_PREEMPT = 1, /* switch: prev was preempted */
 	SCHED_IOWAIT = 2,  /* switch: prev->in_iowait */
-	SCHED_IRQ = 4,     /* waking: from an interrupt */
 	SCHED_VFORK = 8,   /* wakeup_new: the parent waits for this child */
 };
+
+enum waking_context {
+	CONTEXT_TASK = 0,
+	CONTEXT_HARDIRQ = 1,
+	CONTEXT_SOFTIRQ = 2,
+	/* a softirq in the waker's own send to a socket */
+	CONTEXT_SEND = 3,
+};
+
+/* The reason of a sleep, by the system call: those that the programs name. The numbers are the
+ * trace format's. */
+enum reason {
+	REASON_UNKNOWN = 0,
+	REASON_POLL = 5,
+	REASON_PIPE_READ = 6,
+	REASON_SOCKET_READ = 8,
+	REASON_TERMINAL = 10,
+	REASON_FILE_READ = 11,
+	REASON_OTHER_DESCRIPTOR = 15,
+	REASON_IO_URING = 17,
+	REASON_PAGE_FAULT = 19,
+	REASON_OTHER = 24,
+	REASON_MASK = 31,
+	/* The descriptor in the first argument decides: the reason is that of a read, or with
+	 * REASON_WRITE that of a write, which has the next number. */
+	REASON_BY_DESCRIPTOR = 32,
+	REASON_WRITE = 64,
+	/* It can wake the reader of a socket, in a softirq. */
+	REASON_SENDS = 128,
+};
+
+/* System calls of the table of reasons. */
+#define SYSCALLS 512
 
 /*
  * A scheduling event in the slots of its CPU. Neither word of a written slot is 0, and the
  * reader sets both to 0: each word shows its presence by itself, in whatever order another
  * CPU sees the stores.
  *
- *   when: time << 2 | kind (enum sched_kind)
+ *   when: time << 7 | reason << 2 | kind (enum sched_kind)
  *   what: from << 42 | to << 20 | state << 4 | flags (enum sched_flag)
  *
+ * time: its lowest 57 bits, which the reader extends; reason: of a switch (enum reason).
  * from: prev, or the waker; to: next, or the wakee (a tid has 22 bits at most,
- * PID_MAX_LIMIT in include/linux/threads.h); state: of a switch, raw prev_state.
+ * PID_MAX_LIMIT in include/linux/threads.h); state: of a switch, raw prev_state, of a
+ * waking enum waking_context.
  *
  * A loss takes two slots of kind SCHED_LOST: { time of the first lost event, count },
  * { time of the last one, 1 }.
@@ -42,7 +76,8 @@ struct wire_slot {
 	__u64 what;
 };
 
-#define SLOT_KIND_BITS 2
+#define SLOT_TIME_SHIFT 7
+#define SLOT_REASON_SHIFT 2
 #define SLOT_FROM_SHIFT 42
 #define SLOT_TO_SHIFT 20
 #define SLOT_STATE_SHIFT 4
@@ -93,8 +128,23 @@ struct wire_exec {
 	__u64 cgroup;
 	__u32 argv_unknown; /* the memory could not be read */
 	__u32 pad;
+	__u64 max_rss_pages;
 	char comm[16];
 	char tail[];
+};
+
+enum delay_bit {
+	DELAY_RUN = 1,
+	DELAY_BLOCK = 2,
+	DELAY_SWAP = 4,
+};
+
+/* Times off CPU, as far as the kernel counts them. */
+struct wire_delays {
+	__u64 run;
+	__u64 block;
+	__u64 swap;
+	__u64 known; /* enum delay_bit */
 };
 
 struct wire_exit {
@@ -113,6 +163,8 @@ struct wire_exit {
 	__u64 max_rss_pages;
 	__u64 read_bytes;
 	__u64 write_bytes;
+	__u64 program_rss_pages; /* 0: unknown */
+	struct wire_delays delays;
 	__u32 group_dead;
 	__u32 io_known;
 };
@@ -124,6 +176,7 @@ struct wire_final {
 	__u64 sum_exec_runtime;
 	__u64 nvcsw;
 	__u64 nivcsw;
+	struct wire_delays delays;
 };
 
 struct wire_rename {
@@ -176,8 +229,7 @@ struct wire_snapshot {
 /* The account of a CPU's events in its slots or in the ring. */
 struct account {
 	__u64 head; /* slots written since the start */
-	__u64 task; /* the running task's address; 0: no switch yet */
-	__u64 preempt_count; /* address of the CPU's preemption count; 0: not looked up yet */
+	__u64 rq; /* address of the CPU's run queue; 0: not looked up yet */
 	__u32 first; /* its first slot, plus 1; 0: not recorded (--cpu) */
 	__u32 busy; /* a slot is being written */
 	__u64 emitted; /* attempts, when count_emitted is set */
@@ -185,8 +237,7 @@ struct account {
 	__u64 lost;
 	__u64 lost_since; /* of what is not yet reported */
 	__u64 lost_until;
-	__u64 lost_total;
-	__u64 pad[7]; /* two cache lines for each CPU, all but the total in the first */
+	__u64 lost_total; /* a cache line for each CPU ends here */
 };
 
 /* The read position in a CPU's slots; written by user space. */

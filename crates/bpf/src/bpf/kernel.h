@@ -45,9 +45,27 @@ enum {
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_DEAD 0x0080
 #define PF_KTHREAD 0x00200000
+/* arch/x86/include/asm/segment.h: the code segment of 64-bit user mode. */
+#define USER_CS 0x33
+/* arch/arm64/include/uapi/asm/ptrace.h: these bits are 0 in 64-bit user mode. */
+#define PSR_MODE 0x1f
 #define SIGNAL_GROUP_EXIT 0x00000004
 
 #define TASK_COMM_LEN 16
+
+/* include/uapi/linux/stat.h */
+#define S_IFMT 0170000
+#define S_IFIFO 0010000
+#define S_IFCHR 0020000
+#define S_IFBLK 0060000
+#define S_IFREG 0100000
+#define S_IFSOCK 0140000
+/* include/linux/kdev_t.h, include/uapi/linux/major.h */
+#define MINORBITS 20
+#define TTY_MAJOR 4
+#define TTYAUX_MAJOR 5
+#define UNIX98_PTY_MASTER_MAJOR 128
+#define UNIX98_PTY_SLAVE_LAST 143
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -83,9 +101,24 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct percpu_counter {
+	__s64 count;
+};
+
+/* include/linux/mm_types_task.h */
+enum {
+	MM_FILEPAGES = 0,
+	MM_ANONPAGES = 1,
+	MM_SHMEMPAGES = 3,
+	NR_MM_COUNTERS = 4,
+};
+
 struct mm_struct {
 	unsigned long arg_start;
 	unsigned long arg_end;
+	unsigned long hiwater_rss;
+	/* Since 6.2. */
+	struct percpu_counter rss_stat[NR_MM_COUNTERS];
 };
 
 struct signal_struct {
@@ -98,6 +131,58 @@ struct signal_struct {
 struct task_io_accounting {
 	__u64 read_bytes;
 	__u64 write_bytes;
+};
+
+/* CONFIG_SCHED_INFO */
+struct sched_info {
+	unsigned long long run_delay;
+};
+
+/* CONFIG_TASK_DELAY_ACCT */
+struct task_delay_info {
+	__u64 blkio_delay;
+	__u64 swapin_delay;
+};
+
+/* x86. */
+struct pt_regs {
+	unsigned long di;
+	unsigned long orig_ax;
+	unsigned long cs;
+};
+
+struct pt_regs___arm64 {
+	__u64 pstate;
+	__u64 orig_x0;
+	int syscallno;
+};
+
+struct inode {
+	__u16 i_mode;
+	__u32 i_rdev;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+/* A pointer in memory, for bpf_rdonly_cast. */
+struct list_head {
+	struct list_head *next;
+};
+
+/* An id of this helper: 5.15 and later have it. */
+enum bpf_func_id {
+	BPF_FUNC_task_pt_regs = 175,
 };
 
 struct rq;
@@ -118,6 +203,10 @@ struct linux_binprm {
 
 struct task_struct {
 	unsigned int __state;
+	void *stack;
+	struct files_struct *files;
+	struct sched_info sched_info;
+	struct task_delay_info *delays;
 	unsigned int flags;
 	int on_cpu;
 	int on_rq;

@@ -38,10 +38,16 @@ const volatile __u64 life_half = 0;
 const volatile __u32 argv_limit = 16384;
 /* The cgroup whose tasks are followed, or 0. */
 const volatile __u64 target_cgroup = 0;
-/* From a CPU's run queue to its preemption count, in bytes; 0: unknown. */
+/* From a CPU's run queue to its preemption count and to its pointer to the running task, in
+ * bytes; 0: unknown. */
 const volatile __s64 preempt_count_distance = 0;
+const volatile __s64 current_distance = 0;
+/* The reason of each system call (enum reason), by its number. */
+const volatile __u8 syscall_reasons[SYSCALLS];
 /* Count every attempt to emit, for the test recorded + lost = emitted. */
 const volatile bool count_emitted = false;
+/* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
+const volatile __u32 hidden_tid = 0;
 
 /* ---- Shared with user space ---- */
 
@@ -54,6 +60,8 @@ __u64 nested_runs;
  * sent to them, in this order. */
 __u32 command_tgid, recorder_tgid;
 struct sent sent[2][SIGNALS];
+/* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
+__u64 regs_offset, own_regs;
 /* Tasks newly followed by the last snapshot pass. */
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
@@ -73,6 +81,7 @@ union wire_types {
 	struct wire_cgroup cgroup;
 	struct wire_life_lost life_lost;
 	struct wire_snapshot snapshot;
+	enum reason reason;
 } *wire_types;
 
 struct {
@@ -148,39 +157,192 @@ static __always_inline __u32 ns_tid(struct task_struct *task, __u32 level)
 /* Casts an address to a pointer to a kernel type; the kernel checks loads through it. */
 extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
 
-/* include/linux/preempt.h: NMI, hardirq and softirq bits of the preemption count. Of the
- * softirq bits only bit 8 means that one is being served; the others disable softirqs. */
-#define IN_INTERRUPT 0x00ff0100
+/* A field of the kernel's `type` at `address`: a plain load where the kernel can check it
+ * (6.2). */
+#define PEEK(type, address, field)                                                              \
+	({                                                                                      \
+		typeof(((type *)0)->field) value = 0;                                           \
+		if (bpf_ksym_exists(bpf_rdonly_cast)) {                                         \
+			type *at = bpf_rdonly_cast((void *)(address),                           \
+						   bpf_core_type_id_kernel(type));              \
+			value = at->field;                                                      \
+		} else {                                                                        \
+			bpf_probe_read_kernel(&value, sizeof(value),                            \
+					      (void *)(address) +                               \
+						      bpf_core_field_offset(type, field));      \
+		}                                                                               \
+		value;                                                                          \
+	})
 
-/*
- * True while this CPU serves an interrupt. x86 keeps the preemption count in a per-CPU
- * variable whose address is not always exported. But the running task points to the CPU's
- * run queue, also a per-CPU variable, and BTF has the distance of the two.
- */
-static __always_inline bool in_interrupt(struct account *account)
+/* A task's field; `btf` if the verifier knows the type of `task`. */
+#define TASK(btf, task, field)                                                                  \
+	((btf) ? (task)->field : PEEK(struct task_struct, task, field))
+
+/* ---- The running task of this CPU ---- */
+
+/* The address of this CPU's run queue, the base of `current_distance` and
+ * `preempt_count_distance`. Only to be called if one of them is known. */
+static __always_inline __u64 run_queue(struct account *account)
 {
-	int count = 0;
+	if (!account->rq) {
+		struct task_struct *task = (struct task_struct *)bpf_get_current_task();
+
+		account->rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+	}
+	return account->rq;
+}
+
+/* The task that runs on this CPU. bpf_get_current_task() costs 9 ns: it returns through the
+ * kernel's return thunk. */
+static __always_inline struct task_struct *current(struct account *account)
+{
+	__u64 rq;
+
+	if (!current_distance || !bpf_ksym_exists(bpf_rdonly_cast))
+		return (struct task_struct *)bpf_get_current_task();
+	rq = run_queue(account);
+	return (struct task_struct *)PEEK(struct list_head, rq + current_distance, next);
+}
+
+/* include/linux/preempt.h: the preemption count's bits of NMI and hardirq, and the bit of the
+ * softirq count that means that one is being served. The others disable softirqs. */
+#define IN_HARDIRQ 0x00ff0000
+#define SERVING_SOFTIRQ 0x00000100
+
+/* ---- System calls ---- */
+
+/* The user's registers of a task, which the kernel saved at its entry; 0: unknown. The saved
+ * mode is another one for kernel threads, which have no such registers, and for 32-bit tasks,
+ * whose system calls have other numbers. */
+static __always_inline __u64 user_regs(bool btf, struct task_struct *task)
+{
+	__u64 regs = regs_offset;
+	bool known;
+
+	if (!regs)
+		return 0;
+	regs += (__u64)TASK(btf, task, stack);
+	if (bpf_core_field_exists(struct pt_regs, cs))
+		known = (__u16)PEEK(struct pt_regs, regs, cs) == USER_CS;
+	else
+		known = !(PEEK(struct pt_regs___arm64, regs, pstate) & PSR_MODE);
+	return known ? regs : 0;
+}
+
+/* The number of a system call; negative: none, an exception. */
+static __always_inline int syscall_number(__u64 regs)
+{
+	if (bpf_core_field_exists(struct pt_regs, orig_ax))
+		return PEEK(struct pt_regs, regs, orig_ax);
+	return PEEK(struct pt_regs___arm64, regs, syscallno);
+}
+
+/* A system call's entry in the table. */
+static __always_inline __u32 syscall_entry(int number)
+{
+	return (__u32)number < SYSCALLS ? syscall_reasons[number & (SYSCALLS - 1)] : REASON_OTHER;
+}
+
+/* The reason of a read from the descriptor that is a system call's first argument. */
+static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
+{
+	__u64 table = (__u64)PEEK(struct files_struct, files, fdt), file, inode;
+	__u32 number, mode, major;
+
+	if (bpf_core_field_exists(struct pt_regs, di))
+		number = PEEK(struct pt_regs, regs, di);
+	else
+		number = PEEK(struct pt_regs___arm64, regs, orig_x0);
+	if (number >= PEEK(struct fdtable, table, max_fds))
+		return REASON_OTHER_DESCRIPTOR;
+	file = (__u64)PEEK(struct fdtable, table, fd) + number * sizeof(void *);
+	file = (__u64)PEEK(struct list_head, file, next);
+	inode = (__u64)PEEK(struct file, file, f_inode);
+	mode = PEEK(struct inode, inode, i_mode) & S_IFMT;
+	if (mode == S_IFIFO)
+		return REASON_PIPE_READ;
+	if (mode == S_IFSOCK)
+		return REASON_SOCKET_READ;
+	if (mode == S_IFREG || mode == S_IFBLK)
+		return REASON_FILE_READ;
+	if (mode != S_IFCHR)
+		return REASON_OTHER_DESCRIPTOR;
+	major = PEEK(struct inode, inode, i_rdev) >> MINORBITS;
+	if (major == TTY_MAJOR || major == TTYAUX_MAJOR ||
+	    (major >= UNIX98_PTY_MASTER_MAJOR && major <= UNIX98_PTY_SLAVE_LAST))
+		return REASON_TERMINAL;
+	return REASON_OTHER_DESCRIPTOR;
+}
+
+/* An entry's reason, with the kind of the descriptor if that decides. */
+static __always_inline __u32 reason_of(bool btf, struct task_struct *task, __u32 entry, __u64 regs)
+{
+	__u32 reason;
+
+	if (!(entry & REASON_BY_DESCRIPTOR))
+		return entry & REASON_MASK;
+	reason = descriptor_reason((__u64)TASK(btf, task, files), regs);
+	if (!(entry & REASON_WRITE) || reason == REASON_TERMINAL ||
+	    reason == REASON_OTHER_DESCRIPTOR)
+		return reason;
+	return reason + 1;
+}
+
+/* The reason of a task that goes to sleep. */
+static __always_inline __u64 sleep_reason(bool btf, struct task_struct *task)
+{
+	__u64 regs = user_regs(btf, task);
+	int number;
+
+	if (!regs)
+		return REASON_UNKNOWN;
+	number = syscall_number(regs);
+	if (number < 0)
+		return REASON_PAGE_FAULT;
+	return reason_of(btf, task, syscall_entry(number), regs);
+}
+
+/* Whether a task is in a system call that sends to a socket. Out of line: it is asked in
+ * softirqs only. */
+static __noinline bool sends(struct task_struct *task)
+{
+	__u64 regs = user_regs(false, task);
+	__u32 entry;
+
+	if (!regs)
+		return false;
+	entry = syscall_entry(syscall_number(regs));
+	if (!(entry & REASON_SENDS))
+		return false;
+	return !(entry & REASON_BY_DESCRIPTOR) ||
+	       reason_of(false, task, entry, regs) == REASON_SOCKET_READ + 1;
+}
+
+/* Whether a task can wait for a socket. The softirq that a send raises is not the only one
+ * that can run in it: others complete block I/O. */
+static __noinline bool receives(struct task_struct *task)
+{
+	__u32 reason = sleep_reason(false, task);
+
+	return reason == REASON_SOCKET_READ || reason == REASON_SOCKET_READ + 1 ||
+	       reason == REASON_POLL || reason == REASON_IO_URING;
+}
+
+/* The context of this CPU (enum waking_context). x86 keeps the preemption count in a per-CPU
+ * variable whose address is not always exported; BTF has its distance to the run queue. */
+static __always_inline __u64 waking_context(struct account *account, struct task_struct *waker,
+					    struct task_struct *wakee)
+{
+	__u32 count;
 
 	if (!preempt_count_distance)
-		return false;
-	if (!account->preempt_count) {
-		struct task_struct *task = (struct task_struct *)bpf_get_current_task();
-		__u64 rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
-
-		if (!rq)
-			return false;
-		account->preempt_count = rq + preempt_count_distance;
-	}
-	/* A plain load where the kernel can check it (6.2). */
-	if (bpf_ksym_exists(bpf_rdonly_cast)) {
-		struct upid *as_int = bpf_rdonly_cast((void *)account->preempt_count,
-						      bpf_core_type_id_kernel(struct upid));
-
-		count = as_int->nr;
-	} else {
-		bpf_probe_read_kernel(&count, sizeof(count), (void *)account->preempt_count);
-	}
-	return count & IN_INTERRUPT;
+		return CONTEXT_TASK;
+	count = PEEK(struct upid, run_queue(account) + preempt_count_distance, nr);
+	if (count & IN_HARDIRQ)
+		return CONTEXT_HARDIRQ;
+	if (count & SERVING_SOFTIRQ)
+		return sends(waker) && receives(wakee) ? CONTEXT_SEND : CONTEXT_SOFTIRQ;
+	return CONTEXT_TASK;
 }
 
 /*
@@ -275,7 +437,7 @@ static __always_inline void write_loss(struct account *account, __u64 head, __u6
 
 	if (slot) {
 		slot->what = what;
-		slot->when = time << SLOT_KIND_BITS | SCHED_LOST;
+		slot->when = time << SLOT_TIME_SHIFT | SCHED_LOST;
 	}
 }
 
@@ -328,6 +490,7 @@ static __always_inline __u64 pack(__u32 from, __u32 to, __u64 state, __u64 flags
 
 /*
  * Writes an event into the next slot of this CPU, or counts it as lost. Returns its time.
+ * `kind` has the reason, too.
  *
  * The time is read last: the read waits for all earlier loads, so that the slow ones
  * overlap.
@@ -359,7 +522,7 @@ static __always_inline __u64 emit_sched(__u32 cpu, __u64 kind, __u64 what)
 	look(head, waiting);
 	slot->what = what;
 	time = bpf_ktime_get_ns();
-	slot->when = time << SLOT_KIND_BITS | kind;
+	slot->when = time << SLOT_TIME_SHIFT | kind;
 	return time;
 }
 
@@ -433,6 +596,25 @@ static __always_inline void count_life(void)
 
 /* ---- Scheduling ---- */
 
+static __always_inline void put_delays(struct wire_delays *out, struct task_struct *task)
+{
+	struct task_delay_info *delays = NULL;
+
+	out->run = out->block = out->swap = out->known = 0;
+	if (bpf_core_field_exists(task->sched_info.run_delay)) {
+		out->run = BPF_CORE_READ(task, sched_info.run_delay);
+		out->known = DELAY_RUN;
+	}
+	/* NULL if the kernel does not count them (kernel.task_delayacct). */
+	if (bpf_core_field_exists(task->delays))
+		delays = BPF_CORE_READ(task, delays);
+	if (delays) {
+		out->block = BPF_CORE_READ(delays, blkio_delay);
+		out->swap = BPF_CORE_READ(delays, swapin_delay);
+		out->known |= DELAY_BLOCK | DELAY_SWAP;
+	}
+}
+
 /* The last switch-out of a dead task. Dequeue and switch count precede the tracepoint, so
  * these are the kernel's final figures. */
 static __always_inline void on_final(struct task_struct *task, __u64 time)
@@ -447,6 +629,7 @@ static __always_inline void on_final(struct task_struct *task, __u64 time)
 		final->sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
 		final->nvcsw = BPF_CORE_READ(task, nvcsw);
 		final->nivcsw = BPF_CORE_READ(task, nivcsw);
+		put_delays(&final->delays, task);
 		submit_life(final);
 	}
 }
@@ -491,10 +674,11 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	__u32 from = FIELD(btf, prev, pid);
 	__u32 to = FIELD(btf, next, pid);
 	__u64 what = pack(from, to, state, preempt ? SCHED_PREEMPT : 0);
-	bool mine;
+	__u64 reason = REASON_UNKNOWN;
+	bool mine = is_followed(from);
 
-	sched_account[cpu].task = (__u64)next;
-	mine = is_followed(from);
+	if (hidden_tid && (from == hidden_tid || to == hidden_tid))
+		return 0;
 	if (!mine && !is_followed(to))
 		return 0;
 	if (state & TASK_UNINTERRUPTIBLE) {
@@ -504,8 +688,11 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	}
 	if ((state & TASK_DEAD) && mine && from)
 		return last_switch(cpu, prev, what);
-	if (sched_account[cpu].first)
-		emit_sched(cpu, SCHED_SWITCH, what);
+	if (!sched_account[cpu].first)
+		return 0;
+	if (mine && state && !preempt)
+		reason = sleep_reason(btf, prev);
+	emit_sched(cpu, SCHED_SWITCH | reason << SLOT_REASON_SHIFT, what);
 	return 0;
 }
 
@@ -534,22 +721,6 @@ static __always_inline int switch_event(bool btf, __u64 *ctx)
 PROGRAM(switch, sched_switch, switch_event(btf, ctx))
 
 /*
- * The tid of the running task, from the task of the last switch: 1 ns instead of a helper's
- * 10, whose call returns through the kernel's return thunk. The tid is read now, because an
- * exec by a thread changes it.
- */
-static __always_inline __u32 current_tid(struct account *account)
-{
-	if (bpf_ksym_exists(bpf_rdonly_cast) && account->task) {
-		struct task_struct *task = bpf_rdonly_cast(
-			(void *)account->task, bpf_core_type_id_kernel(struct task_struct));
-
-		return task->pid;
-	}
-	return (__u32)bpf_get_current_pid_tgid();
-}
-
-/*
  * Writes the event of a waking. Interrupts are on if a task wakes itself. Kernels before
  * 5.19 nest programs: an interrupt on a busy CPU counts its event as missed, as later
  * kernels do.
@@ -574,14 +745,15 @@ static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
 static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 {
 	__u32 cpu = this_cpu();
-	__u32 from = current_tid(&sched_account[cpu]);
+	struct task_struct *waker = current(&sched_account[cpu]);
+	__u32 from = PEEK(struct task_struct, waker, pid);
 	__u32 to = FIELD(btf, wakee, pid);
-	__u64 flags;
+	__u64 context;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
-	flags = in_interrupt(&sched_account[cpu]) ? SCHED_IRQ : 0;
-	emit_waking(cpu, SCHED_WAKING, pack(from, to, 0, flags));
+	context = waking_context(&sched_account[cpu], waker, wakee);
+	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
 	return 0;
 }
 
@@ -671,6 +843,8 @@ static __always_inline bool put_exec(__u64 time, struct task_struct *task, __u32
 	exec->argv_full_len = full_len;
 	exec->cgroup = task_cgroup(task);
 	exec->pad = 0;
+	/* exec_mmap has added the memory of the program before. */
+	exec->max_rss_pages = BPF_CORE_READ(task, signal, maxrss);
 	BPF_CORE_READ_INTO(&exec->comm, task, comm);
 	if (len > argv_area)
 		len = argv_area;
@@ -733,6 +907,32 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 PROGRAM(exec, sched_process_exec,
 	on_exec((struct task_struct *)ctx[0], ctx[1], (struct linux_binprm *)ctx[2]))
 
+/* The largest resident set of a task's present memory, in pages; 0: unknown. Since 6.16
+ * sched_process_exit comes before exit_mm; group_dead became its argument then. */
+static __always_inline __u64 program_rss(struct task_struct *task)
+{
+	struct mm_struct *mm;
+	__u64 most;
+	__s64 now = 0;
+
+	if (!exit_has_group_dead)
+		return 0;
+	mm = BPF_CORE_READ(task, mm);
+	if (!mm)
+		return 0;
+	most = BPF_CORE_READ(mm, hiwater_rss);
+#define ADD(counter)                                                                            \
+	{                                                                                       \
+		__s64 count = BPF_CORE_READ(mm, rss_stat[counter].count);                       \
+		now += count > 0 ? count : 0;                                                   \
+	}
+	ADD(MM_FILEPAGES);
+	ADD(MM_ANONPAGES);
+	ADD(MM_SHMEMPAGES);
+#undef ADD
+	return most > now ? most : now;
+}
+
 static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
@@ -765,6 +965,8 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 	exit->maj_flt = BPF_CORE_READ(task, maj_flt);
 	/* do_exit has updated it if this is the last thread. */
 	exit->max_rss_pages = group_dead ? BPF_CORE_READ(signal, maxrss) : 0;
+	exit->program_rss_pages = group_dead ? program_rss(task) : 0;
+	put_delays(&exit->delays, task);
 	exit->io_known = 0;
 	exit->read_bytes = 0;
 	exit->write_bytes = 0;
@@ -903,6 +1105,16 @@ PROGRAM(signal, signal_generate, on_signal(ctx[0], (struct task_struct *)ctx[2])
 
 /* ---- Living tasks ---- */
 
+/* Finds the registers' place on the stack, which is the same for all tasks. */
+static __always_inline void find_regs(struct task_struct *self)
+{
+	if (!bpf_core_enum_value_exists(enum bpf_func_id, BPF_FUNC_task_pt_regs))
+		return;
+	/* The verifier computes with a pointer only after it has been in memory. */
+	*(volatile __u64 *)&own_regs = bpf_task_pt_regs(bpf_get_current_task_btf());
+	regs_offset = *(volatile __u64 *)&own_regs - (__u64)BPF_CORE_READ(self, stack);
+}
+
 /*
  * Writes a record for every living task and follows the targets and their descendants. A
  * descendant can precede its ancestor, so user space reads again until newly_followed
@@ -919,6 +1131,8 @@ int snapshot(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	self = (struct task_struct *)bpf_get_current_task();
+	if (!regs_offset)
+		find_regs(self);
 	record.seen_tid = ns_tid(task, BPF_CORE_READ(self, thread_pid, level));
 	record.tid = task->pid;
 	record.tgid = task->tgid;

@@ -19,11 +19,12 @@ fn one(record: &[u8]) -> LifeKind {
     event.kind
 }
 
-/// A scheduling event from task 10 to task 20 in state 2.
-fn scheduling(kind: u8, flags: u8) -> Option<SchedKind> {
-    let (time, from, to, state) = (5, 10, 20, 2);
+/// A scheduling event from task 10 to task 20.
+fn scheduling(kind: u8, flags: u8, state: u16, reason: u8) -> Option<SchedKind> {
+    let (time, from, to) = (5, 10, 20);
     #[rustfmt::skip]
-    let stored = sched(&wire::Slot::from(wire::Sched { time, from, to, state, kind, flags }))?;
+    let slot = wire::Slot::from(wire::Sched { time, from, to, state, reason, kind, flags });
+    let stored = sched(&slot, Ktime(7))?;
     assert_eq!(stored.time, Ktime(5));
     Some(stored.kind)
 }
@@ -40,10 +41,19 @@ fn a_switch_keeps_state_and_flags() {
             prev_state: 2,
             preempt,
             iowait,
-            reason: Reason::Unknown,
+            reason: Reason::PipeRead,
         };
-        assert_eq!(scheduling(wire::SCHED_SWITCH, flag), Some(want));
+        assert_eq!(scheduling(wire::SCHED_SWITCH, flag, 2, 6), Some(want));
     }
+}
+
+/// The numbers of reasons in events.h are those of the trace.
+#[test]
+fn the_programs_reasons_are_the_traces() {
+    let ours = Reason::ALL.map(|reason| (reason.name().to_uppercase(), reason as u8));
+    let theirs = wire::reason::ALL.iter();
+    let theirs: Vec<_> = theirs.map(|(name, n)| (name.to_string(), *n)).collect();
+    assert_eq!(ours.to_vec(), theirs);
 }
 
 #[test]
@@ -55,11 +65,18 @@ fn wakings_differ_by_kind_and_flags() {
         new,
         vfork,
     };
-    let waking = scheduling(wire::SCHED_WAKING, wire::SCHED_IRQ);
-    assert_eq!(waking, Some(want(Context::HardIrq, false, false)));
-    let new = scheduling(wire::SCHED_WAKEUP_NEW, wire::SCHED_VFORK);
+    for (state, context) in [
+        (wire::CONTEXT_TASK, Context::Task),
+        (wire::CONTEXT_HARDIRQ, Context::HardIrq),
+        (wire::CONTEXT_SOFTIRQ, Context::SoftIrq),
+        (wire::CONTEXT_SEND, Context::SendSoftIrq),
+    ] {
+        let waking = scheduling(wire::SCHED_WAKING, 0, state, 0);
+        assert_eq!(waking, Some(want(context, false, false)));
+    }
+    let new = scheduling(wire::SCHED_WAKEUP_NEW, wire::SCHED_VFORK, 0, 0);
     assert_eq!(new, Some(want(Context::Task, true, true)));
-    assert_eq!(scheduling(wire::SCHED_LOST, 0), None);
+    assert_eq!(scheduling(wire::SCHED_LOST, 0, 0, 0), None);
 }
 
 #[test]
@@ -82,7 +99,7 @@ fn a_fork_keeps_parent_and_child() {
 }
 
 fn exec_record(argv_len: u32, unknown: u32) -> Vec<u8> {
-    let words = [9, 9, 8, 5, 8, argv_len, 6, 0, 60, 0, unknown, 0];
+    let words = [9, 9, 8, 5, 8, argv_len, 6, 0, 60, 0, unknown, 0, 3, 0];
     let tail = [COMM, &b"/bin\0___cc\0-c\0___"[..]].concat();
     record(wire::LIFE_EXEC, &words, &tail)
 }
@@ -98,6 +115,7 @@ fn an_exec_keeps_file_name_and_arguments() {
     assert_eq!(whole.argv.args().collect::<Vec<_>>(), [&b"cc"[..], b"-c"]);
     assert!(!whole.argv.truncated());
     assert_eq!((whole.tid, whole.old_tid), (Tid(9), Tid(8)));
+    assert_eq!(whole.max_rss, Some(3 * 4096));
     assert!(exec(4, 0).argv.truncated());
     assert_eq!(exec(0, 1).argv.full_len, None);
     // It claims more than it holds.
@@ -106,7 +124,7 @@ fn an_exec_keeps_file_name_and_arguments() {
 
 #[test]
 fn an_exit_counts_memory_in_bytes() {
-    let values = (1..=10).flat_map(|value| [value, 0]);
+    let values = (1..=15).flat_map(|value| [value, 0]);
     let words: Vec<u32> = [9, 9, 0x100, 0x200].into_iter().chain(values).collect();
     let words = [&words[..], &[1, 0]].concat();
     let want = Exit {
@@ -126,8 +144,13 @@ fn an_exit_counts_memory_in_bytes() {
         // Not counted, which is not 0.
         read_bytes: None,
         write_bytes: None,
-        program_rss: None,
-        delays: Delays::default(),
+        program_rss: Some(11 * 4096),
+        // Which of 12, 13 and 14 are known says 15.
+        delays: Delays {
+            run: Some(12),
+            block: Some(13),
+            swap: Some(14),
+        },
     };
     let exit = one(&record(wire::LIFE_EXIT, &words, b""));
     assert_eq!(exit, LifeKind::Exit(want));
@@ -135,13 +158,17 @@ fn an_exit_counts_memory_in_bytes() {
 
 #[test]
 fn final_rename_and_loss() {
-    let last = one(&record(wire::LIFE_FINAL, &[9, 0, 1, 0, 2, 0, 3, 0], b""));
+    let words = [9, 0, 1, 0, 2, 0, 3, 0, 4, 0, 5, 0, 6, 0, 1, 0];
+    let last = one(&record(wire::LIFE_FINAL, &words, b""));
     let want = Final {
         tid: Tid(9),
         sum_exec_runtime: 1,
         nvcsw: 2,
         nivcsw: 3,
-        delays: Delays::default(),
+        delays: Delays {
+            run: Some(4),
+            ..Delays::default()
+        },
     };
     assert_eq!(last, LifeKind::Final(want));
     let rename = one(&record(wire::LIFE_RENAME, &[9, 8], COMM));

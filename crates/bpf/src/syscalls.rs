@@ -1,0 +1,239 @@
+//! The reasons of waits by system call, a table for the programs.
+
+use libc::c_long;
+
+use crate::wire::reason::*;
+use crate::wire::{REASON_BY_DESCRIPTOR, REASON_SENDS, REASON_WRITE, SYSCALLS};
+
+/// Reads from, and writes to, the descriptor in the first argument.
+const READ: u8 = REASON_BY_DESCRIPTOR;
+const WRITE: u8 = REASON_BY_DESCRIPTOR | REASON_WRITE | REASON_SENDS;
+/// A close or an exit can tell the other end of a socket.
+const SENDS: u8 = REASON_SENDS;
+
+/// System calls of all architectures. Those that stand in no row are [`OTHER`].
+const COMMON: &[(u8, &[c_long])] = &[
+    (CHILD, &[libc::SYS_wait4, libc::SYS_waitid]),
+    // futex_waitv, futex_wait, futex_requeue: 6.7.
+    (LOCK, &[libc::SYS_futex, 449, 455, 456]),
+    (TIMER, &[libc::SYS_nanosleep, libc::SYS_clock_nanosleep]),
+    (
+        SIGNAL,
+        &[libc::SYS_rt_sigsuspend, libc::SYS_rt_sigtimedwait],
+    ),
+    (
+        POLL,
+        // epoll_pwait2: 441.
+        &[
+            libc::SYS_ppoll,
+            libc::SYS_pselect6,
+            libc::SYS_epoll_pwait,
+            441,
+        ],
+    ),
+    (
+        READ,
+        &[
+            libc::SYS_read,
+            libc::SYS_readv,
+            libc::SYS_pread64,
+            libc::SYS_preadv,
+            libc::SYS_preadv2,
+        ],
+    ),
+    (
+        WRITE,
+        &[
+            libc::SYS_write,
+            libc::SYS_writev,
+            libc::SYS_pwrite64,
+            libc::SYS_pwritev,
+            libc::SYS_pwritev2,
+        ],
+    ),
+    (
+        SOCKET_READ,
+        &[
+            libc::SYS_recvfrom,
+            libc::SYS_recvmsg,
+            libc::SYS_recvmmsg,
+            libc::SYS_accept,
+            libc::SYS_accept4,
+        ],
+    ),
+    (
+        SOCKET_WRITE | SENDS,
+        &[
+            libc::SYS_sendto,
+            libc::SYS_sendmsg,
+            libc::SYS_sendmmsg,
+            libc::SYS_connect,
+            libc::SYS_shutdown,
+        ],
+    ),
+    (OTHER | SENDS, &[libc::SYS_close, libc::SYS_close_range]),
+    (
+        FILE_WRITE | SENDS,
+        &[libc::SYS_sendfile, libc::SYS_copy_file_range],
+    ),
+    (
+        FILE_WRITE,
+        &[libc::SYS_fallocate, libc::SYS_truncate, libc::SYS_ftruncate],
+    ),
+    (
+        PIPE_WRITE | SENDS,
+        &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
+    ),
+    (
+        SYNC,
+        &[
+            libc::SYS_fsync,
+            libc::SYS_fdatasync,
+            libc::SYS_sync,
+            libc::SYS_syncfs,
+            libc::SYS_sync_file_range,
+            libc::SYS_msync,
+        ],
+    ),
+    (
+        PATH,
+        &[
+            libc::SYS_openat,
+            libc::SYS_openat2,
+            libc::SYS_newfstatat,
+            libc::SYS_fstat,
+            libc::SYS_statx,
+            libc::SYS_statfs,
+            libc::SYS_faccessat,
+            libc::SYS_faccessat2,
+            libc::SYS_readlinkat,
+            libc::SYS_unlinkat,
+            libc::SYS_renameat,
+            libc::SYS_renameat2,
+            libc::SYS_mkdirat,
+            libc::SYS_mknodat,
+            libc::SYS_linkat,
+            libc::SYS_symlinkat,
+            libc::SYS_fchmod,
+            libc::SYS_fchmodat,
+            libc::SYS_fchown,
+            libc::SYS_fchownat,
+            libc::SYS_utimensat,
+            libc::SYS_getdents64,
+            libc::SYS_chdir,
+            libc::SYS_fchdir,
+            libc::SYS_chroot,
+            libc::SYS_mount,
+            libc::SYS_umount2,
+            libc::SYS_getxattr,
+            libc::SYS_lgetxattr,
+            libc::SYS_setxattr,
+        ],
+    ),
+    (FILE_LOCK, &[libc::SYS_flock, libc::SYS_fcntl]),
+    (
+        IO_URING,
+        &[libc::SYS_io_uring_enter, libc::SYS_io_uring_setup],
+    ),
+    (
+        MEMORY,
+        &[
+            libc::SYS_mmap,
+            libc::SYS_munmap,
+            libc::SYS_mremap,
+            libc::SYS_mprotect,
+            libc::SYS_madvise,
+            libc::SYS_brk,
+        ],
+    ),
+    (EXEC, &[libc::SYS_execve, libc::SYS_execveat]),
+    (EXIT | SENDS, &[libc::SYS_exit, libc::SYS_exit_group]),
+    (CLONE, &[libc::SYS_clone, libc::SYS_clone3]),
+    (
+        IPC,
+        &[
+            libc::SYS_msgrcv,
+            libc::SYS_msgsnd,
+            libc::SYS_semop,
+            libc::SYS_semtimedop,
+            libc::SYS_mq_timedreceive,
+            libc::SYS_mq_timedsend,
+        ],
+    ),
+];
+
+/// System calls that younger architectures lack.
+#[cfg(target_arch = "x86_64")]
+const OLD: &[(u8, &[c_long])] = &[
+    (SIGNAL, &[libc::SYS_pause]),
+    (
+        POLL,
+        &[libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait],
+    ),
+    (
+        PATH,
+        &[
+            libc::SYS_open,
+            libc::SYS_creat,
+            libc::SYS_stat,
+            libc::SYS_lstat,
+            libc::SYS_access,
+            libc::SYS_readlink,
+            libc::SYS_unlink,
+            libc::SYS_rename,
+            libc::SYS_mkdir,
+            libc::SYS_rmdir,
+            libc::SYS_mknod,
+            libc::SYS_link,
+            libc::SYS_symlink,
+            libc::SYS_chmod,
+            libc::SYS_chown,
+            libc::SYS_lchown,
+            libc::SYS_utime,
+            libc::SYS_utimes,
+            libc::SYS_getdents,
+        ],
+    ),
+    (CLONE, &[libc::SYS_fork, libc::SYS_vfork]),
+];
+#[cfg(not(target_arch = "x86_64"))]
+const OLD: &[(u8, &[c_long])] = &[];
+
+/// The table of the programs (`syscall_reasons`).
+pub fn reasons() -> [u8; SYSCALLS] {
+    let mut table = [OTHER; SYSCALLS];
+    for (entry, calls) in COMMON.iter().chain(OLD) {
+        for call in *calls {
+            let at = usize::try_from(*call).ok();
+            if let Some(place) = at.and_then(|at| table.get_mut(at)) {
+                *place = *entry;
+            }
+        }
+    }
+    table
+}
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_system_call_stands_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for call in COMMON.iter().chain(OLD).flat_map(|(_, calls)| *calls) {
+            assert!(*call >= 0 && *call < SYSCALLS as c_long, "{call}");
+            assert!(seen.insert(*call), "{call} stands twice");
+        }
+    }
+
+    #[test]
+    fn the_table_has_the_calls_of_each_class() {
+        let table = reasons();
+        let at = |call: c_long| table[call as usize];
+        assert_eq!(at(libc::SYS_wait4), CHILD);
+        assert_eq!(at(libc::SYS_read), READ);
+        assert_eq!(at(libc::SYS_write) & REASON_WRITE, REASON_WRITE);
+        assert_eq!(at(libc::SYS_getpid), OTHER);
+    }
+}

@@ -1,0 +1,64 @@
+//! Common parts of the tests that load the programs. Where this machine does not let us trace,
+//! the tests are reported as ignored, with the reason.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use tr_bpf::{Kernel, Settings, Storage, Tracer};
+
+pub type Test = fn() -> Result<(), Failed>;
+
+/// Runs tests one after the other.
+pub fn run(tests: Vec<(&'static str, Test)>) {
+    let mut args = Arguments::from_args();
+    args.test_threads = Some(1);
+    let reason = why_not();
+    let trial = |(name, test): (&'static str, Test)| {
+        let name = match &reason {
+            Some(reason) => format!("{name} (skipped: {reason})"),
+            None => name.to_owned(),
+        };
+        Trial::test(name, test).with_ignored_flag(reason.is_some())
+    };
+    libtest_mimic::run(&args, tests.into_iter().map(trial).collect()).exit();
+}
+
+pub fn cpus() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+pub fn settings(ring: u32) -> Settings {
+    Settings {
+        all: true,
+        cpus: (0..cpus())
+            .filter_map(|cpu| u16::try_from(cpu).ok())
+            .collect(),
+        possible_cpus: cpus().max(64),
+        sched_ring: ring,
+        life_ring: ring,
+        argv_limit: 1024,
+        pid_max: 1 << 22,
+        targets: Vec::new(),
+        target_cgroup: None,
+        count_emitted: true,
+        hidden_tid: 0,
+    }
+}
+
+fn why_not() -> Option<String> {
+    let tried = Kernel::detect().and_then(|kernel| {
+        let mut storage = Storage::new();
+        Tracer::load(&mut storage, &kernel, &settings(4096)).map(|_| ())
+    });
+    // Programs that the kernel refuses are no reason to skip a test.
+    match tried {
+        Err(tr_bpf::Error::Bpf { .. }) | Ok(()) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+pub fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
+    if good {
+        Ok(())
+    } else {
+        Err(what().into())
+    }
+}

@@ -1,0 +1,379 @@
+//! The attributes of waits: the system call in which a task sleeps, the waker, the context of
+//! its CPU.
+
+#![allow(clippy::expect_used, clippy::indexing_slicing)]
+
+mod common;
+
+use std::cell::RefCell;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::rc::Rc;
+use std::sync::atomic::AtomicU32;
+use std::sync::mpsc::{channel, Sender};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use common::{ensure, settings};
+use libtest_mimic::Failed;
+use tr_bpf::wire::{self, reason, Sched};
+use tr_bpf::{Kernel, Receive, Record, Settings, Storage, Tracer};
+
+fn main() {
+    common::run(vec![
+        ("the_waker_is_the_task_that_runs", wakers),
+        ("the_system_call_of_each_sleep_is_known", reasons),
+        ("a_send_over_loopback_has_its_sender", loopback),
+        ("kernel_threads_have_no_system_calls", kernel_threads),
+    ]);
+}
+
+#[derive(Clone, Default)]
+struct Events(Rc<RefCell<Vec<Sched>>>);
+
+impl Receive for Events {
+    fn receive(&self, record: Record<'_>) {
+        if let Record::Sched(_, slot) = record {
+            self.0.borrow_mut().push(slot.event(0));
+        }
+    }
+}
+
+/// The scheduling events during `work`.
+fn record(
+    hidden_tid: u32,
+    work: impl FnOnce() -> Result<(), Failed>,
+) -> Result<Vec<Sched>, Failed> {
+    let kernel = Kernel::detect()?;
+    let mut storage = Storage::new();
+    let settings = Settings {
+        hidden_tid,
+        ..settings(4 << 20)
+    };
+    let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
+    let events = Events::default();
+    let mut rings = tracer.rings(events.clone())?;
+    tracer.attach()?;
+    tracer.snapshot()?;
+    work()?;
+    tracer.detach();
+    rings.consume();
+    let events = events.0.take();
+    Ok(events)
+}
+
+fn tid() -> u32 {
+    // SAFETY: a plain system call.
+    unsafe { libc::syscall(libc::SYS_gettid) as u32 }
+}
+
+/// Lets the calling thread run on the first of its CPUs only.
+fn pin() {
+    // SAFETY: the set is ours and is as long as stated.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::sched_getaffinity(0, size_of_val(&set), &mut set);
+        let first = (0..1024).find(|cpu| libc::CPU_ISSET(*cpu, &set));
+        libc::CPU_ZERO(&mut set);
+        libc::CPU_SET(first.unwrap_or(0), &mut set);
+        libc::sched_setaffinity(0, size_of_val(&set), &set);
+    }
+}
+
+/// Three threads on one CPU: the first wakes the second, which wakes the third. The switches
+/// of the second are not reported, as on some guests, so the last reported switch is another
+/// task's.
+fn wakers() -> Result<(), Failed> {
+    const ROUNDS: usize = 200;
+    let (mut from_first, mut to_second) = std::io::pipe()?;
+    let (mut from_second, mut to_third) = std::io::pipe()?;
+    let (send, tids) = channel();
+    let second_tid = send.clone();
+    let second = std::thread::spawn(move || {
+        pin();
+        second_tid.send((2, tid())).expect("a receiver");
+        let mut byte = [0];
+        while from_first.read_exact(&mut byte).is_ok() {
+            to_third.write_all(&byte).expect("a pipe");
+        }
+    });
+    let third = std::thread::spawn(move || {
+        pin();
+        send.send((3, tid())).expect("a receiver");
+        let mut byte = [0];
+        while from_second.read_exact(&mut byte).is_ok() {}
+    });
+    let tids: std::collections::HashMap<i32, u32> = tids.iter().take(2).collect();
+    let (second_tid, third_tid) = (tids[&2], tids[&3]);
+    let events = record(second_tid, || {
+        let first = std::thread::spawn(move || {
+            pin();
+            for _ in 0..ROUNDS {
+                to_second.write_all(b"x").expect("a pipe");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        });
+        first.join().map_err(|_| "the first thread")?;
+        second.join().map_err(|_| "the second thread")?;
+        third.join().map_err(|_| "the third thread")?;
+        Ok(())
+    })?;
+    let switch = |e: &Sched| e.kind == wire::SCHED_SWITCH;
+    let hidden = |e: &Sched| switch(e) && (e.from == second_tid || e.to == second_tid);
+    ensure(!events.iter().any(hidden), || "a hidden switch".into())?;
+    let of_third = |e: &&Sched| e.kind == wire::SCHED_WAKING && e.to == third_tid;
+    let wakers: Vec<u32> = events.iter().filter(of_third).map(|e| e.from).collect();
+    let right = wakers.iter().filter(|waker| **waker == second_tid).count();
+    ensure(right == wakers.len() && right > ROUNDS / 2, || {
+        format!("{right} of {} wakers are {second_tid}", wakers.len())
+    })
+}
+
+/// A thread that sleeps in one system call until it is released.
+struct Sleeper {
+    reason: u8,
+    tid: u32,
+    thread: JoinHandle<()>,
+    release: Box<dyn FnOnce()>,
+}
+
+impl Sleeper {
+    fn new(
+        reason: u8,
+        sleep: impl FnOnce() + Send + 'static,
+        release: impl FnOnce() + 'static,
+    ) -> Sleeper {
+        let (send, tids) = channel();
+        let thread = std::thread::spawn(move || {
+            send.send(tid()).expect("a receiver");
+            // The recording begins.
+            std::thread::sleep(Duration::from_millis(300));
+            sleep();
+        });
+        Sleeper {
+            reason,
+            tid: tids.recv().expect("a sender"),
+            thread,
+            release: Box::new(release),
+        }
+    }
+}
+
+fn read(fd: i32) {
+    let mut byte = 0u8;
+    // SAFETY: the byte is ours.
+    unsafe { libc::read(fd, (&raw mut byte).cast(), 1) };
+}
+
+fn write(fd: i32, bytes: &[u8]) {
+    // SAFETY: the bytes are ours.
+    unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
+}
+
+fn flock(file: &std::fs::File, operation: i32) {
+    // SAFETY: a plain system call.
+    unsafe { libc::flock(file.as_raw_fd(), operation) };
+}
+
+/// A descriptor of a system call.
+fn owned(fd: i32) -> OwnedFd {
+    assert!(fd >= 0);
+    // SAFETY: a new descriptor, which nobody else has.
+    unsafe { OwnedFd::from_raw_fd(fd) }
+}
+
+fn futex(word: &'static AtomicU32, operation: i32, value: u32) {
+    // SAFETY: the word lives forever.
+    unsafe {
+        libc::syscall(
+            libc::SYS_futex,
+            word.as_ptr(),
+            operation,
+            value,
+            std::ptr::null::<()>(),
+        )
+    };
+}
+
+fn sleepers() -> Result<Vec<Sleeper>, Failed> {
+    static WORD: AtomicU32 = AtomicU32::new(0);
+    let mut all = Vec::new();
+    let (mut from, mut to) = std::io::pipe()?;
+    all.push(Sleeper::new(
+        reason::PIPE_READ,
+        move || drop(from.read(&mut [0])),
+        move || drop(to.write(b"x")),
+    ));
+    let (mut from, mut to) = std::io::pipe()?;
+    all.push(Sleeper::new(
+        reason::PIPE_WRITE,
+        move || drop(to.write_all(&[0; 100_000])),
+        move || drop(from.read_exact(&mut [0; 100_000])),
+    ));
+    let (mut one, mut other) = std::os::unix::net::UnixStream::pair()?;
+    all.push(Sleeper::new(
+        reason::SOCKET_READ,
+        move || drop(one.read(&mut [0])),
+        move || drop(other.write(b"x")),
+    ));
+    all.push(Sleeper::new(
+        reason::LOCK,
+        || futex(&WORD, libc::FUTEX_WAIT, 0),
+        || futex(&WORD, libc::FUTEX_WAKE, 1),
+    ));
+    all.push(Sleeper::new(
+        reason::TIMER,
+        || std::thread::sleep(Duration::from_millis(100)),
+        || (),
+    ));
+    let (from, mut to) = std::io::pipe()?;
+    all.push(Sleeper::new(
+        reason::POLL,
+        move || {
+            let (fd, events, revents) = (from.as_raw_fd(), libc::POLLIN, 0);
+            let mut polled = libc::pollfd {
+                fd,
+                events,
+                revents,
+            };
+            // SAFETY: one entry, which is ours.
+            unsafe { libc::poll(&mut polled, 1, -1) };
+        },
+        move || drop(to.write(b"x")),
+    ));
+    // SAFETY: a plain system call.
+    let event = owned(unsafe { libc::eventfd(0, 0) });
+    let same = event.try_clone()?;
+    all.push(Sleeper::new(
+        reason::OTHER_DESCRIPTOR,
+        move || {
+            let mut value = 0u64;
+            // SAFETY: eight bytes, which are ours.
+            unsafe { libc::read(event.as_raw_fd(), (&raw mut value).cast(), 8) };
+        },
+        move || write(same.as_raw_fd(), &1u64.to_ne_bytes()),
+    ));
+    let mut child = std::process::Command::new("sleep").arg("0.5").spawn()?;
+    all.push(Sleeper::new(
+        reason::CHILD,
+        move || drop(child.wait()),
+        || (),
+    ));
+    let (mut master, mut slave) = (0, 0);
+    let null = std::ptr::null_mut();
+    // SAFETY: the call fills the two numbers.
+    let opened = unsafe { libc::openpty(&mut master, &mut slave, null, null.cast(), null.cast()) };
+    ensure(opened == 0, || "no pseudo terminal".into())?;
+    let (master, slave) = (owned(master), owned(slave));
+    all.push(Sleeper::new(
+        reason::TERMINAL,
+        move || read(slave.as_raw_fd()),
+        move || write(master.as_raw_fd(), b"x\n"),
+    ));
+    let file = tempfile()?;
+    let locked = file.try_clone()?;
+    // Another open file, so that the lock is another's.
+    let again = std::fs::File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    flock(&locked, libc::LOCK_EX);
+    all.push(Sleeper::new(
+        reason::FILE_LOCK,
+        move || flock(&again, libc::LOCK_EX),
+        move || flock(&locked, libc::LOCK_UN),
+    ));
+    Ok(all)
+}
+
+fn tempfile() -> Result<std::fs::File, Failed> {
+    let path = std::env::temp_dir().join(format!("tr-waits-{}", std::process::id()));
+    let file = std::fs::File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .open(&path)?;
+    std::fs::remove_file(path)?;
+    Ok(file)
+}
+
+fn reasons() -> Result<(), Failed> {
+    let sleepers = sleepers()?;
+    let tids: Vec<_> = sleepers.iter().map(|s| (s.tid, s.reason)).collect();
+    let events = record(0, move || {
+        std::thread::sleep(Duration::from_millis(500));
+        for sleeper in sleepers {
+            (sleeper.release)();
+            sleeper.thread.join().map_err(|_| "a sleeper")?;
+        }
+        Ok(())
+    })?;
+    for (tid, expected) in tids {
+        let sleeps = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.state & 3 != 0;
+        let found: Vec<u8> = events.iter().filter(sleeps).map(|e| e.reason).collect();
+        ensure(found.contains(&expected), || {
+            format!("{found:?} has no {expected}")
+        })?;
+        let runs = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.from == tid && e.state == 0;
+        ensure(
+            events
+                .iter()
+                .filter(runs)
+                .all(|e| e.reason == reason::UNKNOWN),
+            || "a reason of a runnable task".into(),
+        )?;
+    }
+    Ok(())
+}
+
+fn receiver(listener: TcpListener, tids: Sender<u32>) -> JoinHandle<()> {
+    std::thread::spawn(move || {
+        tids.send(tid()).expect("a receiver");
+        let (mut stream, _) = listener.accept().expect("a connection");
+        let mut byte = [0];
+        while stream.read_exact(&mut byte).is_ok() {}
+    })
+}
+
+fn loopback() -> Result<(), Failed> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let (send, tids) = channel();
+    let receiver = receiver(listener, send);
+    let receiver_tid = tids.recv()?;
+    let sender_tid = tid();
+    let events = record(0, move || {
+        let mut stream = TcpStream::connect(address)?;
+        for _ in 0..20 {
+            std::thread::sleep(Duration::from_millis(5));
+            stream.write_all(b"x")?;
+        }
+        drop(stream);
+        receiver.join().map_err(|_| "the receiver")?;
+        Ok(())
+    })?;
+    let wakings = |e: &&Sched| e.kind == wire::SCHED_WAKING && e.to == receiver_tid;
+    let wakings: Vec<_> = events.iter().filter(wakings).collect();
+    let sent = |e: &&&Sched| e.state == wire::CONTEXT_SEND && e.from == sender_tid;
+    let sent = wakings.iter().filter(sent).count();
+    ensure(sent >= 20, || format!("{sent} sends of {wakings:?}"))
+}
+
+/// A kernel thread has no user registers.
+fn kernel_threads() -> Result<(), Failed> {
+    let events = record(0, || {
+        std::thread::sleep(Duration::from_millis(300));
+        Ok(())
+    })?;
+    let kernel_thread = |tid: u32| {
+        std::fs::read_to_string(format!("/proc/{tid}/cmdline")).is_ok_and(|line| line.is_empty())
+    };
+    let sleeps = |e: &&Sched| e.kind == wire::SCHED_SWITCH && e.state & 3 != 0;
+    let of_kernel = |e: &&Sched| kernel_thread(e.from);
+    let reasons = events.iter().filter(sleeps).filter(of_kernel);
+    let reasons: Vec<u8> = reasons.map(|e| e.reason).collect();
+    ensure(
+        reasons.iter().all(|reason| *reason == reason::UNKNOWN),
+        || format!("{reasons:?}"),
+    )?;
+    ensure(!reasons.is_empty(), || "no kernel thread has run".into())
+}
