@@ -11,7 +11,7 @@ use tr_format::event::{CpuId, LossCause, Stream};
 use crate::blocks::{Cut, Order};
 use crate::config::{Config, Follow, Kernel};
 use crate::inject::{
-    ClockError, CutOff, Duplicates, Inversions, Late, LifeSort, Loss, Missing, Plan, Skew,
+    ClockError, CutOff, Duplicates, Hidden, Inversions, Late, LifeSort, Loss, Missing, Plan, Skew,
 };
 use crate::recording::Recording;
 use crate::scenario::{self, Weights};
@@ -308,6 +308,7 @@ pub fn cut_off(longest: u64) -> impl Strategy<Value = Case> {
 pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
     let cut_off = option::of((0..=1000u16).prop_map(|at| CutOff { at }));
     let loss = prop_oneof![Just(Vec::new()), losses()];
+    let hidden = option::of((1..=300u16).prop_map(|per_mille| Hidden { per_mille }));
     let (clocks, seed) = (option::of(skews()), any::<u64>());
     let parts = (
         run(longest),
@@ -315,15 +316,16 @@ pub fn anything(longest: u64) -> impl Strategy<Value = Case> {
         loss,
         clocks,
         faults(),
-        cut_off,
+        (cut_off, hidden),
         written(),
         seed,
     );
     parts.prop_map(
-        |(config, disorder, loss, skew, faults, cut_off, cut, seed)| {
+        |(config, disorder, loss, skew, faults, (cut_off, hidden), cut, seed)| {
             let plan = Plan {
                 skew,
                 loss,
+                hidden,
                 missing: faults.1,
                 duplicates: faults.0,
                 cut: cut_off,

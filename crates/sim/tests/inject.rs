@@ -224,6 +224,9 @@ fn everything_that_can_go_wrong_is_drawn() {
                 Injected::CutOff { .. } => {
                     kinds.insert("cut off");
                 }
+                Injected::Hidden { .. } => {
+                    kinds.insert("hidden");
+                }
                 Injected::Duplicated(_) => {
                     kinds.insert("duplicated");
                 }
@@ -277,6 +280,7 @@ fn everything_that_can_go_wrong_is_drawn() {
         "cut off",
         "duplicated",
         "missing",
+        "hidden",
         "many at once",
         "there before",
         "over 128 CPUs",

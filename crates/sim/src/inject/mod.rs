@@ -8,12 +8,14 @@
 //! as they change the truth.
 
 mod cut;
+mod hidden;
 mod late;
 mod lifecycle;
 mod loss;
 mod skew;
 
 pub use cut::CutOff;
+pub use hidden::Hidden;
 pub use late::{Inversions, Late};
 pub use lifecycle::{Duplicates, LifeSort, Missing};
 pub use loss::Loss;
@@ -66,6 +68,11 @@ pub enum Injected {
         /// The number of missing events.
         events: u64,
     },
+    /// Switches are missing without a loss record.
+    Hidden {
+        /// Their number.
+        switches: u64,
+    },
     /// An event of a task is repeated.
     Duplicated(Tid),
     /// An event of a task is missing without a loss record.
@@ -90,6 +97,8 @@ pub struct Plan {
     pub skew: Option<Skew>,
     /// Lost spans.
     pub loss: Vec<Loss>,
+    /// Switches missing without a loss record.
+    pub hidden: Option<Hidden>,
     /// Lifecycle events missing without a loss record.
     pub missing: Option<Missing>,
     /// Repeated lifecycle events.
@@ -110,6 +119,8 @@ impl Plan {
         let mut draw = Draw::new(self.seed ^ 0x1213_1415_1617_1819);
         let mut done = Vec::new();
         done.extend(self.skew.iter().flat_map(|skew| skew.apply(recording)));
+        let hidden = self.hidden;
+        done.extend(hidden.and_then(|hidden| hidden.apply(recording, &mut draw)));
         for loss in &self.loss {
             done.extend(loss.apply(recording, &mut draw));
         }
@@ -138,7 +149,10 @@ pub fn provable(done: &[Injected]) -> Provable {
         // An event with a stamp before the last progress may be written after it.
         Injected::CutOff { .. } if late => Provable::Sums,
         Injected::Lost { .. } | Injected::CutOff { .. } => Provable::Bounds,
-        Injected::Skewed { .. } | Injected::Duplicated(_) | Injected::Missing(_) => Provable::Sums,
+        Injected::Skewed { .. }
+        | Injected::Hidden { .. }
+        | Injected::Duplicated(_)
+        | Injected::Missing(_) => Provable::Sums,
     };
     done.iter().map(of).max().unwrap_or(Provable::Exact)
 }

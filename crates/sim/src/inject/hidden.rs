@@ -1,0 +1,30 @@
+//! Switches that a guest's kernel does not report.
+
+use tr_format::event::SchedKind;
+
+use crate::draw::Draw;
+use crate::inject::Injected;
+use crate::recording::Recording;
+
+/// Leaves out some switches: the switch-out of one task and the switch-in of another. All
+/// wakings stay.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hidden {
+    /// Of 1000 switches.
+    pub per_mille: u16,
+}
+
+impl Hidden {
+    pub(crate) fn apply(&self, recording: &mut Recording, draw: &mut Draw) -> Option<Injected> {
+        let mut switches = 0;
+        for ring in &mut recording.cpus {
+            ring.retain(|written| {
+                let switch = matches!(written.event.kind, SchedKind::Switch { .. });
+                let hide = switch && draw.chance(self.per_mille);
+                switches += u64::from(hide);
+                !hide
+            });
+        }
+        (switches > 0).then_some(Injected::Hidden { switches })
+    }
+}
