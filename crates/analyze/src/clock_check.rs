@@ -82,6 +82,12 @@ impl ClockCheck {
         self.overlaps.insert(on, overlap);
     }
 
+    /// Whether the next switch of a CPU bears on an overlap.
+    #[inline]
+    pub fn has_overlap(&self) -> bool {
+        !self.overlaps.is_empty()
+    }
+
     /// `cpu` switches away from `prev`. `last_switch` gives the switch of a CPU before.
     pub fn switch_out(
         &mut self,
@@ -90,7 +96,7 @@ impl ClockCheck {
         time: Ktime,
         last_switch: impl Fn(CpuId) -> Option<Ktime>,
     ) {
-        if self.overlaps.is_empty() {
+        if !self.has_overlap() {
             return;
         }
         if let Some(overlap) = self.overlaps.remove(&cpu) {

@@ -17,11 +17,13 @@
 use tr_format::event::Ktime;
 use tr_format::meta::Scope;
 
+mod evidence;
+mod walk;
+
+use crate::graph::Graph;
 pub use crate::graph::Kind;
-use crate::graph::{Cause, Graph};
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::{exec_of, Program, Programs};
-use crate::timeline::{Bucket, Stretch, Wait};
+use crate::programs::Program;
 
 /// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,6 +39,10 @@ pub enum Then {
     Returned,
     /// It woke the next thread: wrote to a pipe, released a lock, sent a signal.
     Woke,
+    /// It went to sleep, to be woken by the next thread, which had been asleep before.
+    Waited,
+    /// It was still running when the path ended, and the next thread waited for its end.
+    Awaited,
 }
 
 /// A part of the path: time of one kind, of one thread and one program.
@@ -54,6 +60,10 @@ pub struct Segment {
     pub kind: Kind,
     /// The link to the next segment.
     pub then: Then,
+    /// No event shows that link: it is the likeliest.
+    pub then_inferred: bool,
+    /// No event shows the kind: it is the likeliest.
+    pub inferred: bool,
 }
 
 impl Segment {
@@ -143,6 +153,10 @@ pub struct Leg {
     pub spent: Spent,
     /// The link to the next leg.
     pub then: Then,
+    /// No event shows that link.
+    pub then_inferred: bool,
+    /// Of its time the part that rests on inference: all of it, if the link is inferred.
+    pub inferred: u64,
 }
 
 impl Leg {
@@ -169,9 +183,19 @@ impl CriticalPath {
                 program: first.program,
                 spent,
                 then: last.then,
+                then_inferred: last.then_inferred,
+                inferred: inferred(segments),
             })
         })
     }
+}
+
+/// The inferred time of a leg's segments, in ns.
+fn inferred(leg: &[Segment]) -> u64 {
+    let link = leg.last().is_some_and(|last| last.then_inferred);
+    let counts = leg.iter().filter(|segment| link || segment.inferred);
+    let counts = counts.filter(|segment| segment.kind != Kind::Unknown);
+    counts.map(Segment::length).sum()
 }
 
 /// The reason why there is no path.
@@ -208,10 +232,6 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
     found.ok_or(NoPath::NotThere)
 }
 
-/// The number of threads that the path may pass at one instant. A longer chain, or a
-/// cycle, is not followed.
-const AT_ONCE: usize = 64;
-
 /// The critical path of a process of the analysis.
 ///
 /// # Errors
@@ -227,109 +247,11 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
     // The time of a program that was running before the span begins with the span.
     let exec = root.execs.first().filter(|exec| !exec.started_before);
     let from = exec.map_or(root.start, |exec| exec.start).min(to);
-    let mut walk = Walk {
-        graph,
-        programs: Programs::new(analysis),
-        from,
-        segments: Vec::new(),
-        then: Then::Same,
-    };
-    walk.back(thread, to);
-    walk.segments.reverse();
     Ok(CriticalPath {
         process,
         thread,
         from,
         to,
-        segments: walk.segments,
+        segments: walk::segments(graph, from, thread, to),
     })
-}
-
-struct Walk<'a> {
-    graph: Graph<'a>,
-    programs: Programs,
-    from: Ktime,
-    /// From the last to the first.
-    segments: Vec<Segment>,
-    /// The link from the next, earlier segment to the last one added.
-    then: Then,
-}
-
-impl Walk<'_> {
-    fn back(&mut self, mut thread: ThreadIx, mut now: Ktime) {
-        // The threads passed at this instant.
-        let mut passed = vec![thread];
-        while now > self.from {
-            let before = self.graph.before(thread, now);
-            let cause = match &before {
-                // No actor has ended a wait that is cut off.
-                Some(s) if s.to > now && matches!(s.doing, Bucket::Wait(_)) => {
-                    Cause::Own(Kind::Unknown)
-                }
-                Some(stretch) => self.graph.cause(stretch),
-                None => {
-                    let parent = self.graph.forked_by(thread);
-                    parent.map_or(Cause::Own(Kind::Unknown), Cause::Thread)
-                }
-            };
-            let kind = match cause {
-                Cause::Thread(next) if passed.len() < AT_ONCE && !passed.contains(&next) => {
-                    let woke = |stretch: Stretch| self.link(next, stretch.doing, now);
-                    self.then = before.map_or(Then::Forked, woke);
-                    passed.push(next);
-                    thread = next;
-                    continue;
-                }
-                Cause::Thread(_) => Kind::Unknown,
-                Cause::Own(kind) => kind,
-            };
-            // The time before a thread's first stretch is not known.
-            let begin = before.map_or(self.from, |stretch| stretch.from.max(self.from));
-            self.add(thread, begin, now, kind);
-            now = begin;
-            passed.clear();
-            passed.push(thread);
-        }
-    }
-
-    /// The way in which `waker` ended a wait at `time`.
-    fn link(&self, waker: ThreadIx, wait: Bucket, time: Ktime) -> Then {
-        let exited = self.graph.analysis.thread(waker).exited;
-        match wait {
-            Bucket::Wait(Wait::Vfork) => Then::Returned,
-            _ if exited.is_some_and(|exited| exited <= time) => Then::Exited,
-            _ => Then::Woke,
-        }
-    }
-
-    /// Adds `from..to` of a thread, divided where its process executed another program.
-    fn add(&mut self, thread: ThreadIx, from: Ktime, mut to: Ktime, kind: Kind) {
-        let analysis = self.graph.analysis;
-        let process = analysis.thread(thread).process;
-        while to > from {
-            let program = self.programs.at(analysis, process, Ktime(to.0 - 1));
-            let own = program.filter(|(executed, _)| *executed == process);
-            let exec = own.and_then(|program| exec_of(analysis, program));
-            let begin = exec.map_or(from, |exec| exec.start.max(from));
-            let then = std::mem::replace(&mut self.then, Then::Same);
-            self.push(Segment {
-                from: begin,
-                to,
-                thread,
-                program,
-                kind,
-                then,
-            });
-            to = begin;
-        }
-    }
-
-    fn push(&mut self, new: Segment) {
-        let same =
-            |s: &Segment| (s.thread, s.program, s.kind) == (new.thread, new.program, new.kind);
-        match self.segments.last_mut() {
-            Some(last) if new.then == Then::Same && same(last) => last.from = new.from,
-            _ => self.segments.push(new),
-        }
-    }
 }

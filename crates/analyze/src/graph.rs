@@ -84,26 +84,26 @@ impl<'a> Graph<'a> {
                 _ => Kind::Outside(thread.tid),
             });
         }
-        if self.may_run(waker, at) {
+        if self.lives(waker, at) {
             Cause::Thread(waker)
         } else {
             Cause::Own(Kind::Unknown)
         }
     }
 
-    /// The thread that forked this one, if it can have been running then.
+    /// The thread that forked this one, if it lived then.
     pub fn forked_by(&self, thread: ThreadIx) -> Option<ThreadIx> {
         let thread = self.analysis.thread(thread);
         let parent = thread.parent.filter(|_| !thread.started_before);
-        parent.filter(|parent| self.may_run(*parent, thread.start))
+        parent.filter(|parent| self.lives(*parent, thread.start))
     }
 
-    /// Whether a thread can have been running at that moment. Between two stretches
-    /// it may have run for no time.
-    fn may_run(&self, ix: ThreadIx, at: Ktime) -> bool {
+    /// Whether a thread lived at that moment, and did not wait. A thread that forks or wakes
+    /// another runs, even if its switch-in is missing.
+    pub fn lives(&self, ix: ThreadIx, at: Ktime) -> bool {
         let thread = self.analysis.thread(ix);
-        let on = |s: Stretch| s.to <= at || matches!(s.doing, Bucket::OnCpu(_));
-        thread.start <= at && at <= thread.end && self.before(ix, at).is_none_or(on)
+        let waits = |s: Stretch| s.to > at && matches!(s.doing, Bucket::Wait(_));
+        thread.start <= at && at <= thread.end && !self.before(ix, at).is_some_and(waits)
     }
 
     /// A thread's stretch right before `time`.

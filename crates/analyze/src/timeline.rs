@@ -46,8 +46,8 @@ impl Stretch {
         self.to.since(self.from)
     }
 
-    /// The actor that ended a wait; of a wait for a CPU the actor that woke or forked
-    /// the thread. Unknown of all other stretches.
+    /// The actor that ended a wait, or a time that is unknown; of a wait for a CPU the actor
+    /// that woke or forked the thread. Unknown of all other stretches.
     pub fn waker(&self) -> Actor {
         match self.doing {
             Bucket::RunQueue { preempted: true } => Actor::Unknown,
@@ -133,8 +133,9 @@ impl Change {
     fn new(from: Ktime, doing: Bucket, cpu: Option<CpuId>, actor: ActorRef) -> Change {
         let (doing, actor) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
-            Bucket::Unknown => (doing, ActorRef::UNKNOWN),
-            Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
+            // With `Options::cpu`: on another CPU.
+            Bucket::Unknown if cpu.is_some() => (doing, ActorRef::UNKNOWN),
+            Bucket::Unknown | Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
         };
         let doing = DOING.iter().position(|known| *known == doing);
         Change {

@@ -29,7 +29,7 @@ use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
 use crate::state::{Bucket, Ended, State, States};
 use crate::tid_map::{CpuMap, IdMap};
-use crate::timeline::Draft;
+use crate::timeline::{ActorRef, Draft};
 
 pub use tables::{ProcIx, ProcessEntry};
 pub use task::{Exited, Task, TaskIx};
@@ -177,7 +177,19 @@ impl Tracker {
         if bucket == Bucket::Unknown && matches!(old, State::Runnable { .. }) {
             self.concurrency.take_back(from, now);
         }
+        // Only a waking shows who ended a time that is unknown.
+        let forget_actor = |task: &mut Task| {
+            if ended != Ended::Woken {
+                task.actor = ActorRef::UNKNOWN;
+            }
+        };
+        if bucket == Bucket::Unknown {
+            forget_actor(&mut self.tasks[ix]);
+        }
         self.account(ix, from, known, bucket);
+        if known < now {
+            forget_actor(&mut self.tasks[ix]);
+        }
         self.account(ix, known, now, Bucket::Unknown);
         // Inside a gap only a task on an intact CPU is known.
         let state = match state {

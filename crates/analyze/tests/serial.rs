@@ -85,6 +85,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
             }
             let fits = match (segment.kind, stretch.doing) {
                 (Kind::OnCpu, Bucket::OnCpu(_)) => true,
+                (Kind::OnCpu, Bucket::Unknown) => segment.inferred && !exact,
                 (Kind::RunQueue(_), Bucket::RunQueue { .. }) => true,
                 (Kind::OnCpu | Kind::RunQueue(_), _) => false,
                 (Kind::Outside(_), Bucket::Wait(_)) => !matches!(stretch.waker(), Actor::Interrupt),
@@ -98,7 +99,7 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
     let sum: u64 = path.segments.iter().map(Segment::length).sum();
     prop_assert_eq!(sum, path.length());
     for pair in path.segments.windows(2) {
-        let same = |s: &Segment| (s.thread, s.program, s.kind);
+        let same = |s: &Segment| (s.thread, s.program, s.kind, s.inferred);
         prop_assert!(same(&pair[0]) != same(&pair[1]), "not merged: {:?}", pair);
         prop_assert_eq!(
             pair[0].then == Then::Same,
@@ -108,9 +109,9 @@ fn check_path(analysis: &Analysis, path: &CriticalPath, exact: bool) -> Result<(
         );
         // A thread that wakes or forks another is running.
         let (by, at) = (pair[0].thread, pair[0].to);
-        let number = timeline
-            .at(by, Ktime(at.0 - 1))
-            .filter(|_| pair[0].then != Then::Same);
+        let other = matches!(pair[0].then, Then::Same | Then::Waited | Then::Awaited);
+        prop_assert!(!exact || !pair[0].then_inferred || pair[0].then == Then::Awaited);
+        let number = timeline.at(by, Ktime(at.0 - 1)).filter(|_| exact && !other);
         if let Some(stretch) = number.and_then(|number| timeline.get(by, number)) {
             let on = matches!(stretch.doing, Bucket::OnCpu(_));
             prop_assert!(on || stretch.to <= at, "{:?} in {:?}", pair, stretch);
@@ -224,7 +225,7 @@ fn check_links(
         };
         let link = (pair[1].from, by, of);
         let known = match pair[0].then {
-            Then::Same => true,
+            Then::Same | Then::Waited | Then::Awaited => true,
             Then::Forked => forks.contains(&link),
             _ => wakings.contains(&link),
         };

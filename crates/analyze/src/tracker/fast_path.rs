@@ -72,7 +72,7 @@ impl Tracker {
         // Before its first switch a CPU's idle time is to be looked into.
         let switched = entry.switched | !self.system_wide;
         let certain = one_known & other_known & switched & (leaving == entry.current);
-        if !certain || self.states.is_dead(record.state) {
+        if !certain || self.states.is_dead(record.state) || self.clock_check.has_overlap() {
             return false;
         }
         let mut moment = Moment {
@@ -167,7 +167,7 @@ impl Tracker {
         let before = task.state;
         match before {
             State::Waiting(wait) => {
-                task.wake(actor);
+                task.wake(actor, time);
                 task.state = State::Runnable { preempted: false };
                 task.epoch = self
                     .concurrency
@@ -186,7 +186,7 @@ impl Tracker {
                     self.owe(ix);
                 }
             }
-            State::On(_) => task.wake(actor),
+            State::On(_) => task.wake(actor, time),
             _ => return false,
         }
         if waker != Tid::IDLE {

@@ -24,14 +24,17 @@ impl Tracker {
             LifeKind::Fork(fork) => {
                 self.counts[0] += counted;
                 self.clock_check.fork(fork.tid, event.cpu, time);
+                self.proves_running(fork.parent_tid, event.cpu, time);
                 self.fork(time, fork);
             }
             LifeKind::Exec(exec) => {
                 self.counts[1] += counted;
+                self.proves_running(exec.old_tid, event.cpu, time);
                 self.exec(time, event.cpu, exec);
             }
             LifeKind::Exit(exit) => {
                 self.counts[2] += counted;
+                self.proves_running(exit.tid, event.cpu, time);
                 self.exit(time, exit);
             }
             LifeKind::Final(last) => self.last(time, last),
@@ -43,6 +46,15 @@ impl Tracker {
             LifeKind::CgroupMove(moved) => self.move_cgroup(moved),
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
             LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Watermark | LifeKind::Mark(_) => {}
+        }
+    }
+
+    /// A task that forks, executes a program or exits is running, whether or not its
+    /// switch-in was seen. Its switch-out may have the same stamp.
+    fn proves_running(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
+        let before = self.task(tid).filter(|ix| self.tasks[*ix].since < time);
+        if let (Some(_), Some(cpu)) = (before, cpu) {
+            self.runs(tid, cpu, time);
         }
     }
 

@@ -250,7 +250,7 @@ impl Tracker {
         match self.tasks[ix].state {
             // The first waking has the same stamp as the switch-in after it.
             State::On(_) if waking.new => {}
-            State::On(_) => self.tasks[ix].wake(actor),
+            State::On(_) => self.tasks[ix].wake(actor, time),
             State::Dead => {}
             state @ State::Runnable { .. } => {
                 if self.gaps.any().covers(time) {
@@ -262,7 +262,7 @@ impl Tracker {
             }
             state @ (State::Waiting(_) | State::Unknown) => {
                 let unknown = state == State::Unknown || self.in_gap(ix, time);
-                self.tasks[ix].wake(actor);
+                self.tasks[ix].wake(actor, time);
                 self.enter(ix, time, State::Runnable { preempted: false }, Ended::Woken);
                 self.tasks[ix].woken |= unknown;
             }

@@ -228,10 +228,13 @@ impl Task {
     /// Waiting → runnable, or a waking that meets it on a CPU: it had set its state and
     /// not yet left the CPU, or was woken for nothing; its switch-out tells.
     #[inline]
-    pub(super) fn wake(&mut self, actor: ActorRef) {
+    pub(super) fn wake(&mut self, actor: ActorRef, time: Ktime) {
         self.vfork_child = None;
         self.actor = actor;
-        self.woken |= matches!(self.state, State::On(_));
+        if matches!(self.state, State::On(_)) {
+            self.woken = true;
+            self.last_event_ts = time;
+        }
     }
 
     /// Begins to exit; its last switch-out comes later.

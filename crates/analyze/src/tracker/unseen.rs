@@ -5,6 +5,7 @@ use tr_format::event::{Argv, CpuId, Ktime, Tgid, Tid};
 
 use super::{TaskIx, Tracker};
 use crate::state::{Bucket, Ended, State};
+use crate::timeline::ActorRef;
 
 /// The kernel did not report a switch-in.
 const UNSEEN_IN: &str = "ran without having been switched in";
@@ -150,6 +151,9 @@ impl Tracker {
     fn forget(&mut self, ix: TaskIx, cpu: CpuId, time: Ktime) {
         let task = &self.tasks[ix];
         let since = task.since;
+        // It has slept since, and the waking ended that.
+        let woken = matches!(task.state, State::On(_)) && task.woken;
+        let woken = if woken { task.last_event_ts } else { since };
         let known = match task.state {
             State::Runnable { .. } => {
                 let came = self.last_switch(cpu).unwrap_or(since);
@@ -161,7 +165,10 @@ impl Tracker {
         let known = gap.map_or(known, |gap| known.min(gap));
         let bucket = task.state.bucket(Ended::Otherwise);
         self.account(ix, since, known, bucket);
-        self.account(ix, known, time, Bucket::Unknown);
+        let woken = woken.clamp(known, time.max(known));
+        self.account(ix, known, woken, Bucket::Unknown);
+        self.tasks[ix].actor = ActorRef::UNKNOWN;
+        self.account(ix, woken, time, Bucket::Unknown);
         self.concurrency.take_back(known, time);
         let task = &mut self.tasks[ix];
         let (epoch, old) = (task.epoch, task.state);

@@ -314,5 +314,7 @@ fn path_then(then: Then) -> u8 {
         Then::Exited => 2,
         Then::Returned => 3,
         Then::Woke => 4,
+        Then::Waited => 5,
+        Then::Awaited => 6,
     }
 }

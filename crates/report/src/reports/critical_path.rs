@@ -241,12 +241,18 @@ impl<'a> PathReport<'a> {
         };
         let group = self.group(next);
         let name = group.map_or("", |group| self.groups.name(group));
-        match leg.then {
+        let then = match leg.then {
             Then::Same => format!(", became {name}"),
             Then::Forked => ", forked".into(),
             Then::Exited => format!(", its exit woke {name}"),
             Then::Returned => format!(", ended {name}'s vfork"),
             Then::Woke => format!(", woke {name}"),
+            Then::Waited => format!(", waited for {name}"),
+            Then::Awaited => format!(", awaited by {name}"),
+        };
+        match leg.then_inferred {
+            true => then + " (inferred)",
+            false => then,
         }
     }
 
@@ -390,7 +396,10 @@ impl<'a> PathReport<'a> {
                 Then::Exited => "exited",
                 Then::Returned => "returned",
                 Then::Woke => "woke",
+                Then::Waited => "waited",
+                Then::Awaited => "awaited",
             },
+            "inferred_ns": leg.inferred,
         });
         with(step, spent.collect())
     }
@@ -425,6 +434,7 @@ impl<'a> PathReport<'a> {
             "from_ns": self.view.since(path.from),
             "to_ns": self.view.since(path.to),
             "wall_ns": path.length(),
+            "inferred_ns": inferred(legs),
             "steps": legs.iter().map(|leg| self.step(leg)).collect::<Value>(),
             "shares": shares.iter().map(share).collect::<Value>(),
             "work_ns": limits.work,
@@ -433,6 +443,11 @@ impl<'a> PathReport<'a> {
             "free": free.collect::<Value>(),
         })
     }
+}
+
+/// The part of the path's time that rests on inference.
+fn inferred(legs: &[Leg]) -> u64 {
+    legs.iter().map(|leg| leg.inferred).sum()
 }
 
 /// A lower bound; unlike other times it may be 0.
@@ -484,6 +499,16 @@ impl Report for PathReport<'_> {
         };
         style.painted(&mut out, Paint::Bold, &title);
         bars(&mut out, &found.shares, path.length(), 8, style);
+        let inferred = inferred(&found.legs);
+        if inferred > 0 {
+            let share = units::share(inferred, path.length());
+            let text = format!(
+                "  {} ({share}) of the path is inferred: events are missing or the recording \
+                 ended there.",
+                units::time(inferred)
+            );
+            style.painted(&mut out, Paint::Dim, &text);
+        }
         out.push('\n');
         out.push_str(&self.table(found, style));
         out.push('\n');
@@ -503,7 +528,7 @@ impl Report for PathReport<'_> {
         let rows = self.found.iter().flat_map(|found| &found.legs);
         let rows = rows.map(|leg| with(self.step(leg), json!({"length_ns": leg.length()})));
         let columns = "from_ns to_ns length_ns on_cpu_ns run_queue_ns disk_ns sleep_ns other_ns
-                       unknown_ns pid tid then name=label";
+                       unknown_ns inferred_ns pid tid then name=label";
         csv(rows, columns)
     }
 }

@@ -1,0 +1,149 @@
+//! The likeliest step where events are missing, or the recording ends.
+
+use tr_format::event::{Ktime, Stream};
+
+use crate::arena::Arena;
+use crate::gaps::Spans;
+use crate::graph::Graph;
+use crate::model::{ProcessIx, ThreadIx};
+use crate::timeline::{Bucket, Stretch, Wait};
+
+pub(super) struct Evidence<'a> {
+    graph: Graph<'a>,
+    /// Spans with a recorded loss of scheduling events.
+    lost: Spans,
+    /// The processes with a thread that runs, is runnable or waits for a disk at the path's
+    /// end, and their ancestors.
+    busy: Arena<ProcessIx, bool>,
+}
+
+impl<'a> Evidence<'a> {
+    /// For a path that ends at `to`.
+    pub fn new(graph: Graph<'a>, to: Ktime) -> Evidence<'a> {
+        let analysis = graph.analysis;
+        let mut lost = Spans::default();
+        for span in &analysis.quality.lost {
+            if matches!(span.stream, Stream::Cpu(_)) {
+                lost.insert(span.since, span.until);
+            }
+        }
+        let mut busy: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
+        for thread in analysis.thread_ids() {
+            let is = analysis.thread(thread);
+            if is.end < to || !graph.before(thread, to).is_some_and(|s| works(&s)) {
+                continue;
+            }
+            let mut at = Some(is.process);
+            while let Some(process) = at {
+                if std::mem::replace(&mut busy[process], true) {
+                    break;
+                }
+                at = analysis.process(process).parent;
+            }
+        }
+        Evidence { graph, lost, busy }
+    }
+
+    /// The thread of its parent process that lived when this one began.
+    pub fn parent(&self, thread: ThreadIx) -> Option<ThreadIx> {
+        let analysis = self.graph.analysis;
+        let of = analysis.thread(thread);
+        let start = of.start;
+        let process = analysis.process(of.process);
+        // A new thread of a process, or a new process.
+        let parent = if process.start < start {
+            of.process
+        } else {
+            process.parent?
+        };
+        let lived = |ix: &ThreadIx| *ix != thread && self.graph.lives(*ix, start);
+        let mut threads = analysis.process(parent).threads.iter().copied();
+        let found = threads.find(lived);
+        found.filter(|_| !of.started_before)
+    }
+
+    /// Whether a thread ran, or waited for a CPU, throughout an unknown stretch up to `now`:
+    /// it was runnable before and ran after, no event of a CPU is recorded as lost, and no
+    /// waking ended a sleep in it.
+    pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
+        let Some(number) = now.0.checked_sub(1).and_then(|at| {
+            let timeline = self.graph.timeline;
+            timeline.at(thread, Ktime(at))
+        }) else {
+            return false;
+        };
+        let get = |at: usize| self.graph.timeline.get(thread, at);
+        let is = |at: usize, edge: bool| {
+            get(at).map_or(edge, |s| {
+                matches!(s.doing, Bucket::OnCpu(_) | Bucket::RunQueue { .. })
+            })
+        };
+        let of = self.graph.analysis.thread(thread);
+        let before = match number.checked_sub(1) {
+            Some(last) => is(last, false),
+            None => !of.started_before,
+        };
+        let Some(stretch) = get(number) else {
+            return false;
+        };
+        // Its end, or any switch-out, shows that it ran.
+        let ran = stretch.to > now || get(number + 1).is_some() || !of.alive;
+        let lost = self.lost.first_in(stretch.from, now).is_some();
+        before && ran && !lost && stretch.cpu.is_none()
+    }
+
+    /// The child of a thread's process that ended last in `since..=now`: its last thread,
+    /// and its end.
+    pub fn ended_child(
+        &self,
+        thread: ThreadIx,
+        since: Ktime,
+        now: Ktime,
+    ) -> Option<(ThreadIx, Ktime)> {
+        let analysis = self.graph.analysis;
+        let process = analysis.process(analysis.thread(thread).process);
+        let children = process.children.iter().map(|ix| analysis.process(*ix));
+        let ended = children.filter(|it| !it.alive && it.end > since && it.end <= now);
+        let last = ended.max_by_key(|child| child.end)?;
+        let of_end = |ix: &ThreadIx| analysis.thread(*ix).end == last.end;
+        let thread = last.threads.iter().copied().find(of_end)?;
+        Some((thread, last.end))
+    }
+
+    /// The thread for whose end a thread waits at the end of the recording: of a living
+    /// child of its process, or another thread of the process.
+    pub fn awaited(&self, thread: ThreadIx, now: Ktime) -> Option<ThreadIx> {
+        let analysis = self.graph.analysis;
+        let own = analysis.thread(thread).process;
+        let process = analysis.process(own);
+        let lives = |ix: &ThreadIx| *ix != thread && analysis.thread(*ix).end >= now;
+        let children = process.children.iter().copied();
+        let living = children.filter(|ix| {
+            let child = analysis.process(*ix);
+            child.end >= now && child.start < now
+        });
+        let living: Vec<ProcessIx> = living.collect();
+        // The job that has been busy for the longest time, or the last one that began.
+        let busy = living.iter().find(|ix| self.busy[**ix]);
+        let child = busy.or(living.last());
+        let threads = child.map_or(&process.threads, |ix| &analysis.process(*ix).threads);
+        let mut threads = threads.iter().copied().filter(lives);
+        let works = |ix: &ThreadIx| self.graph.before(*ix, now).is_some_and(|s| works(&s));
+        match child {
+            Some(_) => {
+                let threads: Vec<ThreadIx> = threads.collect();
+                let working = threads.iter().copied().find(works);
+                working.or(threads.first().copied())
+            }
+            None => threads.find(works),
+        }
+    }
+}
+
+/// A thread in this state does work, or waits only for a CPU or a disk.
+fn works(stretch: &Stretch) -> bool {
+    matches!(
+        stretch.doing,
+        Bucket::OnCpu(_) | Bucket::RunQueue { .. } | Bucket::Wait(Wait::Io)
+    )
+}

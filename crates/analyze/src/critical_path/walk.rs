@@ -1,0 +1,331 @@
+//! The walk backwards from a path's end.
+//!
+//! At each moment the path has one thread. Its time on a CPU, its waits for a CPU, and
+//! waits that an interrupt ended are steps of the path. Where another thread ended its
+//! wait, the walk goes on there. Where no event shows the next step, it takes the likeliest
+//! one ([`Evidence`]) and marks it as inferred.
+
+use tr_format::event::Ktime;
+
+use super::evidence::Evidence;
+use super::{Segment, Then};
+use crate::graph::{Cause, Graph, Kind};
+use crate::model::ThreadIx;
+use crate::programs::{exec_of, Programs};
+use crate::timeline::{Actor, Bucket, Stretch, Wait};
+
+/// The segments of the path from `from` to `to`, where `thread` is; in order of time.
+pub(super) fn segments(graph: Graph<'_>, from: Ktime, thread: ThreadIx, to: Ktime) -> Vec<Segment> {
+    let mut walk = Walk {
+        graph,
+        programs: Programs::new(graph.analysis),
+        evidence: Evidence::new(graph, to),
+        from,
+        to,
+        waiters: Vec::new(),
+        segments: Vec::new(),
+        then: Then::Same,
+        then_inferred: false,
+    };
+    walk.back(thread, to);
+    walk.segments.reverse();
+    walk.segments
+}
+
+/// The number of threads that the path may pass at one instant. A longer chain, or a
+/// cycle, is not followed.
+const AT_ONCE: usize = 64;
+
+/// A step back from a moment of a thread.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// To another thread, at the same moment.
+    To {
+        thread: ThreadIx,
+        then: Then,
+        inferred: bool,
+    },
+    /// Through time of the thread's own, down to its beginning.
+    Own {
+        begin: Ktime,
+        kind: Kind,
+        inferred: bool,
+    },
+    /// Through a wait down to a moment at which the walk goes on in the thread that had
+    /// waited for this one.
+    Waiter { begin: Ktime, kind: Kind },
+}
+
+/// A thread on the path that waited for another thread of its process.
+struct Waiter {
+    thread: ThreadIx,
+    /// The beginning of its wait.
+    since: Ktime,
+}
+
+struct Walk<'a> {
+    graph: Graph<'a>,
+    programs: Programs,
+    evidence: Evidence<'a>,
+    from: Ktime,
+    to: Ktime,
+    /// The threads whose waits the walk is in, the outermost first.
+    waiters: Vec<Waiter>,
+    /// From the last to the first.
+    segments: Vec<Segment>,
+    /// The link from the next, earlier segment to the last one added.
+    then: Then,
+    /// That link is inferred.
+    then_inferred: bool,
+}
+
+impl Walk<'_> {
+    fn back(&mut self, mut thread: ThreadIx, mut now: Ktime) {
+        // The threads passed at this instant.
+        let mut passed = vec![thread];
+        while now > self.from {
+            while self.waiters.last().is_some_and(|it| it.since >= now) {
+                self.waiters.pop();
+            }
+            let mut waiter = None;
+            let (begin, kind, inferred) = match self.step(thread, now) {
+                Step::To { thread: next, .. }
+                    if passed.len() >= AT_ONCE || passed.contains(&next) =>
+                {
+                    let stretch = self.graph.before(thread, now);
+                    let begin = stretch.map_or(self.from, |stretch| stretch.from);
+                    (begin, Kind::Unknown, false)
+                }
+                Step::To {
+                    thread: next,
+                    then,
+                    inferred,
+                } => {
+                    self.wait_for(thread, next, now);
+                    (self.then, self.then_inferred) = (then, self.then_inferred | inferred);
+                    passed.push(next);
+                    thread = next;
+                    continue;
+                }
+                Step::Own {
+                    begin,
+                    kind,
+                    inferred,
+                } => (begin, kind, inferred),
+                Step::Waiter { begin, kind } => {
+                    waiter = self.waiters.pop();
+                    (begin, kind, false)
+                }
+            };
+            let begin = begin.max(self.from);
+            self.add(thread, (begin, now), kind, inferred);
+            now = begin;
+            if let Some(waiter) = waiter {
+                (thread, self.then) = (waiter.thread, Then::Waited);
+            }
+            passed.clear();
+            passed.push(thread);
+        }
+    }
+
+    fn step(&self, thread: ThreadIx, now: Ktime) -> Step {
+        let Some(stretch) = self.graph.before(thread, now) else {
+            return self.beginning(thread);
+        };
+        let own = |kind| Step::Own {
+            begin: stretch.from,
+            kind,
+            inferred: false,
+        };
+        match stretch.doing {
+            Bucket::Wait(wait) if self.is_cut_off(thread, now, &stretch) => {
+                self.cut_off(thread, now, &stretch, wait)
+            }
+            Bucket::Unknown => self.unknown(thread, now, &stretch),
+            Bucket::Wait(_) => match self.graph.cause(&stretch) {
+                Cause::Thread(waker) => Step::To {
+                    thread: waker,
+                    then: self.link(waker, stretch.doing, now),
+                    inferred: false,
+                },
+                Cause::Own(Kind::Unknown) => self.evidence_in(thread, now, &stretch),
+                Cause::Own(kind) => self.sleep(&stretch, kind),
+            },
+            _ => match self.graph.cause(&stretch) {
+                Cause::Own(kind) => own(kind),
+                Cause::Thread(_) => own(Kind::Unknown),
+            },
+        }
+    }
+
+    /// Before a thread's first stretch: at its fork.
+    fn beginning(&self, thread: ThreadIx) -> Step {
+        let shown = self.graph.forked_by(thread);
+        let parent = shown.or_else(|| self.evidence.parent(thread));
+        match parent {
+            Some(parent) => Step::To {
+                thread: parent,
+                then: Then::Forked,
+                inferred: shown.is_none(),
+            },
+            None => Step::Own {
+                begin: self.from,
+                kind: Kind::Unknown,
+                inferred: false,
+            },
+        }
+    }
+
+    /// Whether a wait has not ended at this moment: no actor has ended it.
+    fn is_cut_off(&self, thread: ThreadIx, now: Ktime, wait: &Stretch) -> bool {
+        let thread = self.graph.analysis.thread(thread);
+        let ends = thread.alive && wait.to == thread.end && wait.waker() == Actor::Unknown;
+        wait.to > now || ends
+    }
+
+    /// A wait that has not ended at this moment.
+    fn cut_off(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch, wait: Wait) -> Step {
+        let (next, then) = if now == self.to {
+            (self.evidence.awaited(thread, now), Then::Awaited)
+        } else {
+            let ended = self.evidence.ended_child(thread, stretch.from, now);
+            let ended = ended.filter(|(_, end)| *end == now);
+            (ended.map(|(child, _)| child), Then::Exited)
+        };
+        if let Some(thread) = next {
+            return Step::To {
+                thread,
+                then,
+                inferred: true,
+            };
+        }
+        let kind = match wait {
+            Wait::Sleep => Kind::Sleep,
+            Wait::Stopped => Kind::Stopped,
+            Wait::Io => Kind::Disk,
+            Wait::Vfork | Wait::Blocked => Kind::Blocked,
+            Wait::Unknown => Kind::Unknown,
+        };
+        self.sleep(stretch, kind)
+    }
+
+    /// A wait of the thread's own. If another thread of its process waited for this one
+    /// meanwhile, the time before that explains nothing.
+    fn sleep(&self, stretch: &Stretch, kind: Kind) -> Step {
+        match self.waiters.last() {
+            Some(waiter) if stretch.from < waiter.since => Step::Waiter {
+                begin: waiter.since,
+                kind,
+            },
+            _ => Step::Own {
+                begin: stretch.from,
+                kind,
+                inferred: false,
+            },
+        }
+    }
+
+    /// Time in which a thread's state is not known.
+    fn unknown(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
+        let waker = match stretch.waker() {
+            Actor::Thread(waker) if stretch.to == now && self.graph.lives(waker, now) => waker,
+            _ if self.evidence.ran_through(thread, now) => {
+                return Step::Own {
+                    begin: stretch.from,
+                    kind: Kind::OnCpu,
+                    inferred: true,
+                }
+            }
+            _ => return self.evidence_in(thread, now, stretch),
+        };
+        Step::To {
+            thread: waker,
+            then: self.link(waker, stretch.doing, now),
+            inferred: true,
+        }
+    }
+
+    /// In a time without a known end: the child that ended in it was waited for.
+    fn evidence_in(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
+        match self.evidence.ended_child(thread, stretch.from, now) {
+            Some((child, end)) if end == now => Step::To {
+                thread: child,
+                then: Then::Exited,
+                inferred: true,
+            },
+            ended => Step::Own {
+                begin: ended.map_or(stretch.from, |(_, end)| end),
+                kind: Kind::Unknown,
+                inferred: false,
+            },
+        }
+    }
+
+    /// The way in which `waker` ended a wait at `time`.
+    fn link(&self, waker: ThreadIx, wait: Bucket, time: Ktime) -> Then {
+        let exited = self.graph.analysis.thread(waker).exited;
+        match wait {
+            Bucket::Wait(Wait::Vfork) => Then::Returned,
+            _ if exited.is_some_and(|exited| exited <= time) => Then::Exited,
+            _ => Then::Woke,
+        }
+    }
+
+    /// Notes that a thread waited for another thread of its process, which may have been
+    /// asleep when that wait began: what was before its own waking then explains nothing.
+    /// A thread of another process has a beginning of its own.
+    fn wait_for(&mut self, thread: ThreadIx, next: ThreadIx, now: Ktime) {
+        let process = |ix| self.graph.analysis.thread(ix).process;
+        if process(thread) != process(next) {
+            self.waiters.clear();
+            return;
+        }
+        let Some(wait) = self.graph.before(thread, now) else {
+            return;
+        };
+        let since = wait.from;
+        let inside = self.waiters.last().is_some_and(|it| it.since >= since);
+        if !inside && matches!(wait.doing, Bucket::Wait(_)) {
+            self.waiters.push(Waiter { thread, since });
+        }
+    }
+
+    /// Adds a thread's time, divided where its process executed another program.
+    fn add(
+        &mut self,
+        thread: ThreadIx,
+        (from, mut to): (Ktime, Ktime),
+        kind: Kind,
+        inferred: bool,
+    ) {
+        let analysis = self.graph.analysis;
+        let process = analysis.thread(thread).process;
+        while to > from {
+            let program = self.programs.at(analysis, process, Ktime(to.0 - 1));
+            let own = program.filter(|(executed, _)| *executed == process);
+            let exec = own.and_then(|program| exec_of(analysis, program));
+            let begin = exec.map_or(from, |exec| exec.start.max(from));
+            let then = std::mem::replace(&mut self.then, Then::Same);
+            let then_inferred = std::mem::take(&mut self.then_inferred);
+            self.push(Segment {
+                from: begin,
+                to,
+                thread,
+                program,
+                kind,
+                then,
+                then_inferred,
+                inferred,
+            });
+            to = begin;
+        }
+    }
+
+    fn push(&mut self, new: Segment) {
+        let of = |s: &Segment| (s.thread, s.program, s.kind, s.inferred);
+        match self.segments.last_mut() {
+            Some(last) if new.then == Then::Same && of(last) == of(&new) => last.from = new.from,
+            _ => self.segments.push(new),
+        }
+    }
+}
