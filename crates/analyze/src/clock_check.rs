@@ -22,8 +22,10 @@ use crate::model::ClockDisagreement;
 const ENOUGH: u64 = 2;
 /// A pid is not used again within this time, ns.
 const REUSE: u64 = 1_000_000_000;
-/// Most tasks, and most pairs of CPUs, that are looked after.
+/// Most pairs of CPUs that are looked after.
 const MOST: usize = 1 << 12;
+/// Places for first switch-ins; a later one takes the place of an earlier one.
+const UNBORN: usize = 1 << 10;
 
 /// A task's switch-in on one CPU while it runs on another one.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +55,8 @@ pub struct ClockCheck {
     orders: BTreeMap<(CpuId, CpuId), Orders>,
     /// ActorRef the CPU that ran the task before the switch-in.
     overlaps: HashMap<CpuId, Overlap>,
-    /// First switch-ins of tasks whose fork has not come.
-    unborn: HashMap<Tid, (CpuId, Ktime)>,
+    /// The last switch-ins of tasks that nothing has announced, by tid.
+    unborn: Vec<(Tid, CpuId, Ktime)>,
 }
 
 impl ClockCheck {
@@ -118,20 +120,26 @@ impl ClockCheck {
     }
 
     /// A task that nothing has announced is switched in.
+    #[inline]
     pub fn unborn(&mut self, tid: Tid, cpu: CpuId, time: Ktime) {
-        if self.unborn.len() >= MOST {
-            self.unborn.clear();
+        if self.unborn.is_empty() {
+            self.unborn = vec![(Tid::IDLE, cpu, time); UNBORN];
         }
-        self.unborn.insert(tid, (cpu, time));
+        if let Some(place) = self.unborn.get_mut(tid.0 as usize % UNBORN) {
+            *place = (tid, cpu, time);
+        }
     }
 
     /// `tid` is forked on `cpu`.
     pub fn fork(&mut self, tid: Tid, cpu: Option<CpuId>, time: Ktime) {
-        if let Some(((early, at), cpu)) = self.unborn.remove(&tid).zip(cpu) {
-            let by = time.since(at);
-            if by < REUSE {
-                self.differ(cpu, early, by);
-            }
+        let place = self.unborn.get_mut(tid.0 as usize % UNBORN);
+        let early = place.filter(|(early, ..)| *early == tid);
+        let Some(((_, early, at), cpu)) = early.map(std::mem::take).zip(cpu) else {
+            return;
+        };
+        let by = time.since(at);
+        if by < REUSE {
+            self.differ(cpu, early, by);
         }
     }
 

@@ -115,6 +115,9 @@ impl Tracker {
                     return false;
                 }
                 owing[0] = one.leave(&mut moment, from, out(ActorRef::outside(next)));
+                if next != Tid::IDLE {
+                    self.clock_check.unborn(next, cpu, time);
+                }
                 one.epoch = concurrency.change(time, one.epoch, on, one.state);
             }
             (None, Some(to)) => {
