@@ -179,6 +179,7 @@ fn thread_of(
         migrations: task.migrations,
         status: status.filter(|_| !alive),
         kernel: task.kernel.filter(|_| !alive),
+        by_kernel: task.by_kernel,
         exited: task.exited.filter(|at| *at <= end),
         parent: task.parent.and_then(thread_ix),
     };
@@ -237,7 +238,8 @@ fn process_of(
     let longest = |a: OffCpu, b: OffCpu| if b.length > a.length { b } else { a };
     let max_off_cpu = threads().filter_map(|t| t.max_off_cpu).reduce(longest);
     let end = threads().map(|t| t.end).max().unwrap_or(analysis.end);
-    let alive = threads().any(|t| t.alive);
+    // Its last thread has exited, even if that one's last switch-out is not there.
+    let alive = entry.status.is_none() && threads().any(|t| t.alive);
     Process {
         pid: entry.pid,
         ns_pid: leader.map_or(Tid(entry.pid.0), |t| t.ns_tid),
@@ -252,7 +254,7 @@ fn process_of(
         started_before: threads().any(|t| t.started_before),
         end,
         alive,
-        status: entry.status.filter(|_| !alive),
+        status: entry.status,
         times,
         causes,
         switches,

@@ -166,7 +166,7 @@ pub struct Times {
     pub sleep: u64,
     /// In an uninterruptible wait: storage, vfork, kernel locks.
     pub blocked: u64,
-    /// Not known, because events are missing.
+    /// Not known: events are missing, and the kernel's totals do not tell either.
     pub unknown: u64,
 }
 
@@ -298,6 +298,8 @@ pub struct Thread {
     pub status: Option<u32>,
     /// The kernel's own figures at its exit.
     pub kernel: Option<KernelFigures>,
+    /// Parts of `times` that only those figures show; the timeline has them as unknown.
+    pub by_kernel: ByKernel,
     /// The beginning of its exit; `end` is its last switch-out, which comes later.
     pub exited: Option<Ktime>,
     /// The thread that forked it, when that is part of the recording.
@@ -319,6 +321,18 @@ pub struct KernelFigures {
     pub nvcsw: u64,
     /// Involuntary context switches.
     pub nivcsw: u64,
+    /// Time in run queues in ns (`sched_info.run_delay`), where the kernel counts it.
+    pub run_delay: Option<u64>,
+}
+
+/// Parts of a thread's [`Times`] in ns, that its events do not show. They are the
+/// difference between the kernel's totals of its whole life and the events' sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ByKernel {
+    /// Of `on_cpu`.
+    pub on_cpu: u64,
+    /// Of `run_queue`.
+    pub run_queue: u64,
 }
 
 /// One process: a thread group from its first thread to its last.

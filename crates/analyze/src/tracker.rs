@@ -13,6 +13,7 @@ mod cpus;
 mod fast_path;
 mod fit;
 mod lifecycle;
+mod narrow;
 mod sched;
 mod tables;
 mod task;
@@ -407,6 +408,9 @@ impl Tracker {
         }
         for process in self.processes.ids() {
             self.flush(process);
+        }
+        for ix in self.tasks.ids() {
+            self.narrow(ix);
         }
     }
 }

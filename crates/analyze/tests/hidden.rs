@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::{self, critical_path, CriticalPath, Kind, Segment};
-use tr_analyze::model::Analysis;
+use tr_analyze::model::{Analysis, Thread};
 use tr_analyze::{analyze, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
@@ -87,7 +87,8 @@ fn hidden_switches_leave_the_path() {
         let (is, unknown) = shares(&analysis, &path);
         let sum: u64 = path.segments.iter().map(Segment::length).sum();
         assert_eq!(sum, path.length(), "case {number}");
-        let holes: u64 = analysis.threads.iter().map(|it| it.times.unknown).sum();
+        let hole = |it: &Thread| it.times.unknown + it.by_kernel.on_cpu + it.by_kernel.run_queue;
+        let holes: u64 = analysis.threads.iter().map(hole).sum();
         assert!(unknown <= holes, "case {number}: {unknown} of {holes} ns");
         let length = whole.length().max(1);
         let names = expected.keys().chain(is.keys());

@@ -274,6 +274,7 @@ impl Tracker {
             kernel.sum_exec_runtime = last.sum_exec_runtime;
             kernel.nvcsw = last.nvcsw;
             kernel.nivcsw = last.nivcsw;
+            kernel.run_delay = last.delays.run;
             kernel.is_final = true;
             // That switch-out is lost, if it was not seen.
             if unseen {

@@ -9,7 +9,7 @@ use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 use super::ProcIx;
 use crate::arena::Ix;
 use crate::concurrency::Epoch;
-use crate::model::{Causes, KernelFigures, OffCpu, Switches, Times};
+use crate::model::{ByKernel, Causes, KernelFigures, OffCpu, Switches, Times};
 use crate::state::{Bucket, State, Wait};
 use crate::timeline::{ActorRef, Draft};
 
@@ -120,6 +120,8 @@ pub struct Task {
     pub exited: Option<Ktime>,
     /// The kernel's figures.
     pub kernel: Option<KernelFigures>,
+    /// Parts of `times` that only the kernel's figures show.
+    pub by_kernel: ByKernel,
     /// The task that forked it.
     pub parent: Option<TaskIx>,
 }
@@ -175,6 +177,7 @@ impl Task {
             exit: None,
             exited: None,
             kernel: None,
+            by_kernel: ByKernel::default(),
             state: new.state,
             epoch,
             since: new.start,
@@ -248,6 +251,7 @@ impl Task {
             stime: exit.stime,
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
+            run_delay: exit.delays.run,
         });
     }
 

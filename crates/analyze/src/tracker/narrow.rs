@@ -1,0 +1,53 @@
+//! Narrows the unknown time of a task by the kernel's own totals.
+
+use super::{ProcIx, Task, TaskIx, Tracker};
+use crate::model::Times;
+
+impl Tracker {
+    /// Moves the time that a task spent on a CPU and in run queues, by the kernel's totals
+    /// of its whole life, out of its unknown time; and out of its process's programs'. The
+    /// events themselves do not show when that time was.
+    pub(super) fn narrow(&mut self, ix: TaskIx) {
+        if self.only.is_some() || !self.lived_inside(&self.tasks[ix]) {
+            return;
+        }
+        let task = &mut self.tasks[ix];
+        let Some(kernel) = task.kernel.filter(|kernel| kernel.is_final) else {
+            return;
+        };
+        let times = &mut task.times;
+        let on_cpu = kernel.sum_exec_runtime.saturating_sub(times.on_cpu);
+        let run_queue = kernel
+            .run_delay
+            .map(|ns| ns.saturating_sub(times.run_queue));
+        let on_cpu = on_cpu.min(times.unknown);
+        let run_queue = run_queue.unwrap_or(0).min(times.unknown - on_cpu);
+        move_unknown(times, on_cpu, run_queue);
+        (task.by_kernel.on_cpu, task.by_kernel.run_queue) = (on_cpu, run_queue);
+        let of = task.process;
+        self.narrow_programs(of, on_cpu, run_queue);
+    }
+
+    /// The kernel's totals have no time outside of the span.
+    fn lived_inside(&self, task: &Task) -> bool {
+        let ended = task.end.is_some_and(|end| end <= self.end);
+        ended && !task.started_before && task.times.unknown > 0
+    }
+
+    /// A task's totals do not tell in which program of its process that time was: it is
+    /// taken from the first ones with unknown time.
+    fn narrow_programs(&mut self, of: ProcIx, mut on_cpu: u64, mut run_queue: u64) {
+        for exec in &mut self.processes[of].execs {
+            let cpu = on_cpu.min(exec.times.unknown);
+            let queue = run_queue.min(exec.times.unknown - cpu);
+            move_unknown(&mut exec.times, cpu, queue);
+            (on_cpu, run_queue) = (on_cpu - cpu, run_queue - queue);
+        }
+    }
+}
+
+fn move_unknown(times: &mut Times, on_cpu: u64, run_queue: u64) {
+    times.unknown -= on_cpu + run_queue;
+    times.on_cpu += on_cpu;
+    times.run_queue += run_queue;
+}
