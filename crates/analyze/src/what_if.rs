@@ -4,8 +4,9 @@
 //! The recording is replayed forwards with a virtual clock for every thread. Work on a
 //! CPU advances its thread's clock, unless the work counts as free. The end of a wait
 //! sets the clock to that of the thread that ended the wait, if that is later. A new
-//! thread starts with the clock of the thread that forked it. Waits for timers, disks and
-//! tasks outside the recording last as long as they did.
+//! thread starts with the clock of the thread that forked it. Waits for disks last as long as
+//! they did. A wait that a timer, the network or a task outside the recording ended may be
+//! one of a loop that asks again and again whether other work is done: no limit counts it.
 //!
 //! A clock that counts each wait for a CPU as it was shows the recorded time, to the
 //! nanosecond. A clock that leaves them out shows the least time on any number of CPUs
@@ -35,8 +36,9 @@ pub struct Free {
     /// The least time: no less on any number of CPUs, and no less than the rest of the
     /// work takes on these.
     pub at_least: u64,
-    /// With every wait for a CPU as long as it was, and not less than
-    /// `at_least`.
+    /// With every wait for a CPU, a timer, the network or a task outside as long as it was,
+    /// and not less than `at_least`. No limit: a loop that asks whether other work is done
+    /// would ask less often.
     pub same_waits: u64,
 }
 
@@ -45,8 +47,8 @@ pub struct Free {
 pub struct Limits {
     /// The recorded time: the clock of the process's end with nothing left out.
     pub recorded: u64,
-    /// The least time on any number of CPUs: without waits for a CPU and without
-    /// unknown time.
+    /// The least time on any number of CPUs: without waits for a CPU, a timer, the network or
+    /// a task outside, and without unknown time.
     pub span: u64,
     /// CPU time that the end depended on.
     pub work: u64,
@@ -161,9 +163,9 @@ struct Cursor {
 /// A thread's virtual clocks, in ns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
-    /// With the waits for a CPU, and unknown time, as they were.
+    /// With every wait, and unknown time, as it was.
     same_waits: u64,
-    /// Without them.
+    /// With the waits for disks only.
     no_waits: u64,
 }
 
@@ -206,7 +208,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Adds a wait for a CPU, or unknown time.
+    /// Adds a wait that may have been shorter, or unknown time.
     fn add_wait(&mut self, thread: ThreadIx, ns: u64) {
         for clock in self.clocks(thread) {
             clock.same_waits += ns;
@@ -277,10 +279,8 @@ impl Replay<'_> {
                 Cause::Thread(_) if !ends => break,
                 Cause::Thread(by) if to > self.from && self.follow(thread, by, to, depth) => {}
                 Cause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
-                Cause::Thread(_) | Cause::Own(Kind::RunQueue(_) | Kind::Unknown) => {
-                    self.add_wait(thread, ns);
-                }
-                Cause::Own(_) => self.add(thread, ns),
+                Cause::Own(Kind::Disk | Kind::Blocked) => self.add(thread, ns),
+                Cause::Thread(_) | Cause::Own(_) => self.add_wait(thread, ns),
             }
             let cursor = &mut self.cursors[thread];
             cursor.now = to;

@@ -395,6 +395,12 @@ impl Answer {
         free.unwrap().at_least
     }
 
+    fn with_same_waits(&self, program: &str) -> u64 {
+        let group = self.groups.find(program).expect("a group");
+        let free = self.limits.free.iter().find(|free| free.group == group);
+        free.unwrap().same_waits
+    }
+
     fn alone(&self, program: &str) -> u64 {
         let group = self.groups.find(program).expect("a group");
         let sum = self.parallelism.alone_by_group.get(&group);
@@ -549,9 +555,12 @@ fn a_sleeping_test_is_named() {
     about(is.time("test", |kind| kind == Kind::Sleep), 120 * MS);
     about(is.on_cpu("test"), 3 * MS);
     assert_eq!(is.on_cpu("job"), 0);
-    // Its CPU time does not matter.
-    about(is.free("test"), 120 * MS);
-    about(is.free("job"), 123 * MS);
+    // Its CPU time does not matter. Its sleeps count only with the same waits: another run
+    // may need fewer.
+    about(is.free("test"), 50 * MS);
+    about(is.free("job"), 3 * MS);
+    about(is.with_same_waits("test"), 120 * MS);
+    about(is.with_same_waits("job"), 123 * MS);
     let test = is.groups.find("test");
     let slept = is.parallelism.idle[&(Idle::Sleep, test)];
     about(slept, 120 * MS - 48 * MS);
@@ -559,6 +568,57 @@ fn a_sleeping_test_is_named() {
         is.parallelism.alone[0].group,
         is.groups.find("job").unwrap()
     );
+}
+
+/// Jobs whose driver asks every few ms whether they are done, once with few CPUs and once
+/// with as many as there are jobs, and once without the work of some: no limit of the first
+/// run is beyond the time of another one.
+#[test]
+fn no_run_is_faster_than_a_limit() {
+    let done = chan(0);
+    for (seed, jobs) in (0..40u64).zip((1..=8u16).cycle()) {
+        let length = |n: u64| 1 + (seed * 7 + n * 13) % 29;
+        let world = |slow: bool| {
+            let polls = [Op::Sleep(ms(3, 3)), Op::Poll(done, jobs + 1)];
+            let all = [
+                polls.to_vec(),
+                vec![Op::Repeat {
+                    slot: 1,
+                    times: jobs.into(),
+                    to: jobs + 1,
+                }],
+            ];
+            let forks = (0..jobs).map(|n| fork(1 + n % 2));
+            let make = forks.chain(all.concat()).collect();
+            let job = |ns: u64| vec![Op::Run(ms(ns, ns)), Op::Io(ms(1, 1)), Op::Post(done)];
+            let other = if slow {
+                job(length(2))
+            } else {
+                vec![Op::Post(done)]
+            };
+            world(
+                &[("make", make), ("job", job(length(1))), ("other", other)],
+                &[0],
+            )
+        };
+        let few = Answer::of(world(true), 1 + (seed % 3) as u16);
+        let many = Answer::of(world(true), 16);
+        let without = Answer::of(world(false), 16);
+        // The time of forks and exits, which counts as the driver's.
+        let measured = |is: &Answer| is.path.length() + SLACK;
+        assert!(
+            few.limits.span <= measured(&many),
+            "{seed}: {:?}",
+            few.limits
+        );
+        if jobs > 1 {
+            assert!(
+                few.free("other") <= measured(&without),
+                "{seed}: {:?}",
+                few.limits
+            );
+        }
+    }
 }
 
 /// A wait that no task ended is the waiting thread's own time.
@@ -580,7 +640,7 @@ fn timers_disks_and_locks_are_kinds_of_their_own() {
         about(is.time("make", |is| is == kind), expected * MS);
     }
     assert_eq!(is.time("make", |kind| kind == Kind::Unknown), 0);
-    about(is.limits.span, 33 * MS);
+    about(is.limits.span, 26 * MS);
     about(is.limits.work, 2 * MS);
 }
 

@@ -91,6 +91,8 @@ pub enum Op {
     Take(Chan),
     /// The same, but gives up after that time.
     TakeFor(Chan, Span),
+    /// Takes one post from a channel; goes to this operation if there is none.
+    Poll(Chan, u16),
     /// Wakes a sleeping task in vain.
     Poke,
     /// `prctl(PR_SET_NAME)`.

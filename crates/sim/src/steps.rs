@@ -146,6 +146,14 @@ impl Machine {
                 let until = turn.now + self.draw.length(span);
                 self.take(turn, chan, Some(until));
             }
+            Op::Poll(chan, otherwise) => {
+                let chan = self.channel(cur, chan);
+                match &mut self.channels[usize::from(chan)].count {
+                    0 => self.tasks[cur].pc = otherwise,
+                    posts => *posts -= 1,
+                }
+                self.proceed(turn);
+            }
             Op::Pick(mix) => self.pick(turn, mix),
             Op::Exit(code) => {
                 self.tasks[cur].exit_code = u32::from(code) << 8;
