@@ -40,6 +40,20 @@ pub struct Free {
     /// and not less than `at_least`. No limit: a loop that asks whether other work is done
     /// would ask less often.
     pub same_waits: u64,
+    /// Where the chain of work and waits that then decides, with the same waits, stays
+    /// longest.
+    pub decides: Option<Stay>,
+}
+
+/// The time of a thread between two links of a chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// The thread.
+    pub thread: ThreadIx,
+    /// A moment of it.
+    pub at: Ktime,
+    /// Its length in ns.
+    pub ns: u64,
 }
 
 /// Limits for how fast the recorded work can be done, in ns.
@@ -66,7 +80,7 @@ impl Limits {
 }
 
 /// The limits for the path's process. `free` has the groups that count as free, one at a
-/// time. Takes 16 bytes for each wait and 16 for each thread and group.
+/// time. Takes 16 bytes for each wait and 80 for each thread and group.
 ///
 /// # Errors
 /// No timeline was kept.
@@ -107,6 +121,7 @@ pub fn limits(
             group: *group,
             at_least,
             same_waits: clock.same_waits.max(at_least),
+            decides: clock.longest_stay(),
         }
     });
     Ok(Limits {
@@ -167,6 +182,33 @@ struct Clock {
     same_waits: u64,
     /// With the waits for disks only.
     no_waits: u64,
+    /// The present stay of the chain of `same_waits`, and its longest one before.
+    stays: [Option<Stay>; 2],
+}
+
+impl Clock {
+    /// Adds a part of the thread's time, up to a moment. `waits`: it may have been shorter.
+    fn add(&mut self, thread: ThreadIx, ns: u64, at: Ktime, waits: bool) {
+        self.same_waits += ns;
+        self.no_waits += if waits { 0 } else { ns };
+        let before = self.stays[0].map_or(0, |stay| stay.ns);
+        let ns = before + ns;
+        self.stays[0] = Some(Stay { thread, at, ns });
+    }
+
+    /// Goes on from another thread's clock, where that is later.
+    fn follow(&mut self, other: &Clock) {
+        if other.same_waits > self.same_waits {
+            self.same_waits = other.same_waits;
+            self.stays = [None, other.longest_stay()];
+        }
+        self.no_waits = self.no_waits.max(other.no_waits);
+    }
+
+    fn longest_stay(&self) -> Option<Stay> {
+        let stays = self.stays.iter().rev().flatten();
+        stays.max_by_key(|stay| stay.ns).copied()
+    }
 }
 
 /// The clocks of all threads, with one group's work free.
@@ -200,32 +242,28 @@ impl Replay<'_> {
         to.min(self.to).since(from.max(self.from))
     }
 
-    /// Adds time to all of a thread's clocks.
-    fn add(&mut self, thread: ThreadIx, ns: u64) {
-        for clock in self.clocks(thread) {
-            clock.same_waits += ns;
-            clock.no_waits += ns;
-        }
+    /// Adds a thread's wait for a disk.
+    fn add_disk(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
+        let ns = self.length(from, to);
+        self.clocks(thread)
+            .for_each(|clock| clock.add(thread, ns, to, false));
     }
 
     /// Adds a wait that may have been shorter, or unknown time.
-    fn add_wait(&mut self, thread: ThreadIx, ns: u64) {
-        for clock in self.clocks(thread) {
-            clock.same_waits += ns;
-        }
+    fn add_wait(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
+        let ns = self.length(from, to);
+        self.clocks(thread)
+            .for_each(|clock| clock.add(thread, ns, to, true));
     }
 
     /// Adds work, which is free in some scenarios.
     fn add_work(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
         let (from, to) = (from.max(self.from), to.min(self.to));
-        self.add(thread, to.since(from));
         let process = self.graph.analysis.thread(thread).process;
+        self.recorded.clocks[thread].add(thread, to.since(from), to, false);
         self.groups.split(process, from, to, |group, from, to| {
-            let free = self.free.iter_mut().find(|it| it.free == Some(group));
-            if let Some(scenario) = free {
-                let (clock, ns) = (&mut scenario.clocks[thread], to.since(from));
-                clock.same_waits = clock.same_waits.saturating_sub(ns);
-                clock.no_waits = clock.no_waits.saturating_sub(ns);
+            for scenario in self.free.iter_mut().filter(|it| it.free != Some(group)) {
+                scenario.clocks[thread].add(thread, to.since(from), to, false);
             }
         });
     }
@@ -241,9 +279,7 @@ impl Replay<'_> {
         self.cursors[thread].busy = false;
         for scenario in std::iter::once(&mut self.recorded).chain(&mut self.free) {
             let later = scenario.clocks[other];
-            let clock = &mut scenario.clocks[thread];
-            clock.same_waits = clock.same_waits.max(later.same_waits);
-            clock.no_waits = clock.no_waits.max(later.no_waits);
+            scenario.clocks[thread].follow(&later);
         }
         true
     }
@@ -262,7 +298,7 @@ impl Replay<'_> {
             let parent = self.graph.forked_by(thread).filter(|_| start > self.from);
             if !parent.is_some_and(|parent| self.follow(thread, parent, start, depth)) {
                 // The time before its start is not known.
-                self.add_wait(thread, self.length(self.from, start));
+                self.add_wait(thread, self.from, start);
             }
         }
         loop {
@@ -272,15 +308,15 @@ impl Replay<'_> {
                 break;
             };
             let (from, to) = (now.max(stretch.from), stretch.to.min(until));
-            let (ns, ends) = (self.length(from, to), stretch.to <= until);
+            let ends = stretch.to <= until;
             match self.graph.cause(&stretch) {
                 // In the middle of a wait, or before the path, the clocks stay: none of
                 // that time bears on the path.
                 Cause::Thread(_) if !ends => break,
                 Cause::Thread(by) if to > self.from && self.follow(thread, by, to, depth) => {}
                 Cause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
-                Cause::Own(Kind::Disk | Kind::Blocked) => self.add(thread, ns),
-                Cause::Thread(_) | Cause::Own(_) => self.add_wait(thread, ns),
+                Cause::Own(Kind::Disk | Kind::Blocked) => self.add_disk(thread, from, to),
+                Cause::Thread(_) | Cause::Own(_) => self.add_wait(thread, from, to),
             }
             let cursor = &mut self.cursors[thread];
             cursor.now = to;

@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{self, CriticalPath, Kind, Leg, NoPath, Spent, Then};
 use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
-use tr_analyze::programs::{sleeper, Group, Groups};
-use tr_analyze::what_if::{self, Limits};
+use tr_analyze::programs::{sleeper, Group, Groups, Program, Programs};
+use tr_analyze::what_if::{self, Free, Limits};
+use tr_format::event::Ktime;
 
 use crate::encode::with;
 use crate::style::{Paint, Style};
@@ -162,6 +163,7 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
 pub struct PathReport<'a> {
     view: View<'a>,
     groups: Groups,
+    programs: Programs,
     found: Result<Found, NoPath>,
 }
 
@@ -208,17 +210,31 @@ impl<'a> PathReport<'a> {
         PathReport {
             view: *view,
             groups,
+            programs: Programs::new(analysis),
             found,
         }
     }
 
     /// The label of a leg's program.
     fn who(&self, leg: &Leg) -> String {
+        self.label(leg.thread, leg.program)
+    }
+
+    /// The label of a thread's program at a moment.
+    fn label_at(&self, thread: ThreadIx, at: Ktime) -> String {
         let analysis = self.view.analysis;
-        let Some((_, process)) = who::thread(analysis, leg.thread) else {
+        let process = process_ix(analysis, thread);
+        let before = Ktime(at.0.saturating_sub(1));
+        let program = process.and_then(|ix| self.programs.at(analysis, ix, before));
+        self.label(thread, program)
+    }
+
+    fn label(&self, thread: ThreadIx, program: Option<Program>) -> String {
+        let analysis = self.view.analysis;
+        let Some((_, process)) = who::thread(analysis, thread) else {
             return String::new();
         };
-        let exec = leg.program.and_then(|(executed, at)| {
+        let exec = program.and_then(|(executed, at)| {
             let executed: &Process = analysis.processes.get(executed.0 as usize)?;
             let forked = !std::ptr::eq(executed, process);
             Some((executed.execs.get(at as usize)?, forked))
@@ -349,22 +365,30 @@ impl<'a> PathReport<'a> {
         )
     }
 
-    /// The lower bounds of the wall time.
+    /// The gain without each program's work, and lower bounds of the wall time.
     fn limits(&self, out: &mut String, limits: &Limits, style: &Style) {
-        let free = limits.free.iter().map(|free| {
-            format!(
-                "{} {} ({})",
-                self.groups.name(free.group),
-                least(free.at_least),
-                least(free.same_waits)
-            )
-        });
-        let free: Vec<String> = free.collect();
-        if !free.is_empty() {
-            let what = "If this were free, it would still take at least \
-                        (with the same waits for a CPU):";
+        let widest = |free: &Free| units::width(self.groups.name(free.group));
+        let room = limits.free.iter().map(widest).max().unwrap_or(0).min(24);
+        if !limits.free.is_empty() {
+            let what = "If this took no time, with the same waits:";
             style.line(out, what);
-            style.items(out, "  ", &free, " · ");
+        }
+        for free in &limits.free {
+            let gain = limits.recorded.saturating_sub(free.same_waits);
+            let name = units::pad(self.groups.name(free.group), room, false);
+            let decides = free.decides.filter(|_| free.same_waits > 0);
+            let decides = decides.map_or(String::new(), |stay| {
+                format!("; then {} decides", self.label_at(stay.thread, stay.at))
+            });
+            let line = format!(
+                "  {name}  {} faster{decides}",
+                if gain == 0 {
+                    "0".into()
+                } else {
+                    units::time(gain)
+                }
+            );
+            style.line(out, &units::shorten(&line, style.width));
         }
         let mut machines = Vec::new();
         let more = [2, 4, 8, 16, 32, 64, 128, 256];
@@ -376,7 +400,8 @@ impl<'a> PathReport<'a> {
             }
         }
         machines.push(format!("any number {}", least(limits.span)));
-        style.line(out, "With CPUs to itself it would take at least:");
+        let what = "With CPUs to itself it would take at least (no timed waits counted):";
+        style.line(out, what);
         style.items(out, "  ", &machines, " · ");
     }
 
@@ -426,6 +451,7 @@ impl<'a> PathReport<'a> {
                 "program": name(free.group),
                 "at_least_ns": free.at_least,
                 "same_waits_ns": free.same_waits,
+                "decides": free.decides.map(|stay| self.label_at(stay.thread, stay.at)),
             })
         });
         let process = who::thread(self.view.analysis, path.thread);
