@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod cost;
+mod failures;
 mod harm;
 mod options;
 mod redact;
@@ -27,6 +28,7 @@ fn main() {
         terminal::TESTS,
         harm::TESTS,
         options::TESTS,
+        failures::TESTS,
         rights::TESTS,
         signals::TESTS,
         cost::TESTS,

@@ -5,6 +5,7 @@ pub mod ci_tracer;
 pub mod cpus;
 pub mod critical_path;
 pub mod execs;
+mod failed;
 pub mod histogram;
 pub mod max_off_cpu;
 pub mod off_cpu;

@@ -11,7 +11,7 @@ use tr_format::meta::Scope;
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
 use crate::query::{self, By, Row, Sort};
-use crate::reports::critical_path;
+use crate::reports::{critical_path, failed};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -91,7 +91,7 @@ impl Report for Top<'_> {
         if self.by != By::Program {
             by_program(&mut out, &programs, style);
         }
-        failed(&mut out, &self.view, style);
+        failed::failed(&mut out, &self.view, style);
         peak(&mut out, &self.view, style);
         trust(&mut out, analysis, style);
         let found = anomalies(analysis);
@@ -372,31 +372,6 @@ fn by_program(out: &mut String, programs: &[Row], style: &Style) {
     });
     if !programs.is_empty() {
         style.items(out, "by program   ", &parts.collect::<Vec<_>>(), " · ");
-    }
-}
-
-fn failed(out: &mut String, view: &View, style: &Style) {
-    const MOST: usize = 8;
-    let failed = view.processes().filter(|p| exit::failed(p.status));
-    let failed: Vec<&Process> = failed.collect();
-    if failed.is_empty() {
-        return;
-    }
-    out.push('\n');
-    for process in failed.iter().take(MOST) {
-        let after = units::time(process.end.since(process.start));
-        let fact = format!(
-            "{} after {after} (pid {})",
-            exit::words(process.status.unwrap_or(0)),
-            process.pid.0
-        );
-        let room = style.width.saturating_sub(units::width(&fact) + 12).max(20);
-        let what = units::shorten(&label::label(process), room);
-        let lead = style.paint(Paint::Bad, "Failed");
-        let _ = writeln!(out, "{lead}   {what}   {fact}");
-    }
-    if let Some(more @ 1..) = failed.len().checked_sub(MOST) {
-        let _ = writeln!(out, "         and {} more", units::count(more as u64));
     }
 }
 

@@ -1,0 +1,135 @@
+//! The processes that failed: first the chain of failures that ends with the command's own.
+
+use std::fmt::Write;
+
+use tr_analyze::critical_path;
+use tr_analyze::model::{Analysis, Process, ProcessIx};
+
+use crate::style::{Paint, Style};
+use crate::view::View;
+use crate::{exit, label, units};
+
+/// The number of failures that get a line of their own if they explain nothing else.
+const FEW: usize = 3;
+/// The parents of the first failure that are named.
+const PARENTS: usize = 4;
+
+/// Writes the chain, and the number of the other failures.
+pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
+    let analysis = view.analysis;
+    let failed: Vec<&Process> = view.processes().filter(|it| fails(it)).collect();
+    if failed.is_empty() {
+        return;
+    }
+    out.push('\n');
+    let root = critical_path::root(analysis).ok();
+    let chain = root.map(|root| chain(analysis, root)).unwrap_or_default();
+    let Some((first, parents)) = chain.split_last() else {
+        for process in failed.iter().take(FEW) {
+            line(out, process, style);
+        }
+        let more = failed.len().saturating_sub(FEW);
+        rest(out, more, "more failed", style);
+        return;
+    };
+    line(out, first, style);
+    if !parents.is_empty() {
+        let _ = writeln!(out, "         {}", to_the_root(parents, style));
+    }
+    let in_chain = |process: &Process| chain.iter().any(|it| std::ptr::eq(*it, process));
+    let others = failed.iter().filter(|process| !in_chain(process));
+    let below_failed = others
+        .clone()
+        .filter(|process| parent_fails(analysis, process));
+    let (below, all) = (below_failed.count(), others.count());
+    rest(
+        out,
+        below,
+        "more failed below parents that failed as well",
+        style,
+    );
+    rest(
+        out,
+        all - below,
+        "more failed below parents that succeeded",
+        style,
+    );
+}
+
+fn fails(process: &Process) -> bool {
+    exit::failed(process.status)
+}
+
+fn parent_fails(analysis: &Analysis, process: &Process) -> bool {
+    process.parent.is_some_and(|ix| fails(analysis.process(ix)))
+}
+
+/// From the root down: of the children that may explain a failure the one that ended last.
+/// Empty if the root did not fail.
+fn chain(analysis: &Analysis, root: ProcessIx) -> Vec<&Process> {
+    let mut chain = Vec::new();
+    let mut at = Some(root);
+    while let Some(process) = at.map(|ix| analysis.process(ix)).filter(|it| fails(it)) {
+        chain.push(process);
+        let children = process.children.iter().copied();
+        let explain = children.filter(|ix| explains(analysis.process(*ix), process));
+        at = explain.max_by_key(|ix| (analysis.process(*ix).end, *ix));
+    }
+    chain
+}
+
+/// A child's failure may be the reason for its parent's. A shell ends with the status of its
+/// last command; it tolerates other failures, as a test that is false.
+fn explains(child: &Process, parent: &Process) -> bool {
+    const SHELLS: [&[u8]; 6] = [b"sh", b"bash", b"dash", b"ksh", b"zsh", b"busybox"];
+    let shell = parent
+        .execs
+        .last()
+        .and_then(|exec| exec.filename.rsplit(|b| *b == b'/').next());
+    let shell = shell.is_some_and(|name| SHELLS.contains(&name));
+    // A command that a signal has killed counts as 128 and the signal's number.
+    let code = |status: u32| match status & 0x7f {
+        0 => status >> 8 & 0xff,
+        signal => 128 + signal,
+    };
+    fails(child) && (!shell || child.status.map(code) == parent.status.map(code))
+}
+
+fn line(out: &mut String, process: &Process, style: &Style) {
+    let after = units::time(process.end.since(process.start));
+    let fact = format!(
+        "{} after {after} (pid {})",
+        exit::words(process.status.unwrap_or(0)),
+        process.pid.0
+    );
+    let room = style.width.saturating_sub(units::width(&fact) + 12).max(20);
+    let what = units::shorten(&label::label(process), room);
+    let lead = style.paint(Paint::Bad, "Failed");
+    let _ = writeln!(out, "{lead}   {what}   {fact}");
+}
+
+/// The parents of the first failure, from it up to the command.
+fn to_the_root(parents: &[&Process], style: &Style) -> String {
+    let (root, between) = match parents.split_first() {
+        Some((root, between)) => (*root, between),
+        None => return String::new(),
+    };
+    let word = |process: &Process| exit::words(process.status.unwrap_or(0));
+    let shown = between.iter().rev().take(PARENTS);
+    let mut names: Vec<String> = shown
+        .map(|it| format!("{} {}", units::shorten(&label::label(it), 30), word(it)))
+        .collect();
+    if between.len() > PARENTS {
+        names.push("…".to_owned());
+    }
+    names.push(format!("the command {}", word(root)));
+    let text = format!("→ {}", names.join(" → "));
+    units::shorten(&text, style.width.saturating_sub(9))
+}
+
+fn rest(out: &mut String, count: usize, what: &str, style: &Style) {
+    if count > 0 {
+        let text = format!("         {} {what}", units::count(count as u64));
+        style.painted(out, Paint::Dim, &text);
+    }
+}

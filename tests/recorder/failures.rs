@@ -1,0 +1,59 @@
+//! What a user reads first: the chain of failures, and the path of a recording whose command
+//! goes on.
+
+use libtest_mimic::Failed;
+
+use crate::support::{ensure, int, list, record, scratch, text, tr, Test};
+
+pub const TESTS: &[Test] = &[
+    ("the_chain_of_failures_comes_first", chain),
+    ("a_path_that_is_cut_off_begins_at_the_busy_job", cut_off),
+];
+
+/// A test that is false is no reason for the failure of its shell; the last command is.
+fn chain() -> Result<(), Failed> {
+    let trace = scratch("chain.bin");
+    let script = "for i in 1 2 3; do sh -c 'grep -q x /dev/null; true'; done; \
+                  sh -c 'grep -q y /dev/null; exit 9'; sh -c 'sh -c \"exit 7\"; exit 7'";
+    let out = record(&trace, &[], &["sh", "-c", script])?;
+    ensure(out.status.code() == Some(7), || format!("{:?}", out.status))?;
+    let report = text(&tr(&["analyze"], &trace)?);
+    let at = report.find("Failed").ok_or("no failure")?;
+    let lines: Vec<&str> = report[at..].lines().take(4).collect();
+    let all = || report.clone();
+    ensure(lines[0].contains("exit 7 after"), all)?;
+    ensure(lines[1].ends_with("→ the command exit 7"), all)?;
+    // sh -c "grep …; exit 9", and the grep below it.
+    ensure(
+        lines[2].contains("2 more failed below parents that failed as well"),
+        all,
+    )?;
+    ensure(
+        lines[3].contains("3 more failed below parents that succeeded"),
+        all,
+    )
+}
+
+/// With --duration the shell still sleeps at the end: for the child that works, not for the
+/// one that sleeps as well.
+fn cut_off() -> Result<(), Failed> {
+    let trace = scratch("cut.bin");
+    let script = "sleep 3 & sh -c 'i=0; while [ $i -lt 100000000 ]; do i=$((i+1)); done' & \
+                  sleep 3 & wait";
+    let command = ["timeout", "2", "sh", "-c", script];
+    record(&trace, &["--duration", "1s"], &command)?;
+    let args = ["analyze", "--report", "critical-path", "--format", "json"];
+    let report: serde_json::Value = serde_json::from_slice(&tr(&args, &trace)?)?;
+    let path = &report["critical_path"]["path"];
+    let wall = int(path, "wall_ns");
+    let steps = list(path, "steps");
+    let busy = steps
+        .iter()
+        .map(|step| int(step, "on_cpu_ns") + int(step, "run_queue_ns"));
+    ensure(busy.sum::<u64>() * 10 > wall * 8, || format!("{path:#}"))?;
+    ensure(int(path, "inferred_ns") * 10 > wall * 8, || {
+        format!("{path:#}")
+    })?;
+    let awaited = steps.iter().filter(|step| step["then"] == "awaited");
+    ensure(awaited.count() > 0, || format!("{path:#}"))
+}
