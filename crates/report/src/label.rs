@@ -16,7 +16,8 @@ use crate::{escape, units};
 /// by spaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
-    /// The source file, or else the output.
+    /// The source file, or else the output; first the option that asks for less than to
+    /// compile (`-E`, `-MM`).
     Compiler,
     /// The output, unless it is a temporary file.
     Assembler,
@@ -42,6 +43,8 @@ struct Script {
     named: &'static str,
     /// Other options with a value in the next argument.
     valued: &'static str,
+    /// Options that belong to the program's name.
+    mode: &'static str,
     /// One-letter options may stand together: `sh -ec TEXT`.
     clustered: bool,
     /// The program is a class, not a file.
@@ -52,6 +55,7 @@ const SCRIPT: Script = Script {
     text: "",
     named: "",
     valued: "",
+    mode: "",
     clustered: false,
     class: false,
 };
@@ -80,7 +84,9 @@ const RUBY: Tool = Tool::Interpreter(Script {
 });
 const NODE: Tool = Tool::Interpreter(Script {
     text: "-e --eval -p --print",
-    valued: "-r --require --import --loader --experimental-loader -C --conditions",
+    valued: "-r --require --import --loader --experimental-loader -C --conditions \
+             --test-name-pattern --test-reporter --test-concurrency",
+    mode: "--test",
     ..SCRIPT
 });
 const PLAIN: Tool = Tool::Interpreter(Script {
@@ -108,7 +114,11 @@ const TOOLS: &[(&str, Tool, &str)] = &[
          gcc -c -o a.o x.c => gcc | x.c
          x86_64-linux-gnu-gcc-12 -c x.cpp => x86_64-linux-gnu-gcc-12 | x.cpp
          clang-15 -o lua a.o b.o => clang-15 | lua
-         gcc --version => gcc | --version",
+         gcc --version => gcc | --version
+         cc -I. -MM -o x.d src/x.c => cc | -MM x.c
+         gcc -E -dM - => gcc | -E -dM -
+         gcc -E conftest.c => gcc | -E conftest.c
+         gcc -o conftest -g conftest.c => gcc | conftest.c",
     ),
     (
         "as gas",
@@ -124,7 +134,8 @@ const TOOLS: &[(&str, Tool, &str)] = &[
     (
         "rustc rustdoc clippy-driver",
         Tool::Named("--crate-name"),
-        "rustc --crate-name serde --edition=2021 => rustc | serde",
+        "rustc --crate-name serde --edition=2021 => rustc | serde
+         rustc --crate-name memchr src/lib.rs --test => rustc | memchr --test",
     ),
     (
         "ccache sccache distcc icecc",
@@ -184,6 +195,8 @@ const TOOLS: &[(&str, Tool, &str)] = &[
          python3 -u -X dev tools/foo.py --x => foo.py | --x
          python3 -c import~this => python3 | -c 'import this'
          python3 -m pytest -q tests => pytest | -q tests
+         python3 -m pip install x => pip install | x
+         python3 -u -c import~sys;exec(eval(sys.stdin.readline())) => pytest worker |
          /usr/bin/python3.11 -W ignore /usr/bin/pytest -x => pytest | -x",
     ),
     (
@@ -197,7 +210,10 @@ const TOOLS: &[(&str, Tool, &str)] = &[
         "node nodejs",
         NODE,
         "node --require ./hook.js server.js 80 => server.js | 80
-         node /a/node_modules/jest/bin/jest.js --ci => jest | --ci",
+         node /a/node_modules/jest/bin/jest.js --ci => jest | --ci
+         node --test test/a.test.js => node --test | test/a.test.js
+         node --test => node --test |
+         node /a/node_modules/typescript/lib/tsc.js -p . => tsc | -p .",
     ),
     (
         "lua php Rscript tclsh guile gjs",
@@ -217,6 +233,9 @@ const SOURCES: [&str; 18] = [
     ".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mm", ".f", ".f90",
     ".F90", ".i", ".ii", ".cu", ".adb",
 ];
+
+/// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
+const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
 
 /// The longest script text in a label.
 const TEXT: usize = 60;
@@ -318,7 +337,12 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     };
     // Go's compiler and linker: their names are common words.
     if path.contains('/') && path.contains("/pkg/tool/") {
-        return one(&|| value_of("-p").or_else(|| value_of("-o")));
+        let what = ask.what(|| {
+            let what = value_of("-p").or_else(|| value_of("-o"));
+            what.map_or_else(|| texts(rest), |what| vec![what])
+        });
+        let program = format!("go {name}");
+        return Said { program, what };
     }
     // cargo's build scripts: their directory has the crate's name.
     if name == "build-script-build" || name == "build-script-main" {
@@ -327,13 +351,25 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
     }
     let tool = if nested < 4 { tool(&name) } else { None };
     match tool {
-        Some(Tool::Compiler) => one(&|| source().or_else(|| value_of("-o"))),
+        Some(Tool::Compiler) => said(ask.what(|| {
+            let mode = rest.iter().find(|arg| has("-E -M -MM", arg));
+            match source().or_else(|| value_of("-o").filter(|_| mode.is_none())) {
+                Some(file) => texts(mode).into_iter().chain([file]).collect(),
+                None => texts(rest),
+            }
+        })),
         Some(Tool::Assembler) => one(&|| {
             let made = value_of("-o").filter(|file| !is_temporary(file));
             made.or_else(source).or_else(|| value_of("-o"))
         }),
         Some(Tool::Linker) => one(&|| value_of("-o")),
-        Some(Tool::Named(option)) => one(&|| value_of(option)),
+        Some(Tool::Named(option)) => said(ask.what(|| {
+            let test = rest.iter().find(|arg| has("--test", arg));
+            match value_of(option) {
+                Some(name) => std::iter::once(name).chain(texts(test)).collect(),
+                None => texts(rest),
+            }
+        })),
         Some(Tool::Wrapper) => match rest.first() {
             Some(inner) if !inner.starts_with(b"-") => said(ask.what(|| {
                 let Said { program, mut what } = read(rest, nested + 1, ask);
@@ -364,9 +400,15 @@ fn program_name(path: &str) -> String {
             .unwrap_or(name);
         return name.strip_suffix("-cli").unwrap_or(name).to_owned();
     }
-    // cargo's test binaries: target/debug/deps/NAME-HASH.
-    if path.contains("/deps/") {
-        return unhashed(name).to_owned();
+    // cargo's test binaries: target/debug/deps/NAME-HASH; go's: /tmp/go-build1/b001/NAME.test.
+    if path.contains("/deps/") && unhashed(name) != name {
+        return format!("test {}", unhashed(name));
+    }
+    if let Some(package) = name
+        .strip_suffix(".test")
+        .filter(|_| path.contains("/go-build"))
+    {
+        return format!("test {package}");
     }
     name.to_owned()
 }
@@ -415,7 +457,19 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
     let mut at = 0;
     while let Some(arg) = rest.get(at).copied() {
         let value = rest.get(at + 1);
+        if has(script.mode, arg) {
+            return Said {
+                program: format!("{name} {}", escape::text(arg)),
+                what: ask.what(|| texts(rest.get(at + 1..).unwrap_or_default())),
+            };
+        }
         let text = has(script.text, arg) || last(arg).is_some_and(|last| has(script.text, &last));
+        if text && value.is_some_and(|text| text.starts_with(XDIST)) {
+            return Said {
+                program: "pytest worker".to_owned(),
+                what: Vec::new(),
+            };
+        }
         if text && value.is_some() {
             return Said {
                 program: name.to_owned(),
@@ -494,8 +548,12 @@ pub fn label(process: &Process) -> String {
 
 /// A thread's comm and its process's label.
 pub fn thread(thread: &Thread, process: &Process) -> String {
-    let comm = escape::text(thread.comm.bytes());
-    format!("{comm} · {}", label(process))
+    comm(thread) + &label(process)
+}
+
+/// A thread's comm, before the label of its process.
+pub fn comm(thread: &Thread) -> String {
+    format!("{} · ", escape::text(thread.comm.bytes()))
 }
 
 /// The label of an execution; `forked`: of a child without an exec of its own.
@@ -522,8 +580,9 @@ mod tests {
 
     /// Command lines that no row of the table stands for.
     const OTHERS: &str = "
-        /usr/lib/go/pkg/tool/linux_amd64/compile -o x.a -p net/http => compile | http
-        /w/target/debug/deps/laws-0123456789abcdef --nocapture => laws | --nocapture
+        /usr/lib/go/pkg/tool/linux_amd64/compile -o x.a -p net/http => go compile | http
+        /tmp/go-build12/b001/http.test -test.v => test http | -test.v
+        /w/target/debug/deps/laws-0123456789abcdef --nocapture => test laws | --nocapture
         /w/target/debug/build/serde-0123456789abcdef/build-script-build => build-script-build | serde
         ctest -j4 => ctest | -j4
         make -C src all => make | -C src all";

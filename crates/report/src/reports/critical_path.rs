@@ -231,18 +231,22 @@ impl<'a> PathReport<'a> {
 
     fn label(&self, thread: ThreadIx, program: Option<Program>) -> String {
         let analysis = self.view.analysis;
-        let Some((_, process)) = who::thread(analysis, thread) else {
+        let Some((thread, process)) = who::thread(analysis, thread) else {
             return String::new();
         };
+        // A program of several threads: the thread's name, unless it has the program's.
+        let named = process.threads.len() > 1 && thread.comm != process.comm;
+        let comm = named.then(|| label::comm(thread)).unwrap_or_default();
         let exec = program.and_then(|(executed, at)| {
             let executed: &Process = analysis.processes.get(executed.0 as usize)?;
             let forked = !std::ptr::eq(executed, process);
             Some((executed.execs.get(at as usize)?, forked))
         });
-        match exec {
+        let label = match exec {
             Some((exec, forked)) => label::label_of(&exec.argv, &exec.comm, forked),
             None => label::label(process),
-        }
+        };
+        comm + &label
     }
 
     fn group(&self, leg: &Leg) -> Option<Group> {
