@@ -39,6 +39,8 @@ pub enum Then {
     Returned,
     /// It woke the next thread: wrote to a pipe, released a lock, sent a signal.
     Woke,
+    /// It gave a job slot back, for which the next thread waited.
+    Slot,
     /// It went to sleep, to be woken by the next thread, which had been asleep before.
     Waited,
     /// It was still running when the path ended, and the next thread waited for its end.
@@ -104,7 +106,7 @@ pub struct Spent {
     pub run_queue: u64,
     /// Waiting for a disk.
     pub disk: u64,
-    /// Asleep until an interrupt.
+    /// Asleep until an interrupt: a timer, the network, a terminal.
     pub sleep: u64,
     /// Stopped, in another uninterruptible wait, or waiting for a task that is
     /// no part of the recording.
@@ -120,7 +122,7 @@ impl Spent {
             Kind::OnCpu => &mut self.on_cpu,
             Kind::RunQueue(_) => &mut self.run_queue,
             Kind::Disk => &mut self.disk,
-            Kind::Sleep => &mut self.sleep,
+            Kind::Sleep | Kind::Network | Kind::Terminal => &mut self.sleep,
             Kind::Stopped | Kind::Blocked | Kind::Outside(_) => &mut self.other,
             Kind::Unknown => &mut self.unknown,
         };

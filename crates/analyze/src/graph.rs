@@ -7,8 +7,9 @@
 
 use tr_format::event::{Ktime, Tid};
 
+use crate::awaited::Awaited;
 use crate::model::{Analysis, ThreadIx};
-use crate::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
+use crate::timeline::{Actor, Bucket, Stretch, Timeline};
 
 /// The kind of a part of the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -17,9 +18,13 @@ pub enum Kind {
     OnCpu,
     /// Waiting for a CPU; of a preempted thread the actor that took it.
     RunQueue(Actor),
-    /// Waiting for a disk.
+    /// Waiting for a disk or a file.
     Disk,
-    /// Asleep until an interrupt: a timer, the network, a terminal.
+    /// Waiting for the network.
+    Network,
+    /// Waiting for a terminal.
+    Terminal,
+    /// Asleep until a timer, or another interrupt that is not known better.
     Sleep,
     /// Stopped or traced, until an actor that is not known as a task.
     Stopped,
@@ -54,40 +59,50 @@ impl<'a> Graph<'a> {
         Some(Graph { analysis, timeline })
     }
 
-    /// The cause of a whole stretch.
-    pub fn cause(&self, stretch: &Stretch) -> Cause {
-        let wait = match stretch.doing {
+    /// The cause of a whole stretch of a thread.
+    pub fn cause(&self, thread: ThreadIx, stretch: &Stretch) -> Cause {
+        match stretch.doing {
             Bucket::OnCpu(_) => return Cause::Own(Kind::OnCpu),
             // The waker of a thread is not the task that had the CPU.
             Bucket::RunQueue { .. } => return Cause::Own(Kind::RunQueue(stretch.preempted_by())),
             Bucket::Unknown => return Cause::Own(Kind::Unknown),
-            Bucket::Wait(wait) => wait,
-        };
-        Cause::Own(match (stretch.waker(), wait) {
-            (Actor::Thread(waker), _) => return self.woken_by(waker, wait, stretch.to),
-            (Actor::Interrupt | Actor::Outside(_), Wait::Io) => Kind::Disk,
-            (Actor::Outside(tid), _) => Kind::Outside(tid),
-            (Actor::Interrupt, Wait::Sleep) => Kind::Sleep,
-            (Actor::Interrupt, Wait::Stopped) => Kind::Stopped,
-            (Actor::Interrupt, Wait::Blocked | Wait::Vfork) => Kind::Blocked,
-            (Actor::Interrupt, Wait::Unknown) | (Actor::Unknown, _) => Kind::Unknown,
-        })
+            Bucket::Wait(_) => {}
+        }
+        match stretch.waker() {
+            Actor::Thread(waker) if self.lives(waker, stretch.to) => {
+                // A kernel thread works for many tasks: its own wait for work explains nothing
+                // of this wait. It is treated like a kernel thread that is not recorded.
+                let waker_is = self.analysis.thread(waker);
+                match self.analysis.process(waker_is.process).kthread {
+                    true => Cause::Own(self.outside(thread, stretch, waker_is.tid)),
+                    false => Cause::Thread(waker),
+                }
+            }
+            Actor::Outside(tid) => Cause::Own(self.outside(thread, stretch, tid)),
+            Actor::Interrupt | Actor::SoftIrq => Cause::Own(self.own(thread, stretch)),
+            Actor::Thread(_) | Actor::Unknown => Cause::Own(Kind::Unknown),
+        }
     }
 
-    fn woken_by(&self, waker: ThreadIx, wait: Wait, at: Ktime) -> Cause {
-        // A kernel thread works for many tasks: its own wait for work explains nothing
-        // of this wait. It is treated like a kernel thread that is not recorded.
-        let thread = self.analysis.thread(waker);
-        if self.analysis.process(thread.process).kthread {
-            return Cause::Own(match wait {
-                Wait::Io => Kind::Disk,
-                _ => Kind::Outside(thread.tid),
-            });
+    /// A wait that a task outside of the recording or a kernel thread ended: the last step of
+    /// block I/O may be a kernel thread's.
+    fn outside(&self, thread: ThreadIx, stretch: &Stretch, tid: Tid) -> Kind {
+        match self.analysis.awaited(thread, stretch) {
+            Some(Awaited::Disk | Awaited::File) => Kind::Disk,
+            _ => Kind::Outside(tid),
         }
-        if self.lives(waker, at) {
-            Cause::Thread(waker)
-        } else {
-            Cause::Own(Kind::Unknown)
+    }
+
+    /// The kind of a wait that no task ended.
+    pub fn own(&self, thread: ThreadIx, stretch: &Stretch) -> Kind {
+        match self.analysis.awaited(thread, stretch) {
+            None | Some(Awaited::Unknown) => Kind::Unknown,
+            Some(Awaited::Disk | Awaited::File) => Kind::Disk,
+            Some(Awaited::Socket) => Kind::Network,
+            Some(Awaited::Terminal) => Kind::Terminal,
+            Some(Awaited::Continue) => Kind::Stopped,
+            Some(Awaited::Kernel | Awaited::Vfork) => Kind::Blocked,
+            Some(_) => Kind::Sleep,
         }
     }
 

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+pub mod awaited;
 mod build;
 mod clock_check;
 mod concurrency;

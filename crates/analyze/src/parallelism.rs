@@ -55,6 +55,8 @@ pub enum Idle {
     /// Tasks waited for a CPU: tasks that are not recorded kept the CPUs busy.
     NoCpu,
     Disk,
+    Network,
+    Terminal,
     Sleep,
     Stopped,
     Blocked,
@@ -347,6 +349,8 @@ fn idle(kind: Kind) -> Idle {
     match kind {
         Kind::RunQueue(_) => Idle::NoCpu,
         Kind::Disk => Idle::Disk,
+        Kind::Network => Idle::Network,
+        Kind::Terminal => Idle::Terminal,
         Kind::Sleep => Idle::Sleep,
         Kind::Stopped => Idle::Stopped,
         Kind::Blocked => Idle::Blocked,

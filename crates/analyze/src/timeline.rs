@@ -4,7 +4,7 @@
 //! Takes 16 bytes for each change of a thread's state, so its size grows with the
 //! events. It is kept only when [`Options::timeline`](crate::Options) asks for it.
 
-use tr_format::event::{CpuId, Ktime, Tid};
+use tr_format::event::{CpuId, Ktime, Reason, Tid};
 
 use crate::arena::Arena;
 use crate::model::ThreadIx;
@@ -15,8 +15,10 @@ pub use crate::state::{Bucket, Wait};
 pub enum Actor {
     /// Not known, or none.
     Unknown,
-    /// An interrupt: a timer, a disk, the network.
+    /// A hardware interrupt: a timer, a device.
     Interrupt,
+    /// A softirq: the network, completed block I/O.
+    SoftIrq,
     /// A thread of the recording.
     Thread(ThreadIx),
     /// A task that is not recorded, or lived outside the span.
@@ -32,6 +34,8 @@ pub struct Stretch {
     pub to: Ktime,
     /// The thread's state.
     pub doing: Bucket,
+    /// Of a wait the class of the system call in which the thread went to sleep.
+    pub reason: Reason,
     /// The [`Stretch::waker`] or, of a preempted thread, [`Stretch::preempted_by`].
     pub actor: Actor,
     /// The CPU that the thread was on, if that is known. With
@@ -73,6 +77,7 @@ pub(crate) struct ActorRef(u32);
 impl ActorRef {
     pub(crate) const UNKNOWN: ActorRef = ActorRef(u32::MAX);
     pub(crate) const INTERRUPT: ActorRef = ActorRef(u32::MAX - 1);
+    pub(crate) const SOFTIRQ: ActorRef = ActorRef(u32::MAX - 2);
     /// Tids begin here: Linux has at most 2^22 (`PID_MAX_LIMIT`).
     const OUTSIDE: u32 = 1 << 31;
 
@@ -85,7 +90,7 @@ impl ActorRef {
     /// A task that the tracker does not have.
     pub(crate) fn outside(tid: Tid) -> ActorRef {
         let tid = tid.0.checked_add(ActorRef::OUTSIDE);
-        tid.filter(|tid| *tid < ActorRef::INTERRUPT.0)
+        tid.filter(|tid| *tid < ActorRef::SOFTIRQ.0)
             .map_or(ActorRef::UNKNOWN, ActorRef)
     }
 
@@ -98,6 +103,7 @@ impl ActorRef {
         match self {
             ActorRef::UNKNOWN => Actor::Unknown,
             ActorRef::INTERRUPT => Actor::Interrupt,
+            ActorRef::SOFTIRQ => Actor::SoftIrq,
             ActorRef(ix) if ix < ActorRef::OUTSIDE => Actor::Thread(ThreadIx(ix)),
             ActorRef(tid) => Actor::Outside(Tid(tid - ActorRef::OUTSIDE)),
         }
@@ -113,6 +119,8 @@ struct Change {
     cpu: u16,
     /// A place in [`DOING`].
     doing: u8,
+    /// The number of a [`Reason`].
+    reason: u8,
 }
 
 /// The states by number. A change keeps the CPU apart from them.
@@ -130,18 +138,25 @@ const DOING: [Bucket; 10] = [
 ];
 
 impl Change {
-    fn new(from: Ktime, doing: Bucket, cpu: Option<CpuId>, actor: ActorRef) -> Change {
+    fn new(
+        from: Ktime,
+        doing: Bucket,
+        cpu: Option<CpuId>,
+        (actor, reason): (ActorRef, u8),
+    ) -> Change {
         let (doing, actor) = match doing {
             Bucket::OnCpu(_) => (Bucket::OnCpu(None), ActorRef::UNKNOWN),
             // With `Options::cpu`: on another CPU.
             Bucket::Unknown if cpu.is_some() => (doing, ActorRef::UNKNOWN),
             Bucket::Unknown | Bucket::RunQueue { .. } | Bucket::Wait(_) => (doing, actor),
         };
+        let waits = matches!(doing, Bucket::Wait(_));
         let doing = DOING.iter().position(|known| *known == doing);
         Change {
             from,
             actor,
             cpu: cpu.map_or(u16::MAX, |cpu| cpu.0),
+            reason: if waits { reason } else { 0 },
             doing: doing.and_then(|at| u8::try_from(at).ok()).unwrap_or(0),
         }
     }
@@ -160,7 +175,8 @@ impl Change {
 
     /// Both are one stretch.
     fn is_continued_by(&self, next: &Change) -> bool {
-        (self.doing, self.cpu, self.actor) == (next.doing, next.cpu, next.actor)
+        let of = |it: &Change| (it.doing, it.cpu, it.actor, it.reason);
+        of(self) == of(next)
     }
 }
 
@@ -169,19 +185,19 @@ impl Change {
 pub(crate) struct Draft(Vec<Vec<Change>>);
 
 impl Draft {
-    /// Appends a stretch to a task's. They come in order, without holes.
+    /// Appends a stretch to a task's; `why`: its actor and reason. They come in order, without holes.
     pub(crate) fn add(
         &mut self,
         task: usize,
         from: Ktime,
         doing: Bucket,
         cpu: Option<CpuId>,
-        actor: ActorRef,
+        why: (ActorRef, u8),
     ) {
         if self.0.len() <= task {
             self.0.resize_with(task + 1, Vec::new);
         }
-        let change = Change::new(from, doing, cpu, actor);
+        let change = Change::new(from, doing, cpu, why);
         if let Some(changes) = self.0.get_mut(task) {
             if !changes.last().is_some_and(|it| it.is_continued_by(&change)) {
                 changes.push(change);
@@ -240,6 +256,7 @@ impl Timeline {
             from: change.from,
             to: next.map_or(line.end, |next| next.from),
             doing: change.doing(),
+            reason: Reason::of(change.reason),
             actor: change.actor.actor(),
             cpu: change.cpu(),
         })

@@ -22,6 +22,7 @@ use rayon::slice::ParallelSliceMut;
 use tr_format::event::Ktime;
 
 use crate::arena::Arena;
+use crate::awaited::Awaited;
 use crate::critical_path::{CriticalPath, NoPath};
 use crate::graph::{Cause, Graph, Kind};
 use crate::model::{Analysis, ThreadIx};
@@ -68,6 +69,9 @@ pub struct Limits {
     pub work: u64,
     /// The machine's CPUs.
     pub cpus: u64,
+    /// The time if no task had waited for a job slot, with the other waits as they were;
+    /// `None` if none did. No limit, as [`Free::same_waits`].
+    pub more_slots: Option<u64>,
     /// For each group that was asked for.
     pub free: Vec<Free>,
 }
@@ -94,6 +98,7 @@ pub fn limits(
     let links = links(&graph, path);
     let scenario = |free| Scenario {
         free,
+        slots: false,
         clocks: analysis.thread_ids().map(|_| Clock::default()).collect(),
     };
     let mut replay = Replay {
@@ -103,8 +108,13 @@ pub fn limits(
         to: path.to,
         cursors: analysis.thread_ids().map(|_| Cursor::default()).collect(),
         recorded: scenario(None),
+        waited_for_slot: false,
         free: free.iter().copied().map(Some).map(scenario).collect(),
     };
+    replay.free.push(Scenario {
+        slots: true,
+        ..scenario(None)
+    });
     for link in &links {
         replay.advance(link.thread, link.time, 0);
     }
@@ -126,6 +136,7 @@ pub fn limits(
     });
     Ok(Limits {
         recorded: recorded.same_waits,
+        more_slots: replay.more_slots(path.thread),
         span: recorded.no_waits,
         work,
         cpus,
@@ -153,7 +164,7 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
             links.push(Link { time, thread, by });
         }
         for stretch in graph.timeline.of(thread).filter(|s| inside(s.to)) {
-            if let Cause::Thread(by) = graph.cause(&stretch) {
+            if let Cause::Thread(by) = graph.cause(thread, &stretch) {
                 let time = stretch.to;
                 links.push(Link { time, thread, by });
             }
@@ -211,10 +222,20 @@ impl Clock {
     }
 }
 
-/// The clocks of all threads, with one group's work free.
+/// The clocks of all threads, with one group's work free, or enough job slots.
 struct Scenario {
     free: Option<Group>,
+    /// No task waits for a job slot.
+    slots: bool,
     clocks: Arena<ThreadIx, Clock>,
+}
+
+/// A link from another thread's clock at a moment.
+struct Follow {
+    other: ThreadIx,
+    at: Ktime,
+    /// The other thread gave a job slot back.
+    slot: bool,
 }
 
 struct Replay<'a> {
@@ -225,7 +246,9 @@ struct Replay<'a> {
     cursors: Arena<ThreadIx, Cursor>,
     /// With all work.
     recorded: Scenario,
+    /// The groups' scenarios, and that of the job slots.
     free: Vec<Scenario>,
+    waited_for_slot: bool,
 }
 
 /// The number of threads that are followed at one instant, as in the path.
@@ -235,6 +258,12 @@ impl Replay<'_> {
     fn clocks(&mut self, thread: ThreadIx) -> impl Iterator<Item = &mut Clock> {
         let all = std::iter::once(&mut self.recorded).chain(&mut self.free);
         all.map(move |scenario| &mut scenario.clocks[thread])
+    }
+
+    /// The time at a thread's end if no task had waited for a job slot.
+    fn more_slots(&self, thread: ThreadIx) -> Option<u64> {
+        let scenario = self.free.last().filter(|_| self.waited_for_slot)?;
+        Some(scenario.clocks[thread].same_waits)
     }
 
     /// The length of a part of the time inside the path's.
@@ -270,14 +299,19 @@ impl Replay<'_> {
 
     /// Sets a thread's clocks to another thread's at a time, where those are later.
     /// `false`, and nothing is done, in a cycle or a chain that is too long.
-    fn follow(&mut self, thread: ThreadIx, other: ThreadIx, at: Ktime, depth: u32) -> bool {
+    fn follow(&mut self, thread: ThreadIx, link: Follow, depth: u32) -> bool {
+        let Follow { other, at, slot } = link;
         if depth >= AT_ONCE || other == thread || self.cursors[other].busy {
             return false;
         }
         self.cursors[thread].busy = true;
         self.advance(other, at, depth + 1);
         self.cursors[thread].busy = false;
+        self.waited_for_slot |= slot;
         for scenario in std::iter::once(&mut self.recorded).chain(&mut self.free) {
+            if slot && scenario.slots {
+                continue;
+            }
             let later = scenario.clocks[other];
             scenario.clocks[thread].follow(&later);
         }
@@ -296,7 +330,12 @@ impl Replay<'_> {
         if !std::mem::replace(&mut cursor.begun, true) {
             cursor.now = start;
             let parent = self.graph.forked_by(thread).filter(|_| start > self.from);
-            if !parent.is_some_and(|parent| self.follow(thread, parent, start, depth)) {
+            let fork = |other| Follow {
+                other,
+                at: start,
+                slot: false,
+            };
+            if !parent.is_some_and(|parent| self.follow(thread, fork(parent), depth)) {
                 // The time before its start is not known.
                 self.add_wait(thread, self.from, start);
             }
@@ -309,11 +348,17 @@ impl Replay<'_> {
             };
             let (from, to) = (now.max(stretch.from), stretch.to.min(until));
             let ends = stretch.to <= until;
-            match self.graph.cause(&stretch) {
+            match self.graph.cause(thread, &stretch) {
                 // In the middle of a wait, or before the path, the clocks stay: none of
                 // that time bears on the path.
                 Cause::Thread(_) if !ends => break,
-                Cause::Thread(by) if to > self.from && self.follow(thread, by, to, depth) => {}
+                Cause::Thread(other)
+                    if to > self.from && {
+                        let awaited = self.graph.analysis.awaited(thread, &stretch);
+                        let slot = awaited == Some(Awaited::Slot);
+                        let at = to;
+                        self.follow(thread, Follow { other, at, slot }, depth)
+                    } => {}
                 Cause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
                 Cause::Own(Kind::Disk | Kind::Blocked) => self.add_disk(thread, from, to),
                 Cause::Thread(_) | Cause::Own(_) => self.add_wait(thread, from, to),

@@ -29,7 +29,7 @@ pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> 
 pub fn name(analysis: &Analysis, who: Actor) -> String {
     match who {
         Actor::Unknown => "?".into(),
-        Actor::Interrupt => "an interrupt".into(),
+        Actor::Interrupt | Actor::SoftIrq => "an interrupt".into(),
         Actor::Outside(tid) => format!("tid {}, not recorded", tid.0),
         Actor::Thread(ix) => match thread(analysis, ix) {
             None => "?".into(),
@@ -58,7 +58,7 @@ pub struct Named {
 pub fn named(analysis: &Analysis, who: Actor) -> Named {
     let (kind, tid, found) = match who {
         Actor::Unknown => ("unknown", None, None),
-        Actor::Interrupt => ("interrupt", None, None),
+        Actor::Interrupt | Actor::SoftIrq => ("interrupt", None, None),
         Actor::Outside(tid) => ("outside", Some(tid.0), None),
         Actor::Thread(ix) => match thread(analysis, ix) {
             None => ("unknown", None, None),

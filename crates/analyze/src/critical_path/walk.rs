@@ -9,10 +9,11 @@ use tr_format::event::Ktime;
 
 use super::evidence::Evidence;
 use super::{Segment, Then};
+use crate::awaited::Awaited;
 use crate::graph::{Cause, Graph, Kind};
 use crate::model::ThreadIx;
 use crate::programs::{exec_of, Programs};
-use crate::timeline::{Actor, Bucket, Stretch, Wait};
+use crate::timeline::{Actor, Bucket, Stretch};
 
 /// The segments of the path from `from` to `to`, where `thread` is; in order of time.
 pub(super) fn segments(graph: Graph<'_>, from: Ktime, thread: ThreadIx, to: Ktime) -> Vec<Segment> {
@@ -138,20 +139,20 @@ impl Walk<'_> {
             inferred: false,
         };
         match stretch.doing {
-            Bucket::Wait(wait) if self.is_cut_off(thread, now, &stretch) => {
-                self.cut_off(thread, now, &stretch, wait)
+            Bucket::Wait(_) if self.is_cut_off(thread, now, &stretch) => {
+                self.cut_off(thread, now, &stretch)
             }
             Bucket::Unknown => self.unknown(thread, now, &stretch),
-            Bucket::Wait(_) => match self.graph.cause(&stretch) {
+            Bucket::Wait(_) => match self.graph.cause(thread, &stretch) {
                 Cause::Thread(waker) => Step::To {
                     thread: waker,
-                    then: self.link(waker, stretch.doing, now),
+                    then: self.link(thread, waker, &stretch),
                     inferred: false,
                 },
                 Cause::Own(Kind::Unknown) => self.evidence_in(thread, now, &stretch),
                 Cause::Own(kind) => self.sleep(&stretch, kind),
             },
-            _ => match self.graph.cause(&stretch) {
+            _ => match self.graph.cause(thread, &stretch) {
                 Cause::Own(kind) => own(kind),
                 Cause::Thread(_) => own(Kind::Unknown),
             },
@@ -184,7 +185,7 @@ impl Walk<'_> {
     }
 
     /// A wait that has not ended at this moment.
-    fn cut_off(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch, wait: Wait) -> Step {
+    fn cut_off(&self, thread: ThreadIx, now: Ktime, stretch: &Stretch) -> Step {
         let (next, then) = if now == self.to {
             (self.evidence.awaited(thread, now), Then::Awaited)
         } else {
@@ -199,14 +200,7 @@ impl Walk<'_> {
                 inferred: true,
             };
         }
-        let kind = match wait {
-            Wait::Sleep => Kind::Sleep,
-            Wait::Stopped => Kind::Stopped,
-            Wait::Io => Kind::Disk,
-            Wait::Vfork | Wait::Blocked => Kind::Blocked,
-            Wait::Unknown => Kind::Unknown,
-        };
-        self.sleep(stretch, kind)
+        self.sleep(stretch, self.graph.own(thread, stretch))
     }
 
     /// A wait of the thread's own. If another thread of its process waited for this one
@@ -240,7 +234,7 @@ impl Walk<'_> {
         };
         Step::To {
             thread: waker,
-            then: self.link(waker, stretch.doing, now),
+            then: self.link(thread, waker, stretch),
             inferred: true,
         }
     }
@@ -261,12 +255,14 @@ impl Walk<'_> {
         }
     }
 
-    /// The way in which `waker` ended a wait at `time`.
-    fn link(&self, waker: ThreadIx, wait: Bucket, time: Ktime) -> Then {
-        let exited = self.graph.analysis.thread(waker).exited;
-        match wait {
-            Bucket::Wait(Wait::Vfork) => Then::Returned,
-            _ if exited.is_some_and(|exited| exited <= time) => Then::Exited,
+    /// The way in which `waker` ended a thread's wait.
+    fn link(&self, thread: ThreadIx, waker: ThreadIx, wait: &Stretch) -> Then {
+        let analysis = self.graph.analysis;
+        let exited = analysis.thread(waker).exited;
+        match analysis.awaited(thread, wait) {
+            Some(Awaited::Vfork) => Then::Returned,
+            Some(Awaited::Slot) => Then::Slot,
+            _ if exited.is_some_and(|exited| exited <= wait.to) => Then::Exited,
             _ => Then::Woke,
         }
     }

@@ -9,7 +9,10 @@ fn a_timeline_gives_back_what_was_put_in() {
     let ready = Bucket::RunQueue { preempted: false };
     let on = Bucket::OnCpu(Some(CpuId(3)));
     let task = 2; // the tracker's third task is the model's first thread
-    let mut add = |from, doing, cpu, actor| draft.add(task, Ktime(from), doing, cpu, actor);
+    let mut add = |from, doing, cpu, actor| {
+        // The reason of a sleep is kept of waits only.
+        draft.add(task, Ktime(from), doing, cpu, (actor, Reason::Child as u8));
+    };
     let third = Some(CpuId(3));
     add(10, on, third, ActorRef::UNKNOWN);
     add(15, on, third, ActorRef::task(9)); // the same stretch
@@ -26,6 +29,10 @@ fn a_timeline_gives_back_what_was_put_in() {
         from: Ktime(from),
         to: Ktime(to),
         doing,
+        reason: match doing {
+            Bucket::Wait(_) => Reason::Child,
+            _ => Reason::Unknown,
+        },
         actor,
         cpu: [10, 35].contains(&from).then_some(CpuId(3)),
     };

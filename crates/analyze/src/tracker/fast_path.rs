@@ -88,6 +88,7 @@ impl Tracker {
             cpu,
             wait: (!runnable).then(|| states.wait(record.state, iowait, false)),
             preempt,
+            reason: record.reason,
             next,
         };
         let (tasks, concurrency) = (&mut self.tasks, &mut self.concurrency);
@@ -162,6 +163,7 @@ impl Tracker {
         }
         let irq = (record.flags & flag::IRQ != 0) | (waker == Tid::IDLE);
         let actor = match by {
+            _ if irq & (record.flags & flag::SOFTIRQ != 0) => ActorRef::SOFTIRQ,
             _ if irq => ActorRef::INTERRUPT,
             Some(by) => by.actor(),
             None => ActorRef::outside(waker),

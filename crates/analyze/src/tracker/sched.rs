@@ -1,6 +1,6 @@
 //! Scheduling events: switches and wakings.
 
-use tr_format::event::{CpuId, Ktime, SchedEvent, SchedKind, Tgid, Tid};
+use tr_format::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tgid, Tid};
 
 use super::task::SwitchOut;
 use super::{TaskIx, Tracker};
@@ -19,6 +19,7 @@ struct Switch {
     prev_state: u16,
     preempt: bool,
     iowait: bool,
+    reason: Reason,
 }
 
 /// The fields of a waking.
@@ -27,7 +28,7 @@ struct Waking {
     time: Ktime,
     waker: Tid,
     wakee: Tid,
-    irq: bool,
+    context: Context,
     new: bool,
     vfork: bool,
 }
@@ -45,7 +46,7 @@ impl Tracker {
                 prev_state,
                 preempt,
                 iowait,
-                ..
+                reason,
             } => {
                 self.concerns(time, prev, next);
                 self.switch(Switch {
@@ -56,6 +57,7 @@ impl Tracker {
                     prev_state,
                     preempt,
                     iowait,
+                    reason,
                 });
             }
             SchedKind::Waking {
@@ -71,7 +73,7 @@ impl Tracker {
                     time,
                     waker,
                     wakee,
-                    irq: context.is_interrupt(),
+                    context,
                     new,
                     vfork: new && vfork,
                 });
@@ -169,6 +171,7 @@ impl Tracker {
             cpu,
             wait: (!runnable).then(wait),
             preempt: switch.preempt,
+            reason: switch.reason as u8,
             next: self.actor(switch.next, time),
         };
         let new = self.tasks[ix].switch_out(time, how);
@@ -243,7 +246,8 @@ impl Tracker {
         };
         let actor = match waking.waker {
             // The idle task wakes nobody of its own accord.
-            waker if waking.irq || waker == Tid::IDLE => ActorRef::INTERRUPT,
+            _ if waking.context == Context::SoftIrq => ActorRef::SOFTIRQ,
+            waker if waking.context.is_interrupt() || waker == Tid::IDLE => ActorRef::INTERRUPT,
             waker => self.actor(waker, time),
         };
         self.update_vfork(waking, ix, actor);
@@ -275,13 +279,13 @@ impl Tracker {
             time,
             waker,
             wakee,
-            irq,
+            context,
             new,
             ..
         } = waking;
         let known = self.task(wakee);
         let known = known.filter(|ix| !(new && self.has_passed_on(*ix, wakee, time)));
-        if known.is_none() && new && !irq && waker != Tid::IDLE {
+        if known.is_none() && new && !context.is_interrupt() && waker != Tid::IDLE {
             let parent = self.task(waker);
             let appears = parent.is_none() && self.open();
             let parent =

@@ -73,6 +73,8 @@ pub struct Task {
     pub(super) seen: bool,
     /// Its process's program lacks a part of its times: see `Tracker::flush`.
     pub(super) owes: bool,
+    /// The number of its last switch-out's [`tr_format::event::Reason`].
+    pub(super) reason: u8,
     pub(super) last_cpu: Option<CpuId>,
     /// The task that woke or forked it; of a preempted task the one that took its CPU.
     pub(super) actor: ActorRef,
@@ -148,6 +150,8 @@ pub(super) struct SwitchOut {
     /// `None`: it stays runnable.
     pub wait: Option<Wait>,
     pub preempt: bool,
+    /// The number of a [`tr_format::event::Reason`].
+    pub reason: u8,
     /// The task that has the CPU then.
     pub next: ActorRef,
 }
@@ -191,6 +195,7 @@ impl Task {
             parent: new.parent,
             seen: false,
             owes: false,
+            reason: 0,
             paid: Times::default(),
         }
     }
@@ -215,6 +220,7 @@ impl Task {
             _ => ActorRef::UNKNOWN,
         };
         self.last_cpu = Some(how.cpu);
+        self.reason = how.reason;
         self.woken &= how.wait.is_some();
         new
     }
@@ -284,7 +290,7 @@ impl Task {
         timeline: Option<&mut Draft>,
     ) -> bool {
         if let Some(timeline) = timeline {
-            timeline.add(ix.place(), from, bucket, on, self.actor);
+            timeline.add(ix.place(), from, bucket, on, (self.actor, self.reason));
         }
         let (times, causes) = (&mut self.times, &mut self.causes);
         match bucket {

@@ -168,7 +168,8 @@ struct Path {
     /// The kinds of pieces; 11: a task that is not recorded.
     kind: Vec<u8>,
     /// The transition to the next segment: 0 same thread, 1 fork, 2 exit, 3 end of
-    /// a vfork, 4 wake-up.
+    /// a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
+    /// end, 7 a job slot.
     then: Vec<u8>,
     shares: Vec<(String, u64, u64)>,
 }
@@ -299,7 +300,7 @@ fn path_kind(kind: Kind) -> u8 {
         Kind::Unknown => 0,
         Kind::OnCpu => 1,
         Kind::RunQueue(_) => 2,
-        Kind::Sleep => 4,
+        Kind::Sleep | Kind::Network | Kind::Terminal => 4,
         Kind::Stopped => 5,
         Kind::Disk => 6,
         Kind::Blocked => 8,
@@ -316,5 +317,6 @@ fn path_then(then: Then) -> u8 {
         Then::Woke => 4,
         Then::Waited => 5,
         Then::Awaited => 6,
+        Then::Slot => 7,
     }
 }

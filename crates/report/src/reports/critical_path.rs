@@ -52,6 +52,8 @@ enum Part {
     /// Waiting for a CPU.
     NoCpu,
     Disk,
+    Network,
+    Terminal,
     Stopped,
     Blocked,
     Outside,
@@ -66,6 +68,8 @@ impl Part {
             Part::Sleep(group) => ("sleep", Some(group)),
             Part::NoCpu => ("run_queue", None),
             Part::Disk => ("disk", None),
+            Part::Network => ("network", None),
+            Part::Terminal => ("terminal", None),
             Part::Stopped => ("stopped", None),
             Part::Blocked => ("blocked", None),
             Part::Outside => ("outside", None),
@@ -80,6 +84,8 @@ impl Part {
             Part::Sleep(group) => format!("sleep in {}", groups.name(group)),
             Part::NoCpu => "waiting for a CPU".into(),
             Part::Disk => "disk".into(),
+            Part::Network => "network".into(),
+            Part::Terminal => "terminal".into(),
             Part::Stopped => "stopped".into(),
             Part::Blocked => "blocked in the kernel".into(),
             Part::Outside => "tasks not recorded".into(),
@@ -116,6 +122,8 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
             }
             (Kind::RunQueue(_), _) => Part::NoCpu,
             (Kind::Disk, _) => Part::Disk,
+            (Kind::Network, _) => Part::Network,
+            (Kind::Terminal, _) => Part::Terminal,
             (Kind::Stopped, _) => Part::Stopped,
             (Kind::Blocked, _) => Part::Blocked,
             (Kind::Outside(_), _) => Part::Outside,
@@ -267,6 +275,7 @@ impl<'a> PathReport<'a> {
             Then::Exited => format!(", its exit woke {name}"),
             Then::Returned => format!(", ended {name}'s vfork"),
             Then::Woke => format!(", woke {name}"),
+            Then::Slot => format!(", gave its job slot to {name}"),
             Then::Waited => format!(", waited for {name}"),
             Then::Awaited => format!(", awaited by {name}"),
         };
@@ -384,26 +393,28 @@ impl<'a> PathReport<'a> {
             let decides = decides.map_or(String::new(), |stay| {
                 format!("; then {} decides", self.label_at(stay.thread, stay.at))
             });
-            let line = format!(
-                "  {name}  {} faster{decides}",
-                if gain == 0 {
-                    "0".into()
-                } else {
-                    units::time(gain)
-                }
-            );
+            let line = format!("  {name}  {} faster{decides}", least_time(gain));
             style.line(out, &units::shorten(&line, style.width));
+        }
+        if let Some(least) = limits.more_slots {
+            let gain = limits.recorded.saturating_sub(least);
+            let line = format!("With more job slots: {} faster", least_time(gain));
+            style.line(out, &line);
         }
         let mut machines = Vec::new();
         let more = [2, 4, 8, 16, 32, 64, 128, 256];
         let more = more.into_iter().filter(|n| *n > limits.cpus);
         for cpus in std::iter::once(limits.cpus).chain(more) {
-            machines.push(format!("{} {}", units::cpus(cpus), least(limits.on(cpus))));
+            machines.push(format!(
+                "{} {}",
+                units::cpus(cpus),
+                least_time(limits.on(cpus))
+            ));
             if limits.on(cpus) == limits.span {
                 break;
             }
         }
-        machines.push(format!("any number {}", least(limits.span)));
+        machines.push(format!("any number {}", least_time(limits.span)));
         let what = "With CPUs to itself it would take at least (no timed waits counted):";
         style.line(out, what);
         style.items(out, "  ", &machines, " · ");
@@ -425,6 +436,7 @@ impl<'a> PathReport<'a> {
                 Then::Exited => "exited",
                 Then::Returned => "returned",
                 Then::Woke => "woke",
+                Then::Slot => "slot",
                 Then::Waited => "waited",
                 Then::Awaited => "awaited",
             },
@@ -470,6 +482,7 @@ impl<'a> PathReport<'a> {
             "work_ns": limits.work,
             "least_ns": limits.on(limits.cpus),
             "least_any_cpus_ns": limits.span,
+            "more_slots_ns": limits.more_slots,
             "free": free.collect::<Value>(),
         })
     }
@@ -480,8 +493,8 @@ fn inferred(legs: &[Leg]) -> u64 {
     legs.iter().map(|leg| leg.inferred).sum()
 }
 
-/// A lower bound; unlike other times it may be 0.
-fn least(ns: u64) -> String {
+/// A lower bound or a gain; unlike other times it may be 0.
+fn least_time(ns: u64) -> String {
     match ns {
         0 => "0".into(),
         ns => units::time(ns),

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::awaited::Awaited;
+use tr_analyze::model::{Analysis, ThreadIx, Times};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 use crate::encode::with;
@@ -23,14 +24,32 @@ named! {
         Woken = "woken", "waiting for a CPU, woken";
         /// It waits for a CPU after another task preempted it.
         Preempted = "preempted", "waiting for a CPU, preempted";
-        /// An interruptible sleep.
-        Sleep = "sleep", "asleep";
+        /// It waits for its child.
+        Child = "child", "its child";
+        /// It waits for its vfork child's exec or exit.
+        Vfork = "vfork", "its vfork child";
+        /// It waits for a job slot of a build tool.
+        Slot = "slot", "a job slot";
+        /// It reads from or writes to a pipe.
+        Pipe = "pipe", "a pipe";
+        /// It waits for a lock, or another condition of a futex.
+        Lock = "lock", "a lock";
+        /// It reads from or writes to a socket.
+        Socket = "socket", "a socket";
+        /// It sleeps, or a timeout has passed.
+        Timer = "timer", "a timer";
+        /// It waits for one of several descriptors.
+        Events = "events", "events (poll)";
+        /// It reads from or writes to a terminal.
+        Terminal = "terminal", "its terminal";
+        /// It waits for a file: a read, a write, fsync, a page fault.
+        File = "file", "a file";
         /// Block I/O.
         Io = "block-io", "block I/O";
-        /// It waits for its vfork child's exec or exit.
-        Vfork = "vfork", "vfork child";
+        /// An interruptible sleep of another kind.
+        Sleep = "sleep", "asleep";
         /// Another uninterruptible wait.
-        Blocked = "blocked", "blocked otherwise";
+        Blocked = "blocked", "blocked in the kernel";
         /// Stopped or traced.
         Stopped = "stopped", "stopped";
         /// Unknown; it may have been on a CPU.
@@ -39,17 +58,29 @@ named! {
 }
 
 impl Reason {
-    fn of(doing: Bucket) -> Option<Reason> {
-        Some(match doing {
+    fn of(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> Option<Reason> {
+        let awaited = match stretch.doing {
             Bucket::OnCpu(_) => return None,
-            Bucket::RunQueue { preempted: false } => Reason::Woken,
-            Bucket::RunQueue { preempted: true } => Reason::Preempted,
-            Bucket::Wait(Wait::Sleep) => Reason::Sleep,
-            Bucket::Wait(Wait::Stopped) => Reason::Stopped,
-            Bucket::Wait(Wait::Io) => Reason::Io,
-            Bucket::Wait(Wait::Vfork) => Reason::Vfork,
-            Bucket::Wait(Wait::Blocked) => Reason::Blocked,
-            Bucket::Wait(Wait::Unknown) | Bucket::Unknown => Reason::Unknown,
+            Bucket::RunQueue { preempted: false } => return Some(Reason::Woken),
+            Bucket::RunQueue { preempted: true } => return Some(Reason::Preempted),
+            Bucket::Wait(_) | Bucket::Unknown => analysis.awaited(thread, stretch),
+        };
+        Some(match awaited {
+            Some(Awaited::Child) => Reason::Child,
+            Some(Awaited::Vfork) => Reason::Vfork,
+            Some(Awaited::Slot) => Reason::Slot,
+            Some(Awaited::Pipe) => Reason::Pipe,
+            Some(Awaited::Lock) => Reason::Lock,
+            Some(Awaited::Socket) => Reason::Socket,
+            Some(Awaited::Timer) => Reason::Timer,
+            Some(Awaited::Events) => Reason::Events,
+            Some(Awaited::Terminal) => Reason::Terminal,
+            Some(Awaited::File) => Reason::File,
+            Some(Awaited::Disk) => Reason::Io,
+            Some(Awaited::Sleep) => Reason::Sleep,
+            Some(Awaited::Kernel) => Reason::Blocked,
+            Some(Awaited::Continue) => Reason::Stopped,
+            Some(Awaited::Unknown) | None => Reason::Unknown,
         })
     }
 
@@ -81,9 +112,9 @@ struct Sum {
     longest: Option<Waited>,
 }
 
-/// The waits by reason.
+/// The waits by reason, and by the thread's state.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sums([Sum; Reason::ALL.len()]);
+struct Sums([Sum; Reason::ALL.len()], Times);
 
 impl Sums {
     fn add(&mut self, waited: Waited) {
@@ -91,11 +122,21 @@ impl Sums {
             return; // every reason has its sum
         };
         let length = waited.stretch.length();
+        match waited.stretch.doing {
+            Bucket::Wait(Wait::Sleep | Wait::Stopped) => self.1.sleep += length,
+            Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => self.1.blocked += length,
+            _ => {}
+        }
         sum.total += length;
         sum.count += 1;
         if length > sum.longest.map_or(0, |longest| longest.stretch.length()) {
             sum.longest = Some(waited);
         }
+    }
+
+    /// The sums of sleeps, and of uninterruptible waits.
+    fn states(&self) -> &Times {
+        &self.1
     }
 
     /// The reasons that occur.
@@ -167,8 +208,8 @@ impl<'a> OffCpu<'a> {
         shorten(&mut report.longest, keep);
         let key = |sums: &Sums| match view.ask.sort {
             Some(Sort::RunQueue) => sums.of(&[Reason::Woken, Reason::Preempted]),
-            Some(Sort::Sleep) => sums.of(&[Reason::Sleep, Reason::Stopped]),
-            Some(Sort::Blocked) => sums.of(&[Reason::Io, Reason::Vfork, Reason::Blocked]),
+            Some(Sort::Sleep) => sums.states().sleep,
+            Some(Sort::Blocked) => sums.states().blocked,
             Some(Sort::Unknown) => sums.of(&[Reason::Unknown]),
             _ => sums.total(),
         };
@@ -305,7 +346,7 @@ fn waits<'a>(
             Some(Waited {
                 thread: ix,
                 stretch,
-                reason: Reason::of(stretch.doing)?,
+                reason: Reason::of(analysis, ix, &stretch)?,
                 whole: known(before, started) && known(timeline.get(ix, at + 1), false),
             })
         })

@@ -233,6 +233,8 @@ fn idle_names(idle: Idle) -> (&'static str, &'static str) {
     match idle {
         Idle::NoCpu => ("run_queue", "a CPU, all busy with other tasks"),
         Idle::Disk => ("disk", "disk"),
+        Idle::Network => ("network", "network"),
+        Idle::Terminal => ("terminal", "a terminal"),
         Idle::Sleep => ("sleep", "sleep"),
         Idle::Stopped => ("stopped", "stopped"),
         Idle::Blocked => ("blocked", "blocked"),

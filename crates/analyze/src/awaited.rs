@@ -1,0 +1,137 @@
+//! The object of a wait: from the system call in which a thread went to sleep, its state,
+//! and the task or interrupt that woke it.
+
+use tr_format::event::Reason;
+
+use crate::model::{Analysis, Process, ThreadIx};
+use crate::timeline::{Actor, Bucket, Stretch, Wait};
+
+/// The object of a wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Awaited {
+    /// The end of a child, or another change of its state.
+    Child,
+    /// A vfork child's exec or exit.
+    Vfork,
+    /// A job slot of a build tool, which another client of its job server gave back.
+    Slot,
+    /// The other end of a pipe.
+    Pipe,
+    /// A lock, or another condition of a futex.
+    Lock,
+    /// The other end of a socket.
+    Socket,
+    /// A moment: a timer, a timeout.
+    Timer,
+    /// One of several descriptors (`poll`), an eventfd, inotify, io_uring.
+    Events,
+    /// Input or output of a terminal.
+    Terminal,
+    /// A file's data or metadata, without block I/O of the thread's own: a page, a directory,
+    /// `fsync`.
+    File,
+    /// Block I/O.
+    Disk,
+    /// To be continued, by a signal or a tracer.
+    Continue,
+    /// In another uninterruptible wait.
+    Kernel,
+    /// A sleep whose system call is not known, or says nothing.
+    Sleep,
+    /// Not known.
+    Unknown,
+}
+
+impl Analysis {
+    /// What a stretch of a thread waits for. `None`: it is no wait.
+    pub fn awaited(&self, thread: ThreadIx, stretch: &Stretch) -> Option<Awaited> {
+        let Bucket::Wait(wait) = stretch.doing else {
+            return None;
+        };
+        Some(match wait {
+            Wait::Io => Awaited::Disk,
+            Wait::Vfork => Awaited::Vfork,
+            Wait::Stopped => Awaited::Continue,
+            Wait::Unknown => Awaited::Unknown,
+            Wait::Blocked if is_file(stretch.reason) => Awaited::File,
+            Wait::Blocked => Awaited::Kernel,
+            Wait::Sleep => self.slept_for(thread, stretch),
+        })
+    }
+
+    fn slept_for(&self, thread: ThreadIx, stretch: &Stretch) -> Awaited {
+        let waker = stretch.waker();
+        // The timeout of a call; its other conditions come by softirqs and tasks.
+        let timeout = waker == Actor::Interrupt;
+        match stretch.reason {
+            Reason::Child => Awaited::Child,
+            Reason::Timer => Awaited::Timer,
+            Reason::Terminal => Awaited::Terminal,
+            reason if is_file(reason) => Awaited::File,
+            Reason::Lock | Reason::Poll | Reason::SocketRead | Reason::SocketWrite if timeout => {
+                Awaited::Timer
+            }
+            Reason::Lock | Reason::FileLock | Reason::Ipc => Awaited::Lock,
+            Reason::SocketRead | Reason::SocketWrite => Awaited::Socket,
+            Reason::Poll | Reason::PipeRead if self.is_slot(thread, waker) => Awaited::Slot,
+            // SIGCHLD.
+            Reason::Poll | Reason::PipeRead | Reason::Signal
+                if self.is_ended_child(thread, stretch) =>
+            {
+                Awaited::Child
+            }
+            Reason::PipeRead | Reason::PipeWrite => Awaited::Pipe,
+            Reason::Poll if waker == Actor::SoftIrq => Awaited::Socket,
+            Reason::Poll | Reason::OtherDescriptor | Reason::IoUring => Awaited::Events,
+            _ => Awaited::Sleep,
+        }
+    }
+
+    /// The waker is an exiting thread of a child.
+    fn is_ended_child(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
+        let Actor::Thread(waker) = stretch.waker() else {
+            return false;
+        };
+        let exited = self.thread(waker).exited.is_some_and(|at| at <= stretch.to);
+        let parent = self.process(self.thread(waker).process).parent;
+        exited && parent == Some(self.thread(thread).process)
+    }
+
+    /// Thread and waker are clients of a job server, and the waker does not end. A client
+    /// that waits for a child is woken by its end.
+    fn is_slot(&self, thread: ThreadIx, waker: Actor) -> bool {
+        let Actor::Thread(waker) = waker else {
+            return false;
+        };
+        let process = |ix| self.process(self.thread(ix).process);
+        let ends = self.thread(waker).exited.is_some();
+        let by_end = ends && process(waker).threads.len() == 1;
+        !by_end && is_client(process(thread)) && is_client(process(waker))
+    }
+}
+
+/// Whether a process takes job slots from a job server's pipe: GNU make's protocol
+/// ("POSIX Jobserver Interaction" in its manual).
+fn is_client(process: &Process) -> bool {
+    const CLIENTS: [&[u8]; 9] = [
+        b"make",
+        b"gmake",
+        b"ninja",
+        b"samu",
+        b"cargo",
+        b"rustc",
+        b"clippy-driver",
+        b"rustdoc",
+        b"lto-wrapper",
+    ];
+    let exec = process.execs.last();
+    let name = exec.and_then(|exec| exec.filename.rsplit(|byte| *byte == b'/').next());
+    name.is_some_and(|name| CLIENTS.contains(&name))
+}
+
+fn is_file(reason: Reason) -> bool {
+    matches!(
+        reason,
+        Reason::FileRead | Reason::FileWrite | Reason::Sync | Reason::Path | Reason::PageFault
+    )
+}
