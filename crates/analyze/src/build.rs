@@ -5,7 +5,8 @@ use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
 use crate::arena::{Arena, Ix};
 use crate::model::{
-    Analysis, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times, Totals, Tree,
+    Analysis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times,
+    Totals, Tree,
 };
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
@@ -230,7 +231,9 @@ fn process_of(
         .or(threads().next());
     let (mut times, mut causes, mut switches) =
         (Times::default(), Causes::default(), Switches::default());
+    let mut by_kernel = ByKernel::default();
     for thread in threads() {
+        by_kernel.add(&thread.by_kernel);
         times.add(&thread.times);
         causes.add(&thread.causes);
         switches.add(&thread.switches);
@@ -257,6 +260,7 @@ fn process_of(
         status: entry.status,
         times,
         causes,
+        by_kernel,
         switches,
         max_off_cpu,
         max_rss: entry.max_rss,

@@ -335,6 +335,14 @@ pub struct ByKernel {
     pub run_queue: u64,
 }
 
+impl ByKernel {
+    /// Adds other parts to these.
+    pub fn add(&mut self, other: &ByKernel) {
+        self.on_cpu += other.on_cpu;
+        self.run_queue += other.run_queue;
+    }
+}
+
 /// One process: a thread group from its first thread to its last.
 #[derive(Clone, Debug)]
 pub struct Process {
@@ -373,6 +381,8 @@ pub struct Process {
     pub times: Times,
     /// Parts of `times`.
     pub causes: Causes,
+    /// Parts of `times` that no events show.
+    pub by_kernel: ByKernel,
     /// Its threads' context switches.
     pub switches: Switches,
     /// The longest time off CPU of any of its threads.

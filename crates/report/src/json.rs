@@ -106,6 +106,8 @@ object! {
         lifetime_ns: u64 = threads(analysis, process).map(|t| t.end.since(t.start)).sum(),
         #[serde(flatten)]
         times: Times = Times::new(&process.times),
+        on_cpu_by_kernel_ns: u64 = process.by_kernel.on_cpu,
+        run_queue_by_kernel_ns: u64 = process.by_kernel.run_queue,
         preempted_ns: u64 = process.causes.preempted,
         block_io_ns: u64 = process.causes.io,
         vfork_ns: u64 = process.causes.vfork,

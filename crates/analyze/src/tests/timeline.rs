@@ -63,6 +63,7 @@ fn a_preempted_thread_has_no_waker() {
         from: Ktime(1),
         to: Ktime(2),
         doing,
+        reason: Reason::Unknown,
         actor: other,
         cpu: None,
     };
@@ -80,7 +81,7 @@ fn a_preempted_thread_has_no_waker() {
 #[test]
 fn every_state_survives() {
     for doing in DOING {
-        let change = Change::new(Ktime(1), doing, None, ActorRef::UNKNOWN);
+        let change = Change::new(Ktime(1), doing, None, (ActorRef::UNKNOWN, 0));
         assert_eq!(change.doing(), doing);
     }
     assert_eq!(std::mem::size_of::<Change>(), 16);
