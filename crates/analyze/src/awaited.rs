@@ -73,7 +73,7 @@ impl Analysis {
             }
             Reason::Lock | Reason::FileLock | Reason::Ipc => Awaited::Lock,
             Reason::SocketRead | Reason::SocketWrite => Awaited::Socket,
-            Reason::Poll | Reason::PipeRead if self.is_slot(thread, waker) => Awaited::Slot,
+            Reason::Poll | Reason::PipeRead if self.is_slot(thread, stretch) => Awaited::Slot,
             // SIGCHLD.
             Reason::Poll | Reason::PipeRead | Reason::Signal
                 if self.is_ended_child(thread, stretch) =>
@@ -92,21 +92,23 @@ impl Analysis {
         let Actor::Thread(waker) = stretch.waker() else {
             return false;
         };
-        let exited = self.thread(waker).exited.is_some_and(|at| at <= stretch.to);
         let parent = self.process(self.thread(waker).process).parent;
-        exited && parent == Some(self.thread(thread).process)
+        self.exits(waker, stretch) && parent == Some(self.thread(thread).process)
     }
 
-    /// Thread and waker are clients of a job server, and the waker does not end. A client
-    /// that waits for a child is woken by its end.
-    fn is_slot(&self, thread: ThreadIx, waker: Actor) -> bool {
-        let Actor::Thread(waker) = waker else {
+    /// Thread and waker are clients of a job server. A client that waits for a child is woken
+    /// by its exit.
+    fn is_slot(&self, thread: ThreadIx, stretch: &Stretch) -> bool {
+        let Actor::Thread(waker) = stretch.waker() else {
             return false;
         };
-        let process = |ix| self.process(self.thread(ix).process);
-        let ends = self.thread(waker).exited.is_some();
-        let by_end = ends && process(waker).threads.len() == 1;
-        !by_end && is_client(process(thread)) && is_client(process(waker))
+        let is_client = |ix| is_client(self.process(self.thread(ix).process));
+        !self.exits(waker, stretch) && is_client(thread) && is_client(waker)
+    }
+
+    /// Whether a thread exits when it ends a wait.
+    fn exits(&self, waker: ThreadIx, wait: &Stretch) -> bool {
+        self.thread(waker).exited.is_some_and(|at| at <= wait.to)
     }
 }
 

@@ -401,6 +401,16 @@ impl Answer {
         free.unwrap().same_waits
     }
 
+    /// The program in which the path stays longest without another one.
+    fn decides(&self, program: &str) -> &str {
+        let group = self.groups.find(program).expect("a group");
+        let free = self.limits.free.iter().find(|free| free.group == group);
+        let stay = free.unwrap().decides.expect("a stay");
+        let process = self.analysis.thread(stay.thread).process;
+        let group = self.groups.at(process, Ktime(stay.at.0 - 1));
+        self.groups.name(group.expect("a group"))
+    }
+
     fn alone(&self, program: &str) -> u64 {
         let group = self.groups.find(program).expect("a group");
         let sum = self.parallelism.alone_by_group.get(&group);
@@ -457,6 +467,8 @@ fn of_a_fan_out_the_longest_is_the_path() {
     assert_eq!(is.on_cpu("short"), 0);
     about(is.free("long"), 10 * MS);
     about(is.free("short"), 14 * MS);
+    assert_eq!(is.decides("long"), "short");
+    assert_eq!(is.decides("short"), "long");
     about(is.limits.work, 44 * MS);
     // On two CPUs the work takes its time, on any number the longest job.
     about(is.limits.on(2), 22 * MS);
@@ -518,6 +530,42 @@ fn a_jobserver_without_tokens_holds_up_the_driver() {
     about(is.limits.work, 60 * MS);
     about(is.parallelism.running[2], 30 * MS);
     about(is.parallelism.wanted(3), 0);
+}
+
+/// Three builds on four CPUs take turns with one job slot: clients of a job server, which
+/// give it back before they end.
+#[test]
+fn job_slots_are_told_from_pipes() {
+    let token = chan(0);
+    let make = vec![fork(1), fork(1), fork(1), Op::WaitAll];
+    let build = vec![Op::Take(token), run(10), Op::Post(token), run(1)];
+    for (name, slots) in [("ninja", 2), ("server", 0)] {
+        let is = Answer::of(
+            world(&[("make", make.clone()), (name, build.clone())], &[1]),
+            4,
+        );
+        about(is.path.length(), 31 * MS);
+        assert_eq!(is.links(name, Then::Slot), slots, "{name}");
+        assert_eq!(is.links(name, Then::Woke), 2 - slots, "{name}");
+        let more = is.limits.more_slots.unwrap_or(is.path.length());
+        about(more, if slots > 0 { 11 * MS } else { 31 * MS });
+    }
+}
+
+/// A thread of the process that was asleep when the wait for it began explains nothing of the
+/// time before.
+#[test]
+fn an_idle_thread_does_not_take_the_path() {
+    let done = chan(0);
+    let main = vec![Op::Thread(1, Arg::Same), run(10), Op::Take(done), run(1)];
+    let mut world = world(&[("tool", main)], &[0]);
+    let service = vec![Op::Sleep(ms(40, 40)), Op::Post(done), Op::Exit(0)];
+    world.programs.push(service);
+    let is = Answer::of(world, 2);
+    about(is.path.length(), 41 * MS);
+    about(is.on_cpu("tool"), 11 * MS);
+    about(is.time("tool", |kind| kind == Kind::Sleep), 30 * MS);
+    assert_eq!(is.links("tool", Then::Waited), 1);
 }
 
 /// Three workers on four CPUs use a byte in a pipe as their lock: one works at a time.

@@ -415,7 +415,7 @@ fn reason(task: &Task) -> Reason {
         Wait::Nothing => Reason::Unknown,
         Wait::Timer => Reason::Timer,
         Wait::Io => Reason::FileRead,
-        Wait::Lock => Reason::Path,
+        Wait::Lock => Reason::Memory,
         Wait::Chan(_) => Reason::PipeRead,
         Wait::Child => Reason::Child,
         Wait::Vfork(_) => Reason::Clone,
