@@ -392,6 +392,7 @@ fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
         threads: Vec::new(),
         times,
         causes: Default::default(),
+        by_kernel: Default::default(),
         switches: Default::default(),
         max_off_cpu: None,
         max_rss: None,

@@ -243,8 +243,11 @@ impl<'a> PathReport<'a> {
             return String::new();
         };
         // A program of several threads: the thread's name, unless it has the program's.
-        let named = process.threads.len() > 1 && thread.comm != process.comm;
-        let comm = named.then(|| label::comm(thread)).unwrap_or_default();
+        let comm = if process.threads.len() > 1 && thread.comm != process.comm {
+            label::comm(thread)
+        } else {
+            String::new()
+        };
         let exec = program.and_then(|(executed, at)| {
             let executed: &Process = analysis.processes.get(executed.0 as usize)?;
             let forked = !std::ptr::eq(executed, process);
