@@ -306,6 +306,19 @@ pub struct Thread {
     pub parent: Option<ThreadIx>,
 }
 
+impl Thread {
+    /// Its time by state as its events alone show it; the timeline adds up to that.
+    pub fn times_by_events(&self) -> Times {
+        let ByKernel { on_cpu, run_queue } = self.by_kernel;
+        Times {
+            on_cpu: self.times.on_cpu - on_cpu,
+            run_queue: self.times.run_queue - run_queue,
+            unknown: self.times.unknown + on_cpu + run_queue,
+            ..self.times
+        }
+    }
+}
+
 /// The kernel's own accounting of an exited task, to check the analysis by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelFigures {

@@ -185,11 +185,7 @@ fn check_timeline(analysis: &Analysis) -> Result<(), TestCaseError> {
         }
         prop_assert_eq!(now, thread.end, "{:?}", thread);
         // The timeline does not have the time that only the kernel's totals show.
-        let mut own = thread.times;
-        own.on_cpu -= thread.by_kernel.on_cpu;
-        own.run_queue -= thread.by_kernel.run_queue;
-        own.unknown += thread.by_kernel.on_cpu + thread.by_kernel.run_queue;
-        prop_assert_eq!((times, causes), (own, thread.causes));
+        prop_assert_eq!((times, causes), (thread.times_by_events(), thread.causes));
     }
     Ok(())
 }

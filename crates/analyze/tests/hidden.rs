@@ -87,7 +87,7 @@ fn hidden_switches_leave_the_path() {
         let (is, unknown) = shares(&analysis, &path);
         let sum: u64 = path.segments.iter().map(Segment::length).sum();
         assert_eq!(sum, path.length(), "case {number}");
-        let hole = |it: &Thread| it.times.unknown + it.by_kernel.on_cpu + it.by_kernel.run_queue;
+        let hole = |it: &Thread| it.times_by_events().unknown;
         let holes: u64 = analysis.threads.iter().map(hole).sum();
         assert!(unknown <= holes, "case {number}: {unknown} of {holes} ns");
         let length = whole.length().max(1);

@@ -80,12 +80,12 @@ pub fn audit(analysis: &Analysis) -> Audit {
         let Some(kernel) = thread.kernel.filter(|kernel| kernel.is_final) else {
             continue;
         };
-        let (switches, by_kernel) = (thread.switches, thread.by_kernel);
+        let (switches, times) = (thread.switches, thread.times_by_events());
         let task = Worst {
             tid: thread.tid.0,
             label: String::new(),
-            on_cpu_ns: thread.times.on_cpu - by_kernel.on_cpu,
-            unknown_ns: thread.times.unknown + by_kernel.on_cpu + by_kernel.run_queue,
+            on_cpu_ns: times.on_cpu,
+            unknown_ns: times.unknown,
             kernel_ns: kernel.sum_exec_runtime,
             switches: switches.voluntary + switches.involuntary,
             kernel_switches: kernel.nvcsw.saturating_add(kernel.nivcsw),

@@ -85,7 +85,7 @@ fn pieces_add_up_to_the_times() {
         assert_eq!(some.kinds.len(), some.by.len() + some.shares.len());
         assert_eq!(some.shares.is_empty(), room == ROOM, "{room}");
         for (thread, (sums, off)) in analysis.threads.iter().zip(sums(&some)) {
-            let times = &thread.times;
+            let times = thread.times_by_events();
             let truth = [
                 times.on_cpu,
                 times.run_queue,
