@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path;
+use tr_analyze::critical_path::{self, Kind};
 use tr_analyze::model::{Analysis, Process, Times};
 
 use super::normal::{self, Paths};
@@ -147,12 +147,13 @@ impl Run {
     }
 }
 
-/// The time of each process on the critical path, by index.
+/// The known time of each process on the critical path, by index.
 fn on_path(analysis: &Analysis) -> Option<BTreeMap<usize, u64>> {
     let root = critical_path::root(analysis).ok()?;
     let path = critical_path::critical_path(analysis, root).ok()?;
     let mut sums = BTreeMap::<usize, u64>::new();
-    for segment in &path.segments {
+    let known = path.segments.iter().filter(|it| it.kind != Kind::Unknown);
+    for segment in known {
         if let Some(thread) = analysis.threads.get(segment.thread.0 as usize) {
             *sums.entry(thread.process.0 as usize).or_default() += segment.length();
         }
@@ -213,3 +214,7 @@ fn keys(process: &Process, cwd: &str, pids: &[u32]) -> [u64; WAYS] {
         normal::text_key(&label::label(process), forked, cwd, pids),
     ]
 }
+
+#[cfg(test)]
+#[path = "tests/run.rs"]
+mod tests;

@@ -1,0 +1,51 @@
+//! Unit tests of `diff::run`.
+
+use tr_analyze::Options;
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_sim::blocks::{Cut, Order};
+use tr_sim::config::Config;
+use tr_sim::inject::{Loss, Plan};
+use tr_sim::recording::Recording;
+use tr_sim::scenario;
+
+use super::*;
+
+/// Unknown time on the path is no process's.
+#[test]
+fn the_path_of_a_process_has_no_unknown_time() {
+    let mut config = Config::new(scenario::make(2, 8), 2, 400_000_000);
+    config.linger = Some(100_000);
+    let (mut recording, _) = Recording::record(&config);
+    let loss = |cpu| Loss {
+        stream: tr_format::event::Stream::Cpu(tr_format::event::CpuId(cpu)),
+        from: 400,
+        most: 60,
+        cause: tr_format::event::LossCause::RingFull,
+        counted: true,
+    };
+    let plan = Plan {
+        loss: vec![loss(0), loss(1)],
+        ..Plan::default()
+    };
+    plan.apply(&mut recording);
+    let cut = Cut {
+        largest: 100,
+        order: Order::Written,
+        seed: 1,
+    };
+    let file = recording.to_file(&cut).unwrap();
+    let trace = Trace::open(Source::bytes(file)).unwrap();
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = tr_analyze::analyze(&trace, &options);
+    let root = critical_path::root(&analysis).unwrap();
+    let path = critical_path::critical_path(&analysis, root).unwrap();
+    let unknown = path.segments.iter().filter(|it| it.kind == Kind::Unknown);
+    let unknown: u64 = unknown.map(|it| it.length()).sum();
+    assert!(unknown > 0, "the losses touch the path");
+    let known: u64 = on_path(&analysis).unwrap().values().sum();
+    assert_eq!(known + unknown, path.length());
+}
