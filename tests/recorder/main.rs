@@ -38,6 +38,9 @@ fn main() {
         let rights = reason.clone().filter(|_| *name != rights::REFUSALS);
         let reason = rights.or_else(|| match *name {
             "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
+            "a_process_that_joins_the_cgroup_is_recorded" => {
+                options::no_cgroup().or_else(|| common::lacks("python3"))
+            }
             "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
             "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
             "a_storm_of_stress_ng_loses_nothing" => common::lacks("stress-ng"),

@@ -14,6 +14,7 @@ use crate::support::{
 pub const TESTS: &[Test] = &[
     ("pid_follows_processes_that_run_already", pid),
     ("cgroup_follows_who_is_in_it_and_who_comes", cgroup),
+    ("a_process_that_joins_the_cgroup_is_recorded", joining),
     ("cpu_keeps_to_its_cpus", cpu),
     ("all_is_the_whole_machine_for_a_time", all),
     ("a_duration_ends_the_recording_not_the_command", duration),
@@ -161,6 +162,62 @@ fn cgroup() -> Result<(), Failed> {
     })?;
     let out = watch(&trace, &["--cgroup", "/etc/passwd"]).output()?;
     ensure(out.status.code() == Some(125), || format!("{out:?}"))
+}
+
+/// Processes that come into the cgroup while it is recorded, run, and end without an exec: a
+/// shell that moves itself, and one with a thread that is moved by another process.
+fn joining() -> Result<(), Failed> {
+    let trace = scratch("joining.bin");
+    let _ = std::fs::remove_file(&trace);
+    let cgroup = Cgroup::new("join").ok_or("no cgroup")?;
+    let path = cgroup.0.to_string_lossy().into_owned();
+    let script =
+        format!("echo $$ > {path}/cgroup.procs; i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done");
+    let mut shell = waiting(&script)?;
+    let threads = "import sys, threading, time\n\
+        def burn():\n    start = time.thread_time()\n    while time.thread_time() - start < 0.1: pass\n\
+        threads = [threading.Thread(target=lambda: (sys.stdin.read(), burn()))]\n\
+        [t.start() for t in threads]; [t.join() for t in threads]";
+    let mut python = Command::new("python3")
+        .args(["-c", threads])
+        .stdin(Stdio::piped())
+        .spawn()?;
+    let threads_of = format!("/proc/{}/task", python.id());
+    crate::support::eventually("python's thread", || {
+        std::fs::read_dir(&threads_of).is_ok_and(|threads| threads.count() == 2)
+    })?;
+    let tr = watch(&trace, &["--cgroup", &path]).spawn()?;
+    under_way(&trace)?;
+    cgroup.add(python.id())?;
+    drop(python.stdin.take());
+    drop(shell.stdin.take());
+    let (shell_pid, python_pid) = (shell.id(), python.id());
+    shell.wait()?;
+    python.wait()?;
+    kill().args(["-INT", &tr.id().to_string()]).status()?;
+    let out = tr.wait_with_output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    let find = |pid: u32| {
+        let mut all = list(&analysis, "processes").iter();
+        let found = all.find(|p| int(p, "pid") == u64::from(pid));
+        found.ok_or_else(|| Failed::from(format!("no process {pid}: {analysis}")))
+    };
+    let shell = find(shell_pid)?;
+    ensure(int(shell, "on_cpu_ns") > 50_000_000, || shell.to_string())?;
+    let script = format!("read go; {script}");
+    ensure(
+        shell["argv"][2] == *script && shell["exit"]["code"] == 0,
+        || shell.to_string(),
+    )?;
+    let python = find(python_pid)?;
+    let cpu = int(python, "on_cpu_ns");
+    ensure(cpu > 90_000_000 && int(python, "threads") == 2, || {
+        python.to_string()
+    })?;
+    // Its own memory was not read; /proc has had it until the process ended.
+    let known = python["argv"].is_null() || python["argv"][2] == *threads;
+    ensure(known && python["comm"] == "python3", || python.to_string())
 }
 
 fn cpu() -> Result<(), Failed> {

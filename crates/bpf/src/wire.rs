@@ -100,6 +100,9 @@ pub const LIFE_CGROUP_MOVE: u32 = 7;
 /// `life_kind`: [`LifeLost`].
 pub const LIFE_LOST: u32 = 8;
 
+/// `life_kind`: [`Join`].
+pub const LIFE_JOIN: u32 = 9;
+
 /// The most CPUs the programs have accounts for.
 pub const MAX_CPUS: usize = 1024;
 
@@ -170,6 +173,10 @@ wire! {
         time: u64, start_time: u64, cgroup: u64, sum_exec_runtime: u64, tid: u32, tgid: u32,
         parent_tgid: u32, ns_tid: u32, seen_tid: u32, state: u16, on_cpu: u8, kthread: u8,
         followed: u32, pad: u32, comm: [u8; 16],
+    }
+    /// A task that has come into the followed cgroup; the arguments follow.
+    Join = "wire_join" {
+        head: Head, task: Snapshot, argv_len: u32, argv_unknown: u32, argv_full_len: u64,
     }
 }
 

@@ -186,7 +186,8 @@ pub enum LifeKind {
     CgroupPath(CgroupPath),
     /// A task was moved to another cgroup.
     CgroupMove(CgroupMove),
-    /// A task that was alive when the recording began.
+    /// A task that was alive when the recording began, or that has come into the followed
+    /// cgroup.
     Snapshot(Snapshot),
     /// Events of one stream that could not be recorded.
     Lost(Lost),
@@ -399,7 +400,7 @@ pub struct CgroupMove {
     pub cgroup: CgroupId,
 }
 
-/// A task that was alive when the recording began.
+/// A task that was alive when the recording began, or that has come into the followed cgroup.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
     /// The task.

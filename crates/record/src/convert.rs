@@ -9,6 +9,8 @@ use tr_format::event::{
 };
 use zerocopy::FromBytes;
 
+use crate::host;
+
 /// A scheduling event; `None` for an unknown kind. `near` is a time of the recording.
 pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
     let event = slot.event(near.0);
@@ -94,6 +96,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
             };
             return vec![path, at(&head, LifeKind::CgroupMove(moved))];
         }
+        wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
             let Some(event) = parse::<wire::LifeLost>(record) else {
                 return Vec::new();
@@ -217,6 +220,24 @@ fn cgroup_path(event: &wire::Cgroup) -> LifeKind {
         id: CgroupId(event.id),
         path,
     })
+}
+
+/// A task that came into the followed cgroup. Without its arguments they are those that
+/// `/proc` has now, if the process still has the name.
+fn join(record: &[u8]) -> Option<LifeEvent> {
+    let (event, tail) = wire::Join::read_from_prefix(record).ok()?;
+    let task = &event.task;
+    let argv = if task.tid != task.tgid {
+        Argv::from_args([""; 0])
+    } else if event.argv_unknown == 0 {
+        Argv {
+            bytes: tail.get(..event.argv_len as usize)?.into(),
+            full_len: u32::try_from(event.argv_full_len).ok(),
+        }
+    } else {
+        host::cmdline_of(task.seen_tid, &Comm::new(&task.comm)).unwrap_or_default()
+    };
+    Some(snapshot(task, argv))
 }
 
 /// A living task; `argv` is empty unless the task is followed.

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use nix::time::{clock_gettime, ClockId};
-use tr_format::event::{Argv, Clock, CpuId, Ktime};
+use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
 
 /// `CLOCK_MONOTONIC`, the clock of all events.
 pub fn now() -> Ktime {
@@ -202,6 +202,21 @@ pub fn cmdline(pid: u32, limit: u32) -> Argv {
         bytes: bytes.into(),
         full_len: Some(full_len),
     }
+}
+
+/// The first 4096 bytes of a living process's arguments; `None` if it has ended or has another
+/// name.
+pub fn cmdline_of(pid: u32, comm: &Comm) -> Option<Argv> {
+    let named = || {
+        let name = fs::read(format!("/proc/{pid}/comm")).ok()?;
+        let name = name.strip_suffix(b"\n").unwrap_or(&name);
+        (name == comm.bytes()).then_some(())
+    };
+    named()?;
+    let argv = cmdline(pid, 4096);
+    named()?;
+    // A zombie has a name, but no memory.
+    (!argv.bytes.is_empty()).then_some(argv)
 }
 
 /// The first `limit` bytes, and whether there are more. A process can claim gigabytes of

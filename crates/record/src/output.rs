@@ -196,9 +196,9 @@ impl State {
         }
         for record in batch.life_records() {
             for event in convert::life(record, self.page) {
-                // Losses of any ring belong to the recorder's stream.
+                // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
-                    LifeKind::Lost(_) => Stream::Recorder,
+                    LifeKind::Lost(_) | LifeKind::Snapshot(_) => Stream::Recorder,
                     _ => Stream::Lifecycle,
                 };
                 self.life(stream, event)?;

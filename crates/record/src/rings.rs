@@ -67,17 +67,24 @@ impl Batch {
     }
 }
 
-/// A record without the unused end of an exec's argv area.
+/// A record without the unused end of its argv area.
 fn used_part(record: &[u8]) -> &[u8] {
-    let Ok((exec, tail)) = wire::Exec::read_from_prefix(record) else {
-        return record;
+    let kind = wire::Head::read_from_prefix(record).map_or(0, |(head, _)| head.kind);
+    let (tail, used) = match kind {
+        wire::LIFE_EXEC => match wire::Exec::read_from_prefix(record) {
+            Ok((exec, tail)) => (
+                tail,
+                u64::from(exec.filename_area) + u64::from(exec.argv_len),
+            ),
+            Err(_) => return record,
+        },
+        wire::LIFE_JOIN => match wire::Join::read_from_prefix(record) {
+            Ok((join, tail)) => (tail, u64::from(join.argv_len)),
+            Err(_) => return record,
+        },
+        _ => return record,
     };
-    if exec.head.kind != wire::LIFE_EXEC {
-        return record;
-    }
-    let used = (exec.filename_area as usize)
-        .saturating_add(exec.argv_len as usize)
-        .min(tail.len());
+    let used = usize::try_from(used).map_or(tail.len(), |used| used.min(tail.len()));
     record
         .get(..record.len() - tail.len() + used)
         .unwrap_or(record)

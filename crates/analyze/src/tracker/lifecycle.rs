@@ -357,18 +357,19 @@ impl Tracker {
                     ns_tid: snapshot.ns_tid,
                     process,
                     comm: snapshot.comm,
-                    start: self.start,
+                    // A later one came into the followed cgroup.
+                    start: time.max(self.start),
                     started_before: true,
                     state: State::Unknown,
                     parent: None,
                 })
             }
         };
-        self.snapshot_process(self.tasks[ix].process, snapshot);
+        self.snapshot_process(self.tasks[ix].process, time, snapshot);
         self.snapshot_state(ix, time, snapshot);
     }
 
-    fn snapshot_process(&mut self, process: ProcIx, snapshot: &Snapshot) {
+    fn snapshot_process(&mut self, process: ProcIx, time: Ktime, snapshot: &Snapshot) {
         let parent = self.listed(snapshot.parent_tgid);
         self.flush(process);
         let entry = &mut self.processes[process];
@@ -386,7 +387,7 @@ impl Tracker {
         }
         // COMMAND is still a copy of the recorder here; its program comes.
         if executes && self.root != Some(snapshot.tgid) {
-            let span = (self.start, self.end);
+            let span = (time.max(self.start), self.end);
             let program = program_before(span, snapshot.argv.clone(), snapshot.comm);
             push_first(&mut entry.execs, program);
         }

@@ -92,6 +92,7 @@ enum life_kind {
 	LIFE_CGROUP_MKDIR = 6,
 	LIFE_CGROUP_MOVE = 7,
 	LIFE_LOST = 8,
+	LIFE_JOIN = 9,
 };
 
 struct wire_head {
@@ -205,7 +206,7 @@ struct wire_life_lost {
 	__u64 count; /* on this CPU since the start */
 };
 
-/* The task iterator writes these. */
+/* The task iterator writes these, and a join has one. */
 struct wire_snapshot {
 	__u64 time;
 	__u64 start_time;
@@ -222,6 +223,19 @@ struct wire_snapshot {
 	__u32 followed;
 	__u32 pad;
 	char comm[16];
+};
+
+#define JOIN_ARGV 4096
+
+/* A task has come into the followed cgroup. Its process's leader has the arguments, if they
+ * can be read. */
+struct wire_join {
+	struct wire_head head;
+	struct wire_snapshot task;
+	__u32 argv_len; /* bytes recorded */
+	__u32 argv_unknown;
+	__u64 argv_full_len; /* true length */
+	char tail[];
 };
 
 #define MAX_CPUS 1024

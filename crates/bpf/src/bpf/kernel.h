@@ -121,7 +121,12 @@ struct mm_struct {
 	struct percpu_counter rss_stat[NR_MM_COUNTERS];
 };
 
+struct list_head {
+	struct list_head *next;
+};
+
 struct signal_struct {
+	struct list_head thread_head;
 	atomic_t live;
 	unsigned int flags;
 	int group_exit_code;
@@ -175,11 +180,6 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
-/* A pointer in memory, for bpf_rdonly_cast. */
-struct list_head {
-	struct list_head *next;
-};
-
 /* An id of this helper: 5.15 and later have it. */
 enum bpf_func_id {
 	BPF_FUNC_task_pt_regs = 175,
@@ -220,6 +220,7 @@ struct task_struct {
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct pid *thread_pid;
+	struct list_head thread_node;
 	void *vfork_done;
 	__u64 utime;
 	__u64 stime;

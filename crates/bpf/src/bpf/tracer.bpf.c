@@ -62,6 +62,8 @@ __u32 command_tgid, recorder_tgid;
 struct sent sent[2][SIGNALS];
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
 __u64 regs_offset, own_regs;
+/* The depth of the recorder's pid namespace. */
+__u32 recorder_level;
 /* Tasks newly followed by the last snapshot pass. */
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
@@ -81,6 +83,7 @@ union wire_types {
 	struct wire_cgroup cgroup;
 	struct wire_life_lost life_lost;
 	struct wire_snapshot snapshot;
+	struct wire_join join;
 	enum reason reason;
 } *wire_types;
 
@@ -1057,20 +1060,103 @@ static __always_inline int on_cgroup(__u32 kind, struct cgroup *cgroup, const ch
 	return 0;
 }
 
+/* Fills a record but for `followed`; `level` is the recorder's pid namespace. */
+static __always_inline void fill_snapshot(struct wire_snapshot *record, struct task_struct *task,
+					  __u32 level)
+{
+	record->seen_tid = ns_tid(task, level);
+	record->tid = BPF_CORE_READ(task, pid);
+	record->tgid = BPF_CORE_READ(task, tgid);
+	record->parent_tgid = BPF_CORE_READ(task, real_parent, tgid);
+	record->start_time = BPF_CORE_READ(task, start_time);
+	record->cgroup = task_cgroup(task);
+	record->ns_tid = ns_tid(task, ~0U);
+	record->sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
+	record->kthread = !!(BPF_CORE_READ(task, flags) & PF_KTHREAD);
+	record->pad = 0;
+	BPF_CORE_READ_INTO(&record->comm, task, comm);
+	record->time = bpf_ktime_get_ns();
+	record->on_cpu = BPF_CORE_READ(task, on_cpu) != 0;
+	/* A task preempted on its way to sleep is still in the run queue. */
+	record->state = !record->on_cpu && BPF_CORE_READ(task, on_rq) ? 0 : task_state(false, task);
+}
+
+/* The most threads of a process that are followed into the cgroup. */
+#define JOINING 1024
+
+/* A task comes into the followed cgroup: the trace needs a record of it. Not static: the
+ * verifier looks at it once. */
+__noinline int join(__u64 address)
+{
+	struct task_struct *task = (struct task_struct *)address;
+	struct task_struct *self = (struct task_struct *)bpf_get_current_task();
+	__u32 tid = BPF_CORE_READ(task, pid);
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+	unsigned long start = BPF_CORE_READ(mm, arg_start);
+	unsigned long end = BPF_CORE_READ(mm, arg_end);
+	__u64 len = end > start ? end - start : 0, want = len;
+	struct wire_join *record;
+
+	if (is_followed(tid))
+		return 0;
+	follow(tid);
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), LIFE_JOIN, sizeof(*record) + JOIN_ARGV, true);
+	if (!record)
+		return 0;
+	fill_snapshot(&record->task, task, recorder_level);
+	record->task.followed = is_followed(tid);
+	record->head.time = record->task.time;
+	if (want > JOIN_ARGV)
+		want = JOIN_ARGV;
+	if (want > argv_limit)
+		want = argv_limit;
+	record->argv_full_len = len;
+	record->argv_len = 0;
+	record->argv_unknown = 1;
+	/* Only the memory of the running task can be read: a shell that moves itself. */
+	if (mm && mm == BPF_CORE_READ(self, mm) &&
+	    !bpf_probe_read_user(record->tail, want, (void *)start)) {
+		record->argv_len = want;
+		record->argv_unknown = 0;
+	}
+	submit_life(record);
+	return 0;
+}
+
+/* Moves of a whole process come once, with its leader. */
+static __always_inline void join_all(struct task_struct *task, bool threadgroup)
+{
+	struct signal_struct *signal = BPF_CORE_READ(task, signal);
+	__u64 head = (__u64)signal + bpf_core_field_offset(signal->thread_head);
+	__u64 node = (__u64)BPF_CORE_READ(signal, thread_head.next);
+
+	join((__u64)task);
+	if (!threadgroup)
+		return;
+	for (int i = 0; i < JOINING && node && node != head; i++) {
+		struct list_head *at = (struct list_head *)node;
+
+		join(node - bpf_core_field_offset(task->thread_node));
+		node = (__u64)BPF_CORE_READ(at, next);
+	}
+}
+
 static __always_inline int on_attach(struct cgroup *cgroup, const char *path,
-				     struct task_struct *task)
+				     struct task_struct *task, bool threadgroup)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
 
 	if (in_target_cgroup(cgroup))
-		follow(tid);
+		join_all(task, threadgroup);
 	if (!is_followed(tid))
 		return 0;
 	return on_cgroup(LIFE_CGROUP_MOVE, cgroup, path, tid, BPF_CORE_READ(task, tgid));
 }
 
 PROGRAM(attach, cgroup_attach_task,
-	on_attach((struct cgroup *)ctx[0], (const char *)ctx[1], (struct task_struct *)ctx[2]))
+	on_attach((struct cgroup *)ctx[0], (const char *)ctx[1], (struct task_struct *)ctx[2],
+		  ctx[3] & 1))
 
 /* A new cgroup's path, which is unknown after the cgroup's removal. */
 PROGRAM(mkdir, cgroup_mkdir,
@@ -1125,24 +1211,21 @@ int snapshot(struct bpf_iter__task *ctx)
 {
 	struct task_struct *task = ctx->task;
 	struct wire_snapshot record = {};
-	struct task_struct *self, *parent;
+	struct task_struct *self;
 	__u32 seen_tgid;
 
 	if (!task)
 		return 0;
 	self = (struct task_struct *)bpf_get_current_task();
+	recorder_level = BPF_CORE_READ(self, thread_pid, level);
 	if (!regs_offset)
 		find_regs(self);
-	record.seen_tid = ns_tid(task, BPF_CORE_READ(self, thread_pid, level));
-	record.tid = task->pid;
-	record.tgid = task->tgid;
-	parent = BPF_CORE_READ(task, real_parent);
-	record.parent_tgid = BPF_CORE_READ(parent, tgid);
+	fill_snapshot(&record, task, recorder_level);
 	/* The iterator's reader is the recorder, which does not record itself. */
 	if (!is_followed(record.tid) && record.tgid != (__u32)(bpf_get_current_pid_tgid() >> 32)) {
 		struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 
-		seen_tgid = ns_tid(leader, BPF_CORE_READ(self, thread_pid, level));
+		seen_tgid = ns_tid(leader, recorder_level);
 		if (bpf_map_lookup_elem(&targets, &seen_tgid) || is_followed(record.tgid) ||
 		    is_followed(record.parent_tgid) ||
 		    (target_cgroup && in_target_cgroup(BPF_CORE_READ(task, cgroups, dfl_cgrp)))) {
@@ -1153,16 +1236,6 @@ int snapshot(struct bpf_iter__task *ctx)
 		}
 	}
 	record.followed = is_followed(record.tid);
-	record.start_time = task->start_time;
-	record.cgroup = task_cgroup(task);
-	record.ns_tid = ns_tid(task, ~0U);
-	record.sum_exec_runtime = BPF_CORE_READ(task, se.sum_exec_runtime);
-	record.kthread = !!(task->flags & PF_KTHREAD);
-	BPF_CORE_READ_INTO(&record.comm, task, comm);
-	record.time = bpf_ktime_get_ns();
-	record.on_cpu = BPF_CORE_READ(task, on_cpu) != 0;
-	/* A task preempted on its way to sleep is still in the run queue. */
-	record.state = !record.on_cpu && BPF_CORE_READ(task, on_rq) ? 0 : task_state(true, task);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }
