@@ -393,6 +393,17 @@ fn kernel_figures() -> Result<(), Failed> {
     ensure(tasks > 100 && equal * 1000 >= tasks * 999, || {
         audit.to_string()
     })?;
+    // The time in run queues: the kernel counts from the wake-up's end, not from its beginning.
+    let queue = &audit["run_queue"];
+    if !queue.is_null() {
+        let [events, unknown, kernel] =
+            ["events_ns", "unknown_ns", "kernel_ns"].map(|name| int(queue, name));
+        let slack = kernel / 10 + 100_000 * tasks;
+        ensure(
+            events <= kernel + slack && kernel <= events + unknown + slack,
+            || queue.to_string(),
+        )?;
+    }
     // getrusage of make and its descendants, from the shell's `time`.
     let line = said.lines().find_map(|line| line.strip_prefix("rusage "));
     let rusage: f64 = line

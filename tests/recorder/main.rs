@@ -46,6 +46,7 @@ fn main() {
             "a_storm_of_stress_ng_loses_nothing" => common::lacks("stress-ng"),
             "a_signal_to_tr_alone_is_passed_on"
             | "a_signal_to_the_group_comes_once"
+            | "memory_is_of_the_program_alone"
             | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),

@@ -15,6 +15,7 @@ pub const TESTS: &[Test] = &[
     ("pid_follows_processes_that_run_already", pid),
     ("cgroup_follows_who_is_in_it_and_who_comes", cgroup),
     ("a_process_that_joins_the_cgroup_is_recorded", joining),
+    ("memory_is_of_the_program_alone", memory),
     ("cpu_keeps_to_its_cpus", cpu),
     ("all_is_the_whole_machine_for_a_time", all),
     ("a_duration_ends_the_recording_not_the_command", duration),
@@ -218,6 +219,30 @@ fn joining() -> Result<(), Failed> {
     // Its own memory was not read; /proc has had it until the process ended.
     let known = python["argv"].is_null() || python["argv"][2] == *threads;
     ensure(known && python["comm"] == "python3", || python.to_string())
+}
+
+/// A small program that a large one has started by vfork.
+fn memory() -> Result<(), Failed> {
+    let trace = scratch("memory.bin");
+    let script = "import os; large = b'x' * (300 << 20)\n\
+        os.waitpid(os.posix_spawn('/bin/true', ['true'], {}), 0)";
+    let out = record(&trace, &[], &["python3", "-c", script])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    let mut large = 0;
+    for process in list(&analysis, "processes") {
+        let memory = process["max_rss_bytes"].as_u64();
+        let last = list(process, "execs").last();
+        let last = last.and_then(|exec| exec["max_rss_bytes"].as_u64());
+        if process["comm"] == "true" {
+            ensure(memory.is_none_or(|bytes| bytes < 100 << 20), || {
+                process.to_string()
+            })?;
+            ensure(last == memory, || process.to_string())?;
+        }
+        large = large.max(memory.unwrap_or(0));
+    }
+    ensure(large > 300 << 20, || format!("{large} bytes"))
 }
 
 fn cpu() -> Result<(), Failed> {

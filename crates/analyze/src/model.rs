@@ -443,6 +443,10 @@ pub struct ExecSpan {
     pub comm: Comm,
     /// Its threads' times from `start` to `end`.
     pub times: Times,
+    /// Its largest resident set in bytes. Kernels before 6.16 tell only that of a program that
+    /// needs more than each before it in the process, the one that it was forked from
+    /// included.
+    pub max_rss: Option<u64>,
 }
 
 /// Sums over all processes of the recording.

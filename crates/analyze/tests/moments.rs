@@ -623,3 +623,35 @@ fn no_thread_takes_over_a_process_where_events_are_lost() {
         assert!(anomalies.is_empty(), "{of_cpu} {of_lives} {anomalies:?}");
     }
 }
+
+/// The kernel's `maxrss` survives an exec, with the memory that a vfork's child shared.
+#[test]
+fn a_program_has_its_own_memory() {
+    // (maxrss after each exec, maxrss at the exit, the program's own if the kernel tells it),
+    // the memory of each program, of the process.
+    for (execs, exit, programs, process) in [
+        // Forked by 300, needs less, or more.
+        (&[300][..], (300, None), &[None][..], None),
+        (&[300], (300, Some(2)), &[Some(2)], Some(2)),
+        (&[300], (400, None), &[Some(400)], Some(400)),
+        // A shell of 5 becomes a compiler of 90; then something small.
+        (&[3, 5], (90, None), &[Some(5), Some(90)], Some(90)),
+        (&[3, 90], (90, None), &[Some(90), None], Some(90)),
+    ] {
+        let mut hand = Hand::new(Scope::Command, 1_000);
+        hand.snapshot(-10, 10, 10, 1, None)
+            .fork(0, 100, 10, 11, 11)
+            .first_waking(0, 110, 10, 11, false)
+            .switch(0, 120, 10, SLEEPS, 11);
+        for (time, rss) in (200..).zip(execs) {
+            hand.exec_with(time, 11, *rss);
+        }
+        hand.exit_with(300, 11, exit.0, exit.1)
+            .switch(0, 400, 11, DEAD, 0);
+        let analysis = analyzed(&hand);
+        let found = analysis.processes.iter().find(|p| p.pid == Tgid(11));
+        let found = found.expect("the process");
+        let of_programs: Vec<_> = found.execs.iter().map(|exec| exec.max_rss).collect();
+        assert_eq!((of_programs.as_slice(), found.max_rss), (programs, process));
+    }
+}

@@ -137,6 +137,7 @@ object! {
         argv: Option<Vec<String>> = argv(&exec.argv),
         argv_truncated: bool = exec.argv.truncated(),
         on_cpu_ns: u64 = exec.times.on_cpu,
+        max_rss_bytes: Option<u64> = exec.max_rss,
     }
 }
 

@@ -56,7 +56,7 @@ impl Machine {
 
     pub(crate) fn exit_event(&mut self, turn: Turn) {
         let faults = (self.draw.below(5_000).into(), self.draw.below(20).into());
-        let rss = 4096 * u64::from(self.draw.below(100_000));
+        let drawn = 4096 * u64::from(self.draw.below(100_000));
         let attached = self.attached;
         let counted = attached && turn.stamp < self.end;
         let task = &mut self.tasks[turn.cur];
@@ -64,11 +64,9 @@ impl Machine {
         task.exited = Some(turn.stamp);
         task.exit_seen = counted;
         let group_status = process.group_exit.unwrap_or(process.leader_code);
-        let max_rss = if task.group_dead {
-            rss.max(process.rss_before)
-        } else {
-            0
-        };
+        // Each program needs more than those before it.
+        let rss = drawn.max(process.rss_before + 4096);
+        let max_rss = if task.group_dead { rss } else { 0 };
         if counted {
             process.faults.0 += faults.0;
             process.faults.1 += faults.1;

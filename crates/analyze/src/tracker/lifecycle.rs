@@ -81,7 +81,9 @@ impl Tracker {
         let process = self.process_of_fork(fork, of);
         let entry = &mut self.processes[process];
         entry.cgroup = fork.cgroup;
-        entry.forked |= fork.tid.0 == fork.tgid.0;
+        if fork.tid.0 == fork.tgid.0 {
+            (entry.forked, entry.rss_before) = (true, Some(0));
+        }
         let state = match self.gaps.any().covers(time) {
             true => State::Unknown,
             false => State::Runnable { preempted: false },
@@ -216,8 +218,10 @@ impl Tracker {
         if time < self.start {
             process.execs.clear(); // over before the span
         }
+        let before = std::mem::replace(&mut process.rss_before, exec.max_rss);
         if let Some(last) = process.execs.last_mut() {
             (last.end, last.ended) = (at, true);
+            last.max_rss = grown(before, exec.max_rss);
         }
         let span = ExecSpan {
             start: at,
@@ -228,6 +232,7 @@ impl Tracker {
             argv: exec.argv.clone(),
             comm: exec.comm,
             times: Times::default(),
+            max_rss: None,
         };
         push_first(&mut process.execs, span);
         process.argv = exec.argv.clone();
@@ -255,8 +260,13 @@ impl Tracker {
         if exit.group_dead {
             let process = &mut self.processes[self.tasks[ix].process];
             process.status = Some(exit.group_status);
-            let max_rss = Some(exit.max_rss).filter(|rss| *rss > 0);
-            process.max_rss = process.max_rss.max(max_rss);
+            let grown = grown(process.rss_before, Some(exit.max_rss));
+            let max_rss = exit.program_rss.or(grown);
+            if let Some(last) = process.execs.last_mut() {
+                last.max_rss = max_rss;
+            }
+            let programs = process.execs.iter().map(|exec| exec.max_rss);
+            process.max_rss = programs.max().flatten().max(max_rss);
         }
     }
 
@@ -422,6 +432,11 @@ impl Tracker {
     }
 }
 
+/// The kernel's `maxrss` if it has grown, and so is that of the last program.
+fn grown(before: Option<u64>, now: Option<u64>) -> Option<u64> {
+    now.filter(|now| before.is_some_and(|before| *now > before))
+}
+
 /// The program that a process has been executing since before the span.
 fn program_before((start, end): (Ktime, Ktime), argv: Argv, comm: Comm) -> ExecSpan {
     ExecSpan {
@@ -433,5 +448,6 @@ fn program_before((start, end): (Ktime, Ktime), argv: Argv, comm: Comm) -> ExecS
         argv,
         comm,
         times: Times::default(),
+        max_rss: None,
     }
 }

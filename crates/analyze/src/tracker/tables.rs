@@ -54,8 +54,10 @@ pub struct ProcessEntry {
     pub(super) owing: Option<TaskIx>,
     /// Its exit: the raw status.
     pub status: Option<u32>,
-    /// Its largest resident set.
+    /// The largest resident set of its programs.
     pub max_rss: Option<u64>,
+    /// The kernel's `maxrss` when its last program began.
+    pub rss_before: Option<u64>,
     /// Its fork was seen.
     pub forked: bool,
     /// Its only thread turned out to belong to this other process.
@@ -194,6 +196,7 @@ impl Tracker {
             owing: None,
             status: None,
             max_rss: None,
+            rss_before: None,
             forked: false,
             moved: None,
         });

@@ -141,6 +141,24 @@ impl Hand {
         self.lives(cpu, time, LifeKind::Fork(fork))
     }
 
+    /// An exec after which the kernel's `maxrss` is this.
+    pub fn exec_with(&mut self, time: i64, pid: u32, max_rss: u64) -> &mut Hand {
+        self.exec(0, time, pid, pid);
+        if let Some(LifeKind::Exec(exec)) = self.life.last_mut().map(|event| &mut event.kind) {
+            exec.max_rss = Some(max_rss);
+        }
+        self
+    }
+
+    /// An exit of a process with this `maxrss` and high-water mark of its program.
+    pub fn exit_with(&mut self, time: i64, pid: u32, rss: u64, program: Option<u64>) -> &mut Hand {
+        self.exit(0, time, pid, pid, true);
+        if let Some(LifeKind::Exit(exit)) = self.life.last_mut().map(|event| &mut event.kind) {
+            (exit.max_rss, exit.program_rss) = (rss, program);
+        }
+        self
+    }
+
     pub fn exec(&mut self, cpu: u16, time: i64, old_tid: u32, tid: u32) -> &mut Hand {
         let exec = Exec {
             tid: Tid(tid),

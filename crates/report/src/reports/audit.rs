@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Thread};
+use tr_analyze::model::{Analysis, Thread, Times};
 
 use crate::style::Style;
 use crate::table::{csv, Cell, Table};
@@ -44,8 +44,29 @@ pub struct Audit {
     /// The sum of the differences of the tasks to which the kernel gives more,
     /// less their unknown time.
     pub kernel_more_ns: u64,
+    /// Time in run queues; absent where the kernel does not count it.
+    pub run_queue: Option<RunQueue>,
     /// The tasks with the largest differences.
     pub worst: Vec<Worst>,
+}
+
+/// Time in run queues, of the tasks for which the kernel counts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct RunQueue {
+    /// By the events, in ns.
+    pub events_ns: u64,
+    /// Unknown time in ns, by the events.
+    pub unknown_ns: u64,
+    /// `run_delay` in ns, by the kernel.
+    pub kernel_ns: u64,
+}
+
+impl RunQueue {
+    fn add(&mut self, times: &Times, run_delay: u64) {
+        self.events_ns = self.events_ns.saturating_add(times.run_queue);
+        self.unknown_ns = self.unknown_ns.saturating_add(times.unknown);
+        self.kernel_ns = self.kernel_ns.saturating_add(run_delay);
+    }
 }
 
 /// A task with a difference.
@@ -100,6 +121,10 @@ pub fn audit(analysis: &Analysis) -> Audit {
         add(&mut out.on_cpu_ns, task.on_cpu_ns);
         add(&mut out.unknown_ns, task.unknown_ns);
         add(&mut out.kernel_ns, task.kernel_ns);
+        if let Some(run_delay) = kernel.run_delay {
+            let run_queue = out.run_queue.get_or_insert_default();
+            run_queue.add(&times, run_delay);
+        }
         let more = task.on_cpu_ns.saturating_sub(task.kernel_ns);
         add(&mut out.events_more_ns, more);
         add(&mut out.kernel_more_ns, task.kernel_ns.saturating_sub(most));
@@ -130,6 +155,24 @@ fn quantiles(sorted: &[u64]) -> [u64; 4] {
     })
 }
 
+/// The words on a sum by the events, a part of which is unknown, and by the kernel.
+fn beside(events: u64, unknown: u64, kernel: u64) -> String {
+    let unknown = match unknown {
+        0 => String::new(),
+        ns => format!(
+            "; with the {} unknown at most {}",
+            units::time(ns),
+            off(events.saturating_add(ns), kernel)
+        ),
+    };
+    format!(
+        "{} by the events, {} by the kernel: {}{unknown}",
+        units::time(events),
+        units::time(kernel),
+        off(events, kernel),
+    )
+}
+
 /// A signed difference in percent.
 fn off(is: u64, should: u64) -> String {
     if should == 0 {
@@ -157,22 +200,12 @@ impl Report for Audit {
             of(self.switches_equal),
             of(self.switches_equal_in_sum)
         );
-        let most = self.on_cpu_ns.saturating_add(self.unknown_ns);
-        let unknown = match self.unknown_ns {
-            0 => String::new(),
-            ns => format!(
-                "; with the {} unknown at most {}",
-                units::time(ns),
-                off(most, self.kernel_ns)
-            ),
-        };
-        let _ = writeln!(
-            out,
-            "  CPU time   {} by the events, {} by the kernel: {}{unknown}",
-            units::time(self.on_cpu_ns),
-            units::time(self.kernel_ns),
-            off(self.on_cpu_ns, self.kernel_ns),
-        );
+        let cpu = beside(self.on_cpu_ns, self.unknown_ns, self.kernel_ns);
+        let _ = writeln!(out, "  CPU time   {cpu}");
+        if let Some(queue) = &self.run_queue {
+            let queue = beside(queue.events_ns, queue.unknown_ns, queue.kernel_ns);
+            let _ = writeln!(out, "  run queue  {queue}");
+        }
         let [half, nine, most, all] = self.differences_ns.map(units::time);
         let _ = writeln!(
             out,

@@ -109,6 +109,7 @@ impl<'a> Execs<'a> {
                 "filename": (!filename.is_empty()).then(|| encode::text(filename)),
                 "argv": encode::argv(&row.exec.argv),
                 "argv_truncated": row.exec.argv.truncated(),
+                "max_rss_bytes": row.exec.max_rss,
             });
             let times = encode::Times::new(&row.exec.times);
             (row, with(object, json!(times)))
@@ -139,7 +140,7 @@ fn sort(rows: &mut [Execution], by: Sort) {
             Sort::Sleep => times.sleep,
             Sort::Blocked => times.blocked,
             Sort::Unknown => times.unknown,
-            Sort::Rss => row.process.max_rss.unwrap_or(0),
+            Sort::Rss => row.exec.max_rss.unwrap_or(0),
             Sort::TreeCpu => row.process.tree.times.on_cpu,
             Sort::Start => 0,
             Sort::Pid => u64::MAX - u64::from(row.process.pid.0),
@@ -173,6 +174,9 @@ impl Report for Execs<'_> {
             .column_if(wide && unknown, "unknown", |row| {
                 Cell::Time(row.exec.times.unknown)
             })
+            .column_if(self.view.ask.sort == Some(Sort::Rss), "memory", |row| {
+                Cell::known(row.exec.max_rss, Cell::Bytes)
+            })
             .column("CODE", |row| match row.last {
                 true => exit::cell(row.status(), row.alive()),
                 false => Cell::from("exec"),
@@ -202,7 +206,8 @@ impl Report for Execs<'_> {
             with(object, text)
         });
         let columns = "start_ns time_ns ended exit_code=exit/code signal=exit/signal pid ppid
-                       on_cpu_ns run_queue_ns blocked_ns sleep_ns unknown_ns filename argv";
+                       on_cpu_ns run_queue_ns blocked_ns sleep_ns unknown_ns max_rss_bytes
+                       filename argv";
         csv(rows, columns)
     }
 }
