@@ -91,7 +91,6 @@ const COMMON: &[(u8, &[c_long])] = &[
             libc::SYS_fdatasync,
             libc::SYS_sync,
             libc::SYS_syncfs,
-            libc::SYS_sync_file_range,
             libc::SYS_msync,
         ],
     ),
@@ -108,7 +107,6 @@ const COMMON: &[(u8, &[c_long])] = &[
             libc::SYS_faccessat2,
             libc::SYS_readlinkat,
             libc::SYS_unlinkat,
-            libc::SYS_renameat,
             libc::SYS_renameat2,
             libc::SYS_mkdirat,
             libc::SYS_mknodat,
@@ -162,10 +160,11 @@ const COMMON: &[(u8, &[c_long])] = &[
     ),
 ];
 
-/// System calls that younger architectures lack.
+/// System calls that younger architectures, or the `libc` crate for them, lack.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[(u8, &[c_long])] = &[
     (SIGNAL, &[libc::SYS_pause]),
+    (SYNC, &[libc::SYS_sync_file_range]),
     (
         POLL,
         &[libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait],
@@ -181,6 +180,7 @@ const OLD: &[(u8, &[c_long])] = &[
             libc::SYS_readlink,
             libc::SYS_unlink,
             libc::SYS_rename,
+            libc::SYS_renameat,
             libc::SYS_mkdir,
             libc::SYS_rmdir,
             libc::SYS_mknod,
