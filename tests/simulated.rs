@@ -151,15 +151,27 @@ fn reasons(row: &Value, names: &[&str]) -> u64 {
     known.map(|reason| int(reason, "total_ns")).sum()
 }
 
-/// The sums of every report are those of the processes.
+/// The reasons of sleeps and of uninterruptible waits.
+const WAITS: [&str; 14] = [
+    "child", "vfork", "slot", "pipe", "lock", "socket", "timer", "events", "terminal", "file",
+    "block-io", "sleep", "blocked", "stopped",
+];
+
+/// The sums of every report are those of the processes, less the time that only the kernel's
+/// totals show.
 fn sums_are_equal(all: &Value) -> Result<(), Failure> {
     let processes = || list(all, "processes").iter();
     let with_cut = |row: &Value| int(row, "total_ns") + int(row, "cut_ns");
     let on_cpu = by_pid(list(&all["histogram"], "groups"), with_cut);
-    assert_eq!(on_cpu, by_pid(processes(), |p| int(p, "on_cpu_ns")));
+    let seen = |p: &Value, name: &str, of: &str| int(p, name) - int(p, of);
+    let seen_on_cpu = |p: &Value| seen(p, "on_cpu_ns", "on_cpu_by_kernel_ns");
+    let seen_waiting = |p: &Value| seen(p, "run_queue_ns", "run_queue_by_kernel_ns");
+    assert_eq!(on_cpu, by_pid(processes(), seen_on_cpu));
     let total: u64 = on_cpu.values().sum();
     assert_eq!(with_cut(&all["histogram"]["all"]), total);
-    assert_eq!(int(&all["totals"], "on_cpu_ns"), total);
+    let unseen = |p: &Value| int(p, "on_cpu_by_kernel_ns");
+    let unseen_total: u64 = processes().map(unseen).sum();
+    assert_eq!(int(&all["totals"], "on_cpu_ns"), total + unseen_total);
     for row in list(&all["histogram"], "groups") {
         let slots = list(row, "slots").iter();
         assert_eq!(
@@ -168,25 +180,26 @@ fn sums_are_equal(all: &Value) -> Result<(), Failure> {
         );
     }
     let waited = by_pid(list(&all["run_queue"], "groups"), with_cut);
-    assert_eq!(waited, by_pid(processes(), |p| int(p, "run_queue_ns")));
+    assert_eq!(waited, by_pid(processes(), seen_waiting));
     let cpus = list(&all["run_queue"], "cpus").iter();
     assert_eq!(
         cpus.map(|cpu| int(cpu, "total_ns")).sum::<u64>(),
         int(&all["run_queue"]["all"], "total_ns"),
         "a wait that ended did so on a CPU"
     );
-    let parts: [(&[&str], &str); 7] = [
-        (&["woken", "preempted"], "run_queue_ns"),
-        (&["preempted"], "preempted_ns"),
-        (&["sleep", "stopped"], "sleep_ns"),
-        (&["block-io", "vfork", "blocked"], "blocked_ns"),
-        (&["block-io"], "block_io_ns"),
-        (&["vfork"], "vfork_ns"),
-        (&["unknown"], "unknown_ns"),
+    let unseen = |p: &Value| unseen(p) + int(p, "run_queue_by_kernel_ns");
+    type Field<'a> = &'a dyn Fn(&Value) -> u64;
+    let parts: [(&[&str], Field); 6] = [
+        (&["woken", "preempted"], &seen_waiting),
+        (&["preempted"], &|p| int(p, "preempted_ns")),
+        (&WAITS, &|p| int(p, "sleep_ns") + int(p, "blocked_ns")),
+        (&["block-io"], &|p| int(p, "block_io_ns")),
+        (&["vfork"], &|p| int(p, "vfork_ns")),
+        (&["unknown"], &|p| int(p, "unknown_ns") + unseen(p)),
     ];
     for (names, field) in parts {
         let is = by_pid(list(&all["off_cpu"], "groups"), |row| reasons(row, names));
-        assert_eq!(is, by_pid(processes(), |p| int(p, field)), "{field}");
+        assert_eq!(is, by_pid(processes(), field), "{names:?}");
     }
     Ok(())
 }
@@ -223,7 +236,9 @@ fn the_simulated_machine_agrees() -> Result<(), Failure> {
         of(|p| p.times.run_queue)
     );
     let reason = |names: &'static [&str]| by_pid(rows("off_cpu"), move |row| reasons(row, names));
-    assert_eq!(reason(&["sleep"]), of(|p| p.times.sleep));
+    let asleep = ["child", "pipe", "timer", "sleep"];
+    let sums = by_pid(rows("off_cpu"), |row| reasons(row, &asleep));
+    assert_eq!(sums, of(|p| p.times.sleep));
     assert_eq!(reason(&["block-io"]), of(|p| p.causes.io));
     assert_eq!(reason(&["preempted"]), of(|p| p.causes.preempted));
     // One interval has all of it.
@@ -245,7 +260,7 @@ fn waits_name_their_wakers() -> Result<(), Failure> {
     let (file, _) = record("waits", build(40, None), 1);
     let all = reports(&file, &[])?;
     let longest = list(&all["off_cpu"], "longest");
-    let make = |wait: &&Value| wait["process"] == "make -j3" && wait["reason"] == "sleep";
+    let make = |wait: &&Value| wait["process"] == "make -j3" && wait["reason"] == "child";
     let link = longest.iter().find(make).expect("make waits for linkpass");
     assert_eq!(link["ended_by"]["label"], "linkpass a.o b.o");
     assert!(int(link, "length_ns").abs_diff(40 * MS) < MS, "{link}");
@@ -253,7 +268,7 @@ fn waits_name_their_wakers() -> Result<(), Failure> {
         wait["process"]
             .as_str()
             .is_some_and(|name| name.starts_with("cc1"))
-            && wait["reason"] == "sleep"
+            && wait["reason"] == "timer"
     };
     let timer = longest.iter().find(slept).expect("cc1 sleeps");
     assert_eq!(timer["ended_by"]["kind"], "interrupt");
