@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
-use tr_record::redact::Redactor;
 use tr_record::{Config, Error, Follow, Report, Target};
+use tr_redact::Redactor;
 use tr_report::units::{bytes, count};
 
 use crate::args::{self, Cpus};
@@ -66,7 +66,7 @@ pub struct Args {
     #[arg(long)]
     no_redact: bool,
     /// Mask matches in command lines: the first group, or the whole match
-    #[arg(long, value_name = "REGEX", value_parser = tr_record::redact::pattern)]
+    #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
     /// If tracing cannot start, warn and run COMMAND untraced; FILE then says so,
     /// with the reason, the wall time, the exit status and the CPU time

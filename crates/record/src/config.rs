@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
 use crate::destination::Target;
-use crate::redact::Redactor;
+use tr_redact::Redactor;
 
 /// The settings of a recording.
 #[derive(Clone, Debug)]

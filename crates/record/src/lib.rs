@@ -3,7 +3,7 @@
 //!
 //! `session` is the whole, from `record()` to the [`Report`]. Its parts, in the order of
 //! a recording: `targets` and `header` (the start), `rings`, `collector` and `convert` (an
-//! event's way), `redact`, `rules` and `words` (masking), `output`, `queue` and `destination`
+//! event's way), `output`, `queue` and `destination`
 //! (the writer), `endings`, `losses` and `stall` (the end).
 
 mod collector;
@@ -18,9 +18,7 @@ mod identity;
 mod losses;
 mod output;
 mod queue;
-pub mod redact;
 mod rings;
-mod rules;
 mod session;
 mod signals;
 mod stall;
@@ -28,7 +26,6 @@ pub mod status;
 mod targets;
 mod untraced;
 mod urgency;
-mod words;
 
 pub use config::{ring_sizes, Config, Follow};
 pub use destination::Target;

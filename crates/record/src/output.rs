@@ -11,9 +11,9 @@ use tr_format::writer::{Writer, Written};
 
 use crate::destination::Destination;
 use crate::queue::Queue;
-use crate::redact::Redactor;
 use crate::rings::Batch;
 use crate::{convert, host, urgency};
+use tr_redact::Redactor;
 
 enum Message {
     Batch(Box<Batch>),

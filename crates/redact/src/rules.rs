@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use aho_corasick::{AhoCorasick, BuildError};
 use regex::bytes::Regex;
 
-use crate::redact::Masks;
 use crate::words::{self, is_secret, Word};
+use crate::Masks;
 
 /// Nested scripts (`sh -c "ssh host 'sh -c …'"`) are read to this depth. So each rule
 /// reads a byte of the command line at most `DEPTH + 1` times.

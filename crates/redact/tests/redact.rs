@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used)] // in a test
 
 use tr_format::event::Argv;
-use tr_record::redact::{pattern, Redactor};
+use tr_redact::{pattern, Redactor};
 
 fn redactor() -> Redactor {
     Redactor::new(true, Vec::new()).unwrap()

@@ -4,13 +4,18 @@
 //! on the side of masking: a word too many costs a reader little. README.md has their
 //! list and their limits.
 
+#![forbid(unsafe_code)]
+
+mod rules;
+mod words;
+
 use std::ops::Range;
 
 use regex::bytes::Regex;
 use tr_format::event::Argv;
 
-use crate::rules::Rules;
-use crate::words::Word;
+use rules::Rules;
+use words::Word;
 
 /// The replacement of a secret.
 pub const MASK: &[u8] = b"***";
@@ -124,7 +129,7 @@ impl Redactor {
 
 /// The masked parts of arguments: argument, bytes in it.
 #[derive(Debug, Default)]
-pub struct Masks(Vec<(usize, Range<usize>)>);
+pub(crate) struct Masks(Vec<(usize, Range<usize>)>);
 
 impl Masks {
     /// Masks these parts of a word.
