@@ -6,6 +6,9 @@
 
 #![forbid(unsafe_code)]
 
+mod forms;
+mod names;
+mod programs;
 mod rules;
 mod words;
 

@@ -1,13 +1,17 @@
-//! The rules that recognize a secret in a command line: by its name (`words`), by the
-//! form of its value, by its place in a URL, a header or JSON.
+//! The rules that recognize a secret in a command line: by its name (`words`), by its
+//! program's options (`programs`), by the form of its value (`forms`), by its place in a URL,
+//! a header, JSON, SQL or a pipe.
 
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, BuildError};
-use regex::bytes::Regex;
+use regex::bytes::{Captures, Regex};
 
-use crate::words::{self, is_secret, Word};
-use crate::Masks;
+use crate::names::{self, is_harmless, Sure};
+use crate::programs::{self, Found, Options};
+use crate::words::{self, Word};
+use crate::{forms, Masks};
 
 /// Nested scripts (`sh -c "ssh host 'sh -c …'"`) are read to this depth. So each rule
 /// reads a byte of the command line at most `DEPTH + 1` times.
@@ -16,39 +20,57 @@ const DEPTH: usize = 4;
 /// No rule applies to a command line without one of these, in upper or lower case. Most
 /// command lines cost this one search. Tests compare it with the rules.
 #[rustfmt::skip]
-const HINTS: [&str; 24] = [
-    "pass", "secret", "token", "key", "pwd", "cred", "auth", "bearer", "cookie", "sig=",
-    "signature", "://", "mysql", "mariadb", "curl", "redis-cli", "mongo", "ldap", "smbclient",
-    "zip", "7z", "openssl", "twine", "login",
+const HINTS: [&str; 66] = [
+    "pass", "secret", "token", "key", "pwd", "_pw", "-pw", "cred", "auth", "bearer", "cookie",
+    "sig=", "signature", "://", "mysql", "mariadb", "curl", "redis-cli", "mongo", "ldap", "kadmin",
+    "smbclient", "zip", "7z", "rar\0", "rar ", "openssl", "twine", "login", "-otp", "identified",
+    "pserver", "http\0", "http ", "https\0", "https ", "xh\0", "xhs\0", "lftp", "open -u",
+    "put-parameter", "sqlcmd", "bcp\0", "bcp ", "isql", "tsql", "p4\0", "p4 ", "ipmitool",
+    "sqlplus", "expdp", "impdp", "rman\0", "snmp", "pdf", "cqlsh", "cypher", "useradd", "usermod",
+    "altool", "freerdp", "rdesktop", "swaks", "security", "signtool", "sudo -s",
 ];
 
-/// A word with one of these may hold a token of a known form, or a private key.
-#[rustfmt::skip]
-const FORM_HINTS: [&str; 18] = [
-    "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "sk-", "sk_", "npm_",
-    "pypi-", "dckr_pat_", "hf_", "aiza", "eyj", "age-", "-----begin",
+/// Programs and words with a rule, beside [`HINTS`].
+const MORE_HINTS: [&str; 8] = [
+    "nuget",
+    "cypress",
+    "vault",
+    "snyk",
+    "rclone",
+    "alias",
+    "rabbitmqctl",
+    "http-basic",
 ];
 
 /// `scheme://user:password@host`: a password as in RFC 3986, or one with characters that
-/// should have been encoded.
+/// should have been encoded; or a token alone as the user.
 static URL: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#)
+    compiled(concat!(
+        r#"(?-u)://[^\s/?#:@"']*:([^\s"'/?#]+)@|://[^\s/?#:@"']*:([^\s"'@]+)@"#,
+        r"|https?://([A-Za-z0-9_~=+-]{16,})@|:pserver:[^\s:@]*:([^\s@]+)@",
+    ))
 });
 
 /// The same, cut off before its end.
 static CUT_URL: LazyLock<Regex> =
     LazyLock::new(|| compiled(r#"(?-u)://[^\s/?#:@"']*:([^\s"'@/?#]+)$"#));
 
-/// `"name": "value"`.
-static JSON: LazyLock<Regex> = LazyLock::new(|| {
-    compiled(r#"(?-u)["']([A-Za-z0-9_.-]+)\\?["']\s*:\s*\\?["']((?:[^"'\\]|\\.)*)"#)
+/// `"name": "value"`, `name = 'value'`, `ENV['name'] = "value"`; the same with escaped quotes.
+static QUOTED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?-u)([A-Za-z0-9_.-]+)(?:\\?["'])?\]?\s*(?::=?|=>?)\s*(?:"#,
+        r#"\\["']([^"'\\\s;&|)][^"'\\]*)\\["']"#,
+        r#"|"([^"\\\s;&|)](?:[^"\\]|\\.)*)"|'([^'\\\s;&|)](?:[^'\\]|\\.)*)')"#,
+    ))
 });
 
-/// `Name: value` at the start of an argument, with or without `-H` before it.
-static HEADER: LazyLock<Regex> =
-    LazyLock::new(|| compiled(r"(?i-u)^(?:-H\s*|--header=)?([a-z0-9_-]+):(\s*)(\S[^\r\n]*)"));
+/// `Name: value`, at the start of an argument, a line, a quoted text or a value; with or
+/// without `-H` before it.
+static COLON: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(r#"(?i-u)(?:^|[\s"'=]|\\n)(-H\s*)?([a-z0-9_-]+):([ \t]*)([^\s"'\\]+)"#)
+});
 
-/// Headers whose value is a secret, in addition to the secret names.
+/// Headers whose value is a secret to its end, in addition to the secret names.
 const SECRET_HEADERS: [&str; 4] = [
     "authorization",
     "proxy-authorization",
@@ -56,29 +78,44 @@ const SECRET_HEADERS: [&str; 4] = [
     "set-cookie",
 ];
 
-/// Tokens of a known form.
-static FORMS: LazyLock<Regex> = LazyLock::new(|| {
+/// Headers whose value is a secret, with or without a blank after the colon.
+const SECRET_FIELDS: [&str; 6] = [
+    "private-token",
+    "job-token",
+    "deploy-token",
+    "x-auth",
+    "x-auth-key",
+    "x-jfrog-art-api",
+];
+
+/// SQL, netrc: `PASSWORD 'X'`, `IDENTIFIED BY 'X'`, `login me password X`.
+static STATEMENT: LazyLock<Regex> = LazyLock::new(|| {
     compiled(concat!(
-        r"(?-u)\bgh[pousr]_[A-Za-z0-9]{16,}",
-        r"|\bgithub_pat_[A-Za-z0-9_]{16,}",
-        r"|\bglpat-[A-Za-z0-9_-]{16,}",
-        r"|\bxox[abeoprs]-[A-Za-z0-9-]{10,}",
-        r"|\bsk[-_][A-Za-z0-9_-]{20,}",
-        r"|\bnpm_[A-Za-z0-9]{30,}",
-        r"|\bpypi-[A-Za-z0-9_-]{30,}",
-        r"|\bdckr_pat_[A-Za-z0-9_-]{16,}",
-        r"|\bhf_[A-Za-z0-9]{20,}",
-        r"|\bAIza[A-Za-z0-9_-]{30,}",
-        r"|\bAGE-SECRET-KEY-[A-Z0-9]+",
-        r"|\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]*",
-        r"|-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?s:.*)",
+        r"(?i-u)\b(?:password|identified(?:\s+with\s+\w+)?\s+by(?:\s+password)?)",
+        r"\s*[=(]?\s*\\?'([^'\\]+)|\blogin\s+\S+\s+password\s+([^\s\\]+)",
+    ))
+});
+
+/// `echo X | docker login --password-stdin`: up to the pipe; the program after it.
+static PIPED: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r#"(?-u)\b(?:echo|printf)\s+(?:-[neE]+\s+)?(?:["']?%s(?:\\n)?["']?\s+)?"#,
+        r#"(?:"([^"|]*)"|'([^'|]*)'|([^\s"'|;&]+))\s*\|([^|;&\n]*)"#,
+    ))
+});
+
+/// Programs that read a secret from standard input.
+static READS_SECRET: LazyLock<Regex> = LazyLock::new(|| {
+    compiled(concat!(
+        r"(?-u)--password-stdin|--with-token|\bchpasswd\b|\bpasswd\s+--stdin|\bsudo\s+-S\b",
+        r"|--passphrase-fd|-pass(?:in|out)?\s+stdin|--token-stdin|--api-key-stdin",
     ))
 });
 
 /// Compiles a constant expression, when a command line first needs it: most builds never
 /// do, and all of them take a ms. Tests compile each.
 #[allow(clippy::expect_used)]
-fn compiled(text: &str) -> Regex {
+pub fn compiled(text: &str) -> Regex {
     Regex::new(text).expect("a constant expression is a valid one")
 }
 
@@ -100,8 +137,8 @@ impl Rules {
             builder.ascii_case_insensitive(true).build(words)
         };
         Ok(Rules {
-            hints: search(&[&HINTS[..], &FORM_HINTS].concat())?,
-            forms: search(&FORM_HINTS)?,
+            hints: search(&[&HINTS[..], &MORE_HINTS, &forms::HINTS].concat())?,
+            forms: search(&forms::HINTS)?,
         })
     }
 
@@ -123,69 +160,171 @@ impl Rules {
 
     /// A command line, or the words of a script.
     fn line(&self, words: &[Word<'_>], depth: usize, masks: &mut Masks) {
-        let mut options = words::Options::default();
-        let mut previous: &[u8] = b"";
+        let (mut options, mut previous) = (Options::default(), &b""[..]);
+        let mut next = Found::No;
+        // After `config` and `set`, a name and a value are two words.
+        let mut sets = false;
         for word in words {
             let text = word.text;
-            let is_value = std::mem::take(&mut options.next_is_secret);
-            if is_value && !words::is_option(text) {
-                masks.extend(word, std::iter::once(0..text.len()));
-                previous = text;
-                continue;
+            if let Found::Next(after) = std::mem::take(&mut next) {
+                if let (false, Some(from)) = (words::is_option(text), programs::next(text, after)) {
+                    masks.extend(word, [from..text.len()]);
+                    previous = text;
+                    continue;
+                }
             }
-            match options.see(text) {
-                Some(from) => masks.extend(word, std::iter::once(from..text.len())),
-                None if words::names_secret(text) => options.next_is_secret = true,
-                None => {}
+            next = options.see(text);
+            match next {
+                Found::From(from) if !is_harmless(text.get(from..).unwrap_or_default()) => {
+                    masks.extend(word, [from..text.len()]);
+                }
+                Found::No => {
+                    let named = words::names_secret(text) && !options.takes_name(text);
+                    let set = (sets || previous == b"--arg") && words::sets_secret(text);
+                    next = if named || set {
+                        Found::Next(None)
+                    } else {
+                        Found::No
+                    };
+                }
+                _ => {}
             }
-            self.word(word, words::is_script(previous, text), masks);
+            sets |= [&b"set"[..], b"config", b"configure"].contains(&text);
+            sets &= text != b"get";
+            let script = words::is_script(previous, text);
+            self.word(word, previous, script, masks);
             if depth > 0 && text.iter().any(|b| b" \t\n;".contains(b)) {
                 self.line(&words::split(word), depth - 1, masks);
             }
             previous = text;
         }
+        if let (true, Some(last)) = (options.last_is_secret(), words.last()) {
+            masks.extend(last, [0..last.text.len()]);
+        }
     }
 
     /// The secrets inside one word.
-    fn word(&self, word: &Word<'_>, script: bool, masks: &mut Masks) {
+    fn word(&self, word: &Word<'_>, previous: &[u8], script: bool, masks: &mut Masks) {
         let text = word.text;
         masks.extend(word, words::assignments(text, script));
-        if text.starts_with(b"pass:") {
-            masks.extend(word, std::iter::once(b"pass:".len()..text.len()));
+        if text.starts_with(b"pass:") && !text.contains(&b' ') {
+            masks.extend(word, [b"pass:".len()..text.len()]);
         }
         if self.forms.is_match(text) {
-            masks.extend(word, FORMS.find_iter(text).map(|found| found.range()));
+            masks.extend(word, forms::find(text));
         }
-        // Headers, JSON and URLs have a colon.
-        if text.contains(&b':') {
-            header(word, masks);
-            json(word, masks);
-            let secret = |found: regex::bytes::Captures<'_>| {
-                found.get(1).or(found.get(2)).map(|m| m.range())
-            };
-            masks.extend(word, URL.captures_iter(text).filter_map(secret));
-        }
-    }
-}
-
-fn header(word: &Word<'_>, masks: &mut Masks) {
-    let Some(header) = HEADER.captures(word.text) else {
-        return;
-    };
-    let group = |n| header.get(n).map_or(&b""[..], |m| m.as_bytes());
-    let name = group(1);
-    let known = |header: &&str| name.eq_ignore_ascii_case(header.as_bytes());
-    if SECRET_HEADERS.iter().any(known) || !group(2).is_empty() && is_secret(name) {
-        masks.extend(word, header.get(3).map(|value| value.range()));
-    }
-}
-
-fn json(word: &Word<'_>, masks: &mut Masks) {
-    for found in JSON.captures_iter(word.text) {
-        if let (Some(name), Some(value)) = (found.get(1), found.get(2)) {
-            if is_secret(name.as_bytes()) {
-                masks.extend(word, [value.range()]);
+        let has = |byte: u8| text.contains(&byte);
+        if has(b':') {
+            masks.extend(
+                word,
+                URL.captures_iter(text).filter_map(|found| of_url(&found)),
+            );
+            if !words::announces_prose(previous) {
+                colons(word, previous, masks);
             }
+        }
+        if (has(b':') || has(b'=')) && (has(b'"') || has(b'\'')) {
+            masks.extend(
+                word,
+                QUOTED
+                    .captures_iter(text)
+                    .filter_map(|found| of_quoted(&found)),
+            );
+        }
+        if has(b' ') {
+            let first = |found: Captures<'_>| {
+                let group = found.iter().skip(1).flatten().next();
+                group
+                    .filter(|m| !is_harmless(m.as_bytes()))
+                    .map(|m| m.range())
+            };
+            masks.extend(word, STATEMENT.captures_iter(text).filter_map(first));
+        }
+        if has(b'|') {
+            masks.extend(
+                word,
+                PIPED
+                    .captures_iter(text)
+                    .filter_map(|found| of_pipe(&found)),
+            );
+        }
+    }
+}
+
+/// The first group that matched.
+fn first_group<'t>(found: &Captures<'t>, groups: Range<usize>) -> Option<regex::bytes::Match<'t>> {
+    groups.into_iter().find_map(|n| found.get(n))
+}
+
+fn of_url(found: &Captures<'_>) -> Option<Range<usize>> {
+    let secret = first_group(found, 1..5)?;
+    let text = secret.as_bytes();
+    if found.get(2).is_some() {
+        // `http://host:80/a@b` has a port and a path.
+        let digits = text.iter().take_while(|b| b.is_ascii_digit()).count();
+        if text.get(digits).is_some_and(|b| b"/?#".contains(b)) {
+            return None;
+        }
+    }
+    let mixed = text.iter().any(u8::is_ascii_digit) && text.iter().any(u8::is_ascii_alphabetic);
+    if found.get(3).is_some() && !mixed {
+        return None;
+    }
+    (!is_harmless(text)).then(|| secret.range())
+}
+
+fn of_quoted(found: &Captures<'_>) -> Option<Range<usize>> {
+    let (name, value) = (found.get(1)?, first_group(found, 2..5)?);
+    let secret = names::secret(name.as_bytes()) > Sure::No && !is_harmless(value.as_bytes());
+    secret.then(|| value.range())
+}
+
+fn of_pipe(found: &Captures<'_>) -> Option<Range<usize>> {
+    let secret = first_group(found, 1..4)?;
+    if is_harmless(secret.as_bytes()) || !READS_SECRET.is_match(found.get(4)?.as_bytes()) {
+        return None;
+    }
+    // `user:password` of chpasswd.
+    let name = secret.as_bytes().iter().position(|b| *b == b':');
+    Some(secret.start() + name.map_or(0, |at| at + 1)..secret.end())
+}
+
+/// Headers, and lines of YAML.
+fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
+    let (text, mut at) = (word.text, 0);
+    let option = previous == b"-H" || previous == b"--header";
+    while let Some(found) = COLON.captures_at(text, at) {
+        let (Some(name), Some(blank), Some(value)) = (found.get(2), found.get(3), found.get(4))
+        else {
+            return;
+        };
+        let is = |list: &[&str]| {
+            let name = name.as_bytes();
+            list.iter()
+                .any(|known| known.as_bytes().eq_ignore_ascii_case(name))
+        };
+        at = value.end();
+        if is(&SECRET_HEADERS) {
+            let rest = text.get(value.start()..).unwrap_or_default();
+            let ends = |b: &u8| b"\r\n\"'".contains(b);
+            let line = rest.iter().position(ends).unwrap_or(rest.len());
+            let last = rest.get(..line).unwrap_or_default();
+            let last = last.rsplit(|b| *b == b' ').next().unwrap_or_default();
+            if !is_harmless(last) {
+                masks.extend(word, [value.start()..value.start() + line]);
+            }
+            at = value.start() + line;
+            continue;
+        }
+        // Text for people has more than one word.
+        let after = text.get(at..).unwrap_or_default();
+        let next = after.iter().find(|b| !b" \t".contains(b));
+        let alone = next.is_none_or(|b| b"\r\n\\\"',;}#&|".contains(b));
+        let strong = names::secret(name.as_bytes()) == Sure::Strong;
+        let header = option || found.get(1).is_some() || !blank.is_empty();
+        let secret = is(&SECRET_FIELDS) || strong && header && (alone || option);
+        if secret && !is_harmless(value.as_bytes()) {
+            masks.extend(word, [value.range()]);
         }
     }
 }
@@ -196,7 +335,15 @@ mod tests {
 
     #[test]
     fn every_expression_compiles() {
-        for expression in [&URL, &CUT_URL, &JSON, &HEADER, &FORMS] {
+        for expression in [
+            &URL,
+            &CUT_URL,
+            &QUOTED,
+            &COLON,
+            &STATEMENT,
+            &PIPED,
+            &READS_SECRET,
+        ] {
             assert!(!expression.is_match(b"x"));
         }
     }

@@ -1,7 +1,9 @@
-//! Command lines as words: the names of secrets, the options whose value is a secret, the
-//! words of a script. Each function takes time linear in its input.
+//! Command lines as words: options and assignments with a secret's name, the words of a
+//! script. Each function takes time linear in its input.
 
 use std::ops::Range;
+
+use crate::names::{self, is_harmless, Sure};
 
 /// A part of an argument.
 #[derive(Clone, Copy, Debug)]
@@ -12,70 +14,6 @@ pub struct Word<'a> {
     pub at: usize,
     /// The part.
     pub text: &'a [u8],
-}
-
-/// A name with one of these words is a secret's.
-#[rustfmt::skip]
-const SECRET: [&str; 22] = [
-    "password", "passwd", "passphrase", "passcode", "passin", "passout", "storepass", "keypass",
-    "srcstorepass", "deststorepass", "secret", "secrets", "token", "apikey", "accesstoken",
-    "authtoken", "apitoken", "credential", "credentials", "creds", "bearer", "authorization",
-];
-
-/// A name that ends with one of these words is a secret's.
-const SECRET_LAST: [&str; 2] = ["pass", "auth"];
-
-/// A name that ends with one of these words and `key` is a secret's.
-#[rustfmt::skip]
-const SECRET_KEY: [&str; 12] = [
-    "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
-    "shared", "auth", "ssh",
-];
-
-/// A name that ends with one of these words stands for a secret's place or a property of it.
-const HARMLESS_LAST: [&str; 16] = [
-    "file", "path", "dir", "stdin", "fd", "env", "id", "name", "type", "length", "format", "url",
-    "uri", "expiry", "ttl", "store",
-];
-
-/// The words of a name in lower case: `trustStorePassword` has three.
-fn parts(name: &[u8]) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut before = b' ';
-    for &byte in name {
-        let new = !byte.is_ascii_alphanumeric()
-            || byte.is_ascii_uppercase() && before.is_ascii_lowercase();
-        if new && parts.last().is_some_and(|p| !p.is_empty()) {
-            parts.push(String::new());
-        }
-        if let (true, Some(last)) = (byte.is_ascii_alphanumeric(), parts.last_mut()) {
-            last.push(byte.to_ascii_lowercase() as char);
-        }
-        before = byte;
-    }
-    parts.retain(|part| !part.is_empty());
-    parts
-}
-
-/// The name stands for a secret.
-pub fn is_secret(name: &[u8]) -> bool {
-    // No program has such long names.
-    if name.len() > 256 {
-        return false;
-    }
-    let parts = parts(name);
-    let Some((last, before)) = parts.split_last() else {
-        return false;
-    };
-    if HARMLESS_LAST.contains(&last.as_str()) {
-        return false;
-    }
-    let is = |list: &[&str], part: &String| list.contains(&part.as_str());
-    let env_style = !name.iter().any(u8::is_ascii_lowercase);
-    parts.iter().any(|part| is(&SECRET, part))
-        || is(&SECRET_LAST, last)
-        || last == "pwd" && !before.is_empty()
-        || last == "key" && (env_style || before.last().is_some_and(|p| is(&SECRET_KEY, p)))
 }
 
 /// `--x` or `-x`: an option, not a value that begins with a dash.
@@ -96,101 +34,34 @@ pub fn names_secret(word: &[u8]) -> bool {
     let Some(name) = word.strip_prefix(b"-") else {
         return false;
     };
-    let name = name.strip_prefix(b"-").unwrap_or(name);
-    let harmless = name.starts_with(b"no-") || name.contains(&b'=') || name.contains(&b' ');
-    !harmless && name.len() > 2 && is_secret(name)
-}
-
-/// Programs with options whose value is a secret: joined (`-pX`), apart (`-p X`) or both;
-/// `after` is a word that must stand before the option.
-struct Program {
-    names: &'static [&'static str],
-    options: &'static [&'static str],
-    joined: bool,
-    apart: bool,
-    after: Option<&'static str>,
-}
-
-#[rustfmt::skip]
-const PROGRAMS: [Program; 12] = [
-    Program {
-        names: &[
-            "mysql", "mysqldump", "mysqladmin", "mysqlimport", "mysqlcheck", "mysqlshow", "mysqlslap",
-            "mysqlbinlog", "mariadb", "mariadb-dump", "mariadb-admin", "mariadb-import", "mariadb-check",
-        ],
-        options: &["-p"], joined: true, apart: false, after: None,
-    },
-    Program {
-        names: &["curl"],
-        options: &["-u", "-U", "--user", "--proxy-user", "-b", "--cookie"],
-        joined: true, apart: true, after: None,
-    },
-    Program { names: &["sshpass"], options: &["-p"], joined: true, apart: true, after: None },
-    Program { names: &["redis-cli"], options: &["-a"], joined: false, apart: true, after: None },
-    Program {
-        names: &["docker", "podman", "buildah", "skopeo", "helm", "oras", "az"],
-        options: &["-p"], joined: true, apart: true, after: Some("login"),
-    },
-    Program {
-        names: &["mongo", "mongosh", "mongodump", "mongorestore", "twine"],
-        options: &["-p"], joined: true, apart: true, after: None,
-    },
-    Program {
-        names: &["ldapsearch", "ldapmodify", "ldapadd", "ldapdelete", "ldappasswd", "ldapwhoami"],
-        options: &["-w"], joined: true, apart: true, after: None,
-    },
-    Program { names: &["zip", "unzip"], options: &["-P"], joined: true, apart: true, after: None },
-    Program { names: &["7z", "7za", "7zr", "7zz"], options: &["-p"], joined: true, apart: false, after: None },
-    Program { names: &["openssl"], options: &["-k", "-K"], joined: false, apart: true, after: None },
-    Program { names: &["smbclient"], options: &["-U", "--user"], joined: false, apart: true, after: None },
-    // sshpass runs one of these, which have a -p of their own.
-    Program { names: &["ssh", "scp", "sftp", "rsync"], options: &[], joined: false, apart: false, after: None },
-];
-
-/// Reads a command line from left to right.
-#[derive(Default)]
-pub struct Options {
-    program: Option<&'static Program>,
-    /// `Program::after` was seen.
-    armed: bool,
-    /// The next word is a secret.
-    pub next_is_secret: bool,
-}
-
-impl Options {
-    /// Reads the next word; the position of a secret that ends it.
-    pub fn see(&mut self, word: &[u8]) -> Option<usize> {
-        let base = word.rsplit(|b| *b == b'/').next().unwrap_or_default();
-        let named = |program: &&Program| program.names.iter().any(|n| n.as_bytes() == base);
-        if let Some(program) = PROGRAMS.iter().find(named) {
-            self.program = Some(program);
-            self.armed = program.after.is_none();
-            return None;
-        }
-        let program = self.program?;
-        if !self.armed {
-            self.armed = program.after.is_some_and(|after| after.as_bytes() == word);
-            return None;
-        }
-        for option in program.options.iter().map(|option| option.as_bytes()) {
-            let long = option.starts_with(b"--");
-            match word.strip_prefix(option) {
-                Some([]) => {
-                    self.next_is_secret = program.apart;
-                    return None;
-                }
-                Some([b'=', _, ..]) if long => return Some(option.len() + 1),
-                Some(_) if program.joined && !long => return Some(option.len()),
-                _ => {}
-            }
-            // `-su` is `-s -u`.
-            let cluster = word.len() <= 5 && word.iter().skip(1).all(u8::is_ascii_alphabetic);
-            if !long && cluster && word.first() == Some(&b'-') && word.last() == option.last() {
-                self.next_is_secret = program.apart;
-            }
-        }
-        None
+    // A linker's library.
+    if name.starts_with(b"l") {
+        return false;
     }
+    let name = name.strip_prefix(b"-").unwrap_or(name);
+    let plain = !name.contains(&b'=') && !name.contains(&b' ');
+    plain && name.len() > 2 && names::secret(name) > Sure::No
+}
+
+/// A name that a configuration has for a secret, which is the next word.
+pub fn sets_secret(word: &[u8]) -> bool {
+    let in_name = |b: &u8| b.is_ascii_alphanumeric() || b"_.-:/@".contains(b);
+    !word.starts_with(b"-") && word.iter().all(in_name) && names::secret(word) == Sure::Strong
+}
+
+/// The next word is text for people: a commit message, a title.
+pub fn announces_prose(word: &[u8]) -> bool {
+    const OPTIONS: [&[u8]; 8] = [
+        b"-m",
+        b"-am",
+        b"--message",
+        b"--title",
+        b"--body",
+        b"--subject",
+        b"--notes",
+        b"--description",
+    ];
+    OPTIONS.contains(&word)
 }
 
 /// The word is a script: it follows `-c` or `-ec`.
@@ -267,36 +138,30 @@ fn assignment(
     // `-DNAME=value` of compilers, docker and gradle.
     let defined = match name {
         [b'-', b'D' | b'E' | b'P' | b'e', rest @ ..] => rest,
-        _ => b"",
+        _ => name,
     };
-    let signed = || {
-        parts(name)
-            .last()
-            .is_some_and(|p| p == "sig" || p == "signature")
-    };
-    if is_working_directory(name) || !(is_secret(name) || is_secret(defined) || query && signed()) {
+    let secret = |name| names::secret(name) > Sure::No;
+    if !(secret(name) || secret(defined) || query && names::is_signature(name)) {
         return None;
     }
     let (from, end) = (equals + 1, text.len());
-    match (before, value.first()) {
-        (None, _) if script => None,
+    let range = match (before, value.first()) {
+        // A script's first word; it is read again word by word.
+        (None, _) if script => return None,
         // Between the quotes. The search ends at the next quote of this kind, where the
         // search from that quote begins.
         (_, Some(quote @ (b'"' | b'\''))) => {
             let inner = value.get(1..)?;
             let length = inner.iter().position(|b| b == quote);
-            Some(from + 1..from + 1 + length.unwrap_or(inner.len()))
+            from + 1..from + 1 + length.unwrap_or(inner.len())
         }
-        (None, _) => Some(from..end),
-        (Some(b'='), _) if !spaced => Some(from..end),
-        (Some(b'?' | b'&'), _) => Some(from..stops.first(b"&#\"'")),
-        (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => Some(from..stops.first(&[mark])),
-        _ => Some(from..stops.first(b";\"'")),
-    }
-}
-
-fn is_working_directory(name: &[u8]) -> bool {
-    name == b"PWD" || name == b"OLDPWD"
+        (None, _) => from..end,
+        (Some(b'='), _) if !spaced => from..end,
+        (Some(b'?' | b'&'), _) => from..stops.first(b"&#\"'"),
+        (Some(mark @ (b';' | b',' | b'"' | b'\'')), _) => from..stops.first(&[mark]),
+        _ => from..stops.first(b";\"'"),
+    };
+    (!is_harmless(text.get(range.clone())?)).then_some(range)
 }
 
 /// The words of a script, roughly as a shell would find them: between

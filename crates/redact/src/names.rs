@@ -1,0 +1,247 @@
+//! Names that stand for a secret (`DB_PASSWORD`, `clientSecret`), and values that are none
+//! (`none`, `$TOKEN`, `./token.txt`).
+
+/// A word of a name that ends with one of these is a secret's, also in the plural.
+const SECRET: [&str; 6] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "passcode",
+    "secret",
+    "credential",
+];
+
+/// A name with one of these words is a secret's.
+#[rustfmt::skip]
+const SECRET_WORDS: [&str; 9] = [
+    "passin", "passout", "storepass", "keypass", "srcstorepass", "deststorepass", "creds", "bearer",
+    "authorization",
+];
+
+/// A name that ends with one of these words is a secret's.
+#[rustfmt::skip]
+const SECRET_LAST: [&str; 17] = [
+    "pass", "auth", "pwd", "pw", "otp", "sshpass", "dbpass", "userpass", "rootpass", "adminpass",
+    "smtppass", "mailpass", "ftppass", "ldappass", "mysqlpass", "redispass", "userpwd",
+];
+
+/// A name that ends with one of these and `key`, in one word or two, is a secret's.
+#[rustfmt::skip]
+const SECRET_KEY: [&str; 24] = [
+    "api", "access", "private", "secret", "signing", "encryption", "deploy", "account", "master",
+    "shared", "auth", "ssh", "app", "license", "licence", "subscription", "client", "service",
+    "admin", "jwt", "hmac", "session", "write", "storage",
+];
+
+/// A name with one of these words before `key` or `token` is not a secret's.
+#[rustfmt::skip]
+const HARMLESS_KIND: [&str; 26] = [
+    "public", "pub", "cache", "sort", "primary", "foreign", "partition", "object", "row", "map",
+    "group", "routing", "idempotency", "hot", "meta", "page", "next", "continuation", "eos", "bos",
+    "pad", "unk", "sep", "mask", "cls", "stop",
+];
+
+/// The pass of a compiler, an encoder or a renderer.
+#[rustfmt::skip]
+const HARMLESS_PASS: [&str; 10] = [
+    "debug", "render", "first", "second", "multi", "two", "single", "opt", "dump", "lto",
+];
+
+/// These words at the end say only which secret it is, or how it is written.
+#[rustfmt::skip]
+const WHICH: [&str; 24] = [
+    "prod", "production", "dev", "development", "staging", "stage", "test", "testing", "live", "ci",
+    "local", "pem", "base", "raw", "hex", "value", "text", "string", "plain", "new", "old",
+    "current", "primary", "secondary",
+];
+
+/// A name that ends with one of these words stands for a secret's place or a property of it.
+#[rustfmt::skip]
+const HARMLESS_LAST: [&str; 83] = [
+    "file", "files", "path", "dir", "stdin", "fd", "env", "id", "name", "names", "type", "length",
+    "len", "format", "url", "uri", "expiry", "expires", "expiration", "ttl", "age", "lifetime",
+    "timeout", "store", "max", "min", "count", "size", "limit", "prefix", "policy", "manager",
+    "provider", "prompt", "prompts", "helper", "authentication", "regex", "pattern", "header",
+    "endpoint", "issuer", "audience", "algorithm", "version", "enabled", "disabled", "required",
+    "hint", "strength", "rotation", "reset", "index", "position", "kind", "class", "separator",
+    "budget", "usage", "rate", "bucket", "scope", "scopes", "mode", "service", "ref", "backend",
+    "method", "arn", "region", "group", "user", "username", "list", "host", "port", "command",
+    "script", "src", "tests", "field", "column", "alias",
+];
+
+/// An option that begins with one of these words is a switch, or names a secret.
+#[rustfmt::skip]
+const SWITCH: [&str; 20] = [
+    "no", "without", "with", "enable", "disable", "ask", "use", "allow", "has", "have", "print",
+    "show", "require", "skip", "get", "existing", "store", "generate", "hide", "check",
+];
+
+/// How surely a name stands for a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Sure {
+    /// Not at all.
+    No,
+    /// A word with other meanings, too: `pass`, `auth`, `KEY`.
+    Weak,
+    /// `password`, `token`, `api_key`.
+    Strong,
+}
+
+/// The words of a name in lower case, without digits at their ends: `trustStorePassword2`
+/// has three.
+fn parts(name: &[u8]) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut before = b' ';
+    for &byte in name {
+        let new = !byte.is_ascii_alphanumeric()
+            || byte.is_ascii_uppercase() && before.is_ascii_lowercase();
+        if new && parts.last().is_some_and(|p| !p.is_empty()) {
+            parts.push(String::new());
+        }
+        if let (true, Some(last)) = (byte.is_ascii_alphanumeric(), parts.last_mut()) {
+            last.push(byte.to_ascii_lowercase() as char);
+        }
+        before = byte;
+    }
+    for part in &mut parts {
+        let kept = part.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+        part.truncate(kept);
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+fn is(list: &[&str], part: &str) -> bool {
+    list.contains(&part)
+}
+
+/// The name stands for a secret.
+pub fn secret(name: &[u8]) -> Sure {
+    // No program has such long names.
+    if name.len() > 256 || name == b"PWD" || name == b"OLDPWD" {
+        return Sure::No;
+    }
+    let mut parts = parts(name);
+    while parts.len() > 1 && parts.last().is_some_and(|last| is(&WHICH, last)) {
+        parts.pop();
+    }
+    let Some((last, before)) = parts.split_last() else {
+        return Sure::No;
+    };
+    let switch = parts.first().is_some_and(|first| is(&SWITCH, first));
+    if switch || is(&HARMLESS_LAST, last) || before.iter().any(|p| p == "existing") {
+        return Sure::No;
+    }
+    let root = |part: &String| {
+        let one = part.strip_suffix('s').unwrap_or(part);
+        let ends = |root: &&str| part.ends_with(root) || one.ends_with(root);
+        SECRET.iter().any(ends) || is(&SECRET_WORDS, part)
+    };
+    let kind = before.iter().any(|part| is(&HARMLESS_KIND, part));
+    let is_token = |part: &String| part.ends_with("token");
+    let env_style = !name.iter().any(u8::is_ascii_lowercase);
+    let joined_key = last.strip_suffix("key").filter(|kind| !kind.is_empty());
+    let key = if last == "key" {
+        before.last().map(String::as_str)
+    } else {
+        joined_key
+    };
+    let of_secret = |key: &str| is(&SECRET_KEY, key);
+    // `API_KEY_X`: a key of some use.
+    let inner = || {
+        let pairs = parts.iter().zip(parts.iter().skip(1));
+        pairs
+            .into_iter()
+            .any(|(kind, key)| key == "key" && of_secret(kind))
+            && env_style
+    };
+    if parts.iter().any(root) || !kind && parts.iter().any(is_token) {
+        Sure::Strong
+    } else if kind {
+        Sure::No
+    } else if key.is_some_and(of_secret) || inner() {
+        Sure::Strong
+    } else if last == "pass" && before.iter().any(|part| is(&HARMLESS_PASS, part)) {
+        Sure::No
+    } else if is(&SECRET_LAST, last) || last == "key" && env_style || is_login(name) {
+        Sure::Weak
+    } else {
+        Sure::No
+    }
+}
+
+/// Names of one tool.
+fn is_login(name: &[u8]) -> bool {
+    name.ends_with(b"sonar.login")
+}
+
+/// The name ends in `sig` or `signature`.
+pub fn is_signature(name: &[u8]) -> bool {
+    let parts = parts(
+        name.get(name.len().saturating_sub(256)..)
+            .unwrap_or_default(),
+    );
+    parts.last().is_some_and(|p| p == "sig" || p == "signature")
+}
+
+/// Words that are no secret, whatever the name before them.
+#[rustfmt::skip]
+const HARMLESS_VALUES: [&str; 32] = [
+    "none", "no", "yes", "true", "false", "on", "off", "null", "nil", "undefined", "auto", "basic",
+    "digest", "ntlm", "negotiate", "bearer", "trust", "disabled", "enabled", "required", "optional",
+    "default", "prompt", "ask", "stdin", "oidc", "oauth", "ldap", "saml", "iam", "publickey", "-",
+];
+
+/// Places of files.
+#[rustfmt::skip]
+const PLACES: [&str; 14] = [
+    "./", "../", "~/", "/run/", "/etc/", "/var/", "/home/", "/tmp/", "/usr/", "/opt/", "/root/",
+    "/dev/", "/bin/", "/proc/",
+];
+
+/// Values of password options that name a place: `pass:X` is not among them.
+const SOURCES: [&str; 6] = ["file:", "env:", "fd:", "stdin:", "id=", "type="];
+
+/// The value is a switch, a small number, a variable or a place: no secret. Takes bounded
+/// time.
+pub fn is_harmless(value: &[u8]) -> bool {
+    if value.len() > 256 {
+        return false;
+    }
+    let Ok(text) = std::str::from_utf8(value) else {
+        return false;
+    };
+    let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
+    let word = |w: &&str| w.eq_ignore_ascii_case(text);
+    text.is_empty()
+        || HARMLESS_VALUES.iter().any(|w| word(&w))
+        || text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit())
+        || begins(&PLACES)
+        || begins(&SOURCES)
+        || is_variable(text)
+}
+
+/// `$NAME`, `${NAME:-…}`, `$(command)`, `{{ name }}`, `%s`, `<name>`: not yet a value.
+fn is_variable(text: &str) -> bool {
+    let all = |name: &str, is: fn(&u8) -> bool| name.bytes().all(|b| b == b'_' || is(&b));
+    let enclosed = |open: &str, close: &str| text.starts_with(open) && text.ends_with(close);
+    let upper = |b: &u8| b.is_ascii_uppercase() || b.is_ascii_digit();
+    match text.strip_prefix('$') {
+        Some(name) => {
+            name.starts_with(['(', '{', '@', '*'])
+                || all(name, upper)
+                || all(name, u8::is_ascii_lowercase)
+        }
+        None => {
+            text == "%s"
+                || text.starts_with('`')
+                || text.starts_with("***")
+                || enclosed("{{", "}}")
+                || enclosed("<", ">")
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/names.rs"]
+mod tests;

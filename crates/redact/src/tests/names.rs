@@ -1,0 +1,57 @@
+//! Unit tests of `names`.
+
+use super::*;
+
+#[test]
+fn names_are_read_in_words() {
+    for name in [
+        "--password",
+        "DB_PASS",
+        "clientSecret",
+        "x-api-key",
+        "KEY",
+        "MY_PWD",
+        "_authToken",
+    ] {
+        assert!(secret(name.as_bytes()) > Sure::No, "{name}");
+    }
+    for name in [
+        "tokens",
+        "author",
+        "bypass",
+        "key",
+        "monkey",
+        "TOKEN_FILE",
+        "passes",
+        "",
+        "--",
+    ] {
+        assert_eq!(secret(name.as_bytes()), Sure::No, "{name}");
+    }
+}
+
+#[test]
+fn words_with_other_meanings_are_weak() {
+    for (name, sure) in [
+        ("pass", Sure::Weak),
+        ("--auth", Sure::Weak),
+        ("KEY", Sure::Weak),
+        ("password", Sure::Strong),
+        ("TOKEN1", Sure::Strong),
+        ("API_KEY_PROD", Sure::Strong),
+    ] {
+        assert_eq!(secret(name.as_bytes()), sure, "{name}");
+    }
+}
+
+#[test]
+fn a_variable_or_a_place_is_no_secret() {
+    for value in [
+        "", "none", "5", "$TOKEN", "${X:-}", "$(cat", "./t", "/run/t", "file:x", "%s",
+    ] {
+        assert!(is_harmless(value.as_bytes()), "{value}");
+    }
+    for value in ["hunter2", "123", "$ecret1", "/x+y==", "nono", "pass:x"] {
+        assert!(!is_harmless(value.as_bytes()), "{value}");
+    }
+}

@@ -1,0 +1,150 @@
+//! The rules against command lines of real tools: those with a secret, and those without.
+#![allow(clippy::unwrap_used, clippy::expect_used)] // in a test
+
+use tr_format::event::Argv;
+use tr_redact::Redactor;
+
+/// The lines of a file, without its comments.
+fn lines(file: &'static str) -> impl Iterator<Item = &'static str> {
+    file.lines().filter(|line| !line.starts_with('#'))
+}
+
+/// `{36}` is 36 letters and digits, `{36h}` hexadecimal digits, `{36d}` decimal ones. The
+/// corpus does not spell tokens out: a repository's own scanner would refuse it.
+fn expanded(line: &str) -> String {
+    let (mut out, mut rest, mut seed) = (String::new(), line, 0x2545_f491_4f6c_dd1d_u64);
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        let inner = after.split('}').next().unwrap_or_default();
+        let digits = inner.trim_end_matches(['h', 'd']);
+        let Ok(count) = digits.parse::<usize>() else {
+            out.push('{');
+            rest = after;
+            continue;
+        };
+        let set: &[u8] = match inner.strip_prefix(digits) {
+            Some("h") => b"0123456789abcdef",
+            Some("d") => b"0123456789",
+            _ => b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
+        };
+        for _ in 0..count {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            out.push(char::from(
+                set[usize::try_from(seed >> 33).unwrap() % set.len()],
+            ));
+        }
+        rest = &after[inner.len() + 1..];
+    }
+    out + rest
+}
+
+/// The arguments of a line that a shell would find, without expansions. In double quotes,
+/// `\n` is a line feed.
+fn args(line: &str) -> Vec<String> {
+    let (mut args, mut arg, mut quote) = (Vec::new(), None::<String>, None);
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (quote, c) {
+            (None, ' ') => args.extend(arg.take()),
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                arg.get_or_insert_default();
+            }
+            (Some(open), c) if c == open => quote = None,
+            (Some('"'), '\\') => match chars.next().unwrap() {
+                'n' => arg.get_or_insert_default().push('\n'),
+                c => arg.get_or_insert_default().push(c),
+            },
+            (_, c) => arg.get_or_insert_default().push(c),
+        }
+    }
+    assert_eq!(quote, None, "{line}");
+    args.extend(arg);
+    args
+}
+
+/// The masked command line, its arguments on lines.
+fn masked(args: &[String]) -> String {
+    let mut redactor = Redactor::new(true, Vec::new()).unwrap();
+    let argv = redactor.argv(Argv::from_args(args));
+    let args: Vec<_> = argv.args().map(String::from_utf8_lossy).collect();
+    args.join("\n")
+}
+
+/// The secrets of a line, and its arguments without their marks.
+fn marked(line: &str) -> (Vec<String>, Vec<String>) {
+    let args = args(&expanded(line));
+    let secrets = args.iter().flat_map(|arg| {
+        let marked = arg.split('«').skip(1);
+        marked.map(|rest| rest.split('»').next().unwrap().to_owned())
+    });
+    let bare = args.iter().map(|arg| arg.replace(['«', '»'], ""));
+    (secrets.collect(), bare.collect())
+}
+
+#[test]
+fn secrets_of_real_tools_are_masked() {
+    let (mut all, mut missed) = (0, Vec::new());
+    for line in lines(include_str!("corpus/secret.txt")) {
+        let (secrets, bare) = marked(line);
+        assert!(!secrets.is_empty(), "no secret is marked: {line}");
+        let kept = masked(&bare);
+        all += 1;
+        if secrets.iter().any(|secret| kept.contains(secret.as_str())) {
+            missed.push(line);
+        }
+    }
+    println!("{} of {all} not masked: {missed:#?}", missed.len());
+    assert!(all >= 250, "{all} lines");
+    assert!(
+        missed.len() * 100 <= all * 3,
+        "{} of {all} not masked:\n{}",
+        missed.len(),
+        missed.join("\n")
+    );
+}
+
+/// A mask that takes more than the secret hides the command.
+#[test]
+fn a_mask_takes_the_secret_and_little_more() {
+    let (mut all, mut wide) = (0, Vec::new());
+    for line in lines(include_str!("corpus/secret.txt")) {
+        let (secrets, bare) = marked(line);
+        let secret: usize = secrets.iter().map(String::len).sum();
+        let kept = masked(&bare);
+        let (before, after) = (
+            bare.join("\n").len() - secret,
+            kept.replace("***", "").len(),
+        );
+        all += 1;
+        if before > after + 24 {
+            wide.push(format!("{line}\n    {kept}"));
+        }
+    }
+    assert!(
+        wide.len() * 100 <= all * 2,
+        "{} of {all} hide too much:\n{}",
+        wide.len(),
+        wide.join("\n")
+    );
+}
+
+#[test]
+fn harmless_command_lines_of_real_tools_stay() {
+    let (mut all, mut wrong) = (0, Vec::new());
+    for line in lines(include_str!("corpus/harmless.txt")) {
+        let args = args(line);
+        let kept = masked(&args);
+        all += 1;
+        if kept != args.join("\n") {
+            wrong.push(format!("{line}\n    {kept}"));
+        }
+    }
+    assert!(all >= 150, "{all} lines");
+    assert!(
+        wrong.len() * 100 <= all,
+        "{} of {all} masked:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+}
