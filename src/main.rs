@@ -13,6 +13,7 @@ macro_rules! eprintln {
 mod args;
 mod cmd;
 mod contents;
+mod copy;
 mod inherited;
 mod mapping;
 mod mistyped;
@@ -45,6 +46,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr report                          the analysis as an HTML page\n  \
         tr info                            the contents of the recording\n  \
         tr verify                          check the recording for damage\n  \
+        tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
         Without a file, analyze, report, info, dump and verify read trace.bin.\n\
@@ -66,6 +68,7 @@ enum Command {
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
     Recover(cmd::recover::Args),
+    Redact(cmd::redact::Args),
     Completions(cmd::manual::CompletionsArgs),
     Man(cmd::manual::ManArgs),
 }
@@ -101,6 +104,7 @@ fn main() -> ExitCode {
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Recover(args) => cmd::recover::run(&args),
+        Command::Redact(args) => cmd::redact::run(&args),
         Command::Completions(args) => cmd::manual::completions(&args, Cli::command()),
         Command::Man(args) => cmd::manual::man(&args, Cli::command()),
     }

@@ -10,6 +10,7 @@ use tr_format::event::Ktime;
 use tr_format::reader::{End, Unknown};
 use tr_report::{escape, exit, units, untraced, who};
 
+use crate::cmd::secrets;
 use crate::contents::{self, Contents};
 use crate::open;
 
@@ -29,10 +30,17 @@ pub struct Args {
     /// Read all events, of a large recording too
     #[arg(long)]
     full: bool,
+    /// List the command lines in which tr redact would mask secrets: process, time,
+    /// argument (0 is the program) and bytes in it, not the secret
+    #[arg(long, conflicts_with = "full")]
+    secrets: bool,
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
+    if args.secrets {
+        return secrets::run(&args.file, args.format == "json");
+    }
     match contents::of(&args.file, args.full) {
         Ok(contents) if args.format == "json" => {
             open::print(format!("{:#}\n", document(&contents)).as_bytes())

@@ -11,5 +11,7 @@ pub mod record;
 #[path = "not_built.rs"]
 pub mod record;
 pub mod recover;
+pub mod redact;
 pub mod report;
+pub mod secrets;
 pub mod verify;

@@ -5,12 +5,10 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use tr_format::event::Stream;
-use tr_format::reader::{End, Trace};
-use tr_format::sched::SchedBlock;
-use tr_format::writer::Writer;
+use tr_format::reader::Trace;
 use tr_format::Error;
 
+use crate::copy::{copy, Copied};
 use crate::{open, replace};
 
 /// Write an intact recording of the readable part of a damaged one
@@ -41,7 +39,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let name = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
     match write(&trace, output) {
-        Ok((events, gaps)) => {
+        Ok(Copied { events, gaps }) => {
             eprintln!(
                 "tr: {name}: {} events recovered, {gaps} gap{} marked as lost",
                 tr_report::units::count(events),
@@ -75,51 +73,10 @@ fn proposal(file: &Path) -> String {
 }
 
 /// FILE can be OUT.
-fn write(trace: &Trace, output: &Path) -> Result<(u64, usize), Error> {
+fn write(trace: &Trace, output: &Path) -> Result<Copied, Error> {
     replace::whole(output, |file| {
-        let (mut out, counts) = recover(trace, BufWriter::new(file))?;
+        let (mut out, copied) = copy(trace, trace.meta(), BufWriter::new(file), |_| ())?;
         out.flush()?;
-        Ok(counts)
+        Ok(copied)
     })
-}
-
-/// Copies the readable frames, and writes each gap as a loss.
-fn recover<W: Write>(trace: &Trace, out: W) -> Result<(W, (u64, usize)), Error> {
-    let mut writer = Writer::new(out, trace.meta())?;
-    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
-    let mut gaps = trace.gaps().to_vec();
-    for frame in trace.frames() {
-        match frame.stream {
-            Stream::Cpu(cpu) => match trace.read_sched(frame, &mut block) {
-                Ok(()) => {
-                    for event in block.iter() {
-                        writer.sched(cpu, event)?;
-                    }
-                }
-                Err(_) => gaps.push(trace.gap_of(frame)),
-            },
-            stream => match trace.read_life(frame, &mut events) {
-                Ok(()) => {
-                    for event in events.drain(..) {
-                        writer.life(stream, event)?;
-                    }
-                }
-                Err(_) => gaps.push(trace.gap_of(frame)),
-            },
-        }
-        // The same frames as before, so that a reader can still stream them in time order.
-        writer.flush()?;
-    }
-    let count = gaps.len();
-    for gap in gaps {
-        writer.life(Stream::Recorder, gap)?;
-    }
-    let (out, written) = match (trace.summary(), trace.end()) {
-        (Some(summary), _) => writer.finish(summary)?,
-        (None, End::Truncated { frame, offset, why }) => writer.finish_cut(*frame, *offset, why)?,
-        (None, End::Complete) => {
-            writer.finish_cut(0, trace.bytes(), "the recording has no summary")?
-        }
-    };
-    Ok((out, (written.events(), count)))
 }

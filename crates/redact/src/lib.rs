@@ -1,8 +1,8 @@
 //! Masks the secrets in command lines before anything is written.
 //!
 //! A trace holds the arguments of every program, and traces are archived. The rules err
-//! on the side of masking: a word too many costs a reader little. README.md has their
-//! list and their limits.
+//! on the side of masking: a word too many costs a reader little. docs/privacy.md has their
+//! list and their limits; `tests/corpus` holds them to command lines of real tools.
 
 #![forbid(unsafe_code)]
 
@@ -90,6 +90,33 @@ impl Redactor {
         }
     }
 
+    /// The parts of an argument vector that would be masked: argument, bytes in it. In their
+    /// order, none overlaps another.
+    pub fn find(&self, argv: &Argv) -> Vec<(usize, Range<usize>)> {
+        let args: Vec<&[u8]> = argv.args().collect();
+        self.found(&argv.bytes, &args, argv.truncated())
+    }
+
+    /// [`Redactor::find`], in a command.
+    pub fn find_in_command(&self, command: &[Vec<u8>]) -> Vec<(usize, Range<usize>)> {
+        let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
+        self.found(&args.join(&0), &args, false)
+    }
+
+    fn found(&self, line: &[u8], args: &[&[u8]], cut: bool) -> Vec<(usize, Range<usize>)> {
+        let masks = self.masks(line, args, cut).unwrap_or_default();
+        let mut found: Vec<(usize, Range<usize>)> = Vec::new();
+        for (arg, part) in masks.0 {
+            match found.last_mut() {
+                Some((of, last)) if *of == arg && part.start <= last.end => {
+                    last.end = last.end.max(part.end);
+                }
+                _ => found.push((arg, part)),
+            }
+        }
+        found
+    }
+
     /// The masked arguments of a command.
     pub fn command(&mut self, command: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let args: Vec<&[u8]> = command.iter().map(Vec::as_slice).collect();
@@ -137,7 +164,11 @@ pub(crate) struct Masks(Vec<(usize, Range<usize>)>);
 impl Masks {
     /// Masks these parts of a word.
     pub fn extend(&mut self, word: &Word<'_>, parts: impl IntoIterator<Item = Range<usize>>) {
-        let parts = parts.into_iter().filter(|part| !part.is_empty());
+        // An archived trace has masks of its own.
+        let open = |part: &Range<usize>| {
+            !part.is_empty() && word.text.get(part.clone()).is_none_or(|text| text != MASK)
+        };
+        let parts = parts.into_iter().filter(open);
         let in_arg = |part: Range<usize>| (word.arg, word.at + part.start..word.at + part.end);
         self.0.extend(parts.map(in_arg));
     }

@@ -148,3 +148,20 @@ fn harmless_command_lines_of_real_tools_stay() {
         wrong.join("\n")
     );
 }
+
+#[test]
+fn masking_twice_is_masking_once() {
+    let mut redactor = Redactor::new(true, Vec::new()).unwrap();
+    for line in lines(include_str!("corpus/secret.txt")) {
+        let (_, bare) = marked(line);
+        let argv = Argv::from_args(&bare);
+        assert_eq!(
+            redactor.find(&argv).is_empty(),
+            masked(&bare) == bare.join("\n"),
+            "{line}"
+        );
+        let once = redactor.argv(argv);
+        assert_eq!(redactor.find(&once), [], "{line}");
+        assert_eq!(redactor.argv(once.clone()), once, "{line}");
+    }
+}

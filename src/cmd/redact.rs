@@ -1,0 +1,98 @@
+//! `tr redact`: masks the secrets in the command lines of an archived trace.
+
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tr_format::event::{Exec, LifeKind, Snapshot};
+use tr_format::meta::Metadata;
+use tr_format::reader::{Trace, Unknown};
+use tr_format::Error;
+use tr_redact::Redactor;
+use tr_report::{escape, units};
+
+use crate::copy::{copy, Copied};
+use crate::{open, replace};
+
+/// Mask secrets in the command lines of a recording, by the rules of this tr
+///
+/// The rules are those of tr record, which may have been older. All else stays as it is.
+/// tr info --secrets lists the places.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "tr redact FILE -o OUT")]
+#[command(after_help = "\
+Exit status: 0; 1 when OUT cannot be written; 2 when FILE cannot be read at all.
+
+Example:
+  tr redact trace.bin -o trace.bin")]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The masked recording; an existing file, FILE too, is replaced once it is complete
+    #[arg(short, long, value_name = "OUT")]
+    output: PathBuf,
+    /// Mask matches in command lines, too: the first group, or the whole match
+    #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
+    redact: Vec<regex::bytes::Regex>,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let redactor = match Redactor::new(true, args.redact.clone()) {
+        Ok(redactor) => redactor,
+        Err(error) => {
+            eprintln!("tr: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    let name = args.file.to_string_lossy();
+    open::warn(&trace, &name);
+    if trace.unknown() != Unknown::default() {
+        eprintln!(
+            "tr: {}: parts of a later version are left out",
+            escape::text(name.as_bytes())
+        );
+    }
+    let out = escape::text(args.output.as_os_str().as_encoded_bytes());
+    match write(&trace, redactor, &args.output) {
+        Ok((copied, masked)) => {
+            let s = if masked == 1 { "" } else { "s" };
+            eprintln!(
+                "tr: {out}: {} secret{s} masked, {} events",
+                units::count(masked),
+                units::count(copied.events)
+            );
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("tr: cannot write {out}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// FILE can be OUT.
+fn write(trace: &Trace, mut redactor: Redactor, output: &Path) -> Result<(Copied, u64), Error> {
+    let in_command = redactor.find_in_command(&trace.meta().command).len();
+    let meta = Metadata {
+        command: redactor.command(&trace.meta().command),
+        ..trace.meta().clone()
+    };
+    let copied = replace::whole(output, |file| {
+        let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), |event| {
+            if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
+                &mut event.kind
+            {
+                *argv = redactor.argv(std::mem::take(argv));
+            }
+        })?;
+        out.flush()?;
+        Ok::<_, Error>(copied)
+    })?;
+    Ok((copied, redactor.masked() + in_command as u64))
+}

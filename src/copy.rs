@@ -1,0 +1,73 @@
+//! Copies a trace, frame by frame: `tr recover`, `tr redact`.
+
+use std::io::Write;
+
+use tr_format::event::{LifeEvent, Stream};
+use tr_format::meta::Metadata;
+use tr_format::reader::{End, Trace};
+use tr_format::sched::SchedBlock;
+use tr_format::writer::Writer;
+use tr_format::Error;
+
+/// Counts of a copy.
+pub struct Copied {
+    /// Events.
+    pub events: u64,
+    /// Gaps of the trace, written as losses.
+    pub gaps: usize,
+}
+
+/// Copies the readable frames, and writes each gap as a loss. `edit` may change a lifecycle
+/// event, but not its time.
+///
+/// # Errors
+/// When the copy cannot be written.
+pub fn copy<W: Write>(
+    trace: &Trace,
+    meta: &Metadata,
+    out: W,
+    mut edit: impl FnMut(&mut LifeEvent),
+) -> Result<(W, Copied), Error> {
+    let mut writer = Writer::new(out, meta)?;
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    let mut gaps = trace.gaps().to_vec();
+    for frame in trace.frames() {
+        match frame.stream {
+            Stream::Cpu(cpu) => match trace.read_sched(frame, &mut block) {
+                Ok(()) => {
+                    for event in block.iter() {
+                        writer.sched(cpu, event)?;
+                    }
+                }
+                Err(_) => gaps.push(trace.gap_of(frame)),
+            },
+            stream => match trace.read_life(frame, &mut events) {
+                Ok(()) => {
+                    for mut event in events.drain(..) {
+                        edit(&mut event);
+                        writer.life(stream, event)?;
+                    }
+                }
+                Err(_) => gaps.push(trace.gap_of(frame)),
+            },
+        }
+        // The same frames as before, so that a reader can still stream them in time order.
+        writer.flush()?;
+    }
+    let count = gaps.len();
+    for gap in gaps {
+        writer.life(Stream::Recorder, gap)?;
+    }
+    let (out, written) = match (trace.summary(), trace.end()) {
+        (Some(summary), _) => writer.finish(summary)?,
+        (None, End::Truncated { frame, offset, why }) => writer.finish_cut(*frame, *offset, why)?,
+        (None, End::Complete) => {
+            writer.finish_cut(0, trace.bytes(), "the recording has no summary")?
+        }
+    };
+    let copied = Copied {
+        events: written.events(),
+        gaps: count,
+    };
+    Ok((out, copied))
+}

@@ -1,0 +1,178 @@
+//! `tr redact` and `tr info --secrets`: masking in an archived trace.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
+
+mod common;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use common::{list, TR};
+use serde_json::Value;
+use tr_format::event::{Argv, LifeKind, Stream};
+use tr_format::meta::Metadata;
+use tr_format::reader::Trace;
+use tr_format::sched::SchedBlock;
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+
+const SECRET: &str = "hunter2hunter2";
+
+fn tr(args: &[&str]) -> Output {
+    Command::new(TR).args(args).output().unwrap()
+}
+
+fn stdout(args: &[&str]) -> String {
+    let out = tr(args);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{args:?}: {said}");
+    String::from_utf8(out.stdout).unwrap()
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The demo's trace with a password behind the arguments of each exec and of COMMAND, as an
+/// older tr could have left it.
+fn old_trace(dir: &Path) -> PathBuf {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let trace = Trace::open(Source::bytes(std::fs::read(demo).unwrap())).unwrap();
+    let mut command = trace.meta().command.clone();
+    command.push(format!("--password={SECRET}").into_bytes());
+    let meta = Metadata {
+        command,
+        ..trace.meta().clone()
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    for frame in trace.frames() {
+        if let Stream::Cpu(cpu) = frame.stream {
+            trace.read_sched(frame, &mut block).unwrap();
+            for event in block.iter() {
+                writer.sched(cpu, event).unwrap();
+            }
+        } else {
+            trace.read_life(frame, &mut events).unwrap();
+            for mut event in events.drain(..) {
+                if let LifeKind::Exec(exec) = &mut event.kind {
+                    let args = exec.argv.args().map(<[u8]>::to_vec);
+                    let more = [b"--password".to_vec(), SECRET.into()];
+                    exec.argv = Argv::from_args(args.chain(more).collect::<Vec<_>>());
+                }
+                writer.life(frame.stream, event).unwrap();
+            }
+        }
+        writer.flush().unwrap();
+    }
+    let (bytes, _) = writer.finish(trace.summary().unwrap()).unwrap();
+    let path = dir.join("old.bin");
+    std::fs::write(&path, bytes).unwrap();
+    path
+}
+
+/// The analysis with every argument that is a secret replaced.
+fn masked(text: &str) -> String {
+    text.replace(SECRET, "***")
+}
+
+#[test]
+fn a_redacted_trace_differs_in_its_secrets_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (old_trace(dir.path()), dir.path().join("new.bin"));
+    let out = tr(&["redact", text(&old), "-o", text(&new)]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(out.status.success(), "{said}");
+    assert!(said.contains(" secrets masked, "), "{said}");
+    assert!(tr(&["verify", text(&new)]).status.success());
+    for args in [
+        &["dump", "--format", "ndjson"][..],
+        &["analyze", "--format", "json", "--report", "all"],
+        &["info", "--format", "json"],
+    ] {
+        let of = |file| stdout(&[&[args[0], text(file)], &args[1..]].concat());
+        let (before, after) = (of(&old), of(&new));
+        assert!(args[0] == "info" || before.contains(SECRET));
+        assert!(!after.contains(SECRET), "{args:?}");
+        if args[0] == "info" {
+            let without = |text: &str| {
+                let mut info: Value = serde_json::from_str(text).unwrap();
+                for size in ["bytes", "bytes_per_event"] {
+                    info[size] = Value::Null;
+                }
+                info
+            };
+            assert_eq!(without(&masked(&before)), without(&after));
+        } else {
+            assert_eq!(masked(&before), after, "{args:?}");
+        }
+    }
+    // In place, and once more: nothing is left to mask.
+    assert!(tr(&["redact", text(&old), "-o", text(&old)])
+        .status
+        .success());
+    assert_eq!(std::fs::read(&old).unwrap(), std::fs::read(&new).unwrap());
+    let out = tr(&["redact", text(&new), "-o", text(&new)]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains(": 0 secrets masked, "), "{said}");
+}
+
+#[test]
+fn secrets_are_listed_by_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let old = old_trace(dir.path());
+    let json: Value = serde_json::from_str(&stdout(&[
+        "info",
+        "--secrets",
+        "--format",
+        "json",
+        text(&old),
+    ]))
+    .unwrap();
+    let lines = list(&json, "command_lines");
+    let execs = stdout(&["dump", "--format", "ndjson", text(&old)]);
+    let execs: Vec<Value> = execs
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .filter(|event: &Value| event["kind"] == "exec")
+        .collect();
+    assert_eq!(lines.len(), execs.len() + 1);
+    assert_eq!(lines[0]["pid"], Value::Null);
+    for exec in &execs {
+        let last = list(exec, "argv").len() - 1;
+        let found = lines.iter().any(|line| {
+            let places = list(line, "places");
+            line["pid"] == exec["tgid"]
+                && places
+                    .iter()
+                    .any(|place| place["argument"] == last && place["to"] == SECRET.len())
+        });
+        assert!(found, "{exec}");
+    }
+    let text_form = stdout(&["info", "--secrets", text(&old)]);
+    assert!(!text_form.contains(SECRET), "{text_form}");
+    assert!(text_form.contains("tr redact "), "{text_form}");
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let none = stdout(&["info", "--secrets", text(&demo)]);
+    assert_eq!(none, "no secrets found in the command lines\n");
+}
+
+#[test]
+fn a_truncated_trace_is_redacted_up_to_its_end() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new) = (old_trace(dir.path()), dir.path().join("new.bin"));
+    let bytes = std::fs::read(&old).unwrap();
+    std::fs::write(&old, &bytes[..bytes.len() * 3 / 4]).unwrap();
+    let out = tr(&["redact", text(&old), "-o", text(&new)]);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(
+        out.status.success() && said.contains("ends at frame"),
+        "{said}"
+    );
+    let dump = |file| masked(&stdout(&["dump", text(file)]));
+    assert_eq!(dump(&old), dump(&new));
+    assert!(!stdout(&["dump", text(&new)]).contains(SECRET));
+    let missing = tr(&["redact", "absent.bin", "-o", text(&new)]);
+    assert_eq!(missing.status.code(), Some(2));
+    let nowhere = tr(&["redact", text(&old), "-o", "/nonexistent/x"]);
+    assert_eq!(nowhere.status.code(), Some(1));
+}
