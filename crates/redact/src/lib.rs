@@ -173,6 +173,11 @@ impl Masks {
         self.0.extend(parts.map(in_arg));
     }
 
+    /// Masks this part of a word.
+    pub fn add(&mut self, word: &Word<'_>, part: Range<usize>) {
+        self.extend(word, std::iter::once(part));
+    }
+
     /// Copies the argument `arg` with its parts replaced; their number. Parts that touch
     /// or overlap are one.
     fn copy(&self, arg: usize, text: &[u8], out: &mut Vec<u8>) -> u64 {

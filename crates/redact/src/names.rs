@@ -214,7 +214,7 @@ pub fn is_harmless(value: &[u8]) -> bool {
     let begins = |list: &[&str]| list.iter().any(|start| text.starts_with(start));
     let word = |w: &&str| w.eq_ignore_ascii_case(text);
     text.is_empty()
-        || HARMLESS_VALUES.iter().any(|w| word(&w))
+        || HARMLESS_VALUES.iter().any(word)
         || text.len() <= 2 && text.bytes().all(|b| b.is_ascii_digit())
         || begins(&PLACES)
         || begins(&SOURCES)

@@ -168,7 +168,7 @@ impl Rules {
             let text = word.text;
             if let Found::Next(after) = std::mem::take(&mut next) {
                 if let (false, Some(from)) = (words::is_option(text), programs::next(text, after)) {
-                    masks.extend(word, [from..text.len()]);
+                    masks.add(word, from..text.len());
                     previous = text;
                     continue;
                 }
@@ -176,7 +176,7 @@ impl Rules {
             next = options.see(text);
             match next {
                 Found::From(from) if !is_harmless(text.get(from..).unwrap_or_default()) => {
-                    masks.extend(word, [from..text.len()]);
+                    masks.add(word, from..text.len());
                 }
                 Found::No => {
                     let named = words::names_secret(text) && !options.takes_name(text);
@@ -199,7 +199,7 @@ impl Rules {
             previous = text;
         }
         if let (true, Some(last)) = (options.last_is_secret(), words.last()) {
-            masks.extend(last, [0..last.text.len()]);
+            masks.add(last, 0..last.text.len());
         }
     }
 
@@ -208,7 +208,7 @@ impl Rules {
         let text = word.text;
         masks.extend(word, words::assignments(text, script));
         if text.starts_with(b"pass:") && !text.contains(&b' ') {
-            masks.extend(word, [b"pass:".len()..text.len()]);
+            masks.add(word, b"pass:".len()..text.len());
         }
         if self.forms.is_match(text) {
             masks.extend(word, forms::find(text));
@@ -311,7 +311,7 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
             let last = rest.get(..line).unwrap_or_default();
             let last = last.rsplit(|b| *b == b' ').next().unwrap_or_default();
             if !is_harmless(last) {
-                masks.extend(word, [value.start()..value.start() + line]);
+                masks.add(word, value.start()..value.start() + line);
             }
             at = value.start() + line;
             continue;
@@ -324,7 +324,7 @@ fn colons(word: &Word<'_>, previous: &[u8], masks: &mut Masks) {
         let header = option || found.get(1).is_some() || !blank.is_empty();
         let secret = is(&SECRET_FIELDS) || strong && header && (alone || option);
         if secret && !is_harmless(value.as_bytes()) {
-            masks.extend(word, [value.range()]);
+            masks.add(word, value.range());
         }
     }
 }

@@ -1,5 +1,5 @@
 //! The rules against command lines of real tools: those with a secret, and those without.
-#![allow(clippy::unwrap_used, clippy::expect_used)] // in a test
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)] // in a test
 
 use tr_format::event::Argv;
 use tr_redact::Redactor;
