@@ -25,10 +25,11 @@ forbid() { # forbid CRATE PATTERN: a foreign crate that CRATE must not name
 allow tr-format
 allow tr-bpf
 allow tr-redact tr-format
-allow tr-record tr-bpf tr-format tr-redact
+allow tr-output
+allow tr-record tr-bpf tr-format tr-output tr-redact
 allow tr-analyze tr-format
 allow tr-report tr-analyze tr-format
-for crate in format redact analyze report; do
+for crate in format output redact analyze report; do
 	forbid "tr-$crate" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
 		echo "layers: crates/$crate must forbid unsafe code" >&2

@@ -18,9 +18,9 @@ mod inherited;
 mod mapping;
 mod mistyped;
 mod open;
+mod output;
 mod passthrough;
 mod progress;
-mod replace;
 // From the crate `record`, which is absent without the feature `record`.
 #[path = "../crates/record/src/status.rs"]
 mod status;

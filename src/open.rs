@@ -8,6 +8,7 @@ use tr_format::reader::{End, Trace};
 use tr_format::source::Source;
 use tr_format::Error;
 
+use crate::inherited;
 use crate::mapping::Mapping;
 
 /// The file that `tr record` writes and the other subcommands read, unless another is named.
@@ -79,8 +80,22 @@ pub fn warn(trace: &Trace, name: &str) {
 /// it is no error.
 pub fn print(bytes: &[u8]) -> ExitCode {
     use std::io::Write;
-    let mut out = std::io::stdout().lock();
+    let mut out = match stdout() {
+        Ok(out) => out,
+        Err(error) => return printed(Err(error)),
+    };
     printed(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+/// Standard output, if it was open at the start: Rust's runtime opens /dev/null in its place.
+///
+/// # Errors
+/// It was closed.
+pub fn stdout() -> std::io::Result<std::io::StdoutLock<'static>> {
+    if inherited::closed_streams()[1] {
+        return Err(nix::errno::Errno::EBADF.into());
+    }
+    Ok(std::io::stdout().lock())
 }
 
 /// The exit status after writing to standard output, by the rules of [`print()`].

@@ -39,7 +39,10 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let zero = trace.meta().start.0;
-    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    let mut out = match open::stdout() {
+        Ok(out) => std::io::BufWriter::new(out),
+        Err(error) => return open::printed(Err(error)),
+    };
     let mut merge = order::merge(&trace);
     while let Some(event) = merge.next_event() {
         let time = i128::from(event.time().0) - i128::from(zero);

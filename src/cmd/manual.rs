@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use crate::open;
+use crate::{open, output};
 
 /// Print a shell's completions for tr
 #[derive(clap::Args, Debug)]
@@ -56,7 +56,7 @@ pub fn man(args: &ManArgs, cli: clap::Command) -> ExitCode {
 fn write(args: &ManArgs, pages: Vec<(String, Vec<u8>)>) -> std::io::Result<()> {
     std::fs::create_dir_all(&args.dir)?;
     for (name, page) in pages {
-        std::fs::write(args.dir.join(name), page)?;
+        output::public(&args.dir.join(name), &page)?;
     }
     Ok(())
 }

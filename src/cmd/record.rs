@@ -102,11 +102,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         say_not_executed(&args, Some(errno));
         return ExitCode::from(status::not_executed(errno));
     }
-    let output = if args.output.as_os_str() == "-" {
-        Target::Stdout
-    } else {
-        Target::File(args.output.clone())
-    };
+    let output = Target::of(&args.output);
     let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
         Ok(redactor) => redactor,
         Err(error) => {
@@ -134,9 +130,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     match tr_record::record(&config) {
         Ok(report) => {
             say_not_executed(&args, report.not_executed);
-            if !args.quiet {
-                tell(&args, &report);
-            }
+            tell(&args, &report);
             exit_code(report.status)
         }
         Err(error) => {
@@ -303,15 +297,17 @@ fn as_user(args: &Args) -> String {
 fn say_waiting() {
     eprintln!(
         "tr: the command has ended, but the output blocks before the end of the trace; \
-         waiting (Ctrl-C gives up)"
+         waiting up to {} s (Ctrl-C gives up)",
+        tr_record::LIMIT.as_secs()
     );
 }
 
-/// Prints losses and limits, then the size of the trace.
+/// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
+/// lacks its end.
 fn tell(args: &Args, report: &Report) {
     let file = match args.output.as_os_str() {
         name if name == "-" => "standard output".into(),
-        name => name.to_string_lossy(),
+        name => tr_report::escape::text(name.as_bytes()),
     };
     if report.given_up {
         eprintln!("tr: {file}: given up; the trace ends where the output blocked");
@@ -321,6 +317,9 @@ fn tell(args: &Args, report: &Report) {
         eprintln!(
             "tr: {file}: writing failed: {error}; the trace ends there, the command continued"
         );
+    }
+    if args.quiet {
+        return;
     }
     tell_losses(report);
     tell_limits(args, report);

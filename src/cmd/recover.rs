@@ -9,7 +9,7 @@ use tr_format::reader::Trace;
 use tr_format::Error;
 
 use crate::copy::{copy, Copied};
-use crate::{open, replace};
+use crate::{open, output};
 
 /// Write an intact recording of the readable part of a damaged one
 #[derive(clap::Args, Debug)]
@@ -21,7 +21,8 @@ pub struct Args {
     /// The damaged trace; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The intact recording; an existing file is replaced once it is complete
+    /// The intact recording; - is standard output. An existing file is replaced once it
+    /// is complete
     #[arg(short, long, value_name = "OUT")]
     output: Option<PathBuf>,
 }
@@ -38,7 +39,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
-    match write(&trace, output) {
+    match write(&trace, output, &args.file) {
         Ok(Copied { events, gaps }) => {
             eprintln!(
                 "tr: {name}: {} events recovered, {gaps} gap{} marked as lost",
@@ -73,8 +74,8 @@ fn proposal(file: &Path) -> String {
 }
 
 /// FILE can be OUT.
-fn write(trace: &Trace, output: &Path) -> Result<Copied, Error> {
-    replace::whole(output, |file| {
+fn write(trace: &Trace, output: &Path, file: &Path) -> Result<Copied, Error> {
+    output::whole(output, file, true, |file| {
         let (mut out, copied) = copy(trace, trace.meta(), BufWriter::new(file), |_| ())?;
         out.flush()?;
         Ok(copied)

@@ -1,7 +1,7 @@
 //! `tr redact`: masks the secrets in the command lines of an archived trace.
 
 use std::io::{BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use tr_format::event::{Exec, LifeKind, Snapshot};
@@ -12,7 +12,7 @@ use tr_redact::Redactor;
 use tr_report::{escape, units};
 
 use crate::copy::{copy, Copied};
-use crate::{open, replace};
+use crate::{open, output};
 
 /// Mask secrets in the command lines of a recording, by the rules of this tr
 ///
@@ -29,7 +29,8 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The masked recording; an existing file, FILE too, is replaced once it is complete
+    /// The masked recording; - is standard output. An existing file, FILE too, is replaced
+    /// once it is complete
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// Mask matches in command lines, too: the first group, or the whole match
@@ -59,7 +60,7 @@ pub fn run(args: &Args) -> ExitCode {
         );
     }
     let out = escape::text(args.output.as_os_str().as_encoded_bytes());
-    match write(&trace, redactor, &args.output) {
+    match write(&trace, redactor, args) {
         Ok((copied, masked)) => {
             let s = if masked == 1 { "" } else { "s" };
             eprintln!(
@@ -77,13 +78,13 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 /// FILE can be OUT.
-fn write(trace: &Trace, mut redactor: Redactor, output: &Path) -> Result<(Copied, u64), Error> {
+fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, u64), Error> {
     let in_command = redactor.find_in_command(&trace.meta().command).len();
     let meta = Metadata {
         command: redactor.command(&trace.meta().command),
         ..trace.meta().clone()
     };
-    let copied = replace::whole(output, |file| {
+    let copied = output::whole(&args.output, &args.file, true, |file| {
         let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), |event| {
             if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
                 &mut event.kind

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tr_analyze::Options;
 use tr_report::untraced;
 
-use crate::{args, open, progress, replace};
+use crate::{args, open, output, progress};
 
 /// Write the analysis as one HTML file
 #[derive(clap::Args, Debug)]
@@ -76,7 +76,10 @@ pub fn run(args: &Args) -> ExitCode {
         return open::print(page.as_bytes());
     }
     let out = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
-    match replace::whole(&args.output, |file| file.write_all(page.as_bytes())) {
+    let written = output::whole(&args.output, &args.file, false, |file| {
+        file.write_all(page.as_bytes())
+    });
+    match written {
         Ok(()) => {
             let contents = match not_traced {
                 Some(_) => "exit status and resource usage".into(),

@@ -50,7 +50,9 @@ fn main() {
             | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),
-            "the_command_runs_as_another_user" => rights::not_root(),
+            "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {
+                rights::not_root()
+            }
             "the_cost_that_is_printed_is_the_cost_that_the_kernel_counts" => cost::no_statistics(),
             _ => None,
         });

@@ -15,7 +15,8 @@ use crate::support::{
 pub const TESTS: &[Test] = &[
     ("under_sudo_the_trace_is_the_users", sudo),
     ("the_trace_is_for_its_owner_alone", mode),
-    ("a_planted_link_is_not_followed", planted),
+    ("a_planted_link_or_fifo_is_refused", planted),
+    ("a_fifo_without_a_reader_holds_nothing_up", no_reader),
     ("what_is_no_file_is_written_as_it_is", special),
     ("a_file_is_replaced_by_a_complete_header_only", replaced),
     ("the_command_runs_as_another_user", user),
@@ -68,31 +69,60 @@ fn mode() -> Result<(), Failed> {
 
 fn planted() -> Result<(), Failed> {
     let dir = fresh("planted")?;
+    std::fs::set_permissions(&dir, PermissionsExt::from_mode(0o1777))?;
     let victim = dir.join("victim");
     std::fs::write(&victim, "precious")?;
-    for name in ["link.bin", "hard.bin", "fifo.bin"] {
-        let trace = dir.join(name);
-        match name {
-            "link.bin" => symlink(&victim, &trace)?,
-            "hard.bin" => std::fs::hard_link(&victim, &trace)?,
-            _ => {
-                // Another user's link to a device.
-                let fifo = dir.join("fifo");
-                nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
-                symlink(&fifo, &trace)?;
-                std::os::unix::fs::lchown(&trace, Some(65534), None)?;
-            }
-        }
-        let out = record(&trace, &[], &["true"])?;
-        ensure(out.status.success(), || text(&out.stderr))?;
-        ensure(std::fs::symlink_metadata(&trace)?.is_file(), || {
-            format!("{name} was followed")
-        })?;
-        info(&trace)?;
+    let (link, hard, fifo) = (
+        dir.join("link.bin"),
+        dir.join("hard.bin"),
+        dir.join("fifo.bin"),
+    );
+    symlink(&victim, &link)?;
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+    for planted in [&link, &fifo] {
+        std::os::unix::fs::lchown(planted, Some(65534), None)?;
+        let out = record(planted, &[], &["true"])?;
+        let told = text(&out.stderr);
+        ensure(out.status.code() == Some(125), || told.clone())?;
+        ensure(told.contains(&*planted.to_string_lossy()), || told.clone())?;
     }
+    std::fs::hard_link(&victim, &hard)?;
+    let out = record(&hard, &[], &["true"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    info(&hard)?;
     ensure(std::fs::read(&victim)? == b"precious", || {
         "the victim was written".into()
+    })?;
+    // The user's own link: the trace is where it leads.
+    let own = dir.join("own.bin");
+    symlink("real.bin", &own)?;
+    let out = record(&own, &[], &["true"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    info(&dir.join("real.bin"))?;
+    ensure(std::fs::symlink_metadata(&own)?.is_symlink(), || {
+        "the link was replaced".into()
     })
+}
+
+/// A fifo without a reader: the command runs; 10 s after its end tr gives up.
+fn no_reader() -> Result<(), Failed> {
+    let dir = fresh("no_reader")?;
+    let fifo = dir.join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+    let begun = std::time::Instant::now();
+    let out = record(&fifo, &["-q"], &["sh", "-c", "exit 3"])?;
+    let (took, told) = (begun.elapsed(), text(&out.stderr));
+    ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
+    ensure((9..20).contains(&took.as_secs()), || format!("{took:?}"))?;
+    ensure(told.contains("given up"), || told.clone())?;
+    // A reader that comes while the command runs gets all of it.
+    let copy = dir.join("copy");
+    let script = format!("sleep 0.3; cat {} > {}", fifo.display(), copy.display());
+    let mut cat = Command::new("sh").args(["-c", &script]).spawn()?;
+    let out = record(&fifo, &[], &["sleep", "0.6"])?;
+    cat.wait()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    info(&copy).map(drop)
 }
 
 fn special() -> Result<(), Failed> {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::{Duration, Instant};
 
-use crate::destination::Target;
+use tr_output::Target;
 use tr_redact::Redactor;
 
 /// The settings of a recording.

@@ -1,4 +1,4 @@
-//! COMMAND's user and environment; the owner of the trace.
+//! COMMAND's user and environment.
 
 use std::ffi::{CString, OsString};
 use std::io::{Error, ErrorKind};
@@ -144,16 +144,4 @@ fn original_environment() -> Option<Vec<CString>> {
     let variables = bytes.ok()?;
     let variables = variables.split(|b| *b == 0).filter(|v| !v.is_empty());
     Some(variables.filter_map(|v| CString::new(v).ok()).collect())
-}
-
-/// The user that called sudo: the owner of the trace.
-pub fn invoking_user() -> Option<(Uid, Gid)> {
-    if !Uid::effective().is_root() {
-        return None;
-    }
-    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
-    Some((
-        Uid::from_raw(number("SUDO_UID")?),
-        Gid::from_raw(number("SUDO_GID")?),
-    ))
 }

@@ -3,14 +3,13 @@
 //!
 //! `session` is the whole, from `record()` to the [`Report`]. Its parts, in the order of
 //! a recording: `targets` and `header` (the start), `rings`, `collector` and `convert` (an
-//! event's way), `output`, `queue` and `destination`
+//! event's way), `output` and `queue`
 //! (the writer), `endings`, `losses` and `stall` (the end).
 
 mod collector;
 mod command;
 mod config;
 mod convert;
-mod destination;
 mod endings;
 mod header;
 mod host;
@@ -28,11 +27,11 @@ mod untraced;
 mod urgency;
 
 pub use config::{ring_sizes, Config, Follow};
-pub use destination::Target;
 pub use identity::user_name;
 pub use output::Tally;
 pub use session::{record, Alive, Report};
-pub use stall::LONG;
+pub use stall::{LIMIT, LONG};
+pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};
 
 /// A failure before COMMAND was released: COMMAND has not run.

@@ -4,16 +4,21 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use tr_format::event::{CgroupId, CgroupPath, CpuId, Exec, LifeEvent, LifeKind, Snapshot, Stream};
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
+use tr_output::Destination;
 
-use crate::destination::Destination;
 use crate::queue::Queue;
 use crate::rings::Batch;
 use crate::{convert, host, urgency};
 use tr_redact::Redactor;
+
+/// COMMAND starts at the latest so long after the recording is ready for it, even if no
+/// reader takes the header from a pipe.
+const NO_READER: Duration = Duration::from_millis(250);
 
 enum Message {
     Batch(Box<Batch>),
@@ -56,14 +61,13 @@ impl Output {
         meta: &Metadata,
         redactor: Redactor,
     ) -> Result<Output, tr_format::Error> {
-        let queue = Queue::new(destination.out)?;
+        let (out, name) = destination.split();
+        let queue = Queue::new(out)?;
         let watch = queue.watch();
         let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
-        watch.drained()?;
-        if let Some(file) = destination.unnamed {
-            file.publish()?;
-        }
+        watch.drained((!name.is_file()).then_some(NO_READER))?;
+        name.publish()?;
         // Few messages: each holds up to a drain's events. The collector bounds the rest.
         let (sender, receiver) = sync_channel(4);
         let page = u64::from(meta.page_size);

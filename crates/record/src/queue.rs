@@ -4,6 +4,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use crate::urgency;
 
@@ -120,7 +121,7 @@ impl Queue {
     /// The output's error.
     pub fn drain(&mut self) -> io::Result<()> {
         self.hand_over()?;
-        self.watch().drained()
+        self.watch().drained(None)
     }
 
     /// A handle to wait for this queue while it is being written to.
@@ -134,15 +135,24 @@ impl Queue {
 pub struct Watch(Arc<Shared>);
 
 impl Watch {
-    /// Waits until everything that the thread was given is written.
+    /// Waits until everything that the thread was given is written, or for so long.
     ///
     /// # Errors
     /// The output's error.
-    pub fn drained(&self) -> io::Result<()> {
-        let mut state = self.0.lock();
-        while !state.failed && (state.writing || !state.waiting.is_empty()) {
-            state = self.0.wait(state);
+    pub fn drained(&self, longest: Option<Duration>) -> io::Result<()> {
+        let busy =
+            |state: &mut State| !state.failed && (state.writing || !state.waiting.is_empty());
+        let state = self.0.lock();
+        let mut state = match longest {
+            None => self.0.changed.wait_while(state, busy),
+            Some(longest) => {
+                let waited = self.0.changed.wait_timeout_while(state, longest, busy);
+                waited
+                    .map(|(state, _)| state)
+                    .map_err(|error| PoisonError::new(error.into_inner().0))
+            }
         }
+        .unwrap_or_else(PoisonError::into_inner);
         state.error.take().map_or(Ok(()), Err)
     }
 }

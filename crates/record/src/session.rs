@@ -1,6 +1,5 @@
 //! One recording, from the detection of the kernel's features to the file's trailer.
 
-use std::io::IsTerminal;
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
@@ -10,11 +9,11 @@ use nix::sys::signalfd::SignalFd;
 use tr_bpf::{Kernel, Settings, Storage, Tracer};
 use tr_format::event::{Argv, Comm, Ktime, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Summary};
+use tr_output::{Destination, Settings as OutputSettings};
 
 use crate::collector::Collector;
 use crate::command::{self, Inherited, Running, Stopped};
 use crate::config::{ring_sizes, Config, Follow};
-use crate::destination::{Destination, Target};
 use crate::endings::{Endings, Ready};
 use crate::identity::Identity;
 use crate::output::{Output, Tally};
@@ -37,7 +36,8 @@ pub struct Report {
     pub tally: Tally,
     /// The write error that cut the file short.
     pub output_error: Option<tr_format::Error>,
-    /// The output stalled and a signal ended the wait for it; `tally` is empty then.
+    /// The output stalled; a signal or [`LIMIT`](crate::LIMIT) ended the wait for it. `tally`
+    /// is empty then.
     pub given_up: bool,
     /// The recorded time in ns.
     pub duration: u64,
@@ -95,21 +95,17 @@ pub fn record(config: &Config) -> Result<Report, Error> {
     Ok(session.run(config, command, &signals))
 }
 
-/// Opens the output. A terminal and a closed standard output cannot take a trace.
+/// Opens the output.
 ///
 /// # Errors
 /// [`Error::Output`].
 pub fn open_output(config: &Config) -> Result<Destination, Error> {
-    if config.output == Target::Stdout {
-        if config.closed_streams[1] {
-            return Err(Error::Output(Errno::EBADF.into()));
-        }
-        if std::io::stdout().is_terminal() {
-            let error = std::io::Error::other("standard output is a terminal");
-            return Err(Error::Output(error));
-        }
-    }
-    Destination::open(&config.output).map_err(Error::Output)
+    let settings = OutputSettings {
+        mode: 0o600,
+        binary: true,
+        closed_streams: config.closed_streams,
+    };
+    Destination::open(&config.output, &settings).map_err(Error::Output)
 }
 
 /// Blocks the signals and collects the state that COMMAND inherits.

@@ -10,10 +10,15 @@ use crate::signals;
 /// The time after which `Config::on_wait` is called.
 pub const LONG: Duration = Duration::from_secs(2);
 
+/// The longest wait after COMMAND's end: in CI, no one sends a signal.
+pub const LIMIT: Duration = Duration::from_secs(10);
+
 /// One wait, by sleeps of 200 µs to 20 ms: most outputs finish within a few ms.
 #[derive(Debug)]
 pub struct Stall {
     since: Instant,
+    /// COMMAND's end.
+    over_since: Option<Instant>,
     pause: Duration,
     /// Called once, after [`LONG`].
     on_long: Option<fn()>,
@@ -24,13 +29,14 @@ impl Stall {
     pub fn new(on_long: fn()) -> Stall {
         Stall {
             since: Instant::now(),
+            over_since: None,
             pause: Duration::from_micros(200),
             on_long: Some(on_long),
         }
     }
 
     /// Sleeps once. While COMMAND runs, signals are passed on to COMMAND; afterwards a
-    /// signal ends the wait: false.
+    /// signal or [`LIMIT`] ends the wait: false.
     pub fn go_on(
         &mut self,
         running: Option<&Running>,
@@ -45,7 +51,11 @@ impl Stall {
             }
         }
         self.sleep();
-        !(signal && over)
+        if !over {
+            return true;
+        }
+        let since = *self.over_since.get_or_insert_with(Instant::now);
+        !signal && since.elapsed() < LIMIT
     }
 
     /// The wait has lasted for [`LONG`].

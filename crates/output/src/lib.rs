@@ -1,0 +1,333 @@
+//! Opens the output of every subcommand, by one set of rules.
+//!
+//! A file appears under its name complete (a trace: with a complete header), or not at all,
+//! and replaces a regular file. Everything else is written as it is. A link is followed, a
+//! device or pipe is written, unless another user can have put it there ([`place`]). Under
+//! sudo, the file belongs to the invoking user.
+
+#![forbid(unsafe_code)]
+
+mod place;
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, IsTerminal, Write};
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::unistd::{Gid, Uid};
+
+use place::{Identity, Place};
+
+/// The output that the user chose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A file.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+impl Target {
+    /// The file; standard output for `-`.
+    pub fn of(path: &Path) -> Target {
+        if path.as_os_str() == "-" {
+            Target::Stdout
+        } else {
+            Target::File(path.to_owned())
+        }
+    }
+}
+
+/// The kind of output.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// The mode of a new file, before the umask.
+    pub mode: u32,
+    /// No terminal can take it.
+    pub binary: bool,
+    /// Standard input, output, error were closed at the start: Rust's runtime opened
+    /// /dev/null in their place.
+    pub closed_streams: [bool; 3],
+}
+
+/// A file without a name, or with a hidden one where the file system has no O_TMPFILE.
+#[derive(Debug)]
+struct Unnamed {
+    file: File,
+    hidden: Option<PathBuf>,
+    path: PathBuf,
+}
+
+/// An unpredictable name in the directory of `path`.
+fn hidden(path: &Path) -> io::Result<PathBuf> {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
+    name.push(format!(
+        ".{:016x}.tmp",
+        RandomState::new().build_hasher().finish()
+    ));
+    Ok(path.with_file_name(name))
+}
+
+impl Unnamed {
+    fn link(&self, to: &Path) -> Result<(), Errno> {
+        nix::unistd::linkat(
+            nix::fcntl::AT_FDCWD,
+            format!("/proc/self/fd/{}", self.file.as_raw_fd()).as_str(),
+            nix::fcntl::AT_FDCWD,
+            to,
+            nix::fcntl::AtFlags::AT_SYMLINK_FOLLOW,
+        )
+    }
+
+    /// Gives the file its name. A kill leaves no other name, except in the 20 µs between the
+    /// two system calls that replace an existing file.
+    fn publish(mut self) -> io::Result<()> {
+        let hidden = match self.hidden.take() {
+            Some(hidden) => hidden,
+            None => match self.link(&self.path) {
+                Ok(()) => return Ok(()),
+                Err(Errno::EEXIST) => {
+                    let hidden = hidden(&self.path)?;
+                    self.link(&hidden)?;
+                    hidden
+                }
+                Err(errno) => return Err(errno.into()),
+            },
+        };
+        std::fs::rename(&hidden, &self.path).inspect_err(|_| {
+            let _ = std::fs::remove_file(&hidden);
+        })
+    }
+}
+
+impl Drop for Unnamed {
+    fn drop(&mut self) {
+        if let Some(hidden) = &self.hidden {
+            let _ = std::fs::remove_file(hidden);
+        }
+    }
+}
+
+/// A fifo that the first write opens, which waits for a reader.
+#[derive(Debug)]
+struct Fifo {
+    path: PathBuf,
+    place: Identity,
+    file: Option<File>,
+}
+
+impl Fifo {
+    fn file(&mut self) -> io::Result<&mut File> {
+        if self.file.is_none() {
+            self.file = Some(existing(&self.path, self.place)?);
+        }
+        self.file.as_mut().ok_or_else(|| Errno::EBADF.into())
+    }
+}
+
+/// Opens what is no regular file, if it still is the one that was looked at.
+fn existing(path: &Path, place: Identity) -> io::Result<File> {
+    let flags = libc::O_NOFOLLOW | libc::O_NOCTTY;
+    let file = OpenOptions::new()
+        .write(true)
+        .custom_flags(flags)
+        .open(path)?;
+    if Identity::of(&file.metadata()?) == place {
+        Ok(file)
+    } else {
+        Err(io::Error::other("it was exchanged for another file"))
+    }
+}
+
+#[derive(Debug)]
+enum Out {
+    File(File),
+    Fifo(Fifo),
+}
+
+/// An open output.
+#[derive(Debug)]
+pub struct Destination {
+    out: Out,
+    unnamed: Option<Unnamed>,
+}
+
+/// Gives a written file its name.
+#[derive(Debug)]
+pub struct Publish(Option<Unnamed>);
+
+impl Publish {
+    /// The file gets its name; an existing regular file of that name is replaced. Without
+    /// this, no file remains.
+    ///
+    /// # Errors
+    /// The directory refuses the name.
+    pub fn publish(self) -> io::Result<()> {
+        self.0.map_or(Ok(()), Unnamed::publish)
+    }
+
+    /// The output is a new file, which takes everything without a wait for a reader.
+    pub fn is_file(&self) -> bool {
+        self.0.is_some()
+    }
+}
+
+impl Destination {
+    /// Opens the output. A fifo is opened by the first write, which waits for a reader.
+    ///
+    /// # Errors
+    /// The output cannot be created or written, or another user can have chosen it.
+    pub fn open(target: &Target, settings: &Settings) -> io::Result<Destination> {
+        match target {
+            Target::Stdout => Ok(stream(1, settings)?.into()),
+            Target::File(path) => match place::of(path)? {
+                Place::File(path) => create(&path, settings),
+                Place::Special(path, place) if place.is_fifo => Ok(Destination {
+                    out: Out::Fifo(Fifo {
+                        path,
+                        place,
+                        file: None,
+                    }),
+                    unnamed: None,
+                }),
+                Place::Special(path, place) => Ok(existing(&path, place)?.into()),
+                Place::Descriptor(_, Some(number @ 0..=2)) => Ok(stream(number, settings)?.into()),
+                // A shell's `7>file`.
+                Place::Descriptor(path, _) => {
+                    Ok(OpenOptions::new().append(true).open(path)?.into())
+                }
+            },
+        }
+    }
+
+    /// The bytes' way, and the name that the file gets at the end.
+    pub fn split(mut self) -> (impl Write + Send + 'static, Publish) {
+        let unnamed = Publish(self.unnamed.take());
+        (self, unnamed)
+    }
+}
+
+impl From<File> for Destination {
+    fn from(file: File) -> Destination {
+        Destination {
+            out: Out::File(file),
+            unnamed: None,
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match &mut self.out {
+            Out::File(file) => file.write(bytes),
+            Out::Fifo(fifo) => fifo.file()?.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A copy of a standard stream's descriptor: its number is COMMAND's.
+fn stream(number: i32, settings: &Settings) -> io::Result<File> {
+    let index = usize::try_from(number).unwrap_or(0);
+    if settings
+        .closed_streams
+        .get(index)
+        .is_some_and(|closed| *closed)
+    {
+        return Err(Errno::EBADF.into());
+    }
+    let (copy, terminal) = match number {
+        0 => (
+            io::stdin().as_fd().try_clone_to_owned()?,
+            io::stdin().is_terminal(),
+        ),
+        1 => (
+            io::stdout().as_fd().try_clone_to_owned()?,
+            io::stdout().is_terminal(),
+        ),
+        _ => (
+            io::stderr().as_fd().try_clone_to_owned()?,
+            io::stderr().is_terminal(),
+        ),
+    };
+    if terminal && settings.binary {
+        return Err(io::Error::other("standard output is a terminal"));
+    }
+    Ok(copy.into())
+}
+
+/// A new file, which replaces one of that name when it is complete.
+fn create(path: &Path, settings: &Settings) -> io::Result<Destination> {
+    let mut options = OpenOptions::new();
+    options.write(true).mode(settings.mode);
+    let hidden = hidden(path)?;
+    let directory = place::directory(path);
+    let (file, hidden) = match options.custom_flags(libc::O_TMPFILE).open(directory) {
+        Ok(file) => (file, None),
+        // create_new does not follow a link either.
+        Err(_) => {
+            let file = options.custom_flags(0).create_new(true).open(&hidden)?;
+            (file, Some(hidden))
+        }
+    };
+    if let Some((user, group)) = invoking_user() {
+        // A file system without owners refuses; the file is written all the same.
+        let _ = nix::unistd::fchown(&file, Some(user), Some(group));
+    }
+    let unnamed = Unnamed {
+        file: file.try_clone()?,
+        hidden,
+        path: path.to_owned(),
+    };
+    Ok(Destination {
+        out: Out::File(file),
+        unnamed: Some(unnamed),
+    })
+}
+
+/// Writes a whole output and gives it its name, so `target` can be the file that is being
+/// read.
+///
+/// # Errors
+/// Those of `write`, and of opening or naming the output.
+pub fn whole<T, E: From<io::Error>>(
+    target: &Target,
+    settings: &Settings,
+    write: impl FnOnce(&mut Destination) -> Result<T, E>,
+) -> Result<T, E> {
+    let mut destination = Destination::open(target, settings)?;
+    let result = write(&mut destination)?;
+    Publish(destination.unnamed.take()).publish()?;
+    Ok(result)
+}
+
+/// The user that called sudo: the owner of the output.
+pub fn invoking_user() -> Option<(Uid, Gid)> {
+    if !Uid::effective().is_root() {
+        return None;
+    }
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u32>().ok();
+    Some((
+        Uid::from_raw(number("SUDO_UID")?),
+        Gid::from_raw(number("SUDO_GID")?),
+    ))
+}
+
+/// The mode of an output made of `input`: as readable as that, and no program.
+pub fn mode_like(input: &Path) -> u32 {
+    match std::fs::metadata(input) {
+        Ok(meta) if meta.is_file() => meta.mode() & 0o666 | 0o600,
+        _ => 0o600,
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

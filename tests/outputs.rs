@@ -1,0 +1,209 @@
+//! The outputs of the subcommands that read a trace: names, modes, links, streams.
+#![allow(clippy::unwrap_used)] // in a test
+
+use std::fs::Permissions;
+use std::os::unix::fs::{chown, lchown, symlink, FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+const TR: &str = env!("CARGO_BIN_EXE_tr");
+
+/// The subcommands that write a file.
+const WRITERS: [&str; 3] = ["report", "recover", "redact"];
+
+fn demo(dir: &Path) -> PathBuf {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let path = dir.join("demo.bin");
+    std::fs::copy(demo, &path).unwrap();
+    std::fs::set_permissions(&path, Permissions::from_mode(0o600)).unwrap();
+    path
+}
+
+fn run(dir: &Path, script: &str) -> Output {
+    let mut shell = Command::new("bash");
+    shell.args(["-c", script]).env("TR", TR).current_dir(dir);
+    shell.stdin(Stdio::null()).output().unwrap()
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stderr).into_owned()
+}
+
+fn mode(path: &Path) -> u32 {
+    std::fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+fn is_root() -> bool {
+    nix::unistd::Uid::effective().is_root()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(dir).unwrap().flatten();
+    let mut names: Vec<_> = entries
+        .map(|e| e.file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn an_output_is_as_private_as_the_trace() {
+    let dir = tempfile::tempdir().unwrap();
+    let trace = demo(dir.path());
+    for command in WRITERS {
+        for (trace_mode, want) in [(0o600, 0o600), (0o644, 0o644)] {
+            std::fs::set_permissions(&trace, Permissions::from_mode(trace_mode)).unwrap();
+            let script = format!("umask 022; $TR {command} demo.bin -o out");
+            let out = run(dir.path(), &script);
+            assert!(out.status.success(), "{command}: {}", said(&out));
+            assert_eq!(mode(&dir.path().join("out")), want, "{command}");
+        }
+        let out = run(
+            dir.path(),
+            &format!("umask 022; $TR {command} - < demo.bin -o out"),
+        );
+        assert!(out.status.success(), "{command}: {}", said(&out));
+        assert_eq!(mode(&dir.path().join("out")), 0o600, "{command}");
+    }
+    assert_eq!(names(dir.path()), ["demo.bin", "out"]);
+}
+
+#[test]
+fn a_stream_and_a_descriptor_get_the_same_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    for command in WRITERS {
+        let script = format!(
+            "$TR {command} demo.bin -o file && $TR {command} demo.bin -o - > a && \
+             $TR {command} demo.bin -o /dev/stdout > b && $TR {command} demo.bin -o /dev/fd/7 7> c && \
+             $TR {command} demo.bin -o /dev/stdout | cat > d && \
+             for f in a b c d; do cmp file $f || exit 9; done"
+        );
+        let out = run(dir.path(), &script);
+        assert!(out.status.success(), "{command}: {}", said(&out));
+        let full = run(dir.path(), &format!("$TR {command} demo.bin -o /dev/full"));
+        assert!(
+            !full.status.success() && said(&full).contains("No space"),
+            "{}",
+            said(&full)
+        );
+    }
+    assert!(std::fs::symlink_metadata("/dev/stdout")
+        .unwrap()
+        .is_symlink());
+}
+
+#[test]
+fn a_closed_standard_output_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    for command in [
+        "info demo.bin",
+        "dump demo.bin",
+        "verify demo.bin",
+        "analyze demo.bin",
+        "analyze demo.bin --format json",
+        "diff demo.bin demo.bin",
+        "report demo.bin -o -",
+        "recover demo.bin -o -",
+        "redact demo.bin -o -",
+        "info --secrets demo.bin",
+        "completions bash",
+    ] {
+        let out = run(dir.path(), &format!("$TR {command} >&-"));
+        assert!(!out.status.success(), "{command}");
+        assert!(
+            said(&out).contains("Bad file descriptor"),
+            "{command}: {}",
+            said(&out)
+        );
+    }
+}
+
+#[test]
+fn a_trace_does_not_go_to_a_terminal() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    for command in ["recover", "redact"] {
+        let pty = nix::pty::openpty(None, None).unwrap();
+        let out = Command::new(TR)
+            .args([command, "demo.bin", "-o", "-"])
+            .current_dir(dir.path())
+            .stdout(pty.slave)
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        assert!(
+            !out.status.success() && said(&out).contains("terminal"),
+            "{}",
+            said(&out)
+        );
+    }
+}
+
+#[test]
+fn what_others_planted_is_refused_by_name() {
+    if !is_root() {
+        return;
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let trace = demo(dir.path());
+    let open = dir.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, Permissions::from_mode(0o1777)).unwrap();
+    let victim = dir.path().join("victim");
+    std::fs::write(&victim, "precious").unwrap();
+    let (link, fifo) = (open.join("link"), open.join("fifo"));
+    symlink(&victim, &link).unwrap();
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    lchown(&link, Some(65534), None).unwrap();
+    chown(&fifo, Some(65534), None).unwrap();
+    for command in WRITERS {
+        for planted in [&link, &fifo] {
+            let out = Command::new(TR)
+                .arg(command)
+                .arg(&trace)
+                .arg("-o")
+                .arg(planted)
+                .output();
+            let out = out.unwrap();
+            assert!(!out.status.success(), "{command}");
+            let name = planted.to_str().unwrap();
+            assert!(
+                said(&out).contains(&format!("{name} is a ")),
+                "{command}: {}",
+                said(&out)
+            );
+        }
+    }
+    assert_eq!(std::fs::read(&victim).unwrap(), b"precious");
+    assert!(std::fs::metadata(&fifo).unwrap().file_type().is_fifo());
+}
+
+/// At any moment a kill leaves the old file or the new one, and no other.
+#[test]
+fn a_kill_leaves_no_other_file() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    for command in WRITERS {
+        for after in [0, 2, 4, 8, 15, 30, 60] {
+            let mut tr = Command::new(TR)
+                .args([command, "demo.bin", "-o", "out"])
+                .current_dir(dir.path())
+                .stderr(Stdio::null())
+                .spawn()
+                .unwrap();
+            std::thread::sleep(Duration::from_millis(after));
+            let _ = tr.kill();
+            tr.wait().unwrap();
+            let names = names(dir.path());
+            assert!(
+                names == ["demo.bin"] || names == ["demo.bin", "out"],
+                "{names:?}"
+            );
+        }
+    }
+}
