@@ -2,11 +2,13 @@
 //! it back.
 
 /// `std`'s `eprintln`, without its panic when standard error cannot be written: `tr record`
-/// would not pass on COMMAND's status then. It precedes the modules, which use it.
+/// would not pass on COMMAND's status then. What a message holds of a trace is escaped. It
+/// precedes the modules, which use it.
 macro_rules! eprintln {
     ($($arg:tt)*) => {{
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), $($arg)*);
+        let message = format!($($arg)*);
+        let _ = writeln!(std::io::stderr().lock(), "{}", tr_report::escape::page(&message));
     }};
 }
 
@@ -82,10 +84,20 @@ fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(said) => {
-            // The exit status stays the same if the stream is closed.
-            let _ = said.print();
+            if said.exit_code() != 0 {
+                use std::io::IsTerminal;
+                let colours = std::io::stderr().is_terminal();
+                let text = said.render();
+                let text = if colours {
+                    text.ansi().to_string()
+                } else {
+                    text.to_string()
+                };
+                eprintln!("{}", text.trim_end());
+            }
             return match said.exit_code() {
-                0 => ExitCode::SUCCESS,
+                // Help, and the version.
+                0 => open::printed(open::stdout().and_then(|_| said.print())),
                 _ if first.is_some_and(|word| word == "record") => ExitCode::from(status::FAILED),
                 code => ExitCode::from(u8::try_from(code).unwrap_or(u8::MAX)),
             };

@@ -49,6 +49,7 @@ pub fn source(path: &Path) -> Result<Source, Error> {
 /// Reports an unreadable FILE.
 pub fn unreadable(path: &Path, error: &Error) -> ExitCode {
     let name = tr_report::escape::text(path.as_os_str().as_encoded_bytes());
+    let error = tr_report::escape::text(error.to_string().as_bytes());
     eprintln!("tr: {name}: {error}");
     let absent = || std::fs::symlink_metadata(path).is_err();
     if path.as_os_str() == DEFAULT && absent() {
@@ -62,8 +63,9 @@ pub fn warn(trace: &Trace, name: &str) {
     let name = tr_report::escape::text(name.as_bytes());
     if let End::Truncated { frame, offset, why } = trace.end() {
         eprintln!(
-            "tr: {name}: ends at frame {frame}, byte {}: {why} (recorder killed or disk full?)",
-            tr_report::units::count(*offset)
+            "tr: {name}: ends at frame {frame}, byte {}: {} (recorder killed or disk full?)",
+            tr_report::units::count(*offset),
+            tr_report::escape::text(why.as_bytes())
         );
     }
     for damage in trace.damage() {
@@ -71,7 +73,7 @@ pub fn warn(trace: &Trace, name: &str) {
             "tr: {name}: frame {} at byte {}: {}",
             damage.frame,
             tr_report::units::count(damage.offset),
-            damage.what
+            tr_report::escape::text(damage.what.to_string().as_bytes())
         );
     }
 }
@@ -85,6 +87,20 @@ pub fn print(bytes: &[u8]) -> ExitCode {
         Err(error) => return printed(Err(error)),
     };
     printed(out.write_all(bytes).and_then(|()| out.flush()))
+}
+
+/// Writes text for people to standard output, by the rules of [`print()`]. No part of a trace
+/// in it is a command to a terminal or a CI system.
+pub fn print_text(text: &str) -> ExitCode {
+    print(tr_report::escape::page(text).as_bytes())
+}
+
+/// Writes a document to standard output, by the rules of [`print()`].
+pub fn print_json(document: &serde_json::Value) -> ExitCode {
+    match tr_report::json::document(document, true) {
+        Ok(text) => print(text.as_bytes()),
+        Err(error) => printed(Err(error)),
+    }
 }
 
 /// Standard output, if it was open at the start: Rust's runtime opens /dev/null in its place.

@@ -218,7 +218,7 @@ fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCo
         FormatArg::Text => {
             let style = style(args.width);
             let texts = reports.iter().map(|(_, report)| report.text(&style));
-            open::print(texts.collect::<Vec<_>>().join("\n").as_bytes())
+            open::print_text(&texts.collect::<Vec<_>>().join("\n"))
         }
         FormatArg::Json => printed(json::render(&view, &reports)),
         FormatArg::Csv => match reports.first() {
@@ -247,7 +247,7 @@ fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
     match args.format {
         FormatArg::Text => {
             let text = untraced::text(analysis, name, &style(args.width));
-            Some(open::print(text.as_bytes()))
+            Some(open::print_text(&text))
         }
         FormatArg::Json => Some(printed(untraced::json(analysis))),
         FormatArg::Csv | FormatArg::CiTracer => {

@@ -107,7 +107,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let diff = Diff::new(base, new, ask);
     let printed = match args.format {
-        FormatArg::Text => open::print(diff.text(&analyze::style(args.width)).as_bytes()),
+        FormatArg::Text => open::print_text(&diff.text(&analyze::style(args.width))),
         FormatArg::Markdown => open::print(diff.markdown().as_bytes()),
         FormatArg::Json => match diff.json() {
             Ok(document) => open::print(document.as_bytes()),

@@ -58,7 +58,8 @@ pub fn run(args: &Args) -> ExitCode {
                 object.insert("cpu".into(), json!(cpu));
                 object.insert("kind".into(), json!(kind));
                 object.extend(fields);
-                writeln!(out, "{}", Value::Object(object))
+                tr_report::json::document(&Value::Object(object), false)
+                    .and_then(|line| out.write_all(line.as_bytes()))
             }
         };
         if written.is_err() {

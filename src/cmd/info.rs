@@ -42,10 +42,8 @@ pub fn run(args: &Args) -> ExitCode {
         return secrets::run(&args.file, args.format == "json");
     }
     match contents::of(&args.file, args.full) {
-        Ok(contents) if args.format == "json" => {
-            open::print(format!("{:#}\n", document(&contents)).as_bytes())
-        }
-        Ok(contents) => open::print(text(&contents).as_bytes()),
+        Ok(contents) if args.format == "json" => open::print_json(&document(&contents)),
+        Ok(contents) => open::print_text(&text(&contents)),
         Err(error) => open::unreadable(&args.file, &error),
     }
 }
@@ -225,7 +223,7 @@ fn file(lines: &mut Lines, contents: &Contents) {
         match &contents.end {
             End::Complete => "complete".into(),
             End::Truncated { frame, offset, why } => {
-                format!("truncated at frame {frame}, byte {offset}: {why}")
+                format!("truncated at frame {frame}, byte {offset}: {}", safe(why))
             }
         },
     );

@@ -222,7 +222,7 @@ fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
     if let (Some(errno), Some(command)) = (errno, args.command.first()) {
         eprintln!(
             "tr: cannot execute {}: {}",
-            command.to_string_lossy().escape_debug(),
+            tr_report::escape::text(command.as_bytes()),
             errno.desc()
         );
     }
@@ -236,7 +236,11 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     let again = tr_report::escape::command(words.iter().map(Vec::as_slice));
     match error {
         Error::Output(cause) => {
-            eprintln!("tr: cannot write {}: {cause}", args.output.display());
+            let file = args.output.as_os_str().as_bytes();
+            eprintln!(
+                "tr: cannot write {}: {cause}",
+                tr_report::escape::text(file)
+            );
         }
         Error::Tracing(cause) => {
             eprintln!("tr: cannot trace: {cause}");
@@ -339,7 +343,7 @@ fn tell(args: &Args, report: &Report) {
         report.duration as f64 / 1e9,
         bytes(report.tally.written.bytes),
     );
-    tell_cost(args, report, &file);
+    tell_cost(args, report);
 }
 
 fn tell_losses(report: &Report) {
@@ -391,10 +395,13 @@ fn tell_limits(args: &Args, report: &Report) {
 }
 
 /// Prints the CPU time of tracing, and the next command.
-fn tell_cost(args: &Args, report: &Report, file: &str) {
+fn tell_cost(args: &Args, report: &Report) {
     let next = match args.output.as_os_str() {
         name if name == "-" => String::new(),
-        _ => format!(" · next: tr analyze {file}"),
+        name => {
+            let words = [b"tr".as_slice(), b"analyze", name.as_bytes()];
+            format!(" · next: {}", tr_report::escape::command(words))
+        }
     };
     let cost = report.cost.recorder_ns + report.cost.bpf_ns.unwrap_or(0);
     let what = if report.cost.bpf_ns.is_some() {

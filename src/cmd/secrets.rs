@@ -39,9 +39,9 @@ pub fn run(file: &Path, as_json: bool) -> ExitCode {
     open::warn(&trace, &file.to_string_lossy());
     let found = secrets(&trace, &redactor);
     if as_json {
-        open::print(format!("{:#}\n", document(&found)).as_bytes())
+        open::print_json(&document(&found))
     } else {
-        open::print(text(&found, file).as_bytes())
+        open::print_text(&text(&found, file))
     }
 }
 

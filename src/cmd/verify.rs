@@ -54,7 +54,7 @@ pub fn run(args: &Args) -> ExitCode {
             unknown.frames, unknown.events, unknown.fields
         ));
     }
-    let printed = open::print(out.as_bytes());
+    let printed = open::print_text(&out);
     if problems.is_empty() {
         printed
     } else {

@@ -62,7 +62,10 @@ pub(crate) fn with(mut object: Value, more: Value) -> Value {
     object
 }
 
-/// A value as JSON that is safe on a terminal.
+/// A value as JSON that is safe on a terminal and in a log.
+///
+/// # Errors
+/// None in practice: it writes to memory.
 pub(crate) fn safe(value: &impl Serialize, formatter: impl Formatter) -> io::Result<String> {
     let mut out = Vec::new();
     let safe = Safe(formatter);
@@ -102,7 +105,10 @@ impl<F: Formatter> Formatter for Safe<F> {
         text: &str,
     ) -> io::Result<()> {
         let mut rest = text;
-        while let Some((at, c)) = rest.char_indices().find(|(_, c)| escape::is_hidden(*c)) {
+        while let Some((at, c)) = rest
+            .char_indices()
+            .find(|(at, c)| escape::is_hidden(*c) || escape::is_command(rest, *at))
+        {
             let (plain, more) = rest.split_at(at);
             self.0.write_string_fragment(out, plain)?;
             for unit in c.encode_utf16(&mut [0; 2]) {

@@ -1,40 +1,70 @@
-//! Escapes text of a trace for a terminal. Its author may be hostile.
+//! Escapes text of a trace for each medium that shows it. Its author may be hostile.
+//!
+//! | medium | a value in it | the whole |
+//! | --- | --- | --- |
+//! | terminal, CI log | [`text`], [`command`] | [`page`] |
+//! | CSV | [`cell`] | |
+//! | Markdown | [`markdown`], [`code`] | |
+//! | HTML | [`html`] | |
+//! | JSON | `encode::safe`, by [`is_hidden`] and [`is_command`] | |
+//!
+//! A value's escapes keep it recognizable: `\n`, `\x1b` as `\u{1b}`, bytes that are not
+//! UTF-8 as `\xNN`.
 
-/// Bytes as text. Bytes that are not UTF-8 become `\xNN`; control characters and
-/// marks that change the direction of writing become `\u{NN}`.
+use std::borrow::Cow;
+use std::fmt::Write;
+
+use crate::units;
+
+/// Bytes as text. Bytes that are not UTF-8 become `\xNN`, hidden characters `\u{NN}`.
 pub fn text(bytes: &[u8]) -> String {
     // The common case.
-    let plain = bytes.iter().all(|byte| matches!(byte, b' '..=b'~'));
+    let plain = bytes
+        .iter()
+        .all(|byte| matches!(byte, b' '..=b'~') && *byte != b'#');
     if let (true, Ok(text)) = (plain, std::str::from_utf8(bytes)) {
         return text.to_owned();
     }
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
+        let valid = chunk.valid();
+        for (at, c) in valid.char_indices() {
             match c {
                 '\n' => out.push_str("\\n"),
                 '\t' => out.push_str("\\t"),
                 '\r' => out.push_str("\\r"),
-                c if is_hidden(c) => out.extend(c.escape_unicode()),
+                c if is_hidden(c) || is_command(valid, at) => out.extend(c.escape_unicode()),
                 c => out.push(c),
             }
         }
         for byte in chunk.invalid() {
-            out.push_str(&format!("\\x{byte:02x}"));
+            let _ = write!(out, "\\x{byte:02x}");
         }
     }
     out
 }
 
-/// A control character or a mark of direction.
+/// A character that shows nothing of itself, or changes how others are shown: controls,
+/// format characters (zero-width, bidirectional, tags), fillers, variation selectors, line
+/// and paragraph separators, private and unassigned planes.
 pub fn is_hidden(c: char) -> bool {
-    c.is_control() || is_bidi(c)
+    c.is_control()
+        || matches!(c,
+            '\u{ad}' | '\u{34f}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}'
+            | '\u{890}'..='\u{891}' | '\u{8e2}' | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}'
+            | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+            | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1345f}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{10ffff}')
 }
 
-/// Marks, embeddings and isolates of the bidirectional algorithm; line and
-/// paragraph separators; the byte order mark.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{061c}' | '\u{feff}')
+/// At this byte a command to a CI system begins that it takes anywhere in a line of a log.
+pub fn is_command(text: &str, at: usize) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    ["##[", "##vso[", "##teamcity["]
+        .iter()
+        .any(|start| rest.starts_with(start))
 }
 
 /// A command line; arguments with other than plain characters are quoted.
@@ -47,4 +77,123 @@ pub fn command<'a>(args: impl IntoIterator<Item = &'a [u8]>) -> String {
         format!("'{}'", text(arg).replace('\'', "'\\''"))
     });
     quoted.collect::<Vec<_>>().join(" ")
+}
+
+/// Text of ours for a terminal or a log, its values already escaped. Hidden characters that
+/// remain, other than line feeds and colours, are escaped; no line begins with a command to
+/// a CI system (`::error::`).
+pub fn page(whole: &str) -> Cow<'_, str> {
+    let harmless = |line: &str| !line.trim_start().starts_with("::");
+    let hidden = |c: char| c != '\n' && is_hidden(c);
+    if whole.lines().all(harmless) && !whole.contains(hidden) && !whole.contains("##") {
+        return Cow::Borrowed(whole);
+    }
+    let mut out = String::with_capacity(whole.len());
+    for line in whole.split_inclusive('\n') {
+        let mut rest = line;
+        if !harmless(line) {
+            let colon = line.len() - line.trim_start().len();
+            out.push_str(line.get(..colon).unwrap_or_default());
+            out.push_str("\\u{3a}");
+            rest = line.get(colon + 1..).unwrap_or_default();
+        }
+        while let Some(c) = rest.chars().next() {
+            let length = colour(rest).unwrap_or(c.len_utf8());
+            if c != '\n' && length == c.len_utf8() && is_hidden(c) || is_command(rest, 0) {
+                out.extend(c.escape_unicode());
+            } else {
+                out.push_str(rest.get(..length).unwrap_or_default());
+            }
+            rest = rest.get(length..).unwrap_or_default();
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// The length of the escape sequence of a colour (`ESC [ digits m`) at the beginning.
+fn colour(text: &str) -> Option<usize> {
+    let digits = text.strip_prefix("\x1b[")?;
+    let end = digits.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    digits.get(end..)?.starts_with('m').then_some(end + 3)
+}
+
+/// A cell of CSV, without its quotes. A spreadsheet would take what begins with `=`, `+`,
+/// `-` or `@` for a formula, and a CI system a line that begins with `::` for a command: a
+/// `'` before it makes it text.
+pub fn cell(value: &str) -> String {
+    let safe = text(value.as_bytes());
+    let begins = |c: char| "=+-@\u{ff1d}\u{ff0b}\u{ff0d}\u{ff20}".contains(c);
+    let first = safe.trim_start();
+    if first.starts_with(begins) || first.starts_with("::") {
+        format!("'{safe}")
+    } else {
+        safe
+    }
+}
+
+/// Text in Markdown outside of code. Words that a forge would turn into mentions, references
+/// or links (`@user`, `GH-1`, `#1`, a commit, `www.`) become code: entities would not stop it.
+pub fn markdown(value: &str) -> String {
+    let word = |word: &str| {
+        if links(word) {
+            code(word)
+        } else {
+            entities(word)
+        }
+    };
+    let words: Vec<String> = text(value.as_bytes()).split(' ').map(word).collect();
+    words.join(" ")
+}
+
+/// Text in Markdown as code. An element, as backticks end at backticks.
+pub fn code(value: &str) -> String {
+    let value = text(units::shorten(value, 80).as_bytes());
+    format!("<code>{}</code>", entities(&value))
+}
+
+/// A forge may link this word.
+fn links(word: &str) -> bool {
+    let hex = |part: &str| part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
+    let parts = word.split(|c: char| !c.is_ascii_alphanumeric());
+    // `GH-1`, and the issues of other trackers.
+    let mut issue = word.split('-').collect::<Vec<_>>();
+    let number = issue.pop().unwrap_or_default();
+    let numbered = !issue.is_empty() && number.starts_with(|c: char| c.is_ascii_digit());
+    word.contains(['@', '#', '!', '$', '~', '&']) && word.len() > 1
+        || word.contains("://")
+        || word.to_ascii_lowercase().contains("www.")
+        || numbered
+        || parts.into_iter().any(hex)
+}
+
+fn entities(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in value.chars() {
+        match c {
+            // Without the others they are not markup. A dot and a colon would turn
+            // names into links.
+            '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' => out.push(c),
+            c if c.is_ascii_punctuation() => {
+                let _ = write!(out, "&#{};", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text in HTML, in an element or an attribute.
+pub fn html(value: &str) -> String {
+    let mut out = String::with_capacity(value.len());
+    for c in text(value.as_bytes()).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
 }

@@ -204,3 +204,17 @@ pub fn render<'a>(
     };
     Ok(encode::safe(&document, PrettyFormatter::new())? + "\n")
 }
+
+/// A document as JSON that is safe on a terminal and in a log, with a line feed at its end;
+/// on one line, or indented.
+///
+/// # Errors
+/// None in practice: it writes to memory.
+pub fn document(value: &serde_json::Value, indented: bool) -> std::io::Result<String> {
+    let text = if indented {
+        encode::safe(value, PrettyFormatter::new())?
+    } else {
+        encode::safe(value, serde_json::ser::CompactFormatter)?
+    };
+    Ok(text + "\n")
+}

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::style::{Paint, Style};
-use crate::units;
+use crate::{escape, units};
 
 /// A cell of a table in text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -207,7 +207,7 @@ pub fn csv(rows: impl IntoIterator<Item = Value>, columns: &str) -> Result<Vec<u
 fn plain(value: Option<&Value>) -> String {
     match value {
         None | Some(Value::Null) => String::new(),
-        Some(Value::String(text)) => text.clone(),
+        Some(Value::String(text)) => escape::cell(text),
         Some(Value::Bool(is)) => u8::from(*is).to_string(),
         Some(value) => value.to_string(),
     }

@@ -4,30 +4,8 @@ use std::fmt::Write;
 
 use super::text::{command, difference, value, verdict};
 use super::{percent, signed, Change, Diff, Figure, Gate, Judged, What};
+use crate::escape::{code, markdown};
 use crate::units;
-
-/// Escapes markup, mentions, links and the ends of cells. Readers of a comment
-/// trust the project, but the author of the build wrote argv.
-fn plain(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            // Without the others they are not markup. A dot and a colon would turn
-            // names into links.
-            '/' | '-' | '+' | '=' | ',' | '%' | '\'' | ';' => out.push(c),
-            c if c.is_ascii_punctuation() => {
-                let _ = write!(out, "&#{};", u32::from(c));
-            }
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// Escaped text as code; an element, as backticks end at backticks.
-fn code(text: &str) -> String {
-    format!("<code>{}</code>", plain(&units::shorten(text, 80)))
-}
 
 /// Tables with more rows are folded.
 const OPEN: usize = 10;
@@ -57,10 +35,10 @@ impl Diff {
             let failed = gate.as_ref().map_or(true, Gate::failed);
             let text = gate.map_or_else(|why| why, |gate| gate.text());
             let sign = if failed { "❌" } else { "✅" };
-            let _ = writeln!(out, "{sign} {}\n", plain(&text));
+            let _ = writeln!(out, "{sign} {}\n", markdown(&text));
         }
         for text in self.warnings() {
-            let _ = writeln!(out, "⚠️ {}\n", plain(&text));
+            let _ = writeln!(out, "⚠️ {}\n", markdown(&text));
         }
         if self.same() {
             let _ = writeln!(out, "No difference in any of {} processes.\n", self.matched);
@@ -127,7 +105,7 @@ impl Diff {
                 out,
                 "| {} | {} | {} | {} | {} | {} | {} | {} |",
                 code(&change.label),
-                plain(&units::shorten(&change.above.join(" › "), 60)),
+                code(&units::shorten(&change.above.join(" › "), 60)),
                 side(&change.base),
                 side(&change.new),
                 time(Figure::Wall),
@@ -161,24 +139,5 @@ impl Diff {
             );
         }
         out.push_str("\n</details>\n\n");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn no_markup_comes_through() {
-        let nasty = "a|b`c`<img src=x>@user #1 www.a.org http://b.org [l](u) *x* _y_ ~z~ \\| $q$";
-        let is = plain(nasty);
-        for mark in [
-            "|", "`", "<", ">", "@", "[", "(", "*", "_", "~", "\\", "$", ":", "www.",
-        ] {
-            assert!(!is.contains(mark), "{mark}: {is}");
-        }
-        assert!(!is.replace("&#", "").contains('#'), "{is}");
-        assert_eq!(plain("cc -O2 src/a"), "cc -O2 src/a");
-        assert_eq!(plain("&lt;"), "&#38;lt;");
     }
 }

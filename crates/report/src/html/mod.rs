@@ -63,7 +63,7 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     );
     let parts = [
         ("csp", csp.as_str()),
-        ("title", &markup(&title)),
+        ("title", &escape::html(&title)),
         ("style", STYLE),
         ("data", &data),
         ("script", SCRIPT),
@@ -76,22 +76,22 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
         "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'",
         hash(STYLE)
     );
-    let command = markup(&who::recorded(&analysis.meta));
+    let command = escape::html(&who::recorded(&analysis.meta));
     let usage = untraced::usage_lines(untraced::usage(analysis));
     let usage = usage
         .iter()
-        .map(|(name, value)| format!("<p>{name}: {}</p>", markup(value)));
+        .map(|(name, value)| format!("<p>{name}: {}</p>", escape::html(value)));
     let parts = [
         ("csp", csp.as_str()),
         ("title", &command),
         ("style", STYLE),
-        ("reason", &markup(reason)),
+        ("reason", &escape::html(reason)),
         ("command", &command),
-        ("facts", &markup(&untraced::facts(analysis).join(" · "))),
+        ("facts", &escape::html(&untraced::facts(analysis).join(" · "))),
         ("usage", &usage.collect::<String>()),
         (
             "origin",
-            &markup(&untraced::origin(analysis, file).join(" · ")),
+            &escape::html(&untraced::origin(analysis, file).join(" · ")),
         ),
     ];
     fill(UNTRACED, &parts)
@@ -117,22 +117,6 @@ fn fill(page: &str, parts: &[(&str, &str)]) -> String {
         }
     }
     out + rest
-}
-
-/// A text as HTML.
-fn markup(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c => out.push(c),
-        }
-    }
-    out
 }
 
 #[cfg(test)]

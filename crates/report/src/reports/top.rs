@@ -222,6 +222,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     let at =
         |t: tr_format::event::Ktime| format!("{:.3} s", t.since(analysis.meta.start) as f64 / 1e9);
     if let Some(truncated) = &quality.truncated {
+        let truncated = escape::text(truncated.as_bytes());
         said.push(format!(
             "the trace is truncated ({truncated}); the events up to {} are shown",
             at(analysis.end)

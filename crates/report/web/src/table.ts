@@ -177,7 +177,9 @@ export class Table {
   csv(): string {
     const shown = this.shown();
     const quote = (value: number | string | null) => {
-      const text = value === null ? "" : String(value);
+      let text = value === null ? "" : String(value);
+      // A spreadsheet would take it for a formula (escape.rs).
+      if (typeof value === "string" && /^\s*([=+\-@\uff1d\uff0b\uff0d\uff20]|::)/.test(text)) text = `'${text}`;
       return /[",\r\n]/.test(text) ? `"${text.replace(/"/g, '""')}"` : text;
     };
     const lines = [shown.map((c) => c.csv).join(",")];

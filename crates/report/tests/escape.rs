@@ -1,0 +1,143 @@
+//! What each medium's escaping function lets through, for any text.
+
+use proptest::prelude::*;
+use tr_report::escape;
+
+/// Pieces that some medium takes for a command, markup, a formula or a link, and any others.
+fn text() -> impl Strategy<Value = String> {
+    let pieces = prop::sample::select(vec![
+        "::",
+        "##[",
+        "##vso[",
+        "error",
+        "=",
+        "+",
+        "-",
+        "@",
+        "#",
+        "GH-1",
+        "user",
+        "\n",
+        "\r",
+        "\t",
+        "\u{1b}[",
+        "31m",
+        "2J",
+        "\u{9b}",
+        "\u{200b}",
+        "\u{202e}",
+        "\u{e0041}",
+        "\u{ad}",
+        "<",
+        ">",
+        "&",
+        "&#64;",
+        "'",
+        "\"",
+        "`",
+        "|",
+        "\\",
+        " ",
+        "a",
+        "://",
+        "www.",
+        "abcdef0",
+        "é",
+        "語",
+        "0",
+    ]);
+    let piece =
+        prop_oneof![4 => pieces.prop_map(str::to_owned), 1 => any::<char>().prop_map(String::from)];
+    prop::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn log_is_safe(text: &str) -> bool {
+    let line_is = |line: &str| !line.trim_start().starts_with("::");
+    text.split('\n').all(line_is)
+        && !text.contains("##[")
+        && !text.contains("##vso[")
+        && !text.contains(|c: char| c != '\n' && c != '\u{1b}' && escape::is_hidden(c))
+}
+
+proptest! {
+    #[test]
+    fn text_is_one_line_of_visible_characters(text in text()) {
+        let safe = escape::text(text.as_bytes());
+        prop_assert!(!safe.contains(escape::is_hidden));
+        prop_assert!(!safe.contains("##[") && !safe.contains("##vso["), "{safe}");
+        prop_assert_eq!(escape::text(safe.as_bytes()), safe);
+    }
+
+    #[test]
+    fn a_page_holds_no_command(text in text()) {
+        let page = escape::page(&text);
+        prop_assert!(log_is_safe(&page), "{page:?}");
+        for (at, _) in page.match_indices('\u{1b}') {
+            let rest = page[at..].strip_prefix("\u{1b}[").unwrap_or_default();
+            let rest = rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+            prop_assert!(rest.starts_with('m'), "{page:?}");
+        }
+        prop_assert_eq!(page.lines().count(), text.split_inclusive('\n').count());
+    }
+
+    #[test]
+    fn a_cell_is_no_formula(text in text()) {
+        let cell = escape::cell(&text);
+        prop_assert!(!cell.trim_start().starts_with(['=', '+', '-', '@']), "{cell}");
+        prop_assert!(!cell.contains(escape::is_hidden) && log_is_safe(&cell), "{cell}");
+    }
+
+    #[test]
+    fn markdown_holds_no_markup_and_no_link(text in text()) {
+        let safe = escape::markdown(&text);
+        let bare = safe.replace("<code>", "").replace("</code>", "");
+        prop_assert!(!bare.contains(['<', '>', '`', '|', '@', '[', '*', '_', '\\']), "{safe}");
+        prop_assert!(!bare.replace("&#", "").contains(['#', '&']), "{safe}");
+        let open: String = safe.split("<code>").enumerate().map(|(at, part)| {
+            if at == 0 { part } else { part.split_once("</code>").map_or("", |(_, rest)| rest) }
+        }).collect();
+        for link in ["@", "GH-1", "#user", "://", "www", "abcdef0"] {
+            let coded: String = link.chars().map(|c| if c.is_ascii_punctuation() && c != '-' && c != '/' {
+                format!("&#{};", u32::from(c))
+            } else { c.to_string() }).collect();
+            prop_assert!(link == "@" || link == "www" || !open.contains(&coded), "{link}: {safe}");
+        }
+    }
+
+    #[test]
+    fn html_holds_no_markup(text in text()) {
+        let safe = escape::html(&text);
+        prop_assert!(!safe.contains(['<', '>', '"', '\'']), "{safe}");
+    }
+
+    #[test]
+    fn json_is_safe_in_a_log_and_says_the_same(text in text()) {
+        let value = serde_json::Value::from(text);
+        let json = tr_report::json::document(&value, true).unwrap_or_default();
+        prop_assert!(log_is_safe(&json) && !json.contains('\u{1b}'), "{json}");
+        let back: serde_json::Value = serde_json::from_str(&json).unwrap_or_default();
+        prop_assert_eq!(back, value);
+    }
+}
+
+/// Entities do not stop a forge's links: only code does.
+#[test]
+fn words_that_a_forge_links_become_code() {
+    for word in [
+        "@user",
+        "GH-1",
+        "#1",
+        "a/b#2",
+        "www.a.org",
+        "http://a.org",
+        "0123abcd",
+        "!5",
+    ] {
+        assert!(escape::markdown(word).starts_with("<code>"), "{word}");
+    }
+    for word in ["cc", "-O2", "src/a.c", "6.18.2", "12", "a:b"] {
+        assert!(!escape::markdown(word).contains("<code>"), "{word}");
+    }
+    assert_eq!(escape::markdown("cc -O2 src/a"), "cc -O2 src/a");
+    assert_eq!(escape::markdown("&lt;"), "<code>&#38;lt;</code>");
+}

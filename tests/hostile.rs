@@ -1,0 +1,313 @@
+//! A trace full of hostile text, through every subcommand and format.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
+
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tr_format::event::{Argv, Comm, LifeKind, Mark, Stream};
+use tr_format::meta::Metadata;
+use tr_format::reader::Trace;
+use tr_format::sched::SchedBlock;
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+
+const TR: &str = env!("CARGO_BIN_EXE_tr");
+
+/// Text that some medium takes for a command, markup, a formula or a link, or does not show.
+const HOSTILE: [&[u8]; 30] = [
+    b"::error::x",
+    b"\n::error::x",
+    b"\r\n  ::warning file=a::x",
+    b"##[error]x",
+    b"a ##vso[task.setvariable variable=x]y",
+    b"\x1b[2J\x1b]0;x\x07",
+    b"\x1b[31m::error::x",
+    "\u{9b}31m".as_bytes(),
+    b"=1+1",
+    b"+1+1",
+    b"-1+1",
+    b"@SUM(1)",
+    b"\t=1",
+    b"@octocat",
+    b"GH-1",
+    b"#1",
+    b"octo/repo#2",
+    b"deadbeefdeadbeef",
+    b"www.evil.example",
+    b"https://evil.example",
+    b"<img src=x onerror=alert(1)>",
+    b"</script><script>alert(1)</script>",
+    b"|a|`b`|[c](http://e)|",
+    "zero\u{200b}width\u{2060}".as_bytes(),
+    "\u{202e}right\u{2066}".as_bytes(),
+    "\u{e0041}\u{e0042}tag".as_bytes(),
+    "so\u{ad}ft\u{fe0f}\u{feff}".as_bytes(),
+    "line\u{2028}line".as_bytes(),
+    b"\xff\xfe\x00x",
+    b"{{script}}",
+];
+
+/// A different text for each call.
+struct Texts(usize);
+
+impl Texts {
+    fn next(&mut self) -> Vec<u8> {
+        self.0 += 1;
+        let text = HOSTILE[self.0 % HOSTILE.len()];
+        // No argument holds a NUL.
+        text.iter().copied().filter(|b| *b != 0).collect()
+    }
+
+    fn string(&mut self) -> String {
+        String::from_utf8_lossy(&self.next()).into_owned()
+    }
+}
+
+enum End {
+    Complete,
+    Cut,
+    Untraced,
+}
+
+/// The demo's trace with hostile text in every field that holds text.
+fn hostile(first: usize, end: &End) -> Vec<u8> {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let trace = Trace::open(Source::bytes(std::fs::read(demo).unwrap())).unwrap();
+    let mut texts = Texts(first);
+    let old = trace.meta();
+    let meta = Metadata {
+        tool_version: texts.string(),
+        host: texts.string(),
+        kernel: texts.string(),
+        machine: texts.string(),
+        command: (0..4).map(|_| texts.next()).collect(),
+        cwd: texts.next(),
+        missing: vec![texts.string(), texts.string()],
+        ci: vec![(texts.string(), texts.string())],
+        not_traced: matches!(end, End::Untraced).then(|| texts.string()),
+        ..old.clone()
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    for frame in trace.frames() {
+        if let Stream::Cpu(cpu) = frame.stream {
+            trace.read_sched(frame, &mut block).unwrap();
+            for event in block.iter() {
+                writer.sched(cpu, event).unwrap();
+            }
+            continue;
+        }
+        trace.read_life(frame, &mut events).unwrap();
+        for mut event in events.drain(..) {
+            let comm = Comm::new(&texts.next());
+            match &mut event.kind {
+                LifeKind::Fork(fork) => fork.comm = comm,
+                LifeKind::Rename(rename) => rename.comm = comm,
+                LifeKind::Snapshot(task) => task.comm = comm,
+                LifeKind::CgroupPath(path) => path.path = texts.next().into(),
+                LifeKind::Exec(exec) => {
+                    exec.comm = comm;
+                    exec.filename = texts.next().into();
+                    // Some are the program, others an argument behind it.
+                    let args = exec.argv.args().map(<[u8]>::to_vec);
+                    let args = args.skip(first % 2).chain((0..3).map(|_| texts.next()));
+                    exec.argv = Argv::from_args(args.collect::<Vec<_>>());
+                }
+                _ => {}
+            }
+            let mark = LifeKind::Mark(Mark {
+                name: texts.next().into(),
+            });
+            let marks = frame.stream == Stream::Recorder;
+            let time = event.time;
+            writer.life(frame.stream, event.clone()).unwrap();
+            if marks {
+                event.kind = mark;
+                event.time = time;
+                writer.life(frame.stream, event).unwrap();
+            }
+        }
+        writer.flush().unwrap();
+    }
+    let done = match end {
+        End::Cut => writer.finish_cut(7, 77, &texts.string()),
+        _ => writer.finish(trace.summary().unwrap()),
+    };
+    done.unwrap().0
+}
+
+fn run(dir: &Path, args: &[&str]) -> Output {
+    let mut command = Command::new(TR);
+    command.args(args).current_dir(dir).env("LC_ALL", "C.UTF-8");
+    command.stdin(Stdio::null()).output().unwrap()
+}
+
+/// The characters that no output may show raw, found by another list than the escapes'.
+fn hides(c: char) -> bool {
+    c != '\n' && c.is_control()
+        || "\u{ad}\u{feff}\u{2028}\u{2029}\u{61c}\u{180e}".contains(c)
+        || matches!(c as u32, 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x2069 | 0xfe00..=0xfe0f)
+        || matches!(c as u32, 0xe0000..=0xe01ef)
+}
+
+/// What a terminal or a CI system's log gets.
+fn check_log(bytes: &[u8], what: &str) {
+    let text = std::str::from_utf8(bytes).unwrap_or_else(|_| panic!("{what}: no UTF-8"));
+    for line in text.lines() {
+        let bad = line.chars().find(|c| hides(*c));
+        assert_eq!(bad, None, "{what}: {line:?}");
+        assert!(!line.trim_start().starts_with("::"), "{what}: {line:?}");
+        for command in ["##[", "##vso["] {
+            assert!(!line.contains(command), "{what}: {line:?}");
+        }
+    }
+}
+
+fn check_csv(bytes: &[u8], what: &str) {
+    check_log(bytes, what);
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .from_reader(bytes);
+    for record in reader.records() {
+        for cell in &record.unwrap() {
+            let formula = cell.trim_start().starts_with(['=', '+', '-', '@']);
+            assert!(!formula || cell.parse::<f64>().is_ok(), "{what}: {cell:?}");
+        }
+    }
+}
+
+/// The text outside of `<code>`, entities decoded: what a forge's filters see.
+fn outside_code(markdown: &str) -> String {
+    let mut out = String::new();
+    for (at, part) in markdown.split("<code>").enumerate() {
+        let rest = if at == 0 {
+            part
+        } else {
+            part.split_once("</code>").unwrap().1
+        };
+        out.push(' ');
+        out.push_str(rest);
+    }
+    let mut decoded = String::new();
+    for (at, part) in out.split("&#").enumerate() {
+        match part.split_once(';') {
+            Some((number, rest)) if at > 0 => {
+                decoded.push(char::from_u32(number.parse().unwrap()).unwrap());
+                decoded.push_str(rest);
+            }
+            _ => decoded.push_str(part),
+        }
+    }
+    decoded
+}
+
+fn check_markdown(bytes: &[u8], what: &str) {
+    let text = std::str::from_utf8(bytes).unwrap();
+    // The warning sign has a variation selector.
+    check_log(text.replace("⚠\u{fe0f}", "").as_bytes(), what);
+    let seen = outside_code(text).to_ascii_lowercase();
+    for link in [
+        "@octocat", "gh-1", "#1", "repo#2", "deadbeef", "www.", "://", "<img", "<script",
+    ] {
+        assert!(!seen.contains(link), "{what}: {link}: {text}");
+    }
+    let inside = text
+        .split("<code>")
+        .skip(1)
+        .map(|part| part.split("</code>").next().unwrap());
+    for code in inside {
+        assert!(
+            !code.contains(['<', '>', '|', '`', '@', '*', '[']),
+            "{what}: {code}"
+        );
+    }
+}
+
+const REPORTS: [&str; 12] = [
+    "top",
+    "tree",
+    "execs",
+    "critical-path",
+    "parallelism",
+    "cpus",
+    "run-queue",
+    "off-cpu",
+    "max-off-cpu",
+    "histogram",
+    "series",
+    "audit",
+];
+
+#[test]
+fn no_subcommand_passes_hostile_text_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let name = "x\n::error::\u{1b}[2J\u{202e}.bin";
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    std::fs::copy(demo, dir.path().join("demo.bin")).unwrap();
+    for (first, end) in [
+        (0, End::Complete),
+        (7, End::Complete),
+        (11, End::Cut),
+        (20, End::Untraced),
+    ] {
+        std::fs::write(dir.path().join(name), hostile(first, &end)).unwrap();
+        let mut lines = vec![
+            "info",
+            "info --format json",
+            "info --secrets",
+            "info --secrets --format json",
+            "dump",
+            "dump --format ndjson",
+            "verify",
+            "recover -o out.bin",
+            "redact -o out.bin",
+            "report -o out.html",
+            "analyze",
+            "analyze --report all --top 1000",
+            "analyze --report all --top 1000 --width 1000",
+            "analyze --report all --by cgroup",
+            "analyze --report all --by program",
+            "analyze --format json --report all",
+            "analyze --format ci-tracer",
+            "analyze --from 2s --to 1s",
+            "analyze --group x=argv:x --by group",
+            "diff demo.bin",
+            "diff demo.bin --format json",
+            "recover",
+        ];
+        lines.extend([
+            "info absent\u{1b}[2J.bin",
+            "analyze --\u{1b}[2J",
+            "analyze --top \u{202e}",
+        ]);
+        for line in lines {
+            let mut args: Vec<&str> = line.split(' ').collect();
+            args.push(name);
+            let out = run(dir.path(), &args);
+            check_log(&out.stderr, &format!("{line}, stderr"));
+            check_log(&out.stdout, line);
+        }
+        for report in REPORTS {
+            let out = run(
+                dir.path(),
+                &[
+                    "analyze", name, "--format", "csv", "--report", report, "--top", "1000",
+                ],
+            );
+            check_csv(&out.stdout, report);
+            check_log(&out.stderr, report);
+        }
+        for order in [["demo.bin", name], [name, "demo.bin"]] {
+            let line = [
+                "diff", order[0], order[1], "--format", "markdown", "--top", "1000",
+            ];
+            let out = run(dir.path(), &line);
+            check_markdown(&out.stdout, "diff --format markdown");
+        }
+        let page = run(dir.path(), &["report", name, "-o", "-"]).stdout;
+        let page = String::from_utf8(page).unwrap();
+        assert!(!page.contains("<img") && !page.contains("<script>alert"));
+        let scripts = if matches!(end, End::Untraced) { 0 } else { 2 };
+        assert_eq!(page.matches("</script").count(), scripts);
+    }
+}
