@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use tr_format::event::Stream;
 use tr_format::reader::{End, Trace, Unknown};
 use tr_format::sched::SchedBlock;
+use tr_format::tally::Events;
 use tr_report::{escape, units};
 
 use crate::open;
@@ -69,14 +70,25 @@ fn problems(trace: &Trace) -> Vec<String> {
         problems.push((damage.offset, damage.to_string()));
     }
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    let mut found = Events::default();
     for frame in trace.frames() {
         let result = match frame.stream {
             Stream::Cpu(_) => trace.read_sched(frame, &mut block),
             _ => trace.read_life(frame, &mut events),
         };
-        if let Err(error) = result {
-            problems.push((frame.offset, error.to_string()));
+        match (result, frame.stream) {
+            (Err(error), _) => problems.push((frame.offset, error.to_string())),
+            (Ok(()), Stream::Cpu(_)) => block.iter().for_each(|event| found.sched(&event)),
+            (Ok(()), _) => events.iter().for_each(|event| found.life(event)),
         }
+    }
+    // A damaged trace lacks events that its summary counts.
+    if problems.is_empty() {
+        problems.extend(miscounted(trace, &found).map(|what| (trace.bytes(), what)));
+    }
+    if let Some(number) = trace.index_lies() {
+        let what = format!("the index disagrees with the frames from frame {number} on");
+        problems.push((trace.bytes(), what));
     }
     if let End::Truncated { frame, offset, why } = trace.file_end() {
         let what = format!("ends at frame {frame}, byte {offset}: {why}");
@@ -85,4 +97,27 @@ fn problems(trace: &Trace) -> Vec<String> {
     problems.sort();
     problems.dedup();
     problems.into_iter().map(|(_, what)| what).collect()
+}
+
+/// A count of the summary that the frames do not hold.
+fn miscounted(trace: &Trace, found: &Events) -> Option<String> {
+    let summary = trace.summary()?;
+    let tally = summary.tally.as_ref()?;
+    let frames = trace.frames().len() as u64;
+    if tally.frames != frames {
+        return Some(differ("frames", tally.frames, frames));
+    }
+    // Events of a later version are not counted by kind.
+    if trace.unknown().events > 0 {
+        return None;
+    }
+    let pairs = tally.events.by_kind().into_iter().zip(found.by_kind());
+    let mut wrong = pairs.filter(|((_, says), (_, is))| says != is);
+    let ((kind, says), (_, is)) = wrong.next()?;
+    Some(differ(&format!("{kind} events"), says, is))
+}
+
+fn differ(what: &str, says: u64, is: u64) -> String {
+    let [says, is] = [says, is].map(units::count);
+    format!("the summary counts {says} {what}, the frames hold {is}")
 }

@@ -45,6 +45,7 @@ pub struct Trace {
     recovered_from: Option<End>,
     damage: Vec<Damage>,
     gaps: Vec<LifeEvent>,
+    index_lies: Option<u64>,
     unknown: Unknown,
     /// By frame number: a frame that is read twice counts once.
     skipped: Mutex<BTreeMap<u64, Skipped>>,
@@ -75,6 +76,7 @@ impl Trace {
             recovered_from: None,
             damage: start.damage.into_iter().chain(walked.damage).collect(),
             gaps: walked.gaps,
+            index_lies: walked.index_lies,
             unknown: Unknown {
                 fields: start.unknown_fields,
                 ..Unknown::default()
@@ -162,6 +164,11 @@ impl Trace {
     /// The losses ([`crate::event::LossCause::Damage`]) by [`Trace::damage`], by time.
     pub fn gaps(&self) -> &[LifeEvent] {
         &self.gaps
+    }
+
+    /// The number of the first frame of a complete file about which the index lies.
+    pub fn index_lies(&self) -> Option<u64> {
+        self.index_lies
     }
 
     /// Counts of the parts skipped so far.

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::FileExt;
 
-use crate::{limits, Error};
+use crate::{frame, limits, Error};
 
 /// The bytes of a trace.
 ///
@@ -58,14 +58,24 @@ impl Source {
     }
 
     /// All bytes of a pipe: up to [`limits::PIPE_MEMORY`] in memory, more in an unnamed
-    /// temporary file.
+    /// temporary file. Of a pipe that is no trace, only the first bytes are read: it may never
+    /// end.
     ///
     /// # Errors
-    /// If reading or writing the temporary file fails.
+    /// [`Error::NotATrace`]; if reading or writing the temporary file fails.
     pub fn read(mut from: impl Read) -> Result<Source, Error> {
         let mut bytes = Vec::new();
         from.by_ref()
-            .take(limits::PIPE_MEMORY as u64)
+            .take(frame::MAGIC.len() as u64)
+            .read_to_end(&mut bytes)?;
+        if bytes != frame::MAGIC {
+            return Err(Error::NotATrace {
+                found: bytes,
+                expected: frame::MAGIC,
+            });
+        }
+        from.by_ref()
+            .take((limits::PIPE_MEMORY - bytes.len()) as u64)
             .read_to_end(&mut bytes)?;
         if bytes.len() < limits::PIPE_MEMORY {
             return Ok(Source::bytes(bytes));
@@ -140,11 +150,19 @@ mod tests {
     #[test]
     fn a_long_pipe_goes_to_a_file() {
         let len = limits::PIPE_MEMORY as u64 + 5;
-        let source = Source::read(std::io::repeat(3).take(len)).unwrap();
+        let magic = frame::MAGIC.as_slice();
+        let source = Source::read(magic.chain(std::io::repeat(3)).take(len)).unwrap();
         assert!(matches!(source.kind, Kind::File(_)));
         assert_eq!(source.len(), len);
         assert_eq!(&*source.at(len - 2, 9).unwrap(), &[3, 3]);
-        let short = Source::read(&b"abc"[..]).unwrap();
-        assert_eq!(&*short.at(1, 9).unwrap(), b"bc");
+        let short = Source::read(magic).unwrap();
+        assert_eq!(&*short.at(1, 9).unwrap(), &magic[1..]);
+    }
+
+    #[test]
+    fn a_pipe_that_is_no_trace_is_not_read_to_its_end() {
+        let endless = Source::read(std::io::repeat(3));
+        assert!(matches!(endless, Err(Error::NotATrace { .. })));
+        assert!(Source::read(&b"\x89tr"[..]).is_err());
     }
 }

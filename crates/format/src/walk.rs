@@ -174,6 +174,8 @@ pub struct Walked {
     pub gaps: Vec<LifeEvent>,
     /// The end of the file.
     pub end: End,
+    /// The first row of the index that lies about a complete file.
+    pub index_lies: Option<u64>,
 }
 
 /// The offset of the first intact header from `offset` on that `wanted` accepts.
@@ -240,7 +242,9 @@ pub fn walk(source: &Source, id: u32, meta: &Metadata) -> Result<Walked, Error> 
     };
     let end = walk.run()?;
     let gaps = walk.gaps(meta);
+    let index_lies = walk.index_lies(&end);
     Ok(Walked {
+        index_lies,
         rows: walk.rows,
         damage: walk.damage,
         gaps,
@@ -431,6 +435,28 @@ impl Walk<'_> {
             offset,
             why,
         }
+    }
+
+    /// The first row of the index that disagrees with its frame. A file with damage has other
+    /// faults to report.
+    fn index_lies(&self, end: &End) -> Option<u64> {
+        if *end != End::Complete || !self.damage.is_empty() {
+            return None;
+        }
+        // The index has neither checksums, nor times of frames without events.
+        let bare = |row: &Row| {
+            let mut row = *row;
+            row.header.crc = 0;
+            if row.header.events == 0 {
+                (row.header.min, row.header.max) = (0, 0);
+            }
+            row
+        };
+        let mut pairs = self.rows.iter().zip(&self.index);
+        let differ = pairs.position(|(frame, row)| bare(frame) != bare(row));
+        let shorter = self.rows.len().min(self.index.len());
+        let at = differ.or((self.rows.len() != self.index.len()).then_some(shorter));
+        at.map(|at| at as u64)
     }
 
     /// The losses by damage, by time.
