@@ -23,7 +23,7 @@ build: ## install the packages for building, and build tr
 demo: build ## build tr, record a build, and analyze it
 	@scripts/demo.sh "$(DEMO)"
 
-install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace
+install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace, GROUP=name for that group alone
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh "$(TARGET)/release/tr"
 
 uninstall: ## remove the files of make install

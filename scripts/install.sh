@@ -2,7 +2,8 @@
 # Installs tr, its manual pages and shell completions below $DESTDIR$PREFIX.
 #
 #   install.sh TR         TR is the built program; SETCAP=1 gives it the capabilities to
-#                         trace, GROUP=name restricts execution to that group
+#                         trace; GROUP=name restricts execution to that group, which is
+#                         made if need be
 #   install.sh --remove   removes all of it
 set -euo pipefail
 prefix=${PREFIX:-/usr/local}
@@ -50,15 +51,21 @@ for line in "${completions[@]}"; do
 	"$tr" completions "${line%% *}" >"$file"
 done
 echo "installed: $tr, manual pages (man tr-record), completions for bash, zsh and fish"
-restrict="chgrp ${GROUP:-GROUP} $tr && chmod 750 $tr && "
 capable="setcap cap_bpf,cap_perfmon+ep $tr"
-if [ "${SETCAP-}" = 1 ]; then
-	if [ -n "${GROUP-}" ]; then chgrp "$GROUP" "$tr" && chmod 750 "$tr"; fi
+if [ "${SETCAP-}" = 1 ] && [ -n "${GROUP-}" ]; then
+	getent group "$GROUP" >/dev/null || groupadd --system "$GROUP"
+	# In this order: a new owner takes the capabilities away.
+	chown "root:$GROUP" "$tr"
+	chmod 750 "$tr"
 	$capable
-	echo "whoever may execute $tr may trace every process of this machine"
+	echo "the members of the group $GROUP may trace every process of this machine; to add one:"
+	echo "    sudo usermod -aG $GROUP USER"
+elif [ "${SETCAP-}" = 1 ]; then
+	$capable
+	echo "whoever may execute $tr may trace every process of this machine (SECURITY.md)"
 else
-	echo "To let everybody who may execute it trace every process of this machine:"
+	echo "To let the members of a group trace every process of this machine:"
+	echo "    sudo make install SETCAP=1 GROUP=tr-trace"
+	echo "or everybody who may execute it:"
 	echo "    sudo $capable"
-	echo "or only the members of a group:"
-	echo "    sudo sh -c '$restrict$capable'"
 fi

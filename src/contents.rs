@@ -11,6 +11,7 @@ use tr_format::reader::{End, Trace, Unknown};
 use tr_format::tally::{Events, Suspend};
 use tr_format::{frame, Error};
 
+use crate::budget::Budget;
 use crate::{open, progress, suspend};
 
 /// Traces of at most so many events are always analyzed: that takes some ten milliseconds.
@@ -91,7 +92,7 @@ impl Contents {
 ///
 /// # Errors
 /// As [`Trace::open`].
-pub fn of(path: &Path, full: bool) -> Result<Contents, Error> {
+pub fn of(path: &Path, full: bool, budget: Budget) -> Result<Contents, Error> {
     let source = open::source(path)?;
     if !full {
         if let Some(outline) = Outline::read(&source)? {
@@ -104,7 +105,7 @@ pub fn of(path: &Path, full: bool) -> Result<Contents, Error> {
         }
     }
     let trace = Trace::open(source)?;
-    Ok(by_analysis(&trace))
+    Ok(by_analysis(&trace, budget))
 }
 
 fn by_summary(outline: Outline) -> Contents {
@@ -140,8 +141,8 @@ fn by_summary(outline: Outline) -> Contents {
     }
 }
 
-fn by_analysis(trace: &Trace) -> Contents {
-    let analysis = progress::analyze(trace, &Options::default());
+fn by_analysis(trace: &Trace, budget: Budget) -> Contents {
+    let analysis = progress::analyze(trace, &Options::default(), budget);
     let lost = analysis.quality.lost.iter();
     Contents {
         meta: trace.meta().clone(),

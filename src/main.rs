@@ -13,6 +13,7 @@ macro_rules! eprintln {
 }
 
 mod args;
+mod budget;
 mod cmd;
 mod contents;
 mod copy;

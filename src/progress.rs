@@ -8,14 +8,19 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tr_analyze::{Analysis, Options};
 use tr_format::reader::Trace;
 
+use crate::budget::Budget;
+
 /// No bar before this time.
 const SILENT: Duration = Duration::from_millis(500);
 
-/// [`tr_analyze::analyze`]. If standard error is a terminal and the analysis takes longer
+/// [`tr_analyze::analyze`] within a budget. If standard error is a terminal and the analysis takes longer
 /// than half a second, a bar there shows the progress, the rate and the time left.
-pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
+pub fn analyze(trace: &Trace, options: &Options, budget: Budget) -> Analysis {
+    let watch = budget.begin();
     if !std::io::stderr().is_terminal() {
-        return tr_analyze::analyze(trace, options);
+        return said(tr_analyze::analyze_watched(trace, options, &mut |_, _| {
+            watch.exceeded()
+        }));
     }
     let (begun, bar) = (Instant::now(), ProgressBar::hidden());
     bar.set_style(style(options.from.is_some() || options.to.is_some()));
@@ -25,8 +30,18 @@ pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
         if bar.is_hidden() && begun.elapsed() > SILENT {
             bar.set_draw_target(ProgressDrawTarget::stderr());
         }
+        watch.exceeded()
     });
     bar.finish_and_clear();
+    said(analysis)
+}
+
+/// Says on standard error that a budget has ended the analysis.
+fn said(analysis: Analysis) -> Analysis {
+    let why = analysis.quality.stopped.as_ref();
+    if let Some(why) = why {
+        eprintln!("tr: {why}; the rest of the recording is unknown");
+    }
     analysis
 }
 

@@ -1,4 +1,4 @@
-//! Files whose checksums are right and whose contents lie.
+//! Files whose checksums are right and whose contents lie, or ask for much memory and time.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::io::Write;
@@ -6,7 +6,14 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+use tr_format::event::{
+    CgroupId, Comm, CpuId, Fork, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind,
+};
+use tr_format::event::{Stream, Tgid, Tid};
 use tr_format::frame::{self, kind, Header};
+use tr_format::meta::{Metadata, Scope, Summary};
+use tr_format::writer::Writer;
 
 const TR: &str = env!("CARGO_BIN_EXE_tr");
 
@@ -109,4 +116,170 @@ fn an_endless_pipe_that_is_no_trace_is_refused_at_once() {
         assert!(said.contains("not a trace"), "{command}: {said}");
     }
     assert!(begun.elapsed() < Duration::from_secs(20));
+}
+
+/// Two tasks that take turns on a CPU, 1 µs each, and `forks` more that only begin.
+fn long(switches: u64, forks: u32) -> Vec<u8> {
+    lasting(switches, forks, 0)
+}
+
+/// [`long`], with a summary that claims `more` ns behind the last event.
+fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
+    let start = Ktime(1_000_000);
+    let meta = Metadata {
+        start,
+        cpus: vec![CpuId(0)],
+        scope: Scope::Command,
+        root: Some(Tgid(10)),
+        page_size: 4096,
+        ..Metadata::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let fork = |at: u64, parent: u32, tid: u32| LifeEvent {
+        time: Ktime(start.0 + at),
+        cpu: Some(CpuId(0)),
+        kind: LifeKind::Fork(Fork {
+            parent_tid: Tid(parent),
+            parent_tgid: Tgid(parent),
+            tid: Tid(tid),
+            tgid: Tgid(tid),
+            start_time: Ktime(start.0 + at),
+            ns_tid: Tid(tid),
+            cgroup: CgroupId(1),
+            comm: Comm::new(b"x"),
+        }),
+    };
+    writer.life(Stream::Lifecycle, fork(0, 1, 10)).unwrap();
+    writer.life(Stream::Lifecycle, fork(1, 10, 11)).unwrap();
+    for at in 0..switches {
+        let (prev, next) = if at % 2 == 0 { (10, 11) } else { (11, 10) };
+        let kind = SchedKind::Switch {
+            prev: Tid(prev),
+            next: Tid(next),
+            prev_state: 0,
+            preempt: true,
+            iowait: false,
+        };
+        let time = Ktime(start.0 + 1_000 * (at + 1));
+        writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();
+    }
+    for number in 0..forks {
+        let at = 1_000 * switches + u64::from(number);
+        writer
+            .life(Stream::Lifecycle, fork(at, 10, 100 + number))
+            .unwrap();
+    }
+    let summary = Summary {
+        end: Ktime(start.0 + 1_000 * (switches + 2) + u64::from(forks) + more),
+        ..Summary::default()
+    };
+    writer.finish(&summary).unwrap().0
+}
+
+#[test]
+fn a_budget_ends_the_analysis_with_what_is_known() {
+    let trace = long(600_000, 0);
+    let whole = run(&["analyze", "-", "--format", "json"], &trace);
+    let whole: Value = serde_json::from_slice(&whole.stdout).unwrap();
+    assert_eq!(whole["trace"]["truncated"], false);
+    for (budget, most) in [("--max-time", "0s"), ("--max-memory", "1M")] {
+        let out = run(&["analyze", "-", "--format", "json", budget, most], &trace);
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(0), "{said}");
+        assert!(
+            said.contains(budget) && said.contains("is unknown"),
+            "{said}"
+        );
+        let part: Value = serde_json::from_slice(&out.stdout).unwrap();
+        assert_eq!(part["trace"]["truncated"], true);
+        let [whole, part] = [&whole["totals"], &part["totals"]];
+        let ns = |totals: &Value, name: &str| totals[name].as_u64().unwrap();
+        assert!(ns(part, "unknown_ns") > 0, "{part}");
+        assert!(ns(part, "on_cpu_ns") > 0 && ns(part, "on_cpu_ns") < ns(whole, "on_cpu_ns"));
+        let names = [
+            "on_cpu_ns",
+            "run_queue_ns",
+            "sleep_ns",
+            "blocked_ns",
+            "unknown_ns",
+        ];
+        let sum = |totals| names.iter().map(|name| ns(totals, name)).sum::<u64>();
+        assert_eq!(sum(whole), sum(part));
+        // The first screen, the page and the comparison say it, too.
+        let text = run(&["analyze", "-", budget, most], &trace);
+        assert!(String::from_utf8(text.stdout).unwrap().contains(budget));
+    }
+}
+
+#[test]
+fn a_small_file_of_many_processes_stays_in_its_budget() {
+    let trace = long(10, 600_000);
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("forks.bin");
+    std::fs::write(&path, &trace).unwrap();
+    let script = format!(
+        "ulimit -v 3000000; {TR} analyze {} --max-memory 200M",
+        path.display()
+    );
+    let out = Command::new("sh").args(["-c", &script]).output().unwrap();
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert_eq!(out.status.code(), Some(0), "{said}");
+    assert!(said.contains("--max-memory"), "{said}");
+}
+
+#[test]
+fn a_series_has_a_limit_that_names_the_interval() {
+    let trace = long(600_000, 0);
+    let args = [
+        "analyze",
+        "-",
+        "--report",
+        "series",
+        "--interval",
+        "1us",
+        "--format",
+        "csv",
+    ];
+    let out = run(&args, &trace);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(
+        said.contains("--interval 1.0 µs would make more than "),
+        "{said}"
+    );
+    let rows = out.stdout.iter().filter(|b| **b == b'\n').count();
+    assert!(rows < 1 << 20, "{rows}");
+    for width in ["0", "1", "18446744073709551615"] {
+        let out = run(
+            &["analyze", "-", "--report", "all", "--width", width],
+            &trace,
+        );
+        assert_eq!(out.status.code(), Some(0), "{width}");
+    }
+}
+
+#[test]
+fn sums_beyond_the_clock_are_said_to_be_damaged() {
+    let trace = lasting(10, 50, u64::MAX / 4);
+    for report in [
+        "top",
+        "tree",
+        "execs",
+        "cpus",
+        "parallelism",
+        "critical-path",
+        "series",
+    ] {
+        let out = run(&["analyze", "-", "--report", report], &trace);
+        let said = String::from_utf8(out.stderr).unwrap();
+        assert_eq!(out.status.code(), Some(0), "{report}: {said}");
+    }
+    let out = run(&["analyze", "-", "--format", "json"], &trace);
+    let json: Value = serde_json::from_slice(&out.stdout).unwrap();
+    let times = &json["totals"];
+    let largest =
+        ["run_queue_ns", "unknown_ns", "sleep_ns"].map(|name| times[name].as_u64().unwrap());
+    assert!(largest.contains(&u64::MAX), "{times}");
+    let out = run(&["info", "-"], &trace);
+    let text = String::from_utf8(out.stdout).unwrap();
+    assert!(text.contains("the trace is damaged"), "{text}");
 }

@@ -7,7 +7,10 @@
     clippy::panic
 )]
 
+mod lying;
 mod pieces;
+
+pub use lying::analysis;
 
 use pieces::{add, begin, stored, trailer};
 use tr_format::event::*;
@@ -199,7 +202,7 @@ pub fn frames(data: &[u8]) {
     read(out);
 }
 
-fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> SchedEvent {
+pub(crate) fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> SchedEvent {
     let what = input.byte();
     let step = input.number();
     *time = match what & 0x40 {
@@ -260,7 +263,7 @@ fn delays(input: &mut Input) -> Delays {
     }
 }
 
-fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
+pub(crate) fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     *time = time.wrapping_add(input.number() as i8 as u64);
     let cpu = Some(input.number() as u16)
         .filter(|cpu| *cpu != 9)

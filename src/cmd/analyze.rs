@@ -17,6 +17,7 @@ use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
 use tr_report::style::Style;
 use tr_report::{escape, json, untraced};
 
+use crate::budget::Budget;
 use crate::{args, open, progress};
 
 /// Analyze a recording: times of processes, waits, critical path
@@ -101,6 +102,8 @@ pub struct Args {
     /// Number of threads; the result is the same for any
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
+    #[command(flatten)]
+    budget: Budget,
     /// Columns of the text; by default those of the terminal, or 100
     #[arg(long, value_name = "N")]
     width: Option<usize>,
@@ -183,7 +186,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     // Not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
-    let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options));
+    let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options, args.budget));
     if let Some(done) = untraced(args, &analysis, &name) {
         return done;
     }
@@ -214,6 +217,11 @@ fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCo
         .iter()
         .map(|kind| (kind.key(), kind.make(&view)))
         .collect();
+    for (_, report) in &reports {
+        if let Some(warning) = report.warning() {
+            eprintln!("tr: {warning}");
+        }
+    }
     match args.format {
         FormatArg::Text => {
             let style = style(args.width);
@@ -380,7 +388,7 @@ fn width(asked: Option<usize>) -> usize {
     asked
         .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
         .unwrap_or(100)
-        .max(40)
+        .clamp(40, 10_000)
 }
 
 /// On a terminal, unless NO_COLOR or CLICOLOR=0 say otherwise; CLICOLOR_FORCE

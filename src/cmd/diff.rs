@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use tr_analyze::Options;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
+use crate::budget::Budget;
 use crate::cmd::analyze;
 use crate::{args, open, progress};
 
@@ -62,6 +63,8 @@ pub struct Args {
     /// Output format
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
+    #[command(flatten)]
+    budget: Budget,
     /// Columns of the text; by default those of the terminal, or 100
     #[arg(long, value_name = "N")]
     width: Option<usize>,
@@ -92,7 +95,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let mut read = Vec::new();
     for files in &sides {
-        match files.iter().map(|file| load(file)).collect() {
+        match files.iter().map(|file| load(file, args.budget)).collect() {
             Ok(runs) => read.push(runs),
             Err(code) => return code,
         }
@@ -176,7 +179,7 @@ fn proposal(files: &[PathBuf]) -> String {
 }
 
 /// A recording, reduced to the figures that are compared.
-fn load(file: &Path) -> Result<Run, ExitCode> {
+fn load(file: &Path, budget: Budget) -> Result<Run, ExitCode> {
     let trace = open::trace(file).map_err(|error| open::unreadable(file, &error))?;
     if let Some(reason) = &trace.meta().not_traced {
         let [name, reason] = [file.as_os_str().as_encoded_bytes(), reason.as_bytes()];
@@ -188,6 +191,6 @@ fn load(file: &Path) -> Result<Run, ExitCode> {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options);
+    let analysis = progress::analyze(&trace, &options, budget);
     Ok(Run::new(&file.to_string_lossy(), &analysis))
 }

@@ -10,6 +10,7 @@ use tr_format::event::Ktime;
 use tr_format::reader::{End, Unknown};
 use tr_report::{escape, exit, units, untraced, who};
 
+use crate::budget::Budget;
 use crate::cmd::secrets;
 use crate::contents::{self, Contents};
 use crate::open;
@@ -34,6 +35,8 @@ pub struct Args {
     /// argument (0 is the program) and bytes in it, not the secret
     #[arg(long, conflicts_with = "full")]
     secrets: bool,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 /// Runs it.
@@ -41,7 +44,7 @@ pub fn run(args: &Args) -> ExitCode {
     if args.secrets {
         return secrets::run(&args.file, args.format == "json");
     }
-    match contents::of(&args.file, args.full) {
+    match contents::of(&args.file, args.full, args.budget) {
         Ok(contents) if args.format == "json" => open::print_json(&document(&contents)),
         Ok(contents) => open::print_text(&text(&contents)),
         Err(error) => open::unreadable(&args.file, &error),

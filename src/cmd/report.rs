@@ -8,6 +8,7 @@ use std::time::Duration;
 use tr_analyze::Options;
 use tr_report::untraced;
 
+use crate::budget::Budget;
 use crate::{args, open, output, progress};
 
 /// Write the analysis as one HTML file
@@ -31,6 +32,8 @@ pub struct Args {
     /// Show up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 /// Runs it.
@@ -57,7 +60,7 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options);
+    let analysis = progress::analyze(&trace, &options, args.budget);
     let not_traced = untraced::reason(&analysis);
     if let Some(reason) = &not_traced {
         let name = tr_report::escape::text(name.as_bytes());

@@ -49,6 +49,10 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.processes = processes(tracker, analysis, &order);
     link(analysis);
     analysis.totals = totals(analysis, counts);
+    if analysis.totals.times.is_saturated() {
+        let what = "times that add up to more than 584 years (the trace is damaged)";
+        analysis.quality.anomalies.push((what, 1));
+    }
 }
 
 /// The model's processes and threads in their order, and the index of each in the model.

@@ -48,10 +48,10 @@ pub struct Options {
 /// Analyzes a trace. Damage and loss are no error: they stand in
 /// [`model::Quality`], and their time is unknown.
 pub fn analyze(trace: &Trace, options: &Options) -> Analysis {
-    analyze_watched(trace, options, &mut |_, _| {})
+    analyze_watched(trace, options, &mut |_, _| None)
 }
 
-/// [`analyze`], which reports progress: the number of events read, and of all events.
+/// [`analyze`], which reports progress, and can be stopped.
 pub fn analyze_watched(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
     reading::read(trace, options, watch)
 }

@@ -114,6 +114,8 @@ pub struct Quality {
     pub lost_unknown: bool,
     /// The place and the reason, when the file ends before the recording did.
     pub truncated: Option<String>,
+    /// The reason why reading stopped before the end of the file ([`crate::Watch`]).
+    pub stopped: Option<String>,
     /// The largest step back in time inside one ring, ns.
     pub largest_inversion: u64,
     /// The longest commit delay, in ns, that the file proves: the event was written
@@ -171,27 +173,42 @@ pub struct Times {
 }
 
 impl Times {
+    fn all(&self) -> [u64; 5] {
+        [
+            self.on_cpu,
+            self.run_queue,
+            self.sleep,
+            self.blocked,
+            self.unknown,
+        ]
+    }
+
     /// The sum of all five.
     pub fn sum(&self) -> u64 {
-        self.on_cpu + self.run_queue + self.sleep + self.blocked + self.unknown
+        self.all().into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// The sum exceeds 2^64 ns, some 584 years: the trace is damaged.
+    pub fn is_saturated(&self) -> bool {
+        self.sum() == u64::MAX
     }
 
     /// Subtracts times that are a part of these.
     pub fn take(&mut self, other: &Times) {
-        self.on_cpu -= other.on_cpu;
-        self.run_queue -= other.run_queue;
-        self.sleep -= other.sleep;
-        self.blocked -= other.blocked;
-        self.unknown -= other.unknown;
+        self.on_cpu = self.on_cpu.saturating_sub(other.on_cpu);
+        self.run_queue = self.run_queue.saturating_sub(other.run_queue);
+        self.sleep = self.sleep.saturating_sub(other.sleep);
+        self.blocked = self.blocked.saturating_sub(other.blocked);
+        self.unknown = self.unknown.saturating_sub(other.unknown);
     }
 
     /// Adds other times to these.
     pub fn add(&mut self, other: &Times) {
-        self.on_cpu += other.on_cpu;
-        self.run_queue += other.run_queue;
-        self.sleep += other.sleep;
-        self.blocked += other.blocked;
-        self.unknown += other.unknown;
+        self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
+        self.run_queue = self.run_queue.saturating_add(other.run_queue);
+        self.sleep = self.sleep.saturating_add(other.sleep);
+        self.blocked = self.blocked.saturating_add(other.blocked);
+        self.unknown = self.unknown.saturating_add(other.unknown);
     }
 }
 
@@ -211,10 +228,10 @@ pub struct Causes {
 impl Causes {
     /// Adds other parts to these.
     pub fn add(&mut self, other: &Causes) {
-        self.preempted += other.preempted;
-        self.io += other.io;
-        self.vfork += other.vfork;
-        self.stopped += other.stopped;
+        self.preempted = self.preempted.saturating_add(other.preempted);
+        self.io = self.io.saturating_add(other.io);
+        self.vfork = self.vfork.saturating_add(other.vfork);
+        self.stopped = self.stopped.saturating_add(other.stopped);
     }
 }
 
@@ -230,8 +247,8 @@ pub struct Switches {
 impl Switches {
     /// Adds other counts to these.
     pub fn add(&mut self, other: &Switches) {
-        self.voluntary += other.voluntary;
-        self.involuntary += other.involuntary;
+        self.voluntary = self.voluntary.saturating_add(other.voluntary);
+        self.involuntary = self.involuntary.saturating_add(other.involuntary);
     }
 }
 

@@ -13,8 +13,9 @@ use crate::order::{self, Event, Order};
 use crate::tracker::Tracker;
 use crate::{build, Options};
 
-/// Reports progress: the number of events read, and of all events.
-pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) + Send);
+/// Reports progress: the number of events read, and of all events. Its answer can be a reason
+/// to stop; the rest of the trace is unknown then.
+pub type Watch<'a> = &'a mut (dyn FnMut(u64, u64) -> Option<String> + Send);
 
 /// Reads a trace and makes its model.
 pub fn read(trace: &Trace, options: &Options, watch: Watch<'_>) -> Analysis {
@@ -41,10 +42,12 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
         tracker,
         order: Order::new(),
         last: known.last(trace, end),
+        reached: 0,
         lost: known.lost,
         lives: Events::default(),
     };
     let mut batches = order::batches(trace);
+    let mut stopped = None;
     // One thread reads the next batch while another one feeds the tracker.
     rayon::scope(|_| {
         let mut batch = batches.next_batch();
@@ -58,10 +61,18 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
             );
             used.into_iter().for_each(|run| batches.spare(run));
             let (done, all) = batches.progress();
-            watch(done, all);
-            batch = next;
+            stopped = watch(done, all).filter(|_| next.is_some());
+            batch = next.filter(|_| stopped.is_none());
         }
     });
+    if let Some(why) = &mut stopped {
+        let reached = Ktime(keeper.reached).max(start).min(end);
+        keeper.unknown_from(trace, reached, end);
+        *why = format!(
+            "reading stopped after {} s: {why}",
+            reached.since(begin) / 1_000_000_000
+        );
+    }
     keeper.tracker.finish();
 
     let lost: Vec<LostSpan> = keeper.lost.into_iter().collect();
@@ -79,12 +90,8 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
                 .fold(0, u64::saturating_add),
             lost_unknown: lost.iter().any(|span| span.count.is_none()),
             lost,
-            truncated: match trace.end() {
-                End::Complete => None,
-                End::Truncated { frame, offset, why } => {
-                    Some(format!("ends at frame {frame}, byte {offset}: {why}"))
-                }
-            },
+            truncated: stopped.clone().or_else(|| truncation(trace)),
+            stopped,
             largest_inversion: inversion,
             commit_delay: known.late.longest().max(inversion),
             clocks: keeper.tracker.clock_check.finish(),
@@ -100,6 +107,16 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     };
     build::build(keeper.tracker, &mut analysis);
     analysis
+}
+
+/// The end of a truncated trace, in words.
+fn truncation(trace: &Trace) -> Option<String> {
+    match trace.end() {
+        End::Complete => None,
+        End::Truncated { frame, offset, why } => {
+            Some(format!("ends at frame {frame}, byte {offset}: {why}"))
+        }
+    }
 }
 
 /// The number of tasks of a trace, about, if its summary has counted them. Each takes a few
@@ -124,17 +141,29 @@ struct Keeper {
     lives: Events,
     /// Later events do not count.
     last: Ktime,
+    /// No later event is before this time.
+    reached: u64,
 }
 
 impl Keeper {
+    /// The rest of the trace is not read: every stream lacks its events.
+    fn unknown_from(&mut self, trace: &Trace, since: Ktime, until: Ktime) {
+        let streams: BTreeSet<Stream> = trace.frames().iter().map(|frame| frame.stream).collect();
+        for stream in streams {
+            self.tracker.lost(stream, since, until);
+        }
+    }
+
     /// Takes a run of events; gives back the memory of the one before.
     fn take(&mut self, run: SortedRun) -> SortedRun {
+        self.reached = self.reached.max(run.limit().unwrap_or(0));
         let Keeper {
             tracker,
             order,
             lost,
             lives,
             last,
+            reached: _,
         } = self;
         let used = order.push(run);
         loop {
@@ -263,7 +292,7 @@ mod tests {
             let file = recording.to_file(&case.cut).unwrap();
             let trace = Trace::open(Source::bytes(file)).unwrap();
             let options = Options { timeline: true, ..Options::default() };
-            let by = |slow| format!("{:#?}", read_by(&trace, &options, &mut |_, _| {}, slow));
+            let by = |slow| format!("{:#?}", read_by(&trace, &options, &mut |_, _| None, slow));
             let (fast, slow) = (by(false), by(true));
             let differ = |(a, b): &(&str, &str)| a != b;
             let first = fast.lines().zip(slow.lines()).find(differ);

@@ -50,10 +50,10 @@ impl Hist {
         for (length, whole) in lengths {
             if whole {
                 hist.lengths.push(length);
-                hist.total += length;
+                hist.total = hist.total.saturating_add(length);
             } else {
                 hist.cut.0 += 1;
-                hist.cut.1 += length;
+                hist.cut.1 = hist.cut.1.saturating_add(length);
             }
         }
         hist.lengths.sort_unstable();
@@ -99,7 +99,7 @@ impl Hist {
         for ns in &self.lengths {
             if let Some(slot) = slots.get_mut(place(*ns) as usize) {
                 slot.count += 1;
-                slot.ns += ns;
+                slot.ns = slot.ns.saturating_add(*ns);
             }
         }
         slots

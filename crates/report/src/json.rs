@@ -103,7 +103,9 @@ object! {
         wall_ns: u64 = process.end.since(process.start),
         exit: Option<Exit> = process.status.map(Exit::from),
         threads: usize = process.threads.len(),
-        lifetime_ns: u64 = threads(analysis, process).map(|t| t.end.since(t.start)).sum(),
+        lifetime_ns: u64 = threads(analysis, process)
+            .map(|t| t.end.since(t.start))
+            .fold(0, u64::saturating_add),
         #[serde(flatten)]
         times: Times = Times::new(&process.times),
         on_cpu_by_kernel_ns: u64 = process.by_kernel.on_cpu,
@@ -112,7 +114,7 @@ object! {
         block_io_ns: u64 = process.causes.io,
         vfork_ns: u64 = process.causes.vfork,
         switches: Switches = Switches::new(&process.switches),
-        migrations: u64 = threads(analysis, process).map(|t| t.migrations).sum(),
+        migrations: u64 = threads(analysis, process).map(|t| t.migrations).fold(0, u64::saturating_add),
         max_off_cpu_ns: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
         max_rss_bytes: Option<u64> = process.max_rss,
         tree: Tree = Tree::new(&process.tree),

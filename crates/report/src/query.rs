@@ -343,9 +343,9 @@ fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -
         group.count += 1;
         (group.pid, group.status) = (None, None);
         group.times.add(&row.times);
-        group.wall += row.wall;
+        group.wall = group.wall.saturating_add(row.wall);
         group.max_rss = group.max_rss.max(row.max_rss);
-        group.tree_cpu += row.tree_cpu;
+        group.tree_cpu = group.tree_cpu.saturating_add(row.tree_cpu);
         group.start = group.start.min(row.start);
         group.alive |= row.alive;
     }
@@ -388,10 +388,15 @@ fn first_places(
 /// Names decide between equal rows, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
+fn off_cpu(times: &Times) -> u64 {
+    let parts = [times.run_queue, times.sleep, times.blocked];
+    parts.into_iter().fold(0, u64::saturating_add)
+}
+
 fn key(sort: Sort, row: &Row) -> Key {
     let most_first = match sort {
         Sort::OnCpu => row.times.on_cpu,
-        Sort::OffCpu => row.times.sum() - row.times.on_cpu - row.times.unknown,
+        Sort::OffCpu => off_cpu(&row.times),
         Sort::Wall => row.wall,
         Sort::RunQueue => row.times.run_queue,
         Sort::Sleep => row.times.sleep,

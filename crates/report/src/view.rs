@@ -81,4 +81,9 @@ pub trait Report {
     /// # Errors
     /// None in practice: it writes to memory.
     fn csv(&self) -> Result<Vec<u8>, csv::Error>;
+
+    /// A limit that changed what was asked for.
+    fn warning(&self) -> Option<String> {
+        None
+    }
 }

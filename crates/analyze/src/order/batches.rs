@@ -40,6 +40,13 @@ pub struct SortedRun {
     pub(super) limit: Option<u64>,
 }
 
+impl SortedRun {
+    /// No event of a later run is before this time; `None`: this is the last run.
+    pub fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+}
+
 /// The place of an event: chain, block, event.
 type Place = (usize, usize, usize);
 

@@ -12,8 +12,9 @@ use crate::{label, units};
 
 /// The default interval: 1 s.
 const INTERVAL: u64 = 1_000_000_000;
-/// The most values. As long as there would be more, the interval is doubled.
-const VALUES: u64 = 1 << 24;
+/// The most values, some 200 MB of JSON. As long as there would be more, the interval is
+/// doubled.
+const VALUES: u64 = 1 << 20;
 
 /// The report.
 pub struct Series<'a> {
@@ -220,6 +221,17 @@ impl Report for Series<'_> {
         }
         style.more(&mut out, lines.len(), self.view.ask.top, " processes");
         out
+    }
+
+    fn warning(&self) -> Option<String> {
+        (self.interval != self.asked).then(|| {
+            format!(
+                "--interval {} would make more than {} rows: {} is used",
+                units::time(self.asked),
+                units::count(VALUES),
+                units::time(self.interval)
+            )
+        })
     }
 
     fn json(&self) -> Option<Value> {

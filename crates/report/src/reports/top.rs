@@ -221,7 +221,9 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     let quality = &analysis.quality;
     let at =
         |t: tr_format::event::Ktime| format!("{:.3} s", t.since(analysis.meta.start) as f64 / 1e9);
-    if let Some(truncated) = &quality.truncated {
+    if let Some(why) = &quality.stopped {
+        said.push(format!("{why}; the rest of the recording is unknown"));
+    } else if let Some(truncated) = &quality.truncated {
         let truncated = escape::text(truncated.as_bytes());
         said.push(format!(
             "the trace is truncated ({truncated}); the events up to {} are shown",

@@ -1,0 +1,153 @@
+//! Frames that are valid, with contents that lie: any events at any times, of tasks that are
+//! not there, with any figures. Behind the checksums, the analysis and every report must
+//! take them.
+
+use tr_analyze::critical_path;
+use tr_analyze::Options;
+use tr_format::event::*;
+use tr_format::meta::{Metadata, Scope, StateName, Summary};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_format::writer::Writer;
+use tr_report::diff::{Ask as DiffAsk, Diff, Run};
+use tr_report::query::Filter;
+use tr_report::reports::View;
+use tr_report::reports::{Ask, Kind};
+use tr_report::style::Style;
+use tr_report::{escape, html, json};
+
+use crate::{life_event, sched_event, Input};
+
+/// Most CPUs of a trace.
+const CPUS: u16 = 4;
+
+fn meta(input: &mut Input) -> Metadata {
+    let state = |bit, name: &str| StateName {
+        bit,
+        name: name.into(),
+        letter: 'X',
+    };
+    Metadata {
+        cpus: (0..CPUS).map(CpuId).collect(),
+        page_size: input.number() as u32,
+        start: Ktime(input.number()),
+        start_clock: Clock {
+            boot: input.number(),
+            real: input.number(),
+        },
+        scope: match input.byte() & 1 {
+            0 => Scope::Command,
+            _ => Scope::All,
+        },
+        root: Some(Tgid(input.number() as u32)).filter(|root| root.0 != 0),
+        states: vec![
+            state(1, "TASK_INTERRUPTIBLE"),
+            state(2, "TASK_UNINTERRUPTIBLE"),
+            state(4, "__TASK_STOPPED"),
+            state(0x80, "TASK_DEAD"),
+        ],
+        ..Metadata::default()
+    }
+}
+
+/// A file of valid frames with these events.
+fn file(input: &mut Input) -> Vec<u8> {
+    let meta = meta(input);
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    let mut time = meta.start.0;
+    let mut running = [0; CPUS as usize];
+    let mut blocks = 0;
+    while !input.0.is_empty() {
+        match input.byte() {
+            what @ 0..=0xaf => {
+                let cpu = u16::from(what) % CPUS;
+                let event = sched_event(input, &mut time, &mut running[usize::from(cpu)]);
+                writer.sched(CpuId(cpu), event).unwrap();
+            }
+            what @ 0xb0..=0xf7 => {
+                let event = life_event(input, &mut time);
+                let stream = match what & 7 {
+                    0 => Stream::Recorder,
+                    _ => Stream::Lifecycle,
+                };
+                writer.life(stream, event).unwrap();
+            }
+            _ if blocks < 64 => {
+                blocks += 1;
+                writer.flush().unwrap();
+            }
+            _ => {}
+        }
+    }
+    let summary = Summary {
+        end: Ktime(time),
+        status: Some(0),
+        ..Summary::default()
+    };
+    match time & 7 {
+        0 => writer.finish_cut(1, 2, "why"),
+        _ => writer.finish(&summary),
+    }
+    .unwrap()
+    .0
+}
+
+/// Analyzes the file and renders it in every way.
+pub fn analysis(data: &[u8]) {
+    let mut input = Input(data);
+    let (from, length, interval, width) =
+        (input.number(), input.number(), input.number(), input.byte());
+    let bytes = file(&mut input);
+    let trace = Trace::open(Source::bytes(bytes)).unwrap();
+    let options = Options {
+        from: Some(from).filter(|from| *from != 0),
+        to: Some(from.saturating_add(length)).filter(|_| length != 0),
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = tr_analyze::analyze(&trace, &options);
+    for process in &analysis.processes {
+        assert!(process.end >= process.start, "{process:?}");
+    }
+    if let Ok(root) = critical_path::root(&analysis) {
+        let _ = critical_path::critical_path(&analysis, root);
+    }
+    let chosen = Filter::default().apply(&analysis);
+    let ask = Ask {
+        top: 10,
+        interval: Some(interval),
+        ..Ask::default()
+    };
+    let view = View {
+        analysis: &analysis,
+        chosen: &chosen,
+        file: "x",
+        ask: &ask,
+    };
+    let style = Style {
+        width: usize::from(width),
+        color: false,
+        ascii: false,
+    };
+    let reports: Vec<_> = Kind::ALL
+        .into_iter()
+        .map(|kind| (kind.key(), kind.make(&view)))
+        .collect();
+    for (name, report) in &reports {
+        let text = report.text(&style);
+        assert_eq!(escape::page(&text), text, "{name}");
+        report.csv().unwrap();
+    }
+    json::render(&view, &reports).unwrap();
+    html::render(&analysis, "x").unwrap();
+    let run = || vec![Run::new("x", &analysis)];
+    let ask = DiffAsk {
+        top: 10,
+        least: 0,
+        gate: None,
+    };
+    let diff = Diff::new(run(), run(), ask);
+    diff.text(&style);
+    diff.markdown();
+    diff.json().unwrap();
+}
