@@ -15,6 +15,7 @@ macro_rules! eprintln {
 mod args;
 mod budget;
 mod cmd;
+mod confine;
 mod contents;
 mod copy;
 mod inherited;
@@ -76,6 +77,20 @@ enum Command {
     Man(cmd::manual::ManArgs),
 }
 
+impl Command {
+    /// The files that a subcommand reads which writes none.
+    fn only_reads(&self) -> Option<Vec<&std::path::Path>> {
+        match self {
+            Command::Analyze(args) => Some(vec![args.file()]),
+            Command::Info(args) => Some(vec![args.file()]),
+            Command::Dump(args) => Some(vec![args.file()]),
+            Command::Verify(args) => Some(vec![args.file()]),
+            Command::Diff(args) => Some(args.files()),
+            _ => None,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let first = std::env::args_os().nth(1);
@@ -107,6 +122,9 @@ fn main() -> ExitCode {
     if !matches!(command, Command::Record(_)) {
         // A closed pipe ends tr, like any other tool.
         inherited::restore_sigpipe();
+    }
+    if let Some(files) = command.only_reads() {
+        confine::to_reading(&files);
     }
     match command {
         Command::Record(args) => cmd::record::run(args, started),

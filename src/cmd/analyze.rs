@@ -155,6 +155,13 @@ impl Args {
     }
 }
 
+impl Args {
+    /// The trace.
+    pub fn file(&self) -> &std::path::Path {
+        &self.file
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     if let Some(threads) = args.threads {

@@ -84,6 +84,14 @@ fn figures() -> impl TypedValueParser<Value = Figure> {
     })
 }
 
+impl Args {
+    /// All traces.
+    pub fn files(&self) -> Vec<&Path> {
+        let all = self.files.iter().chain(&self.base).chain(&self.new);
+        all.map(PathBuf::as_path).collect()
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let sides = match sides(args) {

@@ -32,6 +32,13 @@ enum FormatArg {
     Ndjson,
 }
 
+impl Args {
+    /// The trace.
+    pub fn file(&self) -> &std::path::Path {
+        &self.file
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let trace = match open::trace(&args.file) {

@@ -39,6 +39,13 @@ pub struct Args {
     budget: Budget,
 }
 
+impl Args {
+    /// The trace.
+    pub fn file(&self) -> &std::path::Path {
+        &self.file
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     if args.secrets {

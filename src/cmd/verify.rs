@@ -19,6 +19,13 @@ pub struct Args {
     file: PathBuf,
 }
 
+impl Args {
+    /// The trace.
+    pub fn file(&self) -> &std::path::Path {
+        &self.file
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let trace = match open::trace(&args.file) {

@@ -1,0 +1,82 @@
+//! A subcommand that only prints gives up everything else before it looks at a trace: other
+//! files, programs, the network, signals to others. Linux 5.13 and later enforce it
+//! (Landlock); elsewhere nothing changes.
+
+use std::path::Path;
+
+use landlock::{
+    path_beneath_rules, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, Scope, ABI,
+};
+
+/// What this program knows of Landlock; an older kernel enforces less.
+const KNOWN: ABI = ABI::V6;
+
+/// From now on, this thread and those that it starts read only `files`, /proc and /sys.
+/// A trace from a pipe may go to a temporary file.
+pub fn to_reading(files: &[&Path]) {
+    // A kernel without Landlock is no error; neither is another: the trace is read all the same.
+    let _ = restrict(files);
+}
+
+fn restrict(files: &[&Path]) -> Result<(), RulesetError> {
+    let is_file = |file: &&Path| std::fs::metadata(file).is_ok_and(|meta| meta.is_file());
+    let temporary = (!files.iter().all(is_file)).then(std::env::temp_dir);
+    let read = AccessFs::from_read(KNOWN) & !AccessFs::Execute;
+    // Memory and CPUs: --max-memory, the number of threads.
+    let facts = ["/proc", "/sys"].map(Path::new);
+    Ruleset::default()
+        .handle_access(AccessFs::from_all(KNOWN))?
+        .handle_access(AccessNet::from_all(KNOWN))?
+        .scope(Scope::from_all(KNOWN))?
+        .create()?
+        .add_rules(path_beneath_rules(files.iter().chain(&facts), read))?
+        .add_rules(path_beneath_rules(
+            temporary,
+            AccessFs::from_all(KNOWN) & !AccessFs::Execute,
+        ))?
+        .restrict_self()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn only_the_named_files_stay_readable() {
+        let dir = tempfile::tempdir().unwrap();
+        let (named, other) = (dir.path().join("named"), dir.path().join("other"));
+        std::fs::write(&named, "x").unwrap();
+        std::fs::write(&other, "x").unwrap();
+        let confined = std::thread::spawn(move || {
+            if restrict(&[&named]).is_err() || File::open(&other).is_ok() {
+                return None; // a kernel without Landlock
+            }
+            let denied = |error: std::io::Error| error.kind() == ErrorKind::PermissionDenied;
+            Some((
+                File::open(&named).is_ok(),
+                File::open(&other).is_err_and(denied),
+                File::create(&named).is_err_and(denied),
+                std::fs::read("/proc/self/statm").is_ok(),
+                std::process::Command::new("/bin/true")
+                    .spawn()
+                    .is_err_and(denied),
+                std::net::TcpListener::bind("127.0.0.1:0").is_err(),
+            ))
+        });
+        match confined.join().unwrap() {
+            Some((named, other, written, facts, ran, _)) => {
+                assert!(named && other && written && facts && ran);
+            }
+            None => eprintln!("no Landlock here"),
+        }
+        assert!(
+            File::open("/proc/self/maps").is_ok(),
+            "other threads stay as they were"
+        );
+    }
+}
