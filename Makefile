@@ -63,8 +63,8 @@ screenshots: setup build ## make the pictures of the page in docs/
 	scripts/web.sh screenshots
 
 FUZZ_SECONDS ?= 60
-fuzz: setup ## run each fuzz target for FUZZ_SECONDS
-	scripts/fuzz.sh "$(FUZZ_SECONDS)"
+fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
+	scripts/fuzz.sh "$(FUZZ_SECONDS)" $(FUZZ)
 
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh

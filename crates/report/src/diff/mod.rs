@@ -404,10 +404,12 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
         for ((sum, figures), path) in of.iter_mut().zip(&slot.runs).zip(&mut has_path) {
             let Some(figures) = figures else { continue };
             sum.processes += 1;
-            sum.on_cpu += figures.get(Figure::OnCpu).unwrap_or(0);
+            sum.on_cpu = sum
+                .on_cpu
+                .saturating_add(figures.get(Figure::OnCpu).unwrap_or(0));
             if let Some(ns) = figures.get(Figure::CriticalPath) {
                 *path = true;
-                sum.path += ns;
+                sum.path = sum.path.saturating_add(ns);
             }
         }
     }

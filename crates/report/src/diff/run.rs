@@ -155,7 +155,8 @@ fn on_path(analysis: &Analysis) -> Option<BTreeMap<usize, u64>> {
     let known = path.segments.iter().filter(|it| it.kind != Kind::Unknown);
     for segment in known {
         if let Some(thread) = analysis.threads.get(segment.thread.0 as usize) {
-            *sums.entry(thread.process.0 as usize).or_default() += segment.length();
+            let sum: &mut u64 = sums.entry(thread.process.0 as usize).or_default();
+            *sum = sum.saturating_add(segment.length());
         }
     }
     Some(sums)

@@ -126,7 +126,7 @@ fn pieces(timeline: &Timeline, thread: ThreadIx, grain: u64, mut take: impl FnMu
 
 fn add(times: &mut [u64; 5], stretch: &Stretch) {
     if let Some(time) = times.get_mut(share(stretch.doing)) {
-        *time += stretch.length();
+        *time = time.saturating_add(stretch.length());
     }
 }
 
@@ -186,9 +186,9 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
         let before = out.kinds.len();
         let (mut true_end, mut end) = (0_u64, 0_u64);
         pieces(timeline, ix, out.grain, |piece| {
-            true_end += piece.length();
-            let rounded = (true_end + out.unit / 2) / out.unit;
-            let length = rounded - end;
+            true_end = true_end.saturating_add(piece.length());
+            let rounded = true_end.saturating_add(out.unit / 2) / out.unit;
+            let length = rounded.saturating_sub(end);
             end = rounded;
             out.lengths.push(length);
             match piece {

@@ -93,7 +93,10 @@ impl Cpus {
             row.switches = figures.switches.voluntary + figures.switches.involuntary;
             row.involuntary = figures.switches.involuntary;
             row.migrations = figures.migrations;
-            let known = row.build_ns + row.others_ns.unwrap_or(0) + row.idle_ns.unwrap_or(0);
+            let known = row
+                .build_ns
+                .saturating_add(row.others_ns.unwrap_or(0))
+                .saturating_add(row.idle_ns.unwrap_or(0));
             row.unknown_ns = cpu.map_or(0, |_| span.saturating_sub(known));
             row
         });
@@ -109,7 +112,7 @@ impl Cpus {
 
     /// The sum over all CPUs.
     fn sum(&self) -> Cpu {
-        let add = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+        let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
         let zero = Cpu {
             others_ns: Some(0),
             idle_ns: Some(0),
@@ -117,18 +120,18 @@ impl Cpus {
         };
         self.cpus.iter().fold(zero, |sum, cpu| Cpu {
             cpu: None,
-            build_ns: sum.build_ns + cpu.build_ns,
+            build_ns: sum.build_ns.saturating_add(cpu.build_ns),
             others_ns: add(sum.others_ns, cpu.others_ns),
             idle_ns: match cpu.cpu {
                 Some(_) => add(sum.idle_ns, cpu.idle_ns),
                 None => sum.idle_ns,
             },
-            unknown_ns: sum.unknown_ns + cpu.unknown_ns,
-            switches: sum.switches + cpu.switches,
-            involuntary: sum.involuntary + cpu.involuntary,
-            migrations: sum.migrations + cpu.migrations,
-            preempted: sum.preempted + cpu.preempted,
-            preempted_wait_ns: sum.preempted_wait_ns + cpu.preempted_wait_ns,
+            unknown_ns: sum.unknown_ns.saturating_add(cpu.unknown_ns),
+            switches: sum.switches.saturating_add(cpu.switches),
+            involuntary: sum.involuntary.saturating_add(cpu.involuntary),
+            migrations: sum.migrations.saturating_add(cpu.migrations),
+            preempted: sum.preempted.saturating_add(cpu.preempted),
+            preempted_wait_ns: sum.preempted_wait_ns.saturating_add(cpu.preempted_wait_ns),
         })
     }
 }
@@ -161,10 +164,12 @@ impl Sums<'_> {
                     last = cpu;
                     let entry = self.cpus.entry(cpu).or_default();
                     if own {
-                        entry.build_ns += stretch.length();
+                        entry.build_ns = entry.build_ns.saturating_add(stretch.length());
                     } else {
-                        *entry.others_ns.get_or_insert(0) += stretch.length();
-                        *self.others.entry(process).or_default() += stretch.length();
+                        let sum: &mut u64 = entry.others_ns.get_or_insert(0);
+                        *sum = sum.saturating_add(stretch.length());
+                        let sum: &mut u64 = self.others.entry(process).or_default();
+                        *sum = sum.saturating_add(stretch.length());
                     }
                 }
                 Bucket::RunQueue { preempted: true } if own => {
@@ -176,7 +181,8 @@ impl Sums<'_> {
                     if by_others && last.is_some() {
                         let entry = self.cpus.entry(last).or_default();
                         entry.preempted += 1;
-                        entry.preempted_wait_ns += stretch.length();
+                        entry.preempted_wait_ns =
+                            entry.preempted_wait_ns.saturating_add(stretch.length());
                     }
                 }
                 _ => {}
@@ -217,7 +223,8 @@ fn by_program(analysis: &Analysis, times: HashMap<usize, u64>) -> Vec<(String, u
     for (at, ns) in times {
         let process = analysis.processes.get(at);
         let name = process.map(label::program).unwrap_or_default();
-        *programs.entry(name).or_default() += ns;
+        let sum: &mut u64 = programs.entry(name).or_default();
+        *sum = sum.saturating_add(ns);
     }
     let mut programs: Vec<(String, u64)> = programs.into_iter().collect();
     programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));

@@ -156,7 +156,10 @@ pub(crate) fn bars(out: &mut String, shares: &[Share], whole: u64, most: usize, 
     let rows = shown.iter();
     let rows: Vec<_> = rows.map(|s| (s.name.as_str(), s.time, s.count)).collect();
     style.bars(out, &rows, whole, (28, 33));
-    let rest: u64 = hidden.iter().map(|share| share.time).sum();
+    let rest: u64 = hidden
+        .iter()
+        .map(|share| share.time)
+        .fold(0, u64::saturating_add);
     if rest > 0 {
         let hidden = hidden.iter().find(|share| share.part == Part::Unknown);
         let unknown = hidden.map_or(String::new(), |share| {
@@ -366,7 +369,8 @@ impl<'a> PathReport<'a> {
         let mut programs: BTreeMap<Group, u64> = BTreeMap::new();
         for leg in legs {
             if let Some(group) = self.group(leg) {
-                *programs.entry(group).or_default() += leg.length();
+                let sum: &mut u64 = programs.entry(group).or_default();
+                *sum = sum.saturating_add(leg.length());
             }
         }
         let mut programs: Vec<(Group, u64)> = programs.into_iter().collect();

@@ -32,7 +32,10 @@ impl Execution<'_> {
     /// Its waits in ns.
     fn waited(&self) -> u64 {
         let times = &self.exec.times;
-        times.run_queue + times.blocked + times.sleep
+        times
+            .run_queue
+            .saturating_add(times.blocked)
+            .saturating_add(times.sleep)
     }
 
     /// The raw status of an execution that ended with its process.

@@ -27,7 +27,7 @@ impl<'a> Histogram<'a> {
             let pieces = threads.flat_map(|ix| waits::slices(view.analysis, ix));
             pieces.map(|piece| (piece.length(), piece.whole_slice()))
         };
-        let time = |hist: &Hist| hist.total() + hist.cut().1;
+        let time = |hist: &Hist| hist.total().saturating_add(hist.cut().1);
         let groups = members(view, by);
         let all = Hist::new(groups.iter().flat_map(slices));
         let groups = groups.into_iter().map(|group| {

@@ -123,11 +123,15 @@ impl Sums {
         };
         let length = waited.stretch.length();
         match waited.stretch.doing {
-            Bucket::Wait(Wait::Sleep | Wait::Stopped) => self.1.sleep += length,
-            Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => self.1.blocked += length,
+            Bucket::Wait(Wait::Sleep | Wait::Stopped) => {
+                self.1.sleep = self.1.sleep.saturating_add(length);
+            }
+            Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => {
+                self.1.blocked = self.1.blocked.saturating_add(length);
+            }
             _ => {}
         }
-        sum.total += length;
+        sum.total = sum.total.saturating_add(length);
         sum.count += 1;
         if length > sum.longest.map_or(0, |longest| longest.stretch.length()) {
             sum.longest = Some(waited);
@@ -147,13 +151,13 @@ impl Sums {
 
     fn of(&self, reasons: &[Reason]) -> u64 {
         let used = self.used().filter(|(reason, _)| reasons.contains(reason));
-        used.map(|(_, sum)| sum.total).sum()
+        used.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
     }
 
     /// The time off CPU for a known reason.
     fn total(&self) -> u64 {
         let known = self.used().filter(|(reason, _)| *reason != Reason::Unknown);
-        known.map(|(_, sum)| sum.total).sum()
+        known.map(|(_, sum)| sum.total).fold(0, u64::saturating_add)
     }
 }
 

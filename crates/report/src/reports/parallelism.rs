@@ -128,7 +128,10 @@ impl<'a> ParallelismReport<'a> {
             .column("pid", |alone| Cell::Id(self.pid(alone)));
         out.push_str(&table.text(&found.alone, style, 2));
         let sums = self.sums(found);
-        let serial: u64 = sums.iter().map(|sum| sum.serial).sum();
+        let serial: u64 = sums
+            .iter()
+            .map(|sum| sum.serial)
+            .fold(0, u64::saturating_add);
         if serial > 0 {
             let text = format!(
                 "Ran alone, no other task waiting, for {}:",
@@ -139,7 +142,10 @@ impl<'a> ParallelismReport<'a> {
             let parts = sums.map(|sum| format!("{} {}", sum.name, units::time(sum.serial)));
             style.items(out, "  ", &parts.collect::<Vec<_>>(), " · ");
         }
-        let starved: u64 = sums.iter().map(|sum| sum.ran - sum.serial).sum();
+        let starved: u64 = sums
+            .iter()
+            .map(|sum| sum.ran.saturating_sub(sum.serial))
+            .fold(0, u64::saturating_add);
         if starved > 0 {
             let text = format!(
                 "For {} more one task ran while others waited for a CPU.",

@@ -46,7 +46,7 @@ impl<'a> Series<'a> {
             let all = processes.iter();
             let all = all.flat_map(|process| on_cpu(view.analysis, process));
             all.fold(0u64, |sum, (from, to)| {
-                sum.saturating_add((to - from) / interval + 2)
+                sum.saturating_add(((to - from) / interval).saturating_add(2))
             })
         };
         while stretches(interval) > VALUES && interval < u64::MAX / 2 {
@@ -103,7 +103,9 @@ fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u6
             let number = from / interval;
             let end = number.saturating_add(1).saturating_mul(interval).min(to);
             match values.last_mut() {
-                Some((last, ns)) if *last == number => *ns += end - from,
+                Some((last, ns)) if *last == number => {
+                    *ns = ns.saturating_add(end - from);
+                }
                 _ => values.push((number, end - from)),
             }
             from = end;
@@ -114,7 +116,7 @@ fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u6
     values.dedup_by(|next, kept| {
         let same = next.0 == kept.0;
         if same {
-            kept.1 += next.1;
+            kept.1 = kept.1.saturating_add(next.1);
         }
         same
     });
@@ -170,7 +172,7 @@ impl Series<'_> {
         for (number, ns) in &line.values {
             let at = usize::try_from(number.saturating_sub(first) / each).unwrap_or(usize::MAX);
             if let Some(sum) = sums.get_mut(at) {
-                *sum += ns;
+                *sum = sum.saturating_add(*ns);
             }
         }
         let whole = self.interval.saturating_mul(each);

@@ -276,7 +276,10 @@ fn warn(out: &mut String, analysis: &Analysis, style: &Style) {
 
 /// Draws the CPU time by program.
 fn bars(out: &mut String, programs: &[Row], style: &Style) {
-    let whole: u64 = programs.iter().map(|row| row.times.on_cpu).sum();
+    let whole: u64 = programs
+        .iter()
+        .map(|row| row.times.on_cpu)
+        .fold(0, u64::saturating_add);
     if whole == 0 {
         return;
     }
