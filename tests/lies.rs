@@ -10,7 +10,7 @@ use serde_json::Value;
 use tr_format::event::{
     CgroupId, Comm, CpuId, Fork, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind,
 };
-use tr_format::event::{Stream, Tgid, Tid};
+use tr_format::event::{Reason, Stream, Tgid, Tid};
 use tr_format::frame::{self, kind, Header};
 use tr_format::meta::{Metadata, Scope, Summary};
 use tr_format::writer::Writer;
@@ -159,6 +159,7 @@ fn lasting(switches: u64, forks: u32, more: u64) -> Vec<u8> {
             prev_state: 0,
             preempt: true,
             iowait: false,
+            reason: Reason::Unknown,
         };
         let time = Ktime(start.0 + 1_000 * (at + 1));
         writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();

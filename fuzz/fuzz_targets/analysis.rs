@@ -1,3 +1,7 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| tr_fuzz::analysis(data));
+#[path = "../src/lying.rs"]
+mod lying;
+use tr_fuzz as targets;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| lying::analysis(data));

@@ -7,10 +7,7 @@
     clippy::panic
 )]
 
-mod lying;
 mod pieces;
-
-pub use lying::analysis;
 
 use pieces::{add, begin, stored, trailer};
 use tr_format::event::*;
@@ -23,17 +20,17 @@ use tr_format::source::Source;
 use tr_format::writer::Writer;
 
 /// Numbers from the front of the input; zeros behind its end.
-struct Input<'a>(&'a [u8]);
+pub struct Input<'a>(pub &'a [u8]);
 
 impl<'a> Input<'a> {
-    fn byte(&mut self) -> u8 {
+    pub fn byte(&mut self) -> u8 {
         let (first, rest) = self.0.split_first().unwrap_or((&0, &[]));
         self.0 = rest;
         *first
     }
 
     /// Small numbers take fewer bytes, so that the fuzzer generates both small and large ones.
-    fn number(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         match self.byte() {
             small @ 0..=0xdf => u64::from(small),
             long => {
@@ -43,7 +40,7 @@ impl<'a> Input<'a> {
         }
     }
 
-    fn bytes(&mut self) -> &'a [u8] {
+    pub fn bytes(&mut self) -> &'a [u8] {
         let len = (self.number() as usize).min(self.0.len());
         let (taken, rest) = self.0.split_at(len);
         self.0 = rest;
@@ -202,7 +199,7 @@ pub fn frames(data: &[u8]) {
     read(out);
 }
 
-pub(crate) fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> SchedEvent {
+pub fn sched_event(input: &mut Input, time: &mut u64, running: &mut u32) -> SchedEvent {
     let what = input.byte();
     let step = input.number();
     *time = match what & 0x40 {
@@ -263,7 +260,7 @@ fn delays(input: &mut Input) -> Delays {
     }
 }
 
-pub(crate) fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
+pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     *time = time.wrapping_add(input.number() as i8 as u64);
     let cpu = Some(input.number() as u16)
         .filter(|cpu| *cpu != 9)

@@ -1,6 +1,7 @@
 //! Frames that are valid, with contents that lie: any events at any times, of tasks that are
 //! not there, with any figures. Behind the checksums, the analysis and every report must
 //! take them.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use tr_analyze::critical_path;
 use tr_analyze::{Analysis, Options};
@@ -16,7 +17,7 @@ use tr_report::reports::{Ask, Kind};
 use tr_report::style::Style;
 use tr_report::{escape, html, json};
 
-use crate::{life_event, sched_event, Input};
+use crate::targets::{life_event, sched_event, Input};
 
 /// Most CPUs of a trace.
 const CPUS: u16 = 4;

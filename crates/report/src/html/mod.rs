@@ -87,7 +87,10 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
         ("style", STYLE),
         ("reason", &escape::html(reason)),
         ("command", &command),
-        ("facts", &escape::html(&untraced::facts(analysis).join(" · "))),
+        (
+            "facts",
+            &escape::html(&untraced::facts(analysis).join(" · ")),
+        ),
         ("usage", &usage.collect::<String>()),
         (
             "origin",
