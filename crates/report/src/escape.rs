@@ -147,6 +147,9 @@ pub fn markdown(value: &str) -> String {
 
 /// Text in Markdown as code. An element, as backticks end at backticks.
 pub fn code(value: &str) -> String {
+    if value.is_empty() {
+        return String::new();
+    }
     let value = text(units::shorten(value, 80).as_bytes());
     format!("<code>{}</code>", entities(&value))
 }
