@@ -91,15 +91,12 @@ pub fn page(whole: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(whole.len());
     for line in whole.split_inclusive('\n') {
         let mut rest = line;
-        if !harmless(line) {
-            let colon = line.len() - line.trim_start().len();
-            out.push_str(line.get(..colon).unwrap_or_default());
-            out.push_str("\\u{3a}");
-            rest = line.get(colon + 1..).unwrap_or_default();
-        }
+        // The length of the line from the colons of a command on.
+        let command = (!harmless(line)).then(|| line.trim_start().len());
         while let Some(c) = rest.chars().next() {
             let length = colour(rest).unwrap_or(c.len_utf8());
-            if c != '\n' && length == c.len_utf8() && is_hidden(c) || is_command(rest, 0) {
+            let hidden = c != '\n' && length == c.len_utf8() && is_hidden(c);
+            if hidden || is_command(rest, 0) || command == Some(rest.len()) {
                 out.extend(c.escape_unicode());
             } else {
                 out.push_str(rest.get(..length).unwrap_or_default());
@@ -159,9 +156,8 @@ fn links(word: &str) -> bool {
     let hex = |part: &str| part.len() >= 7 && part.bytes().all(|b| b.is_ascii_hexdigit());
     let parts = word.split(|c: char| !c.is_ascii_alphanumeric());
     // `GH-1`, and the issues of other trackers.
-    let mut issue = word.split('-').collect::<Vec<_>>();
-    let number = issue.pop().unwrap_or_default();
-    let numbered = !issue.is_empty() && number.starts_with(|c: char| c.is_ascii_digit());
+    let issue = |part: &[u8]| matches!(part, [a, b'-', n] if a.is_ascii_alphanumeric() && n.is_ascii_digit());
+    let numbered = word.as_bytes().windows(3).any(issue);
     word.contains(['@', '#', '!', '$', '~', '&']) && word.len() > 1
         || word.contains("://")
         || word.to_ascii_lowercase().contains("www.")

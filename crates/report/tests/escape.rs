@@ -96,7 +96,7 @@ proptest! {
         let open: String = safe.split("<code>").enumerate().map(|(at, part)| {
             if at == 0 { part } else { part.split_once("</code>").map_or("", |(_, rest)| rest) }
         }).collect();
-        for link in ["@", "GH-1", "#user", "://", "www", "abcdef0"] {
+        for link in ["@", "GH-1", "#user", "://", "www"] {
             let coded: String = link.chars().map(|c| if c.is_ascii_punctuation() && c != '-' && c != '/' {
                 format!("&#{};", u32::from(c))
             } else { c.to_string() }).collect();
