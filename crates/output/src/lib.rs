@@ -2,7 +2,7 @@
 //!
 //! A file appears under its name complete (a trace: with a complete header), or not at all,
 //! and replaces a regular file. Everything else is written as it is. A link is followed, a
-//! device or pipe is written, unless another user can have put it there ([`place`]). Under
+//! device or pipe is written, unless another user can have put it there (`place.rs`). Under
 //! sudo, the file belongs to the invoking user.
 
 #![forbid(unsafe_code)]
