@@ -2,6 +2,7 @@
 # Runs each fuzz target, or those named, for SECONDS (default 60), on the seeds of fuzz/corpus
 # and on the inputs that earlier runs have found. Works with a stable toolchain: the flags are
 # those of cargo-fuzz without a sanitizer, which code without unsafe does not need.
+# FUZZ_SEED=N draws the same inputs in each run.
 # Usage: fuzz.sh SECONDS [TARGET...]
 set -euo pipefail
 cd "$(dirname "$0")/../fuzz"
@@ -25,7 +26,7 @@ for target in "${targets[@]}"; do
 	echo "+ $target, $seconds s"
 	"target/$host/release/$target" "target/found/$target" "corpus/$target" \
 		-max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -max_len=65536 -print_final_stats=1 \
-		-artifact_prefix="target/artifacts/$target/" >"target/$target.log" 2>&1 || status=1
+		${FUZZ_SEED:+-seed=$FUZZ_SEED} -artifact_prefix="target/artifacts/$target/" >"target/$target.log" 2>&1 || status=1
 	grep -E "stat::number_of_executed_units|stat::peak_rss_mb|SUMMARY|panicked|^(Test unit|artifact)" "target/$target.log" || tail -5 "target/$target.log"
 done
 exit "$status"

@@ -368,8 +368,8 @@ pub struct ByKernel {
 impl ByKernel {
     /// Adds other parts to these.
     pub fn add(&mut self, other: &ByKernel) {
-        self.on_cpu += other.on_cpu;
-        self.run_queue += other.run_queue;
+        self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
+        self.run_queue = self.run_queue.saturating_add(other.run_queue);
     }
 }
 

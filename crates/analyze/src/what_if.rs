@@ -200,10 +200,10 @@ struct Clock {
 impl Clock {
     /// Adds a part of the thread's time, up to a moment. `waits`: it may have been shorter.
     fn add(&mut self, thread: ThreadIx, ns: u64, at: Ktime, waits: bool) {
-        self.same_waits += ns;
-        self.no_waits += if waits { 0 } else { ns };
+        self.same_waits = self.same_waits.saturating_add(ns);
+        self.no_waits = self.no_waits.saturating_add(if waits { 0 } else { ns });
         let before = self.stays[0].map_or(0, |stay| stay.ns);
-        let ns = before + ns;
+        let ns = before.saturating_add(ns);
         self.stays[0] = Some(Stay { thread, at, ns });
     }
 
@@ -390,7 +390,7 @@ fn needed(
             until[link.by] = until[link.by].max(link.time);
         }
     }
-    let (mut all, mut of) = (0, vec![0; groups.count()]);
+    let (mut all, mut of) = (0u64, vec![0u64; groups.count()]);
     for thread in threads() {
         let process = graph.analysis.thread(thread).process;
         let until = until[thread];
@@ -398,9 +398,9 @@ fn needed(
         for stretch in needed.filter(|s| matches!(s.doing, Bucket::OnCpu(_))) {
             let (from, to) = (stretch.from.max(path.from), stretch.to.min(until));
             groups.split(process, from, to, |group, from, to| {
-                all += to.since(from);
+                all = all.saturating_add(to.since(from));
                 if let Some(sum) = of.get_mut(group as usize) {
-                    *sum += to.since(from);
+                    *sum = sum.saturating_add(to.since(from));
                 }
             });
         }

@@ -48,6 +48,6 @@ impl Tracker {
 
 fn move_unknown(times: &mut Times, on_cpu: u64, run_queue: u64) {
     times.unknown -= on_cpu + run_queue;
-    times.on_cpu += on_cpu;
-    times.run_queue += run_queue;
+    times.on_cpu = times.on_cpu.saturating_add(on_cpu);
+    times.run_queue = times.run_queue.saturating_add(run_queue);
 }

@@ -271,7 +271,7 @@ fn levels(found: &Parallelism, cpus: usize) -> Vec<(String, u64, u64)> {
             format!("{from}–{to}")
         };
         let (running, demand) = (of(&found.running, from, to), of(&found.demand, from, to));
-        if running + demand > 0 {
+        if running > 0 || demand > 0 {
             rows.push((name, running, demand));
         }
         from = to + 1;
