@@ -398,6 +398,12 @@ impl<'a> PathReport<'a> {
             let name = units::pad(self.groups.name(free.group), room, false);
             let decides = free.decides.filter(|_| free.same_waits > 0);
             let decides = decides.map_or(String::new(), |stay| {
+                let before = Ktime(stay.at.0.saturating_sub(1));
+                let process = process_ix(self.view.analysis, stay.thread);
+                let group = process.and_then(|process| self.groups.at(process, before));
+                if group == Some(free.group) {
+                    return "; then its waits decide".to_owned();
+                }
                 format!("; then {} decides", self.label_at(stay.thread, stay.at))
             });
             let line = format!("  {name}  {} faster{decides}", least_time(gain));
@@ -553,8 +559,7 @@ impl Report for PathReport<'_> {
         if inferred > 0 {
             let share = units::share(inferred, path.length());
             let text = format!(
-                "  {} ({share}) of the path is inferred: events are missing or the recording \
-                 ended there.",
+                "  {} ({share}) of the path is inferred: no event shows these steps.",
                 units::time(inferred)
             );
             style.painted(&mut out, Paint::Dim, &text);

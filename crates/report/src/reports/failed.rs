@@ -38,19 +38,21 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     }
     let in_chain = |process: &Process| chain.iter().any(|it| std::ptr::eq(*it, process));
     let others = failed.iter().filter(|process| !in_chain(process));
-    let below_failed = others
-        .clone()
-        .filter(|process| parent_fails(analysis, process));
-    let (below, all) = (below_failed.count(), others.count());
+    // The last of them may be reasons as well: a script may end with a status of its own.
+    let below = others.clone().copied();
+    let below = below.filter(|process| parent_fails(analysis, process));
+    let mut below: Vec<&Process> = below.collect();
+    below.sort_by_key(|process| std::cmp::Reverse((process.end, process.pid)));
+    for process in below.iter().take(FEW) {
+        line(out, process, style);
+    }
+    let hidden = below.len().saturating_sub(FEW);
+    let as_well = "more failed below parents that failed as well";
+    rest(out, hidden, as_well, style);
+    let others = others.count() - below.len();
     rest(
         out,
-        below,
-        "more failed below parents that failed as well",
-        style,
-    );
-    rest(
-        out,
-        all - below,
+        others,
         "more failed below parents that succeeded",
         style,
     );

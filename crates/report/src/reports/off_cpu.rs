@@ -267,7 +267,19 @@ impl<'a> OffCpu<'a> {
         let whole = self.all.total();
         let mut rows: Vec<_> = self.all.used().collect();
         rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
-        Table::new(title, |(reason, _): &(Reason, &Sum)| reason.title().into())
+        // The kernel's totals show how long, not when.
+        let processes = self.view.processes();
+        let by_kernel =
+            processes.map(|it| it.by_kernel.on_cpu.saturating_add(it.by_kernel.run_queue));
+        let by_kernel = by_kernel.fold(0, u64::saturating_add);
+        let name = move |(reason, _): &(Reason, &Sum)| match reason {
+            Reason::Unknown if by_kernel > 0 => format!(
+                "unknown; {} of it running or runnable, by the kernel's totals",
+                units::time(by_kernel)
+            ),
+            reason => reason.title().into(),
+        };
+        Table::new(title, name)
             .column("time", |(_, sum)| Cell::Time(sum.total))
             .column("share", move |(reason, sum)| match reason {
                 Reason::Unknown => Cell::Empty,
