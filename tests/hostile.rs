@@ -1,13 +1,15 @@
 //! A trace full of hostile text, through every subcommand and format.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
+#[path = "common/rewrite.rs"]
+mod rewrite;
+
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use tr_format::event::{Argv, Comm, LifeKind, Mark, Stream};
+use tr_format::event::{Argv, Comm, LifeEvent, LifeKind, Mark, Stream};
 use tr_format::meta::Metadata;
 use tr_format::reader::Trace;
-use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 use tr_format::writer::Writer;
 
@@ -88,47 +90,35 @@ fn hostile(first: usize, end: &End) -> Vec<u8> {
         ..old.clone()
     };
     let mut writer = Writer::new(Vec::new(), &meta).unwrap();
-    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
-    for frame in trace.frames() {
-        if let Stream::Cpu(cpu) = frame.stream {
-            trace.read_sched(frame, &mut block).unwrap();
-            for event in block.iter() {
-                writer.sched(cpu, event).unwrap();
+    rewrite::copy(&trace, &mut writer, |stream, mut event| {
+        let comm = Comm::new(&texts.next());
+        match &mut event.kind {
+            LifeKind::Fork(fork) => fork.comm = comm,
+            LifeKind::Rename(rename) => rename.comm = comm,
+            LifeKind::Snapshot(task) => task.comm = comm,
+            LifeKind::CgroupPath(path) => path.path = texts.next().into(),
+            LifeKind::Exec(exec) => {
+                exec.comm = comm;
+                exec.filename = texts.next().into();
+                // Some are the program, others an argument behind it.
+                let args = exec.argv.args().map(<[u8]>::to_vec);
+                let args = args.skip(first % 2).chain((0..3).map(|_| texts.next()));
+                exec.argv = Argv::from_args(args.collect::<Vec<_>>());
             }
-            continue;
+            _ => {}
         }
-        trace.read_life(frame, &mut events).unwrap();
-        for mut event in events.drain(..) {
-            let comm = Comm::new(&texts.next());
-            match &mut event.kind {
-                LifeKind::Fork(fork) => fork.comm = comm,
-                LifeKind::Rename(rename) => rename.comm = comm,
-                LifeKind::Snapshot(task) => task.comm = comm,
-                LifeKind::CgroupPath(path) => path.path = texts.next().into(),
-                LifeKind::Exec(exec) => {
-                    exec.comm = comm;
-                    exec.filename = texts.next().into();
-                    // Some are the program, others an argument behind it.
-                    let args = exec.argv.args().map(<[u8]>::to_vec);
-                    let args = args.skip(first % 2).chain((0..3).map(|_| texts.next()));
-                    exec.argv = Argv::from_args(args.collect::<Vec<_>>());
-                }
-                _ => {}
-            }
-            let mark = LifeKind::Mark(Mark {
-                name: texts.next().into(),
-            });
-            let marks = frame.stream == Stream::Recorder;
-            let time = event.time;
-            writer.life(frame.stream, event.clone()).unwrap();
-            if marks {
-                event.kind = mark;
-                event.time = time;
-                writer.life(frame.stream, event).unwrap();
-            }
+        let mark = LifeKind::Mark(Mark {
+            name: texts.next().into(),
+        });
+        if stream != Stream::Recorder {
+            return vec![event];
         }
-        writer.flush().unwrap();
-    }
+        let marked = LifeEvent {
+            kind: mark,
+            ..event.clone()
+        };
+        vec![event, marked]
+    });
     let done = match end {
         End::Cut => writer.finish_cut(7, 77, &texts.string()),
         _ => writer.finish(trace.summary().unwrap()),

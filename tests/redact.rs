@@ -2,16 +2,17 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod common;
+#[path = "common/rewrite.rs"]
+mod rewrite;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use common::{list, TR};
 use serde_json::Value;
-use tr_format::event::{Argv, LifeKind, Stream};
+use tr_format::event::{Argv, LifeKind};
 use tr_format::meta::Metadata;
 use tr_format::reader::Trace;
-use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
 use tr_format::writer::Writer;
 
@@ -44,26 +45,14 @@ fn old_trace(dir: &Path) -> PathBuf {
         ..trace.meta().clone()
     };
     let mut writer = Writer::new(Vec::new(), &meta).unwrap();
-    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
-    for frame in trace.frames() {
-        if let Stream::Cpu(cpu) = frame.stream {
-            trace.read_sched(frame, &mut block).unwrap();
-            for event in block.iter() {
-                writer.sched(cpu, event).unwrap();
-            }
-        } else {
-            trace.read_life(frame, &mut events).unwrap();
-            for mut event in events.drain(..) {
-                if let LifeKind::Exec(exec) = &mut event.kind {
-                    let args = exec.argv.args().map(<[u8]>::to_vec);
-                    let more = [b"--password".to_vec(), SECRET.into()];
-                    exec.argv = Argv::from_args(args.chain(more).collect::<Vec<_>>());
-                }
-                writer.life(frame.stream, event).unwrap();
-            }
+    rewrite::copy(&trace, &mut writer, |_, mut event| {
+        if let LifeKind::Exec(exec) = &mut event.kind {
+            let args = exec.argv.args().map(<[u8]>::to_vec);
+            let more = [b"--password".to_vec(), SECRET.into()];
+            exec.argv = Argv::from_args(args.chain(more).collect::<Vec<_>>());
         }
-        writer.flush().unwrap();
-    }
+        vec![event]
+    });
     let (bytes, _) = writer.finish(trace.summary().unwrap()).unwrap();
     let path = dir.join("old.bin");
     std::fs::write(&path, bytes).unwrap();

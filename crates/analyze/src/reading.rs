@@ -68,14 +68,13 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     if let Some(why) = &mut stopped {
         let reached = Ktime(keeper.reached).max(start).min(end);
         keeper.unknown_from(trace, reached, end);
-        *why = format!(
-            "reading stopped after {} s: {why}",
-            reached.since(begin) / 1_000_000_000
-        );
+        let seconds = reached.since(begin) / 1_000_000_000;
+        *why = format!("reading stopped after {seconds} s: {why}");
     }
     keeper.tracker.finish();
 
     let lost: Vec<LostSpan> = keeper.lost.into_iter().collect();
+    let counts = lost.iter().filter_map(|span| span.count);
     let inversion = batches.largest_inversion();
     let mut analysis = Analysis {
         meta: trace.meta().clone(),
@@ -84,10 +83,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
         end,
         whole: whole.since(begin),
         quality: Quality {
-            lost_events: lost
-                .iter()
-                .filter_map(|span| span.count)
-                .fold(0, u64::saturating_add),
+            lost_events: counts.fold(0, u64::saturating_add),
             lost_unknown: lost.iter().any(|span| span.count.is_none()),
             lost,
             truncated: stopped.clone().or_else(|| truncation(trace)),

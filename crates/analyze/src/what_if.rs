@@ -51,7 +51,7 @@ pub struct Free {
 pub struct Stay {
     /// The thread.
     pub thread: ThreadIx,
-    /// A moment of it.
+    /// Its last moment.
     pub at: Ktime,
     /// Its length in ns.
     pub ns: u64,
@@ -199,7 +199,8 @@ struct Clock {
 
 impl Clock {
     /// Adds a part of the thread's time, up to a moment. `waits`: it may have been shorter.
-    fn add(&mut self, thread: ThreadIx, ns: u64, at: Ktime, waits: bool) {
+    fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
+        let at = Ktime(until.0.saturating_sub(1));
         self.same_waits = self.same_waits.saturating_add(ns);
         self.no_waits = self.no_waits.saturating_add(if waits { 0 } else { ns });
         let before = self.stays[0].map_or(0, |stay| stay.ns);

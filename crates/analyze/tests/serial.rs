@@ -407,7 +407,7 @@ impl Answer {
         let free = self.limits.free.iter().find(|free| free.group == group);
         let stay = free.unwrap().decides.expect("a stay");
         let process = self.analysis.thread(stay.thread).process;
-        let group = self.groups.at(process, Ktime(stay.at.0 - 1));
+        let group = self.groups.at(process, stay.at);
         self.groups.name(group.expect("a group"))
     }
 

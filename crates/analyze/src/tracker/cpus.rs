@@ -36,6 +36,14 @@ impl CpuEntry {
         }
         self.figures.migrations += u64::from(moved);
     }
+
+    /// Counts its idle time up to a switch of the fast path; `start`: of the span.
+    #[inline(always)]
+    pub(super) fn count_idle(&mut self, start: Ktime, time: Ktime, prev: Tid, next: Tid) {
+        let idle = self.idle_since.filter(|_| prev == Tid::IDLE);
+        self.figures.idle += idle.map_or(0, |since| time.since(since.max(start)));
+        self.idle_since = (next == Tid::IDLE).then_some(time);
+    }
 }
 
 impl Tracker {

@@ -134,10 +134,7 @@ impl Tracker {
         }
         entry.count(leaving.is_some(), runnable, moved);
         if self.system_wide {
-            let idle = entry.idle_since.filter(|_| prev == Tid::IDLE);
-            let idle = idle.map_or(0, |since| time.since(since.max(self.start)));
-            entry.figures.idle += idle;
-            entry.idle_since = (next == Tid::IDLE).then_some(time);
+            entry.count_idle(self.start, time, prev, next);
         }
         (entry.current, entry.last_switch) = (entering, Some(time));
         for ix in owing.into_iter().flatten() {

@@ -235,8 +235,7 @@ impl<'a> PathReport<'a> {
     fn label_at(&self, thread: ThreadIx, at: Ktime) -> String {
         let analysis = self.view.analysis;
         let process = process_ix(analysis, thread);
-        let before = Ktime(at.0.saturating_sub(1));
-        let program = process.and_then(|ix| self.programs.at(analysis, ix, before));
+        let program = process.and_then(|ix| self.programs.at(analysis, ix, at));
         self.label(thread, program)
     }
 
@@ -264,8 +263,12 @@ impl<'a> PathReport<'a> {
     }
 
     fn group(&self, leg: &Leg) -> Option<Group> {
-        let process = process_ix(self.view.analysis, leg.thread)?;
-        self.groups.at(process, leg.from)
+        self.group_at(leg.thread, leg.from)
+    }
+
+    fn group_at(&self, thread: ThreadIx, at: Ktime) -> Option<Group> {
+        let process = process_ix(self.view.analysis, thread)?;
+        self.groups.at(process, at)
     }
 
     /// The transition from a leg to the next one's program.
@@ -398,10 +401,7 @@ impl<'a> PathReport<'a> {
             let name = units::pad(self.groups.name(free.group), room, false);
             let decides = free.decides.filter(|_| free.same_waits > 0);
             let decides = decides.map_or(String::new(), |stay| {
-                let before = Ktime(stay.at.0.saturating_sub(1));
-                let process = process_ix(self.view.analysis, stay.thread);
-                let group = process.and_then(|process| self.groups.at(process, before));
-                if group == Some(free.group) {
+                if self.group_at(stay.thread, stay.at) == Some(free.group) {
                     return "; then its waits decide".to_owned();
                 }
                 format!("; then {} decides", self.label_at(stay.thread, stay.at))

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use serde_json::{json, Value};
 use tr_analyze::awaited::Awaited;
-use tr_analyze::model::{Analysis, ThreadIx, Times};
+use tr_analyze::model::{Analysis, ByKernel, ThreadIx, Times};
 use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
 
 use crate::encode::with;
@@ -268,10 +268,9 @@ impl<'a> OffCpu<'a> {
         let mut rows: Vec<_> = self.all.used().collect();
         rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
-        let processes = self.view.processes();
-        let by_kernel =
-            processes.map(|it| it.by_kernel.on_cpu.saturating_add(it.by_kernel.run_queue));
-        let by_kernel = by_kernel.fold(0, u64::saturating_add);
+        let mut sums = ByKernel::default();
+        self.view.processes().for_each(|it| sums.add(&it.by_kernel));
+        let by_kernel = sums.on_cpu.saturating_add(sums.run_queue);
         let name = move |(reason, _): &(Reason, &Sum)| match reason {
             Reason::Unknown if by_kernel > 0 => format!(
                 "unknown; {} of it running or runnable, by the kernel's totals",

@@ -1,0 +1,31 @@
+//! Copies a trace's events into another trace.
+
+use tr_format::event::{LifeEvent, Stream};
+use tr_format::reader::Trace;
+use tr_format::sched::SchedBlock;
+use tr_format::writer::Writer;
+
+/// Writes every frame's events; each lifecycle and recorder's event as `change` gives it.
+pub fn copy(
+    trace: &Trace,
+    writer: &mut Writer<Vec<u8>>,
+    mut change: impl FnMut(Stream, LifeEvent) -> Vec<LifeEvent>,
+) {
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    for frame in trace.frames() {
+        if let Stream::Cpu(cpu) = frame.stream {
+            trace.read_sched(frame, &mut block).unwrap();
+            for event in block.iter() {
+                writer.sched(cpu, event).unwrap();
+            }
+        } else {
+            trace.read_life(frame, &mut events).unwrap();
+            for event in events.drain(..) {
+                for event in change(frame.stream, event) {
+                    writer.life(frame.stream, event).unwrap();
+                }
+            }
+        }
+        writer.flush().unwrap();
+    }
+}
