@@ -183,27 +183,61 @@ fn what_others_planted_is_refused_by_name() {
     assert!(std::fs::metadata(&fifo).unwrap().file_type().is_fifo());
 }
 
-/// At any moment a kill leaves the old file or the new one, and no other.
+/// Ends `command` that writes `out` after some milliseconds; the directory's names then.
+fn killed(dir: &Path, command: &str, after: u64) -> Vec<String> {
+    let mut tr = Command::new(TR)
+        .args([command, "demo.bin", "-o", "out"])
+        .current_dir(dir)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(after));
+    let _ = tr.kill();
+    tr.wait().unwrap();
+    names(dir)
+}
+
+/// At any moment a kill leaves the whole file or none, and no other.
 #[test]
 fn a_kill_leaves_no_other_file() {
     let dir = tempfile::tempdir().unwrap();
     demo(dir.path());
     for command in WRITERS {
         for after in [0, 2, 4, 8, 15, 30, 60] {
-            let mut tr = Command::new(TR)
-                .args([command, "demo.bin", "-o", "out"])
-                .current_dir(dir.path())
-                .stderr(Stdio::null())
-                .spawn()
-                .unwrap();
-            std::thread::sleep(Duration::from_millis(after));
-            let _ = tr.kill();
-            tr.wait().unwrap();
-            let names = names(dir.path());
+            let _ = std::fs::remove_file(dir.path().join("out"));
+            let names = killed(dir.path(), command, after);
             assert!(
                 names == ["demo.bin"] || names == ["demo.bin", "out"],
                 "{names:?}"
             );
         }
+    }
+}
+
+/// A kill between the two system calls of a replacement leaves one name more, which the next
+/// replacement takes over.
+#[test]
+fn a_replacement_takes_over_what_a_kill_left() {
+    let dir = tempfile::tempdir().unwrap();
+    demo(dir.path());
+    for command in WRITERS {
+        std::fs::write(dir.path().join("out"), "old").unwrap();
+        for after in [0, 4, 15] {
+            let names = killed(dir.path(), command, after);
+            let others: Vec<_> = names
+                .iter()
+                .filter(|name| !["demo.bin", "out", ".out.tmp"].contains(&name.as_str()))
+                .collect();
+            assert!(
+                names.contains(&"out".into()) && others.is_empty(),
+                "{names:?}"
+            );
+        }
+        std::fs::write(dir.path().join(".out.tmp"), "of a kill").unwrap();
+        let out = run(dir.path(), &format!("$TR {command} demo.bin -o out"));
+        assert!(out.status.success(), "{command}: {}", said(&out));
+        assert_eq!(names(dir.path()), ["demo.bin", "out"], "{command}");
+        let whole = std::fs::read(dir.path().join("out")).unwrap();
+        assert!(whole.len() > 1000, "{command}");
     }
 }

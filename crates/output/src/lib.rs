@@ -60,16 +60,19 @@ struct Unnamed {
     path: PathBuf,
 }
 
-/// An unpredictable name in the directory of `path`.
-fn hidden(path: &Path) -> io::Result<PathBuf> {
-    use std::hash::{BuildHasher, Hasher, RandomState};
+/// The name of `path` before it is complete, in the same directory.
+fn hidden(path: &Path, mark: &str) -> io::Result<PathBuf> {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().ok_or(io::ErrorKind::IsADirectory)?);
-    name.push(format!(
-        ".{:016x}.tmp",
-        RandomState::new().build_hasher().finish()
-    ));
+    name.push(mark);
+    name.push(".tmp");
     Ok(path.with_file_name(name))
+}
+
+/// An unpredictable part of a name.
+fn mark() -> String {
+    use std::hash::{BuildHasher, Hasher, RandomState};
+    format!(".{:016x}", RandomState::new().build_hasher().finish())
 }
 
 impl Unnamed {
@@ -84,15 +87,21 @@ impl Unnamed {
     }
 
     /// Gives the file its name. A kill leaves no other name, except in the 20 µs between the
-    /// two system calls that replace an existing file.
+    /// two system calls that replace an existing file; the next replacement takes that one over.
     fn publish(mut self) -> io::Result<()> {
         let hidden = match self.hidden.take() {
             Some(hidden) => hidden,
             None => match self.link(&self.path) {
                 Ok(()) => return Ok(()),
                 Err(Errno::EEXIST) => {
-                    let hidden = hidden(&self.path)?;
-                    self.link(&hidden)?;
+                    let hidden = hidden(&self.path, "")?;
+                    match self.link(&hidden) {
+                        Err(Errno::EEXIST) => {
+                            std::fs::remove_file(&hidden)?;
+                            self.link(&hidden)?;
+                        }
+                        linked => linked?,
+                    }
                     hidden
                 }
                 Err(errno) => return Err(errno.into()),
@@ -267,7 +276,7 @@ fn stream(number: i32, settings: &Settings) -> io::Result<File> {
 fn create(path: &Path, settings: &Settings) -> io::Result<Destination> {
     let mut options = OpenOptions::new();
     options.write(true).mode(settings.mode);
-    let hidden = hidden(path)?;
+    let hidden = hidden(path, &mark())?;
     let directory = place::directory(path);
     let (file, hidden) = match options.custom_flags(libc::O_TMPFILE).open(directory) {
         Ok(file) => (file, None),
