@@ -1,25 +1,23 @@
-//! A recording session: starts COMMAND stopped, attaches the BPF programs, releases
-//! COMMAND, drains the rings and writes the trace. The analysis is another crate's.
+//! A recording session: starts COMMAND stopped, starts a source of events, releases
+//! COMMAND, drains the source and writes the trace. The analysis is another crate's.
 //!
 //! `session` is the whole, from `record()` to the [`Report`]. Its parts, in the order of
-//! a recording: `targets` and `header` (the start), `rings`, `collector` and `convert` (an
-//! event's way), `output` and `queue`
-//! (the writer), `endings`, `losses` and `stall` (the end).
+//! a recording: `targets` and `header` (the start), `source` (a folder for each way to
+//! record) and `collector` (an event's way), `output` and `queue` (the writer), `endings`
+//! and `stall` (the end).
 
 mod collector;
 mod command;
 mod config;
-mod convert;
 mod endings;
 mod header;
 mod host;
 mod identity;
-mod losses;
 mod output;
 mod queue;
-mod rings;
 mod session;
 mod signals;
+mod source;
 mod stall;
 pub mod status;
 mod targets;

@@ -6,19 +6,33 @@ use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tr_format::event::{CgroupId, CgroupPath, CpuId, Exec, LifeEvent, LifeKind, Snapshot, Stream};
+use tr_format::event::{
+    CgroupId, CgroupPath, CpuId, Exec, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot, Stream,
+};
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
 use crate::queue::Queue;
-use crate::rings::Batch;
-use crate::{convert, host, urgency};
+use crate::source::{recorder, Drained, Take};
+use crate::{host, urgency};
 use tr_redact::Redactor;
 
 /// COMMAND starts at the latest so long after the recording is ready for it, even if no
 /// reader takes the header from a pipe.
 const NO_READER: Duration = Duration::from_millis(250);
+
+/// What one message brings to the writer.
+pub struct Batch {
+    /// The source's events.
+    pub events: Box<dyn Drained>,
+    /// The recorder's own events.
+    pub own: Vec<LifeEvent>,
+    /// All events before this time have been drained.
+    pub drained_until: Ktime,
+    /// Close the blocks after this batch.
+    pub flush: bool,
+}
 
 enum Message {
     Batch(Box<Batch>),
@@ -70,7 +84,6 @@ impl Output {
         name.publish()?;
         // Few messages: each holds up to a drain's events. The collector bounds the rest.
         let (sender, receiver) = sync_channel(4);
-        let page = u64::from(meta.page_size);
         let thread = std::thread::Builder::new()
             .name("tr-writer".into())
             .spawn(move || {
@@ -78,7 +91,6 @@ impl Output {
                 State {
                     writer,
                     redactor,
-                    page,
                     tally: Tally::default(),
                     cgroups: Cgroups::default(),
                 }
@@ -112,14 +124,12 @@ impl Output {
     /// the counts up to it.
     pub fn finish(
         self,
-        batch: Batch,
+        batches: Vec<Batch>,
         summary: Summary,
         mut go_on: impl FnMut() -> bool,
     ) -> Option<Outcome> {
-        let messages = [
-            Message::Batch(Box::new(batch)),
-            Message::Finish(Box::new(summary)),
-        ];
+        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
+        let messages = batches.chain([Message::Finish(Box::new(summary))]);
         'messages: for mut message in messages {
             loop {
                 match self.sender.try_send(message) {
@@ -147,7 +157,6 @@ impl Output {
 struct State {
     writer: Writer<Queue>,
     redactor: Redactor,
-    page: u64,
     tally: Tally,
     cgroups: Cgroups,
 }
@@ -181,7 +190,7 @@ impl State {
                 Message::Batch(batch) => self.batch(&batch)?,
                 Message::Life(stream, events) => {
                     for event in events {
-                        self.life(stream, event)?;
+                        self.store(stream, event)?;
                     }
                 }
                 Message::Finish(summary) => return Ok(Some(summary)),
@@ -191,38 +200,19 @@ impl State {
     }
 
     fn batch(&mut self, batch: &Batch) -> Result<(), tr_format::Error> {
-        for (cpu, events) in batch.sched.iter().enumerate() {
-            let Ok(cpu) = u16::try_from(cpu) else { break };
-            let stored = |slot| convert::sched(slot, batch.drained_until);
-            for event in events.iter().filter_map(stored) {
-                self.writer.sched(CpuId(cpu), event)?;
-            }
-        }
-        for record in batch.life_records() {
-            for event in convert::life(record, self.page) {
-                // Losses of any ring and snapshots belong to the recorder's stream.
-                let stream = match event.kind {
-                    LifeKind::Lost(_) | LifeKind::Snapshot(_) => Stream::Recorder,
-                    _ => Stream::Lifecycle,
-                };
-                self.life(stream, event)?;
-            }
-        }
-        for (cpu, lost) in &batch.lost {
-            self.life(Stream::Recorder, convert::lost(*cpu, lost))?;
-        }
+        batch.events.write(batch.drained_until, self)?;
         for event in &batch.own {
-            self.life(Stream::Recorder, event.clone())?;
+            self.store(Stream::Recorder, event.clone())?;
         }
         if batch.flush {
-            let progress = convert::recorder(batch.drained_until, LifeKind::Watermark);
+            let progress = recorder(batch.drained_until, LifeKind::Watermark);
             self.writer.life(Stream::Recorder, progress)?;
             self.writer.flush()?;
         }
         Ok(())
     }
 
-    fn life(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
+    fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
         if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
             &mut event.kind
         {
@@ -238,10 +228,20 @@ impl State {
             _ => {}
         }
         if let Some(path) = self.cgroups.first_seen(&event) {
-            let path = convert::recorder(event.time, LifeKind::CgroupPath(path));
+            let path = recorder(event.time, LifeKind::CgroupPath(path));
             self.writer.life(Stream::Recorder, path)?;
         }
         self.writer.life(stream, event)
+    }
+}
+
+impl Take for State {
+    fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), tr_format::Error> {
+        self.writer.sched(cpu, event)
+    }
+
+    fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
+        self.store(stream, event)
     }
 }
 

@@ -6,21 +6,20 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal};
 use nix::sys::signalfd::SignalFd;
-use tr_bpf::{Kernel, Settings, Storage, Tracer};
-use tr_format::event::{Argv, Comm, Ktime, LifeKind, Stream};
+use tr_bpf::Storage;
+use tr_format::event::{Comm, Ktime, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 
 use crate::collector::Collector;
 use crate::command::{self, Inherited, Running, Stopped};
-use crate::config::{ring_sizes, Config, Follow};
+use crate::config::{Config, Follow};
 use crate::endings::{Endings, Ready};
 use crate::identity::Identity;
 use crate::output::{Output, Tally};
-use crate::rings::{RootWatch, Sink};
+use crate::source::{bpf, recorder, Last};
 use crate::stall::Stall;
-use crate::targets::Targets;
-use crate::{convert, header, host, losses, signals, urgency, Error};
+use crate::{header, host, signals, urgency, Error};
 
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
@@ -132,8 +131,7 @@ pub fn prepare(config: &Config) -> Result<(Inherited, SignalFd), Error> {
 
 /// A recording under way.
 struct Session<'a> {
-    tracer: Tracer<'a>,
-    collector: Collector,
+    collector: Collector<'a>,
     start: Ktime,
     /// From the start of `tr` to the release of COMMAND, in ns.
     setup_ns: u64,
@@ -142,43 +140,16 @@ struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Attaches the programs and writes the trace's beginning; `child` is COMMAND's
-    /// process before its release.
+    /// Starts the source and writes the trace's beginning; `child` is COMMAND's process
+    /// before its release.
     fn start(
         config: &Config,
         storage: &'a mut Storage,
         destination: Destination,
         child: Option<u32>,
     ) -> Result<Session<'a>, Error> {
-        let kernel = Kernel::detect()?;
         let online = host::online_cpus();
-        let targets = Targets::of(config, child, &online)?;
-        let (sched_ring, life_ring) =
-            ring_sizes(targets.cpus.len(), config.buffer, host::page_size());
-        let settings = Settings {
-            all: config.follow == Follow::All,
-            cpus: targets.cpus,
-            possible_cpus: host::possible_cpus(),
-            sched_ring,
-            life_ring,
-            argv_limit: config.argv_limit,
-            pid_max: host::pid_max(),
-            targets: targets.pids,
-            target_cgroup: targets.cgroup,
-            count_emitted: false,
-            hidden_tid: 0,
-        };
-        let mut tracer = Tracer::load(storage, &kernel, &settings)?;
-        let sink = Sink::default();
-        let rings = tracer.rings(sink.clone())?;
-        tracer.attach()?;
-        let tasks = tracer.snapshot()?;
-        let tgid_of = |pid: u32| tasks.iter().find(|t| t.seen_tid == pid).map(|t| t.tgid);
-        let root = child.and_then(tgid_of);
-        if let Some(root) = root {
-            sink.watch(RootWatch::new(root));
-            tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
-        }
+        let mut started = bpf::start(config, storage, child, &online)?;
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config
             .command
@@ -189,30 +160,18 @@ impl<'a> Session<'a> {
             time: host::now(),
             clock: host::clock(),
             online,
-            scope: targets.scope,
-            root,
             command: redactor.command(&command),
-            missing: header::missing(&kernel, &tracer),
-            irq_known: kernel.preempt_count.is_some(),
         };
         let (time, clock) = (start.time, start.clock);
-        let meta = header::metadata(config, &settings, start);
+        let meta = header::metadata(config, &started, start);
         let output = Output::start(destination, &meta, redactor).map_err(Error::Format)?;
-        let clock = convert::recorder(time, LifeKind::Clock(clock));
-        let living = tasks.iter().map(|task| {
-            let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
-                host::cmdline(task.seen_tid, config.argv_limit)
-            } else {
-                Argv::from_args([""; 0])
-            };
-            convert::snapshot(task, argv)
-        });
+        let clock = recorder(time, LifeKind::Clock(clock));
+        let living = std::mem::take(&mut started.living);
         let first = std::iter::once(clock).chain(living).collect();
         output.life(Stream::Recorder, first);
         let setup = config.started.elapsed().as_nanos();
         Ok(Session {
-            tracer,
-            collector: Collector::new(rings, sink, output, time),
+            collector: Collector::new(started.source, output, time),
             start: time,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
@@ -250,23 +209,15 @@ impl<'a> Session<'a> {
     fn signalled(&self, endings: &Endings, ready: &Ready, signals: &SignalFd) -> Option<EndReason> {
         let running = endings.running();
         let any = ready.signal
-            && signals::forward(signals, running, |signal| self.tracer.sent_to_both(signal));
+            && signals::forward(signals, running, |signal| {
+                self.collector.source.sent_to_both(signal)
+            });
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 
-    /// The followed processes that have not ended, without COMMAND itself. The kernel
-    /// lists them: a count kept from the events would be wrong after a loss.
+    /// The followed processes that have not ended, without COMMAND itself.
     fn alive(&mut self, command: Option<&Running>) -> Vec<Alive> {
-        let command = command.map(Running::pid);
-        let tasks = self.tracer.snapshot().unwrap_or_default();
-        tasks
-            .iter()
-            .filter(|t| t.followed != 0 && t.tid == t.tgid && Some(t.seen_tid) != command)
-            .map(|task| Alive {
-                pid: task.seen_tid,
-                comm: Comm::new(&task.comm),
-            })
-            .collect()
+        self.collector.source.alive(command.map(Running::pid))
     }
 
     /// Takes COMMAND's last events, detaches, and completes the file.
@@ -278,7 +229,7 @@ impl<'a> Session<'a> {
         signals: &SignalFd,
     ) -> Report {
         if endings.command_ended {
-            self.collector.await_root_exit();
+            self.collector.source.drain_command();
         }
         let (end, end_clock) = (host::now(), host::clock());
         let alive = if endings.command_ended && config.follow == Follow::Command {
@@ -286,18 +237,15 @@ impl<'a> Session<'a> {
         } else {
             Vec::new()
         };
-        self.tracer.detach();
-        self.collector.consume();
-        let usage = self.tracer.usage();
-        let span = (self.start, end);
-        let mut own = losses::unreported(&self.tracer, &self.collector, &usage, span);
-        own.push(convert::recorder(end, LifeKind::Clock(end_clock)));
-        let (batch, output) = self.collector.finish(own);
+        let Last { losses, kernel_ns } = self.collector.source.stop((self.start, end));
+        let mut own = losses;
+        own.push(recorder(end, LifeKind::Clock(end_clock)));
+        let (batches, source, output) = self.collector.finish(own);
 
         let (mut waited, running) = endings.reap();
         let cost = Cost {
             recorder_ns: host::own_cpu().saturating_sub(self.cpu_before),
-            bpf_ns: usage.run_time_ns,
+            bpf_ns: kernel_ns,
             setup_ns: self.setup_ns,
         };
         let summary = Summary {
@@ -309,9 +257,9 @@ impl<'a> Session<'a> {
             tally: None,
             usage: None,
         };
-        let to_both = |signal| self.tracer.sent_to_both(signal);
+        let to_both = |signal| source.sent_to_both(signal);
         let mut stall = Stall::new(config.on_wait);
-        let finished = output.finish(batch, summary, || {
+        let finished = output.finish(batches, summary, || {
             stall.go_on(running.as_ref(), signals, to_both)
         });
         let given_up = finished.is_none();

@@ -6,7 +6,6 @@ use tr_format::event::Ktime;
 use tr_format::meta::{Metadata, Summary};
 
 use crate::output::{Output, Tally};
-use crate::rings::Batch;
 use crate::stall::Stall;
 use crate::{command, host, session, signals, Config, Error};
 
@@ -88,7 +87,7 @@ fn metadata(config: &Config, reason: &Error, start: Ktime) -> Metadata {
 
 fn finish(output: Output, summary: Summary) -> Result<(), Error> {
     let mut stall = Stall::new(|| ());
-    let written = output.finish(Batch::default(), summary, || {
+    let written = output.finish(Vec::new(), summary, || {
         stall.sleep();
         // A few hundred bytes: an output that does not take them within this time is not
         // worth keeping COMMAND's status back for.

@@ -10,6 +10,7 @@ use tr_format::event::{
 use zerocopy::FromBytes;
 
 use crate::host;
+use crate::source::recorder;
 
 /// A scheduling event; `None` for an unknown kind. `near` is a time of the recording.
 pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
@@ -43,15 +44,6 @@ pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
         time: Ktime(event.time),
         kind,
     })
-}
-
-/// An event of the recorder's own.
-pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
-    LifeEvent {
-        time,
-        cpu: None,
-        kind,
-    }
 }
 
 /// The loss that a CPU's ring reports.

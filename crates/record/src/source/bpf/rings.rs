@@ -1,5 +1,5 @@
-//! Collects the rings' records in batches, on the recorder's main thread. Nothing is
-//! decoded here but the end of COMMAND's process.
+//! Collects the rings' records on the recorder's main thread. Nothing is decoded there but
+//! the end of COMMAND's process.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -7,29 +7,29 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tr_bpf::{wire, Receive, Record};
-use tr_format::event::{CpuId, Ktime, LifeEvent};
+use tr_format::event::{CpuId, Ktime, LifeKind, Stream};
+use tr_format::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
-/// The events drained for one message to the writer.
+use super::convert;
+use crate::source::{Drained, Take};
+
+/// The records drained for one message to the writer.
 #[derive(Debug, Default)]
-pub struct Batch {
+pub struct Records {
     /// Scheduling events of each CPU in its order, indexed by the CPU's number.
     pub sched: Vec<Vec<wire::Slot>>,
     /// Losses of scheduling events.
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// Lifecycle records, each after its length (u32).
     pub life: Vec<u8>,
-    /// The recorder's own events.
-    pub own: Vec<LifeEvent>,
-    /// All events before this time have been drained.
-    pub drained_until: Ktime,
-    /// Close the blocks after this batch.
-    pub flush: bool,
-    /// Memory of the events, in bytes.
+    /// Memory of the records, in bytes.
     bytes: usize,
+    /// The size of a page in bytes.
+    page: u32,
 }
 
-impl Batch {
+impl Records {
     fn push(&mut self, record: Record<'_>) {
         match record {
             Record::Sched(cpu, slot) => {
@@ -64,6 +64,35 @@ impl Batch {
             rest = tail;
             Some(record)
         })
+    }
+}
+
+impl Drained for Records {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), Error> {
+        for (cpu, events) in self.sched.iter().enumerate() {
+            let Ok(cpu) = u16::try_from(cpu) else { break };
+            for event in events.iter().filter_map(|slot| convert::sched(slot, near)) {
+                to.sched(CpuId(cpu), event)?;
+            }
+        }
+        for record in self.life_records() {
+            for event in convert::life(record, u64::from(self.page)) {
+                // Losses of any ring and snapshots belong to the recorder's stream.
+                let stream = match event.kind {
+                    LifeKind::Lost(_) | LifeKind::Snapshot(_) => Stream::Recorder,
+                    _ => Stream::Lifecycle,
+                };
+                to.life(stream, event)?;
+            }
+        }
+        for (cpu, lost) in &self.lost {
+            to.life(Stream::Recorder, convert::lost(*cpu, lost))?;
+        }
+        Ok(())
     }
 }
 
@@ -130,9 +159,9 @@ impl RootWatch {
     }
 }
 
-/// Receives the rings' records; the rings' callbacks and the collector share it.
+/// Receives the rings' records; the rings' callbacks and the source share it.
 #[derive(Clone, Debug, Default)]
-pub struct Sink(Rc<RefCell<(Batch, RootWatch, Reported)>>);
+pub struct Sink(Rc<RefCell<(Records, RootWatch, Reported)>>);
 
 /// The total of lost lifecycle events that each CPU has reported. The programs may
 /// report the same total twice.
@@ -164,19 +193,26 @@ impl Reported {
 
 impl Receive for Sink {
     fn receive(&self, record: Record<'_>) {
-        let (batch, root, reported) = &mut *self.0.borrow_mut();
+        let (records, root, reported) = &mut *self.0.borrow_mut();
         if let Record::Life(record) = record {
             root.see(record);
             if let Some(record) = reported.counted(record) {
-                batch.push(Record::Life(&record));
+                records.push(Record::Life(&record));
             }
         } else {
-            batch.push(record);
+            records.push(record);
         }
     }
 }
 
 impl Sink {
+    /// `page` is the size of a page in bytes.
+    pub fn new(page: u32) -> Sink {
+        let sink = Sink::default();
+        sink.0.borrow_mut().0.page = page;
+        sink
+    }
+
     /// Lifecycle events that the CPU has lost, of `total`, and no record has reported.
     pub fn lost_life(&self, cpu: u32, total: u64) -> u64 {
         self.0.borrow_mut().2.add(cpu, total)
@@ -197,15 +233,17 @@ impl Sink {
         self.0.borrow().0.bytes
     }
 
-    /// Puts back a batch that the writer did not take; nothing was drained since.
-    pub fn put_back(&self, mut batch: Batch) {
-        batch.flush = false;
-        self.0.borrow_mut().0 = batch;
-    }
-
     /// Takes the waiting events.
-    pub fn take(&self) -> Batch {
-        std::mem::take(&mut self.0.borrow_mut().0)
+    pub fn take(&self) -> Records {
+        let records = &mut self.0.borrow_mut().0;
+        let page = records.page;
+        std::mem::replace(
+            records,
+            Records {
+                page,
+                ..Records::default()
+            },
+        )
     }
 }
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn every_cpu_has_its_events_and_its_losses() {
-    let mut batch = Batch::default();
+    let mut batch = Records::default();
     let slot = wire::Slot { when: 5, what: 6 };
     let lost = wire::Lost {
         since: 1,
@@ -49,7 +49,7 @@ fn a_loss_that_is_reported_twice_counts_once() {
 
 #[test]
 fn lifecycle_records_come_back_as_they_went_in() {
-    let mut batch = Batch::default();
+    let mut batch = Records::default();
     batch.push(Record::Life(b"first"));
     batch.push(Record::Life(b""));
     batch.push(Record::Life(b"third"));

@@ -3,14 +3,15 @@
 use tr_bpf::{Tracer, Usage};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, LossCause, Lost, Stream};
 
-use crate::collector::Collector;
-use crate::convert;
+use super::convert;
+use super::rings::Sink;
+use crate::source::recorder;
 
 /// The losses that the programs counted and did not report, after they were detached.
 /// `span` is the recording's start and end.
 pub fn unreported(
     tracer: &Tracer<'_>,
-    collector: &Collector,
+    sink: &Sink,
     usage: &Usage,
     span: (Ktime, Ktime),
 ) -> Vec<LifeEvent> {
@@ -23,7 +24,7 @@ pub fn unreported(
         }
     }
     for (cpu, account) in life {
-        let count = collector.unreported_life(u32::from(cpu), account.lost);
+        let count = sink.lost_life(u32::from(cpu), account.lost);
         if let (1.., Some((_, since, until))) = (count, account.pending) {
             events.push(convert::ring_full(Stream::Lifecycle, since, until, count));
         }
@@ -44,7 +45,7 @@ pub fn unreported(
                     until: span.1,
                     cause,
                 };
-                convert::recorder(span.0, LifeKind::Lost(lost))
+                recorder(span.0, LifeKind::Lost(lost))
             }),
     );
     events

@@ -1,0 +1,174 @@
+//! Kernel-stamped events of the BPF programs.
+
+mod convert;
+mod losses;
+mod rings;
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use tr_bpf::{Kernel, Rings, Settings, Storage, Tracer};
+use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
+
+use self::rings::{RootWatch, Sink};
+use super::{Drained, Last, Source, Started};
+use crate::config::{ring_sizes, Config, Follow};
+use crate::session::Alive;
+use crate::targets::Targets;
+use crate::{host, Error};
+
+/// The longest wait for COMMAND's last switch-out. It comes at once, or when the
+/// scheduler gives a CPU to the task, whose parent has its status already: on a busy
+/// machine later than 20 ms in 1 of 40 recordings.
+const LAST_SWITCH: Duration = Duration::from_millis(250);
+
+/// The BPF programs and their rings.
+struct Bpf<'a> {
+    tracer: Tracer<'a>,
+    rings: Rings<'static, Sink>,
+    sink: Sink,
+}
+
+/// Attaches the programs; `child` is COMMAND's process before its release.
+///
+/// # Errors
+/// The kernel refuses the programs, or there is no such target.
+pub fn start<'a>(
+    config: &Config,
+    storage: &'a mut Storage,
+    child: Option<u32>,
+    online: &[CpuId],
+) -> Result<Started<'a>, Error> {
+    let kernel = Kernel::detect()?;
+    let targets = Targets::of(config, child, online)?;
+    let (sched_ring, life_ring) = ring_sizes(targets.cpus.len(), config.buffer, host::page_size());
+    let sched_rings = u64::from(sched_ring) * targets.cpus.len() as u64;
+    let settings = Settings {
+        all: config.follow == Follow::All,
+        cpus: targets.cpus,
+        possible_cpus: host::possible_cpus(),
+        sched_ring,
+        life_ring,
+        argv_limit: config.argv_limit,
+        pid_max: host::pid_max(),
+        targets: targets.pids,
+        target_cgroup: targets.cgroup,
+        count_emitted: false,
+        hidden_tid: 0,
+    };
+    let mut tracer = Tracer::load(storage, &kernel, &settings)?;
+    let sink = Sink::new(host::page_size());
+    let rings = tracer.rings(sink.clone())?;
+    tracer.attach()?;
+    let tasks = tracer.snapshot()?;
+    let tgid_of = |pid: u32| tasks.iter().find(|t| t.seen_tid == pid).map(|t| t.tgid);
+    let root = child.and_then(tgid_of);
+    if let Some(root) = root {
+        sink.watch(RootWatch::new(root));
+        tracer.watch_signals(root, tgid_of(std::process::id()).unwrap_or(0));
+    }
+    let living = tasks.iter().map(|task| {
+        let argv = if task.followed != 0 && task.kthread == 0 && task.tid == task.tgid {
+            host::cmdline(task.seen_tid, config.argv_limit)
+        } else {
+            Argv::from_args([""; 0])
+        };
+        convert::snapshot(task, argv)
+    });
+    Ok(Started {
+        scope: targets.scope,
+        root,
+        missing: missing(&kernel, &tracer),
+        irq_known: kernel.preempt_count.is_some(),
+        buffer: sched_rings + u64::from(life_ring),
+        living: living.collect(),
+        source: Box::new(Bpf {
+            tracer,
+            rings,
+            sink,
+        }),
+    })
+}
+
+/// The facts that this kernel does not tell, in words for the user.
+fn missing(kernel: &Kernel, tracer: &Tracer<'_>) -> Vec<String> {
+    let facts = [
+        (
+            kernel.preempt_count.is_none(),
+            "wake-ups by interrupts are not told from those by the running task",
+        ),
+        (
+            !tracer.knows_reasons(),
+            "the system calls in which tasks wait are not known",
+        ),
+        (
+            tracer.is_raw(),
+            "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
+        ),
+        (
+            host::cgroup2_mount().is_none(),
+            "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
+        ),
+    ];
+    let missing = facts.iter().filter(|(missing, _)| *missing);
+    missing.map(|(_, words)| (*words).to_owned()).collect()
+}
+
+impl Source for Bpf<'_> {
+    /// Readable when a ring is half full.
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        Some(self.rings.ready())
+    }
+
+    fn drain(&mut self) {
+        self.rings.consume();
+    }
+
+    fn bytes(&self) -> usize {
+        self.sink.bytes()
+    }
+
+    fn take(&mut self) -> Box<dyn Drained> {
+        Box::new(self.sink.take())
+    }
+
+    /// Drains until the last switch-out of COMMAND's process has arrived.
+    fn drain_command(&mut self) {
+        let latest = Instant::now() + LAST_SWITCH;
+        loop {
+            self.drain();
+            if self.sink.root_done() || Instant::now() >= latest {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+    }
+
+    /// The kernel lists them: a count kept from the events would be wrong after a loss.
+    fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
+        let tasks = self.tracer.snapshot().unwrap_or_default();
+        tasks
+            .iter()
+            .filter(|t| t.followed != 0 && t.tid == t.tgid && Some(t.seen_tid) != command)
+            .map(|task| Alive {
+                pid: task.seen_tid,
+                comm: Comm::new(&task.comm),
+            })
+            .collect()
+    }
+
+    fn sent_to_both(&self, signal: u32) -> bool {
+        self.tracer.sent_to_both(signal)
+    }
+
+    fn stop(&mut self, span: (Ktime, Ktime)) -> Last {
+        self.tracer.detach();
+        self.drain();
+        let usage = self.tracer.usage();
+        let losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
+        Last {
+            losses,
+            kernel_ns: usage.run_time_ns,
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! The sources of a recording's events. A source collects them on the recorder's main
+//! thread; the writing thread converts them.
+
+pub mod bpf;
+
+use std::os::fd::BorrowedFd;
+
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::meta::Scope;
+use tr_format::Error;
+
+use crate::session::Alive;
+
+/// A source of events.
+pub trait Source {
+    /// Readable when events have to be drained before the next interval.
+    fn ready(&self) -> Option<BorrowedFd<'_>>;
+
+    /// Collects the events that have come.
+    fn drain(&mut self);
+
+    /// The memory of the collected events, in bytes.
+    fn bytes(&self) -> usize;
+
+    /// Hands the collected events on.
+    fn take(&mut self) -> Box<dyn Drained>;
+
+    /// Drains COMMAND's last events, after the end of its process.
+    fn drain_command(&mut self);
+
+    /// The followed processes that have not ended, without `command`.
+    fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
+
+    /// A process has sent this signal to COMMAND and to `tr`.
+    fn sent_to_both(&self, signal: u32) -> bool;
+
+    /// Collects the last events. Nothing is followed afterwards.
+    fn stop(&mut self, span: (Ktime, Ktime)) -> Last;
+}
+
+/// The end of a source.
+#[derive(Debug, Default)]
+pub struct Last {
+    /// Losses that no drained event reports.
+    pub losses: Vec<LifeEvent>,
+    /// CPU time of the source in the kernel, in ns, where that is counted.
+    pub kernel_ns: Option<u64>,
+}
+
+/// Collected events.
+pub trait Drained: Send {
+    /// Their memory in bytes.
+    fn bytes(&self) -> usize;
+
+    /// Converts them, in the order of each stream. `near` is a time of the recording.
+    ///
+    /// # Errors
+    /// Those of `to`.
+    fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), Error>;
+}
+
+/// Takes stored events.
+pub trait Take {
+    /// Takes a scheduling event.
+    ///
+    /// # Errors
+    /// The output's.
+    fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error>;
+
+    /// Takes another event.
+    ///
+    /// # Errors
+    /// The output's.
+    fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), Error>;
+}
+
+/// A source that is ready for the release of COMMAND.
+pub struct Started<'a> {
+    /// The source.
+    pub source: Box<dyn Source + 'a>,
+    /// The followed tasks.
+    pub scope: Scope,
+    /// COMMAND's process, by the host's pid.
+    pub root: Option<u32>,
+    /// Facts that this source does not record here, in words.
+    pub missing: Vec<String>,
+    /// Wake-ups by interrupts are recorded as such.
+    pub irq_known: bool,
+    /// The memory of all rings in bytes.
+    pub buffer: u64,
+    /// The living tasks.
+    pub living: Vec<LifeEvent>,
+}
+
+/// An event of the recorder's own.
+pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
+    LifeEvent {
+        time,
+        cpu: None,
+        kind,
+    }
+}
