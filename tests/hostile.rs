@@ -97,6 +97,7 @@ fn hostile(first: usize, end: &End) -> Vec<u8> {
             LifeKind::Rename(rename) => rename.comm = comm,
             LifeKind::Snapshot(task) => task.comm = comm,
             LifeKind::CgroupPath(path) => path.path = texts.next().into(),
+            LifeKind::Degraded(degraded) => degraded.what = texts.next().into(),
             LifeKind::Exec(exec) => {
                 exec.comm = comm;
                 exec.filename = texts.next().into();

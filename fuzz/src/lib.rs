@@ -268,7 +268,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     let what = input.byte();
     let (tid, tgid) = (Tid(input.number() as u32), Tgid(input.number() as u32));
     let set = what & 0x80 != 0;
-    let kind = match what % 12 {
+    let kind = match what % 16 {
         0 => LifeKind::Fork(Fork {
             parent_tid: Tid(input.number() as u32),
             parent_tgid: tgid,
@@ -360,8 +360,27 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             real: input.number(),
         }),
         10 => LifeKind::Watermark,
-        _ => LifeKind::Mark(Mark {
+        11 => LifeKind::Mark(Mark {
             name: input.bytes().into(),
+        }),
+        12 => LifeKind::Account(Account {
+            tid,
+            tgid,
+            sum_exec_runtime: input.number(),
+            run_delay: set.then(|| input.number()),
+            slices: (what & 0x40 != 0).then(|| input.number()),
+        }),
+        13 => LifeKind::Detached(Detached { tid, tgid }),
+        14 => LifeKind::Degraded(Degraded {
+            what: input.bytes().into(),
+        }),
+        _ => LifeKind::End(TaskEnd {
+            tid,
+            tgid,
+            status: input.number() as u32,
+            group_dead: set,
+            group_status: input.number() as u32,
+            max_rss: (what & 0x40 != 0).then(|| input.number() >> 1),
         }),
     };
     LifeEvent {

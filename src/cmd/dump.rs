@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
-use tr_format::event::{Argv, Exec, Exit, Fork, LifeKind, Lost, SchedKind, Snapshot, Stream};
+use tr_format::event::{
+    Argv, Exec, Exit, Fork, LifeKind, Lost, SchedKind, Snapshot, Stream, TaskEnd,
+};
 use tr_format::frame::stream_number;
 
 use crate::open;
@@ -216,7 +218,34 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         ),
         LifeKind::Watermark => ("progress", Map::new()),
         LifeKind::Mark(e) => ("mark", fields([("name", bytes(&e.name))])),
+        LifeKind::Account(e) => (
+            "account",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+                ("run_delay", json!(e.run_delay)),
+                ("slices", json!(e.slices)),
+            ]),
+        ),
+        LifeKind::Detached(e) => (
+            "detached",
+            fields([("tid", json!(e.tid.0)), ("tgid", json!(e.tgid.0))]),
+        ),
+        LifeKind::Degraded(e) => ("degraded", fields([("what", bytes(&e.what))])),
+        LifeKind::End(e) => ("end", end(e)),
     }
+}
+
+fn end(e: &TaskEnd) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("status", json!(e.status)),
+        ("group_dead", json!(e.group_dead)),
+        ("group_status", json!(e.group_status)),
+        ("max_rss", json!(e.max_rss)),
+    ])
 }
 
 fn fork(e: &Fork) -> Map<String, Value> {

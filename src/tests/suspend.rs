@@ -39,6 +39,7 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
         missing: Vec::new(),
         ci: Vec::new(),
         not_traced: None,
+        origin: None,
     };
     let mut writer = Writer::new(Vec::new(), &meta).unwrap();
     for (time, boot) in readings {

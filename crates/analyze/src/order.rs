@@ -54,7 +54,10 @@ fn rank(event: &Event) -> u8 {
             LifeKind::Snapshot(_) => 1,
             LifeKind::Fork(_) => 2,
             LifeKind::Final(_) => 6,
-            LifeKind::Clock(_) | LifeKind::Watermark | LifeKind::Mark(_) => 7,
+            LifeKind::Clock(_)
+            | LifeKind::Watermark
+            | LifeKind::Mark(_)
+            | LifeKind::Degraded(_) => 7,
             _ => 3,
         },
         Event::Sched(

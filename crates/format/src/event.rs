@@ -198,6 +198,14 @@ pub enum LifeKind {
     Watermark,
     /// A point named by the user.
     Mark(Mark),
+    /// A task's totals so far.
+    Account(Account),
+    /// The recorder has let go of a task.
+    Detached(Detached),
+    /// Facts that are not recorded from now on.
+    Degraded(Degraded),
+    /// A task has ended, by its `wait` status.
+    End(TaskEnd),
 }
 
 impl LifeKind {
@@ -212,6 +220,7 @@ impl LifeKind {
                 | LifeKind::CgroupPath(_)
                 | LifeKind::Watermark
                 | LifeKind::Mark(_)
+                | LifeKind::Degraded(_)
         )
     }
 }
@@ -475,4 +484,56 @@ pub struct Clock {
 pub struct Mark {
     /// Its name.
     pub name: Box<[u8]>,
+}
+
+/// A task's totals at the event's time (`/proc/PID/task/TID/schedstat`). Recorders without
+/// scheduling events write it at an exec, at the task's end and as samples between.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// Run time in ns.
+    pub sum_exec_runtime: u64,
+    /// Time in run queues in ns, where the kernel counts it.
+    pub run_delay: Option<u64>,
+    /// Times that it was switched in, where the kernel counts them.
+    pub slices: Option<u64>,
+}
+
+/// The recorder has let go of a task: later events of it and of its later children are not
+/// recorded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Detached {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+}
+
+/// From this time on the recording lacks facts that its metadata promises.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Degraded {
+    /// The missing facts, in words.
+    pub what: Box<[u8]>,
+}
+
+/// A task has ended, as its tracer or parent learned from `wait`. It ran for the last time
+/// before the event's time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TaskEnd {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// Its own raw `wait` status.
+    pub status: u32,
+    /// It is the last thread of its process.
+    pub group_dead: bool,
+    /// With `group_dead`: the process's raw `wait` status.
+    pub group_status: u32,
+    /// The largest resident set of the process in bytes, programs before its last exec
+    /// included; `None` where it is not known.
+    pub max_rss: Option<u64>,
 }

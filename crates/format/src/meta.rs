@@ -42,6 +42,92 @@ pub struct Metadata {
     pub ci: Vec<(String, String)>,
     /// The reason if nothing was traced: COMMAND ran, and the trace has only a summary.
     pub not_traced: Option<String>,
+    /// How the facts are known; `None`: the kernel stamped all of them, by BPF programs.
+    pub origin: Option<Origin>,
+}
+
+impl Metadata {
+    /// How each kind of fact is known.
+    pub fn facts(&self) -> Facts {
+        self.origin.map_or_else(Facts::default, |it| it.facts)
+    }
+
+    /// The way of recording.
+    pub fn method(&self) -> Method {
+        self.origin.map_or(Method::Bpf, |it| it.method)
+    }
+}
+
+/// The way of recording, and how the facts are known by it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// The way.
+    pub method: Method,
+    /// The facts.
+    pub facts: Facts,
+}
+
+/// A way of recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Method {
+    /// BPF programs.
+    #[default]
+    Bpf,
+    /// BPF programs, which a helper with root's rights loaded.
+    Sudo,
+    /// ptrace(2).
+    Ptrace,
+    /// Reading `/proc` at intervals.
+    Poll,
+}
+
+impl Method {
+    /// Its name in `--method`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Bpf => "bpf",
+            Method::Sudo => "sudo",
+            Method::Ptrace => "ptrace",
+            Method::Poll => "poll",
+        }
+    }
+}
+
+/// How a kind of fact is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Known {
+    /// By events that the kernel stamped.
+    #[default]
+    Kernel,
+    /// By events that the recorder stamped when it learned of them.
+    Recorder,
+    /// By the kernel's totals of each task.
+    Totals,
+    /// By samples: an event between two samples may be missing.
+    Sampled,
+    /// Not at all.
+    Absent,
+}
+
+/// How each kind of fact is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Times on a CPU.
+    pub switches: Known,
+    /// Who woke whom.
+    pub wakings: Known,
+    /// Times of waiting for a CPU.
+    pub run_queue: Known,
+    /// Uninterruptible waits, apart from sleeps.
+    pub blocked: Known,
+    /// Forks, execs and ends.
+    pub life_times: Known,
+    /// Arguments of programs.
+    pub argv: Known,
+    /// Exit statuses.
+    pub codes: Known,
+    /// The largest resident sets.
+    pub memory: Known,
 }
 
 /// The processes that a recording follows.

@@ -71,7 +71,8 @@ impl Section for Metadata {
         fields.field(17, &mut self.options.irq_known)?;
         fields.field(18, &mut self.missing)?;
         fields.field(19, &mut self.ci)?;
-        fields.rare(20, &mut self.not_traced)
+        fields.rare(20, &mut self.not_traced)?;
+        fields.rare(21, &mut self.origin)
     }
 }
 

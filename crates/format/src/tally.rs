@@ -39,11 +39,19 @@ pub struct Events {
     pub watermarks: u64,
     /// `Mark`.
     pub marks: u64,
+    /// `Account`.
+    pub accounts: u64,
+    /// `Detached`.
+    pub detached: u64,
+    /// `Degraded`.
+    pub degraded: u64,
+    /// `End`.
+    pub ends: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 15] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 19] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -60,6 +68,10 @@ impl Events {
             ("clock", self.clocks),
             ("progress", self.watermarks),
             ("mark", self.marks),
+            ("account", self.accounts),
+            ("detached", self.detached),
+            ("degraded", self.degraded),
+            ("end", self.ends),
         ]
     }
 
@@ -82,6 +94,10 @@ impl Events {
             clocks: at(12),
             watermarks: at(13),
             marks: at(14),
+            accounts: at(15),
+            detached: at(16),
+            degraded: at(17),
+            ends: at(18),
         }
     }
 
@@ -117,6 +133,10 @@ impl Events {
         self.clocks += other.clocks;
         self.watermarks += other.watermarks;
         self.marks += other.marks;
+        self.accounts += other.accounts;
+        self.detached += other.detached;
+        self.degraded += other.degraded;
+        self.ends += other.ends;
     }
 
     /// Counts one lifecycle event.
@@ -134,6 +154,10 @@ impl Events {
             LifeKind::Clock(_) => &mut self.clocks,
             LifeKind::Watermark => &mut self.watermarks,
             LifeKind::Mark(_) => &mut self.marks,
+            LifeKind::Account(_) => &mut self.accounts,
+            LifeKind::Detached(_) => &mut self.detached,
+            LifeKind::Degraded(_) => &mut self.degraded,
+            LifeKind::End(_) => &mut self.ends,
         } += 1;
     }
 }

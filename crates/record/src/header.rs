@@ -50,5 +50,6 @@ pub fn metadata(config: &Config, started: &Started<'_>, start: Start) -> Metadat
         missing: started.missing.clone(),
         ci: host::ci(),
         not_traced: None,
+        origin: started.origin,
     }
 }

@@ -349,6 +349,7 @@ impl Machine {
             missing: Vec::new(),
             ci: Vec::new(),
             not_traced: None,
+            origin: None,
         }
     }
 

@@ -45,7 +45,12 @@ impl Tracker {
             }
             LifeKind::CgroupMove(moved) => self.move_cgroup(moved),
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
-            LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Watermark | LifeKind::Mark(_) => {}
+            LifeKind::Account(_) | LifeKind::Detached(_) | LifeKind::End(_) => {}
+            LifeKind::Lost(_)
+            | LifeKind::Clock(_)
+            | LifeKind::Watermark
+            | LifeKind::Mark(_)
+            | LifeKind::Degraded(_) => {}
         }
     }
 

@@ -10,7 +10,7 @@ mod wide;
 
 use std::collections::HashMap;
 
-use crate::event::{Delays, Exit, LossCause, Tgid, Tid};
+use crate::event::{Account, Delays, Exit, LossCause, Tgid, Tid};
 use crate::Fault;
 
 pub use decode::{decode, Skipped};
@@ -73,10 +73,15 @@ enum Col {
     FinalSwapDelay,
     ExecRss,
     ProgramRss,
+    AccountKnown,
+    AccountRuntime,
+    AccountRunDelay,
+    AccountSlices,
+    EndRss,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::ProgramRss as usize + 1;
+const COLUMNS: usize = Col::EndRss as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -92,6 +97,10 @@ mod tag {
     pub const CLOCK: u8 = 10;
     pub const WATERMARK: u8 = 11;
     pub const MARK: u8 = 12;
+    pub const ACCOUNT: u8 = 13;
+    pub const DETACHED: u8 = 14;
+    pub const DEGRADED: u8 = 15;
+    pub const END: u8 = 16;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -108,6 +117,7 @@ struct Known {
     cgroups: Vec<u64>,
     start: u64,
     exits: HashMap<u32, Figures>,
+    accounts: HashMap<u32, Totals>,
 }
 
 /// The figures of a task's exit, which its final event increases.
@@ -126,6 +136,25 @@ impl Figures {
             nvcsw: exit.nvcsw,
             nivcsw: exit.nivcsw,
             delays: exit.delays,
+        }
+    }
+}
+
+/// The totals of a task's last account, which the next one increases.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    runtime: u64,
+    run_delay: u64,
+    slices: u64,
+}
+
+impl Totals {
+    /// After an account; a total that is absent keeps its value.
+    fn then(self, account: &Account) -> Totals {
+        Totals {
+            runtime: account.sum_exec_runtime,
+            run_delay: account.run_delay.unwrap_or(self.run_delay),
+            slices: account.slices.unwrap_or(self.slices),
         }
     }
 }
@@ -232,6 +261,11 @@ pub fn columns() -> Vec<String> {
         Col::FinalSwapDelay,
         Col::ExecRss,
         Col::ProgramRss,
+        Col::AccountKnown,
+        Col::AccountRuntime,
+        Col::AccountRunDelay,
+        Col::AccountSlices,
+        Col::EndRss,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -239,7 +273,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 12] {
+pub fn kinds() -> [(u8, &'static str); 16] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -253,5 +287,9 @@ pub fn kinds() -> [(u8, &'static str); 12] {
         (tag::CLOCK, "clock"),
         (tag::WATERMARK, "watermark"),
         (tag::MARK, "mark"),
+        (tag::ACCOUNT, "account"),
+        (tag::DETACHED, "detached"),
+        (tag::DEGRADED, "degraded"),
+        (tag::END, "end"),
     ]
 }

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::event::{Clock, CpuId, Ktime, Tgid};
-use crate::meta::{Cost, EndReason, Options, Scope, StateName, Usage};
+use crate::meta::{
+    Cost, EndReason, Facts, Known, Method, Options, Origin, Scope, StateName, Usage,
+};
 
 fn full() -> Metadata {
     Metadata {
@@ -32,6 +34,16 @@ fn full() -> Metadata {
         missing: vec!["x".into()],
         ci: vec![("CI".into(), "true".into())],
         not_traced: Some("no BTF".into()),
+        origin: Some(Origin {
+            method: Method::Ptrace,
+            facts: Facts {
+                switches: Known::Totals,
+                wakings: Known::Absent,
+                run_queue: Known::Sampled,
+                codes: Known::Recorder,
+                ..Facts::default()
+            },
+        }),
     }
 }
 
@@ -50,7 +62,7 @@ fn everything_comes_back() {
             setup_ns: 2,
         },
         tally: Some(Tally {
-            events: Events::of(&(1..=15).collect::<Vec<_>>()),
+            events: Events::of(&(1..=19).collect::<Vec<_>>()),
             frames: 20,
             largest_inversion: 21,
             commit_delay: 22,

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use tr_format::event::*;
-use tr_format::meta::{Metadata, Options, Scope, StateName, Summary};
+use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
 use tr_format::writer::Writer;
 
 pub type Item = (Stream, Event);
@@ -51,6 +51,13 @@ pub fn meta() -> Metadata {
         missing: vec![],
         ci: vec![("CI".into(), "true".into())],
         not_traced: Some("no BTF".into()),
+        origin: Some(Origin {
+            method: Method::Poll,
+            facts: Facts {
+                switches: Known::Absent,
+                ..Facts::default()
+            },
+        }),
     }
 }
 
@@ -212,7 +219,36 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
                 ..Exit::default()
             }),
         ),
+        life(time + 912_000, None, account(id, tgid, dice)),
+        life(time + 913_000, None, account(id, tgid, dice)),
+        life(
+            time + 914_000,
+            None,
+            LifeKind::Detached(Detached { tid: id, tgid }),
+        ),
+        life(
+            time + 915_000,
+            None,
+            LifeKind::End(TaskEnd {
+                tid: id,
+                tgid,
+                status: 0x8b,
+                group_dead: dice.below(2) == 0,
+                group_status: 0x100,
+                max_rss: (dice.below(2) == 0).then_some(dice.below(1 << 40)),
+            }),
+        ),
     ]
+}
+
+fn account(tid: Tid, tgid: Tgid, dice: &mut Dice) -> LifeKind {
+    LifeKind::Account(Account {
+        tid,
+        tgid,
+        sum_exec_runtime: dice.below(1 << 40),
+        run_delay: (dice.below(3) > 0).then_some(dice.below(1 << 40)),
+        slices: (dice.below(3) > 0).then_some(dice.below(1 << 20)),
+    })
 }
 
 fn delays(dice: &mut Dice) -> Delays {
@@ -314,6 +350,13 @@ pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
             }),
         ),
         life(time + 10, None, LifeKind::Watermark),
+        life(
+            time + 11,
+            None,
+            LifeKind::Degraded(Degraded {
+                what: (*b"arguments").into(),
+            }),
+        ),
     ]
 }
 

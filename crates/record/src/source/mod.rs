@@ -6,7 +6,7 @@ pub mod bpf;
 use std::os::fd::BorrowedFd;
 
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
-use tr_format::meta::Scope;
+use tr_format::meta::{Origin, Scope};
 use tr_format::Error;
 
 use crate::session::Alive;
@@ -82,6 +82,8 @@ pub struct Started<'a> {
     pub scope: Scope,
     /// COMMAND's process, by the host's pid.
     pub root: Option<u32>,
+    /// How the facts are known; `None`: the kernel stamps all of them.
+    pub origin: Option<Origin>,
     /// Facts that this source does not record here, in words.
     pub missing: Vec<String>,
     /// Wake-ups by interrupts are recorded as such.

@@ -9,8 +9,9 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::event::{
-    Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Delays, Exec, Exit, Final, Fork,
-    Ktime, LifeEvent, LifeKind, Lost, Mark, Rename, Snapshot, Stream, Tgid, Tid,
+    Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
+    Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, Rename, Snapshot,
+    Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
 use crate::varint::{unfold, Cursor};
@@ -199,6 +200,15 @@ impl<'a> Dec<'a> {
             tag::MARK => LifeKind::Mark(Mark {
                 name: (*self.path()?).into(),
             }),
+            tag::ACCOUNT => self.account()?,
+            tag::DETACHED => {
+                let (tid, tgid) = self.task()?;
+                LifeKind::Detached(Detached { tid, tgid })
+            }
+            tag::DEGRADED => LifeKind::Degraded(Degraded {
+                what: (*self.path()?).into(),
+            }),
+            tag::END => self.end()?,
             0 => return Err(Fault::Content("unknown kind of event")),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
@@ -265,16 +275,13 @@ impl<'a> Dec<'a> {
 
     fn exit(&mut self) -> Result<LifeKind, Fault> {
         let (tid, tgid) = self.task()?;
-        let status = self.int32(Col::Status)?;
-        let group = self.int(Col::GroupStatus)?;
-        let other = u32::try_from(group >> 1)
-            .map_err(|_| Fault::Content("a status does not fit in 32 bits"))?;
+        let (status, group_status, group_dead) = self.status()?;
         let mut exit = Exit {
             tid,
             tgid,
             status,
-            group_dead: group & 1 == 1,
-            group_status: status ^ other,
+            group_dead,
+            group_status,
             utime: quantity(TICK, self.int(Col::Utime)?, self.int(Col::TimeRest)?)?,
             stime: quantity(TICK, self.int(Col::Stime)?, self.int(Col::TimeRest)?)?,
             sum_exec_runtime: self.wide(Col::Runtime)?,
@@ -292,6 +299,50 @@ impl<'a> Dec<'a> {
         exit.delays = self.delays(EXIT_DELAYS, &Delays::default())?;
         self.known.exits.insert(tid.0, Figures::of(&exit));
         Ok(LifeKind::Exit(exit))
+    }
+
+    /// The task's status, its process's, and whether that has ended.
+    fn status(&mut self) -> Result<(u32, u32, bool), Fault> {
+        let status = self.int32(Col::Status)?;
+        let group = self.int(Col::GroupStatus)?;
+        let other = u32::try_from(group >> 1)
+            .map_err(|_| Fault::Content("a status does not fit in 32 bits"))?;
+        Ok((status, status ^ other, group & 1 == 1))
+    }
+
+    fn account(&mut self) -> Result<LifeKind, Fault> {
+        let (tid, tgid) = self.task()?;
+        let before = self.known.accounts.get(&tid.0).copied().unwrap_or_default();
+        let known = self.byte(Col::AccountKnown)?;
+        if known > 3 {
+            return Err(Fault::Content("unknown totals of a task"));
+        }
+        let mut total = |bit: u8, col, before: u64| {
+            let increase = (known & bit == bit).then(|| self.wide(col)).transpose()?;
+            Ok::<_, Fault>(increase.map(|increase| before.wrapping_add(increase)))
+        };
+        let account = Account {
+            tid,
+            tgid,
+            sum_exec_runtime: total(0, Col::AccountRuntime, before.runtime)?.unwrap_or(0),
+            run_delay: total(1, Col::AccountRunDelay, before.run_delay)?,
+            slices: total(2, Col::AccountSlices, before.slices)?,
+        };
+        self.known.accounts.insert(tid.0, before.then(&account));
+        Ok(LifeKind::Account(account))
+    }
+
+    fn end(&mut self) -> Result<LifeKind, Fault> {
+        let (tid, tgid) = self.task()?;
+        let (status, group_status, group_dead) = self.status()?;
+        Ok(LifeKind::End(TaskEnd {
+            tid,
+            tgid,
+            status,
+            group_dead,
+            group_status,
+            max_rss: self.bytes(Col::EndRss)?,
+        }))
     }
 
     fn last(&mut self) -> Result<LifeKind, Fault> {

@@ -9,8 +9,8 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::event::{
-    Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost,
-    Snapshot, Stream, Tgid, Tid,
+    Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
+    Lost, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
 use crate::varint::{fold, put};
@@ -165,6 +165,16 @@ impl Enc {
                 self.byte(Col::Kind, tag::MARK);
                 self.path(&mark.name);
             }
+            LifeKind::Account(account) => self.account(account),
+            LifeKind::Detached(detached) => {
+                self.byte(Col::Kind, tag::DETACHED);
+                self.task(detached.tid, detached.tgid);
+            }
+            LifeKind::Degraded(degraded) => {
+                self.byte(Col::Kind, tag::DEGRADED);
+                self.path(&degraded.what);
+            }
+            LifeKind::End(end) => self.end(end),
         }
     }
 
@@ -216,9 +226,7 @@ impl Enc {
     fn exit(&mut self, exit: &Exit) {
         self.byte(Col::Kind, tag::EXIT);
         self.task(exit.tid, exit.tgid);
-        self.int(Col::Status, u64::from(exit.status));
-        let group = u64::from(exit.group_status ^ exit.status);
-        self.int(Col::GroupStatus, group << 1 | u64::from(exit.group_dead));
+        self.status(exit.status, exit.group_status, exit.group_dead);
         for (col, time) in [(Col::Utime, exit.utime), (Col::Stime, exit.stime)] {
             self.int(col, time / TICK);
             self.int(Col::TimeRest, time % TICK);
@@ -255,6 +263,42 @@ impl Enc {
         let nivcsw = increase(last.nivcsw, before.nivcsw);
         self.int(Col::FinalNivcsw, fold(nivcsw as i64));
         self.delays(FINAL_DELAYS, &last.delays, &before.delays);
+    }
+
+    fn account(&mut self, account: &Account) {
+        self.byte(Col::Kind, tag::ACCOUNT);
+        self.task(account.tid, account.tgid);
+        let before = self.known.accounts.entry(account.tid.0).or_default();
+        let last = std::mem::replace(before, before.then(account));
+        let known = u8::from(account.run_delay.is_some()) | u8::from(account.slices.is_some()) << 1;
+        self.byte(Col::AccountKnown, known);
+        let increases = [
+            (
+                Col::AccountRuntime,
+                Some(account.sum_exec_runtime),
+                last.runtime,
+            ),
+            (Col::AccountRunDelay, account.run_delay, last.run_delay),
+            (Col::AccountSlices, account.slices, last.slices),
+        ];
+        for (col, now, before) in increases {
+            if let Some(now) = now {
+                self.wide(col, now.wrapping_sub(before));
+            }
+        }
+    }
+
+    fn end(&mut self, end: &TaskEnd) {
+        self.byte(Col::Kind, tag::END);
+        self.task(end.tid, end.tgid);
+        self.status(end.status, end.group_status, end.group_dead);
+        self.bytes(Col::EndRss, end.max_rss);
+    }
+
+    fn status(&mut self, status: u32, group_status: u32, group_dead: bool) {
+        self.int(Col::Status, u64::from(status));
+        let group = u64::from(group_status ^ status);
+        self.int(Col::GroupStatus, group << 1 | u64::from(group_dead));
     }
 
     fn snapshot(&mut self, task: &Snapshot) {
@@ -302,6 +346,7 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
         LifeKind::Snapshot(task) => task.argv.bytes.len(),
         LifeKind::CgroupPath(path) => path.path.len(),
         LifeKind::Mark(mark) => mark.name.len(),
+        LifeKind::Degraded(degraded) => degraded.what.len(),
         _ => 0,
     };
     std::mem::size_of::<LifeEvent>() + strings

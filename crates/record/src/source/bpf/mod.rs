@@ -78,6 +78,7 @@ pub fn start<'a>(
     Ok(Started {
         scope: targets.scope,
         root,
+        origin: None,
         missing: missing(&kernel, &tracer),
         irq_known: kernel.preempt_count.is_some(),
         buffer: sched_rings + u64::from(life_ring),
