@@ -31,6 +31,7 @@ Examples:
   tr analyze trace.bin --by program --sort run-queue
   tr analyze trace.bin --argv '\\.c$' --format csv
   tr analyze trace.bin --report tree
+  tr analyze trace.bin --report steps --sort run-queue
   tr analyze trace.bin --report execs --failed
   tr analyze trace.bin --group 'compile=program:^cc1' --group 'link=argv:\\bld\\b'
   tr analyze trace.bin --report series --interval 100ms --format csv
@@ -83,6 +84,9 @@ pub struct Args {
     /// Only this process and its descendants
     #[arg(long, value_name = "N")]
     pid: Option<u32>,
+    /// Only processes in a step of this name (see --report steps)
+    #[arg(long, value_name = "NAME")]
+    step: Option<String>,
     /// Count only time on this CPU; time on others is unknown. In max-off-cpu: only
     /// threads that left this CPU; in run-queue: only waits that ended on it
     #[arg(long, value_name = "N")]
@@ -135,6 +139,7 @@ impl Args {
             pid: self.pid.map(Tgid),
             failed: self.failed,
             min: self.min.map_or(0, args::nanoseconds),
+            step: self.step.clone(),
         }
     }
 
@@ -151,6 +156,7 @@ impl Args {
             failed: self.failed,
             min: self.min.map_or(0, args::nanoseconds),
             pid: self.pid.map(Tgid),
+            step: self.step.clone(),
         }
     }
 }

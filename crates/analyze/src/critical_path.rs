@@ -20,10 +20,12 @@ use tr_format::meta::Scope;
 mod evidence;
 mod walk;
 
+use self::evidence::Evidence;
+use crate::gaps::Spans;
 use crate::graph::Graph;
 pub use crate::graph::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
-use crate::programs::Program;
+use crate::programs::{Program, Programs};
 
 /// The link from a segment's thread to the next segment's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -239,7 +241,7 @@ pub fn root(analysis: &Analysis) -> Result<ProcessIx, NoPath> {
 /// # Errors
 /// No timeline was kept.
 pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<CriticalPath, NoPath> {
-    let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
+    let paths = Paths::new(analysis)?;
     let root = analysis.process(process);
     let end_of = |ix: &ThreadIx| analysis.thread(*ix).end;
     // Of several that end together the first one.
@@ -254,6 +256,34 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
         thread,
         from,
         to,
-        segments: walk::segments(graph, from, thread, to),
+        segments: paths.between(from, thread, to),
     })
+}
+
+/// The paths of parts of a recording.
+pub struct Paths<'a> {
+    graph: Graph<'a>,
+    programs: Programs,
+    lost: Spans,
+}
+
+impl<'a> Paths<'a> {
+    /// Those of an analysis.
+    ///
+    /// # Errors
+    /// No timeline was kept.
+    pub fn new(analysis: &'a Analysis) -> Result<Paths<'a>, NoPath> {
+        Ok(Paths {
+            graph: Graph::new(analysis).ok_or(NoPath::NoTimeline)?,
+            programs: Programs::new(analysis),
+            lost: evidence::lost_spans(analysis),
+        })
+    }
+
+    /// The chain of work and waits that `thread` depended on from `from` to `to`, in order
+    /// of time: the segments' lengths add up to `to - from`.
+    pub fn between(&self, from: Ktime, thread: ThreadIx, to: Ktime) -> Vec<Segment> {
+        let evidence = Evidence::new(self.graph, &self.lost, to);
+        walk::segments(self.graph, &self.programs, evidence, (from, thread, to))
+    }
 }

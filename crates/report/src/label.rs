@@ -229,18 +229,18 @@ const TOOLS: &[(&str, Tool, &str)] = &[
 ];
 
 /// The extensions of compilers' source files.
-const SOURCES: [&str; 18] = [
+pub(crate) const SOURCES: [&str; 18] = [
     ".c", ".cc", ".cpp", ".cxx", ".c++", ".C", ".s", ".S", ".sx", ".m", ".mm", ".f", ".f90",
     ".F90", ".i", ".ii", ".cu", ".adb",
 ];
 
 /// The text of a worker of pytest-xdist (execnet), which reads its program from a pipe.
-const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
+pub(crate) const XDIST: &[u8] = b"import sys;exec(eval(sys.stdin.readline()))";
 
 /// The longest script text in a label.
 const TEXT: usize = 60;
 
-fn base(path: &str) -> &str {
+pub(crate) fn base(path: &str) -> &str {
     path.rsplit('/')
         .next()
         .filter(|name| !name.is_empty())
@@ -257,9 +257,14 @@ fn tool(name: &str) -> Option<Tool> {
         };
         TOOLS.iter().flat_map(named).collect()
     });
-    let known = |name: &str| KNOWN.get(name).copied();
-    if let Some(tool) = known(name) {
-        return Some(tool);
+    by_name(name, |name| KNOWN.get(name).copied())
+}
+
+/// What is known by a program's name, or by that name without its version and its target
+/// (`gcc` for `x86_64-linux-gnu-gcc-12`).
+pub(crate) fn by_name<T>(name: &str, known: impl Fn(&str) -> Option<T>) -> Option<T> {
+    if let Some(found) = known(name) {
+        return Some(found);
     }
     let plain = name
         .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
@@ -270,7 +275,7 @@ fn tool(name: &str) -> Option<Tool> {
         plain.rsplit('-').next().filter(|_| parts >= 2)
     };
     let versioned = (plain.len() < name.len()).then_some(plain);
-    versioned.and_then(known).or_else(|| known(short()?))
+    versioned.and_then(&known).or_else(|| known(short()?))
 }
 
 /// A command line's program and the rest of its label.
@@ -414,7 +419,7 @@ fn program_name(path: &str) -> String {
 }
 
 /// A name without cargo's suffix of 16 hexadecimal digits.
-fn unhashed(name: &str) -> &str {
+pub(crate) fn unhashed(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((plain, hash)) if hash.len() == 16 && hash.bytes().all(|b| b.is_ascii_hexdigit()) => {
             plain
@@ -424,7 +429,7 @@ fn unhashed(name: &str) -> &str {
 }
 
 /// One of gcc's temporary files: `ccXXXXXX.o`.
-fn is_temporary(file: &str) -> bool {
+pub(crate) fn is_temporary(file: &str) -> bool {
     let stem = file.split('.').next().unwrap_or_default();
     stem.len() == 8 && stem.starts_with("cc")
 }
@@ -445,8 +450,20 @@ fn verb<'a>(rest: &'a [&'a [u8]], valued: &str) -> Option<(String, &'a [&'a [u8]
     None
 }
 
-/// The program that an interpreter runs.
-fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
+/// The argument from which on an interpreter's arguments say what it runs.
+#[derive(Clone, Copy, Debug)]
+enum Runs {
+    /// An option of [`Script::mode`].
+    Mode(usize),
+    /// An option with a text; the text follows.
+    Text(usize),
+    /// A script, or the name of a module or a jar.
+    Script(usize),
+    /// Standard input, or nothing.
+    Nothing,
+}
+
+fn runs(rest: &[&[u8]], script: &Script) -> Runs {
     // `-ec`: the last letter may be an option with a value.
     let last = |arg: &[u8]| match arg {
         [b'-', letters @ .., last] if script.clustered && !letters.starts_with(b"-") => {
@@ -456,42 +473,68 @@ fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask
     };
     let mut at = 0;
     while let Some(arg) = rest.get(at).copied() {
-        let value = rest.get(at + 1);
+        let has_value = rest.get(at + 1).is_some();
         if has(script.mode, arg) {
-            return Said {
-                program: format!("{name} {}", escape::text(arg)),
-                what: ask.what(|| texts(rest.get(at + 1..).unwrap_or_default())),
-            };
+            return Runs::Mode(at);
         }
         let text = has(script.text, arg) || last(arg).is_some_and(|last| has(script.text, &last));
-        if text && value.is_some_and(|text| text.starts_with(XDIST)) {
-            return Said {
-                program: "pytest worker".to_owned(),
-                what: Vec::new(),
-            };
+        if text && has_value {
+            return Runs::Text(at);
         }
-        if text && value.is_some() {
-            return Said {
-                program: name.to_owned(),
-                what: ask
-                    .what(|| vec![escape::text(arg), value.map_or(String::new(), |t| short(t))]),
-            };
-        }
-        if has(script.named, arg) && value.is_some() {
-            return run(rest.get(at + 1..).unwrap_or_default(), script, nested, ask);
+        if has(script.named, arg) && has_value {
+            return Runs::Script(at + 1);
         }
         if arg.len() > 1 && (arg.starts_with(b"-") || arg.starts_with(b"+")) {
-            at += 1 + usize::from(has(script.valued, arg));
+            let valued = |option: &[u8]| has(script.valued, option);
+            let valued = valued(arg) || last(arg).is_some_and(|last| valued(&last));
+            at += 1 + usize::from(valued);
             continue;
         }
         if arg == b"-" {
             break; // standard input
         }
-        return run(rest.get(at..).unwrap_or_default(), script, nested, ask);
+        return Runs::Script(at);
     }
-    Said {
-        program: name.to_owned(),
-        what: ask.what(|| texts(rest)),
+    Runs::Nothing
+}
+
+/// The program that an interpreter runs.
+fn interpreted(name: &str, rest: &[&[u8]], script: &Script, nested: u8, ask: Ask) -> Said {
+    let from = |at: usize| rest.get(at..).unwrap_or_default();
+    let said = |program: &str, what: Vec<String>| Said {
+        program: program.to_owned(),
+        what,
+    };
+    match runs(rest, script) {
+        Runs::Mode(at) => {
+            let mode = from(at)
+                .first()
+                .map_or(String::new(), |arg| escape::text(arg));
+            said(&format!("{name} {mode}"), ask.what(|| texts(from(at + 1))))
+        }
+        Runs::Text(at) => match from(at) {
+            [_, text, ..] if text.starts_with(XDIST) => said("pytest worker", Vec::new()),
+            [option, text, ..] => said(name, ask.what(|| vec![escape::text(option), short(text)])),
+            _ => said(name, Vec::new()),
+        },
+        Runs::Script(at) => run(from(at), script, nested, ask),
+        Runs::Nothing => said(name, ask.what(|| texts(rest))),
+    }
+}
+
+/// The arguments from the script, module or class on that an interpreter runs; all
+/// arguments of another program.
+pub(crate) fn without_interpreter<'a>(args: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
+    let Some((first, rest)) = args.split_first() else {
+        return args;
+    };
+    let name = escape::text(first);
+    match tool(base(name.strip_prefix('-').unwrap_or(&name))) {
+        Some(Tool::Interpreter(script)) => match runs(rest, &script) {
+            Runs::Script(at) => rest.get(at..).unwrap_or(args),
+            _ => args,
+        },
+        _ => args,
     }
 }
 
@@ -585,6 +628,7 @@ mod tests {
         /w/target/debug/deps/laws-0123456789abcdef --nocapture => test laws | --nocapture
         /w/target/debug/build/serde-0123456789abcdef/build-script-build => build-script-build | serde
         ctest -j4 => ctest | -j4
+        bash -eo pipefail /w/run.sh x => run.sh | x
         make -C src all => make | -C src all";
 
     #[test]

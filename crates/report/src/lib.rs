@@ -13,6 +13,7 @@ pub mod members;
 mod names;
 pub mod query;
 pub mod reports;
+pub mod steps;
 pub mod style;
 pub mod table;
 pub mod units;

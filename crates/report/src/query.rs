@@ -8,6 +8,7 @@ use tr_analyze::model::{Analysis, Process, Thread, Times};
 use tr_format::event::Tgid;
 
 use crate::names::named;
+use crate::steps::Steps;
 use crate::{escape, exit, label};
 
 /// Keeps the processes that match all conditions.
@@ -25,6 +26,8 @@ pub struct Filter {
     pub failed: bool,
     /// The least wall time, in ns.
     pub min: u64,
+    /// Only processes with a thread that was in a step of this name.
+    pub step: Option<String>,
 }
 
 /// A user-defined group: `compile=argv:(cc1|cc1plus|rustc)`.
@@ -47,6 +50,9 @@ enum On {
 
 /// The group of the processes that match no pattern.
 pub const OTHER: &str = "other";
+
+/// The row of the processes outside of any step.
+const NO_STEP: &str = "no step";
 
 impl Group {
     /// From `NAME=WHAT:REGEX`, WHAT being argv, comm, program or cgroup.
@@ -141,6 +147,7 @@ named! {
         Cgroup = "cgroup", "cgroup";
         Depth = "depth", "depth in the tree";
         Group = "group", "group";
+        Step = "step", "step";
     }
 }
 
@@ -178,6 +185,13 @@ impl Filter {
             let below = below.as_ref();
             below.is_none_or(|below| below.get(at) == Some(&true))
         };
+        let inside = self.step.as_ref();
+        let inside = inside.map(|name| Steps::new(analysis).processes_in(analysis, name));
+        let inside = |at: usize| {
+            inside
+                .as_ref()
+                .is_none_or(|inside| inside.get(at) == Some(&true))
+        };
         let is = |pattern: &Option<Regex>, text: &[u8]| {
             let pattern = pattern.as_ref();
             pattern.is_none_or(|pattern| pattern.is_match(text))
@@ -193,7 +207,7 @@ impl Filter {
                 && process.end.since(process.start) >= self.min
         };
         let all = analysis.processes.iter().enumerate();
-        all.filter(|(at, process)| matches(process) && below(*at))
+        all.filter(|(at, process)| matches(process) && below(*at) && inside(*at))
             .map(|(at, _)| at)
             .collect()
     }
@@ -252,6 +266,8 @@ pub struct Names<'a> {
     groups: &'a [Group],
     /// The depth of each process, for [`By::Depth`].
     depths: Vec<usize>,
+    /// For [`By::Step`].
+    steps: Steps,
 }
 
 impl<'a> Names<'a> {
@@ -262,11 +278,17 @@ impl<'a> Names<'a> {
         } else {
             Vec::new()
         };
+        let steps = if by == By::Step {
+            Steps::new(analysis)
+        } else {
+            Steps::default()
+        };
         Names {
             analysis,
             by,
             groups,
             depths,
+            steps,
         }
     }
 
@@ -280,6 +302,11 @@ impl<'a> Names<'a> {
                 cgroup_path(self.analysis, process).map_or("unknown".into(), escape::text)
             }
             By::Group => group_of(self.analysis, process, self.groups).to_owned(),
+            By::Step => {
+                let step = self.steps.of_process(self.analysis, at);
+                let step = step.and_then(|step| self.steps.list().get(step));
+                step.map_or(NO_STEP, |step| &step.name).to_owned()
+            }
             By::Depth => format!("depth {}", self.depths.get(at).copied().unwrap_or(0)),
         }
     }

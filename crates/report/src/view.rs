@@ -31,6 +31,8 @@ pub struct Ask {
     pub min: u64,
     /// Only this process and its descendants.
     pub pid: Option<Tgid>,
+    /// Only steps of this name, and those inside them.
+    pub step: Option<String>,
 }
 
 impl Ask {

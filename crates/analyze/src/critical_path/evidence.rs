@@ -1,47 +1,68 @@
 //! The likeliest step where events are missing, or the recording ends.
 
+use std::cell::OnceCell;
+
 use tr_format::event::{Ktime, Stream};
 
 use crate::arena::Arena;
 use crate::gaps::Spans;
 use crate::graph::Graph;
-use crate::model::{ProcessIx, ThreadIx};
+use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::timeline::{Bucket, Stretch, Wait};
+
+/// The spans with a recorded loss of scheduling events.
+pub(super) fn lost_spans(analysis: &Analysis) -> Spans {
+    let mut lost = Spans::default();
+    for span in &analysis.quality.lost {
+        if matches!(span.stream, Stream::Cpu(_)) {
+            lost.insert(span.since, span.until);
+        }
+    }
+    lost
+}
 
 pub(super) struct Evidence<'a> {
     graph: Graph<'a>,
-    /// Spans with a recorded loss of scheduling events.
-    lost: Spans,
-    /// The processes with a thread that runs, is runnable or waits for a disk at the path's
-    /// end, and their ancestors.
-    busy: Arena<ProcessIx, bool>,
+    lost: &'a Spans,
+    /// The path's end.
+    to: Ktime,
+    /// [`Evidence::busy`]: few paths end in a wait that has not ended.
+    busy: OnceCell<Arena<ProcessIx, bool>>,
 }
 
 impl<'a> Evidence<'a> {
     /// For a path that ends at `to`.
-    pub fn new(graph: Graph<'a>, to: Ktime) -> Evidence<'a> {
-        let analysis = graph.analysis;
-        let mut lost = Spans::default();
-        for span in &analysis.quality.lost {
-            if matches!(span.stream, Stream::Cpu(_)) {
-                lost.insert(span.since, span.until);
-            }
+    pub fn new(graph: Graph<'a>, lost: &'a Spans, to: Ktime) -> Evidence<'a> {
+        Evidence {
+            graph,
+            lost,
+            to,
+            busy: OnceCell::new(),
         }
-        let mut busy: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
-        for thread in analysis.thread_ids() {
-            let is = analysis.thread(thread);
-            if is.end < to || !graph.before(thread, to).is_some_and(|s| works(&s)) {
-                continue;
-            }
-            let mut at = Some(is.process);
-            while let Some(process) = at {
-                if std::mem::replace(&mut busy[process], true) {
-                    break;
+    }
+
+    /// The processes with a thread that runs, is runnable or waits for a disk at the path's
+    /// end, and their ancestors.
+    fn busy(&self) -> &Arena<ProcessIx, bool> {
+        self.busy.get_or_init(|| {
+            let analysis = self.graph.analysis;
+            let mut busy: Arena<_, _> = analysis.process_ids().map(|_| false).collect();
+            for thread in analysis.thread_ids() {
+                let is = analysis.thread(thread);
+                let before = || self.graph.before(thread, self.to);
+                if is.end < self.to || !before().is_some_and(|s| works(&s)) {
+                    continue;
                 }
-                at = analysis.process(process).parent;
+                let mut at = Some(is.process);
+                while let Some(process) = at {
+                    if std::mem::replace(&mut busy[process], true) {
+                        break;
+                    }
+                    at = analysis.process(process).parent;
+                }
             }
-        }
-        Evidence { graph, lost, busy }
+            busy
+        })
     }
 
     /// The thread of its parent process that lived when this one began.
@@ -124,8 +145,12 @@ impl<'a> Evidence<'a> {
         });
         let living: Vec<ProcessIx> = living.collect();
         // The job that has been busy for the longest time, or the last one that began.
-        let busy = living.iter().find(|ix| self.busy[**ix]);
-        let child = busy.or(living.last());
+        let busy = || living.iter().find(|ix| self.busy()[**ix]);
+        let child = match living.as_slice() {
+            [] => None,
+            [only] => Some(only),
+            [.., last] => busy().or(Some(last)),
+        };
         let threads = child.map_or(&process.threads, |ix| &analysis.process(*ix).threads);
         let mut threads = threads.iter().copied().filter(lives);
         let works = |ix: &ThreadIx| self.graph.before(*ix, now).is_some_and(|s| works(&s));

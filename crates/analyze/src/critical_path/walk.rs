@@ -16,11 +16,16 @@ use crate::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
 /// The segments of the path from `from` to `to`, where `thread` is; in order of time.
-pub(super) fn segments(graph: Graph<'_>, from: Ktime, thread: ThreadIx, to: Ktime) -> Vec<Segment> {
+pub(super) fn segments(
+    graph: Graph<'_>,
+    programs: &Programs,
+    evidence: Evidence<'_>,
+    (from, thread, to): (Ktime, ThreadIx, Ktime),
+) -> Vec<Segment> {
     let mut walk = Walk {
         graph,
-        programs: Programs::new(graph.analysis),
-        evidence: Evidence::new(graph, to),
+        programs,
+        evidence,
         from,
         to,
         waiters: Vec::new(),
@@ -66,7 +71,7 @@ struct Waiter {
 
 struct Walk<'a> {
     graph: Graph<'a>,
-    programs: Programs,
+    programs: &'a Programs,
     evidence: Evidence<'a>,
     from: Ktime,
     to: Ktime,

@@ -12,6 +12,7 @@ pub mod off_cpu;
 pub mod parallelism;
 pub mod run_queue;
 pub mod series;
+pub mod steps;
 pub mod top;
 pub mod tree;
 
@@ -25,6 +26,7 @@ named! {
     pub enum Kind {
         Top = "top", "Where the time went";
         CriticalPath = "critical-path", "The critical path, step by step";
+        Steps = "steps", "Steps, targets, tests and marks, each with its times";
         Tree = "tree", "The tree of processes";
         Execs = "execs", "Every execution, a line each";
         OffCpu = "off-cpu", "Waits of tasks, with their reasons and wakers";
@@ -60,6 +62,7 @@ impl Kind {
             Kind::Audit => Box::new(audit::audit(view.analysis)),
             Kind::Tree => Box::new(tree::Tree::new(view)),
             Kind::Execs => Box::new(execs::Execs::new(view)),
+            Kind::Steps => Box::new(steps::StepsReport::new(view)),
             Kind::Series => Box::new(series::Series::new(view)),
             Kind::Cpus => Box::new(cpus::Cpus::new(view)),
             Kind::CriticalPath => Box::new(critical_path::PathReport::new(view)),

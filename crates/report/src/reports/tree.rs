@@ -377,7 +377,7 @@ impl Sum {
 
 /// A line's place in the tree.
 #[derive(Clone, Debug, Default)]
-struct Levels {
+pub(super) struct Levels {
     /// A root has depth 1.
     depth: usize,
     /// For each of the last levels, whether more of its lines follow.
@@ -388,7 +388,7 @@ impl Levels {
     /// No screen draws more levels.
     const KEPT: usize = 64;
 
-    fn below(&self, more: bool) -> Levels {
+    pub(super) fn below(&self, more: bool) -> Levels {
         let kept = self.last.len().saturating_sub(Levels::KEPT - 1);
         let mut last = self.last.get(kept..).unwrap_or_default().to_vec();
         last.push(more);
@@ -400,7 +400,7 @@ impl Levels {
 
     /// The lines from a process to its parents; only the last levels of a deep
     /// one.
-    fn joints(&self, room: usize, style: &Style) -> String {
+    pub(super) fn joints(&self, room: usize, style: &Style) -> String {
         let [through, none, branch, end, cut] = match style.ascii {
             false => ["│  ", "   ", "├─ ", "└─ ", "⋯  "],
             true => ["|  ", "   ", "|- ", "`- ", ".. "],

@@ -1,0 +1,290 @@
+//! Finds the steps: processes from parents to children, so that a process begins in the step
+//! of the thread that forked it.
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
+use tr_format::event::Ktime;
+
+use super::rules::{self, Found, Tests};
+use super::spans::{self, Span};
+use super::{at, Kind, Since, Step, StepIx, Steps};
+use crate::{escape, label};
+
+pub(super) fn steps(analysis: &Analysis) -> Steps {
+    let spans = spans::spans(analysis);
+    let mut build = Build {
+        analysis,
+        spans: HashMap::new(),
+        tests: vec![Vec::new(); analysis.processes.len()],
+        list: Vec::new(),
+        threads: vec![Vec::new(); analysis.threads.len()],
+    };
+    for span in &spans {
+        match span.process {
+            Some(process) => build.spans.entry(process).or_default().push(span),
+            None => {
+                build.add_span(span, None);
+            }
+        }
+    }
+    for process in from_parents_to_children(analysis) {
+        build.process(process);
+    }
+    Steps {
+        list: build.list,
+        threads: build.threads,
+    }
+}
+
+/// All processes; a parent comes before its children.
+fn from_parents_to_children(analysis: &Analysis) -> Vec<ProcessIx> {
+    let mut seen = vec![false; analysis.processes.len()];
+    let mut order = Vec::with_capacity(seen.len());
+    let roots = analysis.process_ids();
+    let roots = roots.filter(|ix| analysis.process(*ix).parent.is_none());
+    // A cycle of parents, which only a damaged trace has, starts at its first process.
+    for start in roots.chain(analysis.process_ids()) {
+        let mut open = vec![start];
+        while let Some(ix) = open.pop() {
+            match seen.get_mut(ix.0 as usize) {
+                Some(seen) if !*seen => *seen = true,
+                _ => continue,
+            }
+            order.push(ix);
+            open.extend(analysis.process(ix).children.iter().rev());
+        }
+    }
+    order
+}
+
+struct Build<'a> {
+    analysis: &'a Analysis,
+    /// The spans of each process.
+    spans: HashMap<ProcessIx, Vec<&'a Span>>,
+    /// For each process the tests that its executions run.
+    tests: Vec<Vec<(Ktime, Tests)>>,
+    list: Vec<Step>,
+    threads: Vec<Vec<Since>>,
+}
+
+/// A change of a process's step.
+enum Change<'a> {
+    End(&'a Span),
+    Exec(usize, &'a ExecSpan),
+    Begin(&'a Span),
+}
+
+impl Build<'_> {
+    fn process(&mut self, ix: ProcessIx) {
+        let process = self.analysis.process(ix);
+        let around = self.forked_in(process);
+        let changes = self.changes(ix, process, around);
+        let (leader, others) = match process.threads.split_first() {
+            Some((leader, others)) => (*leader, others),
+            None => return,
+        };
+        self.set(leader, changes.clone());
+        for thread in others {
+            let since = self.thread(ix, leader, *thread, &changes);
+            self.set(*thread, since);
+        }
+    }
+
+    fn set(&mut self, thread: ThreadIx, since: Vec<Since>) {
+        if let Some(threads) = self.threads.get_mut(thread.0 as usize) {
+            *threads = since;
+        }
+    }
+
+    fn of_thread(&self, thread: ThreadIx, time: Ktime) -> Option<StepIx> {
+        at(self.threads.get(thread.0 as usize)?, time)
+    }
+
+    /// The step of the thread that forked a process, at that time.
+    fn forked_in(&self, process: &Process) -> Option<StepIx> {
+        let leader = process.threads.first()?;
+        let parent = self.analysis.thread(*leader).parent;
+        let parent = parent.or_else(|| {
+            let parent = self.analysis.process(process.parent?);
+            parent.threads.first().copied()
+        });
+        self.of_thread(parent?, process.start)
+    }
+
+    /// The tests that the parent's program runs, at the fork.
+    fn tests_of_parent(&self, process: &Process) -> Tests {
+        let parent = process.parent;
+        parent.map_or(Tests::None, |parent| self.tests_at(parent, process.start))
+    }
+
+    fn tests_at(&self, process: ProcessIx, time: Ktime) -> Tests {
+        let tests = self.tests.get(process.0 as usize);
+        let tests = tests.map(Vec::as_slice).unwrap_or_default();
+        let after = tests.partition_point(|(from, _)| *from <= time);
+        let last = after.checked_sub(1).and_then(|at| tests.get(at));
+        last.map_or(Tests::None, |(_, tests)| *tests)
+    }
+
+    /// The steps of a process's first thread in order of time.
+    fn changes(&mut self, ix: ProcessIx, process: &Process, around: Option<StepIx>) -> Vec<Since> {
+        let mut changes: Vec<(Ktime, u8, Change)> = Vec::new();
+        let execs = process.execs.iter().enumerate();
+        changes.extend(execs.map(|(n, exec)| (exec.start, 1, Change::Exec(n, exec))));
+        for span in self.spans.remove(&ix).unwrap_or_default() {
+            changes.push((span.from, 2, Change::Begin(span)));
+            changes.push((span.to, 0, Change::End(span)));
+        }
+        changes.sort_by_key(|(time, order, _)| (*time, *order));
+        // The steps that the process is in, the innermost last; of a span with its end.
+        let mut inside: Vec<(StepIx, Option<&Span>)> = Vec::new();
+        let mut since = vec![(process.start, around)];
+        for (time, _, change) in changes {
+            let now = inside.last().map(|(step, _)| *step).or(around);
+            match change {
+                Change::End(span) => inside.retain(|(_, of)| of.is_none_or(|of| of != span)),
+                Change::Exec(n, exec) => {
+                    let step = self.exec(ix, (n, exec), now);
+                    inside.extend(step.map(|step| (step, None)));
+                }
+                Change::Begin(span) => {
+                    let step = self.add_span(span, now);
+                    let has_work = !span.overlaps && span.from < span.to;
+                    inside.extend(has_work.then_some((step, Some(span))));
+                }
+            }
+            let next = inside.last().map(|(step, _)| *step).or(around);
+            if since.last().is_some_and(|(_, last)| *last != next) {
+                since.push((time, next));
+            }
+        }
+        since
+    }
+
+    /// The step that an execution begins.
+    fn exec(
+        &mut self,
+        ix: ProcessIx,
+        (n, exec): (usize, &ExecSpan),
+        around: Option<StepIx>,
+    ) -> Option<StepIx> {
+        let process = self.analysis.process(ix);
+        let args: Vec<&[u8]> = exec.argv.args().collect();
+        let is_test = || n == 0 && self.tests_of_parent(process) == Tests::Children;
+        let found = rules::of(&args).or_else(|| {
+            is_test().then(|| Found {
+                kind: Kind::Test,
+                name: label::label_of(&exec.argv, &exec.comm, false),
+                tests: Tests::None,
+                nests: false,
+            })
+        });
+        let tests = found.as_ref().map_or(Tests::None, |found| found.tests);
+        if let Some(all) = self.tests.get_mut(ix.0 as usize) {
+            all.push((exec.start, tests));
+        }
+        let found = found?;
+        let same = around.and_then(|around| self.list.get(around));
+        let same = same.is_some_and(|it| (it.kind, &it.name) == (found.kind, &found.name));
+        if same && !found.nests {
+            return None;
+        }
+        let end_of = |ix: &ThreadIx| self.analysis.thread(*ix).end;
+        let last = process.threads.iter().rev().copied().max_by_key(end_of);
+        Some(self.add(Step {
+            name: found.name,
+            kind: found.kind,
+            parent: around,
+            depth: 0,
+            from: exec.start,
+            to: process.end,
+            started_before: exec.started_before,
+            ended: !process.alive,
+            process: Some(ix),
+            thread: last,
+            has_work: true,
+            status: process.status,
+        }))
+    }
+
+    fn add_span(&mut self, span: &Span, around: Option<StepIx>) -> StepIx {
+        let process = span.process.map(|ix| self.analysis.process(ix));
+        self.add(Step {
+            name: escape::text(&span.name),
+            kind: Kind::Mark,
+            parent: around,
+            depth: 0,
+            from: span.from,
+            to: span.to,
+            started_before: false,
+            ended: span.ended,
+            process: span.process,
+            thread: process.and_then(|process| process.threads.first().copied()),
+            has_work: !span.overlaps && process.is_some(),
+            status: None,
+        })
+    }
+
+    fn add(&mut self, step: Step) -> StepIx {
+        let parent = step.parent.and_then(|parent| self.list.get(parent));
+        let depth = parent.map_or(0, |parent| parent.depth + 1);
+        self.list.push(Step { depth, ..step });
+        self.list.len() - 1
+    }
+
+    /// The steps of another thread than the first one.
+    fn thread(
+        &mut self,
+        ix: ProcessIx,
+        leader: ThreadIx,
+        thread: ThreadIx,
+        of_process: &[Since],
+    ) -> Vec<Since> {
+        let analysis = self.analysis;
+        let is = analysis.thread(thread);
+        let around = at(of_process, is.start);
+        let parent = is
+            .parent
+            .filter(|parent| analysis.thread(*parent).process == ix);
+        // A thread that a test's thread started belongs to the test.
+        let of_parent = parent.and_then(|parent| self.of_thread(parent, is.start));
+        if of_parent.is_some() && of_parent != around {
+            return vec![(is.start, of_parent)];
+        }
+        let threads = self.tests_at(ix, is.start) == Tests::Threads;
+        if threads && parent.is_none_or(|parent| parent == leader) {
+            if let Some(name) = named_test(analysis.thread(leader), is) {
+                let step = self.add(Step {
+                    name,
+                    kind: Kind::Test,
+                    parent: around,
+                    depth: 0,
+                    from: is.start,
+                    to: is.end,
+                    started_before: is.started_before,
+                    ended: !is.alive,
+                    process: Some(ix),
+                    thread: Some(thread),
+                    has_work: true,
+                    status: None,
+                });
+                return vec![(is.start, Some(step))];
+            }
+        }
+        let later = of_process.iter().filter(|(from, _)| *from > is.start);
+        std::iter::once((is.start, around))
+            .chain(later.copied())
+            .collect()
+    }
+}
+
+/// The name of a thread that is a test. A thread without a name has that of the thread that
+/// started it. The kernel keeps 15 bytes.
+fn named_test(leader: &Thread, thread: &Thread) -> Option<String> {
+    let name = thread.comm.bytes();
+    if thread.comm == leader.comm || name.is_empty() {
+        return None;
+    }
+    let cut = if name.len() == 15 { "…" } else { "" };
+    Some(escape::text(name) + cut)
+}

@@ -1,0 +1,153 @@
+//! Steps: named parts of a recording. A step is an execution of a program with all that it
+//! starts (a make target, a compilation, a test), a thread that runs a test, or a span
+//! between two marks. Steps nest. The rules that name executions are in `rules`.
+//!
+//! Everything comes from the trace: no file and no variable is read.
+
+mod build;
+mod rules;
+mod spans;
+pub mod times;
+
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_format::event::Ktime;
+
+use crate::names::named;
+
+named! {
+    /// The kind of a step.
+    #[derive(Hash)]
+    #[allow(missing_docs)] // the titles say it
+    pub enum Kind {
+        Job = "job", "step of a CI job";
+        Target = "target", "target of a build";
+        Unit = "unit", "unit of a compiler";
+        Test = "test", "test";
+        Mark = "mark", "mark";
+    }
+}
+
+/// The number of a step in [`Steps::list`].
+pub type StepIx = usize;
+
+/// A step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// Its name, escaped.
+    pub name: String,
+    /// Its kind.
+    pub kind: Kind,
+    /// The step around it, which comes before it in the list.
+    pub parent: Option<StepIx>,
+    /// The number of steps around it.
+    pub depth: usize,
+    /// Its beginning.
+    pub from: Ktime,
+    /// Its end; the span's end if it did not end before. A moment has no length.
+    pub to: Ktime,
+    /// It began before the analyzed span.
+    pub started_before: bool,
+    /// It ended inside the analyzed span.
+    pub ended: bool,
+    /// Its process: the one that executed it, or in which its marks were set.
+    pub process: Option<ProcessIx>,
+    /// The thread with which it ended.
+    pub thread: Option<ThreadIx>,
+    /// Its work is known. It is not if it overlaps with another span of its process without
+    /// being inside it, or if its process is not known.
+    pub has_work: bool,
+    /// The raw `wait` status of its process, if that ended with it.
+    pub status: Option<u32>,
+}
+
+impl Step {
+    /// Its length in ns.
+    pub fn wall(&self) -> u64 {
+        self.to.since(self.from)
+    }
+
+    /// It is a moment: the mark of a point in time.
+    pub fn is_moment(&self) -> bool {
+        self.kind == Kind::Mark && self.ended && self.from == self.to
+    }
+}
+
+/// The step of a thread from a time on.
+type Since = (Ktime, Option<StepIx>);
+
+/// The steps of a recording, and the step of every thread at every time.
+#[derive(Clone, Debug, Default)]
+pub struct Steps {
+    list: Vec<Step>,
+    /// For each thread its steps in order of time.
+    threads: Vec<Vec<Since>>,
+}
+
+impl Steps {
+    /// The steps of an analysis.
+    pub fn new(analysis: &Analysis) -> Steps {
+        build::steps(analysis)
+    }
+
+    /// The steps; parents come before their children, siblings in order of their beginning.
+    pub fn list(&self) -> &[Step] {
+        &self.list
+    }
+
+    /// The innermost step of a thread right after `time`.
+    pub fn at(&self, thread: ThreadIx, time: Ktime) -> Option<StepIx> {
+        at(self.threads.get(thread.0 as usize)?, time)
+    }
+
+    /// The innermost step of a process at its end.
+    pub fn of_process(&self, analysis: &Analysis, at: usize) -> Option<StepIx> {
+        let leader = analysis.processes.get(at)?.threads.first()?;
+        self.threads.get(leader.0 as usize)?.last()?.1
+    }
+
+    /// The parts of a thread's life with their innermost steps.
+    pub fn parts(
+        &self,
+        analysis: &Analysis,
+        thread: ThreadIx,
+    ) -> impl Iterator<Item = (Ktime, Ktime, Option<StepIx>)> + '_ {
+        let since = self.threads.get(thread.0 as usize);
+        let since = since.map(Vec::as_slice).unwrap_or_default();
+        let end = analysis.thread(thread).end;
+        let ends = since.iter().skip(1).map(|(from, _)| *from).chain([end]);
+        let parts = since.iter().zip(ends);
+        parts.map(move |((from, step), to)| (*from, to.min(end), *step))
+    }
+
+    /// The step, and the steps around it, from the inside.
+    pub fn around(&self, step: Option<StepIx>) -> impl Iterator<Item = StepIx> + '_ {
+        std::iter::successors(step, |at| self.list.get(*at)?.parent)
+    }
+
+    /// For each process, whether one of its threads was in a step of this name.
+    pub fn processes_in(&self, analysis: &Analysis, name: &str) -> Vec<bool> {
+        // Parents come first.
+        let mut inside = vec![false; self.list.len()];
+        for (at, step) in self.list.iter().enumerate() {
+            let parent = step.parent.and_then(|parent| inside.get(parent).copied());
+            if let Some(inside) = inside.get_mut(at) {
+                *inside = step.name == name || parent == Some(true);
+            }
+        }
+        let is = |since: &Since| since.1.is_some_and(|step| inside.get(step) == Some(&true));
+        let in_step = |thread: &ThreadIx| {
+            let since = self.threads.get(thread.0 as usize);
+            since.is_some_and(|since| since.iter().any(is))
+        };
+        let processes = analysis.processes.iter();
+        processes
+            .map(|process| process.threads.iter().any(in_step))
+            .collect()
+    }
+}
+
+/// The last one at or before a time.
+fn at(since: &[Since], time: Ktime) -> Option<StepIx> {
+    let after = since.partition_point(|(from, _)| *from <= time);
+    since.get(after.checked_sub(1)?)?.1
+}

@@ -1,0 +1,1019 @@
+//! The step that a command line is, by the table `RULES`.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+use super::Kind;
+use crate::{escape, label};
+
+/// A command line that is a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    pub kind: Kind,
+    /// Escaped.
+    pub name: String,
+    /// The tests that it runs, apart from those that rules find.
+    pub tests: Tests,
+    /// One inside another one of the same name is a step of its own. Otherwise it is the same
+    /// step: `gcc -o lua` starts `ld -o lua`.
+    pub nests: bool,
+}
+
+/// The tests of a test runner.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Tests {
+    #[default]
+    None,
+    /// The programs that it starts.
+    Children,
+    /// The threads that it starts, named after the tests (libtest).
+    Threads,
+}
+
+/// A command line, and the program in it that a rule reads.
+struct Line<'a> {
+    /// The whole command line, with the interpreter's.
+    all: &'a [&'a [u8]],
+    /// The program's path.
+    path: &'a str,
+    /// Its name: [`crate::label`] names the programs of reports, with more detail.
+    name: &'a str,
+    /// Its arguments.
+    args: &'a [&'a [u8]],
+}
+
+type Read = fn(&Line) -> Option<Found>;
+
+/// The programs; the rule; the command lines that the rule was made for, each with its kind
+/// and name, or `-` if it is no step. A test reads them (`~`: a space in an argument).
+type Rule = (&'static str, Read, &'static str);
+
+/// The rules by the program's name.
+const RULES: &[Rule] = &[
+    (
+        "make gmake",
+        make,
+        "make -s -j2 => target | make
+         make -j 4 -C src all BUILD=/x => target | make -C src all
+         gmake --directory=lib check => target | make -C lib check
+         make -f CMakeFiles/Makefile2 all => target | make all
+         make -s -f CMakeFiles/lua.dir/build.make CMakeFiles/lua.dir/build => target | make CMakeFiles/lua.dir/build
+         make --version => -",
+    ),
+    (
+        "ninja samu n2",
+        ninja,
+        "ninja => target | ninja
+         ninja -C out -j 4 all => target | ninja -C out all
+         ninja --version => -
+         /usr/bin/ninja -t restat build.ninja => -",
+    ),
+    (
+        "cmake",
+        cmake,
+        "cmake --build build --target install -j4 => target | cmake --build build
+         cmake -S . -B build => target | cmake
+         cmake -G Ninja .. => target | cmake
+         cmake --install build => target | cmake --install build
+         cmake -E echo x => -
+         cmake -P x.cmake => -",
+    ),
+    (
+        "cc gcc c++ g++ clang clang++ c99 c89 gfortran nvcc icc icx tcc",
+        compiler,
+        "gcc -O2 -c -o src/lapi.o src/lapi.c => target | src/lapi.o
+         x86_64-linux-gnu-gcc-12 -c x.c => target | x.o
+         cc -o lua lua.o liblua.a => target | lua
+         clang++-15 main.cpp => target | a.out
+         gcc -o/w/x/lua lua.o => target | lua
+         gcc -MM -o x.d x.c => -
+         gcc -E x.c -o x.i => -
+         gcc -c -o /dev/null x.c => -
+         gcc -o conftest conftest.c => -
+         gcc --version => -",
+    ),
+    (
+        "as ld ld.bfd ld.gold ld.lld lld mold collect2 wild",
+        output,
+        "as --64 -o lapi.o /tmp/ccAbCdEf.s => target | lapi.o
+         as --64 -o /tmp/ccAbCdEf.o /tmp/ccAbCdEf.s => -
+         /usr/bin/ld -o ./lua crt1.o lua.o => target | lua
+         ld --version => -",
+    ),
+    (
+        "ar gcc-ar llvm-ar",
+        archive,
+        "ar rcs liblua.a lapi.o lcode.o => target | liblua.a
+         x86_64-linux-gnu-ar cr ./liblua.a lapi.o => target | liblua.a
+         ar t liblua.a => -",
+    ),
+    (
+        "ccache sccache distcc icecc",
+        wrapped,
+        "ccache gcc -c -o x.o x.c => target | x.o
+         sccache rustc --crate-name serde --edition=2021 => unit | serde
+         ccache --show-stats => -",
+    ),
+    (
+        "rustc clippy-driver",
+        rustc,
+        "rustc --crate-name serde --edition=2021 src/lib.rs --crate-type lib => unit | serde
+         rustc --crate-name tr src/main.rs --crate-type bin => unit | tr (bin)
+         rustc --crate-name laws tests/laws.rs --test => unit | laws (test)
+         clippy-driver rustc --crate-name x src/lib.rs => unit | x
+         rustc --crate-name build_script_build /r/src/libc-0.2.1/build.rs => unit | libc-0.2.1 (build script)
+         rustc --crate-name ___ --print=file-names - => -
+         rustc -vV => -",
+    ),
+    (
+        "rustdoc",
+        rustdoc,
+        "rustdoc --edition=2021 --crate-name x src/lib.rs => unit | x (doc)
+         rustdoc --crate-name x src/lib.rs --test => test | x (doctests)",
+    ),
+    (
+        "build-script-build build-script-main",
+        build_script,
+        "/w/target/debug/build/serde-0123456789abcdef/build-script-build => unit | serde (run build script)",
+    ),
+    (
+        "cargo",
+        cargo,
+        "cargo build --release => target | cargo build
+         cargo +nightly -q test -p x => target | cargo test
+         cargo nextest run => target | cargo nextest run
+         cargo --version => -
+         cargo metadata --format-version 1 => -",
+    ),
+    (
+        "cargo-nextest",
+        cargo_tool,
+        "/root/.cargo/bin/cargo-nextest nextest run => target | cargo nextest run",
+    ),
+    (
+        "go",
+        go,
+        "go test ./... => target | go test ./...
+         go build -o x . => target | go build
+         go env GOROOT => -",
+    ),
+    (
+        "ctest",
+        ctest,
+        "ctest -j4 => test | ctest
+         /usr/bin/ctest --output-on-failure => test | ctest
+         ctest -N => -",
+    ),
+    (
+        "prove",
+        prove,
+        "prove -l t => test | prove",
+    ),
+    (
+        "meson",
+        meson,
+        "meson setup build => target | meson setup
+         meson compile -C build => target | meson compile
+         meson test -C build => test | meson test",
+    ),
+    (
+        "bats bats-exec-suite",
+        bats,
+        "bash /usr/lib/bats-core/bats test => test | bats",
+    ),
+    (
+        "bats-exec-file",
+        bats_file,
+        "bash /usr/lib/bats-core/bats-exec-file -x 0 --dummy-flag test/a.bats /tmp/l => test | test/a.bats",
+    ),
+    (
+        "bats-exec-test",
+        bats_test,
+        "bash /usr/lib/bats-core/bats-exec-test -x test/a.bats test_it_works 1 1 1 => test | test/a.bats test_it_works",
+    ),
+    (
+        "pytest py.test",
+        pytest,
+        "/usr/bin/python3 /usr/bin/pytest -x => test | pytest
+         python -m pytest tests => test | pytest",
+    ),
+    (
+        "unittest",
+        unittest,
+        "python3 -m unittest tests.test_a => test | unittest tests.test_a
+         python3 -m unittest => test | unittest",
+    ),
+    (
+        "test-driver",
+        automake_test,
+        "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh",
+    ),
+    (
+        "test-setup.sh",
+        bazel_test,
+        "/bin/bash external/bazel_tools/tools/test/test-setup.sh pkg/x_test --v => test | pkg/x_test",
+    ),
+    (
+        "bazel bazelisk gradle gradlew mvn mvnw sbt scons waf rake just task tox nox buck2",
+        verb,
+        "bazel test //... => target | bazel test
+         ./gradlew --no-daemon build => target | gradlew build
+         mvn -q -B package => target | mvn package
+         tox => target | tox",
+    ),
+    (
+        "npm npm-cli yarn pnpm",
+        npm,
+        "npm ci => job | npm ci
+         node /usr/bin/npm run build => job | npm run build
+         node /usr/lib/node_modules/npm/bin/npm-cli.js test => job | npm test
+         npm config get x => -",
+    ),
+    (
+        "pip pip3 uv poetry apt apt-get dnf yum apk brew conda",
+        install,
+        "/usr/bin/python3 /usr/bin/pip install -r x => job | pip install
+         python3 -m pip install x => job | pip install
+         apt-get -y install gcc => job | apt-get install
+         apk add gcc => job | apk add
+         uv sync => job | uv sync
+         pip --version => -",
+    ),
+    (
+        "git",
+        git,
+        "git -c x=y clone --depth 1 u => job | git clone
+         git submodule update --init => job | git submodule update
+         git rev-parse HEAD => -",
+    ),
+    (
+        "docker podman buildah",
+        docker,
+        "docker build -t x . => job | docker build
+         docker buildx build . => job | docker buildx build
+         podman pull x => job | podman pull
+         docker ps => -",
+    ),
+    (
+        "jest mocha vitest rspec phpunit ava karma playwright cypress",
+        runner,
+        "node /w/node_modules/.bin/jest --ci => test | jest
+         node /w/node_modules/vitest/vitest.mjs run => test | vitest
+         ruby /usr/bin/rspec => test | rspec",
+    ),
+    (
+        "processChild",
+        jest_worker,
+        "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
+         node /w/processChild.js => -",
+    ),
+    (
+        "configure",
+        configure,
+        "/bin/sh ./configure --prefix=/x => target | configure
+         ./configure => target | configure",
+    ),
+    (
+        "ansible-playbook",
+        playbook,
+        "/usr/bin/python3 /usr/bin/ansible-playbook -i hosts site.yml => job | ansible-playbook site.yml
+         ansible-playbook --version => -",
+    ),
+    (
+        "gitlab-runner-helper gitlab-runner",
+        gitlab,
+        "gitlab-runner-helper artifacts-uploader --url u => job | artifacts-uploader
+         gitlab-runner-helper cache-extractor --file x => job | cache-extractor
+         gitlab-runner run => -",
+    ),
+    (
+        "tr",
+        mark,
+        "tr mark build => -
+         tr mark build -- make -j2 => mark | build
+         /usr/local/bin/tr mark unit~tests -- make check => mark | unit tests
+         tr mark -- x => -
+         tr a-z A-Z => -",
+    ),
+];
+
+/// The rules for paths, in this order; they hold for any program.
+const PATHS: &[(Read, &str)] = &[
+    (
+        github,
+        "/usr/bin/bash -e /home/runner/work/_temp/1b2c3d4e-aaaa-bbbb-cccc-0123456789ab.sh => job | run 1b2c3d4e
+         /bin/bash --noprofile --norc -eo pipefail /__w/_temp/1b2c3d4e-aaaa-bbbb-cccc-0123456789ab.sh => job | run 1b2c3d4e
+         /r/externals/node20/bin/node /home/runner/work/_actions/actions/checkout/v4/dist/index.js => job | actions/checkout@v4
+         bash /home/u/_temp/x.sh => -",
+    ),
+    (
+        ansible_module,
+        "/bin/sh -c x => -
+         /usr/bin/python3 /root/.ansible/tmp/ansible-tmp-1.2-3-4/AnsiballZ_apt.py => job | ansible apt",
+    ),
+    (
+        jenkins,
+        "sh -xe /j/workspace/a@tmp/durable-1a2b3c4d/script.sh => job | durable-1a2b3c4d",
+    ),
+    (
+        cargo_test,
+        "/w/target/debug/deps/laws-0123456789abcdef --nocapture => test | laws
+         /w/target/debug/deps/laws-0123456789abcdef --exact a::b --nocapture => test | laws a::b
+         /w/target/debug/deps/laws-0123456789abcdef --list --format terse => -
+         /w/deps/x => -",
+    ),
+    (
+        go_test,
+        "/tmp/go-build12/b001/http.test -test.v => test | http
+         /usr/lib/go/pkg/tool/linux_amd64/compile -o $WORK/b1/_pkg_.a -p net/http -std => unit | net/http
+         /usr/lib/go/pkg/tool/linux_amd64/link -o /tmp/go-build1/b001/exe/srv -buildmode=exe => unit | link srv
+         /usr/lib/go/pkg/tool/linux_amd64/vet -V=full => -",
+    ),
+    (
+        gitlab_script,
+        "bash /tmp/custom-executor1/script1/script. step_script => job | step_script
+         cp /tmp/custom-executor1/x => -",
+    ),
+    (
+        perl_test,
+        "perl -w -I lib t/a.t => test | t/a.t
+         python3 x.t => -",
+    ),
+    (
+        node_test,
+        "node --test => test | node --test
+         node --test test/a.test.js => test | node --test
+         node --test-reporter=spec test/a.test.js => test | test/a.test.js",
+    ),
+    (
+        xdist,
+        "python3 -u -c import~sys;exec(eval(sys.stdin.readline())) => test | pytest worker
+         python3 -c print(1) => -",
+    ),
+    (
+        gradle_worker,
+        "java -cp w.jar worker.org.gradle.process.internal.worker.GradleWorkerMain Gradle~Test~Executor~1 => test | Gradle Test Executor 1
+         java -jar x.jar => -",
+    ),
+    (
+        named_test,
+        "./tests/sleep.sh 1 => test | tests/sleep.sh
+         sh -e t/run.sh => test | t/run.sh
+         /w/src/test/x.sh => test | test/x.sh
+         ./build/url_test --gtest_color=no => test | url_test
+         /w/out/test-malloc => test | test-malloc
+         /usr/bin/test -f x => -
+         /usr/lib/x/test-x => -
+         test -f x => -",
+    ),
+];
+
+/// The step that a command line is.
+pub(super) fn of(all: &[&[u8]]) -> Option<Found> {
+    // Looked up for every execution, of which there may be a million.
+    static KNOWN: LazyLock<HashMap<&str, Read>> = LazyLock::new(|| {
+        let named = |(names, read, _): &Rule| {
+            let read = *read;
+            names.split_whitespace().map(move |name| (name, read))
+        };
+        RULES.iter().flat_map(named).collect()
+    });
+    let (first, args) = label::without_interpreter(all).split_first()?;
+    let path = std::str::from_utf8(first).ok()?;
+    let line = Line {
+        all,
+        path,
+        name: label::base(path),
+        args,
+    };
+    let scripts = [".py", ".rb", ".js", ".mjs", ".cjs"];
+    let stem = scripts.iter().find_map(|end| line.name.strip_suffix(end));
+    let known = |name: &str| KNOWN.get(name).copied();
+    if let Some(read) = label::by_name(stem.unwrap_or(line.name), known) {
+        return read(&line);
+    }
+    PATHS.iter().find_map(|(read, _)| read(&line))
+}
+
+impl<'a> Line<'a> {
+    fn has(&self, options: &[&str]) -> bool {
+        let mut args = self.args.iter();
+        args.any(|arg| options.iter().any(|option| option.as_bytes() == *arg))
+    }
+
+    /// The argument after an option.
+    fn after(&self, option: &str) -> Option<&'a [u8]> {
+        let at = self.args.iter().position(|arg| *arg == option.as_bytes())?;
+        self.args.get(at + 1).copied()
+    }
+
+    /// The value of an option: `-o FILE`, `-oFILE`, `--option FILE`, `--option=FILE`.
+    fn value(&self, option: &str) -> Option<&'a [u8]> {
+        let joined = |arg: &&'a [u8]| {
+            let value = arg.strip_prefix(option.as_bytes())?;
+            match option.starts_with("--") {
+                true => value.strip_prefix(b"="),
+                false => Some(value).filter(|value| !value.is_empty()),
+            }
+        };
+        self.after(option)
+            .or_else(|| self.args.iter().find_map(joined))
+    }
+
+    /// The arguments that are no options; `valued` options have their value in the next one.
+    fn words(&self, valued: &'a [&'a str]) -> impl Iterator<Item = &'a [u8]> + use<'a> {
+        let is_valued = |arg: &[u8]| valued.iter().any(|option| option.as_bytes() == arg);
+        let mut skip = false;
+        let args = self.args.iter().copied();
+        args.filter(move |arg| {
+            let value = std::mem::replace(&mut skip, is_valued(arg));
+            !value && !arg.starts_with(b"-") && !arg.starts_with(b"+")
+        })
+    }
+}
+
+fn found(kind: Kind, name: impl Into<String>) -> Option<Found> {
+    Some(Found {
+        kind,
+        name: name.into(),
+        tests: Tests::None,
+        nests: false,
+    })
+}
+
+fn test_runner(name: impl Into<String>) -> Option<Found> {
+    Some(Found {
+        kind: Kind::Test,
+        name: name.into(),
+        tests: Tests::Children,
+        nests: false,
+    })
+}
+
+/// A program's name and the words after it, of which the first one is among `known`.
+fn known_verb(
+    line: &Line,
+    kind: Kind,
+    valued: &'static [&'static str],
+    known: &[&str],
+) -> Option<Found> {
+    let verb = line.words(valued).next()?;
+    let is = known.iter().any(|known| known.as_bytes() == verb);
+    is.then(|| found(kind, format!("{} {}", line.name, escape::text(verb))))?
+}
+
+/// A file that a command makes; `None` for one that no build asks for.
+fn file(path: &[u8]) -> Option<Found> {
+    let name = escape::text(path);
+    let base = label::base(&name);
+    let scratch = label::is_temporary(base) || base.starts_with("conftest");
+    if scratch || name == "-" || name.starts_with("/dev/") || name.starts_with("/proc/") {
+        return None;
+    }
+    // An absolute path tells less than its end.
+    let name = match name.starts_with('/') {
+        true => label::unhashed(base),
+        false => name.trim_start_matches("./"),
+    };
+    found(Kind::Target, name)
+}
+
+fn make(line: &Line) -> Option<Found> {
+    const VALUED: &[&str] = &[
+        "-C",
+        "-f",
+        "-I",
+        "-o",
+        "-W",
+        "--directory",
+        "--file",
+        "--makefile",
+    ];
+    if line.has(&["--version", "-v", "--help", "-h"]) {
+        return None;
+    }
+    let number = |word: &[u8]| word.iter().all(|byte| byte.is_ascii_digit());
+    let goals = line
+        .words(VALUED)
+        .filter(|word| !word.contains(&b'=') && !number(word));
+    let directory = line.value("-C").or_else(|| line.value("--directory"));
+    Some(Found {
+        kind: Kind::Target,
+        name: in_directory("make", directory, goals),
+        tests: Tests::None,
+        nests: true,
+    })
+}
+
+fn in_directory<'a>(
+    program: &str,
+    directory: Option<&[u8]>,
+    words: impl Iterator<Item = &'a [u8]>,
+) -> String {
+    let mut name = program.to_owned();
+    if let Some(directory) = directory {
+        name.push_str(" -C ");
+        name.push_str(&escape::text(directory));
+    }
+    for word in words {
+        name.push(' ');
+        name.push_str(&escape::text(word));
+    }
+    name
+}
+
+fn ninja(line: &Line) -> Option<Found> {
+    if line.has(&["--version", "-t", "-h", "--help"]) {
+        return None;
+    }
+    let goals = line.words(&["-C", "-f", "-j", "-k", "-l", "-d", "-w"]);
+    found(Kind::Target, in_directory("ninja", line.value("-C"), goals))
+}
+
+fn cmake(line: &Line) -> Option<Found> {
+    if line.has(&["-E", "-P", "--version", "--help", "-L", "-N"]) {
+        return None;
+    }
+    for verb in ["--build", "--install"] {
+        if let Some(directory) = line.after(verb) {
+            let directory = escape::text(directory);
+            return found(Kind::Target, format!("cmake {verb} {directory}"));
+        }
+    }
+    found(Kind::Target, "cmake")
+}
+
+fn compiler(line: &Line) -> Option<Found> {
+    if line.has(&["-E", "-M", "-MM", "-fsyntax-only", "-###"]) {
+        return None;
+    }
+    if let Some(output) = line.value("-o") {
+        return file(output);
+    }
+    let is_source = |arg: &&&[u8]| {
+        let ends = label::SOURCES
+            .iter()
+            .any(|end| arg.ends_with(end.as_bytes()));
+        ends && !arg.starts_with(b"-")
+    };
+    let source = label::base(std::str::from_utf8(line.args.iter().find(is_source)?).ok()?);
+    match (line.has(&["-c"]), source.rsplit_once('.')) {
+        (true, Some((stem, _))) => file(format!("{stem}.o").as_bytes()),
+        _ => file(b"a.out"),
+    }
+}
+
+fn output(line: &Line) -> Option<Found> {
+    file(line.value("-o")?)
+}
+
+fn archive(line: &Line) -> Option<Found> {
+    let (operation, rest) = line.args.split_first()?;
+    let makes = operation.iter().any(|letter| b"rq".contains(letter)) || operation.contains(&b'c');
+    let made = makes && !operation.starts_with(b"--");
+    file(rest.first().filter(|_| made)?)
+}
+
+fn wrapped(line: &Line) -> Option<Found> {
+    let program = line.args.first()?;
+    (!program.starts_with(b"-")).then(|| of(line.args))?
+}
+
+fn rustc(line: &Line) -> Option<Found> {
+    let name = escape::text(line.value("--crate-name")?);
+    if name == "___" {
+        return None; // cargo asks for the target's properties
+    }
+    if name == "build_script_build" || name == "build_script_main" {
+        let source = line.args.iter().find(|arg| arg.ends_with(b".rs"))?;
+        let source = escape::text(source);
+        let package = source.rsplit('/').nth(1).unwrap_or("build.rs");
+        return found(Kind::Unit, format!("{package} (build script)"));
+    }
+    let kind = match line.value("--crate-type") {
+        _ if line.has(&["--test"]) => " (test)",
+        Some(b"bin") => " (bin)",
+        _ => "",
+    };
+    found(Kind::Unit, name + kind)
+}
+
+fn rustdoc(line: &Line) -> Option<Found> {
+    let name = escape::text(line.value("--crate-name")?);
+    if line.has(&["--test"]) {
+        return test_runner(name + " (doctests)");
+    }
+    found(Kind::Unit, name + " (doc)")
+}
+
+fn build_script(line: &Line) -> Option<Found> {
+    let package = label::unhashed(line.path.rsplit('/').nth(1)?);
+    found(Kind::Unit, format!("{package} (run build script)"))
+}
+
+fn cargo(line: &Line) -> Option<Found> {
+    const KNOWN: [&str; 16] = [
+        "build", "b", "check", "c", "test", "t", "run", "r", "doc", "d", "bench", "clippy",
+        "install", "fetch", "package", "publish",
+    ];
+    let mut words = line.words(&["--config", "-C", "-Z", "--color"]);
+    let verb = escape::text(words.next()?);
+    if verb == "nextest" {
+        let second = escape::text(words.next()?);
+        return found(Kind::Target, format!("cargo nextest {second}"));
+    }
+    KNOWN
+        .contains(&verb.as_str())
+        .then(|| found(Kind::Target, format!("cargo {verb}")))?
+}
+
+/// `cargo-nextest nextest run`, as cargo executes it.
+fn cargo_tool(line: &Line) -> Option<Found> {
+    let words: Vec<String> = line.words(&[]).take(2).map(escape::text).collect();
+    found(Kind::Target, format!("cargo {}", words.join(" ")))
+}
+
+fn go(line: &Line) -> Option<Found> {
+    let mut words = line.words(&["-o", "-run", "-C", "-tags", "-count", "-p", "-timeout"]);
+    let verb = words.next()?;
+    let known = ["build", "test", "install", "vet", "generate", "run", "mod"];
+    let is = known.iter().any(|known| known.as_bytes() == verb);
+    let packages = words.filter(|word| *word != b".");
+    let name = in_directory("go", None, std::iter::once(verb).chain(packages));
+    is.then(|| found(Kind::Target, name))?
+}
+
+fn ctest(line: &Line) -> Option<Found> {
+    if line.has(&["-N", "--show-only", "--version"]) {
+        return None;
+    }
+    test_runner("ctest")
+}
+
+fn prove(_: &Line) -> Option<Found> {
+    test_runner("prove")
+}
+
+fn meson(line: &Line) -> Option<Found> {
+    match line.words(&[]).next()? {
+        b"test" => test_runner("meson test"),
+        verb @ (b"setup" | b"compile" | b"install") => {
+            found(Kind::Target, format!("meson {}", escape::text(verb)))
+        }
+        _ => None,
+    }
+}
+
+fn bats(_: &Line) -> Option<Found> {
+    found(Kind::Test, "bats")
+}
+
+/// The file among the arguments of a part of bats.
+fn bats_place(line: &Line) -> Option<usize> {
+    line.args.iter().position(|arg| arg.ends_with(b".bats"))
+}
+
+fn bats_file(line: &Line) -> Option<Found> {
+    found(Kind::Test, escape::text(line.args.get(bats_place(line)?)?))
+}
+
+fn bats_test(line: &Line) -> Option<Found> {
+    let at = bats_place(line)?;
+    let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
+    let name = format!("{} {}", escape::text(file), escape::text(test));
+    found(Kind::Test, name)
+}
+
+fn pytest(_: &Line) -> Option<Found> {
+    found(Kind::Test, "pytest")
+}
+
+fn unittest(line: &Line) -> Option<Found> {
+    let tests = line.words(&["-k", "-s", "-p", "-t"]);
+    found(Kind::Test, in_directory("unittest", None, tests))
+}
+
+fn automake_test(line: &Line) -> Option<Found> {
+    found(Kind::Test, escape::text(line.value("--test-name")?))
+}
+
+fn bazel_test(line: &Line) -> Option<Found> {
+    found(Kind::Test, escape::text(line.args.first()?))
+}
+
+fn verb(line: &Line) -> Option<Found> {
+    let verb = line.words(&["-f", "-p", "-e", "-c", "-C"]).next();
+    found(
+        Kind::Target,
+        in_directory(line.name, None, verb.into_iter()),
+    )
+}
+
+fn npm(line: &Line) -> Option<Found> {
+    let name = line.name.split('.').next()?.trim_end_matches("-cli");
+    let words: Vec<String> = line
+        .words(&["--prefix", "-w"])
+        .take(2)
+        .map(escape::text)
+        .collect();
+    match words
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        ["run" | "run-script", script] => found(Kind::Job, format!("{name} run {script}")),
+        [verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start"), ..] => {
+            found(Kind::Job, format!("{name} {verb}"))
+        }
+        _ => None,
+    }
+}
+
+fn install(line: &Line) -> Option<Found> {
+    const KNOWN: &[&str] = &[
+        "install",
+        "add",
+        "update",
+        "upgrade",
+        "sync",
+        "download",
+        "wheel",
+        "build",
+        "create",
+        "build-dep",
+        "dist-upgrade",
+        "lock",
+    ];
+    known_verb(line, Kind::Job, &["-o", "-c", "--root"], KNOWN)
+}
+
+fn git(line: &Line) -> Option<Found> {
+    let mut words = line.words(&["-c", "-C", "--git-dir", "--work-tree"]);
+    match words.next()? {
+        b"submodule" => {
+            let verb = escape::text(words.next()?);
+            found(Kind::Job, format!("git submodule {verb}"))
+        }
+        verb @ (b"clone" | b"fetch" | b"pull" | b"checkout") => {
+            found(Kind::Job, format!("git {}", escape::text(verb)))
+        }
+        _ => None,
+    }
+}
+
+fn docker(line: &Line) -> Option<Found> {
+    let mut words = line.words(&["-H", "--context", "--log-level"]);
+    let verb = match words.next()? {
+        b"buildx" => format!("buildx {}", escape::text(words.next()?)),
+        verb @ (b"build" | b"pull" | b"push" | b"run" | b"compose" | b"bud") => escape::text(verb),
+        _ => return None,
+    };
+    found(Kind::Job, format!("{} {verb}", line.name))
+}
+
+fn runner(line: &Line) -> Option<Found> {
+    let name = line.name.split('.').next()?;
+    found(Kind::Test, name)
+}
+
+fn jest_worker(line: &Line) -> Option<Found> {
+    let is = line.path.contains("/jest-worker/");
+    is.then(|| found(Kind::Test, "jest worker"))?
+}
+
+fn configure(_: &Line) -> Option<Found> {
+    found(Kind::Target, "configure")
+}
+
+fn playbook(line: &Line) -> Option<Found> {
+    let is = |word: &&[u8]| word.ends_with(b".yml") || word.ends_with(b".yaml");
+    let plays: Vec<&[u8]> = line
+        .words(&["-i", "-e", "-l", "-t", "-u"])
+        .filter(is)
+        .collect();
+    let any = !plays.is_empty();
+    any.then(|| {
+        let name = in_directory("ansible-playbook", None, plays.into_iter());
+        found(Kind::Job, name)
+    })?
+}
+
+fn gitlab(line: &Line) -> Option<Found> {
+    const KNOWN: [&str; 5] = [
+        "artifacts-uploader",
+        "artifacts-downloader",
+        "cache-archiver",
+        "cache-extractor",
+        "read-logs",
+    ];
+    let verb = escape::text(line.words(&[]).next()?);
+    KNOWN
+        .contains(&verb.as_str())
+        .then(|| found(Kind::Job, verb))?
+}
+
+/// A script that GitLab's custom executor writes and runs, with the name of its stage.
+fn gitlab_script(line: &Line) -> Option<Found> {
+    let stage = line.args.first()?;
+    let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
+    is.then(|| found(Kind::Job, escape::text(stage)))?
+}
+
+/// `tr mark NAME -- COMMAND`; the other forms are no steps of their own.
+fn mark(line: &Line) -> Option<Found> {
+    match Mark::of(line.all)? {
+        Mark::Command(name) => found(Kind::Mark, escape::text(name)),
+        Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,
+    }
+}
+
+/// A script of a step, which GitHub's and Azure's runners write; or an action in JavaScript.
+fn github(line: &Line) -> Option<Found> {
+    if let Some((_, action)) = line.path.split_once("/_actions/") {
+        let mut parts = action.split('/');
+        let (owner, name, version) = (parts.next()?, parts.next()?, parts.next()?);
+        let name = format!("{owner}/{name}@{version}");
+        return found(Kind::Job, escape::text(name.as_bytes()));
+    }
+    let (_, script) = line.path.split_once("/_temp/")?;
+    let id = script.split_once('.').map_or(script, |(id, _)| id);
+    let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is = id.len() == 36 && id.split('-').count() == 5 && id.split('-').all(hex);
+    is.then(|| found(Kind::Job, format!("run {}", id.get(..8)?)))?
+}
+
+fn ansible_module(line: &Line) -> Option<Found> {
+    let module = line.name.strip_prefix("AnsiballZ_")?;
+    let module = module.strip_suffix(".py").unwrap_or(module);
+    found(
+        Kind::Job,
+        format!("ansible {}", escape::text(module.as_bytes())),
+    )
+}
+
+fn jenkins(line: &Line) -> Option<Found> {
+    let mut parts = line.path.rsplit('/');
+    let script = parts.next()?.starts_with("script.sh");
+    let place = parts.next().filter(|place| place.starts_with("durable-"))?;
+    script.then(|| found(Kind::Job, escape::text(place.as_bytes())))?
+}
+
+fn cargo_test(line: &Line) -> Option<Found> {
+    let name = label::unhashed(line.name);
+    let is = line.path.contains("/deps/") && name.len() < line.name.len();
+    if !is || line.has(&["--list"]) {
+        return None;
+    }
+    let name = escape::text(name.as_bytes());
+    match line
+        .words(&["--test-threads", "--skip", "--format", "--color"])
+        .next()
+    {
+        Some(test) if line.has(&["--exact"]) => {
+            found(Kind::Test, format!("{name} {}", escape::text(test)))
+        }
+        _ => Some(Found {
+            kind: Kind::Test,
+            name,
+            tests: Tests::Threads,
+            nests: false,
+        }),
+    }
+}
+
+fn go_test(line: &Line) -> Option<Found> {
+    if line.path.contains("/pkg/tool/") {
+        return match line.name {
+            "compile" => found(Kind::Unit, escape::text(line.value("-p")?)),
+            "link" => {
+                let output = escape::text(line.value("-o")?);
+                found(Kind::Unit, format!("link {}", label::base(&output)))
+            }
+            _ => None,
+        };
+    }
+    let package = line.name.strip_suffix(".test")?;
+    let is = line.path.contains("/go-build");
+    is.then(|| found(Kind::Test, escape::text(package.as_bytes())))?
+}
+
+fn perl_test(line: &Line) -> Option<Found> {
+    let perl = line.all.first()?.ends_with(b"perl");
+    let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
+    is.then(|| found(Kind::Test, escape::text(line.path.as_bytes())))?
+}
+
+fn node_test(line: &Line) -> Option<Found> {
+    let is = line.name == "node" && line.has(&["--test"]);
+    is.then(|| test_runner("node --test"))?
+}
+
+fn xdist(line: &Line) -> Option<Found> {
+    let is = line.args.iter().any(|arg| arg.starts_with(label::XDIST));
+    is.then(|| found(Kind::Test, "pytest worker"))?
+}
+
+fn gradle_worker(line: &Line) -> Option<Found> {
+    let is = line.path.ends_with("GradleWorkerMain");
+    is.then(|| found(Kind::Test, escape::text(line.args.first()?)))?
+}
+
+/// A program in a directory of tests, or with the name of a test; not the system's.
+fn named_test(line: &Line) -> Option<Found> {
+    let (directories, name) = line.path.rsplit_once('/')?;
+    let system = ["/usr/", "/bin/", "/lib", "/opt/", "/nix/"];
+    if system.iter().any(|place| line.path.starts_with(place)) {
+        return None;
+    }
+    let directory = label::base(directories);
+    let text = |text: &str| escape::text(text.as_bytes());
+    if ["t", "test", "tests"].contains(&directory) {
+        let name = format!("{directory}/{name}");
+        return found(Kind::Test, text(&name));
+    }
+    let starts = ["test_", "test-"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let mut ends = [
+        "_test",
+        "-test",
+        "_tests",
+        "_unittest",
+        "_test.sh",
+        "-test.sh",
+    ]
+    .iter();
+    let is = starts || ends.any(|end| name.ends_with(end));
+    is.then(|| found(Kind::Test, text(name)))?
+}
+
+/// A command line of `tr mark`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mark<'a> {
+    Moment(&'a [u8]),
+    Command(&'a [u8]),
+    Begin(&'a [u8]),
+    End(&'a [u8]),
+}
+
+impl<'a> Mark<'a> {
+    pub fn of(args: &[&'a [u8]]) -> Option<Mark<'a>> {
+        let (program, rest) = args.split_first()?;
+        if *program != b"tr" && !program.ends_with(b"/tr") {
+            return None;
+        }
+        match rest {
+            [b"mark", b"--begin", name] => Some(Mark::Begin(name)),
+            [b"mark", b"--end", name] => Some(Mark::End(name)),
+            [b"mark", name] if !name.starts_with(b"-") => Some(Mark::Moment(name)),
+            [b"mark", name, b"--", _, ..] if !name.starts_with(b"-") => Some(Mark::Command(name)),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_reads_the_command_lines_it_was_made_for() {
+        let examples = RULES.iter().map(|(.., examples)| *examples);
+        let examples = examples.chain(PATHS.iter().map(|(_, examples)| *examples));
+        let mut count = 0;
+        for line in examples.flat_map(str::lines) {
+            let (args, want) = line.trim().split_once(" => ").expect(line);
+            let args: Vec<String> = args.split(' ').map(|arg| arg.replace('~', " ")).collect();
+            let args: Vec<&[u8]> = args.iter().map(String::as_bytes).collect();
+            let got = of(&args).map_or("-".to_owned(), |found| {
+                format!("{} | {}", found.kind.name(), found.name)
+            });
+            assert_eq!(got, want.replace('~', " "), "{line}");
+            count += 1;
+        }
+        assert!(count > 100, "{count} command lines");
+    }
+
+    #[test]
+    fn marks_are_told_from_other_uses_of_tr() {
+        let of = |line: &'static str| {
+            let args: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            Mark::of(&args)
+        };
+        assert_eq!(of("/opt/tr mark build"), Some(Mark::Moment(b"build")));
+        assert_eq!(of("tr mark build -- make"), Some(Mark::Command(b"build")));
+        assert_eq!(of("tr mark --begin build"), Some(Mark::Begin(b"build")));
+        assert_eq!(of("tr mark --end build"), Some(Mark::End(b"build")));
+        for other in [
+            "tr",
+            "tr mark",
+            "tr mark a b",
+            "tr mark a --",
+            "str mark a",
+            "tr -d mark",
+        ] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! The times of steps.
+
+use std::collections::HashMap;
+
+use tr_analyze::critical_path::{Kind as Doing, Paths, Segment};
+use tr_analyze::model::{Analysis, ThreadIx, Times};
+use tr_analyze::timeline::{Bucket, Wait};
+use tr_format::event::Ktime;
+
+use super::{StepIx, Steps};
+use crate::names::named;
+
+named! {
+    /// What a step's time went to, along its own critical path.
+    #[allow(missing_docs)] // the titles say it
+    pub enum Use {
+        OnCpu = "on_cpu", "CPU";
+        RunQueue = "run_queue", "starved of a CPU";
+        Disk = "disk", "disk";
+        Network = "network", "network";
+        Terminal = "terminal", "terminal";
+        Sleep = "sleep", "sleep";
+        Stopped = "stopped", "stopped";
+        Blocked = "blocked", "blocked";
+        Outside = "outside", "tasks not recorded";
+        Others = "others", "work of other steps";
+        Unknown = "unknown", "unknown";
+    }
+}
+
+impl Use {
+    /// The use of time in a step: waits for what they were for, work outside of the step as
+    /// that of others.
+    fn of(doing: Doing, inside: bool) -> Use {
+        match doing {
+            Doing::OnCpu | Doing::RunQueue(_) if !inside => Use::Others,
+            Doing::OnCpu => Use::OnCpu,
+            Doing::RunQueue(_) => Use::RunQueue,
+            Doing::Disk => Use::Disk,
+            Doing::Network => Use::Network,
+            Doing::Terminal => Use::Terminal,
+            Doing::Sleep => Use::Sleep,
+            Doing::Stopped => Use::Stopped,
+            Doing::Blocked => Use::Blocked,
+            Doing::Outside(_) => Use::Outside,
+            Doing::Unknown => Use::Unknown,
+        }
+    }
+}
+
+/// A length of time in ns by its use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Spent([u64; Use::ALL.len()]);
+
+impl Spent {
+    /// The time of one use.
+    pub fn of(&self, what: Use) -> u64 {
+        self.0.get(what as usize).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, what: Use, ns: u64) {
+        if let Some(sum) = self.0.get_mut(what as usize) {
+            *sum = sum.saturating_add(ns);
+        }
+    }
+
+    /// The waits for something else than a CPU: their sum, and the longest.
+    pub fn waited(&self) -> (u64, Use) {
+        let waits = Use::ALL
+            .into_iter()
+            .filter(|what| !matches!(what, Use::OnCpu | Use::RunQueue | Use::Unknown));
+        let sum = waits
+            .clone()
+            .map(|what| self.of(what))
+            .fold(0, u64::saturating_add);
+        // Of equal ones the first.
+        let longest = waits.rev().max_by_key(|what| self.of(*what));
+        (sum, longest.unwrap_or(Use::Sleep))
+    }
+}
+
+/// A step's times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepTimes {
+    /// Of all its threads, with the steps inside it. `None`: not known.
+    pub times: Option<Times>,
+    /// The number of processes that began in it, with the steps inside it.
+    pub processes: u64,
+    /// What its wall time went to. `None`: not known.
+    pub spent: Option<Spent>,
+    /// Its time on the recording's critical path, with the steps inside it.
+    pub on_path: u64,
+}
+
+/// The times of all steps, and those outside of any step.
+#[derive(Clone, Debug, Default)]
+pub struct AllTimes {
+    /// By the step's number.
+    pub steps: Vec<StepTimes>,
+    /// Of the threads while they were in no step.
+    pub outside: StepTimes,
+    /// The wall time in which no step was under way.
+    pub outside_wall: u64,
+}
+
+impl AllTimes {
+    /// Sums up the steps' times; `path` is the recording's critical path.
+    pub fn new(analysis: &Analysis, steps: &Steps, path: &[Segment]) -> AllTimes {
+        let list = steps.list();
+        let mut own = vec![StepTimes::default(); list.len()];
+        let mut outside = StepTimes::default();
+        let mut slot = |step: Option<StepIx>, add: &mut dyn FnMut(&mut StepTimes)| match step {
+            None => add(&mut outside),
+            Some(step) => own.get_mut(step).into_iter().for_each(add),
+        };
+        for thread in analysis.thread_ids() {
+            each_part(analysis, steps, thread, |step, times| {
+                slot(step, &mut |sum| {
+                    sum.times.get_or_insert_default().add(&times)
+                });
+            });
+        }
+        for process in &analysis.processes {
+            if let Some(leader) = process.threads.first() {
+                let step = steps.at(*leader, process.start);
+                slot(step, &mut |sum| sum.processes += 1);
+            }
+        }
+        for segment in path {
+            each_of(analysis, steps, segment, |step, ns| {
+                slot(step, &mut |sum| {
+                    sum.on_path = sum.on_path.saturating_add(ns)
+                });
+            });
+        }
+        // Children come after their parents.
+        for at in (0..list.len()).rev() {
+            let Some((step, times)) = list.get(at).zip(own.get(at).copied()) else {
+                continue;
+            };
+            if let Some(parent) = step.parent.and_then(|parent| own.get_mut(parent)) {
+                if let Some(times) = &times.times {
+                    parent.times.get_or_insert_default().add(times);
+                }
+                parent.processes += times.processes;
+                parent.on_path = parent.on_path.saturating_add(times.on_path);
+            }
+        }
+        let paths = Paths::new(analysis).ok();
+        for (at, (step, times)) in list.iter().zip(&mut own).enumerate() {
+            if !step.has_work {
+                *times = StepTimes::default();
+            } else if let (Some(paths), Some(thread)) = (&paths, step.thread) {
+                let segments = paths.between(step.from, thread, step.to);
+                times.spent = Some(spent(steps, at, &segments));
+            }
+        }
+        AllTimes {
+            outside_wall: outside_wall(analysis, steps),
+            steps: own,
+            outside,
+        }
+    }
+}
+
+/// What the time of a step's own critical path went to.
+fn spent(steps: &Steps, of: StepIx, path: &[Segment]) -> Spent {
+    let mut spent = Spent::default();
+    for segment in path {
+        let mut around = steps.around(steps.at(segment.thread, segment.from));
+        let inside = around.any(|step| step == of);
+        spent.add(Use::of(segment.kind, inside), segment.length());
+    }
+    spent
+}
+
+/// Calls `each` for the times of a thread in each of its steps.
+fn each_part(
+    analysis: &Analysis,
+    steps: &Steps,
+    thread: ThreadIx,
+    mut each: impl FnMut(Option<StepIx>, Times),
+) {
+    let is = analysis.thread(thread);
+    let mut parts = steps.parts(analysis, thread).peekable();
+    let Some(first) = parts.next() else {
+        return each(None, is.times);
+    };
+    if parts.peek().is_none() {
+        // The kernel's own figures are part of it.
+        return each(first.2, is.times);
+    }
+    let Some(timeline) = &analysis.timeline else {
+        return;
+    };
+    let mut part = first;
+    let mut sums: HashMap<Option<StepIx>, Times> = HashMap::new();
+    for stretch in timeline.of(thread) {
+        let mut from = stretch.from;
+        while from < stretch.to {
+            while part.1 <= from {
+                let Some(next) = parts.next() else { break };
+                part = next;
+            }
+            // The last part has the rest.
+            let to = if part.1 > from {
+                stretch.to.min(part.1)
+            } else {
+                stretch.to
+            };
+            let times = sums.entry(part.2).or_default();
+            *state(times, stretch.doing) += to.since(from);
+            from = to;
+        }
+    }
+    // What only the kernel's totals show counts where the thread ended.
+    let known = is.times_by_events();
+    let last = sums.entry(part.2).or_default();
+    last.on_cpu += is.times.on_cpu.saturating_sub(known.on_cpu);
+    last.run_queue += is.times.run_queue.saturating_sub(known.run_queue);
+    last.unknown = last
+        .unknown
+        .saturating_sub(known.unknown.saturating_sub(is.times.unknown));
+    for (step, times) in sums {
+        each(step, times);
+    }
+}
+
+fn state(times: &mut Times, doing: Bucket) -> &mut u64 {
+    match doing {
+        Bucket::OnCpu(_) => &mut times.on_cpu,
+        Bucket::RunQueue { .. } => &mut times.run_queue,
+        Bucket::Wait(Wait::Sleep | Wait::Stopped) => &mut times.sleep,
+        Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => &mut times.blocked,
+        Bucket::Wait(Wait::Unknown) | Bucket::Unknown => &mut times.unknown,
+    }
+}
+
+/// Calls `each` for the parts of a segment in each step.
+fn each_of(
+    analysis: &Analysis,
+    steps: &Steps,
+    segment: &Segment,
+    mut each: impl FnMut(Option<StepIx>, u64),
+) {
+    let mut now = segment.from;
+    for (from, to, step) in steps.parts(analysis, segment.thread) {
+        let (from, to) = (from.max(now), to.min(segment.to));
+        if from < to {
+            each(None, from.since(now));
+            each(step, to.since(from));
+            now = to;
+        }
+    }
+    // A segment may begin before its thread was forked.
+    each(None, segment.to.since(now));
+}
+
+/// The wall time in which no step was under way, in ns.
+fn outside_wall(analysis: &Analysis, steps: &Steps) -> u64 {
+    let outermost = steps.list().iter().filter(|step| step.depth == 0);
+    let mut spans: Vec<(Ktime, Ktime)> = outermost.map(|step| (step.from, step.to)).collect();
+    spans.sort_unstable();
+    let mut outside = 0;
+    let mut now = analysis.start;
+    for (from, to) in spans {
+        outside += from.since(now);
+        now = now.max(to);
+    }
+    outside + analysis.end.since(now)
+}

@@ -1,0 +1,411 @@
+//! Steps: their tree from executions, threads and marks; their times add up.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx, Times};
+use tr_analyze::{analyze, Options};
+use tr_format::event::{Argv, CgroupId, Comm, Ktime, Tgid, Tid};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_report::query::{self, By, Filter, Sort};
+use tr_report::reports::{Ask, Kind as ReportKind, View};
+use tr_report::steps::times::{AllTimes, Use};
+use tr_report::steps::Steps;
+use tr_report::style::Style;
+use tr_sim::config::Config;
+use tr_sim::scenario;
+
+/// Processes by their place; each line: parent, beginning, end, then the programs with their
+/// beginning.
+type Line = (Option<u32>, u64, u64, &'static [(u64, &'static str)]);
+
+fn built(lines: &[Line]) -> Analysis {
+    let mut analysis = Analysis {
+        end: Ktime(1000),
+        ..Analysis::default()
+    };
+    for (at, (parent, start, end, execs)) in lines.iter().enumerate() {
+        let ix = ProcessIx(at as u32);
+        let argv = |line: &str| Argv::from_args(line.split(' ').map(|arg| arg.replace('~', " ")));
+        let all = execs.iter().map(|(time, line)| ExecSpan {
+            start: Ktime(*time),
+            started_before: false,
+            end: Ktime(*end),
+            ended: true,
+            filename: b"/x".as_slice().into(),
+            argv: argv(line),
+            comm: Comm::new(b"x"),
+            times: Times::default(),
+            max_rss: None,
+        });
+        if let Some(parent) = parent {
+            analysis.processes[*parent as usize].children.push(ix);
+        }
+        analysis
+            .processes
+            .push(process(at as u32, *parent, (*start, *end), all.collect()));
+        let parent = parent.map(|parent| analysis.processes[parent as usize].threads[0]);
+        thread(&mut analysis, ix, parent, (*start, *end), "x");
+    }
+    analysis
+}
+
+fn process(
+    pid: u32,
+    parent: Option<u32>,
+    (start, end): (u64, u64),
+    execs: Vec<ExecSpan>,
+) -> Process {
+    Process {
+        pid: Tgid(pid),
+        ns_pid: Tid(pid),
+        ppid: parent.map(Tgid),
+        parent: parent.map(ProcessIx),
+        children: Vec::new(),
+        comm: Comm::new(b"x"),
+        argv: execs
+            .last()
+            .map_or_else(|| Argv::from_args(["x"]), |exec| exec.argv.clone()),
+        cgroup: CgroupId(0),
+        kthread: false,
+        start: Ktime(start),
+        started_before: false,
+        end: Ktime(end),
+        alive: false,
+        status: Some(0),
+        threads: Vec::new(),
+        times: Times::default(),
+        causes: Default::default(),
+        by_kernel: Default::default(),
+        switches: Default::default(),
+        max_off_cpu: None,
+        max_rss: None,
+        faults: (0, 0),
+        io: None,
+        execs,
+        tree: Default::default(),
+    }
+}
+
+fn thread(
+    analysis: &mut Analysis,
+    process: ProcessIx,
+    parent: Option<ThreadIx>,
+    (start, end): (u64, u64),
+    comm: &str,
+) -> ThreadIx {
+    let ix = ThreadIx(analysis.threads.len() as u32);
+    analysis.processes[process.0 as usize].threads.push(ix);
+    analysis.threads.push(Thread {
+        tid: Tid(ix.0),
+        ns_tid: Tid(ix.0),
+        process,
+        comm: Comm::new(comm.as_bytes()),
+        start: Ktime(start),
+        started_before: false,
+        end: Ktime(end),
+        alive: false,
+        times: Times::default(),
+        causes: Default::default(),
+        switches: Default::default(),
+        max_off_cpu: None,
+        migrations: 0,
+        status: Some(0),
+        kernel: None,
+        by_kernel: Default::default(),
+        exited: None,
+        parent,
+    });
+    ix
+}
+
+/// The steps with their times, indented by their depth; `?`: a step whose work is not known.
+fn tree(analysis: &Analysis) -> String {
+    let steps = Steps::new(analysis);
+    let lines = steps.list().iter().map(|step| {
+        let indent = "  ".repeat(step.depth);
+        let unknown = if step.has_work { "" } else { " ?" };
+        let (kind, name) = (step.kind.name(), &step.name);
+        format!(
+            "{indent}{kind} {name} {}-{}{unknown}\n",
+            step.from.0, step.to.0
+        )
+    });
+    lines.collect()
+}
+
+#[test]
+fn executions_nest_as_they_were_started() {
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "make all")]),
+        (
+            Some(0),
+            10,
+            300,
+            &[(11, "sh -c x"), (12, "gcc -c -o a.o a.c")],
+        ),
+        (
+            Some(1),
+            20,
+            200,
+            &[(21, "cc1 -quiet a.c -o /tmp/ccAbCdEf.s")],
+        ),
+        (Some(1), 210, 290, &[(211, "as -o a.o /tmp/ccAbCdEf.s")]),
+        (Some(0), 310, 800, &[(311, "make all")]),
+        (Some(4), 320, 700, &[(321, "ctest")]),
+        (Some(5), 330, 400, &[(331, "/w/x --fast")]),
+        (Some(6), 340, 350, &[(341, "/w/y")]),
+        (
+            Some(5),
+            410,
+            500,
+            &[(411, "tr mark slow -- /w/x"), (412, "/w/x")],
+        ),
+    ]);
+    let want = "\
+target make all 0-900
+  target a.o 12-300
+  target make all 311-800
+    test ctest 321-700
+      test x --fast 331-400
+      mark slow 411-500
+";
+    assert_eq!(tree(&analysis), want);
+    // The compiler's programs belong to what they make, the shell before its exec to make.
+    let steps = Steps::new(&analysis);
+    let name = |at: usize| {
+        let step = steps.of_process(&analysis, at).unwrap();
+        steps.list()[step].name.clone()
+    };
+    assert_eq!([name(2), name(3), name(7)], ["a.o", "a.o", "x --fast"]);
+    let shell = steps.at(ThreadIx(1), Ktime(11)).unwrap();
+    assert_eq!(steps.list()[shell].name, "make all");
+
+    // The filter and the rows.
+    let filter = Filter {
+        step: Some("a.o".into()),
+        ..Filter::default()
+    };
+    assert_eq!(filter.apply(&analysis), [1, 2, 3]);
+    let all: Vec<usize> = (0..9).collect();
+    let mut rows = query::rows(&analysis, &all, By::Step, Sort::Start, &[]);
+    rows.sort_by_key(|row| row.start);
+    let rows: Vec<(&str, u64)> = rows.iter().map(|row| (&*row.name, row.count)).collect();
+    let want = [
+        ("make all", 2),
+        ("a.o", 3),
+        ("ctest", 1),
+        ("x --fast", 2),
+        ("slow", 1),
+    ];
+    assert_eq!(rows, want);
+}
+
+/// Marks of a shell, of the shell's last command (which the shell's own process executes), and
+/// of two shells below one process.
+#[test]
+fn marks_begin_and_end_spans() {
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "sh run.sh")]),
+        (Some(0), 10, 12, &[(11, "/opt/bin/tr mark --begin build")]),
+        (Some(0), 20, 200, &[(21, "gcc -c -o a.o a.c")]),
+        (Some(0), 210, 212, &[(211, "tr mark linked")]),
+        (Some(0), 300, 302, &[(301, "tr mark --end build")]),
+        (Some(0), 310, 400, &[(311, "sh -c ~begin;~work;~end~")]),
+        (Some(5), 320, 322, &[(321, "tr mark --begin inner")]),
+        (Some(5), 330, 340, &[(331, "gcc -c -o b.o b.c")]),
+        (
+            Some(0),
+            410,
+            420,
+            &[(411, "sh -c x"), (412, "tr mark --begin across")],
+        ),
+        (Some(0), 430, 440, &[(431, "gcc -c -o c.o c.c")]),
+        (
+            Some(0),
+            450,
+            460,
+            &[(451, "sh -c x"), (452, "tr mark --end across")],
+        ),
+        (Some(0), 470, 480, &[(471, "tr mark --end nothing")]),
+        (Some(0), 500, 510, &[(501, "tr mark --begin open")]),
+        (Some(0), 520, 530, &[(521, "tr mark --begin unused")]),
+    ]);
+    let mut analysis = analysis;
+    // The last command of a shell is executed in the shell's process.
+    let end = analysis.processes[5].execs[0].clone();
+    analysis.processes[5].execs.push(ExecSpan {
+        start: Ktime(390),
+        argv: Argv::from_args(["tr", "mark", "--end", "inner"]),
+        ..end
+    });
+    let want = "\
+mark build 11-301
+  mark linked 211-211
+mark across 412-452
+mark open 501-900
+  mark unused 521-900
+  target a.o 21-200
+mark inner 321-390
+  target b.o 331-340
+  target c.o 431-440
+";
+    assert_eq!(tree(&analysis), want);
+}
+
+/// Spans of which neither is inside the other share their process's time: whose it is cannot
+/// be told.
+#[test]
+fn overlapping_spans_have_no_work_of_their_own() {
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "sh run.sh")]),
+        (Some(0), 10, 11, &[(10, "tr mark --begin a")]),
+        (Some(0), 20, 21, &[(20, "tr mark --begin b")]),
+        (Some(0), 25, 26, &[(25, "tr mark --begin in")]),
+        (Some(0), 27, 28, &[(27, "tr mark --end in")]),
+        (Some(0), 30, 31, &[(30, "tr mark --end a")]),
+        (Some(0), 40, 41, &[(40, "tr mark --end b")]),
+        (Some(0), 40, 41, &[(40, "tr mark --begin c")]),
+        (Some(0), 50, 51, &[(50, "tr mark --end c")]),
+    ]);
+    let want = "mark a 10-30 ?\nmark b 20-40 ?\nmark in 25-27\nmark c 40-50\n";
+    assert_eq!(tree(&analysis), want);
+}
+
+#[test]
+fn threads_of_a_test_binary_are_tests() {
+    let mut analysis = built(&[
+        (None, 0, 900, &[(0, "cargo test")]),
+        (
+            Some(0),
+            10,
+            800,
+            &[(11, "/w/target/debug/deps/laws-0123456789abcdef")],
+        ),
+        (Some(0), 10, 800, &[(11, "/w/server")]),
+    ]);
+    let laws = ProcessIx(1);
+    let main = ThreadIx(1);
+    let test = thread(&mut analysis, laws, Some(main), (20, 90), "steps::nest");
+    thread(&mut analysis, laws, Some(test), (30, 80), "worker");
+    thread(&mut analysis, laws, Some(main), (40, 70), "x");
+    thread(&mut analysis, laws, Some(main), (50, 60), "steps::overlapp");
+    thread(
+        &mut analysis,
+        ProcessIx(2),
+        Some(ThreadIx(2)),
+        (50, 60),
+        "worker",
+    );
+    let want = "\
+target cargo test 0-900
+  test laws 11-800
+    test steps::nest 20-90
+    test steps::overlapp… 50-60
+";
+    assert_eq!(tree(&analysis), want);
+    let steps = Steps::new(&analysis);
+    let worker = steps.at(ThreadIx(4), Ktime(30));
+    assert_eq!(
+        worker,
+        steps.at(test, Ktime(20)),
+        "it belongs to the test that started it"
+    );
+}
+
+/// What the steps and the rest have adds up to all; what a step's time went to, to its length.
+#[test]
+fn times_add_up() {
+    for (name, world) in [
+        ("make", scenario::make(4, 12)),
+        ("threads", scenario::pool(5)),
+        ("short", scenario::short_processes(2, 200)),
+    ] {
+        let config = Config::new(world, 3, 300_000_000).seed(7);
+        let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
+        let trace = Trace::open(Source::bytes(file)).expect("a trace");
+        let options = Options {
+            timeline: true,
+            ..Options::default()
+        };
+        let analysis = analyze(&trace, &options);
+        let steps = Steps::new(&analysis);
+        let root = tr_analyze::critical_path::root(&analysis).unwrap();
+        let path = tr_analyze::critical_path::critical_path(&analysis, root).unwrap();
+        let times = AllTimes::new(&analysis, &steps, &path.segments);
+        assert_eq!(name == "make", steps.list().len() > 12, "{name}");
+        let mut sum = times.outside.times.unwrap_or_default();
+        let mut on_path = times.outside.on_path;
+        let mut processes = times.outside.processes;
+        for (step, times) in steps.list().iter().zip(&times.steps) {
+            if step.depth == 0 {
+                sum.add(&times.times.unwrap());
+                on_path += times.on_path;
+                processes += times.processes;
+            }
+            let spent = times.spent.unwrap();
+            let whole: u64 = Use::ALL.iter().map(|what| spent.of(*what)).sum();
+            assert_eq!(whole, step.wall(), "{name}: {}", step.name);
+        }
+        assert_eq!(sum, analysis.totals.times, "{name}");
+        assert_eq!(on_path, path.length(), "{name}");
+        assert_eq!(processes, analysis.totals.processes, "{name}");
+    }
+}
+
+#[test]
+fn the_text_tells_what_a_slow_test_waited_for() {
+    let world = scenario::make(4, 12);
+    let config = Config::new(world, 2, 300_000_000).seed(7);
+    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let mut analysis = analyze(&trace, &options);
+    for process in &mut analysis.processes {
+        for exec in &mut process.execs {
+            if exec.argv.args().next() == Some(b"gcc") {
+                exec.argv = Argv::from_args(["/w/deps/slow-0123456789abcdef"]);
+            }
+        }
+    }
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let ask = Ask {
+        limit: Some(4),
+        ..Ask::default()
+    };
+    let view = View {
+        analysis: &analysis,
+        chosen: &chosen,
+        file: "x",
+        ask: &ask,
+    };
+    let style = Style {
+        width: 80,
+        color: false,
+        ascii: false,
+    };
+    let text = ReportKind::Steps.make(&view).text(&style);
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+    assert!(
+        lines[1].contains("make -j") || lines[1].contains("make"),
+        "{text}"
+    );
+    assert!(
+        lines[5].trim_end().ends_with("└─ 9 more") || text.contains(" more"),
+        "{text}"
+    );
+    let slowest = lines
+        .iter()
+        .position(|line| line.starts_with("Slowest tests (top 3 of 12)"));
+    let slow = lines[slowest.expect(&text) + 1];
+    assert!(
+        slow.contains("slow: CPU ") && slow.contains("starved of a CPU "),
+        "{slow}"
+    );
+}
