@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
-use tr_record::{Config, Error, Follow, Report, Target};
+use tr_record::{Config, Error, Follow, Inherited, Report, Target};
 use tr_redact::Redactor;
 use tr_report::units::{bytes, count};
 
@@ -119,8 +119,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         duration: args.duration,
         buffer: args.buffer,
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
-        sigpipe_ignored: inherited::sigpipe_ignored(),
-        closed_streams: inherited::closed_streams(),
+        inherited: Inherited::now(inherited::sigpipe_ignored(), inherited::closed_streams()),
         wait_all: args.wait_all,
         user: args.user.clone(),
         on_wait: if args.quiet { || {} } else { say_waiting },
@@ -131,6 +130,10 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         Ok(report) => {
             say_not_executed(&args, report.not_executed);
             tell(&args, &report);
+            if report.status.is_none() && !args.command.is_empty() {
+                eprintln!("tr: cannot wait for the command: its exit status is not known");
+                return ExitCode::from(status::FAILED);
+            }
             exit_code(report.status)
         }
         Err(error) => {
@@ -190,20 +193,13 @@ fn not_executable(command: &std::ffi::OsStr) -> Option<nix::errno::Errno> {
     Some(why)
 }
 
-/// The terminal sends the user's Ctrl-C to our process group.
-fn in_foreground() -> bool {
-    std::fs::File::open("/dev/tty").is_ok_and(|terminal| {
-        nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp())
-    })
-}
-
 /// COMMAND's own exit status, as a shell gives it.
 fn exit_code(status: Option<u32>) -> ExitCode {
     let Some(status) = status else {
         return ExitCode::SUCCESS;
     };
     let signal = status & 0x7f;
-    if signal == nix::libc::SIGINT as u32 && in_foreground() {
+    if signal == nix::libc::SIGINT as u32 && tr_record::in_foreground() {
         // So that a shell's loop around us ends, as it would around COMMAND.
         let mut interrupt = nix::sys::signal::SigSet::empty();
         interrupt.add(nix::sys::signal::Signal::SIGINT);

@@ -12,6 +12,7 @@ mod options;
 mod redact;
 mod rights;
 mod signals;
+mod start;
 mod storm;
 mod support;
 mod terminal;
@@ -31,6 +32,7 @@ fn main() {
         failures::TESTS,
         rights::TESTS,
         signals::TESTS,
+        start::TESTS,
         cost::TESTS,
         storm::TESTS,
     ];

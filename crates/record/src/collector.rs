@@ -60,9 +60,9 @@ impl<'a> Collector<'a> {
         waiting + self.source.bytes() < MAX_WAITING
     }
 
-    /// Readable when the source has to be drained; `None` while there is no room.
+    /// Readable when the source has to be drained before the next interval.
     pub fn ready(&self) -> Option<BorrowedFd<'_>> {
-        self.source.ready().filter(|_| self.has_room())
+        self.source.ready()
     }
 
     /// Drains the source and offers the events to the writer.

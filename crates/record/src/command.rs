@@ -3,7 +3,7 @@
 
 use std::ffi::{CString, OsString};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use nix::errno::Errno;
@@ -17,15 +17,146 @@ use crate::status;
 /// The state at the start of `tr`, which COMMAND inherits.
 #[derive(Clone, Debug)]
 pub struct Inherited {
-    /// The user that runs COMMAND, if it is another one.
-    pub user: Option<Identity>,
-    /// The signal mask.
-    pub mask: SigSet,
-    /// SIGPIPE was ignored (Rust's runtime ignores it for itself).
-    pub sigpipe_ignored: bool,
+    mask: SigSet,
+    sigpipe_ignored: bool,
+    sigxfsz_ignored: bool,
+    sigchld_ignored: bool,
     /// Standard input, output, error were closed (Rust's runtime opens
     /// /dev/null in their place).
     pub closed_streams: [bool; 3],
+}
+
+impl Inherited {
+    /// The present state, but what Rust's runtime has changed before `main`: SIGPIPE, which
+    /// it ignores, and the closed streams.
+    pub fn now(sigpipe_ignored: bool, closed_streams: [bool; 3]) -> Inherited {
+        Inherited {
+            mask: SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty()),
+            sigpipe_ignored,
+            sigxfsz_ignored: is_ignored(Signal::SIGXFSZ),
+            sigchld_ignored: is_ignored(Signal::SIGCHLD),
+            closed_streams,
+        }
+    }
+
+    /// Gives the calling process this state, before its exec.
+    fn restore(&self) {
+        let actions = [
+            (Signal::SIGPIPE, self.sigpipe_ignored),
+            (Signal::SIGXFSZ, self.sigxfsz_ignored),
+            (Signal::SIGCHLD, self.sigchld_ignored),
+        ];
+        for (signal, ignored) in actions {
+            let action = if ignored {
+                SigHandler::SigIgn
+            } else {
+                SigHandler::SigDfl
+            };
+            set_action(signal, action);
+        }
+        let _ = nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&self.mask), None);
+        for (fd, closed) in (0..).zip(self.closed_streams) {
+            if closed {
+                // SAFETY: the runtime's stand-in; ours all have higher numbers.
+                unsafe { libc::close(fd) };
+            }
+        }
+    }
+}
+
+fn is_ignored(signal: Signal) -> bool {
+    // SAFETY: null for the new action only asks; all zeros are a valid `sigaction`.
+    unsafe {
+        let mut old: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal as i32, std::ptr::null(), &mut old) == 0
+            && old.sa_sigaction == libc::SIG_IGN
+    }
+}
+
+fn set_action(signal: Signal, action: SigHandler) {
+    // SAFETY: the callers pass SIG_DFL or SIG_IGN, which install no handler.
+    let _ = unsafe { nix::sys::signal::signal(signal, action) };
+}
+
+/// Sets the signal actions of the recorder: a file size limit is a write error, and the
+/// kernel keeps COMMAND's status.
+pub fn own_actions() {
+    set_action(Signal::SIGXFSZ, SigHandler::SigIgn);
+    set_action(Signal::SIGCHLD, SigHandler::SigDfl);
+}
+
+/// COMMAND as `exec` takes it.
+#[derive(Debug)]
+pub struct Program {
+    argv: Vec<CString>,
+    /// `None`: `tr`'s own environment.
+    environment: Option<Vec<CString>>,
+    /// The user that runs COMMAND, if it is another one.
+    user: Option<Identity>,
+    /// COMMAND gets a session of its own: the terminal is another user's, and the kernel
+    /// allows TIOCSTI, by which COMMAND could type into that user's shell.
+    own_session: bool,
+    inherited: Inherited,
+}
+
+impl Program {
+    /// COMMAND, run by this user.
+    ///
+    /// # Errors
+    /// There is no program, or an argument holds a NUL.
+    pub fn new(
+        command: &[OsString],
+        user: Option<Identity>,
+        inherited: &Inherited,
+    ) -> std::io::Result<Program> {
+        let argv = command
+            .iter()
+            .map(|arg| CString::new(arg.as_bytes()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| std::io::Error::from(Errno::EINVAL))?;
+        if argv.is_empty() {
+            return Err(Errno::EINVAL.into());
+        }
+        Ok(Program {
+            argv,
+            environment: identity::environment(user.as_ref()),
+            own_session: user.as_ref().is_some_and(Identity::is_other) && terminal_takes_input(),
+            user,
+            inherited: inherited.clone(),
+        })
+    }
+
+    /// Becomes COMMAND. Returns the error, and the exit status for it.
+    pub fn exec(&self) -> (Errno, u8) {
+        self.inherited.restore();
+        if self.own_session {
+            // Fails in the leader of a process group. No such process was forked for COMMAND.
+            let _ = nix::unistd::setsid();
+        }
+        if let Some(Err(errno)) = self.user.as_ref().map(Identity::assume) {
+            return (errno, status::FAILED);
+        }
+        let Some(program) = self.argv.first() else {
+            return (Errno::EINVAL, status::FAILED);
+        };
+        let failed = match &self.environment {
+            None => nix::unistd::execvp(program, &self.argv),
+            Some(environment) => nix::unistd::execvpe(program, &self.argv, environment),
+        };
+        let Err(errno) = failed;
+        (errno, status::not_executed(errno))
+    }
+}
+
+/// A standard stream is a terminal into which TIOCSTI types. Since Linux 6.2
+/// `dev.tty.legacy_tiocsti` forbids it.
+fn terminal_takes_input() -> bool {
+    use std::io::IsTerminal;
+    let terminal = std::io::stdin().is_terminal()
+        || std::io::stdout().is_terminal()
+        || std::io::stderr().is_terminal();
+    let forbidden = || std::fs::read("/proc/sys/dev/tty/legacy_tiocsti").is_ok_and(|v| v == b"0\n");
+    terminal && !forbidden()
 }
 
 /// A child that has not yet become COMMAND.
@@ -34,14 +165,17 @@ pub struct Stopped {
     pid: Pid,
     release: std::fs::File,
     failure: std::fs::File,
+    own_session: bool,
 }
 
-/// COMMAND's process after its release.
+/// COMMAND's process after its release. Nothing else of `tr` waits for it, so its process id
+/// remains its own until [`Running::wait`].
 #[derive(Debug)]
 pub struct Running {
     pid: Pid,
-    pidfd: OwnedFd,
     failure: std::fs::File,
+    /// COMMAND leads a session of its own, which the terminal's signals do not reach.
+    pub own_session: bool,
 }
 
 /// COMMAND's end.
@@ -56,19 +190,12 @@ pub struct Waited {
     pub usage: Usage,
 }
 
-/// Forks a child that waits before it executes `command`. If `tr` ends first, in whatever
+/// Forks a child that waits before it executes `program`. If `tr` ends first, in whatever
 /// way, the child ends too: COMMAND has not begun.
 ///
 /// # Errors
-/// The kernel refuses a pipe or a process, or an argument holds a NUL.
-pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Stopped> {
-    let argv = command
-        .iter()
-        .map(|arg| CString::new(arg.as_bytes()))
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(|_| std::io::Error::from(Errno::EINVAL))?;
-    let program = argv.first().ok_or(Errno::EINVAL)?;
-    let environment = identity::environment(inherited.user.as_ref());
+/// The kernel refuses a pipe or a process.
+pub fn start(program: &Program) -> std::io::Result<Stopped> {
     let (go_read, go_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     // A lock that another thread holds stays locked in the child. `record` has started no
@@ -79,28 +206,18 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
     match unsafe { nix::unistd::fork() }? {
         ForkResult::Parent { child } => {
             drop((go_read, fail_write));
-            // With SIGCHLD ignored the kernel keeps no status. COMMAND has its own copy of
-            // the disposition already.
-            default_action(Signal::SIGCHLD);
             Ok(Stopped {
                 pid: child,
                 release: go_write.into(),
                 failure: fail_read.into(),
+                own_session: program.own_session,
             })
         }
         ForkResult::Child => {
             drop((go_write, fail_read));
-            await_release(&go_read);
-            let (errno, status) = match become_user(inherited) {
+            let (errno, status) = match await_release(&go_read) {
+                Ok(()) => program.exec(),
                 Err(errno) => (errno, status::FAILED),
-                Ok(()) => {
-                    let failed = match &environment {
-                        None => nix::unistd::execvp(program, &argv),
-                        Some(environment) => nix::unistd::execvpe(program, &argv, environment),
-                    };
-                    let Err(errno) = failed;
-                    (errno, status::not_executed(errno))
-                }
             };
             let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
             // SAFETY: ends the child at once, without the parent's exit handlers.
@@ -110,36 +227,16 @@ pub fn start(command: &[OsString], inherited: &Inherited) -> std::io::Result<Sto
 }
 
 /// In the child: waits for the release, or ends with the parent.
-fn await_release(go: &OwnedFd) {
+fn await_release(go: &OwnedFd) -> Result<(), Errno> {
     let mut byte = [0u8; 1];
     loop {
         match nix::unistd::read(go, &mut byte) {
-            Ok(1) => return,
+            Ok(0) => return Err(Errno::EPIPE),
+            Ok(_) => return Ok(()),
             Err(Errno::EINTR) => {}
-            // SAFETY: ends the child at once, without the parent's exit handlers.
-            _ => unsafe { libc::_exit(status::FAILED.into()) },
+            Err(errno) => return Err(errno),
         }
     }
-}
-
-/// In the child: takes on the inherited state and the user.
-fn become_user(inherited: &Inherited) -> Result<(), Errno> {
-    if !inherited.sigpipe_ignored {
-        default_action(Signal::SIGPIPE);
-    }
-    let _ = nix::sys::signal::sigprocmask(SigmaskHow::SIG_SETMASK, Some(&inherited.mask), None);
-    for (fd, closed) in (0..).zip(inherited.closed_streams) {
-        if closed {
-            // SAFETY: the runtime's stand-in; ours all have higher numbers.
-            unsafe { libc::close(fd) };
-        }
-    }
-    inherited.user.as_ref().map_or(Ok(()), Identity::assume)
-}
-
-fn default_action(signal: Signal) {
-    // SAFETY: the default action is not a handler.
-    let _ = unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) };
 }
 
 impl Stopped {
@@ -151,14 +248,16 @@ impl Stopped {
     /// Lets it become COMMAND.
     ///
     /// # Errors
-    /// The child has ended already, or the kernel refuses a pidfd.
+    /// The child has ended already, or the kernel refuses the write: COMMAND never runs.
     pub fn release(mut self) -> std::io::Result<Running> {
-        let pidfd = pidfd_open(self.pid)?;
-        self.release.write_all(b"g")?;
+        if let Err(error) = self.release.write_all(b"g") {
+            self.abandon();
+            return Err(error);
+        }
         Ok(Running {
             pid: self.pid,
-            pidfd,
             failure: self.failure,
+            own_session: self.own_session,
         })
     }
 
@@ -224,37 +323,70 @@ impl Running {
         self.pid.as_raw().unsigned_abs()
     }
 
-    /// Readable after the end of COMMAND's process.
-    pub fn ended(&self) -> BorrowedFd<'_> {
-        self.pidfd.as_fd()
+    /// COMMAND's process has changed its state in one of these ways; `wait` takes its status.
+    fn has(&self, change: libc::c_int) -> Result<bool, Errno> {
+        let flags = change | libc::WNOHANG | libc::WNOWAIT;
+        // SAFETY: all zeros are a valid `siginfo_t`, whose pid is 0 without a change.
+        unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let result = libc::waitid(libc::P_PID, self.pid(), &mut info, flags);
+            Errno::result(result).map(|_| info.si_pid() != 0)
+        }
     }
 
     /// COMMAND's process has ended.
     pub fn has_ended(&self) -> bool {
-        use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
-        let mut fd = [PollFd::new(self.ended(), PollFlags::POLLIN)];
-        poll(&mut fd, PollTimeout::ZERO).is_ok_and(|ready| ready > 0)
+        match self.has(libc::WEXITED) {
+            Ok(ended) => ended,
+            Err(errno) => errno == Errno::ECHILD,
+        }
     }
 
-    /// Sends it a signal.
-    pub fn forward(&self, signal: i32) {
-        // SAFETY: a plain system call on a descriptor that we own.
-        unsafe {
-            libc::syscall(
-                libc::SYS_pidfd_send_signal,
-                self.pidfd.as_raw_fd(),
-                signal,
-                std::ptr::null::<libc::siginfo_t>(),
-                0,
-            );
+    fn is_stopped(&self) -> bool {
+        self.has(libc::WSTOPPED).unwrap_or(false)
+    }
+
+    /// Stops `tr` with a COMMAND that has stopped itself and left the terminal to `tr`'s
+    /// process group, as the `suspend` of an interactive shell does: the shell around `tr`
+    /// waits for that. SIGCONT to `tr` is passed on.
+    pub fn stop_alike(&self) {
+        if !self.is_stopped() || self.own_session || !in_foreground() {
+            return;
+        }
+        // SIGCONT to the process group may have continued `tr` before COMMAND.
+        crate::host::pause(std::time::Duration::from_millis(5));
+        if self.is_stopped() && in_foreground() {
+            // Without a job control shell around us the kernel ignores it.
+            let _ = nix::sys::signal::kill(Pid::this(), Signal::SIGTSTP);
+        }
+    }
+
+    /// Sends it a signal, with the value of sigqueue(3) if there is one. Signals of the
+    /// terminal go to the process group of a COMMAND in a session of its own.
+    pub fn forward(&self, signal: i32, value: Option<u64>, from_terminal: bool) {
+        let pid = self.pid.as_raw();
+        match value {
+            Some(value) => {
+                let value = libc::sigval {
+                    sival_ptr: std::ptr::without_provenance_mut(value as usize),
+                };
+                // SAFETY: a plain system call; COMMAND gets the value, nothing here reads it.
+                unsafe { libc::sigqueue(pid, signal, value) };
+            }
+            None => {
+                // SAFETY: a plain system call; our child keeps its id until `wait`.
+                unsafe { libc::kill(if from_terminal { -pid } else { pid }, signal) };
+            }
         }
     }
 
     /// Waits for its end.
     ///
     /// # Errors
-    /// Another part of the process has waited for it.
+    /// Another part of the process has waited for it, or the kernel refuses the call.
     pub fn wait(mut self) -> std::io::Result<Waited> {
+        const TRIES: u32 = 50;
+        let mut tries = 0;
         let mut status = 0;
         // SAFETY: all zeros are a valid `rusage`.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -264,7 +396,13 @@ impl Running {
             match Errno::result(pid) {
                 Ok(_) => break,
                 Err(Errno::EINTR) => {}
-                Err(errno) => return Err(errno.into()),
+                Err(errno) if errno == Errno::ECHILD || tries >= TRIES => {
+                    return Err(errno.into());
+                }
+                Err(_) => {
+                    tries += 1;
+                    crate::host::pause(std::time::Duration::from_millis(20));
+                }
             }
         }
         let mut errno = [0; 4];
@@ -276,6 +414,13 @@ impl Running {
             usage: resources(&usage),
         })
     }
+}
+
+/// The terminal's foreground process group is `tr`'s: it gets the user's Ctrl-C.
+pub fn in_foreground() -> bool {
+    std::fs::File::open("/dev/tty").is_ok_and(|terminal| {
+        nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp())
+    })
 }
 
 fn resources(usage: &libc::rusage) -> Usage {

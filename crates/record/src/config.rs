@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 use tr_output::Target;
 use tr_redact::Redactor;
 
+use crate::command::Inherited;
+
 /// The settings of a recording.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -29,10 +31,8 @@ pub struct Config {
     pub wait_all: bool,
     /// The user that runs COMMAND, by name or number.
     pub user: Option<String>,
-    /// SIGPIPE was ignored when `tr` was started.
-    pub sigpipe_ignored: bool,
-    /// Standard input, output, error were closed when `tr` was started.
-    pub closed_streams: [bool; 3],
+    /// The state that COMMAND inherits.
+    pub inherited: Inherited,
     /// Called once if the output has not taken the end of the trace [`LONG`](crate::LONG)
     /// after COMMAND's end. From then on a signal ends the wait.
     pub on_wait: fn(),

@@ -1,17 +1,16 @@
 //! The events that end a recording: the end of COMMAND or of the `--pid` processes,
 //! and the deadline.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::os::fd::OwnedFd;
+use std::time::Instant;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout};
-use nix::sys::signalfd::SignalFd;
 use nix::unistd::Pid;
 use tr_format::meta::EndReason;
 
 use crate::collector::DRAIN_EVERY;
 use crate::command::{pidfd_open, Running, Waited};
 use crate::config::{Config, Follow};
+use crate::signals::Signals;
 
 /// The processes whose end ends the recording, and the deadline.
 #[derive(Debug)]
@@ -21,32 +20,54 @@ pub struct Endings {
     /// COMMAND has ended; with `--wait-all` its descendants may still run.
     pub command_ended: bool,
     /// Without a COMMAND: the `--pid` processes that still run.
-    pids: Vec<OwnedFd>,
+    pids: Vec<Target>,
     deadline: Option<Instant>,
 }
 
-/// The descriptors that one poll found ready.
+/// A `--pid` process.
 #[derive(Debug)]
-pub struct Ready {
-    /// A signal has arrived.
-    pub signal: bool,
-    command: bool,
-    pids: Vec<bool>,
+struct Target {
+    pid: u32,
+    /// `None`: the kernel refuses a pidfd.
+    pidfd: Option<OwnedFd>,
+}
+
+impl Target {
+    fn has_ended(&self) -> bool {
+        use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+        use std::os::fd::AsFd;
+        let by_pidfd = |pidfd: &OwnedFd| {
+            let mut fd = [PollFd::new(pidfd.as_fd(), PollFlags::POLLIN)];
+            poll(&mut fd, PollTimeout::ZERO).ok().map(|ready| ready > 0)
+        };
+        let known = self.pidfd.as_ref().and_then(by_pidfd);
+        known.unwrap_or_else(|| !std::path::Path::new(&format!("/proc/{}", self.pid)).exists())
+    }
 }
 
 impl Endings {
     /// The endings of a recording that begins now.
-    pub fn new(config: &Config, command: Option<Running>) -> Endings {
+    pub fn new(config: &Config, command: Option<Running>, signals: &Signals) -> Endings {
         let pids = match (&config.follow, &command) {
             (Follow::Pids(pids), None) => pids.as_slice(),
             _ => &[],
         };
-        let open = |pid: &u32| pidfd_open(Pid::from_raw(pid.cast_signed())).ok();
+        let target = |pid: &u32| {
+            let pidfd = pidfd_open(Pid::from_raw(pid.cast_signed())).ok();
+            if let Some(pidfd) = &pidfd {
+                // Without it, the end is noticed at the next drain.
+                let _ = signals.watch(pidfd);
+            }
+            Target { pid: *pid, pidfd }
+        };
         Endings {
             command,
             command_ended: false,
-            pids: pids.iter().filter_map(open).collect(),
-            deadline: config.duration.map(|duration| Instant::now() + duration),
+            pids: pids.iter().map(target).collect(),
+            // A deadline beyond the clock's range is none.
+            deadline: config
+                .duration
+                .and_then(|duration| Instant::now().checked_add(duration)),
         }
     }
 
@@ -55,51 +76,24 @@ impl Endings {
         self.command.as_ref().filter(|_| !self.command_ended)
     }
 
-    /// Waits for a signal, a half-full ring, the end of a process, the next drain, the
-    /// deadline or `check`.
-    pub fn wait(
-        &self,
-        signals: &SignalFd,
-        rings: Option<BorrowedFd<'_>>,
-        check: Option<Instant>,
-    ) -> Ready {
+    /// Waits for a signal, a watched descriptor, the next drain, the deadline or `check`.
+    pub fn wait(&self, signals: &Signals, check: Option<Instant>) {
         let next = Instant::now() + DRAIN_EVERY;
         let until = [self.deadline, check]
             .into_iter()
             .flatten()
             .fold(next, Instant::min);
-        let readable = |fd| PollFd::new(fd, PollFlags::POLLIN);
-        let mut fds = vec![readable(signals.as_fd())];
-        fds.extend(self.running().map(|command| readable(command.ended())));
-        fds.extend(self.pids.iter().map(|pid| readable(pid.as_fd())));
-        let processes = fds.len();
-        fds.extend(rings.map(readable));
-        // Rounded up: a poll that ends before `until` would be repeated at once.
-        let wait = until.saturating_duration_since(Instant::now()) + Duration::from_micros(999);
-        let wait = PollTimeout::try_from(wait).unwrap_or(PollTimeout::ZERO);
-        // An interrupted poll has the effect of a timeout.
-        let _ = nix::poll::poll(&mut fds, wait);
-        let mut ready = fds
-            .iter()
-            .map(|fd| fd.any().unwrap_or(false))
-            .take(processes);
-        Ready {
-            signal: ready.next().unwrap_or(false),
-            command: self.running().is_some() && ready.next().unwrap_or(false),
-            pids: ready.collect(),
-        }
+        signals.wait(until.saturating_duration_since(Instant::now()));
     }
 
     /// Notes the processes that have ended; the reason if the recording ends with them.
-    pub fn note(&mut self, ready: &Ready, wait_all: bool) -> Option<EndReason> {
-        if ready.command {
+    pub fn note(&mut self, wait_all: bool) -> Option<EndReason> {
+        if self.running().is_some_and(Running::has_ended) {
             self.command_ended = true;
             return (!wait_all).then_some(EndReason::CommandEnded);
         }
-        let mut ended = ready.pids.iter();
         let before = self.pids.len();
-        self.pids
-            .retain(|_| !ended.next().is_some_and(|ended| *ended));
+        self.pids.retain(|target| !target.has_ended());
         (before > 0 && self.pids.is_empty()).then_some(EndReason::TargetsEnded)
     }
 

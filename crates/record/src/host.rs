@@ -28,6 +28,16 @@ fn nanoseconds(id: ClockId) -> u64 {
     })
 }
 
+/// Sleeps, or not if the kernel refuses it, where `std::thread::sleep` panics.
+pub fn pause(length: std::time::Duration) {
+    let time = libc::timespec {
+        tv_sec: i64::try_from(length.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: length.subsec_nanos().into(),
+    };
+    // SAFETY: the time is ours; null takes no rest of an interrupted sleep.
+    unsafe { libc::nanosleep(&time, std::ptr::null_mut()) };
+}
+
 /// CPU time of this process, user and system, in ns.
 pub fn own_cpu() -> u64 {
     use nix::sys::resource::{getrusage, UsageWho};

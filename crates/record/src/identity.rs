@@ -47,6 +47,11 @@ impl Identity {
         })
     }
 
+    /// Another user than the one who runs `tr`.
+    pub fn is_other(&self) -> bool {
+        self.uid != Uid::effective()
+    }
+
     /// Becomes this user, irrevocably.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ mod targets;
 mod untraced;
 mod urgency;
 
+pub use command::{in_foreground, Inherited};
 pub use config::{ring_sizes, Config, Follow};
 pub use identity::user_name;
 pub use output::Tally;
@@ -47,6 +48,9 @@ pub enum Error {
     /// COMMAND cannot be started.
     #[error("cannot start the command: {0}")]
     Command(std::io::Error),
+    /// COMMAND ran, and its status is another's.
+    #[error("cannot wait for the command: {0}")]
+    Lost(std::io::Error),
     /// `--cpu` names a CPU that is not online.
     #[error("there is no CPU {0} online")]
     NoSuchCpu(u16),

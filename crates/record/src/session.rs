@@ -4,22 +4,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::sys::signal::{SigHandler, Signal};
-use nix::sys::signalfd::SignalFd;
 use tr_bpf::Storage;
 use tr_format::event::{Comm, Ktime, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 
 use crate::collector::Collector;
-use crate::command::{self, Inherited, Running, Stopped};
+use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
-use crate::endings::{Endings, Ready};
+use crate::endings::Endings;
 use crate::identity::Identity;
 use crate::output::{Output, Tally};
+use crate::signals::Signals;
 use crate::source::{bpf, recorder, Last};
 use crate::stall::Stall;
-use crate::{header, host, signals, urgency, Error};
+use crate::{header, host, urgency, Error};
 
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
@@ -64,34 +63,64 @@ pub struct Alive {
 /// # Errors
 /// Every failure before COMMAND is released. A later failure is part of the [`Report`].
 pub fn record(config: &Config) -> Result<Report, Error> {
-    let descriptors = command::inherited_descriptors();
-    let destination = open_output(config)?;
-    let (inherited, signals) = prepare(config)?;
-    let child = if config.command.is_empty() {
-        None
-    } else {
-        Some(command::start(&config.command, &inherited).map_err(Error::Command)?)
-    };
     let mut storage = Storage::new();
-    let pid = child.as_ref().map(Stopped::pid);
-    let session = match Session::start(config, &mut storage, destination, pid) {
-        Ok(session) => session,
-        Err(error) => {
-            if let Some(child) = child {
-                child.abandon();
-            }
-            let _ = inherited.mask.thread_set_mask();
-            return Err(error);
-        }
-    };
-    // With SIGXFSZ ignored, a full disk or a file size limit is a write error.
-    // SAFETY: ignoring a signal installs no handler.
-    let _ = unsafe { nix::sys::signal::signal(Signal::SIGXFSZ, SigHandler::SigIgn) };
-    urgency::real_time();
+    let Prepared {
+        session,
+        child,
+        signals,
+        descriptors,
+    } = without_panic(|| prepare(config, &mut storage))?;
     let command = child.map(Stopped::release).transpose();
     let command = command.map_err(Error::Command)?;
+    urgency::real_time();
     command::leave_descriptors(&descriptors);
     Ok(session.run(config, command, &signals))
+}
+
+/// All that precedes COMMAND's release.
+struct Prepared<'a> {
+    session: Session<'a>,
+    child: Option<Stopped>,
+    signals: Signals,
+    /// Inherited ones, see [`command::leave_descriptors`].
+    descriptors: Vec<i32>,
+}
+
+fn prepare<'a>(config: &Config, storage: &'a mut Storage) -> Result<Prepared<'a>, Error> {
+    let descriptors = command::inherited_descriptors();
+    command::own_actions();
+    let destination = open_output(config)?;
+    let program = program(config)?;
+    let signals = Signals::take().map_err(Error::System)?;
+    let child = program.as_ref().map(command::start).transpose();
+    let child = child.map_err(Error::Command)?;
+    let pid = child.as_ref().map(Stopped::pid);
+    match Session::start(config, storage, destination, pid) {
+        Ok(session) => {
+            // If it is refused, a ring that is half full waits for the next drain.
+            if let Some(ready) = session.collector.ready() {
+                let _ = signals.watch(ready);
+            }
+            Ok(Prepared {
+                session,
+                child,
+                signals,
+                descriptors,
+            })
+        }
+        Err(error) => {
+            child.into_iter().for_each(Stopped::abandon);
+            Err(error)
+        }
+    }
+}
+
+/// The standard library panics at errors that hardly happen, such as a refused getrandom(2).
+/// COMMAND has to run all the same (`--best-effort`).
+fn without_panic<T>(start: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    let panicked = || Error::System(std::io::Error::other("the recorder has panicked"));
+    let start = std::panic::AssertUnwindSafe(start);
+    std::panic::catch_unwind(start).unwrap_or_else(|_| Err(panicked()))
 }
 
 /// Opens the output.
@@ -102,16 +131,19 @@ pub fn open_output(config: &Config) -> Result<Destination, Error> {
     let settings = OutputSettings {
         mode: 0o600,
         binary: true,
-        closed_streams: config.closed_streams,
+        closed_streams: config.inherited.closed_streams,
     };
     Destination::open(&config.output, &settings).map_err(Error::Output)
 }
 
-/// Blocks the signals and collects the state that COMMAND inherits.
+/// COMMAND and its user; `None` without a COMMAND.
 ///
 /// # Errors
-/// [`Error::User`], [`Error::System`].
-pub fn prepare(config: &Config) -> Result<(Inherited, SignalFd), Error> {
+/// [`Error::User`], [`Error::Command`].
+pub fn program(config: &Config) -> Result<Option<Program>, Error> {
+    if config.command.is_empty() {
+        return Ok(None);
+    }
     let identity = |name: &String| {
         Identity::of(name).map_err(|source| Error::User {
             name: name.clone(),
@@ -119,14 +151,8 @@ pub fn prepare(config: &Config) -> Result<(Inherited, SignalFd), Error> {
         })
     };
     let user = config.user.as_ref().map(identity).transpose()?;
-    let (mask, signals) = signals::take().map_err(Error::System)?;
-    let inherited = Inherited {
-        user,
-        mask,
-        sigpipe_ignored: config.sigpipe_ignored,
-        closed_streams: config.closed_streams,
-    };
-    Ok((inherited, signals))
+    let program = Program::new(&config.command, user, &config.inherited);
+    Ok(Some(program.map_err(Error::Command)?))
 }
 
 /// A recording under way.
@@ -179,17 +205,17 @@ impl<'a> Session<'a> {
     }
 
     /// Records until COMMAND or the targets end, a signal or the deadline.
-    fn run(mut self, config: &Config, command: Option<Running>, signals: &SignalFd) -> Report {
-        let mut endings = Endings::new(config, command);
+    fn run(mut self, config: &Config, command: Option<Running>, signals: &Signals) -> Report {
+        let mut endings = Endings::new(config, command, signals);
         let mut next_check = Instant::now();
         let reason = loop {
             let check = endings.command_ended.then_some(next_check);
-            let ready = endings.wait(signals, self.collector.ready(), check);
+            endings.wait(signals, check);
             self.collector.drain();
-            if let Some(reason) = self.signalled(&endings, &ready, signals) {
+            if let Some(reason) = self.signalled(&endings, signals) {
                 break reason;
             }
-            if let Some(reason) = endings.note(&ready, config.wait_all) {
+            if let Some(reason) = endings.note(config.wait_all) {
                 break reason;
             }
             if check.is_some_and(|check| Instant::now() >= check) {
@@ -206,12 +232,11 @@ impl<'a> Session<'a> {
     }
 
     /// Passes signals on to a running COMMAND; without one a signal ends the recording.
-    fn signalled(&self, endings: &Endings, ready: &Ready, signals: &SignalFd) -> Option<EndReason> {
+    fn signalled(&self, endings: &Endings, signals: &Signals) -> Option<EndReason> {
         let running = endings.running();
-        let any = ready.signal
-            && signals::forward(signals, running, |signal| {
-                self.collector.source.sent_to_both(signal)
-            });
+        let any = signals.forward(running, |signal| {
+            self.collector.source.sent_to_both(signal)
+        });
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 
@@ -226,7 +251,7 @@ impl<'a> Session<'a> {
         config: &Config,
         endings: Endings,
         reason: EndReason,
-        signals: &SignalFd,
+        signals: &Signals,
     ) -> Report {
         if endings.command_ended {
             self.collector.source.drain_command();
@@ -265,7 +290,7 @@ impl<'a> Session<'a> {
         let given_up = finished.is_none();
         let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
         if let Some(command) = running {
-            waited = signals::forward_until_end(command, signals, to_both).ok();
+            waited = signals.forward_until_end(command, to_both).ok();
         }
         Report {
             status: waited.map(|waited| waited.status),

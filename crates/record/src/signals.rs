@@ -1,75 +1,144 @@
-//! The signals to `tr`: passed on to COMMAND, or the end of a recording without one.
+//! The signals to `tr`: passed on to COMMAND, or the end of a recording without one. And the
+//! wait for them and for the other descriptors that a recording waits for.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
 
-use nix::poll::{PollFd, PollFlags, PollTimeout};
-use nix::sys::signal::{SigSet, SigmaskHow, Signal};
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::command::{Running, Waited};
 
-const SIGNALS: [Signal; 4] = [
-    Signal::SIGINT,
-    Signal::SIGTERM,
-    Signal::SIGHUP,
-    Signal::SIGQUIT,
+/// The longest wait for COMMAND's end, which SIGCHLD interrupts.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Signals whose default action ends a process, beside the real-time ones. Not taken: SIGPIPE
+/// and SIGXFSZ, which `tr` ignores, and those of the processor (SIGSEGV, …), which mean `tr`
+/// itself.
+const FATAL: [libc::c_int; 14] = [
+    libc::SIGINT,
+    libc::SIGTERM,
+    libc::SIGHUP,
+    libc::SIGQUIT,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGALRM,
+    libc::SIGVTALRM,
+    libc::SIGPROF,
+    libc::SIGIO,
+    libc::SIGPWR,
+    libc::SIGSTKFLT,
+    libc::SIGXCPU,
+    libc::SIGABRT,
 ];
 
-/// Blocks the signals and opens a descriptor for them. Returns the previous mask, too.
-///
-/// # Errors
-/// The kernel refuses the descriptor.
-pub fn take() -> std::io::Result<(SigSet, SignalFd)> {
-    let mut taken = SigSet::empty();
-    SIGNALS.iter().for_each(|signal| taken.add(*signal));
-    let mask = taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
-    let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
-    Ok((mask, SignalFd::with_flags(&taken, flags)?))
+/// The taken signals: the fatal ones, and COMMAND's changes of state.
+fn taken() -> SigSet {
+    let numbers = FATAL
+        .into_iter()
+        .chain([libc::SIGCHLD, libc::SIGCONT])
+        .chain(libc::SIGRTMIN()..=libc::SIGRTMAX());
+    // SAFETY: `sigemptyset` initializes the set, and the numbers are of signals.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut set);
+        for number in numbers {
+            libc::sigaddset(&mut set, number);
+        }
+        SigSet::from_sigset_t_unchecked(set)
+    }
 }
 
-/// Passes on the signals that were sent to `tr` alone; true if any signal came. The
-/// terminal (SI_KERNEL) has signalled the whole foreground process group, COMMAND
-/// included. `to_both` recognizes a signal of a process to the common group.
-pub fn forward(
-    signals: &SignalFd,
-    command: Option<&Running>,
-    to_both: impl Fn(u32) -> bool,
-) -> bool {
-    let mut any = false;
-    while let Ok(Some(info)) = signals.read_signal() {
-        any = true;
-        let Some(command) = command else { continue };
-        if info.ssi_code == libc::SI_KERNEL || to_both(info.ssi_signo) {
-            continue;
-        }
-        // The sender may still be in the middle of the group.
-        std::thread::sleep(Duration::from_millis(2));
-        if !to_both(info.ssi_signo) {
-            command.forward(info.ssi_signo.cast_signed());
+/// The blocked signals, and what else ends a wait. Both descriptors are open from the start:
+/// a wait needs no further one, and no limit of descriptors (setrlimit(2)) refuses it, as it
+/// refuses poll(2).
+#[derive(Debug)]
+pub struct Signals {
+    signals: SignalFd,
+    epoll: Epoll,
+}
+
+impl Signals {
+    /// Blocks the signals and opens the descriptors.
+    ///
+    /// # Errors
+    /// The kernel refuses a descriptor.
+    pub fn take() -> std::io::Result<Signals> {
+        let taken = taken();
+        let flags = SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK;
+        let signals = SignalFd::with_flags(&taken, flags)?;
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        epoll.add(&signals, EpollEvent::new(EpollFlags::EPOLLIN, 0))?;
+        taken.thread_swap_mask(SigmaskHow::SIG_BLOCK)?;
+        Ok(Signals { signals, epoll })
+    }
+
+    /// Ends a wait when `fd` becomes readable, once for each time.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn watch(&self, fd: impl AsFd) -> std::io::Result<()> {
+        let flags = EpollFlags::EPOLLIN | EpollFlags::EPOLLET;
+        Ok(self.epoll.add(fd, EpollEvent::new(flags, 0))?)
+    }
+
+    /// Waits for a signal or a watched descriptor, not much longer than `longest`.
+    pub fn wait(&self, longest: Duration) {
+        // Rounded up: a shorter wait would be repeated at once.
+        let timeout = EpollTimeout::try_from(longest + Duration::from_micros(999));
+        let timeout = timeout.unwrap_or(EpollTimeout::ZERO);
+        match self.epoll.wait(&mut [EpollEvent::empty(); 8], timeout) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            // At real-time priority nothing may be tried again at once.
+            Err(_) => crate::host::pause(longest.min(Duration::from_millis(100))),
         }
     }
-    any
-}
 
-/// Passes signals on until COMMAND ends.
-///
-/// # Errors
-/// Another part of the process has waited for it.
-pub fn forward_until_end(
-    command: Running,
-    signals: &SignalFd,
-    to_both: impl Fn(u32) -> bool,
-) -> std::io::Result<Waited> {
-    loop {
-        let mut fds = [
-            PollFd::new(command.ended(), PollFlags::POLLIN),
-            PollFd::new(signals.as_fd(), PollFlags::POLLIN),
-        ];
-        let _ = nix::poll::poll(&mut fds, PollTimeout::NONE);
-        forward(signals, Some(&command), &to_both);
-        if command.has_ended() {
-            return command.wait();
+    /// Passes on the signals that were sent to `tr` alone; true if one came that would have
+    /// ended `tr`. The terminal (SI_KERNEL) has signalled the whole foreground process group,
+    /// COMMAND included. `to_both` recognizes a signal of a process to the common group.
+    pub fn forward(&self, command: Option<&Running>, to_both: impl Fn(u32) -> bool) -> bool {
+        let mut any = false;
+        while let Ok(Some(info)) = self.signals.read_signal() {
+            let signal = info.ssi_signo.cast_signed();
+            if signal == libc::SIGCHLD {
+                command.into_iter().for_each(Running::stop_alike);
+                continue;
+            }
+            any |= signal != libc::SIGCONT;
+            let Some(command) = command else { continue };
+            let from_terminal = info.ssi_code == libc::SI_KERNEL;
+            if to_both(info.ssi_signo) || from_terminal && !command.own_session {
+                continue;
+            }
+            // The sender may still be in the middle of the group.
+            crate::host::pause(Duration::from_millis(2));
+            if !to_both(info.ssi_signo) {
+                let value = (info.ssi_code == libc::SI_QUEUE).then_some(info.ssi_ptr);
+                command.forward(signal, value, from_terminal);
+            }
+        }
+        any
+    }
+
+    /// Passes signals on until COMMAND ends.
+    ///
+    /// # Errors
+    /// Another part of the process has waited for it.
+    pub fn forward_until_end(
+        &self,
+        command: Running,
+        to_both: impl Fn(u32) -> bool,
+    ) -> std::io::Result<Waited> {
+        loop {
+            // SIGCHLD before the first look would be lost, but it is blocked since the start.
+            if command.has_ended() {
+                return command.wait();
+            }
+            self.wait(LOOK_EVERY);
+            self.forward(Some(&command), &to_both);
         }
     }
 }

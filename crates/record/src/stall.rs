@@ -2,10 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use nix::sys::signalfd::SignalFd;
-
 use crate::command::Running;
-use crate::signals;
+use crate::signals::Signals;
 
 /// The time after which `Config::on_wait` is called.
 pub const LONG: Duration = Duration::from_secs(2);
@@ -40,11 +38,11 @@ impl Stall {
     pub fn go_on(
         &mut self,
         running: Option<&Running>,
-        signals: &SignalFd,
+        signals: &Signals,
         to_both: impl Fn(u32) -> bool,
     ) -> bool {
         let over = running.is_none_or(Running::has_ended);
-        let signal = signals::forward(signals, running, to_both);
+        let signal = signals.forward(running, to_both);
         if over && self.is_long() {
             if let Some(on_long) = self.on_long.take() {
                 on_long();
@@ -65,7 +63,7 @@ impl Stall {
 
     /// Sleeps once, each time longer.
     pub fn sleep(&mut self) {
-        std::thread::sleep(self.pause);
+        crate::host::pause(self.pause);
         self.pause = (self.pause * 2).min(Duration::from_millis(20));
     }
 }

@@ -5,9 +5,11 @@ use nix::errno::Errno;
 use tr_format::event::Ktime;
 use tr_format::meta::{Metadata, Summary};
 
+use crate::command::Program;
 use crate::output::{Output, Tally};
+use crate::signals::Signals;
 use crate::stall::Stall;
-use crate::{command, host, session, signals, Config, Error};
+use crate::{command, host, session, Config, Error};
 
 /// How COMMAND ran.
 #[derive(Debug)]
@@ -22,28 +24,32 @@ pub struct Untraced {
     pub output_error: Option<Error>,
 }
 
-/// Runs COMMAND without tracing, and writes that to the output with the reason.
+/// Runs COMMAND without tracing, and writes that to the output with the reason. If no process
+/// can be forked or waited for, `tr` itself becomes COMMAND.
 ///
 /// # Errors
-/// When COMMAND cannot be started. An output that cannot be written does not keep it
-/// from running.
+/// COMMAND has not run. An output that cannot be written does not keep it from running.
 pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> {
     let descriptors = command::inherited_descriptors();
+    command::own_actions();
     let destination = session::open_output(config);
-    let (inherited, signals) = session::prepare(config)?;
-    let child = command::start(&config.command, &inherited).map_err(Error::Command)?;
+    let program = session::program(config)?.ok_or(Error::System(Errno::EINVAL.into()))?;
+    let prepared = Signals::take().and_then(|signals| Ok((command::start(&program)?, signals)));
     let start = host::now();
     let meta = metadata(config, reason, start);
     // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
     let output = destination.and_then(|destination| {
         Output::start(destination, &meta, config.redactor.clone()).map_err(Error::Format)
     });
-    let command = child.release().map_err(Error::Command)?;
+    let released = prepared.and_then(|(child, signals)| Ok((child.release()?, signals)));
+    let Ok((command, signals)) = released else {
+        return Err(become_command(&program));
+    };
     command::leave_descriptors(&descriptors);
     // Without the BPF programs a signal to the process group cannot be told from one
     // to `tr` alone. A signal that arrives twice does less harm than a lost one.
-    let waited =
-        signals::forward_until_end(command, &signals, |_| false).map_err(Error::Command)?;
+    let waited = signals.forward_until_end(command, |_| false);
+    let waited = waited.map_err(Error::Lost)?;
     let end = host::now();
     let summary = Summary {
         end,
@@ -58,6 +64,12 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
         duration: end.since(start),
         output_error: output.and_then(|output| finish(output, summary)).err(),
     })
+}
+
+/// The trace's header is in the file; it stays without an end.
+fn become_command(program: &Program) -> Error {
+    let (errno, _) = program.exec();
+    Error::Command(errno.into())
 }
 
 fn metadata(config: &Config, reason: &Error, start: Ktime) -> Metadata {

@@ -266,6 +266,7 @@ struct sent {
 	__u64 sender; /* the task, by its address; 0: none yet */
 };
 
-#define SIGNALS 32
+/* A power of two above the largest number. */
+#define SIGNALS 128
 
 #endif

@@ -141,7 +141,7 @@ impl Source for Bpf<'_> {
             if self.sink.root_done() || Instant::now() >= latest {
                 break;
             }
-            std::thread::sleep(Duration::from_micros(200));
+            crate::host::pause(Duration::from_micros(200));
         }
     }
 
