@@ -179,13 +179,16 @@ fn not_executable(command: &std::ffi::OsStr) -> Option<nix::errno::Errno> {
         result => result,
     };
     if command.as_bytes().contains(&b'/') {
-        return look(command.as_ref()).err();
+        // A filter of system calls (seccomp(2)) may refuse to answer.
+        return look(command.as_ref())
+            .err()
+            .filter(|errno| *errno != Errno::EPERM);
     }
     let path = std::env::var_os("PATH")?;
     let mut why = Errno::ENOENT;
     for dir in std::env::split_paths(&path) {
         match look(&dir.join(command)) {
-            Ok(()) => return None,
+            Ok(()) | Err(Errno::EPERM) => return None,
             Err(Errno::EACCES) => why = Errno::EACCES,
             Err(_) => {}
         }

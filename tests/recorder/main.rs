@@ -51,6 +51,8 @@ fn main() {
             | "memory_is_of_the_program_alone"
             | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
+            "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
+            "a_cgroup_without_memory_does_not_kill_the_command" => start::no_memory_cgroup(),
             rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),
             "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {
                 rights::not_root()

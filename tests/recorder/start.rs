@@ -19,6 +19,8 @@ pub const TESTS: &[Test] = &[
     ),
     ("a_system_call_that_fails_is_told", told),
     ("the_command_runs_once_whatever_a_filter_refuses", refused),
+    ("the_command_runs_once_whatever_the_limits_are", limits),
+    ("a_cgroup_without_memory_does_not_kill_the_command", cgroup),
 ];
 
 /// COMMAND's status, unlike any other here.
@@ -190,8 +192,10 @@ mod tracer {
         errno: i32,
         limit: Duration,
     ) -> Result<(i32, Calls), Failed> {
-        let options =
-            libc::PTRACE_O_TRACESYSGOOD | libc::PTRACE_O_TRACECLONE | libc::PTRACE_O_EXITKILL;
+        let options = libc::PTRACE_O_TRACESYSGOOD
+            | libc::PTRACE_O_TRACECLONE
+            | libc::PTRACE_O_TRACEEXEC
+            | libc::PTRACE_O_EXITKILL;
         let (mut calls, mut status) = (Calls::default(), 0);
         let latest = Instant::now() + limit;
         loop {
@@ -214,6 +218,11 @@ mod tracer {
                 if pid == main {
                     return Ok((status, calls));
                 }
+                continue;
+            }
+            if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_EXEC << 8 {
+                // tr has become COMMAND.
+                request(libc::PTRACE_DETACH, pid, 0);
                 continue;
             }
             let mut signal = 0;
@@ -338,4 +347,94 @@ fn best_effort() -> Result<(), Failed> {
 
 fn told() -> Result<(), Failed> {
     each(&[], 3)
+}
+
+/// Address space (from the least in which this program starts), descriptors, file sizes.
+fn limits() -> Result<(), Failed> {
+    let dir = scratch("limits");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let space = (16..48).map(|mib| format!("--as={}", mib << 20));
+    let files = (16..48)
+        .step_by(4)
+        .map(|number| format!("--nofile={number}"));
+    let sizes = [2, 512, 4096].map(|bytes| format!("--fsize={bytes}"));
+    for limit in space.chain(files).chain(sizes) {
+        let _ = std::fs::remove_file(dir.join("runs"));
+        let tr = noting(&dir, &["--best-effort"]);
+        let mut limited = Command::new("prlimit");
+        limited
+            .arg(&limit)
+            .arg(tr.get_program())
+            .args(tr.get_args());
+        let out = limited.output()?;
+        judge(
+            &Run {
+                status: out.status,
+                times: runs(&dir),
+                said: format!("{limit}: {}", text(&out.stderr)),
+                failed: None,
+                over: false,
+                seen: BTreeSet::new(),
+            },
+            true,
+        )?;
+    }
+    Ok(())
+}
+
+/// A cgroup (v1 or v2) below this test's own, removed at the end.
+struct Cgroup(std::path::PathBuf);
+
+impl Cgroup {
+    fn new() -> Option<Cgroup> {
+        let name = format!("tr-test-{}", std::process::id());
+        let v1 = Path::new("/sys/fs/cgroup/memory").join(&name);
+        let v2 = Path::new("/sys/fs/cgroup").join(name);
+        let found = [v1, v2].into_iter().find(|dir| {
+            let made = std::fs::create_dir(dir).is_ok();
+            made && Cgroup::limit_file(dir).is_some()
+        });
+        found.map(Cgroup)
+    }
+
+    fn limit_file(dir: &Path) -> Option<std::path::PathBuf> {
+        let names = ["memory.limit_in_bytes", "memory.max"].map(|name| dir.join(name));
+        names.into_iter().find(|file| file.exists())
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// The reason why no cgroup can be limited here.
+pub fn no_memory_cgroup() -> Option<String> {
+    let none = Cgroup::new().is_none();
+    none.then(|| "no cgroup's memory can be limited here".to_owned())
+}
+
+fn cgroup() -> Result<(), Failed> {
+    let dir = scratch("cgroup");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let group = Cgroup::new().ok_or("no cgroup")?;
+    let limit = Cgroup::limit_file(&group.0).ok_or("no limit")?;
+    for mib in [8, 12, 16, 24, 32, 40] {
+        std::fs::write(&limit, (mib << 20).to_string())?;
+        let _ = std::fs::remove_file(dir.join("runs"));
+        let mut tr = noting(&dir, &["--best-effort"]);
+        let procs = group.0.join("cgroup.procs");
+        // SAFETY: opens and writes a file; nothing else of this process runs meanwhile.
+        unsafe {
+            tr.pre_exec(move || std::fs::write(&procs, "0"));
+        }
+        let out = tr.output()?;
+        ensure(out.status.code() == Some(STATUS) && runs(&dir) == 1, || {
+            format!("{mib} MiB: {out:?}")
+        })?;
+    }
+    Ok(())
 }

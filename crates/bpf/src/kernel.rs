@@ -4,6 +4,7 @@
 use libbpf_rs::btf::types::{Composite, DataSec, FuncProto, MemberAttr, Ptr, Struct, Typedef, Var};
 use libbpf_rs::btf::{Btf, BtfKind, BtfType, ReferencesType};
 
+use crate::refusal::BTF;
 use crate::{Error, Refusal};
 
 /// The layout of this kernel's tracepoints.
@@ -44,12 +45,19 @@ impl Kernel {
     pub fn detect() -> Result<Kernel, Error> {
         let refused = || Error::Refused(Refusal::find().unwrap_or(Refusal::NoBtf));
         // The recorder reads /proc, too.
-        for needed in ["/proc/self", crate::refusal::BTF] {
+        for needed in ["/proc/self", BTF] {
             if !std::path::Path::new(needed).exists() {
                 return Err(refused());
             }
         }
-        let btf = Btf::from_vmlinux().map_err(|_| refused())?;
+        crate::tracer::keep_messages();
+        let btf = Btf::from_vmlinux().map_err(|source| match std::fs::File::open(BTF) {
+            Ok(_) => Error::Bpf {
+                action: "read the kernel's BTF",
+                source,
+            },
+            Err(_) => refused(),
+        })?;
         for (name, since) in [("bpf_ringbuf", "5.8"), ("bpf_iter__task", "5.8")] {
             if btf.type_by_name::<Struct<'_>>(name).is_none() {
                 let what = if name == "bpf_ringbuf" {

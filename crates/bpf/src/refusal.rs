@@ -133,7 +133,10 @@ fn name(errno: i32) -> String {
 impl Refusal {
     /// Why this process cannot trace, if so.
     pub fn find() -> Option<Refusal> {
-        Facts::gather().refusal()
+        // Without a descriptor to spare, none of the facts can be read.
+        let unread =
+            |refusal: &Refusal| *refusal == Refusal::NoProc && Path::new("/proc/self").exists();
+        Facts::gather().refusal().filter(|refusal| !unread(refusal))
     }
 
     /// What remedies it, a line each: when it is of use, and a command to paste.

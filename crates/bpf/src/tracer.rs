@@ -181,6 +181,11 @@ fn keep_log(_level: PrintLevel, text: String) {
     }
 }
 
+/// From now on libbpf's messages are in [`log`], not on standard error.
+pub fn keep_messages() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+}
+
 /// The last lines that libbpf and the kernel's verifier said in this process.
 pub fn log() -> String {
     LOG.lock().map(|log| log.clone()).unwrap_or_default()
@@ -211,7 +216,7 @@ impl<'a> Tracer<'a> {
                 found: settings.possible_cpus,
             });
         }
-        libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+        keep_messages();
         let Storage([first, second]) = storage;
         let (skel, raw) = match open(first, kernel, settings, false)?.load() {
             Ok(skel) => (skel, false),

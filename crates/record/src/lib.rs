@@ -13,6 +13,7 @@ mod endings;
 mod header;
 mod host;
 mod identity;
+mod memory;
 mod output;
 mod queue;
 mod session;
@@ -72,6 +73,14 @@ pub enum Error {
         name: String,
         /// The reason.
         source: std::io::Error,
+    },
+    /// The recorder would be killed, or would end at its next allocation.
+    #[error("the recorder needs {} MiB of memory, and {limit} limit is lower", .needed >> 20)]
+    Memory {
+        /// Bytes.
+        needed: u64,
+        /// The limit's owner, in words.
+        limit: &'static str,
     },
     /// A basic system call failed.
     #[error("cannot set up the recording: {0}")]

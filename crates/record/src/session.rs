@@ -234,9 +234,7 @@ impl<'a> Session<'a> {
     /// Passes signals on to a running COMMAND; without one a signal ends the recording.
     fn signalled(&self, endings: &Endings, signals: &Signals) -> Option<EndReason> {
         let running = endings.running();
-        let any = signals.forward(running, |signal| {
-            self.collector.source.sent_to_both(signal)
-        });
+        let any = signals.forward(running, |signal| self.collector.source.sent_to_both(signal));
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 

@@ -9,7 +9,10 @@ use crate::command::Program;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
 use crate::stall::Stall;
-use crate::{command, host, session, Config, Error};
+use crate::{command, host, memory, session, Config, Error};
+
+/// Memory for the threads that write the trace, in bytes.
+const OWN_MEMORY: u64 = 8 << 20;
 
 /// How COMMAND ran.
 #[derive(Debug)]
@@ -34,6 +37,9 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     command::own_actions();
     let destination = session::open_output(config);
     let program = session::program(config)?.ok_or(Error::System(Errno::EINVAL.into()))?;
+    if memory::check(OWN_MEMORY).is_err() {
+        return Err(become_command(&program));
+    }
     let prepared = Signals::take().and_then(|signals| Ok((command::start(&program)?, signals)));
     let start = host::now();
     let meta = metadata(config, reason, start);

@@ -15,12 +15,16 @@ use super::{Drained, Last, Source, Started};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::session::Alive;
 use crate::targets::Targets;
-use crate::{host, Error};
+use crate::{host, memory, Error};
 
 /// The longest wait for COMMAND's last switch-out. It comes at once, or when the
 /// scheduler gives a CPU to the task, whose parent has its status already: on a busy
 /// machine later than 20 ms in 1 of 40 recordings.
 const LAST_SWITCH: Duration = Duration::from_millis(250);
+
+/// Memory of the recorder beside the rings, in bytes: its program, the threads' stacks and
+/// queues, and the programs that the kernel verifies.
+const OWN_MEMORY: u64 = 40 << 20;
 
 /// The BPF programs and their rings.
 struct Bpf<'a> {
@@ -43,6 +47,7 @@ pub fn start<'a>(
     let targets = Targets::of(config, child, online)?;
     let (sched_ring, life_ring) = ring_sizes(targets.cpus.len(), config.buffer, host::page_size());
     let sched_rings = u64::from(sched_ring) * targets.cpus.len() as u64;
+    memory::check(sched_rings + u64::from(life_ring) + OWN_MEMORY)?;
     let settings = Settings {
         all: config.follow == Follow::All,
         cpus: targets.cpus,
