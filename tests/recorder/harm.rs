@@ -209,7 +209,7 @@ fn sigchld() -> Result<(), Failed> {
 }
 
 fn tr_dies() -> Result<(), Failed> {
-    for signal in ["KILL", "USR1", "ALRM", "ABRT"] {
+    for signal in ["KILL", "ILL", "TRAP", "SYS"] {
         let (trace, done) = (scratch("dies.bin"), scratch("dies.done"));
         let _ = (std::fs::remove_file(&done), std::fs::remove_file(&trace));
         let script = format!("ulimit -c 0; sleep 1; touch {}", done.display());

@@ -8,14 +8,20 @@ mod common;
 mod cost;
 mod failures;
 mod harm;
+#[cfg(target_arch = "x86_64")]
+mod inject;
+mod limits;
 mod options;
 mod redact;
 mod rights;
 mod signals;
+#[cfg(target_arch = "x86_64")]
 mod start;
 mod storm;
 mod support;
 mod terminal;
+#[cfg(target_arch = "x86_64")]
+mod writes;
 
 use libtest_mimic::Arguments;
 
@@ -32,7 +38,11 @@ fn main() {
         failures::TESTS,
         rights::TESTS,
         signals::TESTS,
+        limits::TESTS,
+        #[cfg(target_arch = "x86_64")]
         start::TESTS,
+        #[cfg(target_arch = "x86_64")]
+        writes::TESTS,
         cost::TESTS,
         storm::TESTS,
     ];
@@ -52,7 +62,7 @@ fn main() {
             | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
-            "a_cgroup_without_memory_does_not_kill_the_command" => start::no_memory_cgroup(),
+            "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
             rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),
             "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {
                 rights::not_root()

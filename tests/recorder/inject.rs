@@ -1,0 +1,190 @@
+//! A tracer (ptrace(2)) that makes system calls of its tracee fail.
+
+use std::collections::{BTreeSet, HashMap};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+
+/// The calls that fail.
+#[derive(Clone, Copy, Debug)]
+pub enum Which {
+    /// One of the main thread, not of Rust's runtime before `main`.
+    Nth(usize),
+    /// All of this number of the main thread.
+    Number(u64),
+    /// The n-th write(2) of the other threads.
+    Write(usize),
+    /// The n-th write(2) of the other threads is short, and the next one fails.
+    AfterShort(usize),
+}
+
+/// What happens to the call.
+#[derive(Clone, Copy, Debug)]
+pub enum Fault {
+    /// It fails with this errno.
+    Error(i32),
+    /// It writes half of the bytes.
+    Short,
+}
+
+/// brk(2) reports no errno, exit_group(2) does not return, close(2) closes even when it
+/// fails, and without futex(2) no program with threads runs.
+const SPARED: [libc::c_long; 4] = [
+    libc::SYS_brk,
+    libc::SYS_exit_group,
+    libc::SYS_close,
+    libc::SYS_futex,
+];
+
+/// The tracee's calls.
+#[derive(Default)]
+pub struct Calls {
+    /// Rust's runtime gives the main thread its signal stack last.
+    signal_stacks: u32,
+    /// Of the main thread.
+    pub count: usize,
+    /// Numbers of the main thread's calls.
+    pub seen: BTreeSet<u64>,
+    /// write(2) of the other threads.
+    pub writes: usize,
+    /// The number of the call that failed.
+    pub failed: Option<u64>,
+    /// Threads inside a call, and the fault of that call.
+    inside: HashMap<i32, Option<Fault>>,
+}
+
+/// Starts a tracee, stopped at its exec.
+pub fn spawn(program: &mut Command) -> std::io::Result<Child> {
+    // SAFETY: a system call only.
+    unsafe {
+        program.pre_exec(|| {
+            libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0);
+            Ok(())
+        });
+    }
+    program.spawn()
+}
+
+fn request(request: libc::c_uint, pid: i32, data: usize) -> libc::c_long {
+    // SAFETY: the kernel reads and writes no memory of ours for these requests.
+    unsafe { libc::ptrace(request, pid, 0usize, data) }
+}
+
+fn registers(pid: i32) -> libc::user_regs_struct {
+    // SAFETY: the kernel fills the registers, which all zeros are, too.
+    unsafe {
+        let mut registers = std::mem::zeroed();
+        libc::ptrace(libc::PTRACE_GETREGS, pid, 0usize, &mut registers);
+        registers
+    }
+}
+
+fn set_registers(pid: i32, registers: &libc::user_regs_struct) {
+    // SAFETY: the kernel reads the registers.
+    unsafe { libc::ptrace(libc::PTRACE_SETREGS, pid, 0usize, registers) };
+}
+
+impl Calls {
+    /// A stop before or after a call of a thread.
+    fn stop(&mut self, pid: i32, main: bool, which: Which, fault: Fault) {
+        let mut now = registers(pid);
+        if let Some(fault) = self.inside.remove(&pid) {
+            if main && self.signal_stacks < 2 && now.orig_rax == libc::SYS_sigaltstack as u64 {
+                self.signal_stacks += 1;
+            }
+            if let Some(Fault::Error(errno)) = fault {
+                now.rax = i64::from(-errno).cast_unsigned();
+                set_registers(pid, &now);
+            }
+            return;
+        }
+        let fault = self.fault(now.orig_rax, main, which, fault);
+        self.inside.insert(pid, fault);
+        match fault {
+            Some(Fault::Error(_)) => {
+                self.failed = Some(now.orig_rax);
+                now.orig_rax = u64::MAX;
+            }
+            Some(Fault::Short) => now.rdx = now.rdx.div_ceil(2),
+            None => return,
+        }
+        set_registers(pid, &now);
+    }
+
+    fn fault(&mut self, number: u64, main: bool, which: Which, fault: Fault) -> Option<Fault> {
+        if self.signal_stacks < 2 || SPARED.iter().any(|call| *call as u64 == number) {
+            return None;
+        }
+        let write = !main && number == libc::SYS_write as u64;
+        self.writes += usize::from(write);
+        if main {
+            self.count += 1;
+            self.seen.insert(number);
+        }
+        match which {
+            Which::Nth(nth) => (main && nth == self.count).then_some(fault),
+            Which::Number(wanted) => (main && wanted == number).then_some(fault),
+            Which::Write(nth) => (write && nth == self.writes).then_some(fault),
+            Which::AfterShort(nth) if write && nth == self.writes => Some(Fault::Short),
+            Which::AfterShort(nth) => (write && nth + 1 == self.writes).then_some(fault),
+        }
+    }
+}
+
+/// Runs the tracee to its end. Returns its raw status.
+pub fn run(
+    tracee: &Child,
+    which: Which,
+    fault: Fault,
+    limit: Duration,
+) -> Result<(i32, Calls), Failed> {
+    let options = libc::PTRACE_O_TRACESYSGOOD
+        | libc::PTRACE_O_TRACECLONE
+        | libc::PTRACE_O_TRACEEXEC
+        | libc::PTRACE_O_EXITKILL;
+    let main = tracee.id().cast_signed();
+    let (mut calls, mut status, mut begun) = (Calls::default(), 0, false);
+    let latest = Instant::now() + limit;
+    loop {
+        // SAFETY: the place for the status is ours.
+        let pid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
+        if pid == 0 {
+            if Instant::now() > latest {
+                // SAFETY: our own child, which has not been waited for.
+                unsafe { libc::kill(main, libc::SIGKILL) };
+                let call = calls.failed;
+                return Err(format!("{which:?}, call {call:?}: tr hangs").into());
+            }
+            std::thread::sleep(Duration::from_micros(20));
+            continue;
+        }
+        if pid < 0 {
+            return Err(std::io::Error::last_os_error().into());
+        }
+        if !libc::WIFSTOPPED(status) {
+            if pid == main {
+                return Ok((status, calls));
+            }
+            continue;
+        }
+        if status >> 8 == libc::SIGTRAP | libc::PTRACE_EVENT_EXEC << 8 {
+            // tr has become COMMAND.
+            request(libc::PTRACE_DETACH, pid, 0);
+            continue;
+        }
+        let mut signal = 0;
+        match libc::WSTOPSIG(status) {
+            libc::SIGTRAP if !begun => {
+                begun = true;
+                request(libc::PTRACE_SETOPTIONS, pid, options as usize);
+            }
+            stop if stop == libc::SIGTRAP | 0x80 => calls.stop(pid, pid == main, which, fault),
+            // Events, and the stop of a new thread.
+            libc::SIGTRAP | libc::SIGSTOP => {}
+            other => signal = other,
+        }
+        request(libc::PTRACE_SYSCALL, pid, signal as usize);
+    }
+}

@@ -1,0 +1,110 @@
+//! `--best-effort` under limits of memory, descriptors and file sizes.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use libtest_mimic::Failed;
+
+use crate::support::{ensure, recording, scratch, Test};
+
+pub const TESTS: &[Test] = &[
+    ("the_command_runs_once_whatever_the_limits_are", limits),
+    ("a_cgroup_without_memory_does_not_kill_the_command", cgroup),
+];
+
+/// COMMAND's status, unlike any other here.
+const STATUS: i32 = 37;
+
+/// `tr record` of a command that notes its run and ends with [`STATUS`].
+fn noting(dir: &Path) -> Command {
+    let script = format!("echo x >>{}/runs; exit {STATUS}", dir.display());
+    let trace = dir.join("trace.bin");
+    recording(&trace, &["--best-effort"], &["sh", "-c", &script])
+}
+
+fn runs(dir: &Path) -> usize {
+    std::fs::read(dir.join("runs")).map_or(0, |runs| runs.len() / 2)
+}
+
+/// Address space (from the least in which this program starts), descriptors, file sizes.
+fn limits() -> Result<(), Failed> {
+    let dir = scratch("limits");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let space = (16..48).map(|mib| format!("--as={}", mib << 20));
+    let files = (16..48)
+        .step_by(4)
+        .map(|number| format!("--nofile={number}"));
+    let sizes = [2, 512, 4096].map(|bytes| format!("--fsize={bytes}"));
+    for limit in space.chain(files).chain(sizes) {
+        let _ = std::fs::remove_file(dir.join("runs"));
+        let tr = noting(&dir);
+        let mut limited = Command::new("prlimit");
+        limited
+            .arg(&limit)
+            .arg(tr.get_program())
+            .args(tr.get_args());
+        let out = limited.output()?;
+        ensure(out.status.code() == Some(STATUS) && runs(&dir) == 1, || {
+            format!("{limit}: {out:?}")
+        })?;
+    }
+    Ok(())
+}
+
+/// A cgroup (v1 or v2) below this test's own, removed at the end.
+struct Cgroup(std::path::PathBuf);
+
+impl Cgroup {
+    fn new() -> Option<Cgroup> {
+        let name = format!("tr-test-{}", std::process::id());
+        let v1 = Path::new("/sys/fs/cgroup/memory").join(&name);
+        let v2 = Path::new("/sys/fs/cgroup").join(name);
+        let found = [v1, v2].into_iter().find(|dir| {
+            let made = std::fs::create_dir(dir).is_ok();
+            made && Cgroup::limit_file(dir).is_some()
+        });
+        found.map(Cgroup)
+    }
+
+    fn limit_file(dir: &Path) -> Option<std::path::PathBuf> {
+        let names = ["memory.limit_in_bytes", "memory.max"].map(|name| dir.join(name));
+        names.into_iter().find(|file| file.exists())
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// The reason why no cgroup can be limited here.
+pub fn no_memory_cgroup() -> Option<String> {
+    let none = Cgroup::new().is_none();
+    none.then(|| "no cgroup's memory can be limited here".to_owned())
+}
+
+fn cgroup() -> Result<(), Failed> {
+    let dir = scratch("cgroup");
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    let group = Cgroup::new().ok_or("no cgroup")?;
+    let limit = Cgroup::limit_file(&group.0).ok_or("no limit")?;
+    for mib in [8, 12, 16, 24, 32, 40] {
+        std::fs::write(&limit, (mib << 20).to_string())?;
+        let _ = std::fs::remove_file(dir.join("runs"));
+        let mut tr = noting(&dir);
+        let procs = group.0.join("cgroup.procs");
+        // SAFETY: opens and writes a file; nothing else of this process runs meanwhile.
+        unsafe {
+            tr.pre_exec(move || std::fs::write(&procs, "0"));
+        }
+        let out = tr.output()?;
+        ensure(out.status.code() == Some(STATUS) && runs(&dir) == 1, || {
+            format!("{mib} MiB: {out:?}")
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,136 @@
+//! A write of the trace fails or is short: the message has the cause, COMMAND keeps its status,
+//! and what is on the disk is readable.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+
+use crate::inject::{self, Calls, Fault, Which};
+use crate::support::{analyze, ensure, list, record, recording, scratch, text, Test, TR};
+
+pub const TESTS: &[Test] = &[
+    ("a_write_that_fails_leaves_a_readable_trace", failing),
+    ("a_short_write_loses_nothing", short),
+    ("a_name_that_is_refused_is_told", unnamed),
+    ("a_trace_cut_by_a_power_loss_is_readable", cut),
+];
+
+const STATUS: i32 = 37;
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The errors of a disk, with the words for them.
+const ERRORS: [(i32, &str); 3] = [
+    (libc::ENOSPC, "No space left on device"),
+    (libc::EIO, "Input/output error"),
+    (libc::EDQUOT, "quota exceeded"),
+];
+
+struct Run {
+    status: ExitStatus,
+    said: String,
+    calls: Calls,
+    trace: PathBuf,
+}
+
+/// A recording with several flushes, a fault in it.
+fn run(which: Which, fault: Fault) -> Result<Run, Failed> {
+    let trace = scratch("writes.bin");
+    let said = scratch("writes.stderr");
+    let _ = std::fs::remove_file(&trace);
+    let script = format!("for i in 1 2 3; do /bin/true; sleep 0.5; done; exit {STATUS}");
+    let mut tr = recording(&trace, &[], &["sh", "-c", &script]);
+    tr.stdout(Stdio::null())
+        .stderr(std::fs::File::create(&said)?);
+    let tracee = inject::spawn(&mut tr)?;
+    let (status, calls) = inject::run(&tracee, which, fault, LIMIT)?;
+    Ok(Run {
+        status: ExitStatus::from_raw(status),
+        said: text(&std::fs::read(said)?),
+        calls,
+        trace,
+    })
+}
+
+/// The status of `tr verify`: 0 intact, 1 cut short.
+fn verified(trace: &Path) -> Result<Option<i32>, Failed> {
+    let out = Command::new(TR).arg("verify").arg(trace).output()?;
+    Ok(out.status.code())
+}
+
+fn failing() -> Result<(), Failed> {
+    for nth in 1.. {
+        let (errno, words) = ERRORS[nth % ERRORS.len()];
+        let error = Fault::Error(errno);
+        for which in [Which::Write(nth), Which::AfterShort(nth)] {
+            let run = run(which, error)?;
+            if run.calls.failed.is_none() {
+                // The write after the last one, too, has not come.
+                return ensure(nth > 4, || format!("only {nth} writes: {}", run.said));
+            }
+            let all = || format!("{which:?}: {}\n{}", run.status, run.said);
+            ensure(run.said.contains(words), all)?;
+            if run.status.code() == Some(125) {
+                // The header: COMMAND has not run.
+                ensure(nth == 1 && !run.trace.exists(), all)?;
+                continue;
+            }
+            ensure(run.status.code() == Some(STATUS), all)?;
+            ensure(run.said.contains("the trace ends there"), all)?;
+            let analysis = analyze(&run.trace)?;
+            ensure(analysis["trace"]["truncated"] == true, all)?;
+            ensure(verified(&run.trace)? == Some(1), all)?;
+        }
+    }
+    Ok(())
+}
+
+fn short() -> Result<(), Failed> {
+    for nth in 1.. {
+        let run = run(Which::Write(nth), Fault::Short)?;
+        if run.calls.writes < nth {
+            return ensure(nth > 4, || format!("only {nth} writes"));
+        }
+        let all = || format!("{nth}: {}\n{}", run.status, run.said);
+        ensure(run.status.code() == Some(STATUS), all)?;
+        ensure(verified(&run.trace)? == Some(0), all)?;
+    }
+    Ok(())
+}
+
+/// The file has no name before its header is written.
+fn unnamed() -> Result<(), Failed> {
+    let (errno, words) = ERRORS[2];
+    let run = run(Which::Number(libc::SYS_linkat as u64), Fault::Error(errno))?;
+    let all = || format!("{}\n{}", run.status, run.said);
+    ensure(run.status.code() == Some(125), all)?;
+    ensure(run.said.contains(words) && !run.trace.exists(), all)
+}
+
+/// Cuts a trace at many places: after the header all are readable, the later the more of it.
+fn cut() -> Result<(), Failed> {
+    let trace = scratch("power.bin");
+    let script = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done; sleep 1; /bin/true";
+    record(&trace, &["-q"], &["sh", "-c", script])?;
+    let whole = std::fs::read(&trace)?;
+    let part = scratch("power-cut.bin");
+    let (mut readable, mut most) = (0, 0);
+    for cut in (0..48).map(|step| whole.len() * step / 48) {
+        std::fs::write(&part, &whole[..cut])?;
+        match verified(&part)? {
+            Some(1) => {}
+            // Before the end of the metadata.
+            Some(2) if readable == 0 => continue,
+            other => return Err(format!("{cut} of {}: {other:?}", whole.len()).into()),
+        }
+        readable += 1;
+        let found = list(&analyze(&part)?, "processes").len();
+        ensure(found >= most, || format!("{cut}: {found} after {most}"))?;
+        most = found;
+    }
+    ensure(readable > 24 && most > 50, || {
+        format!("{readable} cuts readable, {most} processes")
+    })
+}
