@@ -51,6 +51,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr info                            the contents of the recording\n  \
         tr verify                          check the recording for damage\n  \
         tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
+        tr mark tests -- make check        name a part of a recording\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
         Without a file, analyze, report, info, dump and verify read trace.bin.\n\
@@ -73,6 +74,7 @@ enum Command {
     Verify(cmd::verify::Args),
     Recover(cmd::recover::Args),
     Redact(cmd::redact::Args),
+    Mark(cmd::mark::Args),
     Completions(cmd::manual::CompletionsArgs),
     Man(cmd::manual::ManArgs),
 }
@@ -94,8 +96,8 @@ impl Command {
 fn main() -> ExitCode {
     let started = std::time::Instant::now();
     let first = std::env::args_os().nth(1);
-    if !passthrough::is_ours(first.as_deref()) {
-        return ExitCode::from(passthrough::run());
+    if let Some(status) = passthrough::before_clap() {
+        return ExitCode::from(status);
     }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
@@ -136,6 +138,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Recover(args) => cmd::recover::run(&args),
         Command::Redact(args) => cmd::redact::run(&args),
+        Command::Mark(args) => cmd::mark::run(&args),
         Command::Completions(args) => cmd::manual::completions(&args, Cli::command()),
         Command::Man(args) => cmd::manual::man(&args, Cli::command()),
     }

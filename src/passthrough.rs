@@ -6,11 +6,12 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::cmd::mark;
 use crate::{inherited, mistyped, status};
 
 /// First arguments that are ours. A test compares them with clap's list; building that
 /// here would take longer than the exec.
-const OURS: [&str; 17] = [
+const OURS: [&str; 18] = [
     "record",
     "analyze",
     "analyse",
@@ -21,6 +22,7 @@ const OURS: [&str; 17] = [
     "verify",
     "recover",
     "redact",
+    "mark",
     "completions",
     "man",
     "help",
@@ -43,14 +45,26 @@ pub fn is_ours(first: Option<&OsStr>) -> bool {
     first.is_some_and(|first| OURS.iter().any(|ours| first == *ours))
 }
 
-/// Passes on a foreign command line before Rust's runtime starts: reading the memory map,
-/// the stack guard and signals are a sixth of the cost of passing on. With a C library that
-/// passes no arguments to initialization functions, `main` does it.
+/// Passes on a foreign command line, and sets a mark, before Rust's runtime starts: reading
+/// the memory map, the stack guard and signals are a sixth of the cost of passing on. With a C
+/// library that passes no arguments to initialization functions, `main` does it.
 #[cfg_attr(test, allow(dead_code))]
 pub fn before_main() {
-    let mut args = std::env::args_os();
-    if args.next().is_some() && !is_ours(args.next().as_deref()) {
-        std::process::exit(run().into());
+    if std::env::args_os().next().is_some() {
+        if let Some(status) = before_clap() {
+            std::process::exit(status.into());
+        }
+    }
+}
+
+/// The exit status of a command line that needs no parser: a foreign one, or a mark.
+pub fn before_clap() -> Option<u8> {
+    let mut args = std::env::args_os().skip(1);
+    let first = args.next();
+    match first.as_deref() {
+        Some(first) if first == "mark" => mark::quickly(&args.collect::<Vec<_>>()),
+        first if is_ours(first) => None,
+        _ => Some(run()),
     }
 }
 

@@ -443,3 +443,46 @@ fn without_the_feature_record_is_refused() {
     let said = String::from_utf8_lossy(&done.stderr).into_owned();
     assert!(said.contains("built without recording"), "{said}");
 }
+
+/// Outside of a recording a mark does nothing; COMMAND keeps its status, streams and PATH.
+#[test]
+fn marks_outside_of_a_recording_do_nothing() {
+    let status = |args: &[&str], input: &[u8]| {
+        let out = run(tr(SYSTEM).args(args), input);
+        (
+            out.status.code(),
+            out.stdout,
+            String::from_utf8_lossy(&out.stderr).into_owned(),
+        )
+    };
+    for args in [
+        &["mark", "x"][..],
+        &["mark", "--begin", "x y"],
+        &["mark", "--end", "x"],
+    ] {
+        assert_eq!(
+            status(args, b"input"),
+            (Some(0), vec![], String::new()),
+            "{args:?}"
+        );
+    }
+    let copied = status(&["mark", "x", "--", "sh", "-c", "cat; exit 7"], b"input");
+    assert_eq!(copied, (Some(7), b"input".to_vec(), String::new()));
+    for (command, code) in [("/nonexistent", 127), ("/etc/passwd", 126)] {
+        let (is, _, said) = status(&["mark", "x", "--", command], b"");
+        assert!(is == Some(code) && said.contains(command), "{is:?} {said}");
+    }
+    for args in [
+        &["mark"][..],
+        &["mark", "--"],
+        &["mark", "x", "--"],
+        &["mark", "a", "b"],
+        &["mark", "--begin"],
+    ] {
+        let (is, out, said) = status(args, b"");
+        assert!(
+            is == Some(2) && out.is_empty() && said.contains("tr mark NAME -- COMMAND"),
+            "{args:?}: {is:?} {said}"
+        );
+    }
+}

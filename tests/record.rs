@@ -50,6 +50,7 @@ fn main() {
             kill_9,
         ),
         trial("signals_reach_the_command", signals),
+        trial("marks_name_parts_of_a_recording", marks),
         trial("without_rights_best_effort_runs_the_command", best_effort),
     ];
     libtest_mimic::run(&args, trials).exit();
@@ -604,4 +605,66 @@ fn best_effort() -> Result<(), Failed> {
             && said.contains("--best-effort"),
         || said.clone(),
     )
+}
+
+/// Moments, the time of a command, spans of one shell and one that its last command ends.
+fn marks() -> Result<(), Failed> {
+    let directory = scratch("marks");
+    std::fs::create_dir_all(&directory)?;
+    let link = directory.join("tr");
+    if !link.exists() {
+        std::os::unix::fs::symlink(TR, &link)?;
+    }
+    let script = "tr mark start; tr mark --begin outer; sleep 0.1
+        tr mark 'the tests' -- sh -c 'sleep 0.2; tr mark inner -- sleep 0.1; exit 3'
+        bash -c 'tr mark --begin last; sleep 0.05; tr mark --end last'
+        tr mark --end outer; tr mark --end never";
+    let path = std::env::var("PATH").unwrap_or_default();
+    let trace = scratch("marks.bin");
+    let out = Command::new(TR)
+        .args(["record", "-q", "-o"])
+        .arg(&trace)
+        .args(["--", "sh", "-c", script])
+        .env("PATH", format!("{}:{path}", directory.display()))
+        .output()?;
+    let said =
+        String::from_utf8_lossy(&out.stderr).into_owned() + &String::from_utf8_lossy(&out.stdout);
+    ensure(out.status.success() && said.is_empty(), || said)?;
+    let out = Command::new(TR)
+        .arg("analyze")
+        .arg(&trace)
+        .args(["--report", "steps", "--format", "json"])
+        .output()?;
+    let analysis: Value = serde_json::from_slice(&out.stdout)?;
+    let steps = list(&analysis["steps"], "steps");
+    let marks = steps.iter().map(|step| {
+        let name = step["name"].as_str().unwrap_or_default();
+        format!("{} {name} {}", int(step, "depth"), step["exit"]["code"])
+    });
+    let marks: Vec<String> = marks.collect();
+    let want = [
+        "0 start null",
+        "0 outer null",
+        "1 the tests 3",
+        "2 inner 0",
+        "1 last null",
+    ];
+    ensure(marks == want, || format!("{marks:?}"))?;
+    for (name, least) in [
+        ("outer", 450),
+        ("the tests", 300),
+        ("inner", 100),
+        ("last", 50),
+    ] {
+        let step = steps
+            .iter()
+            .find(|step| step["name"] == name)
+            .ok_or("a mark")?;
+        let (wall, slept) = (int(step, "wall_ns"), int(&step["spent"], "sleep_ns"));
+        ensure(
+            wall >= least * MS && slept >= least * MS && slept <= wall,
+            || format!("{name}: {step}"),
+        )?;
+    }
+    Ok(())
 }

@@ -5,6 +5,7 @@ pub mod diff;
 pub mod dump;
 pub mod info;
 pub mod manual;
+pub mod mark;
 #[cfg(feature = "record")]
 pub mod record;
 #[cfg(not(feature = "record"))]

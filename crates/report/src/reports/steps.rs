@@ -199,7 +199,7 @@ impl<'a> StepsReport<'a> {
             let found = at.and_then(|at| self.steps.list().get(at).zip(self.times.steps.get(at)));
             out.extend(found.map(|(step, times)| {
                 let joints = levels.joints(room, style);
-                Line::of(step, times, joints)
+                Line::of((step, times), joints, self.view.since(step.from))
             }));
             let (shown, hidden): (Vec<StepIx>, Vec<StepIx>) =
                 self.inside(at).iter().partition(|at| is_shown(at));
@@ -368,7 +368,7 @@ struct Line {
 }
 
 impl Line {
-    fn of(step: &Step, times: &StepTimes, joints: String) -> Line {
+    fn of((step, times): (&Step, &StepTimes), joints: String, at: u64) -> Line {
         let wall = step.wall();
         let moment = step.is_moment();
         let whole = step.ended && !step.started_before;
@@ -402,7 +402,10 @@ impl Line {
                 Some(status) if exit::failed(Some(status)) => exit::cell(Some(status), false),
                 _ => Cell::Empty,
             },
-            name: joints + &step.name,
+            name: match moment {
+                true => format!("{joints}{} at {} s", step.name, units::at(at)),
+                false => joints + &step.name,
+            },
             paint: Paint::bad_if(exit::failed(step.status)),
         }
     }

@@ -1,0 +1,91 @@
+//! `tr mark`: puts a name into a recording. Its own exec is the mark: the recorder stores it as it
+//! stores every exec, and the analysis reads the command line (`steps::rules::Mark`). So it needs
+//! no connection to the recorder and works under sudo and in containers.
+//!
+//! It runs before Rust's runtime starts, as the pass-through does: a build may set thousands.
+
+use std::ffi::{CString, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::process::ExitCode;
+
+use clap::CommandFactory;
+
+use crate::{inherited, status};
+
+/// Put a name into the recording under way: a moment, or a span
+///
+/// tr analyze --report steps has the marks. Outside of a recording nothing happens.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "\
+tr mark NAME                    a moment
+       tr mark NAME -- COMMAND [ARG]…  the time of COMMAND
+       tr mark --begin NAME            the beginning of a span
+       tr mark --end NAME              its end")]
+#[command(after_help = "\
+A span without an end lasts as long as the process that began it, such as the shell. It has
+the time of that process and of all that the process starts meanwhile. Spans nest.
+
+Exit status: 0, or COMMAND's (126 not executable, 127 not found); 2 for a wrong command line.
+
+Examples:
+  tr mark unit-tests -- make check
+  tr mark --begin deploy; ./push.sh; tr mark --end deploy")]
+pub struct Args {
+    /// The name
+    #[arg(value_name = "NAME")]
+    name: Option<OsString>,
+    /// Begin a span
+    #[arg(long)]
+    begin: bool,
+    /// End the span of this name
+    #[arg(long)]
+    end: bool,
+    /// The span is COMMAND's time
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// Carries out the arguments after `mark`, in the forms that the analysis reads; `None` for
+/// any other.
+pub fn quickly(args: &[OsString]) -> Option<u8> {
+    let is_name = |name: &OsString| !name.is_empty() && !name.as_bytes().starts_with(b"-");
+    match args {
+        [name] if is_name(name) => Some(0),
+        [end, name] if (end == "--begin" || end == "--end") && is_name(name) => Some(0),
+        [name, dashes, command @ ..] if is_name(name) && dashes == "--" && !command.is_empty() => {
+            Some(execute(command))
+        }
+        _ => None,
+    }
+}
+
+/// Replaces this process by COMMAND; returns an exit status only if that fails.
+fn execute(command: &[OsString]) -> u8 {
+    inherited::restore_sigpipe();
+    inherited::restore_streams();
+    // The arguments came from the kernel as C strings: there is no NUL.
+    let string = |text: &OsString| CString::new(text.as_bytes()).unwrap_or_default();
+    let args: Vec<CString> = command.iter().map(string).collect();
+    let Some(program) = args.first() else {
+        return status::FAILED;
+    };
+    let errno = match nix::unistd::execvp(program, &args) {
+        Err(errno) => errno,
+        Ok(never) => match never {},
+    };
+    let program = tr_report::escape::text(program.to_bytes());
+    eprintln!("tr: cannot execute {program}: {}", errno.desc());
+    status::not_executed(errno)
+}
+
+/// Reports a command line that [`quickly`] did not take.
+pub fn run(_: &Args) -> ExitCode {
+    let mut cli = crate::Cli::command();
+    cli.build();
+    let usage = cli
+        .find_subcommand_mut("mark")
+        .map(|mark| mark.render_usage());
+    let usage = usage.map_or(String::new(), |usage| usage.to_string());
+    eprintln!("tr: mark: a name that begins with no dash, in one of these forms\n{usage}");
+    ExitCode::from(2)
+}
