@@ -80,6 +80,7 @@ fn costs_of(storm: &Path) -> Costs {
     let settings = Settings {
         all: false,
         cpus: (0..cpus as u16).collect(),
+        later_cpus: Some(0),
         possible_cpus: cpus,
         sched_ring: 4 << 20,
         life_ring: 4 << 20,

@@ -4,12 +4,12 @@
 
 use std::mem::offset_of;
 use std::os::fd::AsRawFd;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use libbpf_rs::MapCore;
 use memmap2::{MmapOptions, MmapRaw};
 
-use crate::wire::{Lost, Progress, Slot, MAX_CPUS, SCHED_LOST};
+use crate::wire::{Account, Lost, Progress, Slot, MAX_CPUS, SCHED_LOST};
 
 /// The number of slots between two updates of the tail: often enough for a CPU whose slots
 /// are full, seldom enough to leave its cache line alone.
@@ -19,14 +19,26 @@ const STEP: u64 = 256;
 #[derive(Debug)]
 pub struct Slots {
     slots: MmapRaw,
-    shared: MmapRaw,
-    /// The offset of the array of [`Progress`] in `shared`, in bytes.
-    progress: usize,
+    memory: MmapRaw,
+    shared: Shared,
     /// Slots of each CPU, a power of two.
     count: u64,
     cpus: Vec<Cpu>,
+    /// The number of CPUs for which there are slots.
+    regions: usize,
     /// A time of the recording, see [`Slot::time`].
     near: u64,
+}
+
+/// The layout of the memory shared with the programs.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared {
+    /// The offset of the array of [`Account`] in bytes.
+    pub accounts: usize,
+    /// The offset of the array of [`Progress`] in bytes.
+    pub progress: usize,
+    /// The number of CPU numbers that the kernel may use.
+    pub possible_cpus: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -45,12 +57,11 @@ pub enum Sched {
 }
 
 impl Slots {
-    /// Maps `slots`, `count` for each of `cpus` in this order, and the memory
-    /// that has the array of [`Progress`] at `progress`.
+    /// Maps the slots, `count` for each of `cpus` in this order and then for CPUs that come
+    /// later, and the memory shared with the programs.
     pub(crate) fn map(
-        slots: &impl MapCore,
-        shared: &impl MapCore,
-        progress: usize,
+        (slots, memory): (&impl MapCore, &impl MapCore),
+        shared: Shared,
         count: u32,
         cpus: &[u16],
     ) -> std::io::Result<Slots> {
@@ -60,17 +71,28 @@ impl Slots {
                 .len(len.next_multiple_of(page_size()))
                 .map_raw(map.as_fd().as_raw_fd())
         };
+        let regions = slots.max_entries() / count.max(1);
         let slots = Slots {
             slots: map(slots)?,
-            shared: map(shared)?,
-            progress,
+            memory: map(memory)?,
+            shared,
             count: u64::from(count),
             cpus: cpus.iter().map(|&number| Cpu { number, tail: 0 }).collect(),
+            regions: regions as usize,
             near: now(),
         };
-        let room = slots.slots.len() / size_of::<Slot>() >= count as usize * cpus.len()
-            && slots.shared.len() >= progress + MAX_CPUS * size_of::<Progress>()
-            && progress.is_multiple_of(align_of::<Progress>())
+        let fits = |offset: usize, size: usize, align: usize| {
+            slots.memory.len() >= offset + MAX_CPUS * size && offset.is_multiple_of(align)
+        };
+        let room = slots.slots.len() / size_of::<Slot>() >= count as usize * slots.regions
+            && slots.regions >= cpus.len()
+            && fits(
+                shared.progress,
+                size_of::<Progress>(),
+                align_of::<Progress>(),
+            )
+            && fits(shared.accounts, size_of::<Account>(), align_of::<Account>())
+            && shared.possible_cpus <= MAX_CPUS
             && cpus.iter().all(|cpu| usize::from(*cpu) < MAX_CPUS);
         if room {
             Ok(slots)
@@ -80,8 +102,41 @@ impl Slots {
         }
     }
 
+    /// Gives slots to CPUs that have lost events for want of them: those that came online
+    /// later. Each has the loss before its first event.
+    fn welcome(&mut self) {
+        let possible = (0..self.shared.possible_cpus).filter_map(|cpu| u16::try_from(cpu).ok());
+        for number in possible {
+            if self.cpus.len() >= self.regions {
+                return;
+            }
+            let (first, lost) = self.account(number);
+            if first.load(Ordering::Relaxed) == 0 && lost.load(Ordering::Relaxed) > 0 {
+                let slot = self.cpus.len() as u64 * self.count + 1;
+                first.store(u32::try_from(slot).unwrap_or(0), Ordering::Release);
+                self.cpus.push(Cpu { number, tail: 0 });
+            }
+        }
+    }
+
+    /// The first slot of a CPU, and the number of its lost events.
+    fn account(&self, cpu: u16) -> (&AtomicU32, &AtomicU64) {
+        let at = self.shared.accounts + usize::from(cpu) * size_of::<Account>();
+        // `map` has checked that the array lies in the mapping, is aligned in it and has a
+        // place for every possible CPU. Both sides write whole words only.
+        // SAFETY: inside the mapping, which lives as long as `self`, and aligned.
+        unsafe {
+            let account = self.memory.as_mut_ptr().add(at);
+            (
+                AtomicU32::from_ptr(account.add(offset_of!(Account, first)).cast()),
+                AtomicU64::from_ptr(account.add(offset_of!(Account, lost_total)).cast()),
+            )
+        }
+    }
+
     /// Passes all written slots to `sink`, CPU by CPU.
     pub fn read(&mut self, mut sink: impl FnMut(u16, Sched)) {
+        self.welcome();
         let mut cpus = std::mem::take(&mut self.cpus);
         for (region, cpu) in cpus.iter_mut().enumerate() {
             // Later events wait: a CPU in a storm would never let this end.
@@ -166,13 +221,13 @@ impl Slots {
 
     /// Gives the read and cleared slots back to the CPU.
     fn publish(&self, cpu: &Cpu) {
-        let at = self.progress
+        let at = self.shared.progress
             + usize::from(cpu.number) * size_of::<Progress>()
             + offset_of!(Progress, tail);
         // `map` has checked that the array lies in the mapping, is aligned in it
         // and has a place for every one of `cpus`. Only we write the tail.
         // SAFETY: inside the mapping, which lives as long as `self`, aligned; used here alone.
-        let tail = unsafe { AtomicU64::from_ptr(self.shared.as_mut_ptr().add(at).cast()) };
+        let tail = unsafe { AtomicU64::from_ptr(self.memory.as_mut_ptr().add(at).cast()) };
         tail.store(cpu.tail, Ordering::Release);
     }
 }

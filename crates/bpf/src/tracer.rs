@@ -14,7 +14,7 @@ use libbpf_rs::{
 };
 use zerocopy::FromBytes;
 
-use crate::slots::{Sched, Slots};
+use crate::slots::{Sched, Shared, Slots};
 use crate::{syscalls, wire, Error, Kernel, Refusal};
 
 #[allow(
@@ -37,6 +37,9 @@ pub struct Settings {
     pub all: bool,
     /// The CPUs whose scheduling events are recorded.
     pub cpus: Vec<u16>,
+    /// The number of other CPUs that get slots when their first event comes; `None`: the
+    /// others are left out.
+    pub later_cpus: Option<u32>,
     /// The number of CPU numbers that the kernel may use.
     pub possible_cpus: usize,
     /// Bytes of each CPU's slots: a power of two, at least a page.
@@ -106,6 +109,12 @@ impl Settings {
     fn slots(&self) -> u32 {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
+
+    /// The number of CPUs that can have slots.
+    pub fn regions(&self) -> u32 {
+        let cpus = u32::try_from(self.cpus.len()).unwrap_or(u32::MAX);
+        cpus.saturating_add(self.later_cpus.unwrap_or(0))
+    }
 }
 
 /// The account of a CPU's losses.
@@ -152,6 +161,7 @@ pub struct Tracer<'a> {
     cpus: Vec<u16>,
     /// Slots of each CPU.
     slot_count: u32,
+    possible_cpus: usize,
     links: Vec<Link>,
     /// Of the program on signals, which must run as long as COMMAND.
     signals: Option<Link>,
@@ -230,6 +240,7 @@ impl<'a> Tracer<'a> {
             skel,
             cpus: settings.cpus.clone(),
             slot_count: settings.slots(),
+            possible_cpus: settings.possible_cpus,
             links: Vec::new(),
             signals: None,
             raw,
@@ -370,13 +381,13 @@ impl<'a> Tracer<'a> {
                 0
             })
             .map_err(failed(action))?;
-        let slots = Slots::map(
-            &self.skel.maps.slots,
-            &self.skel.maps.bss,
-            std::mem::offset_of!(skel::types::bss, sched_progress),
-            self.slot_count,
-            &self.cpus,
-        );
+        let shared = Shared {
+            accounts: std::mem::offset_of!(skel::types::bss, sched_account),
+            progress: std::mem::offset_of!(skel::types::bss, sched_progress),
+            possible_cpus: self.possible_cpus,
+        };
+        let maps = (&self.skel.maps.slots, &self.skel.maps.bss);
+        let slots = Slots::map(maps, shared, self.slot_count, &self.cpus);
         Ok(Rings {
             life: builder.build().map_err(failed(action))?,
             slots: slots.map_err(|error| failed(action)(error.into()))?,
@@ -524,6 +535,7 @@ fn open<'a>(
         rodata.argv_limit = settings.argv_limit;
         rodata.target_cgroup = settings.target_cgroup.unwrap_or(0);
         rodata.count_emitted = settings.count_emitted;
+        rodata.chosen_cpus = settings.later_cpus.is_none();
     }
     let maps = &mut skel.maps;
     maps.life_ring
@@ -532,9 +544,9 @@ fn open<'a>(
     maps.data_followed
         .set_value_size(followed)
         .map_err(failed(action))?;
-    let slots = u32::try_from(settings.cpus.len())
-        .ok()
-        .and_then(|cpus| settings.slots().checked_mul(cpus))
+    let slots = settings
+        .slots()
+        .checked_mul(settings.regions())
         .filter(|slots| *slots < u32::MAX)
         .ok_or_else(|| {
             let many = std::io::Error::other("more event slots than a BPF map has entries");

@@ -131,6 +131,11 @@ macro_rules! wire {
 wire! {
     /// A scheduling event, packed; see [`Slot::event`].
     Slot = "wire_slot" { when: u64, what: u64 }
+    /// The account of a CPU's events.
+    Account = "account" {
+        head: u64, rq: u64, first: u32, busy: u32, emitted: u64, lost: u64, lost_since: u64,
+        lost_until: u64, lost_total: u64,
+    }
     /// The read position in a CPU's slots.
     Progress = "progress" { tail: u64, pad: [u64; 7] }
     /// The head of every lifecycle record.

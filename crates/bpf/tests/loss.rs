@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::{ensure, settings};
 use libtest_mimic::Failed;
-use tr_bpf::{wire, Kernel, Receive, Record, Settings, Storage, Tracer};
+use tr_bpf::{wire, CpuAccount, Kernel, Receive, Record, Settings, Storage, Tracer};
 use zerocopy::FromBytes;
 
 fn main() {
@@ -24,6 +24,12 @@ fn main() {
         ("every_loss_of_a_tiny_ring_is_counted", tiny),
         ("large_rings_lose_nothing", large),
         ("tasks_that_cannot_be_followed_are_counted", overflow),
+        ("a_cpu_that_comes_later_gets_slots", later),
+        (
+            "a_cpu_for_which_there_are_no_slots_loses_its_events",
+            too_late,
+        ),
+        ("a_cpu_that_is_left_out_has_no_events", left_out),
     ]);
 }
 
@@ -184,6 +190,66 @@ fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
         }
         _ => seen.recorded += 1,
     }
+}
+
+/// Records CPU 0, and the last CPU as one that comes later, under a load there. Returns that
+/// CPU's events, reported losses and account.
+fn latecomer(later_cpus: Option<u32>) -> Result<(Seen, CpuAccount), Failed> {
+    let last = u16::try_from(common::cpus() - 1)?;
+    ensure(last > 0, || "one CPU only".into())?;
+    let kernel = Kernel::detect()?;
+    let mut storage = Storage::new();
+    let settings = Settings {
+        cpus: (0..last).collect(),
+        later_cpus,
+        ..settings(1 << 16)
+    };
+    let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
+    let all = All::default();
+    let mut rings = tracer.rings(all.clone())?;
+    tracer.attach()?;
+    for _ in 0..20 {
+        let mut load = std::process::Command::new("taskset");
+        load.args(["-c", &last.to_string(), "sleep", "0.01"])
+            .status()?;
+        rings.consume();
+    }
+    tracer.detach();
+    std::thread::sleep(Duration::from_millis(50));
+    rings.consume();
+    let [accounts, _] = tracer.accounts();
+    let account = accounts.iter().find(|(cpu, _)| *cpu == last);
+    let account = account.map(|(_, account)| *account).unwrap_or_default();
+    let seen = all.0.borrow_mut()[0].remove(&last).unwrap_or_default();
+    Ok((seen, account))
+}
+
+fn later() -> Result<(), Failed> {
+    let (seen, account) = latecomer(Some(1))?;
+    let all = || format!("{seen:?}\n{account:?}");
+    // Those before the first reading are lost, and no others.
+    let lost: u64 = seen.lost.iter().map(|(_, _, count)| count).sum();
+    ensure(seen.recorded > 50 && lost > 0, all)?;
+    ensure(lost == account.lost && account.pending.is_none(), all)?;
+    ensure(seen.recorded + lost == account.emitted, all)?;
+    ensure(seen.disorder == 0 && seen.lost.len() == 1, all)
+}
+
+fn too_late() -> Result<(), Failed> {
+    let (seen, account) = latecomer(Some(0))?;
+    let pending = account.pending.map_or(0, |(count, _, _)| count);
+    ensure(
+        seen.recorded == 0 && pending > 50 && pending == account.emitted,
+        || format!("{seen:?}\n{account:?}"),
+    )
+}
+
+fn left_out() -> Result<(), Failed> {
+    let (seen, account) = latecomer(None)?;
+    ensure(
+        seen.recorded == 0 && account == CpuAccount::default(),
+        || format!("{seen:?}\n{account:?}"),
+    )
 }
 
 fn tiny() -> Result<(), Failed> {

@@ -244,7 +244,7 @@ struct wire_join {
 struct account {
 	__u64 head; /* slots written since the start */
 	__u64 rq; /* address of the CPU's run queue; 0: not looked up yet */
-	__u32 first; /* its first slot, plus 1; 0: not recorded (--cpu) */
+	__u32 first; /* its first slot, plus 1; 0: none; the reader gives some to a new CPU */
 	__u32 busy; /* a slot is being written */
 	__u64 emitted; /* attempts, when count_emitted is set */
 	/* Not yet reported in the slots; of lifecycle events: reported so far. */

@@ -46,6 +46,8 @@ const volatile __s64 current_distance = 0;
 const volatile __u8 syscall_reasons[SYSCALLS];
 /* Count every attempt to emit, for the test recorded + lost = emitted. */
 const volatile bool count_emitted = false;
+/* CPUs without slots are left out (--cpu). Otherwise they came online later. */
+const volatile bool chosen_cpus = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
 
@@ -453,6 +455,20 @@ static __always_inline void note_lost(struct account *account, __u64 time)
 	account->lost_total++;
 }
 
+/* This CPU's events are recorded. On one that came online later they are lost until the
+ * reader has given it slots. */
+static __always_inline bool is_recorded(struct account *account)
+{
+	if (account->first)
+		return true;
+	if (!chosen_cpus) {
+		if (count_emitted)
+			account->emitted++;
+		note_lost(account, bpf_ktime_get_ns());
+	}
+	return false;
+}
+
 /* The number of a CPU's events between two checks of the fill level of its slots. */
 #define LOOK_EVERY 128
 
@@ -663,8 +679,8 @@ static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 wha
 	__u64 time;
 
 	cpu &= MAX_CPUS - 1;
-	time = sched_account[cpu].first ? emit_sched(cpu, SCHED_SWITCH, what) :
-					  bpf_ktime_get_ns();
+	time = is_recorded(&sched_account[cpu]) ? emit_sched(cpu, SCHED_SWITCH, what) :
+						  bpf_ktime_get_ns();
 	on_final(prev, time);
 	forget(prev);
 	return 0;
@@ -691,7 +707,7 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	}
 	if ((state & TASK_DEAD) && mine && from)
 		return last_switch(cpu, prev, what);
-	if (!sched_account[cpu].first)
+	if (!is_recorded(&sched_account[cpu]))
 		return 0;
 	if (mine && state && !preempt)
 		reason = sleep_reason(btf, prev);
@@ -732,15 +748,14 @@ static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
 {
 	struct account *account = &sched_account[cpu];
 
-	if (!account->first)
-		return;
 	if (account->busy) {
 		__sync_fetch_and_add(&nested_runs, 1);
 		return;
 	}
 	account->busy = 1;
 	barrier();
-	emit_sched(cpu, kind, what);
+	if (is_recorded(account))
+		emit_sched(cpu, kind, what);
 	barrier();
 	account->busy = 0;
 }

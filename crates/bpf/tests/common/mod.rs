@@ -31,6 +31,7 @@ pub fn settings(ring: u32) -> Settings {
         cpus: (0..cpus())
             .filter_map(|cpu| u16::try_from(cpu).ok())
             .collect(),
+        later_cpus: Some(0),
         possible_cpus: cpus().max(64),
         sched_ring: ring,
         life_ring: ring,

@@ -45,13 +45,20 @@ pub fn start<'a>(
 ) -> Result<Started<'a>, Error> {
     let kernel = Kernel::detect()?;
     let targets = Targets::of(config, child, online)?;
+    let possible_cpus = host::possible_cpus();
+    let later_cpus = config
+        .cpus
+        .is_none()
+        .then(|| later_cpus(online.len(), possible_cpus));
+    let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
     let (sched_ring, life_ring) = ring_sizes(targets.cpus.len(), config.buffer, host::page_size());
-    let sched_rings = u64::from(sched_ring) * targets.cpus.len() as u64;
+    let sched_rings = u64::from(sched_ring) * regions as u64;
     memory::check(sched_rings + u64::from(life_ring) + OWN_MEMORY)?;
     let settings = Settings {
         all: config.follow == Follow::All,
         cpus: targets.cpus,
-        possible_cpus: host::possible_cpus(),
+        later_cpus,
+        possible_cpus,
         sched_ring,
         life_ring,
         argv_limit: config.argv_limit,
@@ -94,6 +101,14 @@ pub fn start<'a>(
             sink,
         }),
     })
+}
+
+/// The number of CPUs that may come online during the recording and get slots then. A virtual
+/// machine with 2 CPUs may have 240 possible ones, whose slots would take a gigabyte: beyond
+/// these, events are counted as lost.
+fn later_cpus(online: usize, possible: usize) -> u32 {
+    let later = possible.saturating_sub(online).min(online.max(4));
+    u32::try_from(later).unwrap_or(u32::MAX)
 }
 
 /// The facts that this kernel does not tell, in words for the user.
