@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::meta::Metadata;
 use tr_format::reader::{End, Trace};
 use tr_format::tally::{CommitDelay, Events};
 
@@ -32,7 +33,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     let end = options.to.map_or(whole, at).min(whole).max(start);
 
     let span = (start, end);
-    let mut tracker = Tracker::new(trace.meta(), known.gaps(), span, options.cpu);
+    let mut tracker = Tracker::new(trace.meta(), known.gaps(trace.meta()), span, options.cpu);
     tracker.timeline = options.timeline.then(Default::default);
     tracker.slow = slow;
     if start == begin {
@@ -245,8 +246,14 @@ impl Known {
         }
     }
 
-    fn gaps(&self) -> Gaps {
+    fn gaps(&self, meta: &Metadata) -> Gaps {
         let mut gaps = Gaps::default();
+        // A task off the recorded CPUs may run on one that --cpu leaves out.
+        let recorded = &meta.options.cpus;
+        let left_out = |cpu: &&CpuId| !recorded.is_empty() && !recorded.contains(cpu);
+        for cpu in meta.cpus.iter().filter(left_out) {
+            gaps.insert(Stream::Cpu(*cpu), Ktime(0), Ktime(u64::MAX));
+        }
         for span in &self.lost {
             gaps.insert(span.stream, span.since, span.until);
         }

@@ -72,8 +72,6 @@ pub struct Tracker {
     recorded_from: Ktime,
     /// The whole machine is recorded.
     system_wide: bool,
-    /// Wakings on other CPUs are not recorded.
-    partial: bool,
     /// COMMAND's process.
     root: Option<Tgid>,
     by_tid: IdMap<TaskIx>,
@@ -122,7 +120,6 @@ impl Tracker {
             begun: false,
             recorded_from: meta.start,
             system_wide: meta.scope == Scope::All,
-            partial: !meta.options.cpus.is_empty(),
             root: meta.root,
             by_tid: IdMap::default(),
             by_tgid: IdMap::default(),
@@ -219,9 +216,8 @@ impl Tracker {
             let until = Ktime(now.0.saturating_add(1));
             spans.first_in(task.since, until).is_some()
         };
-        let broken = self.partial || spans.is_some_and(lost);
+        let broken = spans.is_some_and(lost);
         match task.state {
-            State::Waiting(_) if self.partial && ended == Ended::SwitchedIn => Bucket::Unknown,
             // A waking that was stamped before its switch-out may have ended this wait as it
             // began; only an unbroken record tells.
             State::Waiting(_) if task.woken && (broken || ended == Ended::Otherwise) => {

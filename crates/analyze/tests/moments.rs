@@ -522,6 +522,32 @@ fn a_task_woken_after_a_gap_may_be_on_a_cpu() {
     }
 }
 
+/// ```text
+/// cpu0 =10=s______w12_=10=f11=    with --cpu 0: 10 and 11 may run on the others meanwhile
+/// ```
+#[test]
+fn on_cpus_that_are_left_out_a_task_may_run() {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.meta.options.cpus = vec![hand.meta.cpus[0]];
+    hand.snapshot(-10, 10, 10, 1, None)
+        .switch(0, 50, 0, RUNNING, 10)
+        .switch(0, 100, 10, SLEEPS, 0)
+        .waking(0, 400, 12, 10)
+        .switch(0, 500, 0, RUNNING, 10)
+        .fork(0, 600, 10, 11, 11)
+        .first_waking(0, 600, 10, 11, false)
+        .exit(1, 900, 11, 11, true);
+    let analysis = analyzed(&hand);
+    let times = |on_cpu, unknown| Times {
+        on_cpu,
+        unknown,
+        ..Times::default()
+    };
+    assert_eq!(thread(&analysis, 10).times, times(550, 450));
+    let child = thread(&analysis, 11).times;
+    assert_eq!((child.on_cpu, child.run_queue), (0, 0), "{child:?}");
+}
+
 /// A task that is not recorded has events from before the recording began, and a recorded
 /// task gets its pid.
 #[test]

@@ -18,11 +18,7 @@ impl Tracker {
     /// Allows the fast path if nothing in the trace makes a simple event doubtful. To be
     /// called after whatever could change that.
     pub(super) fn allow_fast_path(&mut self) {
-        self.fast_path = self.begun
-            && !self.slow
-            && !self.partial
-            && self.only.is_none()
-            && self.gaps.is_empty();
+        self.fast_path = self.begun && !self.slow && self.only.is_none() && self.gaps.is_empty();
     }
 
     /// Takes events as long as they are simple; returns their number. No event that is
