@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Thread, Times};
+use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 
 use crate::style::Style;
 use crate::table::{csv, Cell, Table};
@@ -46,8 +46,130 @@ pub struct Audit {
     pub kernel_more_ns: u64,
     /// Time in run queues; absent where the kernel does not count it.
     pub run_queue: Option<RunQueue>,
+    /// The figures that differ by more than their stamps, interrupts and steal explain.
+    pub beyond_bounds: Vec<Doubt>,
     /// The tasks with the largest differences.
     pub worst: Vec<Worst>,
+}
+
+/// A figure by the events that the kernel contradicts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Doubt {
+    /// `on_cpu` or `run_queue`.
+    pub figure: &'static str,
+    /// By the events, in ns.
+    pub events_ns: u64,
+    /// Unknown time in ns, by the events.
+    pub unknown_ns: u64,
+    /// By the kernel, in ns.
+    pub kernel_ns: u64,
+}
+
+impl Doubt {
+    /// The contradiction in words.
+    pub fn text(&self) -> String {
+        let figure = match self.figure {
+            "run_queue" => "waiting for a CPU",
+            _ => "of CPU time",
+        };
+        format!(
+            "the kernel counted {} {figure}, the events show {} (see --report audit)",
+            units::time(self.kernel_ns),
+            units::time(self.events_ns)
+        )
+    }
+}
+
+/// The sums from which doubts arise.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    tasks: u64,
+    switches: u64,
+    on_cpu: u64,
+    unknown: u64,
+    kernel: u64,
+    /// Of the tasks to which the kernel gives more, less their unknown time.
+    kernel_more: u64,
+    run_queue: Option<RunQueue>,
+}
+
+impl Sums {
+    fn add(&mut self, thread: &Thread, kernel: &KernelFigures) {
+        let times = thread.times_by_events();
+        let switches = thread.switches.voluntary + thread.switches.involuntary;
+        let most = times.on_cpu.saturating_add(times.unknown);
+        let more = kernel.sum_exec_runtime.saturating_sub(most);
+        let sums = [
+            (&mut self.tasks, 1),
+            (&mut self.switches, switches),
+            (&mut self.on_cpu, times.on_cpu),
+            (&mut self.unknown, times.unknown),
+            (&mut self.kernel, kernel.sum_exec_runtime),
+            (&mut self.kernel_more, more),
+        ];
+        for (sum, term) in sums {
+            *sum = sum.saturating_add(term);
+        }
+        if let Some(run_delay) = kernel.run_delay {
+            self.run_queue
+                .get_or_insert_default()
+                .add(&times, run_delay);
+        }
+    }
+
+    fn doubts(&self) -> Vec<Doubt> {
+        // Nothing follows from less.
+        const LEAST: u64 = 20_000_000;
+        // The fixtures' largest differences are 4 % of the CPU time and 12 % of the waits (in
+        // an emulated machine), 2 µs a switch, and 250 µs of waiting a task.
+        let beyond =
+            |more: u64, share: u64, noise: u64| more.saturating_sub(noise) > LEAST && more > share;
+        let mut doubts = Vec::new();
+        let switches = self.switches.saturating_mul(10_000);
+        if beyond(self.kernel_more, self.kernel / 10, switches) {
+            doubts.push(Doubt {
+                figure: "on_cpu",
+                events_ns: self.on_cpu,
+                unknown_ns: self.unknown,
+                kernel_ns: self.kernel,
+            });
+        }
+        if let Some(queue) = self.run_queue {
+            let most = queue.events_ns.saturating_add(queue.unknown_ns);
+            let (more, less) = (
+                queue.events_ns.saturating_sub(queue.kernel_ns),
+                queue.kernel_ns.saturating_sub(most),
+            );
+            let noise = switches.saturating_add(self.tasks.saturating_mul(1_000_000));
+            let share = queue.kernel_ns / 4;
+            if beyond(more, share, noise) || beyond(less, share, noise) {
+                doubts.push(Doubt {
+                    figure: "run_queue",
+                    events_ns: queue.events_ns,
+                    unknown_ns: queue.unknown_ns,
+                    kernel_ns: queue.kernel_ns,
+                });
+            }
+        }
+        doubts
+    }
+}
+
+/// The threads that began and ended in the span, with the kernel's figures. Those of an older
+/// task contain time before the trace.
+fn whole(analysis: &Analysis) -> impl Iterator<Item = (&Thread, &KernelFigures)> {
+    let threads = analysis.threads.iter();
+    threads.filter_map(|thread| {
+        let kernel = thread.kernel.as_ref()?;
+        (!thread.started_before && !thread.alive && kernel.is_final).then_some((thread, kernel))
+    })
+}
+
+/// The figures of an analysis that the kernel's totals contradict.
+pub fn doubts(analysis: &Analysis) -> Vec<Doubt> {
+    let mut sums = Sums::default();
+    whole(analysis).for_each(|(thread, kernel)| sums.add(thread, kernel));
+    sums.doubts()
 }
 
 /// Time in run queues, of the tasks for which the kernel counts it.
@@ -95,12 +217,9 @@ pub fn audit(analysis: &Analysis) -> Audit {
     let mut out = Audit::default();
     let mut compared: Vec<(u64, &Thread, Worst)> = Vec::new();
     let mut by_switch: Vec<u64> = Vec::new();
-    // The kernel's figures of an older task contain time before the trace.
-    let whole = |thread: &&Thread| !thread.started_before && !thread.alive;
-    for thread in analysis.threads.iter().filter(whole) {
-        let Some(kernel) = thread.kernel.filter(|kernel| kernel.is_final) else {
-            continue;
-        };
+    let mut sums = Sums::default();
+    for (thread, kernel) in whole(analysis) {
+        sums.add(thread, kernel);
         let (switches, times) = (thread.switches, thread.times_by_events());
         let task = Worst {
             tid: thread.tid.0,
@@ -113,27 +232,22 @@ pub fn audit(analysis: &Analysis) -> Audit {
         };
         let equal = (switches.voluntary, switches.involuntary) == (kernel.nvcsw, kernel.nivcsw);
         let add = |sum: &mut u64, ns: u64| *sum = sum.saturating_add(ns);
-        let most = task.on_cpu_ns.saturating_add(task.unknown_ns);
-        add(&mut out.tasks, 1);
         add(&mut out.switches_equal, equal.into());
         let equal = task.switches == task.kernel_switches;
         add(&mut out.switches_equal_in_sum, equal.into());
-        add(&mut out.on_cpu_ns, task.on_cpu_ns);
-        add(&mut out.unknown_ns, task.unknown_ns);
-        add(&mut out.kernel_ns, task.kernel_ns);
-        if let Some(run_delay) = kernel.run_delay {
-            let run_queue = out.run_queue.get_or_insert_default();
-            run_queue.add(&times, run_delay);
-        }
         let more = task.on_cpu_ns.saturating_sub(task.kernel_ns);
         add(&mut out.events_more_ns, more);
-        add(&mut out.kernel_more_ns, task.kernel_ns.saturating_sub(most));
         let difference = task.on_cpu_ns.abs_diff(task.kernel_ns);
         if task.unknown_ns == 0 {
             by_switch.push(difference / task.switches.max(1));
         }
         compared.push((difference, thread, task));
     }
+    out.tasks = sums.tasks;
+    (out.on_cpu_ns, out.unknown_ns, out.kernel_ns) = (sums.on_cpu, sums.unknown, sums.kernel);
+    out.kernel_more_ns = sums.kernel_more;
+    out.run_queue = sums.run_queue;
+    out.beyond_bounds = sums.doubts();
     compared.sort_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
     by_switch.sort_unstable();
     let differences = compared.iter().map(|(difference, ..)| *difference);

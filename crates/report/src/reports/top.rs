@@ -11,6 +11,7 @@ use tr_format::meta::Scope;
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
 use crate::query::{self, By, Row, Sort};
+use crate::reports::audit::{self, Doubt};
 use crate::reports::{critical_path, failed};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
@@ -250,6 +251,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
         ));
     }
     said.extend(clocks(quality).map(|clocks| format!("the CPUs' clocks disagree: {clocks}")));
+    said.extend(audit::doubts(analysis).iter().map(Doubt::text));
     let times = &analysis.totals.times;
     // Less than 1 % stands with the other sums.
     if times.unknown.saturating_mul(100) >= times.sum().max(1) {
