@@ -455,34 +455,48 @@ static __always_inline void note_lost(struct account *account, __u64 time)
 	account->lost_total++;
 }
 
-/* This CPU's events are recorded. On one that came online later they are lost until the
- * reader has given it slots. */
-static __always_inline bool is_recorded(struct account *account)
-{
-	if (account->first)
-		return true;
-	if (!chosen_cpus) {
-		if (count_emitted)
-			account->emitted++;
-		note_lost(account, bpf_ktime_get_ns());
-	}
-	return false;
-}
-
 /* The number of a CPU's events between two checks of the fill level of its slots. */
 #define LOOK_EVERY 128
 
-/* Wakes the recorder when the slots become half full, by a discarded record in the
- * lifecycle ring: no reader sees it. */
-static __always_inline void look(__u64 head, __u64 waiting)
+/* Wakes the recorder by a discarded record in the lifecycle ring: no reader sees it. */
+static __always_inline void wake_reader(void)
 {
-	void *bell;
+	void *bell = bpf_ringbuf_reserve(&life_ring, 8, 0);
 
-	if (head % LOOK_EVERY || waiting - slot_count / 2 >= LOOK_EVERY)
-		return;
-	bell = bpf_ringbuf_reserve(&life_ring, 8, 0);
 	if (bell)
 		bpf_ringbuf_discard(bell, BPF_RB_FORCE_WAKEUP);
+}
+
+/* Wakes the recorder when the slots become half full. */
+static __always_inline void look(__u64 head, __u64 waiting)
+{
+	if (head % LOOK_EVERY == 0 && waiting - slot_count / 2 < LOOK_EVERY)
+		wake_reader();
+}
+
+/* Out of line, so that the usual way is short: this CPU came online later. Its events are
+ * lost until the reader has given it slots. */
+static __noinline int await_slots(__u32 cpu)
+{
+	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
+
+	if (chosen_cpus)
+		return 0;
+	if (count_emitted)
+		account->emitted++;
+	if (!account->lost_total)
+		wake_reader();
+	note_lost(account, bpf_ktime_get_ns());
+	return 0;
+}
+
+/* This CPU's events are recorded. */
+static __always_inline bool is_recorded(__u32 cpu)
+{
+	if (sched_account[cpu].first)
+		return true;
+	await_slots(cpu);
+	return false;
 }
 
 /* Writes the loss before the next event. True if the slots have room for both. */
@@ -679,8 +693,7 @@ static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 wha
 	__u64 time;
 
 	cpu &= MAX_CPUS - 1;
-	time = is_recorded(&sched_account[cpu]) ? emit_sched(cpu, SCHED_SWITCH, what) :
-						  bpf_ktime_get_ns();
+	time = is_recorded(cpu) ? emit_sched(cpu, SCHED_SWITCH, what) : bpf_ktime_get_ns();
 	on_final(prev, time);
 	forget(prev);
 	return 0;
@@ -707,7 +720,7 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	}
 	if ((state & TASK_DEAD) && mine && from)
 		return last_switch(cpu, prev, what);
-	if (!is_recorded(&sched_account[cpu]))
+	if (!is_recorded(cpu))
 		return 0;
 	if (mine && state && !preempt)
 		reason = sleep_reason(btf, prev);
@@ -754,7 +767,7 @@ static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
 	}
 	account->busy = 1;
 	barrier();
-	if (is_recorded(account))
+	if (is_recorded(cpu))
 		emit_sched(cpu, kind, what);
 	barrier();
 	account->busy = 0;
