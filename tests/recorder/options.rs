@@ -13,6 +13,8 @@ use crate::support::{
 
 pub const TESTS: &[Test] = &[
     ("pid_follows_processes_that_run_already", pid),
+    ("a_process_that_cannot_be_recorded_is_told", hidden),
+    ("a_time_namespace_changes_no_time", time_namespace),
     ("cgroup_follows_who_is_in_it_and_who_comes", cgroup),
     ("a_process_that_joins_the_cgroup_is_recorded", joining),
     ("memory_is_of_the_program_alone", memory),
@@ -243,6 +245,49 @@ fn memory() -> Result<(), Failed> {
         large = large.max(memory.unwrap_or(0));
     }
     ensure(large > 300 << 20, || format!("{large} bytes"))
+}
+
+/// The kernel of some virtual machines hides the first process.
+fn hidden() -> Result<(), Failed> {
+    let trace = scratch("pid-1.bin");
+    let out = watch(&trace, &["--pid", "1", "--duration", "300ms"]).output()?;
+    let said = text(&out.stderr);
+    if out.status.success() {
+        let analysis = analyze(&trace)?;
+        return ensure(!list(&analysis, "processes").is_empty(), || said);
+    }
+    ensure(
+        out.status.code() == Some(125) && said.contains("does not list process 1"),
+        || said,
+    )
+}
+
+fn time_namespace() -> Result<(), Failed> {
+    let trace = scratch("time.bin");
+    let out = Command::new("unshare")
+        .args(["-T", "--monotonic", "100000", "--boottime", "100000"])
+        .args([TR, "record", "-o"])
+        .arg(&trace)
+        .args(["--", "sh", "-c", "/bin/true; sleep 0.1; :"])
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    let processes = list(&analysis, "processes");
+    let all = || format!("{:#}", analysis["processes"]);
+    ensure(processes.len() == 3, all)?;
+    ensure(int(&processes[0], "wall_ns") >= 100_000_000, all)?;
+    let late = processes.iter().any(|p| int(p, "start_ns") > 1_000_000_000);
+    ensure(!late, all)
+}
+
+/// The reason why there is no time namespace here.
+pub fn no_time_namespace() -> Option<String> {
+    let tried = Command::new("unshare")
+        .args(["-T", "--monotonic", "1", "true"])
+        .stderr(Stdio::null())
+        .status();
+    let works = tried.is_ok_and(|status| status.success());
+    (!works).then(|| "unshare makes no time namespace here".to_owned())
 }
 
 fn cpu() -> Result<(), Failed> {

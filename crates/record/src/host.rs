@@ -7,25 +7,74 @@ use std::path::{Path, PathBuf};
 use nix::time::{clock_gettime, ClockId};
 use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
 
-/// `CLOCK_MONOTONIC`, the clock of all events.
+use crate::Error;
+
+/// `CLOCK_MONOTONIC` as the kernel has it, the clock of all events.
 pub fn now() -> Ktime {
-    Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC))
+    Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC, offsets().monotonic))
 }
 
 /// `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.
 pub fn clock() -> Clock {
     Clock {
-        boot: nanoseconds(ClockId::CLOCK_BOOTTIME),
-        real: nanoseconds(ClockId::CLOCK_REALTIME),
+        boot: nanoseconds(ClockId::CLOCK_BOOTTIME, offsets().boot),
+        real: nanoseconds(ClockId::CLOCK_REALTIME, 0),
     }
 }
 
-fn nanoseconds(id: ClockId) -> u64 {
+fn nanoseconds(id: ClockId, offset: i128) -> u64 {
     // Linux 2.6.39 and later have all three clocks.
     clock_gettime(id).map_or(0, |t| {
-        let part = |n: i64| u64::try_from(n).unwrap_or(0);
-        part(t.tv_sec()) * 1_000_000_000 + part(t.tv_nsec())
+        let time = i128::from(t.tv_sec()) * 1_000_000_000 + i128::from(t.tv_nsec());
+        u64::try_from(time - offset).unwrap_or(0)
     })
+}
+
+/// What this process's time namespace adds to the kernel's clocks, in ns (time_namespaces(7)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Offsets {
+    monotonic: i128,
+    boot: i128,
+}
+
+impl Offsets {
+    /// From the text of `timens_offsets`: a clock, seconds and nanoseconds a line.
+    fn parse(text: &str) -> Offsets {
+        let of = |clock: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(clock))?;
+            let mut numbers = line.split_whitespace().map(str::parse::<i128>);
+            let (seconds, ns) = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+            Some(seconds * 1_000_000_000 + ns)
+        };
+        Offsets {
+            monotonic: of("monotonic").unwrap_or(0),
+            boot: of("boottime").unwrap_or(0),
+        }
+    }
+}
+
+/// A process stays in its time namespace, and the offsets of a namespace that has a process
+/// stay, too.
+fn offsets() -> Offsets {
+    static OFFSETS: std::sync::OnceLock<Offsets> = std::sync::OnceLock::new();
+    *OFFSETS.get_or_init(|| {
+        let text = fs::read_to_string("/proc/self/timens_offsets");
+        text.map_or_else(|_| Offsets::default(), |text| Offsets::parse(&text))
+    })
+}
+
+/// The offsets are those of the namespace of the children: it has to be our own.
+///
+/// # Errors
+/// [`Error::TimeNamespace`].
+pub fn check_time_namespace() -> Result<(), Error> {
+    let [own, children] = ["time", "time_for_children"]
+        .map(|name| fs::read_link(format!("/proc/self/ns/{name}")).ok());
+    if own == children {
+        Ok(())
+    } else {
+        Err(Error::TimeNamespace)
+    }
 }
 
 /// Sleeps, or not if the kernel refuses it, where `std::thread::sleep` panics.

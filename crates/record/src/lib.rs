@@ -58,6 +58,12 @@ pub enum Error {
     /// `--pid` names no living process.
     #[error("there is no process {0}")]
     NoSuchProcess(u32),
+    /// A guest's kernel can hide a process from BPF programs.
+    #[error("the kernel does not list process {0} to BPF programs: it cannot be recorded")]
+    Hidden(u32),
+    /// `tr`'s clocks are not those of the events.
+    #[error("the recorder's time namespace is not that of its children: the kernel does not tell the offsets of its clocks")]
+    TimeNamespace,
     /// `--cgroup` names no cgroup.
     #[error("{} is no cgroup v2 directory: {source}", .path.display())]
     Cgroup {

@@ -46,3 +46,12 @@ fn a_cut_argv_has_its_true_length() {
         (full, Some(full))
     );
 }
+
+#[test]
+fn a_time_namespace_adds_to_the_clocks() {
+    let text = "monotonic        1000         5\nboottime          -7         0\n";
+    let offsets = Offsets::parse(text);
+    assert_eq!(offsets.monotonic, 1_000_000_000_005);
+    assert_eq!(offsets.boot, -7_000_000_000);
+    assert_eq!(Offsets::parse(""), Offsets::default());
+}

@@ -44,6 +44,7 @@ pub fn start<'a>(
     online: &[CpuId],
 ) -> Result<Started<'a>, Error> {
     let kernel = Kernel::detect()?;
+    host::check_time_namespace()?;
     let targets = Targets::of(config, child, online)?;
     let possible_cpus = host::possible_cpus();
     let later_cpus = config
@@ -73,6 +74,10 @@ pub fn start<'a>(
     let rings = tracer.rings(sink.clone())?;
     tracer.attach()?;
     let tasks = tracer.snapshot()?;
+    let followed = |pid: &&u32| tasks.iter().any(|t| t.seen_tid == **pid && t.followed != 0);
+    if let Some(pid) = settings.targets.iter().find(|pid| !followed(pid)) {
+        return Err(Error::Hidden(*pid));
+    }
     let tgid_of = |pid: u32| tasks.iter().find(|t| t.seen_tid == pid).map(|t| t.tgid);
     let root = child.and_then(tgid_of);
     if let Some(root) = root {
