@@ -18,8 +18,10 @@
 //! server's token to another job. And a limit may be lower than necessary: if a child had
 //! ended before its parent waited for it, no event shows that the parent needed it.
 
+mod replay;
+
 use rayon::slice::ParallelSliceMut;
-use tr_format::event::Ktime;
+use tr_format::event::{Ktime, Reason};
 
 use crate::arena::Arena;
 use crate::awaited::Awaited;
@@ -28,6 +30,7 @@ use crate::graph::{Cause, Graph, Kind};
 use crate::model::{Analysis, ThreadIx};
 use crate::programs::{Group, Groups};
 use crate::timeline::Bucket;
+use replay::{Clock, Cursor, Replay, Scenario};
 
 /// The limits without the work of one group, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,6 +86,40 @@ impl Limits {
     }
 }
 
+/// Time that a scenario leaves out.
+#[derive(Clone, Debug)]
+pub struct Without {
+    /// The kinds of a thread's own time; of a wait also its reason.
+    pub own: fn(Kind, Reason) -> bool,
+    /// The waits that another thread ended.
+    pub waits: fn(Awaited, Reason) -> bool,
+    /// Whether each group's time counts, by the group's number; `None`: of all.
+    pub of: Option<Box<[bool]>>,
+}
+
+impl Without {
+    /// The CPU time of some groups.
+    pub fn work(of: Box<[bool]>) -> Without {
+        Without {
+            own: |kind, _| kind == Kind::OnCpu,
+            waits: |_, _| false,
+            of: Some(of),
+        }
+    }
+
+    fn counts(&self, group: Option<Group>) -> bool {
+        let Some(of) = &self.of else {
+            return true;
+        };
+        let counts = group.and_then(|group| of.get(group as usize));
+        counts.copied().unwrap_or(false)
+    }
+
+    fn leaves_out(&self, (kind, reason): (Kind, Reason), group: Option<Group>) -> bool {
+        (self.own)(kind, reason) && self.counts(group)
+    }
+}
+
 /// The limits for the path's process. `free` has the groups that count as free, one at a
 /// time. Takes 16 bytes for each wait and 80 for each thread and group.
 ///
@@ -94,39 +131,20 @@ pub fn limits(
     groups: &Groups,
     free: &[Group],
 ) -> Result<Limits, NoPath> {
-    let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
-    let links = links(&graph, path);
-    let scenario = |free| Scenario {
-        free,
-        slots: false,
-        clocks: analysis.thread_ids().map(|_| Clock::default()).collect(),
-    };
-    let mut replay = Replay {
-        graph,
-        groups,
-        from: path.from,
-        to: path.to,
-        cursors: analysis.thread_ids().map(|_| Cursor::default()).collect(),
-        recorded: scenario(None),
-        waited_for_slot: false,
-        free: free.iter().copied().map(Some).map(scenario).collect(),
-    };
-    replay.free.push(Scenario {
-        slots: true,
-        ..scenario(None)
+    let work = free.iter().map(|group| {
+        let all = 0..groups.count();
+        Without::work(all.map(|number| number == *group as usize).collect())
     });
-    for link in &links {
-        replay.advance(link.thread, link.time, 0);
-    }
-    replay.advance(path.thread, path.to, 0);
-    let (work, needed) = needed(&graph, path, &links, groups);
-    let cpus = (analysis.meta.cpus.len() as u64).max(1);
-    let recorded = replay.recorded.clocks[path.thread];
-    let free = replay.free.iter().zip(free).map(|(scenario, group)| {
-        let clock = scenario.clocks[path.thread];
-        let own = needed.get(*group as usize).copied().unwrap_or(0);
-        let rest = work.saturating_sub(own);
-        let at_least = clock.no_waits.max(rest.div_ceil(cpus));
+    let slots = Without {
+        own: |_, _| false,
+        waits: |awaited, _| awaited == Awaited::Slot,
+        of: None,
+    };
+    let scenarios: Vec<Without> = work.chain([slots]).collect();
+    let replayed = Replayed::new(analysis, path, groups, &scenarios)?;
+    let clocks = replayed.clocks.iter().zip(&scenarios);
+    let free = clocks.zip(free).map(|((clock, without), group)| {
+        let at_least = clock.no_waits.max(replayed.work_law(without));
         Free {
             group: *group,
             at_least,
@@ -134,14 +152,97 @@ pub fn limits(
             decides: clock.longest_stay(),
         }
     });
+    let slots = replayed.clocks.last().filter(|_| replayed.waited_for_slot);
     Ok(Limits {
-        recorded: recorded.same_waits,
-        more_slots: replay.more_slots(path.thread),
-        span: recorded.no_waits,
-        work,
-        cpus,
+        recorded: replayed.recorded.same_waits,
+        more_slots: slots.map(|clock| clock.same_waits),
+        span: replayed.recorded.no_waits,
+        work: replayed.work,
+        cpus: replayed.cpus,
         free: free.collect(),
     })
+}
+
+/// For each scenario the recorded time less the time without the scenario's, in ns, with all
+/// other waits as they were and never less than the rest of the work takes on these CPUs.
+///
+/// # Errors
+/// No timeline was kept.
+pub fn gains(
+    analysis: &Analysis,
+    path: &CriticalPath,
+    groups: &Groups,
+    scenarios: &[Without],
+) -> Result<Vec<u64>, NoPath> {
+    let replayed = Replayed::new(analysis, path, groups, scenarios)?;
+    let clocks = replayed.clocks.iter().zip(scenarios);
+    let gain = |(clock, without): (&Clock, &Without)| {
+        let least = clock.same_waits.max(replayed.work_law(without));
+        replayed.recorded.same_waits.saturating_sub(least)
+    };
+    Ok(clocks.map(gain).collect())
+}
+
+/// The clocks of the path's end.
+struct Replayed {
+    recorded: Clock,
+    /// Of each scenario.
+    clocks: Vec<Clock>,
+    waited_for_slot: bool,
+    /// CPU time that the end needed: all, and by group.
+    work: u64,
+    needed: Vec<u64>,
+    cpus: u64,
+}
+
+impl Replayed {
+    fn new(
+        analysis: &Analysis,
+        path: &CriticalPath,
+        groups: &Groups,
+        scenarios: &[Without],
+    ) -> Result<Replayed, NoPath> {
+        let graph = Graph::new(analysis).ok_or(NoPath::NoTimeline)?;
+        let links = links(&graph, path);
+        let clocks = || analysis.thread_ids().map(|_| Clock::default()).collect();
+        let scenario = |without| Scenario {
+            without,
+            clocks: clocks(),
+        };
+        let mut replay = Replay {
+            graph,
+            groups,
+            from: path.from,
+            to: path.to,
+            cursors: analysis.thread_ids().map(|_| Cursor::default()).collect(),
+            recorded: clocks(),
+            waited_for_slot: false,
+            scenarios: scenarios.iter().map(scenario).collect(),
+        };
+        for link in &links {
+            replay.advance(link.thread, link.time, 0);
+        }
+        replay.advance(path.thread, path.to, 0);
+        let (work, needed) = needed(&graph, path, &links, groups);
+        let scenarios = replay.scenarios.iter();
+        Ok(Replayed {
+            recorded: replay.recorded[path.thread],
+            clocks: scenarios.map(|it| it.clocks[path.thread]).collect(),
+            waited_for_slot: replay.waited_for_slot,
+            work,
+            needed,
+            cpus: (analysis.meta.cpus.len() as u64).max(1),
+        })
+    }
+
+    /// The least time that the CPUs need for the rest of the work.
+    fn work_law(&self, without: &Without) -> u64 {
+        let own = self.needed.iter().zip(0..);
+        let own = own
+            .filter(|(_, group)| without.leaves_out((Kind::OnCpu, Reason::Unknown), Some(*group)));
+        let own: u64 = own.map(|(ns, _)| *ns).fold(0, u64::saturating_add);
+        self.work.saturating_sub(own).div_ceil(self.cpus)
+    }
 }
 
 /// A moment at which a thread's clock depends on another's: a waking or a fork.
@@ -172,206 +273,6 @@ fn links(graph: &Graph<'_>, path: &CriticalPath) -> Vec<Link> {
     }
     links.par_sort_unstable();
     links
-}
-
-/// A thread's position in the replay.
-#[derive(Clone, Copy, Debug, Default)]
-struct Cursor {
-    /// The current stretch.
-    number: u32,
-    /// The time up to which its clocks count.
-    now: Ktime,
-    begun: bool,
-    /// It is waiting for another thread's clock: a cycle leads back here.
-    busy: bool,
-}
-
-/// A thread's virtual clocks, in ns.
-#[derive(Clone, Copy, Debug, Default)]
-struct Clock {
-    /// With every wait, and unknown time, as it was.
-    same_waits: u64,
-    /// With the waits for disks only.
-    no_waits: u64,
-    /// The present stay of the chain of `same_waits`, and its longest one before.
-    stays: [Option<Stay>; 2],
-}
-
-impl Clock {
-    /// Adds a part of the thread's time, up to a moment. `waits`: it may have been shorter.
-    fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
-        let at = Ktime(until.0.saturating_sub(1));
-        self.same_waits = self.same_waits.saturating_add(ns);
-        self.no_waits = self.no_waits.saturating_add(if waits { 0 } else { ns });
-        let before = self.stays[0].map_or(0, |stay| stay.ns);
-        let ns = before.saturating_add(ns);
-        self.stays[0] = Some(Stay { thread, at, ns });
-    }
-
-    /// Goes on from another thread's clock, where that is later.
-    fn follow(&mut self, other: &Clock) {
-        if other.same_waits > self.same_waits {
-            self.same_waits = other.same_waits;
-            self.stays = [None, other.longest_stay()];
-        }
-        self.no_waits = self.no_waits.max(other.no_waits);
-    }
-
-    fn longest_stay(&self) -> Option<Stay> {
-        let stays = self.stays.iter().rev().flatten();
-        stays.max_by_key(|stay| stay.ns).copied()
-    }
-}
-
-/// The clocks of all threads, with one group's work free, or enough job slots.
-struct Scenario {
-    free: Option<Group>,
-    /// No task waits for a job slot.
-    slots: bool,
-    clocks: Arena<ThreadIx, Clock>,
-}
-
-/// A link from another thread's clock at a moment.
-struct Follow {
-    other: ThreadIx,
-    at: Ktime,
-    /// The other thread gave a job slot back.
-    slot: bool,
-}
-
-struct Replay<'a> {
-    graph: Graph<'a>,
-    groups: &'a Groups,
-    from: Ktime,
-    to: Ktime,
-    cursors: Arena<ThreadIx, Cursor>,
-    /// With all work.
-    recorded: Scenario,
-    /// The groups' scenarios, and that of the job slots.
-    free: Vec<Scenario>,
-    waited_for_slot: bool,
-}
-
-/// The number of threads that are followed at one instant, as in the path.
-const AT_ONCE: u32 = 64;
-
-impl Replay<'_> {
-    fn clocks(&mut self, thread: ThreadIx) -> impl Iterator<Item = &mut Clock> {
-        let all = std::iter::once(&mut self.recorded).chain(&mut self.free);
-        all.map(move |scenario| &mut scenario.clocks[thread])
-    }
-
-    /// The time at a thread's end if no task had waited for a job slot.
-    fn more_slots(&self, thread: ThreadIx) -> Option<u64> {
-        let scenario = self.free.last().filter(|_| self.waited_for_slot)?;
-        Some(scenario.clocks[thread].same_waits)
-    }
-
-    /// The length of a part of the time inside the path's.
-    fn length(&self, from: Ktime, to: Ktime) -> u64 {
-        to.min(self.to).since(from.max(self.from))
-    }
-
-    /// Adds a thread's wait for a disk.
-    fn add_disk(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
-        let ns = self.length(from, to);
-        self.clocks(thread)
-            .for_each(|clock| clock.add(thread, ns, to, false));
-    }
-
-    /// Adds a wait that may have been shorter, or unknown time.
-    fn add_wait(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
-        let ns = self.length(from, to);
-        self.clocks(thread)
-            .for_each(|clock| clock.add(thread, ns, to, true));
-    }
-
-    /// Adds work, which is free in some scenarios.
-    fn add_work(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
-        let (from, to) = (from.max(self.from), to.min(self.to));
-        let process = self.graph.analysis.thread(thread).process;
-        self.recorded.clocks[thread].add(thread, to.since(from), to, false);
-        self.groups.split(process, from, to, |group, from, to| {
-            for scenario in self.free.iter_mut().filter(|it| it.free != Some(group)) {
-                scenario.clocks[thread].add(thread, to.since(from), to, false);
-            }
-        });
-    }
-
-    /// Sets a thread's clocks to another thread's at a time, where those are later.
-    /// `false`, and nothing is done, in a cycle or a chain that is too long.
-    fn follow(&mut self, thread: ThreadIx, link: Follow, depth: u32) -> bool {
-        let Follow { other, at, slot } = link;
-        if depth >= AT_ONCE || other == thread || self.cursors[other].busy {
-            return false;
-        }
-        self.cursors[thread].busy = true;
-        self.advance(other, at, depth + 1);
-        self.cursors[thread].busy = false;
-        self.waited_for_slot |= slot;
-        for scenario in std::iter::once(&mut self.recorded).chain(&mut self.free) {
-            if slot && scenario.slots {
-                continue;
-            }
-            let later = scenario.clocks[other];
-            scenario.clocks[thread].follow(&later);
-        }
-        true
-    }
-
-    /// Advances a thread's clocks up to `until`, and through a wait that ends then. All
-    /// links before `until` have been replayed. Links at `until` may lead from thread to
-    /// thread.
-    fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
-        let start = self.graph.analysis.thread(thread).start;
-        let cursor = &mut self.cursors[thread];
-        if cursor.busy || until < start {
-            return;
-        }
-        if !std::mem::replace(&mut cursor.begun, true) {
-            cursor.now = start;
-            let parent = self.graph.forked_by(thread).filter(|_| start > self.from);
-            let fork = |other| Follow {
-                other,
-                at: start,
-                slot: false,
-            };
-            if !parent.is_some_and(|parent| self.follow(thread, fork(parent), depth)) {
-                // The time before its start is not known.
-                self.add_wait(thread, self.from, start);
-            }
-        }
-        loop {
-            let Cursor { number, now, .. } = self.cursors[thread];
-            let stretch = self.graph.timeline.get(thread, number as usize);
-            let Some(stretch) = stretch.filter(|s| s.from < until) else {
-                break;
-            };
-            let (from, to) = (now.max(stretch.from), stretch.to.min(until));
-            let ends = stretch.to <= until;
-            match self.graph.cause(thread, &stretch) {
-                // In the middle of a wait, or before the path, the clocks stay: none of
-                // that time bears on the path.
-                Cause::Thread(_) if !ends => break,
-                Cause::Thread(other)
-                    if to > self.from && {
-                        let awaited = self.graph.analysis.awaited(thread, &stretch);
-                        let slot = awaited == Some(Awaited::Slot);
-                        let at = to;
-                        self.follow(thread, Follow { other, at, slot }, depth)
-                    } => {}
-                Cause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
-                Cause::Own(Kind::Disk | Kind::Blocked) => self.add_disk(thread, from, to),
-                Cause::Thread(_) | Cause::Own(_) => self.add_wait(thread, from, to),
-            }
-            let cursor = &mut self.cursors[thread];
-            cursor.now = to;
-            if !ends {
-                break;
-            }
-            cursor.number += 1;
-        }
-    }
 }
 
 /// The CPU time that the path's end depended on: all of it, and that of each group. The

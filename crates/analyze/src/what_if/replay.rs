@@ -1,0 +1,223 @@
+//! The replay: a virtual clock for every thread in every scenario.
+
+use tr_format::event::{Ktime, Reason};
+
+use super::{Stay, Without};
+use crate::arena::Arena;
+use crate::awaited::Awaited;
+use crate::graph::{Cause, Graph, Kind};
+use crate::model::ThreadIx;
+use crate::programs::{Group, Groups};
+
+/// A thread's position in the replay.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Cursor {
+    /// The current stretch.
+    number: u32,
+    /// The time up to which its clocks count.
+    now: Ktime,
+    begun: bool,
+    /// It is waiting for another thread's clock: a cycle leads back here.
+    busy: bool,
+}
+
+/// A thread's virtual clocks, in ns.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Clock {
+    /// With every wait, and unknown time, as it was.
+    pub same_waits: u64,
+    /// With the waits for disks only.
+    pub no_waits: u64,
+    /// The present stay of the chain of `same_waits`, and its longest one before.
+    stays: [Option<Stay>; 2],
+}
+
+impl Clock {
+    /// Adds a part of the thread's time, up to a moment. `waits`: it may have been shorter.
+    fn add(&mut self, thread: ThreadIx, ns: u64, until: Ktime, waits: bool) {
+        let at = Ktime(until.0.saturating_sub(1));
+        self.same_waits = self.same_waits.saturating_add(ns);
+        self.no_waits = self.no_waits.saturating_add(if waits { 0 } else { ns });
+        let before = self.stays[0].map_or(0, |stay| stay.ns);
+        let ns = before.saturating_add(ns);
+        self.stays[0] = Some(Stay { thread, at, ns });
+    }
+
+    /// Goes on from another thread's clock, where that is later.
+    fn follow(&mut self, other: &Clock) {
+        if other.same_waits > self.same_waits {
+            self.same_waits = other.same_waits;
+            self.stays = [None, other.longest_stay()];
+        }
+        self.no_waits = self.no_waits.max(other.no_waits);
+    }
+
+    pub fn longest_stay(&self) -> Option<Stay> {
+        let stays = self.stays.iter().rev().flatten();
+        stays.max_by_key(|stay| stay.ns).copied()
+    }
+}
+
+/// The clocks of all threads without a part of the time.
+pub(super) struct Scenario<'a> {
+    pub without: &'a Without,
+    pub clocks: Arena<ThreadIx, Clock>,
+}
+
+/// A link from another thread's clock at a moment.
+struct Follow {
+    other: ThreadIx,
+    at: Ktime,
+    /// The wait that the other thread ended.
+    awaited: Option<(Awaited, Reason)>,
+    /// The group of the thread that waited.
+    group: Option<Group>,
+}
+
+pub(super) struct Replay<'a> {
+    pub graph: Graph<'a>,
+    pub groups: &'a Groups,
+    pub from: Ktime,
+    pub to: Ktime,
+    pub cursors: Arena<ThreadIx, Cursor>,
+    /// With all time.
+    pub recorded: Arena<ThreadIx, Clock>,
+    pub scenarios: Vec<Scenario<'a>>,
+    pub waited_for_slot: bool,
+}
+
+/// The number of threads that are followed at one instant, as in the path.
+const AT_ONCE: u32 = 64;
+
+impl Replay<'_> {
+    /// Adds a wait of the thread's own, or unknown time. Disks take as long on any machine.
+    fn add_own(
+        &mut self,
+        thread: ThreadIx,
+        (kind, reason): (Kind, Reason),
+        from: Ktime,
+        to: Ktime,
+    ) {
+        let ns = to.min(self.to).since(from.max(self.from));
+        let waits = !matches!(kind, Kind::Disk | Kind::Blocked);
+        let group = self.group(thread, from);
+        self.recorded[thread].add(thread, ns, to, waits);
+        for scenario in &mut self.scenarios {
+            if !scenario.without.leaves_out((kind, reason), group) {
+                scenario.clocks[thread].add(thread, ns, to, waits);
+            }
+        }
+    }
+
+    fn group(&self, thread: ThreadIx, at: Ktime) -> Option<Group> {
+        let process = self.graph.analysis.thread(thread).process;
+        self.groups.at(process, at)
+    }
+
+    /// Adds work.
+    fn add_work(&mut self, thread: ThreadIx, from: Ktime, to: Ktime) {
+        let (from, to) = (from.max(self.from), to.min(self.to));
+        let process = self.graph.analysis.thread(thread).process;
+        self.recorded[thread].add(thread, to.since(from), to, false);
+        self.groups.split(process, from, to, |group, from, to| {
+            for scenario in &mut self.scenarios {
+                if !scenario
+                    .without
+                    .leaves_out((Kind::OnCpu, Reason::Unknown), Some(group))
+                {
+                    scenario.clocks[thread].add(thread, to.since(from), to, false);
+                }
+            }
+        });
+    }
+
+    /// Sets a thread's clocks to another thread's at a time, where those are later.
+    /// `false`, and nothing is done, in a cycle or a chain that is too long.
+    fn follow(&mut self, thread: ThreadIx, link: Follow, depth: u32) -> bool {
+        let Follow {
+            other,
+            at,
+            awaited,
+            group,
+        } = link;
+        if depth >= AT_ONCE || other == thread || self.cursors[other].busy {
+            return false;
+        }
+        self.cursors[thread].busy = true;
+        self.advance(other, at, depth + 1);
+        self.cursors[thread].busy = false;
+        self.waited_for_slot |= awaited.is_some_and(|(awaited, _)| awaited == Awaited::Slot);
+        let later = self.recorded[other];
+        self.recorded[thread].follow(&later);
+        for Scenario { without, clocks } in &mut self.scenarios {
+            let left_out =
+                awaited.is_some_and(|(awaited, reason)| (without.waits)(awaited, reason));
+            if left_out && without.counts(group) {
+                continue;
+            }
+            let later = clocks[other];
+            clocks[thread].follow(&later);
+        }
+        true
+    }
+
+    /// Advances a thread's clocks up to `until`, and through a wait that ends then. All
+    /// links before `until` have been replayed. Links at `until` may lead from thread to
+    /// thread.
+    pub fn advance(&mut self, thread: ThreadIx, until: Ktime, depth: u32) {
+        let start = self.graph.analysis.thread(thread).start;
+        let cursor = &mut self.cursors[thread];
+        if cursor.busy || until < start {
+            return;
+        }
+        if !std::mem::replace(&mut cursor.begun, true) {
+            cursor.now = start;
+            let parent = self.graph.forked_by(thread).filter(|_| start > self.from);
+            let fork = |other| Follow {
+                other,
+                at: start,
+                awaited: None,
+                group: None,
+            };
+            if !parent.is_some_and(|parent| self.follow(thread, fork(parent), depth)) {
+                // The time before its start is not known.
+                let unknown = (Kind::Unknown, Reason::Unknown);
+                self.add_own(thread, unknown, self.from, start);
+            }
+        }
+        loop {
+            let Cursor { number, now, .. } = self.cursors[thread];
+            let stretch = self.graph.timeline.get(thread, number as usize);
+            let Some(stretch) = stretch.filter(|s| s.from < until) else {
+                break;
+            };
+            let (from, to) = (now.max(stretch.from), stretch.to.min(until));
+            let ends = stretch.to <= until;
+            match self.graph.cause(thread, &stretch) {
+                // In the middle of a wait, or before the path, the clocks stay: none of
+                // that time bears on the path.
+                Cause::Thread(_) if !ends => break,
+                Cause::Thread(other) => {
+                    let awaited = self.graph.analysis.awaited(thread, &stretch);
+                    let link = Follow {
+                        other,
+                        at: to,
+                        awaited: awaited.map(|awaited| (awaited, stretch.reason)),
+                        group: self.group(thread, from),
+                    };
+                    if to <= self.from || !self.follow(thread, link, depth) {
+                        self.add_own(thread, (Kind::Unknown, stretch.reason), from, to);
+                    }
+                }
+                Cause::Own(Kind::OnCpu) => self.add_work(thread, from, to),
+                Cause::Own(kind) => self.add_own(thread, (kind, stretch.reason), from, to),
+            }
+            let cursor = &mut self.cursors[thread];
+            cursor.now = to;
+            if !ends {
+                break;
+            }
+            cursor.number += 1;
+        }
+    }
+}
