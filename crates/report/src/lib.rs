@@ -1,6 +1,7 @@
 //! Renders an analysis as text, JSON, CSV, Markdown and HTML.
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod diff;
 mod encode;
 pub mod escape;

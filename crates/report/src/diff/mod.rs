@@ -4,7 +4,7 @@
 mod align;
 mod json;
 mod markdown;
-mod normal;
+pub(crate) mod normal;
 mod run;
 mod spread;
 mod text;

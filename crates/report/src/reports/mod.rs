@@ -1,5 +1,6 @@
 //! The reports, one file each.
 
+pub mod advice;
 pub mod audit;
 pub mod ci_tracer;
 pub mod cpus;
@@ -25,6 +26,7 @@ named! {
     #[allow(missing_docs)]
     pub enum Kind {
         Top = "top", "Where the time went";
+        Advice = "advice", "The changes that would save time";
         CriticalPath = "critical-path", "The critical path, step by step";
         Steps = "steps", "Steps, targets, tests and marks, each with its times";
         Tree = "tree", "The tree of processes";
@@ -55,6 +57,7 @@ impl Kind {
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
+            Kind::Advice => Box::new(advice::AdviceReport::new(view)),
             Kind::Histogram => Box::new(histogram::Histogram::new(view)),
             Kind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
             Kind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),

@@ -1,0 +1,312 @@
+//! The facts that the rules share.
+
+use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
+use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
+use tr_analyze::parallelism::{self, Parallelism};
+use tr_analyze::programs::{Group, Groups};
+use tr_analyze::timeline::Bucket;
+use tr_analyze::what_if::Without;
+use tr_format::event::{Ktime, Reason};
+
+use super::{Advice, Candidate};
+use crate::label;
+use crate::reports::critical_path;
+use crate::view::View;
+
+/// One program of one process; of a process without an exec all of it.
+pub(super) struct Execution {
+    pub process: ProcessIx,
+    pub exec: Option<usize>,
+    pub start: Ktime,
+    pub end: Ktime,
+    /// Its program's name.
+    pub program: String,
+    /// The execution that forked its process.
+    pub owner: Option<Group>,
+}
+
+/// The numbers of running tasks, and of those and the waiting ones, from a moment on.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Load {
+    pub from: Ktime,
+    pub running: usize,
+    pub demand: usize,
+}
+
+/// The facts. Each execution is a group of its own.
+pub(super) struct Facts<'a> {
+    pub analysis: &'a Analysis,
+    pub path: CriticalPath,
+    pub groups: Groups,
+    pub executions: Vec<Execution>,
+    /// The groups of each process.
+    of: Vec<Vec<Group>>,
+    /// The group and the reason of each segment of the path.
+    segments: Vec<(Option<Group>, Reason)>,
+    pub parallelism: Parallelism,
+    pub load: Vec<Load>,
+    /// The path's length in ns.
+    pub wall: u64,
+    pub cpus: u64,
+}
+
+impl<'a> Facts<'a> {
+    /// `None`: there is no path.
+    pub fn new(view: &View<'a>) -> Option<Facts<'a>> {
+        let analysis = view.analysis;
+        let path = critical_path::path_of(view).ok()?;
+        let mut number = 0u32;
+        let groups = Groups::new(analysis, |_, _| {
+            number += 1;
+            number.to_string()
+        });
+        let mut facts = Facts {
+            analysis,
+            executions: Vec::new(),
+            of: Vec::new(),
+            segments: Vec::new(),
+            parallelism: parallelism::parallelism(analysis, &groups, Some(&path), 1).ok()?,
+            load: load(analysis)?,
+            wall: path.length(),
+            cpus: (analysis.meta.cpus.len() as u64).max(1),
+            path,
+            groups,
+        };
+        facts.executions = facts.all_executions();
+        facts.of = vec![Vec::new(); analysis.processes.len()];
+        for (group, it) in (0..).zip(&facts.executions) {
+            if let Some(of) = facts.of.get_mut(it.process.0 as usize) {
+                of.push(group);
+            }
+        }
+        facts.segments = facts.path.segments.iter().map(|it| facts.at(it)).collect();
+        Some(facts)
+    }
+
+    /// In the order of the groups' numbers: first all execs, then the processes that run
+    /// nothing of their own and whose parent's program is not known.
+    fn all_executions(&self) -> Vec<Execution> {
+        let execution = |ix: ProcessIx, exec: Option<usize>| {
+            let process = self.analysis.process(ix);
+            let span = exec.and_then(|at| process.execs.get(at));
+            let owner = process
+                .parent
+                .and_then(|parent| self.groups.at(parent, process.start));
+            Execution {
+                process: ix,
+                exec,
+                start: span.map_or(process.start, |exec| exec.start),
+                end: span.map_or(process.end, |exec| exec.end),
+                program: program(process, exec),
+                owner,
+            }
+        };
+        let execs = |ix| 0..self.analysis.process(ix).execs.len();
+        let ids = || self.analysis.process_ids();
+        let mut all: Vec<Execution> = ids()
+            .flat_map(|ix| execs(ix).map(move |at| (ix, Some(at))))
+            .map(|(ix, at)| execution(ix, at))
+            .collect();
+        for ix in ids() {
+            let group = self.groups.at(ix, self.analysis.process(ix).start);
+            if group.is_some_and(|group| group as usize == all.len()) {
+                all.push(execution(ix, None));
+            }
+        }
+        all
+    }
+
+    /// A segment's group and reason.
+    fn at(&self, segment: &Segment) -> (Option<Group>, Reason) {
+        let process = self.analysis.thread(segment.thread).process;
+        let timeline = self.analysis.timeline.as_ref();
+        let stretch = timeline.and_then(|timeline| {
+            let number = timeline.at(segment.thread, segment.from)?;
+            timeline.get(segment.thread, number)
+        });
+        let reason = stretch.map_or(Reason::Unknown, |stretch| stretch.reason);
+        (self.groups.at(process, segment.from), reason)
+    }
+
+    pub fn execution(&self, group: Group) -> Option<&Execution> {
+        self.executions.get(group as usize)
+    }
+
+    /// All groups.
+    pub fn all(&self) -> impl Iterator<Item = (Group, &Execution)> {
+        (0..).zip(&self.executions)
+    }
+
+    pub fn process(&self, group: Group) -> Option<&'a Process> {
+        let execution = self.execution(group)?;
+        Some(self.analysis.process(execution.process))
+    }
+
+    pub fn exec(&self, group: Group) -> Option<&'a ExecSpan> {
+        self.process(group)?.execs.get(self.execution(group)?.exec?)
+    }
+
+    /// The arguments of an execution.
+    pub fn args(&self, group: Group) -> Vec<&'a [u8]> {
+        let exec = self.exec(group);
+        exec.map_or(Vec::new(), |exec| exec.argv.args().collect())
+    }
+
+    /// The label of an execution.
+    pub fn label(&self, group: Group) -> String {
+        match (self.exec(group), self.process(group)) {
+            (Some(exec), _) => label::label_of(&exec.argv, &exec.comm, false),
+            (None, Some(process)) => label::label(process),
+            (None, None) => String::new(),
+        }
+    }
+
+    /// A set of groups.
+    pub fn set(&self, groups: impl IntoIterator<Item = Group>) -> Box<[bool]> {
+        let mut set = vec![false; self.groups.count()];
+        for group in groups {
+            if let Some(is_in) = set.get_mut(group as usize) {
+                *is_in = true;
+            }
+        }
+        set.into_boxed_slice()
+    }
+
+    /// The executions below some, and those themselves.
+    pub fn below(&self, roots: &[Group]) -> Box<[bool]> {
+        let mut set = self.set(roots.iter().copied());
+        // A process comes after its parent.
+        for groups in &self.of {
+            for group in groups {
+                let owner = self.execution(*group).and_then(|it| it.owner);
+                let is_below = owner.and_then(|owner| set.get(owner as usize).copied());
+                if let Some(is_in) = set.get_mut(*group as usize) {
+                    *is_in |= is_below.unwrap_or(false);
+                }
+            }
+        }
+        set
+    }
+
+    /// The path's time of some executions, in ns.
+    pub fn on_path(&self, set: &[bool], time: impl Fn(Time, Reason) -> bool) -> u64 {
+        let segments = self.path.segments.iter().zip(&self.segments);
+        let counts = segments.filter(|(segment, (group, reason))| {
+            let is_in = group.and_then(|group| set.get(group as usize));
+            is_in.copied().unwrap_or(false) && time(segment.kind, *reason)
+        });
+        counts.map(|(segment, _)| segment.length()).sum()
+    }
+
+    /// The path's segments with the group and the reason of each.
+    pub fn segments(&self) -> impl Iterator<Item = (&Segment, Option<Group>, Reason)> {
+        let segments = self.path.segments.iter().zip(&self.segments);
+        segments.map(|(segment, (group, reason))| (segment, *group, *reason))
+    }
+
+    /// The segments of the path that a scenario leaves out.
+    pub fn covers(&self, without: &Without) -> Vec<bool> {
+        let counts = |group: Option<Group>| match (&without.of, group) {
+            (None, _) => true,
+            (Some(of), Some(group)) => of.get(group as usize).copied().unwrap_or(false),
+            (Some(_), None) => false,
+        };
+        self.segments()
+            .map(|(segment, group, reason)| (without.own)(segment.kind, reason) && counts(group))
+            .collect()
+    }
+
+    /// The length of some segments, in ns.
+    pub fn length(&self, covers: &[bool]) -> u64 {
+        let segments = self.path.segments.iter().zip(covers);
+        segments
+            .filter(|(_, is_in)| **is_in)
+            .map(|(it, _)| it.length())
+            .sum()
+    }
+
+    /// The time in which an execution ran and no other task could, in ns.
+    pub fn alone(&self, group: Group) -> u64 {
+        let sums = self.parallelism.alone_by_group.get(&group);
+        sums.map_or(0, |sums| sums.serial)
+    }
+
+    /// The load in a span: each part's length, running tasks, and demand.
+    pub fn load(&self, from: Ktime, to: Ktime) -> impl Iterator<Item = (u64, usize, usize)> + '_ {
+        let first = self.load.partition_point(|load| load.from <= from);
+        let loads = self.load.get(first.saturating_sub(1)..).unwrap_or_default();
+        let ends = loads.iter().skip(1).map(|next| next.from).chain([to]);
+        loads
+            .iter()
+            .zip(ends)
+            .take_while(move |(load, _)| load.from < to)
+            .map(move |(load, end)| {
+                let ns = end.min(to).since(load.from.max(from));
+                (ns, load.running, load.demand)
+            })
+    }
+
+    /// The advice of a candidate.
+    pub fn advice(&self, candidate: Candidate, gain: u64) -> Advice {
+        let executions = candidate
+            .evidence
+            .iter()
+            .filter_map(|it| self.execution(*it));
+        let mut processes: Vec<_> = executions.clone().map(|it| it.process).collect();
+        processes.sort_unstable();
+        processes.dedup();
+        let from = executions.clone().map(|it| it.start).min();
+        let to = executions.map(|it| it.end).max();
+        Advice {
+            kind: candidate.kind,
+            finding: candidate.finding,
+            action: candidate.action,
+            gain,
+            from: from.unwrap_or(self.path.from).max(self.path.from),
+            to: to.unwrap_or(self.path.to).min(self.path.to),
+            processes,
+        }
+    }
+}
+
+/// The program of an execution.
+fn program(process: &Process, exec: Option<usize>) -> String {
+    match exec.and_then(|at| process.execs.get(at)) {
+        Some(exec) => label::program_of(&exec.argv, &exec.comm),
+        None => label::program(process),
+    }
+}
+
+/// The numbers of tasks in order of time.
+fn load(analysis: &Analysis) -> Option<Vec<Load>> {
+    let timeline = analysis.timeline.as_ref()?;
+    let mut steps: Vec<(Ktime, isize, isize)> = Vec::new();
+    for thread in analysis.thread_ids() {
+        for stretch in timeline.of(thread) {
+            let (running, demand) = match stretch.doing {
+                Bucket::OnCpu(_) => (1, 1),
+                Bucket::RunQueue { .. } => (0, 1),
+                Bucket::Wait(_) | Bucket::Unknown => continue,
+            };
+            steps.push((stretch.from, running, demand));
+            steps.push((stretch.to, -running, -demand));
+        }
+    }
+    steps.sort_unstable();
+    let (mut running, mut demand) = (0isize, 0isize);
+    let mut load: Vec<Load> = Vec::new();
+    for (from, more_running, more_demand) in steps {
+        running += more_running;
+        demand += more_demand;
+        let now = Load {
+            from,
+            running: running.unsigned_abs(),
+            demand: demand.unsigned_abs(),
+        };
+        match load.last_mut().filter(|last| last.from == from) {
+            Some(last) => *last = now,
+            None => load.push(now),
+        }
+    }
+    Some(load)
+}

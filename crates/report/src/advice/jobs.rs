@@ -1,0 +1,287 @@
+//! The number of jobs at once.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::awaited::Awaited;
+use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::programs::Group;
+use tr_analyze::what_if::Without;
+use tr_format::event::Ktime;
+
+use super::facts::Facts;
+use super::programs::{self, Known, Part};
+use super::{Candidate, Kind};
+use crate::units;
+
+/// The least number of jobs in a row, and the least length of one in ns.
+const ROW: (usize, u64) = (3, 5_000_000);
+
+pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut all: Vec<Candidate> = slots(facts).into_iter().collect();
+    all.extend(in_a_row(facts));
+    all.extend(in_one_process(facts));
+    all.extend(too_many(facts));
+    all
+}
+
+/// Tasks that wait for a job slot.
+fn slots(facts: &Facts<'_>) -> Option<Candidate> {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref()?;
+    let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
+    for thread in analysis.thread_ids() {
+        let process = analysis.thread(thread).process;
+        for stretch in timeline.of(thread) {
+            if analysis.awaited(thread, &stretch) == Some(Awaited::Slot) {
+                if let Some(group) = facts.groups.at(process, stretch.from) {
+                    *waited.entry(group).or_default() += stretch.length();
+                }
+            }
+        }
+    }
+    let sum: u64 = waited.values().sum();
+    let (most, _) = waited
+        .iter()
+        .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
+    let name = units::shorten(&facts.label(*most), 32);
+    Some(Candidate {
+        kind: Kind::FewJobs,
+        finding: format!("{name} waits {} for job slots", units::time(sum)),
+        action: format!("raise -j beyond {}", facts.cpus),
+        without: Without {
+            own: |_, _| false,
+            waits: |awaited, _| awaited == Awaited::Slot,
+            of: None,
+        },
+        cap: sum,
+        evidence: waited.into_keys().collect(),
+    })
+}
+
+/// One job: a child, all below it, and the program that used most of its CPU time.
+struct Job {
+    from: Ktime,
+    to: Ktime,
+    on_cpu: u64,
+    group: Group,
+}
+
+/// Children of one execution that do the same and of which few run at once, while a CPU has
+/// nothing to do.
+fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_owner: BTreeMap<(Group, &str), Vec<Job>> = BTreeMap::new();
+    let main = main_programs(facts);
+    for (group, it) in facts.all() {
+        let process = facts.analysis.process(it.process);
+        // A process once: by its first program.
+        let first = it.exec.is_none_or(|exec| exec == 0);
+        let (Some(owner), Some((program, _)), true) = (it.owner, main.get(&group), first) else {
+            continue;
+        };
+        let to = process.tree.end.min(facts.path.to);
+        if to.since(process.start) >= ROW.1 && *program != "sleep" {
+            by_owner.entry((owner, program)).or_default().push(Job {
+                from: process.start,
+                to,
+                on_cpu: process.tree.times.on_cpu,
+                group,
+            });
+        }
+    }
+    let candidate =
+        |((owner, program), jobs): ((Group, &str), Vec<Job>)| row(facts, owner, program, jobs);
+    by_owner.into_iter().filter_map(candidate).collect()
+}
+
+/// The program with the most CPU time below each execution.
+fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, (&'f str, u64)> {
+    let mut main: BTreeMap<Group, (&str, u64)> = BTreeMap::new();
+    for (group, it) in facts.all() {
+        let exec = facts.exec(group);
+        let cpu = exec.map_or_else(
+            || {
+                facts
+                    .process(group)
+                    .map_or(0, |process| process.times.on_cpu)
+            },
+            |exec| exec.times.on_cpu,
+        );
+        let mut at = Some(group);
+        // As deep as a job's processes are.
+        for _ in 0..8 {
+            let Some(group) = at else { break };
+            let most = main.entry(group).or_insert((&it.program, cpu));
+            if cpu > most.1 {
+                *most = (&it.program, cpu);
+            }
+            at = facts.execution(group).and_then(|it| it.owner);
+        }
+    }
+    main
+}
+
+fn row(facts: &Facts<'_>, owner: Group, program: &str, mut jobs: Vec<Job>) -> Option<Candidate> {
+    jobs.sort_by_key(|job| (job.from, job.group));
+    let (first, longest) = (
+        jobs.first()?,
+        jobs.iter().map(|job| job.to.since(job.from)).max()?,
+    );
+    let from = first.from;
+    let to = jobs.iter().map(|job| job.to).max()?;
+    let at_once = at_once(&jobs);
+    let parent = programs::known(&facts.execution(owner)?.program);
+    let limit = parent.and_then(|known| known.jobs(&facts.args(owner)));
+    let limited = match (at_once, limit) {
+        (1, None | Some(Some(1))) => true,
+        (n, Some(Some(limit))) => n == limit && n < facts.cpus,
+        _ => false,
+    };
+    if jobs.len() < ROW.0 || !limited || facts.cpus < 2 {
+        return None;
+    }
+    // The union of their times: another phase may lie between them.
+    let mut until = from;
+    let mut length = 0u64;
+    for job in &jobs {
+        length += job.to.since(until.max(job.from));
+        until = until.max(job.to);
+    }
+    let work: u64 = jobs
+        .iter()
+        .map(|job| job.on_cpu)
+        .fold(0, u64::saturating_add);
+    let cap = length.saturating_sub((work / facts.cpus).max(longest));
+    let idle = facts.load(from, to).fold(0u64, |idle, (ns, running, _)| {
+        idle + if (running as u64) < facts.cpus { ns } else { 0 }
+    });
+    if idle.saturating_mul(2) < length {
+        return None;
+    }
+    let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?.group;
+    let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
+    let others: Vec<Group> = groups.iter().copied().filter(|it| *it != slowest).collect();
+    let tests = parent.is_some_and(|known| known.part == Part::Tests);
+    let name = units::shorten(&facts.label(owner), 24);
+    let at_once = match at_once {
+        1 => "one after the other".to_owned(),
+        n => format!("{n} at once"),
+    };
+    let count = units::count(jobs.len() as u64);
+    Some(Candidate {
+        kind: if tests { Kind::Tests } else { Kind::FewJobs },
+        finding: format!(
+            "{name} runs {count} × {program} {at_once}, {}",
+            units::time(length)
+        ),
+        action: action(parent, facts.cpus),
+        without: Without {
+            own: |_, _| true,
+            waits: |_, _| false,
+            of: Some(facts.below(&others)),
+        },
+        cap,
+        evidence: groups,
+    })
+}
+
+fn action(parent: Option<Known>, cpus: u64) -> String {
+    match parent {
+        Some(known) if known.action.ends_with("-j") => format!("{}{cpus}", known.action),
+        Some(known) if !known.action.is_empty() => known.action.into(),
+        _ => "run them at once".into(),
+    }
+}
+
+/// The most jobs at once. A job may overlap with the next one by a millisecond.
+fn at_once(jobs: &[Job]) -> u64 {
+    let mut steps: Vec<(Ktime, i64)> = Vec::new();
+    for job in jobs {
+        steps.push((job.from, 1));
+        steps.push((Ktime(job.to.0.saturating_sub(1_000_000)), -1));
+    }
+    steps.sort_unstable();
+    let (mut now, mut most) = (0i64, 0i64);
+    for (_, step) in steps {
+        now += step;
+        most = most.max(now);
+    }
+    most.unsigned_abs()
+}
+
+/// A test runner that runs all tests itself, one after the other.
+fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
+    let candidate = |(group, it): (Group, &super::facts::Execution)| {
+        let known = programs::known(&it.program).filter(|it| it.part == Part::Tests)?;
+        if !matches!(it.program.as_str(), "pytest" | "py.test" | "rspec")
+            || known.jobs(&facts.args(group)).is_some()
+            || facts.cpus < 2
+        {
+            return None;
+        }
+        let set = facts.set([group]);
+        let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
+        let name = units::shorten(&facts.label(group), 32);
+        Some(Candidate {
+            kind: Kind::Tests,
+            finding: format!(
+                "{name} runs its tests one after the other, {}",
+                units::time(time)
+            ),
+            action: known.action.into(),
+            without: Without {
+                own: |kind, _| matches!(kind, Time::OnCpu | Time::Sleep),
+                waits: |_, _| false,
+                of: Some(set),
+            },
+            cap: time - time / facts.cpus,
+            evidence: vec![group],
+        })
+    };
+    facts.all().filter_map(candidate).collect()
+}
+
+/// A build tool that runs more than twice as many jobs as there are CPUs.
+fn too_many(facts: &Facts<'_>) -> Option<Candidate> {
+    let many = facts.all().filter_map(|(group, it)| {
+        let known = programs::known(&it.program)?;
+        let jobs = match known.jobs(&facts.args(group))? {
+            Some(jobs) => jobs,
+            // `make -j`: no limit.
+            None if known.part == Part::Jobs => u64::MAX,
+            None => return None,
+        };
+        (jobs > facts.cpus.saturating_mul(2)).then_some((group, it))
+    });
+    let (group, it) = many.into_iter().next()?;
+    let over = facts.cpus.saturating_mul(2);
+    let crowded = facts.load(it.start, it.end);
+    let crowded: u64 = crowded
+        .filter(|(_, _, demand)| *demand as u64 > over)
+        .map(|(ns, ..)| ns)
+        .sum();
+    let is_wait = |kind: Time| matches!(kind, Time::RunQueue(_));
+    let waited: u64 = facts
+        .segments()
+        .filter(|(segment, ..)| is_wait(segment.kind))
+        .map(|(segment, ..)| segment.length())
+        .sum();
+    if crowded.saturating_mul(5) < facts.wall {
+        return None;
+    }
+    let name = units::shorten(&facts.label(group), 24);
+    Some(Candidate {
+        kind: Kind::ManyJobs,
+        finding: format!(
+            "{name} runs more jobs than {} have room for",
+            units::cpus(facts.cpus)
+        ),
+        action: format!("use -j{}", facts.cpus + 1),
+        without: Without {
+            own: |kind, _| matches!(kind, Time::RunQueue(_)),
+            waits: |_, _| false,
+            of: None,
+        },
+        cap: waited,
+        evidence: vec![group],
+    })
+}

@@ -1,0 +1,276 @@
+//! Waits on the critical path.
+
+use std::collections::BTreeMap;
+
+use tr_analyze::awaited::Awaited;
+use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::programs::{sleeper, Group};
+use tr_analyze::timeline::Actor;
+use tr_analyze::what_if::Without;
+use tr_format::event::{Ktime, Reason};
+
+use super::facts::Facts;
+use super::{Candidate, Kind};
+use crate::units;
+
+/// The least number of sleeps of a loop.
+const LOOP: usize = 3;
+
+pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut all = sleeps(facts);
+    all.extend(network(facts));
+    all.extend(disk(facts));
+    all.extend(locks(facts));
+    all
+}
+
+/// A sleep on the path.
+#[derive(Clone, Copy, Debug)]
+struct Slept {
+    group: Group,
+    from: Ktime,
+    to: Ktime,
+}
+
+impl Slept {
+    fn length(&self) -> u64 {
+        self.to.since(self.from)
+    }
+}
+
+/// The sleeps, by the execution that decided about them.
+fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_sleeper: BTreeMap<Group, Vec<Slept>> = BTreeMap::new();
+    for (segment, group, _) in facts.segments() {
+        let (Time::Sleep, Some(group)) = (segment.kind, group) else {
+            continue;
+        };
+        let process = facts.analysis.thread(segment.thread).process;
+        let (process, at) = sleeper(facts.analysis, process, segment.from);
+        let by = facts.groups.at(process, at).unwrap_or(group);
+        let slept = Slept {
+            group,
+            from: segment.from,
+            to: segment.to,
+        };
+        by_sleeper.entry(by).or_default().push(slept);
+    }
+    let candidate = |(by, slept): (Group, Vec<Slept>)| {
+        let sum: u64 = slept.iter().map(Slept::length).sum();
+        let longest = slept.iter().map(Slept::length).max()?;
+        // A sleep of a tenth of the longest one is none of the loop's.
+        let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
+        let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
+        let name = units::shorten(&facts.label(by), 32);
+        let times = match long.len() {
+            1 => String::new(),
+            n => format!(", {n} times"),
+        };
+        let groups: Vec<Group> = slept.iter().map(|it| it.group).collect();
+        let interval = interval(facts, &long);
+        let (kind, finding, action, cap) = match interval {
+            Some((interval, loops)) => (
+                Kind::Poll,
+                format!("{name} checks every {}{times}", units::time(interval)),
+                "check more often, or wait for the event",
+                interval.saturating_mul(loops).min(sum),
+            ),
+            None => (
+                Kind::Sleep,
+                format!("{name} sleeps {}{times}", units::time(sum)),
+                "wait for the event, not for a time",
+                sum,
+            ),
+        };
+        Some(Candidate {
+            kind,
+            finding,
+            action: action.into(),
+            without: Without {
+                own: |kind, _| kind == Time::Sleep,
+                waits: |_, _| false,
+                of: Some(facts.set(groups.iter().copied())),
+            },
+            cap,
+            evidence: groups,
+        })
+    };
+    by_sleeper.into_iter().filter_map(candidate).collect()
+}
+
+/// Of a loop that sleeps and checks whether other recorded work is done: the length of a
+/// sleep, and the number of such loops. It notices the end at most one sleep late.
+fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
+    let shortest = slept.iter().map(Slept::length).min()?;
+    let longest = slept.iter().map(Slept::length).max()?;
+    let equal = longest.saturating_mul(4) <= shortest.saturating_mul(5);
+    let (mut all, mut busy) = (0u64, 0u64);
+    for it in slept {
+        for (ns, running, _) in facts.load(it.from, it.to) {
+            all += ns;
+            busy += if running > 0 { ns } else { 0 };
+        }
+    }
+    if slept.len() < LOOP || !equal || busy.saturating_mul(2) < all {
+        return None;
+    }
+    let gaps = slept.iter().zip(slept.iter().skip(1));
+    let apart = gaps.filter(|(one, next)| next.from.since(one.to) > longest);
+    Some((longest, 1 + apart.count() as u64))
+}
+
+/// Waits for the network, by program.
+fn network(facts: &Facts<'_>) -> Vec<Candidate> {
+    let mut by_program: BTreeMap<&str, (Vec<Group>, u64)> = BTreeMap::new();
+    for (segment, group, _) in facts.segments() {
+        let (Time::Network, Some(group)) = (segment.kind, group) else {
+            continue;
+        };
+        let Some(execution) = facts.execution(group) else {
+            continue;
+        };
+        let (groups, sum) = by_program.entry(&execution.program).or_default();
+        groups.push(group);
+        *sum += segment.length();
+    }
+    let candidate = |(_, (mut groups, sum)): (&str, (Vec<Group>, u64))| {
+        groups.sort_unstable();
+        groups.dedup();
+        let first = groups.first()?;
+        let name = units::shorten(&facts.label(*first), 32);
+        let more = match groups.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        Some(Candidate {
+            kind: Kind::Network,
+            finding: format!("{name}{more} waits {} for the network", units::time(sum)),
+            action: "keep in a cache what it fetches".into(),
+            without: Without {
+                own: |kind, _| kind == Time::Network,
+                waits: |_, _| false,
+                of: Some(facts.set(groups.iter().copied())),
+            },
+            cap: sum,
+            evidence: groups,
+        })
+    };
+    by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// Waits for a disk: for memory that is there, for `fsync`, and others.
+fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
+    type Own = fn(Time, Reason) -> bool;
+    let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
+    let sync: Own = |kind, reason| kind == Time::Disk && reason == Reason::Sync;
+    let others: Own =
+        |kind, reason| kind == Time::Disk && !matches!(reason, Reason::PageFault | Reason::Sync);
+    let kinds = [
+        (
+            Kind::Memory,
+            faults,
+            "for pages from the disk",
+            "give it more memory, or run fewer jobs",
+        ),
+        (
+            Kind::Disk,
+            sync,
+            "in fsync",
+            "build in memory (tmpfs), or without fsync (eatmydata)",
+        ),
+        (
+            Kind::Disk,
+            others,
+            "for the disk",
+            "keep the files in the page cache, or on a faster disk",
+        ),
+    ];
+    let candidate = |(kind, own, what, action): (Kind, Own, &str, &str)| {
+        let mut by_group: BTreeMap<Group, u64> = BTreeMap::new();
+        for (segment, group, reason) in facts.segments() {
+            if let Some(group) = group.filter(|_| own(segment.kind, reason)) {
+                *by_group.entry(group).or_default() += segment.length();
+            }
+        }
+        let sum: u64 = by_group.values().sum();
+        let (most, _) = by_group
+            .iter()
+            .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
+        let name = units::shorten(&facts.label(*most), 32);
+        let more = match by_group.len() {
+            1 => String::new(),
+            n => format!(" and {} more", n - 1),
+        };
+        Some(Candidate {
+            kind,
+            finding: format!("{name}{more} waits {} {what}", units::time(sum)),
+            action: action.into(),
+            without: Without {
+                own,
+                waits: |_, _| false,
+                of: None,
+            },
+            cap: sum,
+            evidence: by_group.into_keys().collect(),
+        })
+    };
+    kinds.into_iter().filter_map(candidate).collect()
+}
+
+fn is_file_lock(awaited: Awaited, reason: Reason) -> bool {
+    awaited == Awaited::Lock && reason == Reason::FileLock
+}
+
+/// Waits for a file's lock that another process held.
+fn locks(facts: &Facts<'_>) -> Option<Candidate> {
+    let analysis = facts.analysis;
+    let timeline = analysis.timeline.as_ref()?;
+    let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
+    let mut holders: BTreeMap<Group, u64> = BTreeMap::new();
+    for thread in analysis.thread_ids() {
+        let process = analysis.thread(thread).process;
+        for stretch in timeline.of(thread) {
+            let lock = analysis
+                .awaited(thread, &stretch)
+                .is_some_and(|awaited| is_file_lock(awaited, stretch.reason));
+            if !lock {
+                continue;
+            }
+            if let Some(group) = facts.groups.at(process, stretch.from) {
+                *waited.entry(group).or_default() += stretch.length();
+            }
+            if let Actor::Thread(holder) = stretch.waker() {
+                let holder = analysis.thread(holder).process;
+                if let Some(group) = facts.groups.at(holder, stretch.to) {
+                    *holders.entry(group).or_default() += stretch.length();
+                }
+            }
+        }
+    }
+    let sum: u64 = waited.values().sum();
+    let most = |of: &BTreeMap<Group, u64>| {
+        of.iter()
+            .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))
+            .map(|(group, _)| *group)
+    };
+    let waiter = units::shorten(&facts.label(most(&waited)?), 28);
+    let held = most(&holders).map_or(String::new(), |holder| {
+        format!(" of {}", units::shorten(&facts.label(holder), 20))
+    });
+    let more = match waited.len() {
+        1 => String::new(),
+        n => format!(" and {} more", n - 1),
+    };
+    Some(Candidate {
+        kind: Kind::Lock,
+        finding: format!("{waiter}{more} waits {} for a lock{held}", units::time(sum)),
+        action: "give each its own file or directory".into(),
+        without: Without {
+            own: |kind, reason| kind != Time::OnCpu && reason == Reason::FileLock,
+            waits: is_file_lock,
+            of: None,
+        },
+        cap: sum,
+        evidence: waited.into_keys().collect(),
+    })
+}

@@ -1,0 +1,122 @@
+//! The changes that would save time.
+
+use serde_json::{json, Value};
+use tr_analyze::model::ProcessIx;
+
+use crate::advice::{self, Advice};
+use crate::style::{Paint, Style};
+use crate::table::csv;
+use crate::units;
+use crate::view::{Report, View};
+
+/// The processes of a change that text names.
+const NAMED: usize = 3;
+
+/// The report.
+pub struct AdviceReport<'a> {
+    view: View<'a>,
+    all: Vec<Advice>,
+}
+
+impl<'a> AdviceReport<'a> {
+    /// Finds the changes.
+    pub fn new(view: &View<'a>) -> AdviceReport<'a> {
+        AdviceReport {
+            view: *view,
+            all: advice::advise(view),
+        }
+    }
+
+    fn value(&self, advice: &Advice) -> Value {
+        let analysis = self.view.analysis;
+        let pid = |ix: &ProcessIx| analysis.process(*ix).pid.0;
+        json!({
+            "kind": advice.kind.name(),
+            "finding": advice.finding,
+            "action": advice.action,
+            "gain_at_most_ns": advice.gain,
+            "from_ns": self.view.since(advice.from),
+            "to_ns": self.view.since(advice.to),
+            "processes": advice.processes.len(),
+            "pids": advice.processes.iter().map(pid).collect::<Vec<u32>>(),
+        })
+    }
+
+    /// The evidence: the processes and the time.
+    fn evidence(&self, advice: &Advice) -> String {
+        let analysis = self.view.analysis;
+        let processes = advice.processes.iter().take(NAMED);
+        let names = processes.map(|ix| {
+            let process = analysis.process(*ix);
+            format!("{} ({})", crate::label::label(process), process.pid.0)
+        });
+        let names: Vec<String> = names.map(|name| units::shorten(&name, 40)).collect();
+        let more = match advice.processes.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            n => format!(" and {} more", units::count(n as u64)),
+        };
+        format!(
+            "{} s to {} s: {}{more}",
+            units::at(self.view.since(advice.from)),
+            units::at(self.view.since(advice.to)),
+            names.join(", ")
+        )
+    }
+}
+
+/// Writes the first changes, a line each.
+pub(super) fn lines(out: &mut String, all: &[Advice], most: usize, style: &Style) {
+    let shown = all.iter().take(most);
+    let gains: Vec<String> = shown.clone().map(|it| units::time(it.gain)).collect();
+    let room = gains
+        .iter()
+        .map(|gain| units::width(gain))
+        .max()
+        .unwrap_or(0);
+    for (advice, gain) in shown.zip(gains) {
+        let gain = units::pad(&gain, room, true);
+        let text = format!("  {gain}  {}: {}", advice.finding, advice.action);
+        style.line(out, &text);
+    }
+}
+
+/// The title above the lines.
+pub(super) const TITLE: &str = "What to change   (the most that it saves)";
+
+impl Report for AdviceReport<'_> {
+    fn text(&self, style: &Style) -> String {
+        let mut out = String::new();
+        if self.all.is_empty() {
+            style.line(
+                &mut out,
+                "What to change: nothing that would save 2 % of the time",
+            );
+            return out;
+        }
+        style.painted(&mut out, Paint::Bold, TITLE);
+        for advice in &self.all {
+            lines(&mut out, std::slice::from_ref(advice), 1, style);
+            let evidence = format!("      {}", self.evidence(advice));
+            style.painted(
+                &mut out,
+                Paint::Dim,
+                &units::shorten(&evidence, style.width),
+            );
+        }
+        out
+    }
+
+    fn json(&self) -> Option<Value> {
+        Some(json!({
+            "advice": self.all.iter().map(|it| self.value(it)).collect::<Value>(),
+        }))
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let rows = self.all.iter().map(|it| self.value(it));
+        csv(
+            rows,
+            "kind gain_at_most_ns from_ns to_ns processes finding action",
+        )
+    }
+}
