@@ -219,6 +219,22 @@ pub struct Summary {
     pub tally: Option<Tally>,
     /// The resources that COMMAND used, if nothing was traced.
     pub usage: Option<Usage>,
+    /// CPU time and memory that the machine withheld.
+    pub machine: Option<Machine>,
+}
+
+/// CPU time and memory that the machine withheld from the recorded tasks while COMMAND ran, in
+/// ns. `None`: the kernel did not count it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// The time in which the quota of COMMAND's cgroup, or of one above, throttled a CPU
+    /// (`cpu.stat`), all CPUs together.
+    pub throttled_ns: Option<u64>,
+    /// CPU time that the hypervisor gave to others (`steal` in `/proc/stat`), all CPUs together.
+    pub stolen_ns: Option<u64>,
+    /// The time in which at least one task of the machine waited for memory
+    /// (`/proc/pressure/memory`).
+    pub memory_stalled_ns: Option<u64>,
 }
 
 /// The resources of COMMAND and of the descendants that it waited for (`getrusage`).

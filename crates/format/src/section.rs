@@ -95,7 +95,8 @@ impl Section for Summary {
         fields.field(12, &mut stored.lost)?;
         fields.field(13, &mut stored.suspends)?;
         self.tally = stored.tally();
-        fields.rare(14, &mut self.usage)
+        fields.rare(14, &mut self.usage)?;
+        fields.rare(15, &mut self.machine)
     }
 }
 

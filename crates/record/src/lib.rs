@@ -13,6 +13,7 @@ mod endings;
 mod header;
 mod host;
 mod identity;
+mod machine;
 mod memory;
 mod output;
 mod queue;

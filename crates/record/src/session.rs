@@ -14,6 +14,7 @@ use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
 use crate::identity::Identity;
+use crate::machine::Counters;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
 use crate::source::{bpf, recorder, Last};
@@ -163,6 +164,7 @@ struct Session<'a> {
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
     cpu_before: u64,
+    counters: Counters,
 }
 
 impl<'a> Session<'a> {
@@ -201,6 +203,7 @@ impl<'a> Session<'a> {
             start: time,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
+            counters: Counters::now(),
         })
     }
 
@@ -279,6 +282,7 @@ impl<'a> Session<'a> {
             cost,
             tally: None,
             usage: None,
+            machine: Some(self.counters.until_now()),
         };
         let to_both = |signal| source.sent_to_both(signal);
         let mut stall = Stall::new(config.on_wait);

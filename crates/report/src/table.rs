@@ -167,8 +167,8 @@ impl<'a, R> Table<'a, R> {
         }
         let shown = widths.iter().filter(|width| **width > 0);
         let used = indent + shown.map(|width| width + 2).sum::<usize>();
-        // Names keep 20 columns, even if that makes the line too long.
-        let room = style.width.saturating_sub(used).max(20);
+        // Names keep 12 columns, even if that makes the line too long.
+        let room = style.width.saturating_sub(used).max(12);
         let mut out = String::new();
         for (cells, name, paint) in &lines {
             let mut text = " ".repeat(indent);

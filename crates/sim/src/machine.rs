@@ -366,6 +366,7 @@ impl Machine {
             cost: Cost::default(),
             tally: None,
             usage: None,
+            machine: None,
         }
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 use crate::event::{Clock, CpuId, Ktime, Tgid};
 use crate::meta::{
-    Cost, EndReason, Facts, Known, Method, Options, Origin, Scope, StateName, Usage,
+    Cost, EndReason, Facts, Known, Machine, Method, Options, Origin, Scope, StateName, Usage,
 };
 
 fn full() -> Metadata {
@@ -86,6 +86,11 @@ fn everything_comes_back() {
             major_faults: 33,
             voluntary_switches: 34,
             involuntary_switches: 35,
+        }),
+        machine: Some(Machine {
+            throttled_ns: Some(36),
+            stolen_ns: None,
+            memory_stalled_ns: Some(37),
         }),
     };
     let body = put_section(value.clone()).unwrap();

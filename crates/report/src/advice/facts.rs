@@ -1,5 +1,7 @@
 //! The facts that the rules share.
 
+use std::collections::BTreeSet;
+
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
 use tr_analyze::parallelism::{self, Parallelism};
@@ -9,9 +11,12 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
 use super::{Advice, Candidate};
-use crate::label;
 use crate::reports::critical_path;
 use crate::view::View;
+use crate::{label, units};
+
+/// The longest name in a finding.
+const NAME: usize = 24;
 
 /// One program of one process; of a process without an exec all of it.
 pub(super) struct Execution {
@@ -21,6 +26,8 @@ pub(super) struct Execution {
     pub end: Ktime,
     /// Its program's name.
     pub program: String,
+    /// CPU time in ns.
+    pub on_cpu: u64,
     /// The execution that forked its process.
     pub owner: Option<Group>,
 }
@@ -98,6 +105,7 @@ impl<'a> Facts<'a> {
                 start: span.map_or(process.start, |exec| exec.start),
                 end: span.map_or(process.end, |exec| exec.end),
                 program: program(process, exec),
+                on_cpu: span.map_or(process.times.on_cpu, |exec| exec.times.on_cpu),
                 owner,
             }
         };
@@ -146,6 +154,12 @@ impl<'a> Facts<'a> {
         self.process(group)?.execs.get(self.execution(group)?.exec?)
     }
 
+    /// The name of the file that an execution runs: of a script its interpreter's.
+    pub fn file(&self, group: Group) -> &'a [u8] {
+        let file = self.exec(group).map_or(&b""[..], |exec| &exec.filename);
+        file.rsplit(|byte| *byte == b'/').next().unwrap_or(file)
+    }
+
     /// The arguments of an execution.
     pub fn args(&self, group: Group) -> Vec<&'a [u8]> {
         let exec = self.exec(group);
@@ -158,6 +172,24 @@ impl<'a> Facts<'a> {
             (Some(exec), _) => label::label_of(&exec.argv, &exec.comm, false),
             (None, Some(process)) => label::label(process),
             (None, None) => String::new(),
+        }
+    }
+
+    /// A short name of an execution: its label, or if that is long its program.
+    pub fn name(&self, group: Group) -> String {
+        let label = self.label(group);
+        match self.execution(group) {
+            Some(it) if units::width(&label) > NAME => units::shorten(&it.program, NAME),
+            _ => label,
+        }
+    }
+
+    /// The name of the first of some executions, with the number of the others, and the verb's
+    /// ending that fits.
+    pub fn names(&self, first: Group, number: usize) -> (String, &'static str) {
+        match number {
+            0 | 1 => (self.name(first), "s"),
+            n => (format!("{} and {} more", self.name(first), n - 1), ""),
         }
     }
 
@@ -186,6 +218,15 @@ impl<'a> Facts<'a> {
             }
         }
         set
+    }
+
+    /// Whether an execution's process, or one that it comes from, is among some.
+    pub fn is_below(&self, group: Group, some: &BTreeSet<ProcessIx>) -> bool {
+        let own = self.execution(group).map(|it| it.process);
+        let parent = |process: &ProcessIx| self.analysis.process(*process).parent;
+        // A cycle, which only a damaged trace has, ends here.
+        let mut all = std::iter::successors(own, parent).take(1000);
+        all.any(|process| some.contains(&process))
     }
 
     /// The path's time of some executions, in ns.
@@ -244,6 +285,13 @@ impl<'a> Facts<'a> {
                 let ns = end.min(to).since(load.from.max(from));
                 (ns, load.running, load.demand)
             })
+    }
+
+    /// The time in a span in which fewer tasks ran than there are CPUs, in ns.
+    pub fn idle(&self, from: Ktime, to: Ktime) -> u64 {
+        let load = self.load(from, to);
+        let idle = load.filter(|(_, running, _)| (*running as u64) < self.cpus);
+        idle.map(|(ns, ..)| ns).sum()
     }
 
     /// The advice of a candidate.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
@@ -29,31 +30,34 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
     let analysis = facts.analysis;
     let timeline = analysis.timeline.as_ref()?;
     let mut waited: BTreeMap<Group, u64> = BTreeMap::new();
+    let mut idle = 0u64;
     for thread in analysis.thread_ids() {
         let process = analysis.thread(thread).process;
         for stretch in timeline.of(thread) {
-            if analysis.awaited(thread, &stretch) == Some(Awaited::Slot) {
-                if let Some(group) = facts.groups.at(process, stretch.from) {
-                    *waited.entry(group).or_default() += stretch.length();
-                }
+            if analysis.awaited(thread, &stretch) != Some(Awaited::Slot) {
+                continue;
             }
+            if let Some(group) = facts.groups.at(process, stretch.from) {
+                *waited.entry(group).or_default() += stretch.length();
+            }
+            idle += facts.idle(stretch.from, stretch.to);
         }
     }
     let sum: u64 = waited.values().sum();
     let (most, _) = waited
         .iter()
         .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
-    let name = units::shorten(&facts.label(*most), 32);
+    let (name, s) = facts.names(*most, waited.len());
     Some(Candidate {
         kind: Kind::FewJobs,
-        finding: format!("{name} waits {} for job slots", units::time(sum)),
+        finding: format!("{name} wait{s} {} for job slots", units::time(sum)),
         action: format!("raise -j beyond {}", facts.cpus),
         without: Without {
             own: |_, _| false,
             waits: |awaited, _| awaited == Awaited::Slot,
             of: None,
         },
-        cap: sum,
+        cap: idle,
         evidence: waited.into_keys().collect(),
     })
 }
@@ -67,7 +71,7 @@ struct Job {
 }
 
 /// Children of one execution that do the same and of which few run at once, while a CPU has
-/// nothing to do.
+/// nothing to do; those of several makes together.
 fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut by_owner: BTreeMap<(Group, &str), Vec<Job>> = BTreeMap::new();
     let main = main_programs(facts);
@@ -75,11 +79,18 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
         let process = facts.analysis.process(it.process);
         // A process once: by its first program.
         let first = it.exec.is_none_or(|exec| exec == 0);
-        let (Some(owner), Some((program, _)), true) = (it.owner, main.get(&group), first) else {
+        let (Some(owner), Some((program, _)), true) = (it.owner, main.get(&it.process), first)
+        else {
             continue;
         };
+        // A test is a test, whatever its file is called.
+        let program = if is_runner(facts, owner) {
+            "test"
+        } else {
+            program
+        };
         let to = process.tree.end.min(facts.path.to);
-        if to.since(process.start) >= ROW.1 && *program != "sleep" {
+        if to.since(process.start) >= ROW.1 && program != "sleep" {
             by_owner.entry((owner, program)).or_default().push(Job {
                 from: process.start,
                 to,
@@ -88,46 +99,57 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
             });
         }
     }
-    let candidate =
-        |((owner, program), jobs): ((Group, &str), Vec<Job>)| row(facts, owner, program, jobs);
-    by_owner.into_iter().filter_map(candidate).collect()
+    let mut rows: BTreeMap<(&str, &str), Vec<Row>> = BTreeMap::new();
+    for ((owner, program), jobs) in by_owner {
+        let parent = facts.execution(owner).map_or("", |it| it.program.as_str());
+        if let Some(row) = row(facts, owner, jobs) {
+            rows.entry((parent, program)).or_default().push(row);
+        }
+    }
+    let rows = rows.into_iter();
+    rows.filter_map(|((_, program), rows)| of_rows(facts, program, &rows))
+        .collect()
 }
 
-/// The program with the most CPU time below each execution.
-fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<Group, (&'f str, u64)> {
-    let mut main: BTreeMap<Group, (&str, u64)> = BTreeMap::new();
-    for (group, it) in facts.all() {
-        let exec = facts.exec(group);
-        let cpu = exec.map_or_else(
-            || {
-                facts
-                    .process(group)
-                    .map_or(0, |process| process.times.on_cpu)
-            },
-            |exec| exec.times.on_cpu,
-        );
-        let mut at = Some(group);
+fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
+    let program = facts.execution(group).map(|it| it.program.as_str());
+    program.and_then(programs::part) == Some(Part::Tests)
+}
+
+/// The program with the most CPU time in each process and below it.
+fn main_programs<'f>(facts: &'f Facts<'_>) -> BTreeMap<ProcessIx, (&'f str, u64)> {
+    let mut main: BTreeMap<ProcessIx, (&str, u64)> = BTreeMap::new();
+    for (_, it) in facts.all() {
+        let mut at = Some(it.process);
         // As deep as a job's processes are.
         for _ in 0..8 {
-            let Some(group) = at else { break };
-            let most = main.entry(group).or_insert((&it.program, cpu));
-            if cpu > most.1 {
-                *most = (&it.program, cpu);
+            let Some(process) = at else { break };
+            let most = main.entry(process).or_insert((&it.program, it.on_cpu));
+            if it.on_cpu > most.1 {
+                *most = (&it.program, it.on_cpu);
             }
-            at = facts.execution(group).and_then(|it| it.owner);
+            at = facts.analysis.process(process).parent;
         }
     }
     main
 }
 
-fn row(facts: &Facts<'_>, owner: Group, program: &str, mut jobs: Vec<Job>) -> Option<Candidate> {
+/// Jobs of one parent, few at once.
+struct Row {
+    owner: Group,
+    at_once: u64,
+    /// The time in which one of them ran, and what it may take less.
+    length: u64,
+    cap: u64,
+    groups: Vec<Group>,
+    /// All but the longest.
+    others: Vec<Group>,
+}
+
+fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     jobs.sort_by_key(|job| (job.from, job.group));
-    let (first, longest) = (
-        jobs.first()?,
-        jobs.iter().map(|job| job.to.since(job.from)).max()?,
-    );
-    let from = first.from;
-    let to = jobs.iter().map(|job| job.to).max()?;
+    let from = jobs.first()?.from;
+    let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);
     let parent = programs::known(&facts.execution(owner)?.program);
     let limit = parent.and_then(|known| known.jobs(&facts.args(owner)));
@@ -141,36 +163,54 @@ fn row(facts: &Facts<'_>, owner: Group, program: &str, mut jobs: Vec<Job>) -> Op
     }
     // The union of their times: another phase may lie between them.
     let mut until = from;
-    let mut length = 0u64;
+    let (mut length, mut idle) = (0u64, 0u64);
     for job in &jobs {
-        length += job.to.since(until.max(job.from));
+        let from = until.max(job.from);
+        length += job.to.since(from);
+        idle += facts.idle(from, job.to);
         until = until.max(job.to);
+    }
+    if idle.saturating_mul(2) < length {
+        return None;
     }
     let work: u64 = jobs
         .iter()
         .map(|job| job.on_cpu)
         .fold(0, u64::saturating_add);
-    let cap = length.saturating_sub((work / facts.cpus).max(longest));
-    let idle = facts.load(from, to).fold(0u64, |idle, (ns, running, _)| {
-        idle + if (running as u64) < facts.cpus { ns } else { 0 }
-    });
-    if idle.saturating_mul(2) < length {
-        return None;
-    }
-    let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?.group;
+    let longest = slowest.to.since(slowest.from);
     let groups: Vec<Group> = jobs.iter().map(|job| job.group).collect();
-    let others: Vec<Group> = groups.iter().copied().filter(|it| *it != slowest).collect();
-    let tests = parent.is_some_and(|known| known.part == Part::Tests);
-    let name = units::shorten(&facts.label(owner), 24);
-    let at_once = match at_once {
+    let others = groups.iter().copied().filter(|it| *it != slowest.group);
+    Some(Row {
+        owner,
+        at_once,
+        length,
+        cap: length.saturating_sub((work / facts.cpus).max(longest)),
+        others: others.collect(),
+        groups,
+    })
+}
+
+fn of_rows(facts: &Facts<'_>, program: &str, rows: &[Row]) -> Option<Candidate> {
+    let first = rows
+        .iter()
+        .max_by_key(|row| (row.length, std::cmp::Reverse(row.owner)))?;
+    let parent = programs::known(&facts.execution(first.owner)?.program);
+    let (name, s) = facts.names(first.owner, rows.len());
+    let at_once = match first.at_once {
         1 => "one after the other".to_owned(),
         n => format!("{n} at once"),
     };
-    let count = units::count(jobs.len() as u64);
+    let all = || rows.iter().flat_map(|row| &row.groups).copied();
+    let others: Vec<Group> = rows.iter().flat_map(|row| &row.others).copied().collect();
+    let length = rows.iter().map(|row| row.length).max()?;
     Some(Candidate {
-        kind: if tests { Kind::Tests } else { Kind::FewJobs },
+        kind: match is_runner(facts, first.owner) {
+            true => Kind::Tests,
+            false => Kind::FewJobs,
+        },
         finding: format!(
-            "{name} runs {count} × {program} {at_once}, {}",
+            "{name} run{s} {} × {program} {at_once}, {}",
+            units::count(all().count() as u64),
             units::time(length)
         ),
         action: action(parent, facts.cpus),
@@ -179,8 +219,8 @@ fn row(facts: &Facts<'_>, owner: Group, program: &str, mut jobs: Vec<Job>) -> Op
             waits: |_, _| false,
             of: Some(facts.below(&others)),
         },
-        cap,
-        evidence: groups,
+        cap: rows.iter().map(|row| row.cap).fold(0, u64::saturating_add),
+        evidence: all().collect(),
     })
 }
 
@@ -220,7 +260,7 @@ fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         let set = facts.set([group]);
         let time = facts.on_path(&set, |kind, _| matches!(kind, Time::OnCpu | Time::Sleep));
-        let name = units::shorten(&facts.label(group), 32);
+        let name = facts.name(group);
         Some(Candidate {
             kind: Kind::Tests,
             finding: format!(
@@ -268,7 +308,7 @@ fn too_many(facts: &Facts<'_>) -> Option<Candidate> {
     if crowded.saturating_mul(5) < facts.wall {
         return None;
     }
-    let name = units::shorten(&facts.label(group), 24);
+    let name = facts.name(group);
     Some(Candidate {
         kind: Kind::ManyJobs,
         finding: format!(

@@ -13,7 +13,9 @@ mod programs;
 mod waits;
 mod work;
 
-use tr_analyze::model::{Process, ProcessIx};
+use std::collections::BTreeSet;
+
+use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::{self, Without};
 use tr_format::event::Ktime;
@@ -100,8 +102,18 @@ struct Candidate {
 
 /// The most changes.
 pub const MOST: usize = 7;
-/// The least gain is the wall time divided by this: 2 %.
-const LEAST: u64 = 50;
+/// The least gain is the wall time divided by this.
+fn least(kind: Kind) -> u64 {
+    match kind {
+        Kind::Sleep | Kind::Poll | Kind::Network | Kind::Lock | Kind::Throttled => 50,
+        // Every machine has some.
+        Kind::Others | Kind::Stolen => 10,
+        // Every build has shorter ones.
+        _ => 20,
+    }
+}
+/// The shortest recording with advice, in ns: nothing in it is worth a change.
+const SHORTEST: u64 = 100_000_000;
 /// The most candidates of which the gain is found.
 const CANDIDATES: usize = 32;
 
@@ -111,7 +123,7 @@ pub fn advise(view: &View<'_>) -> Vec<Advice> {
     if view.chosen.len() < view.analysis.processes.len() {
         return Vec::new();
     }
-    let Some(facts) = Facts::new(view) else {
+    let Some(facts) = Facts::new(view).filter(|facts| facts.wall >= SHORTEST) else {
         return Vec::new();
     };
     let rules = [
@@ -121,7 +133,7 @@ pub fn advise(view: &View<'_>) -> Vec<Advice> {
         machine::candidates,
     ];
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(&facts)).collect();
-    candidates.retain(|it| it.cap.saturating_mul(LEAST) >= facts.wall);
+    candidates.retain(|it| it.cap.saturating_mul(least(it.kind)) >= facts.wall);
     candidates.sort_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
     candidates.truncate(CANDIDATES);
     let scenarios: Vec<Without> = candidates.iter().map(|it| it.without.clone()).collect();
@@ -132,7 +144,7 @@ pub fn advise(view: &View<'_>) -> Vec<Advice> {
     let mut rated: Vec<(u64, Candidate)> = Vec::new();
     let gains: Vec<u64> = gains.map(|(gain, it)| gain.min(it.cap)).collect();
     rated.extend(gains.into_iter().zip(candidates));
-    rated.retain(|(gain, _)| gain.saturating_mul(LEAST) >= facts.wall && *gain > 0);
+    rated.retain(|(gain, it)| gain.saturating_mul(least(it.kind)) >= facts.wall && *gain > 0);
     let mut advice = distinct(&facts, rated);
     advice.sort_by_key(|it| (std::cmp::Reverse(it.gain), it.kind));
     advice.truncate(MOST);
@@ -141,27 +153,53 @@ pub fn advise(view: &View<'_>) -> Vec<Advice> {
 
 /// Leaves out what a more specific candidate explains already.
 fn distinct(facts: &Facts<'_>, mut rated: Vec<(u64, Candidate)>) -> Vec<Advice> {
-    let generic = |kind| matches!(kind, Kind::Last | Kind::Alone);
-    rated.sort_by_key(|(gain, it)| (generic(it.kind), std::cmp::Reverse(*gain), it.kind));
-    let mut covered: Vec<(u64, Vec<bool>)> = Vec::new();
-    let mut kept = Vec::new();
+    rated.sort_by_key(|(gain, it)| (it.kind.is_generic(), std::cmp::Reverse(*gain), it.kind));
+    let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
+    let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
+    let mut advice = Vec::new();
     for (gain, candidate) in rated {
+        let kind = candidate.kind;
         let covers = facts.covers(&candidate.without);
         let all = facts.length(&covers);
-        let same = covered.iter().any(|(_, other)| {
-            let both: Vec<bool> = covers.iter().zip(other).map(|(a, b)| *a && *b).collect();
-            all > 0 && facts.length(&both).saturating_mul(2) > all
+        let same = kept.iter().any(|(other, covered)| {
+            let both: Vec<bool> = covers.iter().zip(covered).map(|(a, b)| *a && *b).collect();
+            (kind.is_generic() || kind.of_waits() == other.of_waits())
+                && all > 0
+                && facts.length(&both).saturating_mul(2) > all
         });
-        if same {
+        let below = |group: &Group| facts.is_below(*group, &explained);
+        if same || (kind.is_generic() && candidate.evidence.iter().any(below)) {
             continue;
         }
-        covered.push((all, covers));
-        kept.push(facts.advice(candidate, gain));
+        let told = facts.advice(candidate, gain);
+        if matches!(kind, Kind::Lock | Kind::FewJobs | Kind::Tests) {
+            explained.extend(&told.processes);
+        }
+        kept.push((kind, covers));
+        advice.push(told);
     }
-    kept
+    advice
 }
 
-/// The label of a process.
-pub fn label(process: &Process) -> String {
-    crate::label::label(process)
+impl Kind {
+    /// One task alone: any other kind says more.
+    fn is_generic(self) -> bool {
+        matches!(self, Kind::Last | Kind::Alone)
+    }
+
+    /// It is about waits. Jobs that wait can also run at once, so both are right.
+    fn of_waits(self) -> Option<Kind> {
+        match self {
+            Kind::Sleep | Kind::Poll => Some(Kind::Sleep),
+            // Parts of the waits for a CPU, which do not overlap.
+            Kind::Network
+            | Kind::Disk
+            | Kind::Memory
+            | Kind::Lock
+            | Kind::Throttled
+            | Kind::Stolen
+            | Kind::Others => Some(self),
+            _ => None,
+        }
+    }
 }

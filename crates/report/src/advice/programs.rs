@@ -42,7 +42,7 @@ const PROGRAMS: &[(Part, &str, &str, &str)] = &[
     ),
     (
         Part::Install,
-        "npm ci|npm install|yarn install|pnpm install|bun install|pip install|uv pip|uv sync\
+        "npm ci|npm install|pip download|yarn install|pnpm install|bun install|pip install|uv pip|uv sync\
          |poetry install|apt-get install|apt install|apt-get update|apk add|dnf install\
          |yum install|dpkg|gem install|bundle install|composer install|cargo fetch\
          |cargo install|go mod|conda install|brew install|dotnet restore",
@@ -76,7 +76,7 @@ const PROGRAMS: &[(Part, &str, &str, &str)] = &[
     (Part::Tests, "bats", "-j --jobs", "give it --jobs"),
     (
         Part::Tests,
-        "pytest|py.test",
+        "pytest|py.test|pytest worker",
         "-n --numprocesses",
         "run them by pytest-xdist (-n auto)",
     ),

@@ -1,6 +1,6 @@
 //! Waits on the critical path.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
@@ -28,6 +28,8 @@ pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
 #[derive(Clone, Copy, Debug)]
 struct Slept {
     group: Group,
+    /// The execution that decided about it.
+    by: Group,
     from: Ktime,
     to: Ktime,
 }
@@ -38,9 +40,9 @@ impl Slept {
     }
 }
 
-/// The sleeps, by the execution that decided about them.
+/// The sleeps, by the program that decided about them.
 fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
-    let mut by_sleeper: BTreeMap<Group, Vec<Slept>> = BTreeMap::new();
+    let mut by_sleeper: BTreeMap<&str, Vec<Slept>> = BTreeMap::new();
     for (segment, group, _) in facts.segments() {
         let (Time::Sleep, Some(group)) = (segment.kind, group) else {
             continue;
@@ -48,20 +50,28 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let process = facts.analysis.thread(segment.thread).process;
         let (process, at) = sleeper(facts.analysis, process, segment.from);
         let by = facts.groups.at(process, at).unwrap_or(group);
+        let Some(execution) = facts.execution(by) else {
+            continue;
+        };
         let slept = Slept {
             group,
+            by,
             from: segment.from,
             to: segment.to,
         };
-        by_sleeper.entry(by).or_default().push(slept);
+        by_sleeper
+            .entry(&execution.program)
+            .or_default()
+            .push(slept);
     }
-    let candidate = |(by, slept): (Group, Vec<Slept>)| {
+    let candidate = |(by, slept): (&str, Vec<Slept>)| {
         let sum: u64 = slept.iter().map(Slept::length).sum();
         let longest = slept.iter().map(Slept::length).max()?;
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
         let long: Vec<Slept> = slept.iter().filter(long).copied().collect();
-        let name = units::shorten(&facts.label(by), 32);
+        let sleepers: BTreeSet<Group> = slept.iter().map(|it| it.by).collect();
+        let (name, s) = facts.names(*sleepers.first()?, sleepers.len());
         let times = match long.len() {
             1 => String::new(),
             n => format!(", {n} times"),
@@ -71,13 +81,13 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
         let (kind, finding, action, cap) = match interval {
             Some((interval, loops)) => (
                 Kind::Poll,
-                format!("{name} checks every {}{times}", units::time(interval)),
+                format!("{name} check{s} every {}{times}", units::time(interval)),
                 "check more often, or wait for the event",
                 interval.saturating_mul(loops).min(sum),
             ),
             None => (
                 Kind::Sleep,
-                format!("{name} sleeps {}{times}", units::time(sum)),
+                format!("{name} sleep{s} {}{times}", units::time(sum)),
                 "wait for the event, not for a time",
                 sum,
             ),
@@ -89,13 +99,26 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             without: Without {
                 own: |kind, _| kind == Time::Sleep,
                 waits: |_, _| false,
-                of: Some(facts.set(groups.iter().copied())),
+                of: Some(sleeping(facts, by, &groups)),
             },
             cap,
             evidence: groups,
         })
     };
     by_sleeper.into_iter().filter_map(candidate).collect()
+}
+
+/// The executions that sleep for a program: those on the path, and those beside it that do the
+/// same.
+fn sleeping(facts: &Facts<'_>, by: &str, on_path: &[Group]) -> Box<[bool]> {
+    let program = |group: Group| facts.execution(group).map(|it| it.program.as_str());
+    let programs: BTreeSet<_> = on_path.iter().map(|group| program(*group)).collect();
+    let all = facts.all().filter(|(_, it)| {
+        let owner = it.owner.and_then(program);
+        programs.contains(&Some(&it.program)) && (it.program == by || owner == Some(by))
+    });
+    let all = all.map(|(group, _)| group);
+    facts.set(all.chain(on_path.iter().copied()))
 }
 
 /// Of a loop that sleeps and checks whether other recorded work is done: the length of a
@@ -133,23 +156,21 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
         groups.push(group);
         *sum += segment.length();
     }
-    let candidate = |(_, (mut groups, sum)): (&str, (Vec<Group>, u64))| {
+    let candidate = |(program, (mut groups, sum)): (&str, (Vec<Group>, u64))| {
         groups.sort_unstable();
         groups.dedup();
         let first = groups.first()?;
-        let name = units::shorten(&facts.label(*first), 32);
-        let more = match groups.len() {
-            1 => String::new(),
-            n => format!(" and {} more", n - 1),
-        };
+        let (name, s) = facts.names(*first, groups.len());
+        // Those beside the path wait as well.
+        let all = facts.all().filter(|(_, it)| it.program == program);
         Some(Candidate {
             kind: Kind::Network,
-            finding: format!("{name}{more} waits {} for the network", units::time(sum)),
+            finding: format!("{name} wait{s} {} for the network", units::time(sum)),
             action: "keep in a cache what it fetches".into(),
             without: Without {
                 own: |kind, _| kind == Time::Network,
                 waits: |_, _| false,
-                of: Some(facts.set(groups.iter().copied())),
+                of: Some(facts.set(all.map(|(group, _)| group))),
             },
             cap: sum,
             evidence: groups,
@@ -196,14 +217,10 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
         let (most, _) = by_group
             .iter()
             .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
-        let name = units::shorten(&facts.label(*most), 32);
-        let more = match by_group.len() {
-            1 => String::new(),
-            n => format!(" and {} more", n - 1),
-        };
+        let (name, s) = facts.names(*most, by_group.len());
         Some(Candidate {
             kind,
-            finding: format!("{name}{more} waits {} {what}", units::time(sum)),
+            finding: format!("{name} wait{s} {} {what}", units::time(sum)),
             action: action.into(),
             without: Without {
                 own,
@@ -253,17 +270,13 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
             .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))
             .map(|(group, _)| *group)
     };
-    let waiter = units::shorten(&facts.label(most(&waited)?), 28);
+    let (waiter, s) = facts.names(most(&waited)?, waited.len());
     let held = most(&holders).map_or(String::new(), |holder| {
-        format!(" of {}", units::shorten(&facts.label(holder), 20))
+        format!(" of {}", facts.name(holder))
     });
-    let more = match waited.len() {
-        1 => String::new(),
-        n => format!(" and {} more", n - 1),
-    };
     Some(Candidate {
         kind: Kind::Lock,
-        finding: format!("{waiter}{more} waits {} for a lock{held}", units::time(sum)),
+        finding: format!("{waiter} wait{s} {} for a lock{held}", units::time(sum)),
         action: "give each its own file or directory".into(),
         without: Without {
             own: |kind, reason| kind != Time::OnCpu && reason == Reason::FileLock,

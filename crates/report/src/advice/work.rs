@@ -11,11 +11,11 @@ use super::facts::Facts;
 use super::programs::{self, Part};
 use super::{Candidate, Kind};
 use crate::diff::normal::{argument, Paths};
-use crate::units;
+use crate::{encode, units};
 
-/// One task alone matters from this share of the wall time on: a tenth. Every build has
-/// shorter ones.
-const ALONE: u64 = 10;
+/// One task alone matters from this share of the wall time on: an eighth. Every build has
+/// shorter ones, such as a program's start.
+const ALONE: u64 = 8;
 /// The least number of executions of a short program, and the longest mean of their
 /// wall times, in ns.
 const SHORT: (usize, u64) = (100, 20_000_000);
@@ -58,17 +58,17 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let sum: u64 = linkers.iter().map(|(time, _)| time).sum();
     let (_, longest) = linkers.first()?;
     let known = programs::known(&facts.execution(*longest)?.program)?;
-    let name = facts.label(*longest);
+    // The change applies to those beside the path as well.
+    let all = facts.all();
+    let all = all.filter(|(_, it)| programs::part(&it.program) == Some(Part::Linker));
     let evidence: Vec<Group> = linkers.iter().map(|(_, group)| *group).collect();
-    let finding = match evidence.len() {
-        1 => format!("{name} links for {}", units::time(sum)),
-        n => format!("{} and {} more link for {}", name, n - 1, units::time(sum)),
-    };
+    let (name, s) = facts.names(*longest, evidence.len());
+    let finding = format!("{name} link{s} for {}", units::time(sum));
     Some(Candidate {
         kind: Kind::Link,
         finding,
         action: known.action.into(),
-        without: Without::work(facts.set(evidence.iter().copied())),
+        without: Without::work(facts.set(all.map(|(group, _)| group))),
         cap: sum,
         evidence,
     })
@@ -92,10 +92,9 @@ fn phase(facts: &Facts<'_>, part: Part, kind: Kind) -> Vec<Candidate> {
         let time = facts.on_path(&below, |_, _| true);
         let known = programs::known(program)?;
         let name = match roots.as_slice() {
-            [one] => facts.label(*one),
+            [one] => facts.name(*one),
             many => format!("{} × {program}", many.len()),
         };
-        let name = units::shorten(&name, 40);
         Some(Candidate {
             kind,
             finding: format!("{name} takes {}", units::time(time)),
@@ -119,13 +118,16 @@ fn ancestors<'f>(facts: &'f Facts<'_>, group: Group) -> impl Iterator<Item = Gro
 fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
-        if alone.saturating_mul(ALONE) < facts.wall {
+        let part = programs::part(&it.program);
+        if alone.saturating_mul(ALONE) < facts.wall
+            || part == Some(Part::Tests)
+            || has_peers(facts, group)
+        {
             return None;
         }
         let set = facts.set([group]);
         let cap = facts.on_path(&set, on_cpu).min(alone);
-        let name = units::shorten(&facts.label(group), 40);
-        let part = programs::part(&it.program);
+        let name = facts.name(group);
         let (kind, finding, action, cap) = match starts_last(facts, group) {
             Some((at, gain)) if part == Some(Part::Compiler) => (
                 Kind::Last,
@@ -156,6 +158,19 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     facts.all().filter_map(candidate).collect()
 }
 
+/// Others of the same file work about as long: the jobs are as they should be, but for their
+/// number at once.
+fn has_peers(facts: &Facts<'_>, group: Group) -> bool {
+    let own = facts.execution(group).map_or(0, |it| it.on_cpu);
+    let file = facts.file(group);
+    let peers = facts.all().filter(|(other, it)| {
+        *other != group
+            && it.on_cpu.saturating_mul(3) >= own.saturating_mul(2)
+            && facts.file(*other) == file
+    });
+    !file.is_empty() && peers.count() >= 2
+}
+
 /// Of a job that is the longest of its program and ends last: the time from the first one's
 /// start to its own, and the most that another order saves. The jobs take the longest one's
 /// time at least, and their CPU time divided among the CPUs.
@@ -172,9 +187,8 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
     if others.len() < 2 || length(own) < longest || own.end < last || own.start <= first {
         return None;
     }
-    let cpu = |group: Group| facts.exec(group).map_or(0, |exec| exec.times.on_cpu);
-    let groups = others.iter().map(|(group, _)| *group).chain([group]);
-    let work: u64 = groups.map(cpu).fold(0, u64::saturating_add);
+    let all = others.iter().map(|(_, it)| it.on_cpu).chain([own.on_cpu]);
+    let work: u64 = all.fold(0, u64::saturating_add);
     let least = (work / facts.cpus).max(length(own));
     Some((
         own.start.since(first),
@@ -185,7 +199,8 @@ fn starts_last(facts: &Facts<'_>, group: Group) -> Option<(u64, u64)> {
 /// Equal executions with about the same CPU time. Each one but the first repeats work.
 fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let cwd = String::from_utf8_lossy(&facts.analysis.meta.cwd);
-    let mut equal: BTreeMap<(String, Vec<String>), Vec<(Group, u64)>> = BTreeMap::new();
+    type Key = (String, Vec<String>);
+    let mut equal: BTreeMap<Key, Vec<(Group, u64)>> = BTreeMap::new();
     for (group, it) in facts.all() {
         let Some(exec) = facts.exec(group) else {
             continue;
@@ -205,6 +220,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if args.iter().any(|arg| arg.contains("conftest")) || args.len() < 2 {
             continue;
         }
+        let args = args.into_iter().chain(directory(facts, group)).collect();
         let key = (it.program.clone(), args);
         equal
             .entry(key)
@@ -213,13 +229,16 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     let mut by_program: BTreeMap<String, (Vec<Group>, u64)> = BTreeMap::new();
     for ((program, _), all) in equal {
-        let Some(((_, first), again)) = all.split_first() else {
+        let Some(((first_group, first), again)) = all.split_first() else {
             continue;
         };
-        // Another CPU time is other work: the files may differ.
-        let alike = again.iter().filter(|(_, cpu)| {
-            cpu.saturating_mul(4) <= first.saturating_mul(5)
-                && first.saturating_mul(4) <= cpu.saturating_mul(5)
+        // Another CPU time is other work: the files may differ. Executions at the same time
+        // are workers of one program.
+        let end = facts.execution(*first_group).map(|it| it.end);
+        let alike = again.iter().filter(|(group, cpu)| {
+            cpu.saturating_mul(2) <= first.saturating_mul(3)
+                && first.saturating_mul(2) <= cpu.saturating_mul(3)
+                && facts.execution(*group).map(|it| it.start) >= end
         });
         let (groups, sum) = by_program.entry(program).or_default();
         for (group, cpu) in alike {
@@ -230,14 +249,10 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
         let compiler = programs::part(&program) == Some(Part::Compiler);
-        let name = units::shorten(&facts.label(*first), 30);
-        let more = match groups.len() - 1 {
-            0 => String::new(),
-            n => format!(" and {n} more"),
-        };
+        let (name, s) = facts.names(*first, groups.len());
         Some(Candidate {
             kind: Kind::Repeated,
-            finding: format!("{name}{more} repeat {} of CPU", units::time(sum)),
+            finding: format!("{name} repeat{s} {} of work", units::time(sum)),
             action: match compiler {
                 true => "use a compiler cache (ccache, sccache)".into(),
                 false => "do it once and keep the result".into(),
@@ -248,6 +263,25 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         })
     };
     by_program.into_iter().filter_map(candidate).collect()
+}
+
+/// What an execution's ancestors say about its directory, which is not recorded: `make -C`, and
+/// shells with a `cd`.
+fn directory(facts: &Facts<'_>, group: Group) -> Vec<String> {
+    let words = |group: Group| {
+        let args = facts.args(group);
+        let part = facts.execution(group).map(|it| it.program.as_str());
+        let tells = |arg: &&[u8]| match part.and_then(programs::part) {
+            Some(Part::Jobs) => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
+            Some(Part::Shell) => arg.windows(3).any(|it| it == b"cd "),
+            _ => false,
+        };
+        match args.iter().any(tells) {
+            true => args.iter().map(|arg| encode::text(arg)).collect(),
+            false => Vec::new(),
+        }
+    };
+    ancestors(facts, group).flat_map(words).collect()
 }
 
 /// Many executions of a short program by one process.
@@ -272,9 +306,12 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         if groups.len() < least || sum / count > longest || sleeps {
             return None;
         }
-        let set = facts.set(groups.iter().copied());
-        let time = facts.on_path(&set, |_, _| true);
-        let name = units::shorten(&facts.label(owner), 24);
+        // The time of a shell that starts them is theirs.
+        let shell = facts.execution(owner)?;
+        let shell = programs::part(&shell.program).is_none_or(|part| part == Part::Shell);
+        let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
+        let time = facts.on_path(&set, |kind, _| kind != Time::Sleep);
+        let name = facts.name(owner);
         Some(Candidate {
             kind: Kind::Short,
             finding: format!(
@@ -283,7 +320,11 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
                 units::time(sum / count)
             ),
             action: "do it in one program".into(),
-            without: everything(set),
+            without: Without {
+                own: |kind, _| kind != Time::Sleep,
+                waits: |_, _| false,
+                of: Some(set),
+            },
             cap: time,
             evidence: groups,
         })

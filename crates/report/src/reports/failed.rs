@@ -21,7 +21,6 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     if failed.is_empty() {
         return;
     }
-    out.push('\n');
     let root = critical_path::root(analysis).ok();
     let chain = root.map(|root| chain(analysis, root)).unwrap_or_default();
     let Some((first, parents)) = chain.split_last() else {

@@ -11,6 +11,7 @@ pub mod histogram;
 pub mod max_off_cpu;
 pub mod off_cpu;
 pub mod parallelism;
+pub mod quality;
 pub mod run_queue;
 pub mod series;
 pub mod steps;
@@ -38,6 +39,7 @@ named! {
         Histogram = "histogram", "The lengths of the slices on a CPU";
         Series = "series", "The time on a CPU of each process, per interval";
         Cpus = "cpus", "The time of each CPU: this build, others, idle";
+        Quality = "quality", "How far the numbers can be trusted";
         Audit = "audit", "The figures beside the kernel's own";
     }
 }
@@ -50,7 +52,10 @@ impl Kind {
 
     /// Whether the report needs the analysis's timeline.
     pub fn needs_timeline(self) -> bool {
-        !matches!(self, Kind::Top | Kind::Audit | Kind::Tree | Kind::Execs)
+        !matches!(
+            self,
+            Kind::Top | Kind::Audit | Kind::Quality | Kind::Tree | Kind::Execs
+        )
     }
 
     /// Makes the report.
@@ -62,6 +67,7 @@ impl Kind {
             Kind::OffCpu => Box::new(off_cpu::OffCpu::new(view)),
             Kind::MaxOffCpu => Box::new(max_off_cpu::MaxOffCpu::new(view)),
             Kind::RunQueue => Box::new(run_queue::RunQueue::new(view)),
+            Kind::Quality => Box::new(quality::QualityReport::new(view)),
             Kind::Audit => Box::new(audit::audit(view.analysis)),
             Kind::Tree => Box::new(tree::Tree::new(view)),
             Kind::Execs => Box::new(execs::Execs::new(view)),

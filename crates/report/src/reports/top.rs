@@ -8,11 +8,12 @@ use tr_analyze::model::{Analysis, Process, Quality};
 use tr_format::event::Stream;
 use tr_format::meta::Scope;
 
+use crate::advice::{advise, Advice};
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
 use crate::query::{self, By, Row, Sort};
 use crate::reports::audit::{self, Doubt};
-use crate::reports::{critical_path, failed};
+use crate::reports::{advice, critical_path, failed, quality};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -23,6 +24,13 @@ use crate::{escape, label, units, untraced, who};
 /// else grows with the tasks: the analysis of a million events takes 16 MB without
 /// it and 60 MB with it.
 pub const PATH_UP_TO: u64 = 1_000_000;
+
+/// The lines of the first screen: one of a small terminal.
+const SCREEN: usize = 30;
+/// The least rows of its table.
+const LEAST_ROWS: usize = 3;
+/// The changes that it names.
+const FIRST: usize = 3;
 
 /// The report.
 pub struct Top<'a> {
@@ -55,6 +63,14 @@ impl<'a> Top<'a> {
         Some((shares, path.length()))
     }
 
+    /// The changes, under the same conditions.
+    fn advice(&self) -> Vec<Advice> {
+        match self.view.analysis.events.total() {
+            0..=PATH_UP_TO => advise(&self.view),
+            _ => Vec::new(),
+        }
+    }
+
     /// The first `most` rows, and the number of all.
     fn rows(&self, most: usize) -> (Vec<Row>, usize) {
         let View {
@@ -72,34 +88,42 @@ impl Report for Top<'_> {
         let View {
             analysis, chosen, ..
         } = self.view;
-        let mut out = String::new();
-        header(&mut out, &self.view, style);
-        warn(&mut out, analysis, style);
+        let mut above = String::new();
+        let advice = self.advice();
+        if !advice.is_empty() {
+            style.painted(&mut above, Paint::Bold, advice::TITLE);
+            advice::lines(&mut above, &advice, FIRST, style);
+            above.push('\n');
+        }
+        header(&mut above, &self.view, style);
+        warn(&mut above, analysis, style);
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
-        match self.path() {
+        let path = self.path();
+        match &path {
             Some((shares, whole)) => {
-                let title = format!("The {} went to", units::time(whole));
+                let title = format!("The {} went to", units::time(*whole));
                 let title = style.paint(Paint::Bold, &title);
                 let path = style.paint(Paint::Dim, "(critical path)");
-                let _ = writeln!(out, "{title}   {path}");
-                critical_path::bars(&mut out, &shares, whole, 7, style);
+                let _ = writeln!(above, "{title}   {path}");
+                critical_path::bars(&mut above, shares, *whole, 5, style);
             }
-            None => bars(&mut out, &programs, style),
+            None => bars(&mut above, &programs, style),
         }
-        all_processes(&mut out, analysis, style);
-        busy(&mut out, analysis, style);
-        self.table(&mut out, style);
-        if self.by != By::Program {
-            by_program(&mut out, &programs, style);
+        all_processes(&mut above, analysis, style);
+        busy(&mut above, analysis, style);
+        let mut below = String::new();
+        // The bars of the path name the programs already.
+        if self.by != By::Program && path.is_none() {
+            by_program(&mut below, &programs, style);
         }
-        failed::failed(&mut out, &self.view, style);
-        peak(&mut out, &self.view, style);
-        trust(&mut out, analysis, style);
-        let found = anomalies(analysis);
-        if !found.is_empty() {
-            style.items(&mut out, "Anomalies   ", &found, " · ");
-        }
-        out
+        failed::failed(&mut below, &self.view, style);
+        peak(&mut below, &self.view, style);
+        quality::line(&mut below, &self.view, style);
+        next(&mut below, &self.view, advice.is_empty(), style);
+        above.push('\n');
+        let lines = above.lines().count() + below.lines().count();
+        self.table(&mut above, SCREEN.saturating_sub(lines + 1), style);
+        above + &below
     }
 
     fn json(&self) -> Option<Value> {
@@ -336,12 +360,16 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
         }
     };
     style.items(out, "CPUs at once    ", &shown, " · ");
-    out.push('\n');
 }
 
 impl Top<'_> {
-    fn table(&self, out: &mut String, style: &Style) {
-        let (shown, all) = self.rows(self.view.ask.top);
+    /// Without `--top`, as many rows as `room` has, but some at least.
+    fn table(&self, out: &mut String, room: usize, style: &Style) {
+        let most = match self.view.ask.limit {
+            Some(most) => most,
+            None => room.clamp(LEAST_ROWS, self.view.ask.top.max(LEAST_ROWS)),
+        };
+        let (shown, all) = self.rows(most);
         let (by, sort) = (self.by, self.sort);
         let unknown = self.view.processes().any(|p| p.times.unknown > 0);
         let single = matches!(by, By::Process | By::Thread);
@@ -397,36 +425,6 @@ fn peak(out: &mut String, view: &View, style: &Style) {
     }
 }
 
-/// Writes the quality of the trace: lost events, unknown time, anomalies,
-/// inversions, commit delay.
-fn trust(out: &mut String, analysis: &Analysis, style: &Style) {
-    let quality = &analysis.quality;
-    let spans = quality.lost.len() as u64;
-    let anomalies: u64 = quality.anomalies.iter().map(|(_, count)| count).sum();
-    let of = |n: u64, one: &str, more: &str| match n {
-        0 => format!("no {more}"),
-        1 => format!("1 {one}"),
-        n => format!("{} {more}", units::count(n)),
-    };
-    let mut parts = vec![
-        of(spans, "lost span", "lost spans"),
-        match analysis.totals.times.unknown {
-            0 => "no unknown time".to_owned(),
-            unknown => format!("{} unknown", units::time(unknown)),
-        },
-        of(anomalies, "anomaly", "anomalies"),
-        match quality.largest_inversion {
-            0 => "rings in order".to_owned(),
-            back => format!("rings out of order by up to {}", units::time(back)),
-        },
-    ];
-    if quality.commit_delay > 0 {
-        let late = units::time(quality.commit_delay);
-        parts.push(format!("commit delay at least {late}"));
-    }
-    style.items(out, "Trace   ", &parts, " · ");
-}
-
 /// The disagreement of the CPUs' clocks, if there is one.
 pub fn clocks(quality: &Quality) -> Option<String> {
     quality.clocks.map(|clocks| {
@@ -439,6 +437,18 @@ pub fn clocks(quality: &Quality) -> Option<String> {
             units::count(clocks.impossible_orders)
         )
     })
+}
+
+/// Writes the command that shows more.
+fn next(out: &mut String, view: &View<'_>, no_advice: bool, style: &Style) {
+    let report = match (no_advice, view.analysis.meta.root) {
+        (false, _) => "advice",
+        (true, Some(_)) => "critical-path",
+        (true, None) => "tree",
+    };
+    let file = escape::text(view.file.as_bytes());
+    let text = format!("next: tr analyze {file} --report {report}");
+    style.painted(out, Paint::Dim, &units::shorten(&text, style.width));
 }
 
 /// The anomalies of the trace, which make time unknown.

@@ -1,0 +1,146 @@
+//! The quality of the trace: how far its numbers can be trusted.
+
+use serde_json::{json, Value};
+use tr_analyze::model::Analysis;
+
+use crate::reports::top;
+use crate::style::{Paint, Style};
+use crate::table::csv;
+use crate::units;
+use crate::view::{Report, View};
+
+/// The report.
+pub struct QualityReport<'a> {
+    view: View<'a>,
+}
+
+impl<'a> QualityReport<'a> {
+    /// That of a trace.
+    pub fn new(view: &View<'a>) -> QualityReport<'a> {
+        QualityReport { view: *view }
+    }
+
+    /// Fact and value.
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let analysis = self.view.analysis;
+        let quality = &analysis.quality;
+        let times = &analysis.totals.times;
+        let share = units::share(times.unknown, times.sum());
+        let mut facts = vec![
+            ("events", units::count(analysis.events.total())),
+            ("lost events", top::lost(quality)),
+            ("lost spans", units::count(quality.lost.len() as u64)),
+            (
+                "unknown time",
+                match times.unknown {
+                    0 => "none".into(),
+                    ns => format!("{} of the processes' time ({share})", units::time(ns)),
+                },
+            ),
+            (
+                "largest step back in a ring",
+                known(quality.largest_inversion),
+            ),
+            ("commit delay, at least", known(quality.commit_delay)),
+            (
+                "CPUs' clocks",
+                top::clocks(quality).unwrap_or_else(|| "no disagreement found".into()),
+            ),
+        ];
+        let summary = analysis.summary.as_ref();
+        if let Some(summary) = summary {
+            let cost = &summary.cost;
+            facts.push(("recorder's CPU time", units::time(cost.recorder_ns)));
+            if let Some(ns) = cost.bpf_ns {
+                facts.push(("BPF programs' CPU time", units::time(ns)));
+            }
+        }
+        let machine = summary
+            .and_then(|summary| summary.machine)
+            .unwrap_or_default();
+        for (what, value) in [
+            ("throttled by a cgroup's quota", machine.throttled_ns),
+            ("stolen by the hypervisor", machine.stolen_ns),
+            ("some task waited for memory", machine.memory_stalled_ns),
+        ] {
+            facts.push((what, value.map_or("unknown".into(), known)));
+        }
+        facts
+    }
+}
+
+fn known(ns: u64) -> String {
+    match ns {
+        0 => "none".into(),
+        ns => units::time(ns),
+    }
+}
+
+/// Writes the unknown time and the anomalies, if there are any.
+pub(super) fn line(out: &mut String, view: &View<'_>, style: &Style) {
+    let analysis = view.analysis;
+    let anomalies = count(analysis);
+    let mut parts = Vec::new();
+    if analysis.totals.times.unknown > 0 {
+        let unknown = units::time(analysis.totals.times.unknown);
+        parts.push(format!("{unknown} unknown"));
+    }
+    if anomalies > 0 {
+        parts.push(units::plural(anomalies, "anomaly", "anomalies"));
+    }
+    if !parts.is_empty() {
+        parts.push("see --report quality".into());
+        style.items(out, "Trace   ", &parts, " · ");
+    }
+}
+
+fn count(analysis: &Analysis) -> u64 {
+    let counts = analysis.quality.anomalies.iter();
+    counts.fold(0, |sum, (_, count)| sum.saturating_add(*count))
+}
+
+impl Report for QualityReport<'_> {
+    fn text(&self, style: &Style) -> String {
+        let mut out = String::new();
+        style.painted(&mut out, Paint::Bold, "Quality of the trace");
+        let facts = self.facts();
+        let room = facts.iter().map(|(what, _)| units::width(what)).max();
+        for (what, value) in facts {
+            let what = units::pad(what, room.unwrap_or(0), false);
+            style.items(&mut out, &format!("  {what}  "), &words(&value), " ");
+        }
+        for text in top::warnings(self.view.analysis) {
+            style.items(&mut out, "! ", &words(&text), " ");
+        }
+        let found = top::anomalies(self.view.analysis);
+        if !found.is_empty() {
+            style.items(&mut out, "Anomalies   ", &found, " · ");
+        }
+        out
+    }
+
+    fn json(&self) -> Option<Value> {
+        let machine = self.view.analysis.summary.as_ref();
+        let machine = machine
+            .and_then(|summary| summary.machine)
+            .unwrap_or_default();
+        Some(json!({
+            "throttled_ns": machine.throttled_ns,
+            "stolen_ns": machine.stolen_ns,
+            "memory_stalled_ns": machine.memory_stalled_ns,
+            "warnings": top::warnings(self.view.analysis),
+        }))
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let rows = self.facts().into_iter();
+        csv(
+            rows.map(|(what, value)| json!({"fact": what, "value": value})),
+            "fact value",
+        )
+    }
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split(' ').map(str::to_owned).collect()
+}

@@ -1,0 +1,161 @@
+//! The score of `--report advice` on recorded builds with one planted fault each
+//! (fixtures/advice), and of the first screen.
+#![allow(clippy::unwrap_used)] // in a test
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Of all lines on the builds at least this many percent are right.
+const RIGHT: usize = 95;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/advice")
+}
+
+fn analyze(trace: &Path, args: &[&str]) -> String {
+    let mut tr = Command::new(env!("CARGO_BIN_EXE_tr"));
+    tr.arg("analyze").arg(trace).args(args);
+    let out = tr.output().unwrap();
+    assert!(out.status.success(), "{}: {out:?}", trace.display());
+    String::from_utf8(out.stdout).unwrap()
+}
+
+fn advice(trace: &Path) -> Vec<Value> {
+    let json = analyze(trace, &["--report", "advice", "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    json["advice"]["advice"].as_array().unwrap().clone()
+}
+
+/// A build: its name, its planted fault, other kinds that are right.
+struct Build {
+    name: String,
+    planted: Option<String>,
+    right: Vec<String>,
+}
+
+fn builds() -> Vec<Build> {
+    let expected = std::fs::read_to_string(folder().join("expected.txt")).unwrap();
+    let lines = expected.lines().filter(|line| !line.starts_with('#'));
+    let builds = lines.map(|line| {
+        let (name, kinds) = line.split_once(':').unwrap();
+        let (planted, also) = kinds.split_once('+').unwrap_or((kinds, ""));
+        let words = |text: &str| {
+            text.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        Build {
+            name: name.to_owned(),
+            planted: words(planted).pop(),
+            right: words(also),
+        }
+    });
+    builds.collect()
+}
+
+#[test]
+fn planted_faults_are_found_and_little_else() {
+    let (mut missed, mut wrong, mut lines) = (Vec::new(), Vec::new(), 0);
+    let builds = builds();
+    for build in &builds {
+        let advice = advice(&folder().join(format!("{}.bin", build.name)));
+        let kinds: Vec<&str> = advice
+            .iter()
+            .map(|it| it["kind"].as_str().unwrap())
+            .collect();
+        let is_planted = |kind: &&str| build.planted.as_deref() == Some(kind);
+        if build.planted.is_some() && !kinds.iter().take(3).any(|kind| is_planted(kind)) {
+            missed.push(format!("{}: {kinds:?}", build.name));
+        }
+        let right = |kind: &&str| is_planted(kind) || build.right.iter().any(|it| it == kind);
+        lines += kinds.len();
+        let others = kinds.iter().zip(&advice).filter(|(kind, _)| !right(kind));
+        wrong.extend(others.map(|(_, it)| format!("{}: {}", build.name, it["finding"])));
+    }
+    assert!(missed.is_empty(), "missed: {missed:#?}");
+    assert!(
+        wrong.len() * 100 <= lines * (100 - RIGHT),
+        "{} of {lines} lines are wrong: {wrong:#?}",
+        wrong.len()
+    );
+    let planted = builds
+        .iter()
+        .filter(|build| build.planted.is_some())
+        .count();
+    assert!(
+        planted >= 24 && builds.len() - planted >= 12,
+        "{planted} of {}",
+        builds.len()
+    );
+    println!(
+        "{planted} faults found; {} of {lines} lines are wrong",
+        wrong.len()
+    );
+}
+
+/// At most seven, each with a limit of 2 % of the wall time or more, and none above the time
+/// between the path's ends; the largest first.
+#[test]
+fn gains_are_limits() {
+    for build in builds() {
+        let trace = folder().join(format!("{}.bin", build.name));
+        let args = ["--report", "advice,critical-path", "--format", "json"];
+        let json: Value = serde_json::from_str(&analyze(&trace, &args)).unwrap();
+        let wall = json["critical_path"]["path"]["wall_ns"].as_u64().unwrap();
+        let all = json["advice"]["advice"].as_array().unwrap();
+        let gains: Vec<u64> = all
+            .iter()
+            .map(|it| it["gain_at_most_ns"].as_u64().unwrap())
+            .collect();
+        assert!(gains.len() <= 7, "{}", build.name);
+        assert!(
+            gains.is_sorted_by(|a, b| a >= b),
+            "{}: {gains:?}",
+            build.name
+        );
+        for gain in gains {
+            assert!(
+                gain * 50 >= wall && gain <= wall,
+                "{}: {gain} of {wall}",
+                build.name
+            );
+        }
+    }
+}
+
+/// The first screen of each trace fits a small terminal and ends with the next command.
+#[test]
+fn the_first_screen_has_thirty_lines() {
+    let traces = ["advice", "traces"].map(|it| folder().with_file_name(it));
+    let files = traces
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap().flatten());
+    let files = files.map(|entry| entry.path());
+    for trace in files.filter(|path| path.extension().is_some_and(|it| it == "bin")) {
+        let text = analyze(&trace, &["--width", "80"]);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(
+            lines.len() <= 30,
+            "{}: {} lines",
+            trace.display(),
+            lines.len()
+        );
+        let wide = lines.iter().find(|line| line.chars().count() > 80);
+        assert_eq!(wide, None, "{}", trace.display());
+        assert!(
+            lines.last().unwrap().starts_with("next: tr analyze "),
+            "{text}"
+        );
+    }
+}
+
+/// A filter leaves out the advice: it speaks about the whole.
+#[test]
+fn a_part_has_no_advice() {
+    let trace = folder().join("link.bin");
+    assert!(!advice(&trace).is_empty());
+    let text = analyze(&trace, &["--comm", "ld"]);
+    assert!(!text.contains("What to change"), "{text}");
+}
