@@ -52,6 +52,14 @@ pub fn duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * scale).map_err(|e| e.to_string())
 }
 
+/// A [`duration`] in which something can happen.
+pub fn length(text: &str) -> Result<Duration, String> {
+    match duration(text)? {
+        Duration::ZERO => Err("nothing can be recorded in no time".to_owned()),
+        length => Ok(length),
+    }
+}
+
 /// `10%`, `2.5`: a share in percent.
 pub fn percent(text: &str) -> Result<f64, String> {
     let number: f64 = text
@@ -119,6 +127,7 @@ mod tests {
         assert!(
             duration("10 parsecs").is_err() && duration("-1s").is_err() && duration("inf").is_err()
         );
+        assert!(length("0").is_err() && length("0ms").is_err() && length("1ns").is_ok());
     }
 
     #[test]

@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_parser = args::cpus)]
     cpu: Option<Cpus>,
     /// Stop recording after this long
-    #[arg(long, value_name = "DUR", value_parser = args::duration)]
+    #[arg(long, value_name = "DUR", value_parser = args::length)]
     duration: Option<Duration>,
     /// Record until the last descendant of COMMAND has ended
     #[arg(long, requires = "command", conflicts_with_all = ["all", "pid", "cgroup"])]

@@ -65,6 +65,8 @@ fn main() {
             "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),
+            terminal::TIOCSTI => rights::not_root().or_else(|| common::lacks("python3")),
+            "a_signal_that_would_end_tr_is_passed_on" => common::lacks("python3"),
             "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {
                 rights::not_root()
             }

@@ -21,6 +21,7 @@ pub const TESTS: &[Test] = &[
     ("cpu_keeps_to_its_cpus", cpu),
     ("all_is_the_whole_machine_for_a_time", all),
     ("a_duration_ends_the_recording_not_the_command", duration),
+    ("any_duration_is_a_deadline_or_an_error", durations),
     ("standard_output_takes_the_trace", stdout),
     ("buffer_and_quiet_are_obeyed", buffer),
     ("a_long_argv_is_cut_and_said_or_kept_whole", argv),
@@ -354,6 +355,21 @@ fn duration() -> Result<(), Failed> {
     ensure((200_000_000..400_000_000).contains(&duration), || {
         format!("{duration}")
     })
+}
+
+/// The largest time is none that comes; no time is a mistake.
+fn durations() -> Result<(), Failed> {
+    let trace = scratch("durations.bin");
+    for length in ["18446744073709549568s", "5124095576030430h"] {
+        let out = record(&trace, &["--duration", length], &["sh", "-c", "exit 3"])?;
+        ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
+    }
+    let out = record(&trace, &["--duration", "0"], &["sh", "-c", "exit 3"])?;
+    let said = text(&out.stderr);
+    ensure(
+        out.status.code() == Some(125) && said.contains("--duration"),
+        || format!("{out:?}"),
+    )
 }
 
 fn stdout() -> Result<(), Failed> {

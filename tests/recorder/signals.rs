@@ -6,12 +6,16 @@ use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
-use crate::support::{analyze, ensure, eventually, kill, recording, scratch, text, Test};
+use crate::support::{
+    analyze, ensure, eventually, info, int, kill, recording, scratch, text, Test,
+};
 
 pub const TESTS: &[Test] = &[
     ("a_signal_to_tr_alone_is_passed_on", alone),
     ("a_signal_to_the_group_comes_once", group),
     ("a_signal_to_the_group_and_then_to_tr_comes_twice", both),
+    ("a_signal_that_would_end_tr_is_passed_on", every),
+    ("the_end_is_noticed_without_a_descriptor", no_descriptors),
     ("timeout_ends_the_command_as_without_tr", timeout),
     ("an_output_that_stalls_at_the_end_can_be_given_up", given_up),
 ];
@@ -84,6 +88,83 @@ fn both() -> Result<(), Failed> {
         send(pid)
     })?;
     came(&out, 2)
+}
+
+/// Collects the names of its signals until SIGTERM.
+const NAMES: &str = "import signal, time
+names = set()
+numbers = [s for s in signal.valid_signals() if s not in (signal.SIGKILL, signal.SIGSTOP)]
+for number in numbers:
+    signal.signal(number, lambda number, _: names.add(int(number)))
+print('ready', flush=True)
+while signal.SIGTERM not in names:
+    time.sleep(0.01)
+print('numbers', *sorted(names))";
+
+/// SIGKILL, the processor's signals (SIGSEGV, …), SIGPIPE and SIGXFSZ apart.
+fn every() -> Result<(), Failed> {
+    let trace = scratch("every-signal.bin");
+    let ready = scratch("every-signal.out");
+    let mut tr = recording(&trace, &["-q"], &["python3", "-c", NAMES])
+        .process_group(0)
+        .stdout(std::fs::File::create(&ready)?)
+        .spawn()?;
+    eventually("the command runs", || {
+        std::fs::read(&ready).is_ok_and(|said| said.starts_with(b"ready"))
+    })?;
+    let mut numbers = vec![
+        libc::SIGHUP,
+        libc::SIGINT,
+        libc::SIGQUIT,
+        libc::SIGABRT,
+        libc::SIGUSR1,
+        libc::SIGUSR2,
+        libc::SIGALRM,
+        libc::SIGSTKFLT,
+        libc::SIGXCPU,
+        libc::SIGVTALRM,
+        libc::SIGPROF,
+        libc::SIGIO,
+        libc::SIGPWR,
+    ];
+    numbers.extend(libc::SIGRTMIN()..=libc::SIGRTMAX());
+    numbers.push(libc::SIGTERM);
+    for number in &numbers {
+        // SAFETY: a plain system call; our own child.
+        unsafe { libc::kill(tr.id().cast_signed(), *number) };
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let status = tr.wait()?;
+    let said = text(&std::fs::read(&ready)?);
+    ensure(status.success(), || format!("{status:?}: {said}"))?;
+    numbers.sort_unstable();
+    let numbers: Vec<String> = numbers.iter().map(i32::to_string).collect();
+    let want = format!("numbers {}\n", numbers.join(" "));
+    ensure(said.ends_with(&want), || format!("{said}, not {want}"))
+}
+
+/// With a limit below the number of its descriptors, poll(2) fails at once.
+fn no_descriptors() -> Result<(), Failed> {
+    let trace = scratch("no-descriptors.bin");
+    let mut tr = recording(&trace, &["-q"], &["sh", "-c", "sleep 1.5; exit 9"]).spawn()?;
+    eventually("the header", || trace.exists())?;
+    let limit = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    let (pid, none) = (tr.id().cast_signed(), std::ptr::null_mut());
+    // SAFETY: the call reads the limit, and null asks for no old one.
+    let set = unsafe { libc::prlimit(pid, libc::RLIMIT_NOFILE, &limit, none) };
+    ensure(set == 0, || "no limit".into())?;
+    let started = Instant::now();
+    let status = tr.wait()?;
+    ensure(status.code() == Some(9), || format!("{status:?}"))?;
+    ensure(started.elapsed() < Duration::from_secs(4), || {
+        format!("only after {:?}", started.elapsed())
+    })?;
+    let info = info(&trace)?;
+    let own = int(&info["cost"], "recorder_ns");
+    ensure(own < 200_000_000, || format!("{own} ns of CPU time"))
 }
 
 /// `timeout` signals its child and then the whole group, including itself.

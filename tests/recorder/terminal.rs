@@ -22,7 +22,15 @@ pub const TESTS: &[Test] = &[
     ("a_new_window_size_reaches_the_command", window),
     ("raw_mode_is_the_commands", raw),
     ("an_interactive_shell_can_be_recorded", interactive),
+    (
+        "a_shell_that_suspends_itself_is_seen_and_continued",
+        suspended,
+    ),
+    (TIOCSTI, other_user),
 ];
+
+/// This test needs root.
+pub const TIOCSTI: &str = "another_user_cannot_type_into_the_terminal";
 
 /// A shell with job control on its own pseudo-terminal.
 struct Terminal {
@@ -216,5 +224,47 @@ fn interactive() -> Result<(), Failed> {
     terminal.types("exit 6\r")?;
     terminal.shows("none lost")?;
     terminal.status(6)?;
+    terminal.complete()
+}
+
+/// The inner shell stops its own process group only; `tr` stops with it.
+fn suspended() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    terminal.types("\"$TR\" record -q -o \"$TRACE\" -- bash --norc --noprofile -i\r")?;
+    terminal.types("PS1='in''ner> '\r")?;
+    terminal.shows("inner> ")?;
+    for round in 1..3 {
+        terminal.types("suspend -f\r")?;
+        terminal.types(&format!("echo out''side={round}.\r"))?;
+        terminal.shows(&format!("outside={round}."))?;
+        terminal.shows("Stopped")?;
+        terminal.types("fg\r")?;
+        terminal.types(&format!("echo in''side={round}.\r"))?;
+        terminal.shows(&format!("inside={round}."))?;
+    }
+    terminal.types("exit 6\r")?;
+    terminal.status(6)?;
+    terminal.complete()
+}
+
+/// TIOCSTI types into the terminal that the caller's session has.
+fn other_user() -> Result<(), Failed> {
+    let mut terminal = Terminal::new()?;
+    let keys: Vec<String> = b"echo typ''ed\r".iter().map(u8::to_string).collect();
+    terminal.types(&format!(
+        "\"$TR\" record -q -o \"$TRACE\" --user nobody -- python3 -c $'import fcntl, termios\\n\
+         try:\\n for key in [{}]: fcntl.ioctl(0, termios.TIOCSTI, bytes([key]))\\n\
+         except OSError: pass\\nprint(\"rea\" \"dy\")'\r",
+        keys.join(", ")
+    ))?;
+    terminal.shows("ready")?;
+    terminal.status(0)?;
+    let shown = text(&terminal.screen.lock().expect("no panic"));
+    ensure(!shown.contains("typed"), || shown.clone())?;
+    // Ctrl-C reaches the other session by tr.
+    terminal.types("\"$TR\" record -q -o \"$TRACE\" --user nobody -- sh -c 'echo wai\"\"ting; exec sleep 30'\r")?;
+    terminal.shows("waiting")?;
+    terminal.types("\x03")?;
+    terminal.status(130)?;
     terminal.complete()
 }

@@ -342,20 +342,22 @@ impl Running {
         }
     }
 
-    fn is_stopped(&self) -> bool {
-        self.has(libc::WSTOPPED).unwrap_or(false)
+    /// COMMAND is stopped, and the terminal is its process group's or ours.
+    fn is_stopped_in_foreground(&self) -> bool {
+        let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
+        self.has(libc::WSTOPPED).unwrap_or(false) && (in_foreground() || own())
     }
 
-    /// Stops `tr` with a COMMAND that has stopped itself and left the terminal to `tr`'s
-    /// process group, as the `suspend` of an interactive shell does: the shell around `tr`
-    /// waits for that. SIGCONT to `tr` is passed on.
+    /// Stops `tr` with a COMMAND that has stopped itself in the foreground, as the `suspend` of
+    /// an interactive shell does: the shell around `tr` waits for that. SIGCONT to `tr` is
+    /// passed on.
     pub fn stop_alike(&self) {
-        if !self.is_stopped() || self.own_session || !in_foreground() {
+        if self.own_session || !self.is_stopped_in_foreground() {
             return;
         }
         // SIGCONT to the process group may have continued `tr` before COMMAND.
         crate::host::pause(std::time::Duration::from_millis(5));
-        if self.is_stopped() && in_foreground() {
+        if self.is_stopped_in_foreground() {
             // Without a job control shell around us the kernel ignores it.
             let _ = nix::sys::signal::kill(Pid::this(), Signal::SIGTSTP);
         }
@@ -418,9 +420,12 @@ impl Running {
 
 /// The terminal's foreground process group is `tr`'s: it gets the user's Ctrl-C.
 pub fn in_foreground() -> bool {
-    std::fs::File::open("/dev/tty").is_ok_and(|terminal| {
-        nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp())
-    })
+    foreground() == Some(nix::unistd::getpgrp())
+}
+
+fn foreground() -> Option<Pid> {
+    let terminal = std::fs::File::open("/dev/tty").ok()?;
+    nix::unistd::tcgetpgrp(terminal).ok()
 }
 
 fn resources(usage: &libc::rusage) -> Usage {
