@@ -1,9 +1,10 @@
-//! Signal actions and streams as `tr` inherited them.
+//! Signal actions, streams and environment as `tr` inherited them.
 //!
 //! Before `main`, Rust's runtime ignores SIGPIPE and opens /dev/null for a closed
 //! standard stream. COMMAND and the system's `tr` must inherit both unchanged, so an
 //! initialization function, which the loader calls before the runtime, notes them.
 
+use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static SIGPIPE_IGNORED: AtomicBool = AtomicBool::new(false);
@@ -66,4 +67,23 @@ pub fn restore_streams() {
             }
         }
     }
+}
+
+/// The environment before the loader removed LD_LIBRARY_PATH, TMPDIR and others, as it
+/// does from a program with file capabilities. COMMAND and the system's `tr` have no such
+/// capabilities and get them back. `None`: the loader removed nothing.
+pub fn original_environment() -> Option<Vec<CString>> {
+    // SAFETY: reads the auxiliary vector; no other effect.
+    if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
+        return None;
+    }
+    // The /proc files of such a process belong to root until it is dumpable. A process
+    // with fewer capabilities still cannot trace it.
+    let dumpable = nix::sys::prctl::get_dumpable().unwrap_or(true);
+    let _ = nix::sys::prctl::set_dumpable(true);
+    let bytes = std::fs::read("/proc/self/environ");
+    let _ = nix::sys::prctl::set_dumpable(dumpable);
+    let variables = bytes.ok()?;
+    let variables = variables.split(|b| *b == 0).filter(|v| !v.is_empty());
+    Some(variables.filter_map(|v| CString::new(v).ok()).collect())
 }

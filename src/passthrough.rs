@@ -114,13 +114,24 @@ fn exec(args: Vec<OsString>) -> u8 {
     let mut refused = None;
     for candidate in candidates(&path, &tried, own()) {
         tried = added(tried, &candidate);
-        std::env::set_var(TRIED, &tried);
+        let file = string(candidate.as_os_str());
+        let environment = inherited::original_environment();
         inherited::restore_sigpipe();
         inherited::restore_streams();
-        let errno = match nix::unistd::execv(&string(candidate.as_os_str()), &args) {
-            Err(errno) => errno,
-            Ok(never) => match never {},
+        let failed = match environment {
+            None => {
+                std::env::set_var(TRIED, &tried);
+                nix::unistd::execv(&file, &args)
+            }
+            Some(mut environment) => {
+                let ours = [TRIED.as_bytes(), b"="].concat();
+                environment.retain(|variable| !variable.as_bytes().starts_with(&ours));
+                let ours = [&ours, tried.as_bytes()].concat();
+                environment.push(CString::new(ours).unwrap_or_default());
+                nix::unistd::execve(&file, &args, &environment)
+            }
         };
+        let Err(errno) = failed;
         // As a shell does, skip a file that cannot be executed.
         refused.get_or_insert((candidate, errno));
     }

@@ -119,7 +119,11 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         duration: args.duration,
         buffer: args.buffer,
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
-        inherited: Inherited::now(inherited::sigpipe_ignored(), inherited::closed_streams()),
+        inherited: Inherited::now(
+            inherited::sigpipe_ignored(),
+            inherited::closed_streams(),
+            inherited::original_environment(),
+        ),
         wait_all: args.wait_all,
         user: args.user.clone(),
         on_wait: if args.quiet { || {} } else { say_waiting },

@@ -259,6 +259,12 @@ fn capabilities() -> Result<(), Failed> {
         .arg(&copy)
         .status()?;
     ensure(set.success(), || "setcap".into())?;
+    // Another tr on PATH, which shows its environment.
+    let bin = copy.with_extension("bin");
+    std::fs::create_dir_all(&bin)?;
+    std::fs::write(bin.join("tr"), "#!/bin/sh\nenv\n")?;
+    std::fs::set_permissions(bin.join("tr"), std::fs::Permissions::from_mode(0o755))?;
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH")?);
     let as_nobody = |args: &[&str]| {
         Command::new("setpriv")
             .args([
@@ -272,6 +278,7 @@ fn capabilities() -> Result<(), Failed> {
             // Variables that the loader removes for a program with capabilities.
             .env("LD_LIBRARY_PATH", "/nonexistent")
             .env("TMPDIR", "/kept")
+            .env("PATH", &path)
             .stdin(Stdio::null())
             .output()
     };
@@ -296,7 +303,15 @@ fn capabilities() -> Result<(), Failed> {
         "--duration",
         "50ms",
     ]);
+    let passed_on = as_nobody(&["a-z", "A-Z"]);
     std::fs::remove_file(&copy)?;
+    std::fs::remove_dir_all(&bin)?;
+    let passed_on = text(&passed_on?.stdout);
+    for kept in ["LD_LIBRARY_PATH=/nonexistent", "TMPDIR=/kept"] {
+        ensure(passed_on.lines().any(|line| line == kept), || {
+            format!("{kept} is missing: {passed_on}")
+        })?;
+    }
     let out = out?;
     let said = text(&out.stderr);
     ensure(out.status.success() && said.contains("none lost"), || {

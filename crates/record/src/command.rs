@@ -24,18 +24,24 @@ pub struct Inherited {
     /// Standard input, output, error were closed (Rust's runtime opens
     /// /dev/null in their place).
     pub closed_streams: [bool; 3],
+    environment: Option<Vec<CString>>,
 }
 
 impl Inherited {
-    /// The present state, but what Rust's runtime has changed before `main`: SIGPIPE, which
-    /// it ignores, and the closed streams.
-    pub fn now(sigpipe_ignored: bool, closed_streams: [bool; 3]) -> Inherited {
+    /// The present state, but what has been changed before `main`: by Rust's runtime SIGPIPE,
+    /// which it ignores, and the closed streams, by the loader the environment (`None`: not).
+    pub fn now(
+        sigpipe_ignored: bool,
+        closed_streams: [bool; 3],
+        environment: Option<Vec<CString>>,
+    ) -> Inherited {
         Inherited {
             mask: SigSet::thread_get_mask().unwrap_or_else(|_| SigSet::empty()),
             sigpipe_ignored,
             sigxfsz_ignored: is_ignored(Signal::SIGXFSZ),
             sigchld_ignored: is_ignored(Signal::SIGCHLD),
             closed_streams,
+            environment,
         }
     }
 
@@ -119,7 +125,7 @@ impl Program {
         }
         Ok(Program {
             argv,
-            environment: identity::environment(user.as_ref()),
+            environment: identity::environment(user.as_ref(), inherited.environment.clone()),
             own_session: user.as_ref().is_some_and(Identity::is_other) && terminal_takes_input(),
             user,
             inherited: inherited.clone(),

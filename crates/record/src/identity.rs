@@ -94,9 +94,12 @@ fn answer(program: &str, args: &[&str]) -> Result<String, Error> {
     String::from_utf8(output.stdout).map_err(|_| ErrorKind::InvalidData.into())
 }
 
-/// COMMAND's environment; `None` if it equals `tr`'s.
-pub fn environment(user: Option<&Identity>) -> Option<Vec<CString>> {
-    let original = original_environment();
+/// COMMAND's environment; `None` if it equals `tr`'s. `original`: if the loader has changed
+/// that.
+pub fn environment(
+    user: Option<&Identity>,
+    original: Option<Vec<CString>>,
+) -> Option<Vec<CString>> {
     if user.is_none() && original.is_none() {
         return None;
     }
@@ -130,23 +133,4 @@ pub fn environment(user: Option<&Identity>) -> Option<Vec<CString>> {
         );
     }
     Some(variables)
-}
-
-/// The environment before the loader removed LD_LIBRARY_PATH, TMPDIR and others, as it
-/// does from a program with file capabilities. COMMAND has no such capabilities and gets
-/// them back. `None`: the loader removed nothing.
-fn original_environment() -> Option<Vec<CString>> {
-    // SAFETY: reads the auxiliary vector; no other effect.
-    if unsafe { libc::getauxval(libc::AT_SECURE) } == 0 {
-        return None;
-    }
-    // The /proc files of such a process belong to root until it is dumpable. A process
-    // with fewer capabilities still cannot trace it.
-    let dumpable = nix::sys::prctl::get_dumpable().unwrap_or(true);
-    let _ = nix::sys::prctl::set_dumpable(true);
-    let bytes = std::fs::read("/proc/self/environ");
-    let _ = nix::sys::prctl::set_dumpable(dumpable);
-    let variables = bytes.ok()?;
-    let variables = variables.split(|b| *b == 0).filter(|v| !v.is_empty());
-    Some(variables.filter_map(|v| CString::new(v).ok()).collect())
 }
