@@ -146,6 +146,7 @@ fn every() -> Result<(), Failed> {
 /// With a limit below the number of its descriptors, poll(2) fails at once.
 fn no_descriptors() -> Result<(), Failed> {
     let trace = scratch("no-descriptors.bin");
+    let _ = std::fs::remove_file(&trace);
     let mut tr = recording(&trace, &["-q"], &["sh", "-c", "sleep 1.5; exit 9"]).spawn()?;
     eventually("the header", || trace.exists())?;
     let limit = libc::rlimit {
