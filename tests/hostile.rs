@@ -302,3 +302,46 @@ fn no_subcommand_passes_hostile_text_on() {
         assert_eq!(page.matches("</script").count(), scripts);
     }
 }
+
+/// The words of `tr record` hold COMMAND, files and users. None of these can be recorded.
+#[cfg(feature = "record")]
+#[test]
+fn a_recording_that_fails_passes_no_hostile_text_on() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut texts = HOSTILE.map(|text| String::from_utf8_lossy(text).replace('\0', ""));
+    texts.sort_unstable();
+    for text in texts {
+        let file = format!("absent/{text}");
+        for args in [
+            &["record", "--", &text][..],
+            &["record", "--cpu", "60000", "--", "true", &text],
+            &[
+                "record",
+                "--cpu",
+                "60000",
+                "--best-effort",
+                "--",
+                "true",
+                &text,
+            ],
+            &[
+                "record",
+                "--cpu",
+                "60000",
+                "--best-effort",
+                "-o",
+                &file,
+                "--",
+                "true",
+            ],
+            &["record", "-o", &file, "--", "true", &text],
+            &["record", "--cgroup", &file, "--", "true"],
+            &["record", "--user", &text, "--", "true"],
+            &["record", "--redact", &text, "--cpu", "60000", "--", "true"],
+            &["record", "--duration", &text, "--", "true"],
+        ] {
+            let out = run(dir.path(), args);
+            check_log(&out.stderr, &format!("{args:?}"));
+        }
+    }
+}

@@ -101,6 +101,52 @@ fn verify_holds_summary_and_index_against_the_frames() {
     );
 }
 
+/// Ten events of a CPU; with `back`, the last one is stamped before others.
+fn ten(back: u64) -> Vec<u8> {
+    let meta = Metadata {
+        start: Ktime(1_000_000),
+        cpus: vec![CpuId(0)],
+        ..Metadata::default()
+    };
+    let mut writer = Writer::new(Vec::new(), &meta).unwrap();
+    for at in 1..=10 {
+        let kind = SchedKind::Switch {
+            prev: Tid(10),
+            next: Tid(11),
+            prev_state: 0,
+            preempt: true,
+            iowait: false,
+            reason: Reason::Unknown,
+        };
+        let back = if at == 10 { back } else { 0 };
+        let time = Ktime(1_000_000 + at * 1_000 - back);
+        writer.sched(CpuId(0), SchedEvent { time, kind }).unwrap();
+    }
+    let summary = Summary {
+        end: Ktime(2_000_000),
+        ..Summary::default()
+    };
+    writer.finish(&summary).unwrap().0
+}
+
+#[test]
+fn verify_holds_the_other_counts_against_the_frames() {
+    let (honest, back) = (ten(0), ten(5_000));
+    for trace in [&honest, &back] {
+        assert_eq!(run(&["verify", "-"], trace).status.code(), Some(0));
+    }
+    let (id, mut mixed) = frames(&honest);
+    let (_, others) = frames(&back);
+    let summary = |(header, _): &(Header, Vec<u8>)| header.kind == kind::SUMMARY;
+    let of = others.into_iter().find(summary).unwrap();
+    *mixed.iter_mut().find(|frame| summary(frame)).unwrap() = of;
+    let out = run(&["verify", "-"], &file(&honest, id, &mixed));
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    let words = "the summary counts 4,000 ns of the largest inversion, the frames hold 0";
+    assert!(said.contains(words), "{said}");
+}
+
 #[test]
 fn an_endless_pipe_that_is_no_trace_is_refused_at_once() {
     let begun = Instant::now();
@@ -210,6 +256,20 @@ fn a_budget_ends_the_analysis_with_what_is_known() {
         let text = run(&["analyze", "-", budget, most], &trace);
         assert!(String::from_utf8(text.stdout).unwrap().contains(budget));
     }
+}
+
+#[test]
+fn a_budget_ends_the_reading_of_all_events() {
+    let trace = long(600_000, 0);
+    let out = run(&["dump", "-", "--max-time", "0s"], &trace);
+    let said = String::from_utf8(out.stderr).unwrap();
+    assert!(said.contains("the events end there"), "{said}");
+    let lines = out.stdout.iter().filter(|b| **b == b'\n').count();
+    assert!((1..600_000).contains(&lines), "{lines}");
+    let out = run(&["verify", "-", "--max-time", "0s"], &trace);
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("nothing is checked"), "{said}");
 }
 
 #[test]

@@ -86,6 +86,46 @@ fn tr_is_dynamic_where_they_are_not() {
     assert_eq!(out.status.code(), Some(101));
 }
 
+/// `install.sh` with these variables; returns what it called and the mode of the program.
+fn install(variables: &[(&str, &str)]) -> (Output, String, u32) {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["chown", "setcap", "groupadd"] {
+        stub(dir.path(), name, &format!("echo {name} \"$@\" >>\"$LOG\""));
+    }
+    stub(dir.path(), "getent", "[ \"$2\" = known ]");
+    let prefix = dir.path().join("to");
+    let mut command = script(dir.path(), "install.sh");
+    command.arg(env!("CARGO_BIN_EXE_tr")).env("PREFIX", &prefix);
+    let out = command.envs(variables.iter().copied()).output().unwrap();
+    let program = prefix.join("bin/tr");
+    let mode = fs::metadata(&program).unwrap().permissions().mode() & 0o7777;
+    let log = log(dir.path()).replace(&program.display().to_string(), "TR");
+    (out, log, mode)
+}
+
+#[test]
+fn a_group_alone_gets_the_capabilities() {
+    let capable = "setcap cap_bpf,cap_perfmon+ep TR\n";
+    let (out, log, mode) = install(&[("SETCAP", "1"), ("GROUP", "tr-trace")]);
+    assert!(out.status.success(), "{out:?}");
+    // A new owner takes the capabilities away.
+    let made = "groupadd --system tr-trace\n";
+    assert_eq!(log, format!("{made}chown root:tr-trace TR\n{capable}"));
+    assert_eq!(mode, 0o750);
+    let (_, log, mode) = install(&[("SETCAP", "1"), ("GROUP", "known")]);
+    assert_eq!(log, format!("chown root:known TR\n{capable}"));
+    assert_eq!(mode, 0o750);
+    let (_, log, mode) = install(&[("SETCAP", "1")]);
+    assert_eq!((log.as_str(), mode), (capable, 0o755));
+    let (out, log, mode) = install(&[]);
+    assert_eq!((log.as_str(), mode), ("", 0o755));
+    let said = String::from_utf8(out.stdout).unwrap();
+    assert!(
+        said.contains("sudo make install SETCAP=1 GROUP=tr-trace"),
+        "{said}"
+    );
+}
+
 /// Ctrl-C while a test runs through sudo: no file of root's stays in the user's checkout.
 #[test]
 fn an_interrupted_test_gives_roots_files_back() {

@@ -12,6 +12,7 @@ use tr_format::event::{
 };
 use tr_format::frame::stream_number;
 
+use crate::budget::Budget;
 use crate::open;
 
 /// Print the events of a recording, in the order of their times
@@ -25,7 +26,12 @@ pub struct Args {
     /// text, or one JSON object a line
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
+    #[command(flatten)]
+    budget: Budget,
 }
+
+/// The number of events between two looks at the budget.
+const LOOK_EVERY: u64 = 10_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum FormatArg {
@@ -53,7 +59,16 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::printed(Err(error)),
     };
     let mut merge = order::merge(&trace);
+    let watch = args.budget.begin();
+    let mut count = 0_u64;
     while let Some(event) = merge.next_event() {
+        count += 1;
+        if count.is_multiple_of(LOOK_EVERY) {
+            if let Some(why) = watch.exceeded() {
+                eprintln!("tr: {why}; the events end there");
+                break;
+            }
+        }
         let time = i128::from(event.time().0) - i128::from(zero);
         let (cpu, kind, fields) = parts(&event);
         let written = match args.format {

@@ -155,7 +155,7 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     let done = match tr_record::run_untraced(config, reason) {
         Ok(done) => done,
         Err(error) => {
-            eprintln!("tr: {error}");
+            eprintln!("tr: {}", shown(&error));
             return ExitCode::from(status::FAILED);
         }
     };
@@ -231,6 +231,11 @@ fn say_not_executed(args: &Args, errno: Option<nix::errno::Errno>) {
     }
 }
 
+/// An error's words, which can hold a path or a user's name.
+fn shown(error: &Error) -> String {
+    tr_report::escape::text(error.to_string().as_bytes())
+}
+
 /// Prints the error that keeps tracing from starting, and its remedy.
 fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     // Others may read the log that holds these messages.
@@ -254,7 +259,7 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
                 }
             }
         }
-        error => eprintln!("tr: {error}"),
+        error => eprintln!("tr: {}", shown(error)),
     }
     if args.best_effort {
         eprintln!("    the command runs untraced");

@@ -6,9 +6,10 @@ use std::process::ExitCode;
 use tr_format::event::Stream;
 use tr_format::reader::{End, Trace, Unknown};
 use tr_format::sched::SchedBlock;
-use tr_format::tally::Events;
+use tr_format::tally::{Counting, Events, Tally};
 use tr_report::{escape, units};
 
+use crate::budget::{Budget, Watch};
 use crate::open;
 
 /// Check a recording: exit status 0 intact, 1 damaged but readable, 2 unreadable
@@ -17,6 +18,8 @@ pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
+    #[command(flatten)]
+    budget: Budget,
 }
 
 impl Args {
@@ -33,7 +36,7 @@ pub fn run(args: &Args) -> ExitCode {
         Err(error) => return open::unreadable(&args.file, &error),
     };
     let name = escape::text(args.file.as_os_str().as_encoded_bytes());
-    let problems = problems(&trace);
+    let problems = problems(&trace, &args.budget.begin());
     let mut out = String::new();
     for problem in &problems {
         out.push_str(&format!("{name}: {}\n", escape::text(problem.as_bytes())));
@@ -71,26 +74,15 @@ pub fn run(args: &Args) -> ExitCode {
 }
 
 /// Every problem and its byte, in the file's order.
-fn problems(trace: &Trace) -> Vec<String> {
+fn problems(trace: &Trace, watch: &Watch) -> Vec<String> {
     let mut problems: Vec<(u64, String)> = Vec::new();
     for damage in trace.damage() {
         problems.push((damage.offset, damage.to_string()));
     }
-    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
-    let mut found = Events::default();
-    for frame in trace.frames() {
-        let result = match frame.stream {
-            Stream::Cpu(_) => trace.read_sched(frame, &mut block),
-            _ => trace.read_life(frame, &mut events),
-        };
-        match (result, frame.stream) {
-            (Err(error), _) => problems.push((frame.offset, error.to_string())),
-            (Ok(()), Stream::Cpu(_)) => block.iter().for_each(|event| found.sched(&event)),
-            (Ok(()), _) => events.iter().for_each(|event| found.life(event)),
-        }
-    }
+    let (found, mut unreadable) = count(trace, watch);
+    problems.append(&mut unreadable);
     // A damaged trace lacks events that its summary counts.
-    if problems.is_empty() {
+    if let (true, Some(found)) = (problems.is_empty(), found) {
         problems.extend(miscounted(trace, &found).map(|what| (trace.bytes(), what)));
     }
     if let Some(number) = trace.index_lies() {
@@ -106,22 +98,74 @@ fn problems(trace: &Trace) -> Vec<String> {
     problems.into_iter().map(|(_, what)| what).collect()
 }
 
-/// A count of the summary that the frames do not hold.
-fn miscounted(trace: &Trace, found: &Events) -> Option<String> {
-    let summary = trace.summary()?;
-    let tally = summary.tally.as_ref()?;
-    let frames = trace.frames().len() as u64;
-    if tally.frames != frames {
-        return Some(differ("frames", tally.frames, frames));
+/// Reads all frames. Returns the counts of their events, `None` without a summary to hold them
+/// against, and the frames that cannot be read, with their bytes.
+fn count(trace: &Trace, watch: &Watch) -> (Option<Tally>, Vec<(u64, String)>) {
+    let (mut block, mut events) = (SchedBlock::default(), Vec::new());
+    let (mut found, mut times) = (Events::default(), Vec::new());
+    let mut counting = Counting::new(trace.meta().start, trace.meta().start_clock);
+    let mut problems = Vec::new();
+    for frame in trace.frames() {
+        if let Some(why) = watch.exceeded() {
+            let what = format!("{why}; from frame {} on, nothing is checked", frame.number);
+            problems.push((frame.offset, what));
+            break;
+        }
+        let result = match frame.stream {
+            Stream::Cpu(_) => trace.read_sched(frame, &mut block),
+            _ => trace.read_life(frame, &mut events),
+        };
+        match (result, frame.stream) {
+            (Err(error), _) => problems.push((frame.offset, error.to_string())),
+            (Ok(()), Stream::Cpu(_)) => {
+                times.clear();
+                for event in block.iter() {
+                    found.sched(&event);
+                    times.push(event.time.0);
+                }
+                counting.sched(frame.stream, &times);
+            }
+            (Ok(()), stream) => {
+                events.iter().for_each(|event| found.life(event));
+                counting.life(stream, &events, frame.min.0);
+            }
+        }
     }
-    // Events of a later version are not counted by kind.
+    let tally = trace
+        .summary()
+        .map(|summary| counting.finish(found, summary.end, summary.end_clock));
+    (tally, problems)
+}
+
+/// A count of the summary that the frames do not hold.
+fn miscounted(trace: &Trace, found: &Tally) -> Option<String> {
+    let tally = trace.summary()?.tally.as_ref()?;
+    if tally.frames != found.frames {
+        return Some(differ("frames", tally.frames, found.frames));
+    }
+    // Events of a later version are not counted.
     if trace.unknown().events > 0 {
         return None;
     }
-    let pairs = tally.events.by_kind().into_iter().zip(found.by_kind());
-    let mut wrong = pairs.filter(|((_, says), (_, is))| says != is);
-    let ((kind, says), (_, is)) = wrong.next()?;
-    Some(differ(&format!("{kind} events"), says, is))
+    let kinds = tally.events.by_kind().into_iter();
+    let kinds = kinds.zip(found.events.by_kind());
+    let kinds = kinds.map(|((kind, says), (_, is))| (format!("{kind} events"), says, is));
+    let lost = |of: &Tally| of.lost.values().copied().fold(0, u64::saturating_add);
+    let asleep = |of: &Tally| {
+        let suspends = of.suspends.iter().map(|suspend| suspend.asleep);
+        suspends.fold(0, u64::saturating_add)
+    };
+    let inversion = (tally.largest_inversion, found.largest_inversion);
+    let others = [
+        ("lost events", lost(tally), lost(found)),
+        ("ns of the largest inversion", inversion.0, inversion.1),
+        ("ns of commit delay", tally.commit_delay, found.commit_delay),
+        ("ns of suspends", asleep(tally), asleep(found)),
+    ];
+    let others = others.map(|(what, says, is)| (what.to_owned(), says, is));
+    let mut wrong = kinds.chain(others).filter(|(_, says, is)| says != is);
+    let (what, says, is) = wrong.next()?;
+    Some(differ(&what, says, is))
 }
 
 fn differ(what: &str, says: u64, is: u64) -> String {

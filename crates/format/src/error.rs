@@ -15,6 +15,12 @@ pub enum Error {
         /// The magic number.
         expected: [u8; 8],
     },
+    /// A pipe with more bytes than a temporary file may take.
+    #[error("a pipe of more than {} MiB: write it to a file, and name that", .most >> 20)]
+    LongPipe {
+        /// The limit in bytes.
+        most: u64,
+    },
     /// A trace of another major version.
     #[error("this is a trace of format version {found}; this tr reads version {supported}")]
     Version {

@@ -50,3 +50,6 @@ pub const BLOCK_BYTES: usize = 512 << 10;
 /// Bytes of a piped trace that are kept in memory; the rest goes to an unnamed
 /// temporary file.
 pub const PIPE_MEMORY: usize = 64 << 20;
+/// Bytes of a piped trace. The pipe of a stranger may never end, and the temporary file's
+/// directory is often memory.
+pub const PIPE_BYTES: u64 = 4 << 30;

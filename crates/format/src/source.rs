@@ -57,13 +57,17 @@ impl Source {
         }
     }
 
-    /// All bytes of a pipe: up to [`limits::PIPE_MEMORY`] in memory, more in an unnamed
-    /// temporary file. Of a pipe that is no trace, only the first bytes are read: it may never
-    /// end.
+    /// All bytes of a pipe: up to [`limits::PIPE_MEMORY`] in memory, up to
+    /// [`limits::PIPE_BYTES`] in an unnamed temporary file. Of a pipe that is no trace, only the
+    /// first bytes are read: it may never end.
     ///
     /// # Errors
-    /// [`Error::NotATrace`]; if reading or writing the temporary file fails.
-    pub fn read(mut from: impl Read) -> Result<Source, Error> {
+    /// [`Error::NotATrace`]; [`Error::LongPipe`]; if reading or writing the temporary file fails.
+    pub fn read(from: impl Read) -> Result<Source, Error> {
+        Source::read_at_most(from, limits::PIPE_BYTES)
+    }
+
+    fn read_at_most(mut from: impl Read, most: u64) -> Result<Source, Error> {
         let mut bytes = Vec::new();
         from.by_ref()
             .take(frame::MAGIC.len() as u64)
@@ -83,7 +87,10 @@ impl Source {
         let mut file = tempfile::tempfile()?;
         file.write_all(&bytes)?;
         drop(bytes);
-        std::io::copy(&mut from, &mut file)?;
+        let rest = most.saturating_sub(limits::PIPE_MEMORY as u64);
+        if std::io::copy(&mut from.take(rest.saturating_add(1)), &mut file)? > rest {
+            return Err(Error::LongPipe { most });
+        }
         file.rewind()?;
         Source::file(file)
     }
@@ -157,6 +164,16 @@ mod tests {
         assert_eq!(&*source.at(len - 2, 9).unwrap(), &[3, 3]);
         let short = Source::read(magic).unwrap();
         assert_eq!(&*short.at(1, 9).unwrap(), &magic[1..]);
+    }
+
+    #[test]
+    fn a_pipe_that_does_not_end_is_given_up() {
+        let endless = frame::MAGIC.as_slice().chain(std::io::repeat(3));
+        let most = limits::PIPE_MEMORY as u64 + 5;
+        let read = Source::read_at_most(endless, most);
+        assert!(matches!(read, Err(Error::LongPipe { .. })));
+        let whole = frame::MAGIC.as_slice().chain(std::io::repeat(3)).take(most);
+        assert_eq!(Source::read_at_most(whole, most).unwrap().len(), most);
     }
 
     #[test]

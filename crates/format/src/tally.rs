@@ -252,10 +252,10 @@ impl CommitDelay {
     }
 }
 
-/// Makes the [`Tally`] of a trace from its blocks in file order. The writer counts events
-/// by kind itself.
+/// Makes the [`Tally`] of a trace from its blocks in file order, except for the events by
+/// kind.
 #[derive(Debug)]
-pub(crate) struct Counting {
+pub struct Counting {
     tally: Tally,
     delay: CommitDelay,
     /// The largest time of each ring so far.

@@ -121,6 +121,10 @@ pub fn secret(name: &[u8]) -> Sure {
     if name.len() > 256 || name == b"PWD" || name == b"OLDPWD" {
         return Sure::No;
     }
+    // Of Vault's AppRole. With a hyphen, it is a name in AWS.
+    if name.to_ascii_lowercase().ends_with(b"secret_id") {
+        return Sure::Strong;
+    }
     let mut parts = parts(name);
     while parts.len() > 1 && parts.last().is_some_and(|last| is(&WHICH, last)) {
         parts.pop();

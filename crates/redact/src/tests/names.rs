@@ -39,6 +39,9 @@ fn words_with_other_meanings_are_weak() {
         ("password", Sure::Strong),
         ("TOKEN1", Sure::Strong),
         ("API_KEY_PROD", Sure::Strong),
+        ("secret_id", Sure::Strong),
+        ("VAULT_SECRET_ID", Sure::Strong),
+        ("--secret-id", Sure::No),
     ] {
         assert_eq!(secret(name.as_bytes()), sure, "{name}");
     }
