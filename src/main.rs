@@ -51,6 +51,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr info                            the contents of the recording\n  \
         tr verify                          check the recording for damage\n  \
         tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
+        tr doctor                          what recording this machine allows\n  \
         tr mark tests -- make check        name a part of a recording\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
@@ -74,6 +75,8 @@ enum Command {
     Verify(cmd::verify::Args),
     Recover(cmd::recover::Args),
     Redact(cmd::redact::Args),
+    #[cfg(feature = "record")]
+    Doctor(cmd::doctor::Args),
     Mark(cmd::mark::Args),
     Completions(cmd::manual::CompletionsArgs),
     Man(cmd::manual::ManArgs),
@@ -138,6 +141,8 @@ fn main() -> ExitCode {
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Recover(args) => cmd::recover::run(&args),
         Command::Redact(args) => cmd::redact::run(&args),
+        #[cfg(feature = "record")]
+        Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Mark(args) => cmd::mark::run(&args),
         Command::Completions(args) => cmd::manual::completions(&args, Cli::command()),
         Command::Man(args) => cmd::manual::man(&args, Cli::command()),

@@ -2,6 +2,8 @@
 
 pub mod analyze;
 pub mod diff;
+#[cfg(feature = "record")]
+pub mod doctor;
 pub mod dump;
 pub mod info;
 pub mod manual;

@@ -6,6 +6,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod cost;
+mod doctor;
 mod failures;
 mod harm;
 #[cfg(target_arch = "x86_64")]
@@ -37,6 +38,7 @@ fn main() {
         options::TESTS,
         failures::TESTS,
         rights::TESTS,
+        doctor::TESTS,
         signals::TESTS,
         limits::TESTS,
         #[cfg(target_arch = "x86_64")]
@@ -64,7 +66,9 @@ fn main() {
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
             "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
-            rights::REFUSALS => rights::not_root().or_else(|| common::lacks("setpriv")),
+            doctor::DOCTOR | rights::REFUSALS => {
+                rights::not_root().or_else(|| common::lacks("setpriv"))
+            }
             terminal::TIOCSTI => rights::not_root().or_else(|| common::lacks("python3")),
             "a_signal_that_would_end_tr_is_passed_on" => common::lacks("python3"),
             "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {

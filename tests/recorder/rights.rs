@@ -246,7 +246,7 @@ pub fn no_capabilities() -> Option<String> {
 }
 
 /// A copy of `tr` that any user can execute.
-fn elsewhere(name: &str) -> Result<PathBuf, Failed> {
+pub fn elsewhere(name: &str) -> Result<PathBuf, Failed> {
     let copy = std::env::temp_dir().join(format!("tr-{name}-{}", std::process::id()));
     std::fs::copy(TR, &copy)?;
     Ok(copy)
@@ -339,8 +339,8 @@ pub fn not_root() -> Option<String> {
     (!nix::unistd::Uid::effective().is_root()).then(|| "not root".into())
 }
 
-/// Makes bpf(2) fail with this errno, as the seccomp filter of a container does.
-fn without_bpf(command: &mut Command, errno: i32) {
+/// Makes a system call fail with this errno, as the seccomp filter of a container does.
+pub fn without(command: &mut Command, call: libc::c_long, errno: i32) {
     let code = |code: u32| u16::try_from(code).expect("16 bits");
     let step = |of: u32, jt, jf, k| libc::sock_filter {
         code: code(of),
@@ -348,12 +348,12 @@ fn without_bpf(command: &mut Command, errno: i32) {
         jf,
         k,
     };
-    let bpf = u32::try_from(libc::SYS_bpf).expect("a system call's number");
+    let call = u32::try_from(call).expect("a system call's number");
     let refused = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
     let mut filter = [
         // The first member of `seccomp_data` is the system call's number.
         step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, bpf),
+        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, refused),
         step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
     ];
@@ -410,7 +410,7 @@ const REFUSED: &[(&[&str], &str, &str)] = &[
         "CONFIG_DEBUG_INFO_BTF=y",
     ),
 ];
-const NOBODY: &[&str] = &[
+pub const NOBODY: &[&str] = &[
     "setpriv",
     "--reuid=65534",
     "--regid=65534",
@@ -443,7 +443,7 @@ const NO_NEW_PRIVS: &[&str] = &[
     "--inh-caps=-all",
     "--no-new-privs",
 ];
-const USER_NAMESPACE: &[&str] = &["unshare", "--user", "--map-root-user"];
+pub const USER_NAMESPACE: &[&str] = &["unshare", "--user", "--map-root-user"];
 const NO_PROC: &[&str] = &[
     "unshare",
     "--mount",
@@ -495,7 +495,7 @@ fn refusals() -> Result<(), Failed> {
     }
     for (errno, name) in [(libc::EPERM, "(EPERM)"), (libc::ENOSYS, "(ENOSYS)")] {
         let mut command = behind(&[], &[]);
-        without_bpf(&mut command, errno);
+        without(&mut command, libc::SYS_bpf, errno);
         outputs.push((command.output()?, name, "--security-opt seccomp=unconfined"));
     }
     let verbose = behind(NOBODY, &["-v"]).output()?;

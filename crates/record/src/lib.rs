@@ -9,6 +9,7 @@
 mod collector;
 mod command;
 mod config;
+pub mod doctor;
 mod endings;
 mod header;
 mod host;

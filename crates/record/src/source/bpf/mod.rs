@@ -24,7 +24,7 @@ const LAST_SWITCH: Duration = Duration::from_millis(250);
 
 /// Memory of the recorder beside the rings, in bytes: its program, the threads' stacks and
 /// queues, and the programs that the kernel verifies.
-const OWN_MEMORY: u64 = 40 << 20;
+pub const OWN_MEMORY: u64 = 40 << 20;
 
 /// The BPF programs and their rings.
 struct Bpf<'a> {
@@ -117,7 +117,7 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
 }
 
 /// The facts that this kernel does not tell, in words for the user.
-fn missing(kernel: &Kernel, tracer: &Tracer<'_>) -> Vec<String> {
+pub fn missing(kernel: &Kernel, tracer: &Tracer<'_>) -> Vec<String> {
     let facts = [
         (
             kernel.preempt_count.is_none(),

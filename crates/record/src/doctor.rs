@@ -1,0 +1,120 @@
+//! The recorder's rights on this machine: each way to record is tried for a moment.
+
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::PathBuf;
+
+use nix::errno::Errno;
+use nix::sys::signal::Signal;
+use nix::unistd::ForkResult;
+use tr_bpf::{Kernel, Settings, Storage, Tracer};
+
+use crate::source::bpf;
+use crate::{host, memory, Error};
+
+/// The rights, and the facts that they depend on.
+#[derive(Debug)]
+pub struct Machine {
+    /// BPF programs: the facts that they do not record on this kernel, or the refusal.
+    pub bpf: Result<Vec<String>, Error>,
+    /// ptrace(2) of a child.
+    pub ptrace: Result<(), Errno>,
+    /// The kernel counts each task's run time and run-queue wait (`CONFIG_SCHED_INFO`).
+    pub schedstat: bool,
+    /// Yama's `kernel.yama.ptrace_scope`.
+    pub yama: Option<u32>,
+    /// A counter of context switches by perf_event_open(2).
+    pub perf: Result<(), Errno>,
+    /// `kernel.perf_event_paranoid`.
+    pub perf_paranoid: Option<i32>,
+    /// The kernel's BTF is there.
+    pub btf: bool,
+    /// The mount point of the cgroup v2 hierarchy.
+    pub cgroup2: Option<PathBuf>,
+    /// Pressure stall information.
+    pub psi: bool,
+}
+
+impl Machine {
+    /// Tries everything.
+    pub fn examine() -> Machine {
+        let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
+        let readable = |path: &str| std::fs::read(path).is_ok_and(|bytes| !bytes.is_empty());
+        Machine {
+            bpf: try_bpf(),
+            ptrace: try_ptrace(),
+            schedstat: readable("/proc/self/schedstat"),
+            yama: number("/proc/sys/kernel/yama/ptrace_scope").and_then(|n| u32::try_from(n).ok()),
+            perf: try_perf(),
+            perf_paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
+            btf: std::path::Path::new("/sys/kernel/btf/vmlinux").exists(),
+            cgroup2: host::cgroup2_mount(),
+            psi: readable("/proc/pressure/cpu"),
+        }
+    }
+}
+
+/// Loads and attaches the programs, with the smallest rings, and follows no task.
+fn try_bpf() -> Result<Vec<String>, Error> {
+    let kernel = Kernel::detect()?;
+    host::check_time_namespace()?;
+    memory::check(bpf::OWN_MEMORY)?;
+    let page = host::page_size();
+    let settings = Settings {
+        all: false,
+        cpus: host::online_cpus().into_iter().map(|cpu| cpu.0).collect(),
+        later_cpus: None,
+        possible_cpus: host::possible_cpus(),
+        sched_ring: page,
+        life_ring: page,
+        argv_limit: 0,
+        pid_max: host::pid_max(),
+        targets: Vec::new(),
+        target_cgroup: None,
+        count_emitted: false,
+        hidden_tid: 0,
+    };
+    let mut storage = Storage::new();
+    let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
+    tracer.attach()?;
+    tracer.snapshot()?;
+    Ok(bpf::missing(&kernel, &tracer))
+}
+
+/// Seizes a child that only waits.
+fn try_ptrace() -> Result<(), Errno> {
+    // SAFETY: this process has one thread, and the child only waits for its end.
+    let child = match unsafe { nix::unistd::fork() }? {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            let _ = nix::sys::prctl::set_pdeathsig(Signal::SIGKILL);
+            loop {
+                nix::unistd::pause();
+            }
+        }
+    };
+    // SAFETY: a plain system call on our own child, which has not been waited for.
+    let seized = unsafe { libc::ptrace(libc::PTRACE_SEIZE, child.as_raw(), 0usize, 0usize) };
+    let seized = Errno::result(seized).map(drop);
+    let _ = nix::sys::signal::kill(child, Signal::SIGKILL);
+    let _ = nix::sys::wait::waitpid(child, None);
+    seized
+}
+
+/// Counts this process's context switches.
+fn try_perf() -> Result<(), Errno> {
+    const SOFTWARE: u64 = 1;
+    const CONTEXT_SWITCHES: u64 = 3;
+    /// The size of the first version of `struct perf_event_attr`.
+    const SIZE: u64 = 64;
+    // Type and size, config; the rest is 0.
+    let attributes = [SOFTWARE | SIZE << 32, CONTEXT_SWITCHES, 0, 0, 0, 0, 0, 0];
+    // SAFETY: the kernel reads the 64 bytes; a result that is not negative is a new descriptor.
+    unsafe {
+        let (pid, cpu, group, flags) = (0, -1, -1, 0);
+        let call = libc::SYS_perf_event_open;
+        let fd = libc::syscall(call, attributes.as_ptr(), pid, cpu, group, flags);
+        let fd = i32::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
+        drop(OwnedFd::from_raw_fd(fd));
+    }
+    Ok(())
+}

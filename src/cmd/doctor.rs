@@ -1,0 +1,250 @@
+//! `tr doctor`: what recording this machine allows.
+
+use std::fmt::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::process::{Command, ExitCode, Stdio};
+
+use clap::ValueEnum;
+use nix::errno::Errno;
+use serde_json::{json, Value};
+use tr_record::doctor::Machine;
+use tr_record::Error;
+
+use crate::open;
+
+/// Show what recording this machine allows, and the command that would allow more
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Exit status: 0 when everything can be recorded, 1 when tr record knows less here, 2 when it
+cannot record.")]
+pub struct Args {
+    /// text, or JSON
+    #[arg(long, value_enum, default_value_t = FormatArg::Text)]
+    format: FormatArg,
+    /// Ask sudo for a command without a password; a refusal is logged there
+    #[arg(long)]
+    sudo: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum FormatArg {
+    Text,
+    Json,
+}
+
+/// The way that `tr record` takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Bpf,
+    Ptrace,
+    None,
+}
+
+/// What a recording by ptrace(2) lacks.
+const PTRACE_LACKS: [&str; 4] = [
+    "the times of switches: CPU time and waits for a CPU are totals of each task",
+    "wake-ups: what a task waited for, and the reasons of waits",
+    "the memory of programs",
+    "other processes than COMMAND's (--all, --pid, --cgroup)",
+];
+
+/// `sudo -n`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sudo {
+    Absent,
+    NotAsked,
+    Asked(bool),
+}
+
+impl Sudo {
+    fn find(ask: bool) -> Sudo {
+        let path = crate::passthrough::path();
+        let mut places = std::env::split_paths(&path);
+        if !places.any(|dir| dir.join("sudo").is_file()) {
+            return Sudo::Absent;
+        }
+        if !ask {
+            return Sudo::NotAsked;
+        }
+        let mut sudo = Command::new("sudo");
+        sudo.args(["-n", "true"]).stdin(Stdio::null());
+        let status = sudo.stdout(Stdio::null()).stderr(Stdio::null()).status();
+        Sudo::Asked(status.is_ok_and(|status| status.success()))
+    }
+}
+
+/// The findings, and what follows from them.
+struct Diagnosis {
+    machine: Machine,
+    sudo: Sudo,
+    way: Way,
+    /// What the recording lacks.
+    missing: Vec<String>,
+    /// The purpose and the command of what allows more.
+    improve: Option<(String, String)>,
+}
+
+impl Diagnosis {
+    fn of(machine: Machine, sudo: Sudo) -> Diagnosis {
+        let ptrace = machine.ptrace.is_ok() && machine.schedstat;
+        let (way, missing) = match &machine.bpf {
+            Ok(missing) => (Way::Bpf, missing.clone()),
+            Err(_) if ptrace => (Way::Ptrace, PTRACE_LACKS.map(str::to_owned).to_vec()),
+            Err(_) => (Way::None, Vec::new()),
+        };
+        let improve = machine.bpf.as_ref().err().and_then(improvement);
+        Diagnosis {
+            machine,
+            sudo,
+            way,
+            missing,
+            improve,
+        }
+    }
+
+    fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self.way {
+            Way::Bpf if self.missing.is_empty() => 0,
+            Way::Bpf | Way::Ptrace => 1,
+            Way::None => 2,
+        })
+    }
+
+    fn text(&self) -> String {
+        let mut out = String::new();
+        let head = match self.way {
+            Way::Bpf if self.missing.is_empty() => "tr record uses BPF here and records everything",
+            Way::Bpf => "tr record uses BPF here",
+            Way::Ptrace => "tr record uses ptrace here",
+            Way::None => "tr record cannot record here",
+        };
+        let _ = writeln!(out, "{head}");
+        for missing in &self.missing {
+            let _ = writeln!(out, "  without  {missing}");
+        }
+        if let Some((purpose, command)) = &self.improve {
+            let _ = writeln!(out, "\n{purpose}:\n    {command}");
+        }
+        out.push('\n');
+        for (name, finding) in self.findings() {
+            let _ = writeln!(out, "  {name:<12} {finding}");
+        }
+        out
+    }
+
+    fn findings(&self) -> Vec<(&'static str, String)> {
+        let machine = &self.machine;
+        let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
+        let allowed = |result: &Result<(), Errno>| match result {
+            Ok(()) => "allowed".to_owned(),
+            Err(errno) => format!("refused: {}", errno.desc()),
+        };
+        let beside = |what: String, name: &str, value: Option<i64>| match value {
+            Some(value) => format!("{what} ({name} is {value})"),
+            None => what,
+        };
+        let bpf = match &machine.bpf {
+            Ok(_) => "allowed".to_owned(),
+            Err(error) => format!("refused: {error}"),
+        };
+        let yama = machine.yama.map(i64::from);
+        let paranoid = machine.perf_paranoid.map(i64::from);
+        let sudo = match self.sudo {
+            Sudo::Absent => "not installed",
+            Sudo::NotAsked => "not asked, as it logs a refusal (tr doctor --sudo asks)",
+            Sudo::Asked(true) => "runs commands without a password",
+            Sudo::Asked(false) => "asks for a password, or refuses",
+        };
+        let cgroup = machine.cgroup2.as_ref();
+        let cgroup = cgroup.map_or("not mounted".into(), |at| at.display().to_string());
+        vec![
+            ("BPF", bpf),
+            ("BTF", yes(machine.btf)),
+            ("sudo", sudo.to_owned()),
+            (
+                "ptrace",
+                beside(allowed(&machine.ptrace), "kernel.yama.ptrace_scope", yama),
+            ),
+            ("schedstat", yes(machine.schedstat)),
+            (
+                "perf events",
+                beside(
+                    allowed(&machine.perf),
+                    "kernel.perf_event_paranoid",
+                    paranoid,
+                ),
+            ),
+            ("cgroup v2", cgroup),
+            ("PSI", yes(machine.psi)),
+        ]
+    }
+
+    fn json(&self) -> Value {
+        let machine = &self.machine;
+        let desc = |result: &Result<(), Errno>| result.err().map(|errno| errno.desc().to_owned());
+        let bpf = machine.bpf.as_ref().err().map(Error::to_string);
+        let (ptrace, perf) = (desc(&machine.ptrace), desc(&machine.perf));
+        let improve = self.improve.as_ref();
+        json!({
+            "schema": "tr.doctor/1",
+            "method": match self.way {
+                Way::Bpf => Some("bpf"),
+                Way::Ptrace => Some("ptrace"),
+                Way::None => None,
+            },
+            "missing": self.missing,
+            "improve": improve.map(|(purpose, command)| json!({
+                "purpose": purpose,
+                "command": command,
+            })),
+            "bpf": { "allowed": bpf.is_none(), "refusal": bpf },
+            "btf": machine.btf,
+            "sudo": {
+                "installed": self.sudo != Sudo::Absent,
+                "passwordless": match self.sudo {
+                    Sudo::Asked(answer) => Some(answer),
+                    _ => None,
+                },
+            },
+            "ptrace": {
+                "allowed": ptrace.is_none(),
+                "refusal": ptrace,
+                "yama_ptrace_scope": machine.yama,
+            },
+            "schedstat": machine.schedstat,
+            "perf_events": {
+                "allowed": perf.is_none(),
+                "refusal": perf,
+                "paranoid": machine.perf_paranoid,
+            },
+            "cgroup2": machine.cgroup2.as_ref().map(|at| at.to_string_lossy()),
+            "psi": machine.psi,
+        })
+    }
+}
+
+/// The first remedy of a refusal.
+fn improvement(refused: &Error) -> Option<(String, String)> {
+    let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
+        return None;
+    };
+    let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
+    let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
+    let remedies = refusal.remedies(&program, "record -- COMMAND");
+    let (purpose, command) = remedies.into_iter().next()?;
+    Some((format!("To record everything, {purpose}"), command))
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let diagnosis = Diagnosis::of(Machine::examine(), Sudo::find(args.sudo));
+    let printed = match args.format {
+        FormatArg::Text => open::print_text(&diagnosis.text()),
+        FormatArg::Json => open::print_json(&diagnosis.json()),
+    };
+    if printed == ExitCode::SUCCESS {
+        diagnosis.exit_code()
+    } else {
+        printed
+    }
+}

@@ -1,0 +1,97 @@
+//! `tr doctor` finds what `tr record` can do: as root, as an ordinary user, in a user namespace
+//! and behind filters of system calls.
+
+use std::process::{Command, Output, Stdio};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::rights::{elsewhere, without, NOBODY, USER_NAMESPACE};
+use crate::support::{ensure, text, Test};
+
+pub const TESTS: &[Test] = &[(DOCTOR, doctor)];
+
+/// This test needs root.
+pub const DOCTOR: &str = "doctor_knows_what_the_recorder_can_do";
+
+/// `tr doctor` in this environment must find this way. Of `refused`, all calls fail.
+fn finds(
+    program: &str,
+    wrapper: &[&str],
+    refused: &[libc::c_long],
+    method: Option<&str>,
+) -> Result<Value, Failed> {
+    let run = |args: &[&str]| -> Result<Output, Failed> {
+        let words = [wrapper, &[program], args].concat();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null());
+        for call in refused {
+            without(&mut command, *call, libc::EPERM);
+        }
+        Ok(command.output()?)
+    };
+    let out = run(&["doctor", "--format", "json"])?;
+    let all = || format!("{wrapper:?} {refused:?}: {out:?}");
+    let found: Value = serde_json::from_slice(&out.stdout).map_err(|_| all())?;
+    ensure(found["schema"] == "tr.doctor/1", all)?;
+    ensure(found["method"] == serde_json::json!(method), all)?;
+    let complete = found["missing"].as_array().is_some_and(Vec::is_empty);
+    let code = match method {
+        Some("bpf") if complete => 0,
+        Some(_) => 1,
+        None => 2,
+    };
+    ensure(out.status.code() == Some(code), all)?;
+    ensure(found["improve"].is_null() == (method == Some("bpf")), all)?;
+    let words = run(&["doctor"])?;
+    let head = match method {
+        Some("bpf") => "tr record uses BPF here",
+        Some(_) => "tr record uses ptrace here",
+        None => "tr record cannot record here",
+    };
+    let said = text(&words.stdout);
+    ensure(said.starts_with(head), || said.clone())?;
+    let command = found["improve"]["command"].as_str().unwrap_or_default();
+    ensure(said.contains(command), || said.clone())?;
+    // It is what tr record does.
+    let out = run(&["record", "-q", "-o", "/dev/null", "--", "true"])?;
+    ensure(out.status.success() == method.is_some(), || {
+        format!("{out:?}")
+    })?;
+    Ok(found)
+}
+
+fn doctor() -> Result<(), Failed> {
+    let copy = elsewhere("doctor")?;
+    let program = copy.to_string_lossy().into_owned();
+    let checked = everywhere(&program);
+    std::fs::remove_file(&copy)?;
+    checked
+}
+
+fn everywhere(program: &str) -> Result<(), Failed> {
+    let root = finds(program, &[], &[], Some("bpf"))?;
+    ensure(root["bpf"]["allowed"] == true, || format!("{root:#}"))?;
+    ensure(root["btf"] == true, || format!("{root:#}"))?;
+    let nobody = finds(program, NOBODY, &[], Some("ptrace"))?;
+    let command = nobody["improve"]["command"].as_str().unwrap_or_default();
+    ensure(command.starts_with("sudo setcap cap_bpf"), || {
+        format!("{nobody:#}")
+    })?;
+    ensure(nobody["ptrace"]["allowed"] == true, || {
+        format!("{nobody:#}")
+    })?;
+    let unshare = Command::new(USER_NAMESPACE[0])
+        .args(&USER_NAMESPACE[1..])
+        .arg("true")
+        .status()?;
+    if unshare.success() {
+        let inside = finds(program, USER_NAMESPACE, &[], Some("ptrace"))?;
+        let why = inside["bpf"]["refusal"].as_str().unwrap_or_default();
+        ensure(why.contains("user namespace"), || format!("{inside:#}"))?;
+    }
+    finds(program, &[], &[libc::SYS_bpf], Some("ptrace"))?;
+    let both = [libc::SYS_ptrace, libc::SYS_bpf];
+    let none = finds(program, &[], &both, None)?;
+    ensure(none["ptrace"]["allowed"] == false, || format!("{none:#}"))
+}
