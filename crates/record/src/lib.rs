@@ -51,7 +51,7 @@ pub enum Error {
     /// COMMAND cannot be started.
     #[error("cannot start the command: {0}")]
     Command(std::io::Error),
-    /// COMMAND ran, and its status is another's.
+    /// COMMAND ran, and the kernel refuses its status.
     #[error("cannot wait for the command: {0}")]
     Lost(std::io::Error),
     /// `--cpu` names a CPU that is not online.

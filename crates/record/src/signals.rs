@@ -1,5 +1,5 @@
-//! The signals to `tr`: passed on to COMMAND, or the end of a recording without one. And the
-//! wait for them and for the other descriptors that a recording waits for.
+//! The signals to `tr`: passed on to COMMAND, or the end of a recording without one. A
+//! recording waits for them and for its source's descriptor in one place.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -51,9 +51,8 @@ fn taken() -> SigSet {
     }
 }
 
-/// The blocked signals, and what else ends a wait. Both descriptors are open from the start:
-/// a wait needs no further one, and no limit of descriptors (setrlimit(2)) refuses it, as it
-/// refuses poll(2).
+/// The signalfd of the blocked signals, and the epoll descriptor of all waits. Both are open from
+/// the start: unlike poll(2), a wait works below any later limit of descriptors (setrlimit(2)).
 #[derive(Debug)]
 pub struct Signals {
     signals: SignalFd,
