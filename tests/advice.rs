@@ -1,6 +1,6 @@
 //! The score of `--report advice` on recorded builds with one planted fault each
 //! (fixtures/advice), and of the first screen.
-#![allow(clippy::unwrap_used)] // in a test
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)] // in a test
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -66,7 +66,7 @@ fn planted_faults_are_found_and_little_else() {
             .map(|it| it["kind"].as_str().unwrap())
             .collect();
         let is_planted = |kind: &&str| build.planted.as_deref() == Some(kind);
-        if build.planted.is_some() && !kinds.iter().take(3).any(|kind| is_planted(kind)) {
+        if build.planted.is_some() && !kinds.iter().take(3).any(&is_planted) {
             missed.push(format!("{}: {kinds:?}", build.name));
         }
         let right = |kind: &&str| is_planted(kind) || build.right.iter().any(|it| it == kind);
