@@ -110,6 +110,10 @@ fn hostile(first: usize, end: &End) -> Vec<u8> {
         }
         let mark = LifeKind::Mark(Mark {
             name: texts.next().into(),
+            kind: texts.next().into(),
+            result: texts.next().into(),
+            id: texts.next().into(),
+            ..Mark::default()
         });
         if stream != Stream::Recorder {
             return vec![event];

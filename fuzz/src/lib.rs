@@ -362,6 +362,17 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
         10 => LifeKind::Watermark,
         11 => LifeKind::Mark(Mark {
             name: input.bytes().into(),
+            point: match what & 0x60 {
+                0 => Point::Moment,
+                0x20 => Point::Begin,
+                _ => Point::End,
+            },
+            ago: input.number(),
+            kind: input.bytes().into(),
+            result: input.bytes().into(),
+            id: input.bytes().into(),
+            pid: set.then_some(tid),
+            tid: set.then_some(tid),
         }),
         12 => LifeKind::Account(Account {
             tid,

@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
 use tr_format::event::{
-    Argv, Exec, Exit, Fork, LifeKind, Lost, SchedKind, Snapshot, Stream, TaskEnd,
+    Argv, Exec, Exit, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot, Stream, TaskEnd,
 };
 use tr_format::frame::stream_number;
 
@@ -232,7 +232,7 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
             fields([("boot", json!(e.boot)), ("real", json!(e.real))]),
         ),
         LifeKind::Watermark => ("progress", Map::new()),
-        LifeKind::Mark(e) => ("mark", fields([("name", bytes(&e.name))])),
+        LifeKind::Mark(e) => ("mark", mark(e)),
         LifeKind::Account(e) => (
             "account",
             fields([
@@ -250,6 +250,28 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::Degraded(e) => ("degraded", fields([("what", bytes(&e.what))])),
         LifeKind::End(e) => ("end", end(e)),
     }
+}
+
+fn mark(e: &Mark) -> Map<String, Value> {
+    let point = match e.point {
+        Point::Moment => "moment",
+        Point::Begin => "begin",
+        Point::End => "end",
+    };
+    let given = |text: &[u8]| match text {
+        [] => Value::Null,
+        text => bytes(text),
+    };
+    fields([
+        ("name", bytes(&e.name)),
+        ("point", json!(point)),
+        ("ago", json!(e.ago)),
+        ("kind", given(&e.kind)),
+        ("result", given(&e.result)),
+        ("id", given(&e.id)),
+        ("pid", json!(e.pid.map(|pid| pid.0))),
+        ("tid", json!(e.tid.map(|tid| tid.0))),
+    ])
 }
 
 fn end(e: &TaskEnd) -> Map<String, Value> {

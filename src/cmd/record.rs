@@ -389,6 +389,9 @@ fn tell_limits(args: &Args, report: &Report) {
         let masked = count(masked);
         eprintln!("tr: secrets masked in command lines: {masked} (--no-redact keeps them)");
     }
+    if let Some(missing) = report.tally.marks.missing() {
+        eprintln!("tr: {missing}");
+    }
     if let Some(first) = report.alive.first() {
         let more = match report.alive.len() {
             1 => String::new(),

@@ -91,6 +91,9 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
             {
                 *argv = redactor.argv(std::mem::take(argv));
             }
+            if let LifeKind::Mark(mark) = &mut event.kind {
+                redactor.mark(mark);
+            }
         })?;
         out.flush()?;
         Ok::<_, Error>(copied)

@@ -23,6 +23,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let anomalies = std::mem::take(&mut tracker.anomalies);
     analysis.quality.anomalies = anomalies.into_iter().collect();
     let counts = tracker.counts;
+    analysis.marks = std::mem::take(&mut tracker.marks);
     let cgroups = std::mem::take(&mut tracker.cgroups);
     analysis.cgroups = cgroups
         .into_iter()

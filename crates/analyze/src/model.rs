@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
+use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Summary};
 use tr_format::tally::Events;
 
@@ -71,6 +71,9 @@ pub struct Analysis {
     pub cpus: Vec<(CpuId, CpuFigures)>,
     /// Paths of the cgroups of the events, by id.
     pub cgroups: Vec<(CgroupId, Box<[u8]>)>,
+    /// Marks that programs wrote to the recorder, with their times; at most
+    /// [`Analysis::MARKS`].
+    pub marks: Vec<(Ktime, Mark)>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
@@ -78,6 +81,9 @@ pub struct Analysis {
 
 #[allow(clippy::indexing_slicing)] // an index of this analysis is valid
 impl Analysis {
+    /// The most marks that an analysis keeps. A recorder writes fewer.
+    pub const MARKS: usize = 1 << 20;
+
     /// A process by its index. Panics for an index of another analysis.
     pub fn process(&self, ix: ProcessIx) -> &Process {
         &self.processes[ix.place()]

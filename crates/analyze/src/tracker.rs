@@ -21,7 +21,7 @@ mod unseen;
 
 use std::collections::{BTreeMap, HashMap};
 
-use tr_format::event::{CgroupId, Comm, CpuId, Ktime, Stream, Tgid, Tid};
+use tr_format::event::{CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Scope};
 
 use crate::arena::Arena;
@@ -43,6 +43,8 @@ pub struct Tracker {
     pub processes: Arena<ProcIx, ProcessEntry>,
     /// Paths of cgroups.
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
+    /// See [`Analysis::marks`](crate::model::Analysis::marks).
+    pub marks: Vec<(Ktime, Mark)>,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
@@ -103,6 +105,7 @@ impl Tracker {
             tasks: Arena::default(),
             processes: Arena::default(),
             cgroups: BTreeMap::new(),
+            marks: Vec::new(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),

@@ -196,7 +196,7 @@ pub enum LifeKind {
     /// All rings were drained after this event's time: every event stamped and
     /// committed before it is in an earlier frame. `tr dump` prints it as `progress`.
     Watermark,
-    /// A point named by the user.
+    /// A moment, or an end of a span, that a user or a program named.
     Mark(Mark),
     /// A task's totals so far.
     Account(Account),
@@ -479,11 +479,50 @@ pub struct Clock {
     pub real: u64,
 }
 
-/// A point in time named by the user.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A mark that a program has written to the recorder. The event's time is that of its
+/// reading.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
     /// Its name.
     pub name: Box<[u8]>,
+    /// A moment, or an end of a span.
+    pub point: Point,
+    /// The mark's time in ns before the event's.
+    pub ago: u64,
+    /// The kind of the span (`test`), the result of what ended (`failed`), and an id that
+    /// tells equal names apart; each empty if not given.
+    pub kind: Box<[u8]>,
+    /// See `kind`.
+    pub result: Box<[u8]>,
+    /// See `kind`.
+    pub id: Box<[u8]>,
+    /// The program's process id, in its own pid namespace.
+    pub pid: Option<Tid>,
+    /// The thread's id, in that namespace.
+    pub tid: Option<Tid>,
+}
+
+impl Mark {
+    /// It has a name, and nothing else.
+    pub(crate) fn is_plain(&self) -> bool {
+        let plain = Mark {
+            name: self.name.clone(),
+            ..Mark::default()
+        };
+        *self == plain
+    }
+}
+
+/// The point of a [`Mark`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Point {
+    /// A moment.
+    #[default]
+    Moment,
+    /// The beginning of a span.
+    Begin,
+    /// The end of the span with that name.
+    End,
 }
 
 /// A task's totals at the event's time (`/proc/PID/task/TID/schedstat`). Recorders without

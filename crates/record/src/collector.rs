@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tr_format::event::{Ktime, LifeEvent, LifeKind};
 
 use crate::host;
-use crate::output::{Batch, Output};
+use crate::marks::Marks;
+use crate::output::{Batch, Lines, Output};
 use crate::source::{recorder, Source};
 
 /// The interval between two drains, unless the source is ready before. A drain of rings
@@ -38,11 +39,18 @@ pub struct Collector<'a> {
     drained_until: Ktime,
     next_flush: Instant,
     next_clock: Instant,
+    /// The marks of programs.
+    marks: Option<Marks>,
 }
 
 impl<'a> Collector<'a> {
     /// For a recording that begins at `start`.
-    pub fn new(source: Box<dyn Source + 'a>, output: Output, start: Ktime) -> Collector<'a> {
+    pub fn new(
+        source: Box<dyn Source + 'a>,
+        output: Output,
+        start: Ktime,
+        marks: Option<Marks>,
+    ) -> Collector<'a> {
         let now = Instant::now();
         Collector {
             source,
@@ -52,6 +60,7 @@ impl<'a> Collector<'a> {
             drained_until: start,
             next_flush: now + FLUSH_EVERY,
             next_clock: now + CLOCK_EVERY,
+            marks,
         }
     }
 
@@ -89,7 +98,14 @@ impl<'a> Collector<'a> {
     }
 
     fn batch(&mut self, flush: bool) -> Batch {
+        let marks = self.marks.as_mut().filter(|_| flush);
+        let lines = marks.map_or_else(Vec::new, Marks::take);
         Batch {
+            marks: Lines {
+                lines,
+                time: host::now(),
+                unread: 0,
+            },
             events: self.source.take(),
             own: std::mem::take(&mut self.own),
             drained_until: self.drained_until,
@@ -107,11 +123,29 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// The last batches, which end with the events `own`; the source and the writer.
-    pub fn finish(mut self, own: Vec<LifeEvent>) -> (Vec<Batch>, Box<dyn Source + 'a>, Output) {
+    /// The last batches, which end with the events `own`; the source and the writer. The
+    /// recording ended at `end`.
+    pub fn finish(
+        mut self,
+        own: Vec<LifeEvent>,
+        end: Ktime,
+    ) -> (Vec<Batch>, Box<dyn Source + 'a>, Output) {
         self.own.extend(own);
         let last = self.batch(false);
-        let batches = self.waiting.into_iter().chain([last]);
-        (batches.collect(), self.source, self.output)
+        let mut batches: Vec<Batch> = self.waiting.take().into_iter().chain([last]).collect();
+        let (lines, unread) = self.marks.as_mut().map(Marks::finish).unwrap_or_default();
+        for lines in lines {
+            let mut batch = self.batch(false);
+            batch.marks = Lines {
+                lines,
+                time: end,
+                unread: 0,
+            };
+            batches.push(batch);
+        }
+        if let Some(last) = batches.last_mut() {
+            last.marks.unread = unread;
+        }
+        (batches, self.source, self.output)
     }
 }

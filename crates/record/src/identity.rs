@@ -8,6 +8,8 @@ use std::process::Command;
 use nix::errno::Errno;
 use nix::unistd::{Gid, Uid};
 
+use crate::marks;
+
 /// The user that runs COMMAND.
 #[derive(Clone, Debug)]
 pub struct Identity {
@@ -45,6 +47,11 @@ impl Identity {
             shell: CString::new(shell)?,
             name: CString::new(name)?,
         })
+    }
+
+    /// Its number and its group's.
+    pub fn ids(&self) -> (Uid, Gid) {
+        (self.uid, self.gid)
     }
 
     /// Another user than the one who runs `tr`.
@@ -132,5 +139,18 @@ pub fn environment(
                 .filter_map(|(name, value)| CString::new([*name, value.as_bytes()].concat()).ok()),
         );
     }
+    // The loader has removed nothing of ours, and the list of that time lacks it.
+    if let Some(path) = std::env::var_os(marks::VARIABLE) {
+        let name = [marks::VARIABLE.as_bytes(), b"="].concat();
+        variables.retain(|variable| !variable.as_bytes().starts_with(&name));
+        variables.extend(CString::new([&name, path.as_bytes()].concat()).ok());
+    }
     Some(variables)
+}
+
+/// The user who called sudo.
+pub fn caller() -> Option<(Uid, Gid)> {
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    let (uid, gid) = (number("SUDO_UID")?, number("SUDO_GID")?);
+    (Uid::effective().is_root()).then(|| (Uid::from_raw(uid), Gid::from_raw(gid)))
 }

@@ -7,12 +7,14 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tr_format::event::{
-    CgroupId, CgroupPath, CpuId, Exec, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot, Stream,
+    CgroupId, CgroupPath, CpuId, Degraded, Exec, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot,
+    Stream,
 };
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
+use crate::marks::{self, Count as MarkCount};
 use crate::queue::Queue;
 use crate::source::{recorder, Drained, Take};
 use crate::{host, urgency};
@@ -32,6 +34,18 @@ pub struct Batch {
     pub drained_until: Ktime,
     /// Close the blocks after this batch.
     pub flush: bool,
+    /// Lines of programs' marks.
+    pub marks: Lines,
+}
+
+/// Lines of `$TR_MARKS`.
+pub struct Lines {
+    /// Whole lines.
+    pub lines: Vec<u8>,
+    /// The time of their reading, or of the end of the recording.
+    pub time: Ktime,
+    /// Bytes of the file that are not read.
+    pub unread: u64,
 }
 
 enum Message {
@@ -53,6 +67,8 @@ pub struct Tally {
     pub argv_cut: u64,
     /// Masked values in command lines.
     pub masked: u64,
+    /// Marks of programs.
+    pub marks: MarkCount,
 }
 
 /// The writer thread's result: its counts, and its first error.
@@ -78,6 +94,7 @@ impl Output {
         let (out, name) = destination.split();
         let queue = Queue::new(out)?;
         let watch = queue.watch();
+        let start = meta.start;
         let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
         watch.drained((!name.is_file()).then_some(NO_READER))?;
@@ -93,6 +110,7 @@ impl Output {
                     redactor,
                     tally: Tally::default(),
                     cgroups: Cgroups::default(),
+                    marks: marks::Reader::new(start),
                 }
                 .run(&receiver)
             })?;
@@ -159,6 +177,7 @@ struct State {
     redactor: Redactor,
     tally: Tally,
     cgroups: Cgroups,
+    marks: marks::Reader,
 }
 
 impl State {
@@ -166,6 +185,7 @@ impl State {
         let summary = self.write_all(messages);
         self.tally.written = self.writer.written().clone();
         self.tally.masked = self.redactor.masked();
+        self.tally.marks = self.marks.count;
         let result = match summary {
             // The session was dropped without a summary.
             Ok(None) => self.writer.flush(),
@@ -193,7 +213,15 @@ impl State {
                         self.store(stream, event)?;
                     }
                 }
-                Message::Finish(summary) => return Ok(Some(summary)),
+                Message::Finish(summary) => {
+                    if let Some(missing) = self.marks.count.missing() {
+                        let what = missing.into_bytes().into();
+                        let degraded = LifeKind::Degraded(Degraded { what });
+                        let degraded = recorder(summary.end, degraded);
+                        self.writer.life(Stream::Recorder, degraded)?;
+                    }
+                    return Ok(Some(summary));
+                }
             }
         }
         Ok(None)
@@ -204,11 +232,23 @@ impl State {
         for event in &batch.own {
             self.store(Stream::Recorder, event.clone())?;
         }
+        self.marks(&batch.marks)?;
         if batch.flush {
             let progress = recorder(batch.drained_until, LifeKind::Watermark);
             self.writer.life(Stream::Recorder, progress)?;
             self.writer.flush()?;
         }
+        Ok(())
+    }
+
+    fn marks(&mut self, batch: &Lines) -> Result<(), tr_format::Error> {
+        for mut event in self.marks.events(batch.time, &batch.lines) {
+            if let LifeKind::Mark(mark) = &mut event.kind {
+                self.redactor.mark(mark);
+            }
+            self.writer.life(Stream::Recorder, event)?;
+        }
+        self.marks.count.unread += batch.unread;
         Ok(())
     }
 

@@ -13,8 +13,9 @@ use crate::collector::Collector;
 use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
-use crate::identity::Identity;
+use crate::identity::{self, Identity};
 use crate::machine::Counters;
+use crate::marks::Marks;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
 use crate::source::{bpf, recorder, Last};
@@ -91,12 +92,13 @@ fn prepare<'a>(config: &Config, storage: &'a mut Storage) -> Result<Prepared<'a>
     let descriptors = command::inherited_descriptors();
     command::own_actions();
     let destination = open_output(config)?;
+    let marks = create_marks(config);
     let program = program(config)?;
     let signals = Signals::take().map_err(Error::System)?;
     let child = program.as_ref().map(command::start).transpose();
     let child = child.map_err(Error::Command)?;
     let pid = child.as_ref().map(Stopped::pid);
-    match Session::start(config, storage, destination, pid) {
+    match Session::start(config, storage, (destination, marks), pid) {
         Ok(session) => {
             // If it is refused, a ring that is half full waits for the next drain.
             if let Some(ready) = session.collector.ready() {
@@ -122,6 +124,22 @@ fn without_panic<T>(start: impl FnOnce() -> Result<T, Error>) -> Result<T, Error
     let panicked = || Error::System(std::io::Error::other("the recorder has panicked"));
     let start = std::panic::AssertUnwindSafe(start);
     std::panic::catch_unwind(start).unwrap_or_else(|_| Err(panicked()))
+}
+
+/// The file for programs' marks. A recording without it lacks only those.
+fn create_marks(config: &Config) -> Option<Marks> {
+    if config.command.is_empty() {
+        return None;
+    }
+    let user = config
+        .user
+        .as_ref()
+        .and_then(|name| Identity::of(name).ok());
+    let owner = match &user {
+        Some(user) => user.is_other().then(|| user.ids()),
+        None => identity::caller(),
+    };
+    Marks::create(owner).ok()
 }
 
 /// Opens the output.
@@ -173,7 +191,7 @@ impl<'a> Session<'a> {
     fn start(
         config: &Config,
         storage: &'a mut Storage,
-        destination: Destination,
+        (destination, marks): (Destination, Option<Marks>),
         child: Option<u32>,
     ) -> Result<Session<'a>, Error> {
         let online = host::online_cpus();
@@ -199,7 +217,7 @@ impl<'a> Session<'a> {
         output.life(Stream::Recorder, first);
         let setup = config.started.elapsed().as_nanos();
         Ok(Session {
-            collector: Collector::new(started.source, output, time),
+            collector: Collector::new(started.source, output, time, marks),
             start: time,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
@@ -266,7 +284,7 @@ impl<'a> Session<'a> {
         let Last { losses, kernel_ns } = self.collector.source.stop((self.start, end));
         let mut own = losses;
         own.push(recorder(end, LifeKind::Clock(end_clock)));
-        let (batches, source, output) = self.collector.finish(own);
+        let (batches, source, output) = self.collector.finish(own, end);
 
         let (mut waited, running) = endings.reap();
         let cost = Cost {

@@ -15,7 +15,7 @@ mod words;
 use std::ops::Range;
 
 use regex::bytes::Regex;
-use tr_format::event::Argv;
+use tr_format::event::{Argv, Mark};
 
 use rules::Rules;
 use words::Word;
@@ -87,6 +87,14 @@ impl Redactor {
         Argv {
             bytes: bytes.into(),
             full_len,
+        }
+    }
+
+    /// Masks the texts of a program's mark.
+    pub fn mark(&mut self, mark: &mut Mark) {
+        for text in [&mut mark.name, &mut mark.result] {
+            let masked = self.argv(Argv::from_args([&**text]));
+            *text = masked.args().next().unwrap_or_default().into();
         }
     }
 

@@ -11,6 +11,7 @@ use tr_format::event::{
 use super::tables::{push_first, NewProcess};
 use super::task::NewTask;
 use super::{ProcIx, TaskIx, Tracker};
+use crate::model::Analysis;
 use crate::model::{ExecSpan, Times};
 use crate::state::{Bucket, Ended, State};
 
@@ -46,10 +47,15 @@ impl Tracker {
             LifeKind::CgroupMove(moved) => self.move_cgroup(moved),
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
             LifeKind::Account(_) | LifeKind::Detached(_) | LifeKind::End(_) => {}
+            LifeKind::Mark(mark) => {
+                if self.marks.len() < Analysis::MARKS {
+                    let time = Ktime(time.0.saturating_sub(mark.ago));
+                    self.marks.push((time, mark.clone()));
+                }
+            }
             LifeKind::Lost(_)
             | LifeKind::Clock(_)
             | LifeKind::Watermark
-            | LifeKind::Mark(_)
             | LifeKind::Degraded(_) => {}
         }
     }

@@ -78,10 +78,13 @@ enum Col {
     AccountRunDelay,
     AccountSlices,
     EndRss,
+    MarkPoint,
+    MarkAgo,
+    MarkTask,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::EndRss as usize + 1;
+const COLUMNS: usize = Col::MarkTask as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -101,6 +104,7 @@ mod tag {
     pub const DETACHED: u8 = 14;
     pub const DEGRADED: u8 = 15;
     pub const END: u8 = 16;
+    pub const MARK_MORE: u8 = 17;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -266,6 +270,9 @@ pub fn columns() -> Vec<String> {
         Col::AccountRunDelay,
         Col::AccountSlices,
         Col::EndRss,
+        Col::MarkPoint,
+        Col::MarkAgo,
+        Col::MarkTask,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -273,7 +280,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 16] {
+pub fn kinds() -> [(u8, &'static str); 17] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -291,5 +298,6 @@ pub fn kinds() -> [(u8, &'static str); 16] {
         (tag::DETACHED, "detached"),
         (tag::DEGRADED, "degraded"),
         (tag::END, "end"),
+        (tag::MARK_MORE, "mark with more"),
     ]
 }

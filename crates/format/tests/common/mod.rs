@@ -347,6 +347,34 @@ pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
             None,
             LifeKind::Mark(Mark {
                 name: (*b"test starts").into(),
+                ..Mark::default()
+            }),
+        ),
+        life(
+            time + 9,
+            None,
+            LifeKind::Mark(Mark {
+                name: (*b"test_it").into(),
+                point: Point::Begin,
+                ago: 7,
+                kind: (*b"test").into(),
+                id: (*b"7").into(),
+                pid: Some(Tid(70)),
+                ..Mark::default()
+            }),
+        ),
+        life(
+            time + 9,
+            None,
+            LifeKind::Mark(Mark {
+                name: (*b"test_it").into(),
+                point: Point::End,
+                ago: u64::MAX,
+                kind: (*b"test").into(),
+                result: (*b"passed").into(),
+                id: (*b"7").into(),
+                pid: Some(Tid(u32::MAX)),
+                tid: Some(Tid(0)),
             }),
         ),
         life(time + 10, None, LifeKind::Watermark),

@@ -87,7 +87,7 @@ impl<'a> StepsReport<'a> {
             process.unwrap_or(everything)
                 && ask.step.as_ref().is_none_or(|name| is_named(at, name))
                 && step.wall() >= ask.min
-                && (!ask.failed || exit::failed(step.status))
+                && (!ask.failed || step.failed())
         };
         let mut kept = vec![false; self.steps.list().len()];
         for (at, ..) in self.all().filter(|(at, step, _)| wanted(*at, step)) {
@@ -313,6 +313,7 @@ impl<'a> StepsReport<'a> {
             "wall_ns": step.wall(),
             "moment": step.is_moment(),
             "exit": step.status.map(Exit::from),
+            "result": step.result,
             "processes": step.has_work.then_some(times.processes),
             "spent": spent,
             "critical_path_ns": step.has_work.then_some(times.on_path),
@@ -404,9 +405,12 @@ impl Line {
             },
             name: match moment {
                 true => format!("{joints}{} at {} s", step.name, units::at(at)),
-                false => joints + &step.name,
+                false => match &step.result {
+                    Some(result) => format!("{joints}{} ({result})", step.name),
+                    None => joints + &step.name,
+                },
             },
-            paint: Paint::bad_if(exit::failed(step.status)),
+            paint: Paint::bad_if(step.failed()),
         }
     }
 }
@@ -478,7 +482,7 @@ impl Report for StepsReport<'_> {
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         let rows = self.ordered().into_iter().take(self.view.ask.most());
         let columns = "id parent depth kind name pid start_ns wall_ns end_ns exit_code=exit/code
-                       signal=exit/signal processes on_cpu_ns run_queue_ns sleep_ns blocked_ns
+                       signal=exit/signal result processes on_cpu_ns run_queue_ns sleep_ns blocked_ns
                        unknown_ns critical_path_ns path_on_cpu_ns=spent/on_cpu_ns
                        path_run_queue_ns=spent/run_queue_ns path_disk_ns=spent/disk_ns
                        path_network_ns=spent/network_ns path_sleep_ns=spent/sleep_ns

@@ -16,14 +16,16 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
     let mut build = Build {
         analysis,
         spans: HashMap::new(),
+        of_threads: HashMap::new(),
         tests: vec![Vec::new(); analysis.processes.len()],
         list: Vec::new(),
         threads: vec![Vec::new(); analysis.threads.len()],
     };
     for span in &spans {
-        match span.process {
-            Some(process) => build.spans.entry(process).or_default().push(span),
-            None => {
+        match (span.process, span.thread) {
+            (_, Some(thread)) => build.of_threads.entry(thread).or_default().push(span),
+            (Some(process), None) => build.spans.entry(process).or_default().push(span),
+            (None, None) => {
                 build.add_span(span, None);
             }
         }
@@ -62,6 +64,8 @@ struct Build<'a> {
     analysis: &'a Analysis,
     /// The spans of each process.
     spans: HashMap<ProcessIx, Vec<&'a Span>>,
+    /// The spans of single threads.
+    of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
     /// For each process the tests that its executions run.
     tests: Vec<Vec<(Ktime, Tests)>>,
     list: Vec<Step>,
@@ -84,9 +88,11 @@ impl Build<'_> {
             Some((leader, others)) => (*leader, others),
             None => return,
         };
-        self.set(leader, changes.clone());
+        let since = self.spans_of(leader, changes.clone());
+        self.set(leader, since);
         for thread in others {
             let since = self.thread(ix, leader, *thread, &changes);
+            let since = self.spans_of(*thread, since);
             self.set(*thread, since);
         }
     }
@@ -161,6 +167,40 @@ impl Build<'_> {
         since
     }
 
+    /// Puts the spans of one thread over its steps.
+    fn spans_of(&mut self, thread: ThreadIx, since: Vec<Since>) -> Vec<Since> {
+        let Some(spans) = self.of_threads.remove(&thread) else {
+            return since;
+        };
+        let mut changes: Vec<(Ktime, u8, Option<&Span>)> = Vec::new();
+        changes.extend(since.iter().map(|(time, _)| (*time, 1, None)));
+        for span in spans {
+            changes.push((span.from, 2, Some(span)));
+            changes.push((span.to, 0, Some(span)));
+        }
+        changes.sort_by_key(|(time, order, _)| (*time, *order));
+        let mut inside: Vec<(StepIx, &Span)> = Vec::new();
+        let mut out: Vec<Since> = Vec::new();
+        for (time, order, span) in changes {
+            let around = at(&since, time);
+            match span {
+                Some(span) if order == 0 => inside.retain(|(_, of)| *of != span),
+                Some(span) => {
+                    let now = inside.last().map(|(step, _)| *step).or(around);
+                    let step = self.add_span(span, now);
+                    let has_work = !span.overlaps && span.from < span.to;
+                    inside.extend(has_work.then_some((step, span)));
+                }
+                None => {}
+            }
+            let next = inside.last().map(|(step, _)| *step).or(around);
+            if out.last().is_none_or(|(_, last)| *last != next) {
+                out.push((time, next));
+            }
+        }
+        out
+    }
+
     /// The step that an execution begins.
     fn exec(
         &mut self,
@@ -204,6 +244,7 @@ impl Build<'_> {
             thread: last,
             has_work: true,
             status: process.status,
+            result: None,
         }))
     }
 
@@ -211,17 +252,20 @@ impl Build<'_> {
         let process = span.process.map(|ix| self.analysis.process(ix));
         self.add(Step {
             name: escape::text(&span.name),
-            kind: Kind::Mark,
+            kind: span.kind,
             parent: around,
             depth: 0,
-            from: span.from,
+            from: span.from.max(self.analysis.start),
             to: span.to,
-            started_before: false,
+            started_before: span.from < self.analysis.start,
             ended: span.ended,
             process: span.process,
-            thread: process.and_then(|process| process.threads.first().copied()),
+            thread: span
+                .thread
+                .or_else(|| process.and_then(|process| process.threads.first().copied())),
             has_work: !span.overlaps && process.is_some(),
             status: None,
+            result: (!span.result.is_empty()).then(|| escape::text(&span.result)),
         })
     }
 
@@ -267,6 +311,7 @@ impl Build<'_> {
                     thread: Some(thread),
                     has_work: true,
                     status: None,
+                    result: None,
                 });
                 return vec![(is.start, Some(step))];
             }

@@ -12,6 +12,7 @@ pub mod times;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_format::event::Ktime;
 
+use crate::exit;
 use crate::names::named;
 
 named! {
@@ -58,6 +59,8 @@ pub struct Step {
     pub has_work: bool,
     /// The raw `wait` status of its process, if that ended with it.
     pub status: Option<u32>,
+    /// The result that a program gave its mark, escaped.
+    pub result: Option<String>,
 }
 
 impl Step {
@@ -69,6 +72,13 @@ impl Step {
     /// It is a moment: the mark of a point in time.
     pub fn is_moment(&self) -> bool {
         self.kind == Kind::Mark && self.ended && self.from == self.to
+    }
+
+    /// Its status or its result says that it failed.
+    pub fn failed(&self) -> bool {
+        const BAD: [&str; 5] = ["failed", "failure", "error", "unreachable", "timeout"];
+        let result = self.result.as_deref();
+        exit::failed(self.status) || result.is_some_and(|result| BAD.contains(&result))
     }
 }
 

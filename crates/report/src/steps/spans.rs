@@ -1,12 +1,13 @@
 //! Spans between marks, and those that cannot be told apart.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
-use tr_analyze::model::{Analysis, ProcessIx};
-use tr_format::event::Ktime;
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_format::event::{self, Ktime, Point};
 
 use super::rules::Mark;
+use super::Kind;
 
 /// A span that marks begin and end, or a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,8 +17,13 @@ pub(super) struct Span {
     /// It has an end; or it is a moment.
     pub ended: bool,
     pub name: Vec<u8>,
+    pub kind: Kind,
+    /// Of a program's mark; empty if it gave none.
+    pub result: Vec<u8>,
     /// The process in which it was set.
     pub process: Option<ProcessIx>,
+    /// The thread in which it was set, if it is a span of one thread.
+    pub thread: Option<ThreadIx>,
     /// It overlaps with another one of its process, neither being inside the other.
     pub overlaps: bool,
 }
@@ -25,11 +31,19 @@ pub(super) struct Span {
 /// The spans of an analysis, in order: one that is inside another comes after it.
 pub(super) fn spans(analysis: &Analysis) -> Vec<Span> {
     let mut spans = of_commands(analysis);
+    spans.extend(of_programs(analysis));
+    spans.retain(|span| span.from <= analysis.end && span.to >= analysis.start);
+    for span in &mut spans {
+        span.ended &= span.to <= analysis.end;
+        span.to = span.to.min(analysis.end);
+    }
     spans.sort_by(|a, b| {
-        let key = |span: &Span| (span.process, span.from, std::cmp::Reverse(span.to));
+        let place = |span: &Span| (span.process, span.thread, span.from);
+        let key = |span: &Span| (place(span), std::cmp::Reverse(span.to));
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
     });
-    for same in spans.chunk_by_mut(|a, b| a.process == b.process) {
+    let place = |span: &Span| (span.process, span.thread);
+    for same in spans.chunk_by_mut(|a, b| place(a) == place(b)) {
         find_overlaps(same);
     }
     spans
@@ -59,7 +73,10 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
                 to,
                 ended: true,
                 name,
+                kind: Kind::Mark,
+                result: Vec::new(),
                 process,
+                thread: None,
                 overlaps: false,
             });
         };
@@ -92,18 +109,113 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
     });
     spans.extend(left.map(|(name, from, begin)| {
         let process = analysis.process(begin).parent;
-        // It lasts as long as the process that began it.
-        let end = process.map(|process| analysis.process(process));
+        let (to, ended) = open_until(analysis, process);
         Span {
             from,
-            to: end.map_or(analysis.end, |process| process.end).max(from),
-            ended: end.is_some_and(|process| !process.alive),
+            to: to.max(from),
+            ended,
             name,
+            kind: Kind::Mark,
+            result: Vec::new(),
             process,
+            thread: None,
             overlaps: false,
         }
     }));
     spans
+}
+
+/// A span without an end lasts as long as the process that began it: its end, and whether it
+/// is known.
+fn open_until(analysis: &Analysis, process: Option<ProcessIx>) -> (Ktime, bool) {
+    let process = process.map(|process| analysis.process(process));
+    let end = process.map_or(analysis.end, |process| process.end);
+    (end, process.is_some_and(|process| !process.alive))
+}
+
+/// The spans that programs wrote to the recorder.
+fn of_programs(analysis: &Analysis) -> Vec<Span> {
+    let mut processes: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
+    if !analysis.marks.is_empty() {
+        for ix in analysis.process_ids() {
+            let pid = analysis.process(ix).ns_pid.0;
+            processes.entry(pid).or_default().push(ix);
+        }
+    }
+    let place = |time: Ktime, mark: &event::Mark| {
+        let process = processes.get(&mark.pid?.0)?;
+        let process = living(analysis, process, time)?;
+        let threads = analysis.process(process).threads.iter().copied();
+        let mut threads = threads.filter(|ix| {
+            let thread = analysis.thread(*ix);
+            thread.start <= time && time <= thread.end
+        });
+        let tid = mark.tid;
+        let thread = tid.and_then(|tid| threads.find(|ix| analysis.thread(*ix).ns_tid == tid));
+        Some((process, thread))
+    };
+    let span = |from: Ktime, (to, ended): (Ktime, bool), mark: &event::Mark, result: &[u8]| {
+        let place = place(from, mark);
+        Span {
+            from,
+            to: to.max(from),
+            ended,
+            name: mark.name.to_vec(),
+            kind: kind(&mark.kind),
+            result: result.to_vec(),
+            process: place.map(|(process, _)| process),
+            thread: place.and_then(|(_, thread)| thread),
+            overlaps: false,
+        }
+    };
+    let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
+    marks.sort_by_key(|(time, _)| *time);
+    let mut spans = Vec::new();
+    let key = |mark: &event::Mark| (mark.pid, mark.tid, mark.name.clone(), mark.id.clone());
+    let mut open: HashMap<_, Vec<(Ktime, &event::Mark)>> = HashMap::new();
+    for (time, mark) in marks {
+        match mark.point {
+            Point::Moment => spans.push(span(*time, (*time, true), mark, &mark.result)),
+            Point::Begin => open.entry(key(mark)).or_default().push((*time, mark)),
+            Point::End => {
+                if let Some((from, begin)) = open.get_mut(&key(mark)).and_then(Vec::pop) {
+                    spans.push(span(from, (*time, true), begin, &mark.result));
+                }
+            }
+        }
+    }
+    for (from, mark) in open.into_values().flatten() {
+        let process = place(from, mark).map(|(process, _)| process);
+        spans.push(span(
+            from,
+            open_until(analysis, process),
+            mark,
+            &mark.result,
+        ));
+    }
+    spans
+}
+
+/// The process of these that lived then. Containers have equal pids: of several it is none,
+/// unless one is outside of any.
+fn living(analysis: &Analysis, processes: &[ProcessIx], time: Ktime) -> Option<ProcessIx> {
+    let lived = |ix: &ProcessIx| {
+        let process = analysis.process(*ix);
+        process.start <= time && time <= process.end
+    };
+    let lived: Vec<ProcessIx> = processes.iter().copied().filter(lived).collect();
+    let host = |ix: &ProcessIx| analysis.process(*ix).pid.0 == analysis.process(*ix).ns_pid.0;
+    match lived.as_slice() {
+        [only] => Some(*only),
+        several => several.iter().copied().find(host),
+    }
+}
+
+/// The kind that a program gave its mark.
+fn kind(name: &[u8]) -> Kind {
+    let known = Kind::ALL.into_iter();
+    let mut known = known.filter(|kind| kind.name().as_bytes() == name);
+    known.next().unwrap_or(Kind::Mark)
 }
 
 enum Event {
@@ -135,11 +247,11 @@ fn common(analysis: &Analysis, a: ProcessIx, b: ProcessIx) -> Option<ProcessIx> 
 /// Marks the spans of one process that begin inside another one and end outside of it, and
 /// those others.
 fn find_overlaps(spans: &mut [Span]) {
-    let inside = |set: &BTreeMap<Ktime, u32>, from: Ktime, to: Ktime| {
+    let inside = |set: &BTreeSet<Ktime>, from: Ktime, to: Ktime| {
         let between = (Bound::Excluded(from), Bound::Excluded(to));
         from < to && set.range(between).next().is_some()
     };
-    let mut ends = BTreeMap::new();
+    let mut ends = BTreeSet::new();
     let mut crossed = vec![false; spans.len()];
     // One that began before ends inside this one. Spans that begin together are nested.
     let mut at = 0;
@@ -150,24 +262,21 @@ fn find_overlaps(spans: &mut [Span]) {
             }
             at += 1;
         }
-        for span in same {
-            *ends.entry(span.to).or_default() += 1;
-        }
+        ends.extend(same.iter().map(|span| span.to));
     }
     // One that ends later begins inside this one.
     let mut order: Vec<usize> = (0..spans.len()).collect();
     let end = |at: &usize| spans.get(*at).map(|span| span.to);
     order.sort_by_key(|at| std::cmp::Reverse(end(at)));
-    let mut begins = BTreeMap::new();
+    let mut begins = BTreeSet::new();
     for same in order.chunk_by(|a, b| end(a) == end(b)) {
         for (at, span) in same.iter().filter_map(|at| Some((*at, spans.get(*at)?))) {
             if inside(&begins, span.from, span.to) {
                 crossed.get_mut(at).into_iter().for_each(|it| *it = true);
             }
         }
-        for span in same.iter().filter_map(|at| spans.get(*at)) {
-            *begins.entry(span.from).or_default() += 1;
-        }
+        let of_same = same.iter().filter_map(|at| spans.get(*at));
+        begins.extend(of_same.map(|span| span.from));
     }
     for (span, crossed) in spans.iter_mut().zip(crossed) {
         span.overlaps = crossed;

@@ -10,8 +10,8 @@ use super::{
 };
 use crate::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
-    Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, Rename, Snapshot,
-    Stream, TaskEnd, Tgid, Tid,
+    Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, Point, Rename,
+    Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
 use crate::varint::{unfold, Cursor};
@@ -199,7 +199,9 @@ impl<'a> Dec<'a> {
             tag::WATERMARK => LifeKind::Watermark,
             tag::MARK => LifeKind::Mark(Mark {
                 name: (*self.path()?).into(),
+                ..Mark::default()
             }),
+            tag::MARK_MORE => self.mark()?,
             tag::ACCOUNT => self.account()?,
             tag::DETACHED => {
                 let (tid, tgid) = self.task()?;
@@ -330,6 +332,40 @@ impl<'a> Dec<'a> {
         };
         self.known.accounts.insert(tid.0, before.then(&account));
         Ok(LifeKind::Account(account))
+    }
+
+    fn mark(&mut self) -> Result<LifeKind, Fault> {
+        let bits = self.byte(Col::MarkPoint)?;
+        let point = match bits & 3 {
+            0 => Point::Moment,
+            1 => Point::Begin,
+            2 => Point::End,
+            _ => return Err(Fault::Content("unknown point of a mark")),
+        };
+        if bits > 15 {
+            return Err(Fault::Content("unknown fields of a mark"));
+        }
+        let ago = self.wide(Col::MarkAgo)?;
+        let mut task = |bit: u8| -> Result<Option<Tid>, Fault> {
+            if bits & bit == 0 {
+                return Ok(None);
+            }
+            let id = u32::try_from(self.int(Col::MarkTask)?);
+            let id = id.map_err(|_| Fault::Content("a mark's task does not fit in 32 bits"))?;
+            Ok(Some(Tid(id)))
+        };
+        let (pid, tid) = (task(4)?, task(8)?);
+        let mut text = || -> Result<Box<[u8]>, Fault> { Ok((*self.path()?).into()) };
+        Ok(LifeKind::Mark(Mark {
+            name: text()?,
+            kind: text()?,
+            result: text()?,
+            id: text()?,
+            point,
+            ago,
+            pid,
+            tid,
+        }))
     }
 
     fn end(&mut self) -> Result<LifeKind, Fault> {

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::event::{
     Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
-    Lost, Snapshot, Stream, TaskEnd, Tgid, Tid,
+    Lost, Mark, Point, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
 use crate::varint::{fold, put};
@@ -161,10 +161,7 @@ impl Enc {
                 self.int(Col::Real, clock.real);
             }
             LifeKind::Watermark => self.byte(Col::Kind, tag::WATERMARK),
-            LifeKind::Mark(mark) => {
-                self.byte(Col::Kind, tag::MARK);
-                self.path(&mark.name);
-            }
+            LifeKind::Mark(mark) => self.mark(mark),
             LifeKind::Account(account) => self.account(account),
             LifeKind::Detached(detached) => {
                 self.byte(Col::Kind, tag::DETACHED);
@@ -288,6 +285,28 @@ impl Enc {
         }
     }
 
+    fn mark(&mut self, mark: &Mark) {
+        if mark.is_plain() {
+            self.byte(Col::Kind, tag::MARK);
+            return self.path(&mark.name);
+        }
+        self.byte(Col::Kind, tag::MARK_MORE);
+        let point = match mark.point {
+            Point::Moment => 0,
+            Point::Begin => 1,
+            Point::End => 2,
+        };
+        let given = u8::from(mark.pid.is_some()) << 2 | u8::from(mark.tid.is_some()) << 3;
+        self.byte(Col::MarkPoint, point | given);
+        self.wide(Col::MarkAgo, mark.ago);
+        for task in [mark.pid, mark.tid].into_iter().flatten() {
+            self.int(Col::MarkTask, task.0.into());
+        }
+        for text in [&mark.name, &mark.kind, &mark.result, &mark.id] {
+            self.path(text);
+        }
+    }
+
     fn end(&mut self, end: &TaskEnd) {
         self.byte(Col::Kind, tag::END);
         self.task(end.tid, end.tgid);
@@ -345,7 +364,10 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
         LifeKind::Exec(exec) => exec.filename.len() + exec.argv.bytes.len(),
         LifeKind::Snapshot(task) => task.argv.bytes.len(),
         LifeKind::CgroupPath(path) => path.path.len(),
-        LifeKind::Mark(mark) => mark.name.len(),
+        LifeKind::Mark(mark) => {
+            let texts = [&mark.name, &mark.kind, &mark.result, &mark.id];
+            texts.iter().map(|text| text.len()).sum()
+        }
         LifeKind::Degraded(degraded) => degraded.what.len(),
         _ => 0,
     };

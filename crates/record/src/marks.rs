@@ -1,0 +1,334 @@
+//! `$TR_MARKS`: a file to which programs append marks, a line of JSON each. The recorder
+//! reads it while it records, and removes it.
+//!
+//! Whoever writes the file is not trusted: what is read is bounded, and lines that are no marks
+//! are counted. The recorder only reads the file that it has created, by its descriptor.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::fs::{File, OpenOptions, Permissions};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{Gid, Uid};
+use serde::Deserialize;
+use tr_format::event::{Ktime, LifeEvent, LifeKind, Mark, Point, Tid};
+
+use crate::host;
+use crate::source::recorder;
+
+/// The variable with the file's path.
+pub const VARIABLE: &str = "TR_MARKS";
+
+/// The bytes that are read at once.
+const AT_ONCE: usize = 1 << 20;
+/// The bytes that are read in all.
+const BYTES: u64 = 32 << 20;
+/// The marks that are stored.
+const MARKS: u64 = 1 << 18;
+/// The longest line.
+const LINE: usize = 16 << 10;
+
+/// The file.
+#[derive(Debug)]
+pub struct Marks {
+    file: File,
+    directory: PathBuf,
+    /// The variable's value before.
+    before: Option<OsString>,
+    /// The bytes read so far.
+    read: u64,
+    /// The beginning of a line whose end has not come.
+    rest: Vec<u8>,
+}
+
+impl Marks {
+    /// Creates the file in a directory of its own, and sets the variable, which COMMAND
+    /// inherits. `owner` may write it, beside the recorder's user.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn create(owner: Option<(Uid, Gid)>) -> std::io::Result<Marks> {
+        let directory = create_directory()?;
+        let path = directory.join("marks");
+        let file = new_file(&path, owner);
+        // Others may look up a file whose path they know: only its owner may write it.
+        let mode = Permissions::from_mode(if owner.is_some() { 0o711 } else { 0o700 });
+        let file = file.and_then(|file| {
+            std::fs::set_permissions(&directory, mode)?;
+            Ok(file)
+        });
+        let mut marks = Marks {
+            file: match file {
+                Ok(file) => file,
+                Err(error) => {
+                    remove(&directory);
+                    return Err(error);
+                }
+            },
+            directory,
+            before: None,
+            read: 0,
+            rest: Vec::new(),
+        };
+        marks.before = std::env::var_os(VARIABLE);
+        std::env::set_var(VARIABLE, &path);
+        Ok(marks)
+    }
+
+    /// The next lines, whole ones.
+    pub fn take(&mut self) -> Vec<u8> {
+        let left = usize::try_from(BYTES - self.read).unwrap_or(AT_ONCE);
+        let mut bytes = std::mem::take(&mut self.rest);
+        let begin = bytes.len();
+        bytes.resize(begin + AT_ONCE.min(left), 0);
+        let room = bytes.get_mut(begin..).unwrap_or_default();
+        let read = self.file.read_at(room, self.read).unwrap_or(0);
+        self.read += read as u64;
+        bytes.truncate(begin + read);
+        let end = bytes.iter().rposition(|byte| *byte == b'\n');
+        // A line that is too long is none.
+        let whole = end.map_or(if bytes.len() > LINE { bytes.len() } else { 0 }, |end| {
+            end + 1
+        });
+        self.rest = bytes.split_off(whole);
+        bytes
+    }
+
+    /// All that is left: whole lines in parts, then the bytes beyond the limit.
+    pub fn finish(&mut self) -> (Vec<Vec<u8>>, u64) {
+        let mut parts = Vec::new();
+        loop {
+            let before = self.read;
+            let part = self.take();
+            if !part.is_empty() {
+                parts.push(part);
+            }
+            if self.read == before {
+                break;
+            }
+        }
+        let last = std::mem::take(&mut self.rest);
+        if !last.is_empty() {
+            parts.push(last);
+        }
+        let length = self.file.metadata().map_or(0, |meta| meta.len());
+        (parts, length.saturating_sub(self.read))
+    }
+}
+
+impl Drop for Marks {
+    fn drop(&mut self) {
+        remove(&self.directory);
+        match &self.before {
+            Some(before) => std::env::set_var(VARIABLE, before),
+            None => std::env::remove_var(VARIABLE),
+        }
+    }
+}
+
+fn create_directory() -> std::io::Result<PathBuf> {
+    let parent = std::env::temp_dir();
+    for attempt in 0..16 {
+        let name = format!(
+            "tr-marks-{}-{:x}",
+            std::process::id(),
+            host::now().0 + attempt
+        );
+        let directory = parent.join(name);
+        match std::fs::DirBuilder::new().mode(0o700).create(&directory) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|()| directory),
+        }
+    }
+    Err(std::io::ErrorKind::AlreadyExists.into())
+}
+
+fn new_file(path: &Path, owner: Option<(Uid, Gid)>) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    let options = options.read(true).write(true).create_new(true);
+    let file = options.mode(0o600).open(path)?;
+    if let Some((uid, gid)) = owner {
+        nix::unistd::fchown(&file, Some(uid), Some(gid))?;
+    }
+    Ok(file)
+}
+
+/// Removes the file and its directory. Both are found by path: neither call follows a link.
+fn remove(directory: &Path) {
+    let _ = std::fs::remove_file(directory.join("marks"));
+    let _ = std::fs::remove_dir(directory);
+}
+
+/// A line of the file.
+#[derive(Deserialize)]
+struct Line<'a> {
+    /// `CLOCK_MONOTONIC` in ns.
+    t: Option<u64>,
+    /// `CLOCK_REALTIME` in ns, for programs that have no other clock.
+    real: Option<u64>,
+    #[serde(borrow)]
+    name: Cow<'a, str>,
+    #[serde(borrow)]
+    ev: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    kind: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    result: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    id: Option<Id<'a>>,
+    pid: Option<u32>,
+    tid: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Id<'a> {
+    Number(u64),
+    #[serde(borrow)]
+    Text(Cow<'a, str>),
+}
+
+/// Why a line is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refused {
+    /// It is no mark.
+    NoMark,
+    /// Its time is before the recording, or in the future.
+    Time,
+    /// There are too many.
+    TooMany,
+}
+
+/// Counts of the lines.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Stored marks.
+    pub stored: u64,
+    /// Lines that are no marks.
+    pub no_marks: u64,
+    /// Lines with a time before the recording or in the future.
+    pub wrong_times: u64,
+    /// Lines beyond the limit of their number.
+    pub too_many: u64,
+    /// Bytes beyond the limit of the file's length.
+    pub unread: u64,
+}
+
+impl Count {
+    /// A sentence about what is not in the trace; `None` if that is nothing.
+    pub fn missing(&self) -> Option<String> {
+        let parts = [
+            (self.no_marks, "× no mark"),
+            (self.wrong_times, "× a time outside of the recording"),
+            (self.too_many, "× beyond the limit of 262,144 marks"),
+            (self.unread, "bytes beyond the limit of 32 MiB"),
+        ];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect();
+        (!parts.is_empty()).then(|| format!("left out of $TR_MARKS: {}", parts.join(", ")))
+    }
+}
+
+/// Makes marks of lines.
+#[derive(Debug)]
+pub struct Reader {
+    start: Ktime,
+    /// The counts so far.
+    pub count: Count,
+}
+
+impl Reader {
+    /// For a recording that began at `start`.
+    pub fn new(start: Ktime) -> Reader {
+        let count = Count::default();
+        Reader { start, count }
+    }
+
+    /// The marks of lines that were read at `time`.
+    pub fn events<'a>(
+        &'a mut self,
+        time: Ktime,
+        lines: &'a [u8],
+    ) -> impl Iterator<Item = LifeEvent> + 'a {
+        let clock = (host::now(), host::clock().real);
+        let lines = lines.split(|byte| *byte == b'\n');
+        let lines = lines.filter(|line| !line.trim_ascii().is_empty());
+        lines.filter_map(move |line| match self.event(time, clock, line) {
+            Ok(event) => {
+                self.count.stored += u64::from(event.is_some());
+                event
+            }
+            Err(refused) => {
+                let count = match refused {
+                    Refused::NoMark => &mut self.count.no_marks,
+                    Refused::Time => &mut self.count.wrong_times,
+                    Refused::TooMany => &mut self.count.too_many,
+                };
+                *count += 1;
+                None
+            }
+        })
+    }
+
+    /// The mark of a line; `None` for one that was set after `time`, the end of the recording.
+    fn event(
+        &self,
+        time: Ktime,
+        (now, real): (Ktime, u64),
+        line: &[u8],
+    ) -> Result<Option<LifeEvent>, Refused> {
+        if self.count.stored >= MARKS {
+            return Err(Refused::TooMany);
+        }
+        let parsed = (line.len() <= LINE).then(|| serde_json::from_slice::<Line>(line).ok());
+        let line = parsed.flatten().ok_or(Refused::NoMark)?;
+        let point = match line.ev.as_deref() {
+            Some("begin") => Point::Begin,
+            Some("end") => Point::End,
+            Some("moment") | None => Point::Moment,
+            Some(_) => return Err(Refused::NoMark),
+        };
+        // The real clock may have been set meanwhile: then it is as wrong as its owner.
+        let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
+        let at = line
+            .t
+            .or_else(|| of_real(line.real?))
+            .ok_or(Refused::Time)?;
+        if line.name.is_empty() {
+            return Err(Refused::NoMark);
+        }
+        if at < self.start.0 || at > now.0 {
+            return Err(Refused::Time);
+        }
+        let Some(ago) = time.0.checked_sub(at) else {
+            return Ok(None);
+        };
+        let text = |text: Option<Cow<str>>| text.map_or(Box::default(), |text| bytes(&text));
+        let id = line.id.map(|id| match id {
+            Id::Number(number) => number.to_string().into(),
+            Id::Text(text) => text,
+        });
+        let mark = Mark {
+            name: bytes(&line.name),
+            point,
+            ago,
+            kind: text(line.kind),
+            result: text(line.result),
+            id: text(id),
+            pid: line.pid.map(Tid),
+            tid: line.tid.map(Tid),
+        };
+        Ok(Some(recorder(time, LifeKind::Mark(mark))))
+    }
+}
+
+fn bytes(text: &str) -> Box<[u8]> {
+    text.as_bytes().into()
+}
+
+#[cfg(test)]
+#[path = "tests/marks.rs"]
+mod tests;

@@ -1,0 +1,105 @@
+use super::*;
+
+const START: Ktime = Ktime(1000);
+
+fn read(lines: &str) -> (Vec<Mark>, Count) {
+    let mut reader = Reader::new(START);
+    let now = host::now();
+    let events = reader.events(now, lines.as_bytes());
+    let marks = events.map(|event| match event.kind {
+        LifeKind::Mark(mark) => {
+            let at = event.time.0 - mark.ago;
+            Mark { ago: at, ..mark }
+        }
+        other => panic!("{other:?}"),
+    });
+    let marks = marks.collect();
+    (marks, reader.count)
+}
+
+#[test]
+fn lines_become_marks() {
+    let (marks, count) = read(
+        r#"{"t": 2000, "name": "test_a", "ev": "begin", "kind": "test", "id": 7, "pid": 12, "tid": 13}
+           {"t":3000,"name":"test_a","ev":"end","result":"failed\n","id":"7","pid":12,"more":[1]}
+
+           {"t":4000,"name":"é"}"#,
+    );
+    let text = |text: &str| text.as_bytes().into();
+    let begin = Mark {
+        name: text("test_a"),
+        point: Point::Begin,
+        ago: 2000,
+        kind: text("test"),
+        id: text("7"),
+        pid: Some(Tid(12)),
+        tid: Some(Tid(13)),
+        ..Mark::default()
+    };
+    let end = Mark {
+        point: Point::End,
+        ago: 3000,
+        kind: text(""),
+        result: text("failed\n"),
+        tid: None,
+        ..begin.clone()
+    };
+    let moment = Mark {
+        name: text("é"),
+        ago: 4000,
+        ..Mark::default()
+    };
+    assert_eq!(marks, [begin, end, moment]);
+    assert_eq!((count.stored, count.missing()), (3, None));
+}
+
+#[test]
+fn the_real_clock_will_do() {
+    let now = host::now().0;
+    let real = host::clock().real - 1_000_000;
+    let (marks, _) = read(&format!(r#"{{"real": {real}, "name": "a"}}"#));
+    let at = marks.first().expect("a mark").ago;
+    assert!(at.abs_diff(now - 1_000_000) < 50_000_000, "{at} {now}");
+}
+
+#[test]
+fn what_is_no_mark_is_counted() {
+    let long = format!(r#"{{"t":2000,"name":"{}"}}"#, "x".repeat(LINE));
+    let future = host::now().0 + 3_600_000_000_000;
+    let lines = [
+        "garbage".into(),
+        "\u{0}\u{1}".into(),
+        "[1]".into(),
+        r#"{"t":2000}"#.into(),
+        r#"{"t":2000,"name":""}"#.into(),
+        r#"{"t":2000,"name":"a","ev":"middle"}"#.into(),
+        r#"{"t":-1,"name":"a"}"#.into(),
+        r#"{"t":1e30,"name":"a"}"#.into(),
+        r#"{"t":2000,"name":"a","pid":-1}"#.into(),
+        long,
+        r#"{"name":"a"}"#.into(),
+        r#"{"t":999,"name":"a"}"#.into(),
+        format!(r#"{{"t":{future},"name":"a"}}"#),
+        r#"{"t":2000,"name":"good"}"#.into(),
+    ];
+    let (marks, count) = read(&lines.join("\n"));
+    assert_eq!(marks.len(), 1);
+    let want = Count {
+        stored: 1,
+        no_marks: 10,
+        wrong_times: 3,
+        ..Count::default()
+    };
+    assert_eq!(count, want);
+    let said = "left out of $TR_MARKS: 10 × no mark, 3 × a time outside of the recording";
+    assert_eq!(count.missing().as_deref(), Some(said));
+}
+
+#[test]
+fn a_flood_is_cut() {
+    let mut reader = Reader::new(START);
+    reader.count.stored = MARKS - 1;
+    let lines = "{\"t\":2000,\"name\":\"a\"}\n".repeat(3);
+    assert_eq!(reader.events(host::now(), lines.as_bytes()).count(), 1);
+    assert_eq!((reader.count.stored, reader.count.too_many), (MARKS, 2));
+}
