@@ -405,9 +405,9 @@ impl Line {
             },
             name: match moment {
                 true => format!("{joints}{} at {} s", step.name, units::at(at)),
-                false => match &step.result {
+                false => match step.result.as_deref() {
+                    None | Some("passed" | "ok") => joints + &step.name,
                     Some(result) => format!("{joints}{} ({result})", step.name),
-                    None => joints + &step.name,
                 },
             },
             paint: Paint::bad_if(step.failed()),

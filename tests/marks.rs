@@ -1,0 +1,379 @@
+//! Marks that programs write to `$TR_MARKS`, with the real test runners where they are
+//! installed.
+#![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use libtest_mimic::{Arguments, Failed};
+use serde_json::Value;
+
+mod common;
+
+use common::{int, lacks, list, why_not, TR};
+
+fn main() {
+    let args = Arguments::from_args();
+    let reason = why_not();
+    let trial = |name: &str, needs: Option<String>, test: fn() -> Result<(), Failed>| {
+        common::trial(name, reason.clone().or(needs), test)
+    };
+    let trials = vec![
+        trial(
+            "a_private_file_is_there_for_the_command",
+            None,
+            private_file,
+        ),
+        trial("a_flood_and_garbage_are_counted", lacks("python3"), flood),
+        trial("shell_functions", None, shell),
+        trial("pytest", lacks_module("pytest"), pytest),
+        trial("ansible", lacks("ansible-playbook"), ansible),
+        trial("node_test", lacks("node"), node),
+    ];
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn lacks_module(name: &str) -> Option<String> {
+    let found = Command::new("python3")
+        .args(["-c", &format!("import {name}")])
+        .output();
+    let found = found.is_ok_and(|found| found.status.success());
+    (!found).then(|| format!("python3 has no {name}"))
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn scratch(name: &str) -> std::io::Result<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("marks")
+        .join(name);
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
+fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
+    Ok(common::ensure(good, what)?)
+}
+
+/// Records a command line in a directory of its own, with a temporary directory that must be
+/// empty afterwards.
+fn record(directory: &Path, command: &[&str]) -> Result<Output, Failed> {
+    let temporary = directory.join("tmp");
+    let _ = std::fs::remove_dir_all(&temporary);
+    std::fs::create_dir_all(&temporary)?;
+    let out = Command::new(TR)
+        .args(["record", "-o", "trace.bin", "--"])
+        .args(command)
+        .current_dir(directory)
+        .env("TMPDIR", &temporary)
+        .output()?;
+    let left: Vec<_> = std::fs::read_dir(&temporary)?.flatten().collect();
+    let left = left
+        .iter()
+        .filter(|it| it.file_name().to_string_lossy().starts_with("tr-"));
+    let left: Vec<_> = left.collect();
+    ensure(left.is_empty(), || format!("left: {left:?}"))?;
+    Ok(out)
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
+}
+
+fn steps(directory: &Path) -> Result<Vec<Value>, Failed> {
+    let out = Command::new(TR)
+        .args([
+            "analyze",
+            "trace.bin",
+            "--report",
+            "steps",
+            "--format",
+            "json",
+        ])
+        .current_dir(directory)
+        .output()?;
+    ensure(out.status.success(), || said(&out))?;
+    let document: Value = serde_json::from_slice(&out.stdout)?;
+    Ok(list(&document["steps"], "steps").to_vec())
+}
+
+/// The steps of these kinds: their depths, names and results, in order.
+fn marks(steps: &[Value], kinds: &[&str]) -> Vec<String> {
+    let of = |step: &&Value| kinds.contains(&step["kind"].as_str().unwrap_or_default());
+    let steps = steps.iter().filter(of);
+    let line = |step: &Value| {
+        let text = |name: &str| step[name].as_str().unwrap_or("-").to_owned();
+        format!(
+            "{} {}: {}",
+            int(step, "depth"),
+            text("name"),
+            text("result")
+        )
+    };
+    steps.map(line).collect()
+}
+
+fn same(is: &[String], want: &[&str]) -> Result<(), Failed> {
+    ensure(is == want, || format!("{is:#?}\nexpected {want:#?}"))
+}
+
+const MS: u64 = 1_000_000;
+
+/// A step slept so long.
+fn slept(steps: &[Value], name: &str, ms: u64) -> Result<(), Failed> {
+    let step = steps.iter().find(|step| step["name"] == name);
+    let step = step.ok_or_else(|| format!("no step {name}"))?;
+    let slept = int(&step["spent"], "sleep_ns");
+    // Node's timers begin before their test does.
+    let good = slept >= ms * MS * 9 / 10 && slept <= int(step, "wall_ns");
+    ensure(good, || format!("{step}"))
+}
+
+fn private_file() -> Result<(), Failed> {
+    let directory = scratch("private")?;
+    let look = r#"stat -c '%a %s' "$TR_MARKS" "${TR_MARKS%/*}"; exit 9"#;
+    let out = record(&directory, &["sh", "-c", look])?;
+    let text = said(&out);
+    let private = text.starts_with("600 0\n700 ") && out.status.code() == Some(9);
+    ensure(private, || text)?;
+    // Without the file COMMAND runs all the same.
+    let out = Command::new(TR)
+        .args([
+            "record",
+            "-q",
+            "-o",
+            "trace.bin",
+            "--",
+            "sh",
+            "-c",
+            "echo ${TR_MARKS-none}",
+        ])
+        .current_dir(&directory)
+        .env("TMPDIR", "/nonexistent")
+        .output()?;
+    ensure(said(&out) == "none\n", || said(&out))?;
+    // A recording in a recording has a file of its own.
+    let nested = format!(
+        "a=$TR_MARKS; '{TR}' record -q -o in.bin -- sh -c 'test \"$TR_MARKS\" != '$a && test -f $a"
+    );
+    let out = record(&directory, &["sh", "-c", &nested])?;
+    ensure(out.status.success(), || said(&out))
+}
+
+/// 10^6 lines, three sorts of garbage, a file that becomes shorter.
+fn flood() -> Result<(), Failed> {
+    let directory = scratch("flood")?;
+    let program = r#"
+import os, time
+path = os.environ["TR_MARKS"]
+now = time.monotonic_ns()
+with open(path, "ab") as file:
+    file.write(b'{"t":%d,"name":"first"}\n' % now)
+    file.write(b"\x00\xff" * 50_000 + b"\n[[[[\n" + b'{"t":5,"name":"old"}\n')
+    file.write(b'{"t":99999999999999999999,"name":"a"}\n{"t":%d,"name":"future"}\n' % (now + 10**15))
+    for _ in range(10):
+        file.write(b'{"t":%d,"name":"x","ev":"begin"}\n' % now * 100_000)
+"#;
+    let out = record(&directory, &["python3", "-c", program])?;
+    let text = said(&out);
+    let counted = text.contains("left out of $TR_MARKS: 3 × no mark, 2 × a time outside");
+    let cut = text.contains("× beyond the limit of 262,144 marks");
+    ensure(out.status.success() && counted && cut, || text)?;
+    let mut verify = Command::new(TR);
+    let verify = verify.args(["verify", "trace.bin"]);
+    let verified = verify.current_dir(&directory).output()?;
+    ensure(verified.status.success(), || said(&verified))?;
+    let mut analyze = Command::new(TR);
+    let analyze = analyze.args([
+        "analyze",
+        "trace.bin",
+        "--report",
+        "steps",
+        "--format",
+        "csv",
+    ]);
+    let out = analyze.current_dir(&directory).output()?;
+    let lines = out.stdout.iter().filter(|byte| **byte == b'\n').count();
+    ensure(lines == 1 + 262_144, || format!("{lines} lines"))?;
+    let out = record(
+        &directory,
+        &[
+            "sh",
+            "-c",
+            r#"echo '{"t":1}' >>$TR_MARKS; : >$TR_MARKS; rm $TR_MARKS"#,
+        ],
+    )?;
+    ensure(out.status.success(), || said(&out))
+}
+
+fn shell() -> Result<(), Failed> {
+    let directory = scratch("shell")?;
+    let script = format!(
+        ". '{}/integrations/tr-marks.sh'
+        tr_begin 'a \"name\"'
+        tr_step inner sh -c 'sleep 0.1; exit 4' || echo $?
+        tr_end 'a \"name\"'",
+        root().display()
+    );
+    let out = record(&directory, &["sh", "-c", &script])?;
+    ensure(out.stdout == b"4\n", || said(&out))?;
+    let found = steps(&directory)?;
+    same(&marks(&found, &["mark"]), &["0 a _name_: -", "1 inner: -"])?;
+    slept(&found, "inner", 100)?;
+    // Outside of a recording the command runs, and nothing is said.
+    let out = Command::new("sh")
+        .args(["-c", &script])
+        .env_remove("TR_MARKS")
+        .output()?;
+    ensure(said(&out) == "4\n", || said(&out))
+}
+
+fn pytest() -> Result<(), Failed> {
+    let directory = scratch("pytest")?;
+    let tests = "
+import time, pytest
+@pytest.fixture
+def slow():
+    time.sleep(0.05)
+    yield
+    time.sleep(0.03)
+def test_sleeps(): time.sleep(0.1)
+def test_fails(): assert False
+@pytest.mark.parametrize('x', [1, 2])
+def test_fixture(slow, x): pass
+@pytest.mark.skip
+def test_skipped(): pass
+def test_error(no_such_fixture): pass
+";
+    std::fs::write(directory.join("test_it.py"), tests)?;
+    let plugin = root().join("integrations");
+    let pytest = [
+        "python3",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "pytest_tr_marks",
+    ];
+    let path = format!("PYTHONPATH={}", plugin.display());
+    let command = [&["env", &path][..], &pytest, &["test_it.py"]].concat();
+    let out = record(&directory, &command)?;
+    ensure(out.status.code() == Some(1), || said(&out))?;
+    let found = steps(&directory)?;
+    let want = [
+        "0 pytest: -",
+        "1 test_it.py::test_sleeps: passed",
+        "1 test_it.py::test_fails: failed",
+        "1 test_it.py::test_fixture[1]: passed",
+        "2 setup: -",
+        "2 teardown: -",
+        "1 test_it.py::test_fixture[2]: passed",
+        "2 setup: -",
+        "2 teardown: -",
+        "1 test_it.py::test_skipped: skipped",
+        "1 test_it.py::test_error: error",
+    ];
+    same(&marks(&found, &["test", "mark"]), &want)?;
+    slept(&found, "test_it.py::test_sleeps", 100)?;
+    slept(&found, "setup", 50)?;
+    // Outside of a recording the tests run as ever.
+    let out = Command::new("python3")
+        .args(&pytest[1..])
+        .arg("test_it.py")
+        .current_dir(&directory)
+        .env("PYTHONPATH", &plugin)
+        .env_remove("TR_MARKS")
+        .output()?;
+    ensure(
+        out.status.code() == Some(1) && said(&out).contains("3 passed"),
+        || said(&out),
+    )
+}
+
+fn ansible() -> Result<(), Failed> {
+    let directory = scratch("ansible")?;
+    let play = "
+- name: first play
+  hosts: all
+  connection: local
+  gather_facts: false
+  tasks:
+    - name: sleep a while
+      ansible.builtin.command: sleep 0.2
+    - name: leave out
+      ansible.builtin.command: 'true'
+      when: false
+    - ansible.builtin.debug: msg=x
+    - name: fail
+      ansible.builtin.command: 'false'
+";
+    std::fs::write(directory.join("play.yml"), play)?;
+    let plugins = format!(
+        "ANSIBLE_CALLBACK_PLUGINS={}",
+        root().join("integrations/ansible").display()
+    );
+    let command = [
+        "env",
+        &plugins,
+        "ansible-playbook",
+        "-i",
+        "localhost,",
+        "-e",
+        "ansible_python_interpreter={{ansible_playbook_python}}",
+        "play.yml",
+    ];
+    let out = record(&directory, &command)?;
+    ensure(out.status.code() == Some(2), || said(&out))?;
+    let found = steps(&directory)?;
+    let is: Vec<String> = marks(&found, &["job"]);
+    // The modules that Ansible executes are steps by their command lines.
+    let is: Vec<String> = is
+        .into_iter()
+        .filter(|line| !line.contains("ansible command"))
+        .collect();
+    let want = [
+        "0 ansible-playbook play.yml: -",
+        "1 play first play: -",
+        "2 command: sleep a while: changed",
+        "2 command: leave out: skipped",
+        "2 debug: ok",
+        "2 command: fail: failed",
+    ];
+    same(&is, &want)?;
+    slept(&found, "command: sleep a while", 200)
+}
+
+fn node() -> Result<(), Failed> {
+    let directory = scratch("node")?;
+    let tests = "
+import test, { describe, it } from 'node:test';
+import { setTimeout } from 'node:timers/promises';
+test('sleeps', () => setTimeout(100));
+describe('group', () => { it('fails', () => { throw new Error('x'); }); });
+test('outer', async (t) => { await t.test('inner', () => setTimeout(50)); });
+";
+    for name in ["a", "b"] {
+        std::fs::write(directory.join(format!("{name}.test.mjs")), tests)?;
+    }
+    let hook = root().join("integrations/node-marks.mjs");
+    let hook = hook.to_string_lossy();
+    let out = record(&directory, &["node", "--import", &hook, "--test"])?;
+    ensure(out.status.code() == Some(1), || said(&out))?;
+    let found = steps(&directory)?;
+    let mut is = marks(&found, &["test"]);
+    is.sort();
+    let mut want = ["0 node --test: -"].to_vec();
+    for file in ["1 a.test.mjs: -", "1 b.test.mjs: -"] {
+        want.push(file);
+        let tests = ["sleeps: passed", "group > fails: failed", "outer: passed"];
+        want.extend(tests.map(|test| ["2 ", test].concat().leak() as &str));
+        want.push("3 outer > inner: passed");
+    }
+    want.sort_unstable();
+    same(&is, &want)?;
+    slept(&found, "sleeps", 100)
+}
