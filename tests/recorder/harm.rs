@@ -90,7 +90,7 @@ fn surroundings() -> Result<(), Failed> {
                 .map(|line| {
                     line[line.find(" -> ").map_or(0, |at| at.saturating_sub(4))..].to_owned()
                 })
-                .filter(|line| !line.contains("/proc/"))
+                .filter(|line| !line.contains("/proc/") && !line.starts_with("TR_MARKS="))
                 .collect(),
         }
     };

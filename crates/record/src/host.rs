@@ -14,6 +14,11 @@ pub fn now() -> Ktime {
     Ktime(nanoseconds(ClockId::CLOCK_MONOTONIC, offsets().monotonic))
 }
 
+/// A program's `CLOCK_MONOTONIC` in this time namespace as the kernel has it.
+pub fn of_program(ns: u64) -> Option<u64> {
+    u64::try_from(i128::from(ns) - offsets().monotonic).ok()
+}
+
 /// `CLOCK_BOOTTIME` and `CLOCK_REALTIME`.
 pub fn clock() -> Clock {
     Clock {

@@ -148,6 +148,8 @@ fn new_file(path: &Path, owner: Option<(Uid, Gid)>) -> std::io::Result<File> {
     let mut options = OpenOptions::new();
     let options = options.read(true).write(true).create_new(true);
     let file = options.mode(0o600).open(path)?;
+    // The umask may have taken the owner's rights.
+    file.set_permissions(Permissions::from_mode(0o600))?;
     if let Some((uid, gid)) = owner {
         nix::unistd::fchown(&file, Some(uid), Some(gid))?;
     }
@@ -293,10 +295,9 @@ impl Reader {
         };
         // The real clock may have been set meanwhile: then it is as wrong as its owner.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
-        let at = line
-            .t
-            .or_else(|| of_real(line.real?))
-            .ok_or(Refused::Time)?;
+        let at = line.t.and_then(host::of_program);
+        let at = at.or_else(|| of_real(line.real?));
+        let at = at.ok_or(Refused::Time)?;
         if line.name.is_empty() {
             return Err(Refused::NoMark);
         }

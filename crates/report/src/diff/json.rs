@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Change, Diff, Figure, Gate, Judged, Program, Run, Verdict};
+use super::{Change, Diff, Figure, Gate, Judged, Program, Run, StepChange, Verdict};
 use crate::encode::object;
 
 #[derive(Serialize)]
@@ -20,6 +20,7 @@ struct Document {
     matched: usize,
     changes: Vec<OneChange>,
     programs: Vec<OneProgram>,
+    steps: Vec<OneStep>,
     gate: Option<OneGate>,
 }
 
@@ -74,6 +75,17 @@ object! {
         critical_path: Option<Value> = program.path.as_ref().map(value),
     }
 
+    OneStep(step: &StepChange) {
+        kind: &'static str = step.kind.name(),
+        name: String = step.name.clone(),
+        base_steps: u64 = step.count.0,
+        new_steps: u64 = step.count.1,
+        wall: Value = value(&step.wall),
+        on_cpu: Option<Value> = step.on_cpu.as_ref().map(value),
+        starved: Option<Value> = step.starved.as_ref().map(value),
+        critical_path: Option<Value> = step.path.as_ref().map(value),
+    }
+
     OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {
         figure: String = key(figure),
         most_percent: f64 = most,
@@ -120,6 +132,7 @@ impl Diff {
             matched: self.matched,
             changes: self.changes.iter().map(OneChange::new).collect(),
             programs: self.programs.iter().map(OneProgram::new).collect(),
+            steps: self.steps.iter().map(OneStep::new).collect(),
             gate: gate.map(|((figure, most), gate)| OneGate::new(figure, most, gate)),
         };
         serde_json::to_string_pretty(&document).map(|json| json + "\n")

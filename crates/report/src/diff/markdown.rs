@@ -47,6 +47,7 @@ impl Diff {
             for what in What::ALL {
                 self.changes_table(&mut out, what);
             }
+            self.steps_table(&mut out);
             self.programs_table(&mut out);
         }
         let _ = writeln!(out, "<sub>{}</sub>", self.statistic());
@@ -115,6 +116,33 @@ impl Diff {
             );
         }
         out.push_str(if fold { "\n</details>\n\n" } else { "\n" });
+    }
+
+    fn steps_table(&self, out: &mut String) {
+        if self.steps.is_empty() {
+            return;
+        }
+        out.push_str("<details><summary>by step</summary>\n\n");
+        out.push_str("| step | base | new | wall | CPU | starved of a CPU |\n");
+        out.push_str("| --- | ---: | ---: | ---: | ---: | ---: |\n");
+        for step in self.steps.iter().take(self.ask.top) {
+            let change = |judged: Option<&Judged>| {
+                judged.map_or("?".into(), |judged| {
+                    signed(judged.difference(), units::time)
+                })
+            };
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} |",
+                code(&step.name),
+                units::time(step.wall.base),
+                units::time(step.wall.new),
+                change(Some(&step.wall)),
+                change(step.on_cpu.as_ref()),
+                change(step.starved.as_ref()),
+            );
+        }
+        out.push_str("\n</details>\n\n");
     }
 
     fn programs_table(&self, out: &mut String) {

@@ -7,6 +7,7 @@ mod markdown;
 pub(crate) mod normal;
 mod run;
 mod spread;
+mod steps;
 mod text;
 
 use std::cmp::Reverse;
@@ -16,6 +17,8 @@ use crate::names::named;
 use align::Slot;
 pub use run::{Figure, Figures, Run};
 pub use spread::{Judged, Verdict};
+use steps::StepChange;
+pub use steps::StepSum;
 
 /// The options.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +45,8 @@ pub struct Diff {
     changes: Vec<Change>,
     /// Programs with a difference, the largest first.
     programs: Vec<Program>,
+    /// Steps with a difference, the largest first.
+    steps: Vec<StepChange>,
     /// The number of processes on both sides.
     matched: usize,
 }
@@ -141,6 +146,7 @@ impl Diff {
             whole,
             changes,
             programs,
+            steps: steps::changes(&base, &new, &ask),
             base,
             new,
             ask,

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::{self, Kind};
+use tr_analyze::critical_path::{self, CriticalPath, Kind};
 use tr_analyze::model::{Analysis, Process, Times};
 
 use super::normal::{self, Paths};
+use super::steps::{self, StepSums};
 use crate::names::named;
 use crate::{escape, label};
 
@@ -101,13 +102,18 @@ pub struct Run {
     pub figures: Figures,
     /// The processes, parents first.
     pub processes: Vec<Proc>,
+    /// The steps.
+    pub steps: StepSums,
 }
 
 impl Run {
     /// Reduces an analysis. The critical path needs its timeline.
     pub fn new(file: &str, analysis: &Analysis) -> Run {
         let meta = &analysis.meta;
-        let on_path = on_path(analysis);
+        let path = critical_path::root(analysis)
+            .and_then(|root| critical_path::critical_path(analysis, root))
+            .ok();
+        let on_path = path.as_ref().map(|path| on_path(analysis, path));
         let cwd = String::from_utf8_lossy(&meta.cwd).into_owned();
         let order = parents_first(analysis);
         let mut place = vec![None; analysis.processes.len()];
@@ -143,14 +149,13 @@ impl Run {
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
+            steps: steps::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
         }
     }
 }
 
 /// The known time of each process on the critical path, by index.
-fn on_path(analysis: &Analysis) -> Option<BTreeMap<usize, u64>> {
-    let root = critical_path::root(analysis).ok()?;
-    let path = critical_path::critical_path(analysis, root).ok()?;
+fn on_path(analysis: &Analysis, path: &CriticalPath) -> BTreeMap<usize, u64> {
     let mut sums = BTreeMap::<usize, u64>::new();
     let known = path.segments.iter().filter(|it| it.kind != Kind::Unknown);
     for segment in known {
@@ -159,7 +164,7 @@ fn on_path(analysis: &Analysis) -> Option<BTreeMap<usize, u64>> {
             *sum = sum.saturating_add(segment.length());
         }
     }
-    Some(sums)
+    sums
 }
 
 /// The processes' indexes, parents first; those of a cycle, which only a damaged

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{percent, signed, Change, Diff, Figure, Gate, Judged, Program, Run, Verdict, What};
+use super::{
+    percent, signed, Change, Diff, Figure, Gate, Judged, Program, Run, StepChange, Verdict, What,
+};
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::units;
@@ -51,6 +53,14 @@ pub(super) fn command(runs: &[Run]) -> String {
     }
 }
 
+/// The number before and after.
+fn count((base, new): (u64, u64)) -> Cell {
+    match base == new {
+        true => Cell::Count(new),
+        false => format!("{} → {}", units::count(base), units::count(new)).into(),
+    }
+}
+
 impl Diff {
     /// Text for a terminal.
     pub fn text(&self, style: &Style) -> String {
@@ -67,6 +77,7 @@ impl Diff {
             for what in What::ALL {
                 self.table(&mut out, what, style);
             }
+            self.by_step(&mut out, style);
             self.by_program(&mut out, style);
         }
         if let Some(gate) = self.gate() {
@@ -153,6 +164,33 @@ impl Diff {
         let _ = write!(out, "\n{table}");
     }
 
+    fn by_step(&self, out: &mut String, style: &Style) {
+        if self.steps.is_empty() {
+            return;
+        }
+        let shown = self.steps.len().min(self.ask.top);
+        let title = if self.steps.len() == shown {
+            format!("by step ({shown})")
+        } else {
+            units::top("by step", shown, self.steps.len())
+        };
+        let change = |judged: Option<&Judged>| {
+            Cell::known(judged, |judged| {
+                signed(judged.difference(), units::time).into()
+            })
+        };
+        let table = Table::new(title, |step: &&StepChange| step.name.clone())
+            .column("base", |step| Cell::Time(step.wall.base))
+            .column("new", |step| Cell::Time(step.wall.new))
+            .column("wall", move |step| change(Some(&step.wall)))
+            .column("CPU", move |step| change(step.on_cpu.as_ref()))
+            .column("starved", move |step| change(step.starved.as_ref()))
+            .column("path", move |step| change(step.path.as_ref()))
+            .column("count", |step| count(step.count))
+            .text(self.steps.iter().take(shown), style, 0);
+        let _ = write!(out, "\n{table}");
+    }
+
     fn by_program(&self, out: &mut String, style: &Style) {
         if self.programs.is_empty() {
             return;
@@ -167,10 +205,7 @@ impl Diff {
                 let path = program.path.as_ref().map_or(0, Judged::difference);
                 signed(path, units::time).into()
             })
-            .column("count", |program| match program.count {
-                (base, new) if base == new => Cell::Count(new),
-                (base, new) => format!("{} → {}", units::count(base), units::count(new)).into(),
-            })
+            .column("count", |program| count(program.count))
             .text(self.programs.iter().take(self.ask.top), style, 0);
         let _ = write!(out, "\n{table}");
     }

@@ -21,6 +21,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         lost: false,
         figures: Figures::default(),
         processes: processes.iter().map(process).collect(),
+        steps: Default::default(),
     }
 }
 

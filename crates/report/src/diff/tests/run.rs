@@ -46,6 +46,6 @@ fn the_path_of_a_process_has_no_unknown_time() {
     let unknown = path.segments.iter().filter(|it| it.kind == Kind::Unknown);
     let unknown: u64 = unknown.map(|it| it.length()).sum();
     assert!(unknown > 0, "the losses touch the path");
-    let known: u64 = on_path(&analysis).unwrap().values().sum();
+    let known: u64 = on_path(&analysis, &path).values().sum();
     assert_eq!(known + unknown, path.length());
 }

@@ -1,0 +1,126 @@
+//! Steps of one kind and name, compared: the sums over all of them in a run.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use tr_analyze::critical_path::Segment;
+use tr_analyze::model::Analysis;
+
+use super::{Ask, Judged, Run, Verdict};
+use crate::steps::times::{AllTimes, Use};
+use crate::steps::{Kind, Steps};
+
+/// The sums over the steps of a kind and name in one run, in ns; `None`: not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StepSum {
+    count: u64,
+    wall: u64,
+    on_cpu: Option<u64>,
+    starved: Option<u64>,
+    path: u64,
+}
+
+/// The steps of a run by kind and name.
+pub type StepSums = BTreeMap<(Kind, String), StepSum>;
+
+/// A kind and name of steps with a difference.
+#[derive(Clone, Debug)]
+pub struct StepChange {
+    /// Their kind.
+    pub kind: Kind,
+    /// Their name, escaped.
+    pub name: String,
+    /// The medians of their number.
+    pub count: (u64, u64),
+    /// Sums over them.
+    pub wall: Judged,
+    /// CPU time.
+    pub on_cpu: Option<Judged>,
+    /// Of the wall time: no CPU.
+    pub starved: Option<Judged>,
+    /// Time on the critical path.
+    pub path: Option<Judged>,
+}
+
+/// The steps of a recording, of which `path` is the critical path.
+pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
+    let steps = Steps::new(analysis);
+    let times = AllTimes::new(analysis, &steps, path);
+    let mut sums = StepSums::new();
+    for (step, times) in steps.list().iter().zip(&times.steps) {
+        let key = (step.kind, stable(step.kind, &step.name));
+        let sum = sums.entry(key).or_insert(StepSum {
+            on_cpu: Some(0),
+            starved: Some(0),
+            ..StepSum::default()
+        });
+        let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
+        sum.count += 1;
+        sum.wall = sum.wall.saturating_add(step.wall());
+        sum.on_cpu = add(sum.on_cpu, times.times.map(|times| times.on_cpu));
+        sum.starved = add(sum.starved, times.spent.map(|it| it.of(Use::RunQueue)));
+        sum.path = sum.path.saturating_add(times.on_path);
+    }
+    sums
+}
+
+/// A name without the part that is another in each run of a CI job.
+fn stable(kind: Kind, name: &str) -> String {
+    let cut = |lead: &str| {
+        let rest = name.strip_prefix(lead)?;
+        let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());
+        id.then(|| lead.trim_end().to_owned())
+    };
+    let cut = (kind == Kind::Job).then(|| cut("run ").or_else(|| cut("durable-")));
+    cut.flatten().unwrap_or_else(|| name.to_owned())
+}
+
+/// The steps that differ, the largest difference of wall time first. A step that a run does
+/// not have took no time there.
+pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
+    let runs = base.iter().chain(new);
+    let mut keys: Vec<&(Kind, String)> = runs.flat_map(|run| run.steps.keys()).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    let least = u128::from(ask.least.max(1));
+    let large = |judged: &Judged| {
+        judged.verdict != Verdict::Inside && judged.difference().unsigned_abs() >= least
+    };
+    let mut changes: Vec<StepChange> = Vec::new();
+    for key in keys {
+        let side = |runs: &[Run], of: &dyn Fn(&StepSum) -> Option<u64>| -> Vec<u64> {
+            let sums = runs.iter().map(|run| run.steps.get(key));
+            let values = sums.filter_map(|sum| sum.map_or(Some(0), of));
+            values.collect()
+        };
+        let judged =
+            |of: &dyn Fn(&StepSum) -> Option<u64>| Judged::new(&side(base, of), &side(new, of));
+        let (count, wall) = (
+            judged(&|sum| Some(sum.count)),
+            judged(&|sum| Some(sum.wall)),
+        );
+        let (Some(count), Some(wall)) = (count, wall) else {
+            continue;
+        };
+        let on_cpu = judged(&|sum| sum.on_cpu);
+        if !large(&wall) && !on_cpu.as_ref().is_some_and(large) {
+            continue;
+        }
+        changes.push(StepChange {
+            kind: key.0,
+            name: key.1.clone(),
+            count: (count.base, count.new),
+            wall,
+            on_cpu,
+            starved: judged(&|sum| sum.starved),
+            path: judged(&|sum| Some(sum.path)),
+        });
+    }
+    let size = |change: &StepChange| change.wall.difference().unsigned_abs();
+    changes.sort_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
+    changes
+}
+
+#[cfg(test)]
+#[path = "tests/steps.rs"]
+mod tests;

@@ -1,0 +1,92 @@
+//! Unit tests of the comparison of steps.
+
+use super::*;
+use crate::diff::Figures;
+
+/// A run with these steps: name, wall time, CPU time.
+fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
+    let step = |(name, wall, on_cpu): &(&str, u64, Option<u64>)| {
+        let sum = StepSum {
+            count: 1,
+            wall: *wall,
+            on_cpu: *on_cpu,
+            starved: Some(0),
+            path: 0,
+        };
+        ((Kind::Target, (*name).to_owned()), sum)
+    };
+    Run {
+        file: String::new(),
+        command: String::new(),
+        status: None,
+        cpus: 1,
+        kernel: String::new(),
+        cut: false,
+        lost: false,
+        figures: Figures::default(),
+        processes: Vec::new(),
+        steps: steps.iter().map(step).collect(),
+    }
+}
+
+fn found(base: &[Run], new: &[Run]) -> Vec<(String, i128, Option<i128>)> {
+    let ask = Ask {
+        top: 9,
+        least: 100,
+        gate: None,
+    };
+    let changes = changes(base, new, &ask).into_iter();
+    let row = |change: StepChange| {
+        let on_cpu = change.on_cpu.map(|judged| judged.difference());
+        (change.name, change.wall.difference(), on_cpu)
+    };
+    changes.map(row).collect()
+}
+
+#[test]
+fn steps_that_differ_are_found_by_their_names() {
+    let base = run(&[
+        ("slower", 1000, Some(500)),
+        ("same", 1000, Some(500)),
+        ("gone", 300, Some(0)),
+        ("cpu only", 1000, Some(500)),
+        ("unknown", 1000, None),
+    ]);
+    let new = run(&[
+        ("slower", 1800, Some(500)),
+        ("same", 1099, Some(401)),
+        ("new", 200, Some(150)),
+        ("cpu only", 1000, Some(600)),
+        ("unknown", 500, Some(100)),
+    ]);
+    let row = |name: &str, wall, on_cpu| (name.to_owned(), wall, on_cpu);
+    let want = [
+        row("slower", 800, Some(0)),
+        row("unknown", -500, None),
+        row("gone", -300, Some(0)),
+        row("new", 200, Some(150)),
+        row("cpu only", 0, Some(100)),
+    ];
+    assert_eq!(found(&[base], &[new]), want);
+}
+
+#[test]
+fn a_difference_inside_the_spread_is_none() {
+    let of = |wall| run(&[("a", wall, Some(0))]);
+    assert_eq!(found(&[of(1000), of(2000)], &[of(1900), of(2100)]), []);
+    let more = ("a".to_owned(), 8000, Some(0));
+    assert_eq!(
+        found(&[of(1000), of(2000)], &[of(9000), of(10_000)]),
+        [more]
+    );
+}
+
+#[test]
+fn names_of_a_run_alone_are_cut() {
+    assert_eq!(stable(Kind::Job, "run 1b2c3d4e"), "run");
+    assert_eq!(stable(Kind::Job, "durable-1b2c3d4e"), "durable-");
+    for name in ["run tests", "run 1b2c3d4", "npm run build"] {
+        assert_eq!(stable(Kind::Job, name), name);
+    }
+    assert_eq!(stable(Kind::Test, "run 1b2c3d4e"), "run 1b2c3d4e");
+}
