@@ -19,7 +19,7 @@ use tr_sim::scenario::{self, Weights};
 use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 13] = [
+const TESTS: [&str; 14] = [
     "opens_from_disk_and_asks_for_nothing",
     "figures_equal_the_analysis",
     "what_is_painted_is_what_was_counted",
@@ -29,6 +29,7 @@ const TESTS: [&str; 13] = [
     "an_address_keeps_what_is_seen",
     "the_sunburst_descends",
     "pointing_tells_what_it_is",
+    "steps_lie_above_the_timeline",
     "wake_ups_are_drawn_on_demand",
     "hostile_names_are_only_text",
     "the_tree_is_named_and_goes_by_keys",

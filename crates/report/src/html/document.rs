@@ -13,12 +13,14 @@ use crate::encode::object;
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
 use crate::reports::{critical_path, top};
+use crate::steps::times::{AllTimes, StepTimes};
+use crate::steps::{self, Steps};
 use crate::{escape, exit, label, query, units, who};
 
 /// The most bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
 
-/// The most pieces of the critical path.
+/// The most pieces of the critical path, and the most steps.
 const STEPS: usize = 20_000;
 
 /// The whole document.
@@ -39,6 +41,7 @@ pub struct Document {
     threads: Threads,
     execs: Execs,
     path: Option<Path>,
+    steps: StepColumns,
     segments: Sizes,
 }
 
@@ -159,6 +162,46 @@ columns!(Execs(zero: Ktime, exec: &ExecSpan, strings: &mut Strings) {
     on_cpu: u64 = exec.times.on_cpu,
 });
 
+columns!(StepColumns(zero: Ktime, step: &steps::Step, times: &StepTimes, strings: &mut Strings) {
+    name: u32 = strings.add(step.name.clone()),
+    kind: u32 = strings.add(step.kind.title().to_owned()),
+    from: u64 = step.from.since(zero),
+    to: u64 = step.to.since(zero),
+    failed: u8 = step.failed().into(),
+    spent: u32 = strings.add(spent(step, times)),
+});
+
+/// What a step's time went to, in words.
+fn spent(step: &steps::Step, times: &StepTimes) -> String {
+    let result = step.result.clone();
+    let spent = times.spent.filter(|_| !step.is_moment());
+    let spent = spent.map(|spent| spent.sentence());
+    let parts: Vec<String> = result.into_iter().chain(spent).collect();
+    parts.join(" · ")
+}
+
+/// The longest steps, parents before what is inside them.
+fn step_columns(
+    analysis: &Analysis,
+    path: Option<&CriticalPath>,
+    strings: &mut Strings,
+) -> StepColumns {
+    let steps = Steps::new(analysis);
+    let times = AllTimes::new(analysis, &steps, path.map_or(&[], |path| &path.segments));
+    let mut longest: Vec<usize> = (0..steps.list().len()).collect();
+    let wall = |at: &usize| steps.list().get(*at).map_or(0, steps::Step::wall);
+    longest.sort_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
+    longest.truncate(STEPS);
+    longest.sort_unstable();
+    let mut columns = StepColumns::default();
+    for at in longest {
+        if let Some((step, times)) = steps.list().get(at).zip(times.steps.get(at)) {
+            columns.push(analysis.meta.start, step, times, strings);
+        }
+    }
+    columns
+}
+
 /// The critical path: consecutive segments.
 #[derive(Default, Serialize)]
 struct Path {
@@ -209,6 +252,7 @@ pub fn document(
         threads,
         execs,
         path: path.map(|path| columns_of(analysis, path)),
+        steps: step_columns(analysis, path, &mut strings),
         segments: Sizes::new(segments),
         strings: strings.list(),
     }

@@ -281,7 +281,7 @@ impl<'a> StepsReport<'a> {
         let title = units::top("Slowest tests", SLOWEST, tests.len());
         style.painted(out, Paint::Bold, &title);
         for (_, step, times) in tests.into_iter().take(SLOWEST) {
-            let spent = sentence(&times.spent.unwrap_or_default());
+            let spent = times.spent.unwrap_or_default().sentence();
             let wall = units::pad(&units::time(step.wall()), 9, true);
             let room = style
                 .width
@@ -331,20 +331,6 @@ fn summed(times: &StepTimes) -> Value {
             "unknown_ns": null,
         }),
     }
-}
-
-/// The uses of a time, the longest first.
-fn sentence(spent: &Spent) -> String {
-    let all = Use::ALL.map(|what| (spent.of(what), what));
-    let whole = all.iter().map(|(ns, _)| *ns).fold(0, u64::saturating_add);
-    let mut uses: Vec<_> = all
-        .into_iter()
-        .filter(|(ns, _)| *ns > whole / 100)
-        .collect();
-    uses.sort_by_key(|(ns, what)| (Reverse(*ns), *what));
-    let uses = uses.iter().take(3);
-    let uses = uses.map(|(ns, what)| format!("{} {}", what.title(), units::time(*ns)));
-    uses.collect::<Vec<_>>().join(", ")
 }
 
 /// A line to come.

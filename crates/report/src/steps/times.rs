@@ -1,5 +1,6 @@
 //! The times of steps.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 
 use tr_analyze::critical_path::{Kind as Doing, Paths, Segment};
@@ -9,6 +10,7 @@ use tr_format::event::Ktime;
 
 use super::{StepIx, Steps};
 use crate::names::named;
+use crate::units;
 
 named! {
     /// What a step's time went to, along its own critical path.
@@ -62,6 +64,18 @@ impl Spent {
         if let Some(sum) = self.0.get_mut(what as usize) {
             *sum = sum.saturating_add(ns);
         }
+    }
+
+    /// The uses in words, the longest first.
+    pub fn sentence(&self) -> String {
+        let all = Use::ALL.map(|what| (self.of(what), what));
+        let whole = all.iter().map(|(ns, _)| *ns).fold(0, u64::saturating_add);
+        let large = |(ns, _): &(u64, Use)| *ns > whole / 100;
+        let mut uses: Vec<_> = all.into_iter().filter(large).collect();
+        uses.sort_by_key(|(ns, what)| (Reverse(*ns), *what));
+        let uses = uses.iter().take(3);
+        let uses = uses.map(|(ns, what)| format!("{} {}", what.title(), units::time(*ns)));
+        uses.collect::<Vec<_>>().join(", ")
     }
 
     /// The waits for something else than a CPU: their sum, and the longest.

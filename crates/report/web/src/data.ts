@@ -53,6 +53,8 @@ export interface Doc {
     from: number; thread: number[]; length: number[]; kind: number[]; then: number[];
     shares: [string, number, number][];
   };
+  /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
+  steps: { name: number[]; kind: number[]; from: number[]; to: number[]; failed: number[]; spent: number[] };
   segments: { grain: number; unit: number; pieces: number; mixed: number };
 }
 

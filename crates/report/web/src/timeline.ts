@@ -4,6 +4,7 @@
 import { KINDS } from "./data";
 import { h } from "./dom";
 import { clip, FONT } from "./heatmap";
+import { Lane } from "./lane";
 import { fit } from "./paint";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
 import { at, time } from "./units";
@@ -33,7 +34,7 @@ export class Timeline extends TimeView {
       onclick: () => store.set({ wakeups: !store.state.wakeups }) }, "Wake-ups");
     super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to zoom to a range · click a process to select it",
       h("div", { class: "toolbar" }, wakeups, zoomButtons(store),
-        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null));
+        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), Lane.of(context));
     this.path = steps(data);
     this.refresh = () => {
       wakeups.setAttribute("aria-pressed", String(store.state.wakeups));

@@ -6,6 +6,7 @@ import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
+import type { Lane } from "./lane";
 import { density, Pixels, theme, type Theme } from "./paint";
 import type { State, Store } from "./state";
 
@@ -53,7 +54,7 @@ export abstract class TimeView {
   /** For the tests: frames drawn. */
   frames = 0;
 
-  constructor(context: Context, name: string, hint: string, toolbar: HTMLElement) {
+  constructor(context: Context, name: string, hint: string, toolbar: HTMLElement, private above: Lane | null = null) {
     this.data = context.data;
     this.store = context.store;
     this.tip = context.tip;
@@ -63,7 +64,7 @@ export abstract class TimeView {
     this.axis.setAttribute("aria-hidden", "true");
     this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
     this.element = h("div", { class: "timeview" }, toolbar,
-      h("div", { class: "plot" }, this.axis, this.scroll, this.marked), h("p", { class: "hint" }, hint));
+      h("div", { class: "plot" }, above?.element ?? null, this.axis, this.scroll, this.marked), h("p", { class: "hint" }, hint));
     this.scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroll);
     this.listen();
@@ -149,6 +150,7 @@ export abstract class TimeView {
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, w, hgt);
     this.paint({ ctx, pixels: this.pixels, theme: this.colors, ratio, gutter, width, height, top: this.scroll.scrollTop, state, x });
+    this.above?.draw(width, gutter, this.colors);
     this.drawAxis(width, gutter);
   }
 

@@ -129,7 +129,7 @@ const tests = {
     await settle(page);
     await page.waitForTimeout(200);
     const counts = await page.evaluate(() => {
-      const canvas = document.querySelector("#view-timeline canvas");
+      const canvas = document.querySelector("#view-timeline .scroll canvas");
       const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
       const style = getComputedStyle(document.documentElement);
       const color = (name) => parseInt(style.getPropertyValue(`--${name}`).trim().slice(1), 16);
@@ -176,7 +176,7 @@ const tests = {
     await page.view("timeline");
     assert.deepEqual(await span(), [from, to]);
     // The wheel zooms around the pointer, dragging pans.
-    const plot = await page.locator("#view-timeline canvas").boundingBox();
+    const plot = await page.locator("#view-timeline .scroll canvas").boundingBox();
     await page.mouse.move(plot.x + plot.width / 2, plot.y + 100);
     await page.keyboard.down("Control");
     await page.mouse.wheel(0, -100);
@@ -216,7 +216,7 @@ const tests = {
     await page.view("heatmap");
     await page.click("button[data-value=cgroup]");
     await settle(page);
-    await page.locator("#view-heatmap canvas").dblclick({ position: { x: 40, y: 12 } });
+    await page.locator("#view-heatmap .scroll canvas").dblclick({ position: { x: 40, y: 12 } });
     await settle(page);
     const now = await hash(page);
     assert.ok(now.cgroup && now.rows === undefined, JSON.stringify(now));
@@ -317,7 +317,7 @@ const tests = {
       await page.press("body", "n");
       await page.press("body", "Enter");
       await settle(page);
-      const box = await page.locator(`#view-${view} canvas`).boundingBox();
+      const box = await page.locator(`#view-${view} .scroll canvas`).boundingBox();
       // In the row's name; in the lane, a little before the end, where the failure is marked.
       await page.mouse.move(...(view === "heatmap" ? [box.x + 30, box.y + 12] : [box.x + box.width - 60, box.y + 30]));
       const tip = await page.textContent(".tip:not([hidden])");
@@ -329,7 +329,7 @@ const tests = {
     }
     // What was in a cell: the states' times add up to the cell's.
     const page = await open("demo", "#view=heatmap");
-    const box = await page.locator("#view-heatmap canvas").boundingBox();
+    const box = await page.locator("#view-heatmap .scroll canvas").boundingBox();
     const gutter = Math.min(260, Math.round(box.width * 0.22));
     const x = gutter + ((longest.start_ns + longest.wall_ns / 2) / trace.duration_ns) * (box.width - gutter);
     await page.mouse.move(box.x + x, box.y + 12);
@@ -340,13 +340,39 @@ const tests = {
     page.calm();
   },
 
+  async steps_lie_above_the_timeline() {
+    const { processes, trace } = analysis("demo");
+    const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
+    const object = processes.find((p) => p.pid === longest.ppid);
+    const page = await open("demo", "#view=timeline");
+    await settle(page);
+    const box = await page.locator(".lane canvas").boundingBox();
+    const x = box.x + ((longest.start_ns + longest.wall_ns / 2) / trace.duration_ns) * box.width;
+    await page.mouse.move(x, box.y + 6);
+    assert.match(await page.textContent(".tip:not([hidden])"), /^make -C .*target of a build.*starved of a CPU/);
+    // One row below: the compiler's output, or its neighbour on the other CPU.
+    const tips = [];
+    for (const row of [1, 2]) {
+      await page.mouse.move(x, box.y + 6 + 17 * row);
+      tips.push(await page.textContent(".tip:not([hidden])"));
+    }
+    const output = object.argv[object.argv.indexOf("-o") + 1].split("/").at(-1);
+    const row = tips.findIndex((tip) => tip.startsWith(output)) + 1;
+    assert.ok(row > 0, `no ${output} in ${tips}`);
+    await page.mouse.click(x, box.y + 6 + 17 * row);
+    await settle(page);
+    const [t0, t1] = (await hash(page)).t.split("-").map(Number);
+    assert.ok(t0 <= object.end_ns && t1 - t0 < object.wall_ns * 1.2, `${t0} ${t1}`);
+    page.calm();
+  },
+
   async wake_ups_are_drawn_on_demand() {
     const { processes } = analysis("demo");
     const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
     const page = await open("demo", `#view=timeline&q=${longest.ppid}`);
     // The pixels that are not as when last asked, and those of the arrows' colour.
     const changed = () => page.evaluate(() => {
-      const canvas = document.querySelector("#view-timeline canvas");
+      const canvas = document.querySelector("#view-timeline .scroll canvas");
       const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d");
       copy.drawImage(canvas, 0, 0);
       const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
@@ -455,7 +481,7 @@ const tests = {
       await settle(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 390, `${view} is ${wide} px wide`);
-      const canvas = page.locator(`#view-${view} canvas`).first();
+      const canvas = page.locator(`#view-${view} canvas:not(.lane canvas)`).first();
       if (await canvas.count()) assert.ok((await canvas.boundingBox()).height > 150, view);
       await page.emulateMedia({ media: "print" });
       assert.ok(!(await page.isVisible("input[type=search]")));

@@ -38,7 +38,7 @@ for (const view of ["heatmap", "timeline", "heatmap&rows=program", "heatmap&rows
   await page.goto(`${url}#view=${view}`);
   await page.waitForSelector("html[data-ready]");
   await page.waitForTimeout(300);
-  const canvas = await page.locator(`#view-${view.split("&")[0]} canvas`).boundingBox();
+  const canvas = await page.locator(`#view-${view.split("&")[0]} .scroll canvas`).boundingBox();
   const [x, y] = [canvas.x + canvas.width * 0.6, canvas.y + 60];
   const run = async (name, step) => {
     let seconds = 0;

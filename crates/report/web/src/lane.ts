@@ -1,0 +1,111 @@
+// Steps, tests and marks above the timeline, over the same time axis.
+
+import { h } from "./dom";
+import { FONT } from "./heatmap";
+import { density, fit, type Theme } from "./paint";
+import type { Context } from "./timeview";
+import { at, time } from "./units";
+
+const ROW = 17;
+/** The most rows; what has none is seen after zooming in. */
+const ROWS = 5;
+/** Narrower steps are not drawn, CSS pixels; marks of a moment are this wide. */
+const LEAST = 2;
+
+/** A step on the lane, CSS pixels. */
+interface Box {
+  step: number;
+  row: number;
+  left: number;
+  right: number;
+}
+
+export class Lane {
+  readonly element: HTMLElement;
+  private canvas = h("canvas", { role: "img", "aria-label": "Steps, tests and marks over time" });
+  private boxes: Box[] = [];
+  /** The steps by their beginning, outer ones first. */
+  private order: number[];
+
+  /** Null: the recording has no steps. */
+  static of(context: Context): Lane | null {
+    return context.data.doc.steps.from.length > 0 ? new Lane(context) : null;
+  }
+
+  private constructor(private context: Context) {
+    const { from, to } = context.data.doc.steps;
+    this.order = from.map((_, ix) => ix).sort((a, b) => from[a] - from[b] || to[b] - to[a] || a - b);
+    this.element = h("div", { class: "lane" }, this.canvas);
+    this.canvas.addEventListener("pointermove", (event) => this.hover(event));
+    this.canvas.addEventListener("pointerleave", () => context.tip.hide());
+    this.canvas.addEventListener("click", (event) => {
+      const ix = this.find(event);
+      if (ix < 0) return;
+      const room = Math.max((to[ix] - from[ix]) * 0.05, 500);
+      context.store.zoom(from[ix] - room, to[ix] + room);
+    });
+  }
+
+  /** Draws the steps in the shown time; the time axis begins behind the gutter. */
+  draw(width: number, gutter: number, theme: Theme) {
+    const { data, store } = this.context;
+    const { t0, t1 } = store.state;
+    const { from, to, name, failed } = data.doc.steps;
+    const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
+    this.boxes = [];
+    const until: number[] = [];
+    for (const step of this.order) {
+      if (to[step] < t0 || from[step] > t1) continue;
+      const left = x(from[step]);
+      const moment = from[step] === to[step];
+      const right = moment ? left + LEAST : x(to[step]);
+      if (right - left < LEAST) continue;
+      let row = 0;
+      while (row < ROWS && until[row] > left + 0.5) row++;
+      if (row === ROWS) continue;
+      until[row] = right;
+      this.boxes.push({ step, row, left, right });
+    }
+    const height = Math.max(1, until.length) * ROW;
+    const ratio = density();
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(height * ratio);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
+    const ctx = this.canvas.getContext("2d");
+    if (!ctx) return;
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.clearRect(0, 0, width, height);
+    ctx.font = FONT;
+    for (const { step, row, left, right } of this.boxes) {
+      const [y, wide] = [row * ROW, right - left];
+      ctx.fillStyle = failed[step] ? theme.css.bad : theme.css.accent;
+      ctx.globalAlpha = 0.18;
+      ctx.fillRect(left, y, Math.max(1, wide - 1), ROW - 2);
+      ctx.globalAlpha = 1;
+      ctx.fillRect(left, y, 1.5, ROW - 2);
+      if (wide < 24) continue;
+      ctx.fillStyle = failed[step] ? theme.css.bad : theme.css.ink;
+      ctx.fillText(fit(ctx, data.string(name[step]), wide - 8), left + 4, y + ROW - 6);
+    }
+  }
+
+  private find(event: MouseEvent): number {
+    const box = this.canvas.getBoundingClientRect();
+    const [x, row] = [event.clientX - box.left, Math.floor((event.clientY - box.top) / ROW)];
+    const hit = this.boxes.find((b) => b.row === row && x >= b.left - 2 && x <= b.right + 2);
+    return hit ? hit.step : -1;
+  }
+
+  private hover(event: PointerEvent) {
+    const ix = this.find(event);
+    const { data, tip } = this.context;
+    if (ix < 0) return tip.hide();
+    const { name, kind, from, to, spent } = data.doc.steps;
+    const wall = to[ix] - from[ix];
+    tip.show(event,
+      h("strong", {}, data.string(name[ix])),
+      h("div", { class: "dim" }, `${data.string(kind[ix])} · from ${at(from[ix])}${wall > 0 ? ` · wall ${time(wall)}` : ""}`),
+      h("div", {}, data.string(spent[ix])));
+  }
+}
