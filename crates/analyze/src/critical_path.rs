@@ -256,7 +256,7 @@ pub fn critical_path(analysis: &Analysis, process: ProcessIx) -> Result<Critical
         thread,
         from,
         to,
-        segments: paths.between(from, thread, to),
+        segments: paths.between(from, thread, to, &|_, _| true),
     })
 }
 
@@ -281,9 +281,18 @@ impl<'a> Paths<'a> {
     }
 
     /// The chain of work and waits that `thread` depended on from `from` to `to`, in order
-    /// of time: the segments' lengths add up to `to - from`.
-    pub fn between(&self, from: Ktime, thread: ThreadIx, to: Ktime) -> Vec<Segment> {
+    /// of time: the segments' lengths add up to `to - from`. Threads that are
+    /// not `inside` right before a time are followed only back to the beginning of the wait for
+    /// them.
+    pub fn between(
+        &self,
+        from: Ktime,
+        thread: ThreadIx,
+        to: Ktime,
+        inside: &dyn Fn(ThreadIx, Ktime) -> bool,
+    ) -> Vec<Segment> {
         let evidence = Evidence::new(self.graph, &self.lost, to);
-        walk::segments(self.graph, &self.programs, evidence, (from, thread, to))
+        let span = (from, thread, to);
+        walk::segments(self.graph, &self.programs, evidence, inside, span)
     }
 }

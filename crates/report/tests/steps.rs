@@ -327,15 +327,19 @@ fn times_add_up() {
             timeline: true,
             ..Options::default()
         };
-        let analysis = analyze(&trace, &options);
+        let mut analysis = analyze(&trace, &options);
+        if name == "threads" {
+            threads_are_tests(&mut analysis);
+        }
         let steps = Steps::new(&analysis);
         let root = tr_analyze::critical_path::root(&analysis).unwrap();
         let path = tr_analyze::critical_path::critical_path(&analysis, root).unwrap();
         let times = AllTimes::new(&analysis, &steps, &path.segments);
-        assert_eq!(name == "make", steps.list().len() > 12, "{name}");
+        assert_eq!(name == "short", steps.list().len() < 3, "{name}");
         let mut sum = times.outside.times.unwrap_or_default();
         let mut on_path = times.outside.on_path;
         let mut processes = times.outside.processes;
+        let mut all_others = 0;
         for (step, times) in steps.list().iter().zip(&times.steps) {
             if step.depth == 0 {
                 sum.add(&times.times.unwrap());
@@ -345,10 +349,37 @@ fn times_add_up() {
             let spent = times.spent.unwrap();
             let whole: u64 = Use::ALL.iter().map(|what| spent.of(*what)).sum();
             assert_eq!(whole, step.wall(), "{name}: {}", step.name);
+            // Others explain waits of the step's own threads, and nothing else.
+            let times = times.times.unwrap();
+            let waits = times.sleep + times.blocked + times.unknown;
+            let others = spent.of(Use::Others);
+            assert!(
+                others <= waits,
+                "{name}: {}: {others} of {waits}",
+                step.name
+            );
+            assert!(spent.of(Use::OnCpu) <= times.on_cpu + times.unknown);
+            all_others += others;
         }
         assert_eq!(sum, analysis.totals.times, "{name}");
         assert_eq!(on_path, path.length(), "{name}");
         assert_eq!(processes, analysis.totals.processes, "{name}");
+        assert!(
+            name != "threads" || all_others > 0,
+            "they wait for each other"
+        );
+    }
+}
+
+/// Makes test binaries of all programs, and a test of each thread.
+fn threads_are_tests(analysis: &mut Analysis) {
+    for process in &mut analysis.processes {
+        for exec in &mut process.execs {
+            exec.argv = Argv::from_args(["/w/deps/pool-0123456789abcdef"]);
+        }
+        for (nth, thread) in process.threads.iter().enumerate() {
+            analysis.threads[thread.0 as usize].comm = Comm::new(format!("test{nth}").as_bytes());
+        }
     }
 }
 

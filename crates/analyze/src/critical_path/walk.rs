@@ -15,20 +15,27 @@ use crate::model::ThreadIx;
 use crate::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
-/// The segments of the path from `from` to `to`, where `thread` is; in order of time.
-pub(super) fn segments(
-    graph: Graph<'_>,
-    programs: &Programs,
-    evidence: Evidence<'_>,
+/// Whether a thread is part of what a path is of, right before a time.
+pub(super) type Inside<'a> = &'a dyn Fn(ThreadIx, Ktime) -> bool;
+
+/// The segments of the path from `from` to `to`, where `thread` is; in order of time. It
+/// leaves the threads that are `inside` only for the length of a wait.
+pub(super) fn segments<'a>(
+    graph: Graph<'a>,
+    programs: &'a Programs,
+    evidence: Evidence<'a>,
+    inside: Inside<'a>,
     (from, thread, to): (Ktime, ThreadIx, Ktime),
 ) -> Vec<Segment> {
     let mut walk = Walk {
+        inside,
         graph,
         programs,
         evidence,
         from,
         to,
         waiters: Vec::new(),
+        away: None,
         segments: Vec::new(),
         then: Then::Same,
         then_inferred: false,
@@ -62,7 +69,8 @@ enum Step {
     Waiter { begin: Ktime, kind: Kind },
 }
 
-/// A thread on the path that waited for another thread of its process.
+/// A thread on the path that waited for another thread.
+#[derive(Clone, Copy)]
 struct Waiter {
     thread: ThreadIx,
     /// The beginning of its wait.
@@ -70,6 +78,7 @@ struct Waiter {
 }
 
 struct Walk<'a> {
+    inside: Inside<'a>,
     graph: Graph<'a>,
     programs: &'a Programs,
     evidence: Evidence<'a>,
@@ -77,6 +86,8 @@ struct Walk<'a> {
     to: Ktime,
     /// The threads whose waits the walk is in, the outermost first.
     waiters: Vec<Waiter>,
+    /// The last thread inside, while the path is outside.
+    away: Option<Waiter>,
     /// From the last to the first.
     segments: Vec<Segment>,
     /// The link from the next, earlier segment to the last one added.
@@ -107,6 +118,7 @@ impl Walk<'_> {
                     then,
                     inferred,
                 } => {
+                    self.away = self.away(thread, next, now);
                     self.wait_for(thread, next, now);
                     (self.then, self.then_inferred) = (then, self.then_inferred | inferred);
                     passed.push(next);
@@ -124,6 +136,13 @@ impl Walk<'_> {
                 }
             };
             let begin = begin.max(self.from);
+            if let Some(away) = self.away.take_if(|away| begin <= away.since) {
+                self.add(thread, (away.since.max(self.from), now), kind, inferred);
+                (thread, now) = (away.thread, away.since);
+                passed.clear();
+                passed.push(thread);
+                continue;
+            }
             self.add(thread, (begin, now), kind, inferred);
             now = begin;
             if let Some(waiter) = waiter {
@@ -132,6 +151,17 @@ impl Walk<'_> {
             passed.clear();
             passed.push(thread);
         }
+    }
+
+    /// The thread to which the path returns from the `next` one, if that is outside: what the
+    /// next one did before the thread waited for it explains nothing of this path.
+    fn away(&self, thread: ThreadIx, next: ThreadIx, now: Ktime) -> Option<Waiter> {
+        if (self.inside)(next, now) {
+            return None;
+        }
+        let wait = self.graph.before(thread, now).filter(|it| it.from < now);
+        let since = wait.map(|wait| wait.from);
+        self.away.or(since.map(|since| Waiter { thread, since }))
     }
 
     fn step(&self, thread: ThreadIx, now: Ktime) -> Step {

@@ -165,8 +165,9 @@ impl AllTimes {
             if !step.has_work {
                 *times = StepTimes::default();
             } else if let (Some(paths), Some(thread)) = (&paths, step.thread) {
-                let segments = paths.between(step.from, thread, step.to);
-                times.spent = Some(spent(steps, at, &segments));
+                times.spent = Some(spent(steps, at, |inside| {
+                    paths.between(step.from, thread, step.to, inside)
+                }));
             }
         }
         AllTimes {
@@ -178,11 +179,20 @@ impl AllTimes {
 }
 
 /// What the time of a step's own critical path went to.
-fn spent(steps: &Steps, of: StepIx, path: &[Segment]) -> Spent {
+fn spent(
+    steps: &Steps,
+    of: StepIx,
+    path: impl FnOnce(&dyn Fn(ThreadIx, Ktime) -> bool) -> Vec<Segment>,
+) -> Spent {
+    let inside = |thread: ThreadIx, time: Ktime| {
+        let before = Ktime(time.0.saturating_sub(1));
+        steps
+            .around(steps.at(thread, before))
+            .any(|step| step == of)
+    };
     let mut spent = Spent::default();
-    for segment in path {
-        let mut around = steps.around(steps.at(segment.thread, segment.from));
-        let inside = around.any(|step| step == of);
+    for segment in path(&inside) {
+        let inside = inside(segment.thread, segment.to);
         spent.add(Use::of(segment.kind, inside), segment.length());
     }
     spent
