@@ -69,10 +69,12 @@ fn execute(command: &[OsString]) -> u8 {
     let Some(program) = args.first() else {
         return status::FAILED;
     };
-    let errno = match nix::unistd::execvp(program, &args) {
-        Err(errno) => errno,
-        Ok(never) => match never {},
+    // As tr record does: a tr with file capabilities has lost LD_PRELOAD and the like.
+    let failed = match inherited::original_environment() {
+        None => nix::unistd::execvp(program, &args),
+        Some(environment) => nix::unistd::execvpe(program, &args, &environment),
     };
+    let Err(errno) = failed;
     let program = tr_report::escape::text(program.to_bytes());
     eprintln!("tr: cannot execute {program}: {}", errno.desc());
     status::not_executed(errno)
