@@ -588,7 +588,7 @@ fn best_effort() -> Result<(), Failed> {
                 "--bounding-set=-all",
             ])
             .arg(&copy)
-            .args(["record", "-o", "/dev/null"])
+            .args(["record", "--method", "bpf", "-o", "/dev/null"])
             .args(extra)
             .args(["--", "sh", "-c", "exit 6"])
             .output()

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
-use tr_record::{Config, Error, Follow, Inherited, Report, Target};
+use tr_record::{Choice, Config, Error, Follow, Inherited, Report, Target};
 use tr_redact::Redactor;
 use tr_report::units::{bytes, count};
 
@@ -72,6 +72,10 @@ pub struct Args {
     /// with the reason, the wall time, the exit status and the CPU time
     #[arg(long, requires = "command")]
     best_effort: bool,
+    /// How to record: bpf (every fact; root or capabilities), ptrace (forks, execs, exits
+    /// and totals of CPU time; any user); auto takes the first that works
+    #[arg(long, value_name = "METHOD", default_value = "auto")]
+    method: Method,
     /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
@@ -81,6 +85,24 @@ pub struct Args {
     /// The command to record, with its arguments
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+/// The way to record.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Method {
+    Auto,
+    Bpf,
+    Ptrace,
+}
+
+impl From<Method> for Choice {
+    fn from(method: Method) -> Choice {
+        match method {
+            Method::Auto => Choice::Auto,
+            Method::Bpf => Choice::Bpf,
+            Method::Ptrace => Choice::Ptrace,
+        }
+    }
 }
 
 /// Runs it.
@@ -113,6 +135,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     let config = Config {
         output,
         redactor,
+        method: args.method.into(),
         follow,
         command: args.command.clone(),
         cpus: args.cpu.clone().map(|cpus| cpus.0),
@@ -133,7 +156,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     match tr_record::record(&config) {
         Ok(report) => {
             say_not_executed(&args, report.not_executed);
-            tell(&args, &report);
+            tell(&args, &config.redactor, &report);
             if report.status.is_none() && !args.command.is_empty() {
                 eprintln!("tr: cannot wait for the command: its exit status is not known");
                 return ExitCode::from(status::FAILED);
@@ -238,10 +261,7 @@ fn shown(error: &Error) -> String {
 
 /// Prints the error that keeps tracing from starting, and its remedy.
 fn explain(args: &Args, redactor: &Redactor, error: &Error) {
-    // Others may read the log that holds these messages.
-    let words: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
-    let words = redactor.clone().command(&words);
-    let again = tr_report::escape::command(words.iter().map(Vec::as_slice));
+    let again = command_line(args, redactor);
     match error {
         Error::Output(cause) => {
             let file = args.output.as_os_str().as_bytes();
@@ -268,18 +288,32 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     }
 }
 
+/// COMMAND, quoted for a shell, with its secrets masked: others may read the log that holds
+/// it.
+fn command_line(args: &Args, redactor: &Redactor) -> String {
+    let words: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
+    let words = redactor.clone().command(&words);
+    tr_report::escape::command(words.iter().map(Vec::as_slice))
+}
+
+/// `tr` and its arguments for the same recording by another user.
+fn record_again(args: &Args, again: &str) -> (String, String) {
+    // By its whole path: sudo looks for a `tr` where the system's is.
+    let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
+    let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
+    let record = if args.command.is_empty() {
+        "record --all".to_owned()
+    } else {
+        format!("record{} -- {again}", as_user(args))
+    };
+    (program, record)
+}
+
 /// Prints command lines that make tracing possible. `again` is COMMAND, quoted for a shell.
 fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
-            // By its whole path: sudo looks for a `tr` where the system's is.
-            let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
-            let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
-            let record = if args.command.is_empty() {
-                "record --all".to_owned()
-            } else {
-                format!("record{} -- {again}", as_user(args))
-            };
+            let (program, record) = record_again(args, again);
             for (purpose, line) in refusal.remedies(&program, &record) {
                 eprintln!("    {purpose}: {line}");
             }
@@ -316,7 +350,7 @@ fn say_waiting() {
 
 /// Prints losses and limits, then the size of the trace. With `--quiet`, only that the trace
 /// lacks its end.
-fn tell(args: &Args, report: &Report) {
+fn tell(args: &Args, redactor: &Redactor, report: &Report) {
     let file = match args.output.as_os_str() {
         name if name == "-" => "standard output".into(),
         name => tr_report::escape::text(name.as_bytes()),
@@ -333,6 +367,7 @@ fn tell(args: &Args, report: &Report) {
     if args.quiet {
         return;
     }
+    tell_method(args, redactor, report);
     tell_losses(report);
     tell_limits(args, report);
     let lost = if report.output_error.is_some() {
@@ -352,6 +387,33 @@ fn tell(args: &Args, report: &Report) {
         bytes(report.tally.written.bytes),
     );
     tell_cost(args, report);
+}
+
+/// Prints the method that `auto` has taken instead of BPF, the facts that it lacks, and a
+/// command that records them.
+fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
+    let Some(Error::Tracing(cause)) = &report.fallback else {
+        return;
+    };
+    let method = report.method.name();
+    let more = match cause {
+        tr_bpf::Error::Refused(refusal) => {
+            let (program, record) = record_again(args, &command_line(args, redactor));
+            let remedies = refusal.remedies(&program, &record);
+            // One that records once; others change the machine.
+            let once = |(_, line): &&(&str, String)| line.ends_with(&record);
+            let remedy = remedies.iter().find(once).or(remedies.first());
+            remedy.map(|(purpose, line)| {
+                format!("{}: {line}", purpose.strip_prefix("or ").unwrap_or(purpose))
+            })
+        }
+        _ => None,
+    };
+    let more = more.unwrap_or_else(|| format!("see why: --method bpf ({cause})"));
+    eprintln!(
+        "tr: recorded by {method}: CPU times are totals, wake-ups and the times of switches are not \
+         known; to {more}"
+    );
 }
 
 fn tell_losses(report: &Report) {

@@ -473,7 +473,7 @@ fn refusals() -> Result<(), Failed> {
     let copy = elsewhere("refusals")?;
     let behind = |wrapper: &[&str], options: &[&str]| {
         let copy = copy.to_string_lossy();
-        let record = [&*copy, "record", "-o", "/dev/null"];
+        let record = [&*copy, "record", "--method", "bpf", "-o", "/dev/null"];
         let words = [wrapper, &record, options, &["--", "true", "a b"]].concat();
         let mut command = Command::new(words[0]);
         command.args(&words[1..]).stdin(Stdio::null());

@@ -5,8 +5,8 @@ use tr_format::event::{CgroupId, Ktime, Tgid, Tid};
 
 use crate::arena::{Arena, Ix};
 use crate::model::{
-    Analysis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx, Times,
-    Totals, Tree,
+    Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
+    Times, Totals, Tree,
 };
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
@@ -17,11 +17,15 @@ const FEW: usize = 1 << 10;
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
     analysis.cpus = tracker.cpu_figures(&analysis.meta.cpus);
-    analysis.concurrency = tracker.concurrency.finish();
+    analysis.concurrency = match tracker.basis {
+        Basis::Events => tracker.concurrency.finish(),
+        _ => vec![0],
+    };
     let known: u64 = analysis.concurrency.iter().sum();
     analysis.concurrency_unknown = end.since(start).saturating_sub(known);
     let anomalies = std::mem::take(&mut tracker.anomalies);
     analysis.quality.anomalies = anomalies.into_iter().collect();
+    analysis.quality.degraded = std::mem::take(&mut tracker.degraded);
     let counts = tracker.counts;
     analysis.marks = std::mem::take(&mut tracker.marks);
     let cgroups = std::mem::take(&mut tracker.cgroups);
@@ -36,7 +40,10 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         .threads
         .par_iter()
         .with_min_len(FEW)
-        .map(|(ix, process)| thread_of(&tracker.tasks[*ix], *process, end, thread_ix))
+        .map(|(ix, process)| {
+            let (task, basis) = (&tracker.tasks[*ix], tracker.basis);
+            thread_of(task, *process, (end, basis), thread_ix)
+        })
         .collect();
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {
@@ -160,7 +167,7 @@ fn processes(mut tracker: Tracker, analysis: &Analysis, order: &Order) -> Vec<Pr
 fn thread_of(
     task: &Task,
     process: ProcessIx,
-    end: Ktime,
+    (end, basis): (Ktime, Basis),
     thread_ix: impl Fn(TaskIx) -> Option<ThreadIx>,
 ) -> Thread {
     let alive = task.end.is_none_or(|at| at > end);
@@ -178,13 +185,13 @@ fn thread_of(
         started_before: task.started_before,
         end: task.end.unwrap_or(end).min(end),
         alive,
-        times: task.times,
+        times: task.times.times(basis),
         causes: task.causes,
         switches: task.switches,
         max_off_cpu,
         migrations: task.migrations,
         status: status.filter(|_| !alive),
-        kernel: task.kernel.filter(|_| !alive),
+        kernel: task.kernel.filter(|_| !alive && basis == Basis::Events),
         by_kernel: task.by_kernel,
         exited: task.exited.filter(|at| *at <= end),
         parent: task.parent.and_then(thread_ix),
@@ -200,7 +207,7 @@ fn thread_of(
 /// Sums over the exits of a process's threads; the I/O is known only if it is of each.
 #[derive(Clone, Copy, Debug, Default)]
 struct Exits {
-    faults: (u64, u64),
+    faults: Option<(u64, u64)>,
     io: Option<(u64, u64)>,
 }
 
@@ -212,7 +219,7 @@ impl Exits {
             io: exit.io,
         });
         let sum = exits.reduce(|sum, exit| Exits {
-            faults: add(sum.faults, exit.faults),
+            faults: sum.faults.zip(exit.faults).map(|(a, b)| add(a, b)),
             io: sum.io.zip(exit.io).map(|(a, b)| add(a, b)),
         });
         sum.unwrap_or_default()

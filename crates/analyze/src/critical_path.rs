@@ -11,6 +11,9 @@
 //! bound the first of two jobs counts only if a build waited for it, and not for the
 //! second. Here a job is followed back to its own beginning.
 //!
+//! Without scheduling events the path goes over forks and ends only: from a parent to the
+//! child that ended last, and from a child's beginning to its parent.
+//!
 //! The segments follow each other without a hole, so their lengths add up to
 //! the time from the exec to the exit, to the nanosecond.
 
@@ -113,6 +116,8 @@ pub struct Spent {
     /// Stopped, in another uninterruptible wait, or waiting for a task that is
     /// no part of the recording.
     pub other: u64,
+    /// On a CPU or not: totals do not tell.
+    pub lived: u64,
     /// Not known.
     pub unknown: u64,
 }
@@ -126,6 +131,7 @@ impl Spent {
             Kind::Disk => &mut self.disk,
             Kind::Sleep | Kind::Network | Kind::Terminal => &mut self.sleep,
             Kind::Stopped | Kind::Blocked | Kind::Outside(_) => &mut self.other,
+            Kind::Lived => &mut self.lived,
             Kind::Unknown => &mut self.unknown,
         };
         *sum += ns;
@@ -138,6 +144,7 @@ impl Spent {
         self.disk += other.disk;
         self.sleep += other.sleep;
         self.other += other.other;
+        self.lived += other.lived;
         self.unknown += other.unknown;
     }
 }

@@ -32,6 +32,8 @@ pub enum Kind {
     Blocked,
     /// Waiting for a task that is no part of the recording, or a kernel thread.
     Outside(Tid),
+    /// On a CPU or not: totals do not tell what the thread did when.
+    Lived,
     /// Not known: events are missing, or the wait has not ended yet.
     Unknown,
 }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
-use tr_format::meta::{Metadata, Summary};
+use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
 
 use crate::arena::Ix;
@@ -84,6 +84,11 @@ impl Analysis {
     /// The most marks that an analysis keeps. A recorder writes fewer.
     pub const MARKS: usize = 1 << 20;
 
+    /// The source of all tasks' times.
+    pub fn basis(&self) -> Basis {
+        Basis::of(&self.meta.facts())
+    }
+
     /// A process by its index. Panics for an index of another analysis.
     pub fn process(&self, ix: ProcessIx) -> &Process {
         &self.processes[ix.place()]
@@ -132,6 +137,8 @@ pub struct Quality {
     /// Events that contradict what came before (a task on two CPUs, running
     /// before its fork, …), by kind; empty on a good trace.
     pub anomalies: Vec<(&'static str, u64)>,
+    /// Facts that the recording lacks from these times on, in words.
+    pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// Two CPUs whose clocks disagree, which makes all times of the trace doubtful.
     pub clocks: Option<ClockDisagreement>,
 }
@@ -162,8 +169,31 @@ pub struct LostSpan {
     pub cause: tr_format::event::LossCause,
 }
 
-/// A thread's or process's time by state, in ns. The five add up to the lifetime inside
-/// the analyzed span; those of a process to the lifetimes of its threads.
+/// The source of a task's times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Basis {
+    /// Scheduling events.
+    #[default]
+    Events,
+    /// The kernel's totals of each task: run time and time in run queues.
+    Totals,
+    /// The kernel's totals of each task: run time only.
+    RunTime,
+}
+
+impl Basis {
+    /// The basis of a recording with these facts.
+    pub fn of(facts: &Facts) -> Basis {
+        match (facts.switches, facts.run_queue) {
+            (Known::Kernel | Known::Recorder, _) => Basis::Events,
+            (_, Known::Absent) => Basis::RunTime,
+            _ => Basis::Totals,
+        }
+    }
+}
+
+/// A thread's or process's time by state, in ns. All add up to the lifetime inside the
+/// analyzed span; those of a process to the lifetimes of its threads.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
     /// On a CPU.
@@ -174,22 +204,58 @@ pub struct Times {
     pub sleep: u64,
     /// In an uninterruptible wait: storage, vfork, kernel locks.
     pub blocked: u64,
+    /// Asleep or blocked: totals do not tell which.
+    pub asleep_or_blocked: u64,
     /// Not known: events are missing, and the kernel's totals do not tell either.
     pub unknown: u64,
+    /// The source of these times.
+    pub basis: Basis,
 }
 
 impl Times {
-    fn all(&self) -> [u64; 5] {
+    fn all(&self) -> [u64; 6] {
         [
             self.on_cpu,
             self.run_queue,
             self.sleep,
             self.blocked,
+            self.asleep_or_blocked,
             self.unknown,
         ]
     }
 
-    /// The sum of all five.
+    /// A time by its basis; `None` if that basis does not tell it.
+    fn told(&self, ns: u64, by: &[Basis]) -> Option<u64> {
+        let nothing = self.basis != Basis::Events && self.unknown > 0 && self.unknown == self.sum();
+        (by.contains(&self.basis) && !nothing).then_some(ns)
+    }
+
+    /// `on_cpu`, if it is known.
+    pub fn on_cpu_known(&self) -> Option<u64> {
+        self.told(self.on_cpu, &[Basis::Events, Basis::Totals, Basis::RunTime])
+    }
+
+    /// `run_queue`, if it is known.
+    pub fn run_queue_known(&self) -> Option<u64> {
+        self.told(self.run_queue, &[Basis::Events, Basis::Totals])
+    }
+
+    /// `sleep`, if it is known.
+    pub fn sleep_known(&self) -> Option<u64> {
+        self.told(self.sleep, &[Basis::Events])
+    }
+
+    /// `blocked`, if it is known.
+    pub fn blocked_known(&self) -> Option<u64> {
+        self.told(self.blocked, &[Basis::Events])
+    }
+
+    /// `asleep_or_blocked`, if it is known; scheduling events tell its parts instead.
+    pub fn asleep_or_blocked_known(&self) -> Option<u64> {
+        self.told(self.asleep_or_blocked, &[Basis::Totals])
+    }
+
+    /// The sum of all.
     pub fn sum(&self) -> u64 {
         self.all().into_iter().fold(0, u64::saturating_add)
     }
@@ -199,21 +265,16 @@ impl Times {
         self.sum() == u64::MAX
     }
 
-    /// Subtracts times that are a part of these.
-    pub fn take(&mut self, other: &Times) {
-        self.on_cpu = self.on_cpu.saturating_sub(other.on_cpu);
-        self.run_queue = self.run_queue.saturating_sub(other.run_queue);
-        self.sleep = self.sleep.saturating_sub(other.sleep);
-        self.blocked = self.blocked.saturating_sub(other.blocked);
-        self.unknown = self.unknown.saturating_sub(other.unknown);
-    }
-
     /// Adds other times to these.
     pub fn add(&mut self, other: &Times) {
         self.on_cpu = self.on_cpu.saturating_add(other.on_cpu);
         self.run_queue = self.run_queue.saturating_add(other.run_queue);
         self.sleep = self.sleep.saturating_add(other.sleep);
         self.blocked = self.blocked.saturating_add(other.blocked);
+        self.asleep_or_blocked = self
+            .asleep_or_blocked
+            .saturating_add(other.asleep_or_blocked);
+        self.basis = self.basis.max(other.basis);
         self.unknown = self.unknown.saturating_add(other.unknown);
     }
 }
@@ -319,7 +380,7 @@ pub struct Thread {
     pub migrations: u64,
     /// Its raw `wait` status, once it has exited.
     pub status: Option<u32>,
-    /// The kernel's own figures at its exit.
+    /// The kernel's own figures at its exit, if the times rest on events.
     pub kernel: Option<KernelFigures>,
     /// Parts of `times` that only those figures show; the timeline has them as unknown.
     pub by_kernel: ByKernel,
@@ -333,10 +394,12 @@ impl Thread {
     /// Its time by state as its events alone show it; the timeline adds up to that.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;
+        let off_cpu = self.times.asleep_or_blocked;
         Times {
             on_cpu: self.times.on_cpu - on_cpu,
             run_queue: self.times.run_queue - run_queue,
-            unknown: self.times.unknown + on_cpu + run_queue,
+            asleep_or_blocked: 0,
+            unknown: self.times.unknown + on_cpu + run_queue + off_cpu,
             ..self.times
         }
     }
@@ -425,8 +488,8 @@ pub struct Process {
     pub max_off_cpu: Option<OffCpu>,
     /// Its largest resident set in bytes, once it has exited.
     pub max_rss: Option<u64>,
-    /// Page faults, minor and major, of the threads that have exited.
-    pub faults: (u64, u64),
+    /// Page faults, minor and major, of the threads that have exited, if they were recorded.
+    pub faults: Option<(u64, u64)>,
     /// Bytes read from and written to storage, of the threads that have exited;
     /// `None` where the kernel does not count it.
     pub io: Option<(u64, u64)>,

@@ -356,6 +356,6 @@ fn idle(kind: Kind) -> Idle {
         Kind::Blocked => Idle::Blocked,
         Kind::Outside(_) => Idle::Outside,
         // No task ran, so the path's thread did not run either.
-        Kind::OnCpu | Kind::Unknown => Idle::Unknown,
+        Kind::OnCpu | Kind::Lived | Kind::Unknown => Idle::Unknown,
     }
 }

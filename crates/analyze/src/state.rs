@@ -7,6 +7,8 @@
 use tr_format::event::CpuId;
 use tr_format::meta::StateName;
 
+use crate::model::{Basis, Times};
+
 /// The state of a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -130,6 +132,54 @@ pub enum Bucket {
     Wait(Wait),
     /// Unknown.
     Unknown,
+}
+
+/// A task's time by bucket, in ns. In a recording without scheduling events `sleep` has the
+/// time off CPU that no run queue had, asleep or blocked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StateTimes {
+    pub on_cpu: u64,
+    pub run_queue: u64,
+    pub sleep: u64,
+    pub blocked: u64,
+    pub unknown: u64,
+}
+
+impl StateTimes {
+    /// What these times have grown by since `before`.
+    pub fn since(&self, before: &StateTimes) -> StateTimes {
+        StateTimes {
+            on_cpu: self.on_cpu.saturating_sub(before.on_cpu),
+            run_queue: self.run_queue.saturating_sub(before.run_queue),
+            sleep: self.sleep.saturating_sub(before.sleep),
+            blocked: self.blocked.saturating_sub(before.blocked),
+            unknown: self.unknown.saturating_sub(before.unknown),
+        }
+    }
+
+    /// Moves a part of the unknown time to the buckets that it belongs to.
+    pub fn take_from_unknown(&mut self, part: &StateTimes) {
+        self.on_cpu = self.on_cpu.saturating_add(part.on_cpu);
+        self.run_queue = self.run_queue.saturating_add(part.run_queue);
+        self.sleep = self.sleep.saturating_add(part.sleep);
+        let known = [part.on_cpu, part.run_queue, part.sleep];
+        let known = known.into_iter().fold(0, u64::saturating_add);
+        self.unknown = self.unknown.saturating_sub(known);
+    }
+
+    /// As the model has them.
+    pub fn times(&self, basis: Basis) -> Times {
+        let events = basis == Basis::Events;
+        Times {
+            on_cpu: self.on_cpu,
+            run_queue: self.run_queue,
+            sleep: if events { self.sleep } else { 0 },
+            blocked: self.blocked,
+            asleep_or_blocked: if events { 0 } else { self.sleep },
+            unknown: self.unknown,
+            basis,
+        }
+    }
 }
 
 /// The end of a state.

@@ -5,10 +5,12 @@
 //! | switch | [`Tracker::switch`], the fast path of both in `fast_path` |
 //! | waking | [`Tracker::waking`] |
 //! | fork, exec, exit | [`Tracker::fork`], [`Tracker::exec`], [`Tracker::exit`] |
+//! | a task's totals, its end, by a recorder without switches | `accounts` |
 //! | lost events | [`Tracker::lost`], and [`Tracker::enter`] makes the time unknown |
 //!
 //! `unseen` has what follows when an event shows that others are missing.
 
+mod accounts;
 mod cpus;
 mod fast_path;
 mod fit;
@@ -28,10 +30,12 @@ use crate::arena::Arena;
 use crate::clock_check::ClockCheck;
 use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
+use crate::model::Basis;
 use crate::state::{Bucket, Ended, State, States};
 use crate::tid_map::{CpuMap, IdMap};
 use crate::timeline::{ActorRef, Draft};
 
+use accounts::LastAccount;
 pub use tables::{ProcIx, ProcessEntry};
 pub use task::{Exited, Task, TaskIx};
 
@@ -68,6 +72,12 @@ pub struct Tracker {
     end: Ktime,
     /// Time on other CPUs counts as unknown.
     only: Option<CpuId>,
+    /// The source of the tasks' times.
+    pub basis: Basis,
+    /// Without scheduling events: each living task's last account.
+    accounts: HashMap<TaskIx, LastAccount>,
+    /// Facts that the recording lacks from these times on.
+    pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The recording has begun: every task that was there before is in a snapshot.
     begun: bool,
     /// When it began, which the span need not.
@@ -120,6 +130,9 @@ impl Tracker {
             start,
             end,
             only,
+            basis: Basis::of(&meta.facts()),
+            accounts: HashMap::new(),
+            degraded: Vec::new(),
             begun: false,
             recorded_from: meta.start,
             system_wide: meta.scope == Scope::All,
@@ -296,10 +309,9 @@ impl Tracker {
             let task = &mut self.tasks[ix];
             owing = task.owes_next.take();
             task.owes = false;
-            let mut times = task.times;
-            times.take(&std::mem::replace(&mut task.paid, times));
+            let before = std::mem::replace(&mut task.paid, task.times);
             if let Some(exec) = process.execs.last_mut() {
-                exec.times.add(&times);
+                exec.times.add(&task.times.since(&before).times(self.basis));
             }
         }
     }

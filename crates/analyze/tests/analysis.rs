@@ -235,7 +235,12 @@ fn check_exact(analysis: &Analysis, truth: &Truth) -> Result<(), TestCaseError> 
         }
         prop_assert_eq!(is.cgroup, was.cgroup, "cgroup of {}", at);
         prop_assert_eq!(is.kthread, was.kthread, "kthread of {}", at);
-        prop_assert_eq!(is.faults, was.faults, "faults of {}", at);
+        prop_assert_eq!(
+            is.faults.unwrap_or_default(),
+            was.faults,
+            "faults of {}",
+            at
+        );
         prop_assert_eq!(
             is.max_rss.unwrap_or(0),
             was.max_rss.unwrap_or(0),

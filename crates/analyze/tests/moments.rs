@@ -131,7 +131,7 @@ fn threads_with_late_snapshots_belong_to_their_process() {
         .last(1, 100, 11);
     let analysis = analyzed(&hand);
     assert_eq!(analysis.processes.len(), 1);
-    assert_eq!(analysis.processes[0].faults, (2, 0));
+    assert_eq!(analysis.processes[0].faults, Some((2, 0)));
     assert_eq!(analysis.processes[0].status, Some(0));
 }
 

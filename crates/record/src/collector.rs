@@ -77,8 +77,9 @@ impl<'a> Collector<'a> {
     /// Drains the source and offers the events to the writer.
     pub fn drain(&mut self) {
         let before = host::now();
-        if self.has_room() {
-            self.source.drain();
+        let room = self.has_room();
+        self.source.drain(room);
+        if room {
             self.drained_until = before;
         }
         let now = Instant::now();

@@ -184,6 +184,15 @@ pub struct Running {
     pub own_session: bool,
 }
 
+/// COMMAND's end, as a wait has returned it.
+#[derive(Clone, Copy, Debug)]
+pub struct Reaped {
+    /// The raw `wait` status.
+    pub status: i32,
+    /// Its resources and those of the descendants that it waited for.
+    pub usage: libc::rusage,
+}
+
 /// COMMAND's end.
 #[derive(Clone, Copy, Debug)]
 pub struct Waited {
@@ -330,19 +339,21 @@ impl Running {
     }
 
     /// COMMAND's process has changed its state in one of these ways; `wait` takes its status.
-    fn has(&self, change: libc::c_int) -> Result<bool, Errno> {
+    /// The stops of a traced COMMAND are found, too, with another code (CLD_TRAPPED).
+    fn has(&self, change: libc::c_int, codes: &[libc::c_int]) -> Result<bool, Errno> {
         let flags = change | libc::WNOHANG | libc::WNOWAIT;
         // SAFETY: all zeros are a valid `siginfo_t`, whose pid is 0 without a change.
         unsafe {
             let mut info: libc::siginfo_t = std::mem::zeroed();
             let result = libc::waitid(libc::P_PID, self.pid(), &mut info, flags);
-            Errno::result(result).map(|_| info.si_pid() != 0)
+            Errno::result(result).map(|_| info.si_pid() != 0 && codes.contains(&info.si_code))
         }
     }
 
     /// COMMAND's process has ended.
     pub fn has_ended(&self) -> bool {
-        match self.has(libc::WEXITED) {
+        let ends = [libc::CLD_EXITED, libc::CLD_KILLED, libc::CLD_DUMPED];
+        match self.has(libc::WEXITED, &ends) {
             Ok(ended) => ended,
             Err(errno) => errno == Errno::ECHILD,
         }
@@ -351,7 +362,8 @@ impl Running {
     /// COMMAND is stopped, and the terminal is its process group's or ours.
     fn is_stopped_in_foreground(&self) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
-        self.has(libc::WSTOPPED).unwrap_or(false) && (in_foreground() || own())
+        let stopped = self.has(libc::WSTOPPED, &[libc::CLD_STOPPED]);
+        stopped.unwrap_or(false) && (in_foreground() || own())
     }
 
     /// Stops `tr` with a COMMAND that has stopped itself in the foreground, as the `suspend` of
@@ -392,7 +404,7 @@ impl Running {
     ///
     /// # Errors
     /// Another part of the process has waited for it, or the kernel refuses the call.
-    pub fn wait(mut self) -> std::io::Result<Waited> {
+    pub fn wait(self) -> std::io::Result<Waited> {
         const TRIES: u32 = 50;
         let mut tries = 0;
         let mut status = 0;
@@ -402,7 +414,7 @@ impl Running {
             // SAFETY: `status` and `usage` are valid places for the results.
             let pid = unsafe { libc::wait4(self.pid.as_raw(), &mut status, 0, &mut usage) };
             match Errno::result(pid) {
-                Ok(_) => break,
+                Ok(_) => return Ok(self.waited(Reaped { status, usage })),
                 Err(Errno::EINTR) => {}
                 Err(errno) if errno == Errno::ECHILD || tries >= TRIES => {
                     return Err(errno.into());
@@ -413,14 +425,18 @@ impl Running {
                 }
             }
         }
+    }
+
+    /// Its end, which another part of the process has waited for.
+    pub fn waited(mut self, reaped: Reaped) -> Waited {
         let mut errno = [0; 4];
         // Closed by a successful exec; the child is gone, so this cannot hang.
         let failure = self.failure.read_exact(&mut errno).ok();
-        Ok(Waited {
-            status: status.cast_unsigned(),
+        Waited {
+            status: reaped.status.cast_unsigned(),
             not_executed: failure.map(|()| Errno::from_raw(i32::from_ne_bytes(errno))),
-            usage: resources(&usage),
-        })
+            usage: resources(&reaped.usage),
+        }
     }
 }
 

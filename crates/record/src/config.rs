@@ -13,6 +13,8 @@ use crate::command::Inherited;
 pub struct Config {
     /// The trace's destination.
     pub output: Target,
+    /// The way to record.
+    pub method: Choice,
     /// The followed tasks.
     pub follow: Follow,
     /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
@@ -40,6 +42,18 @@ pub struct Config {
     pub started: Instant,
     /// The version of `tr`.
     pub version: String,
+}
+
+/// The way to record (`--method`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The best that works here.
+    #[default]
+    Auto,
+    /// BPF programs.
+    Bpf,
+    /// ptrace(2).
+    Ptrace,
 }
 
 /// The followed tasks.

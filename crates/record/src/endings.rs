@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use tr_format::meta::EndReason;
 
 use crate::collector::DRAIN_EVERY;
-use crate::command::{pidfd_open, Running, Waited};
+use crate::command::{pidfd_open, Reaped, Running, Waited};
 use crate::config::{Config, Follow};
 use crate::signals::Signals;
 
@@ -103,12 +103,13 @@ impl Endings {
             .is_some_and(|deadline| Instant::now() >= deadline)
     }
 
-    /// COMMAND's status if it has ended; otherwise COMMAND.
-    pub fn reap(self) -> (Option<Waited>, Option<Running>) {
-        if self.command_ended {
-            (self.command.and_then(|command| command.wait().ok()), None)
-        } else {
-            (None, self.command)
+    /// COMMAND's status if it has ended; otherwise COMMAND. `reaped`: the source has waited
+    /// for it.
+    pub fn reap(self, reaped: Option<Reaped>) -> (Option<Waited>, Option<Running>) {
+        match (self.command, reaped) {
+            (Some(command), Some(reaped)) => (Some(command.waited(reaped)), None),
+            (Some(command), None) if self.command_ended => (command.wait().ok(), None),
+            (command, _) => (None, command),
         }
     }
 }

@@ -29,7 +29,7 @@ mod untraced;
 mod urgency;
 
 pub use command::{in_foreground, Inherited};
-pub use config::{ring_sizes, Config, Follow};
+pub use config::{ring_sizes, Choice, Config, Follow};
 pub use identity::user_name;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
@@ -50,6 +50,15 @@ pub enum Error {
     /// Tracing cannot start.
     #[error(transparent)]
     Tracing(#[from] tr_bpf::Error),
+    /// ptrace(2) refuses to trace COMMAND.
+    #[error("cannot trace with ptrace: {0}")]
+    Ptrace(nix::errno::Errno),
+    /// There is no /proc, or it has no totals of tasks.
+    #[error("cannot trace with ptrace: /proc/PID/schedstat cannot be read")]
+    NoTotals,
+    /// Only BPF programs record these targets.
+    #[error("--all, --pid, --cgroup and --cpu need --method bpf")]
+    NeedsBpf,
     /// COMMAND cannot be started.
     #[error("cannot start the command: {0}")]
     Command(std::io::Error),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use tr_bpf::Storage;
 use tr_format::event::{Comm, Ktime, LifeKind, Stream};
-use tr_format::meta::{Cost, EndReason, Summary};
+use tr_format::meta::{Cost, EndReason, Method, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 
 use crate::collector::Collector;
@@ -18,7 +18,7 @@ use crate::machine::Counters;
 use crate::marks::Marks;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
-use crate::source::{bpf, recorder, Last};
+use crate::source::{self, recorder, Last};
 use crate::stall::Stall;
 use crate::{header, host, urgency, Error};
 
@@ -49,6 +49,10 @@ pub struct Report {
     pub start: Ktime,
     /// Descendants of COMMAND that were still running at the end.
     pub alive: Vec<Alive>,
+    /// The method of the recording.
+    pub method: Method,
+    /// The reason why a better method could not be taken.
+    pub fallback: Option<Error>,
 }
 
 /// A followed process that outlives the recording.
@@ -178,6 +182,8 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
 struct Session<'a> {
     collector: Collector<'a>,
     start: Ktime,
+    method: Method,
+    fallback: Option<Error>,
     /// From the start of `tr` to the release of COMMAND, in ns.
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
@@ -195,7 +201,7 @@ impl<'a> Session<'a> {
         child: Option<u32>,
     ) -> Result<Session<'a>, Error> {
         let online = host::online_cpus();
-        let mut started = bpf::start(config, storage, child, &online)?;
+        let (mut started, fallback) = source::start(config, storage, child, &online)?;
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config
             .command
@@ -211,6 +217,7 @@ impl<'a> Session<'a> {
         let (time, clock) = (start.time, start.clock);
         let meta = header::metadata(config, &started, start);
         let output = Output::start(destination, &meta, redactor).map_err(Error::Format)?;
+        started.source.begin(time);
         let clock = recorder(time, LifeKind::Clock(clock));
         let living = std::mem::take(&mut started.living);
         let first = std::iter::once(clock).chain(living).collect();
@@ -219,6 +226,8 @@ impl<'a> Session<'a> {
         Ok(Session {
             collector: Collector::new(started.source, output, time, marks),
             start: time,
+            method: meta.method(),
+            fallback,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
             counters: Counters::now(),
@@ -284,9 +293,9 @@ impl<'a> Session<'a> {
         let Last { losses, kernel_ns } = self.collector.source.stop((self.start, end));
         let mut own = losses;
         own.push(recorder(end, LifeKind::Clock(end_clock)));
-        let (batches, source, output) = self.collector.finish(own, end);
+        let (batches, mut source, output) = self.collector.finish(own, end);
 
-        let (mut waited, running) = endings.reap();
+        let (mut waited, running) = endings.reap(source.reaped());
         let cost = Cost {
             recorder_ns: host::own_cpu().saturating_sub(self.cpu_before),
             bpf_ns: kernel_ns,
@@ -325,6 +334,8 @@ impl<'a> Session<'a> {
             }),
             start: self.start,
             alive,
+            method: self.method,
+            fallback: self.fallback,
         }
     }
 }

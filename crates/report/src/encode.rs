@@ -36,10 +36,13 @@ pub(crate) use object;
 
 object! {
     Times(times: &model::Times) {
-        on_cpu_ns: u64 = times.on_cpu,
-        run_queue_ns: u64 = times.run_queue,
-        sleep_ns: u64 = times.sleep,
-        blocked_ns: u64 = times.blocked,
+        on_cpu_ns: Option<u64> = times.on_cpu_known(),
+        run_queue_ns: Option<u64> = times.run_queue_known(),
+        sleep_ns: Option<u64> = times.sleep_known(),
+        blocked_ns: Option<u64> = times.blocked_known(),
+        // Only of a recording without scheduling events.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        asleep_or_blocked_ns: Option<u64> = times.asleep_or_blocked_known(),
         unknown_ns: u64 = times.unknown,
     }
 }

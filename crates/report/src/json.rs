@@ -9,7 +9,7 @@ use std::io;
 use serde::Serialize;
 use serde_json::ser::PrettyFormatter;
 use serde_json::Value;
-use tr_analyze::model::{self, Analysis, ExecSpan, LostSpan, Thread};
+use tr_analyze::model::{self, Analysis, Basis, ExecSpan, LostSpan, Thread};
 use tr_format::event::{Ktime, Stream};
 
 use crate::encode::{self, argv, object, text, Times};
@@ -25,7 +25,7 @@ struct Document {
     schema: &'static str,
     trace: Trace,
     totals: Totals,
-    audit: Audit,
+    audit: Option<Audit>,
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,10 +48,13 @@ object! {
         lost_events: Option<u64> =
             (!analysis.quality.lost_unknown).then_some(analysis.quality.lost_events),
         truncated: bool = analysis.quality.truncated.is_some(),
+        // How the facts are known, unless the kernel stamped all of them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        method: Option<&'static str> = analysis.meta.origin.map(|origin| origin.method.name()),
         not_traced: Option<String> = None,
         usage: Option<Value> = None,
         quality: Quality = Quality::new(&analysis.quality, analysis.meta.start),
-        concurrency_ns: Vec<u64> = analysis.concurrency.clone(),
+        concurrency_ns: Option<Vec<u64>> = by_events(analysis, analysis.concurrency.clone()),
         concurrency_unknown_ns: u64 = analysis.concurrency_unknown,
     }
 
@@ -110,11 +113,14 @@ object! {
         times: Times = Times::new(&process.times),
         on_cpu_by_kernel_ns: u64 = process.by_kernel.on_cpu,
         run_queue_by_kernel_ns: u64 = process.by_kernel.run_queue,
-        preempted_ns: u64 = process.causes.preempted,
-        block_io_ns: u64 = process.causes.io,
-        vfork_ns: u64 = process.causes.vfork,
-        switches: Switches = Switches::new(&process.switches),
-        migrations: u64 = threads(analysis, process).map(|t| t.migrations).fold(0, u64::saturating_add),
+        preempted_ns: Option<u64> = by_events(analysis, process.causes.preempted),
+        block_io_ns: Option<u64> = by_events(analysis, process.causes.io),
+        vfork_ns: Option<u64> = by_events(analysis, process.causes.vfork),
+        switches: Option<Switches> = by_events(analysis, Switches::new(&process.switches)),
+        migrations: Option<u64> = {
+            let threads = threads(analysis, process).map(|t| t.migrations);
+            by_events(analysis, threads.fold(0, u64::saturating_add))
+        },
         max_off_cpu_ns: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
         max_rss_bytes: Option<u64> = process.max_rss,
         tree: Tree = Tree::new(&process.tree),
@@ -129,7 +135,7 @@ object! {
 
     Tree(tree: &model::Tree) {
         processes: u64 = tree.processes,
-        on_cpu_ns: u64 = tree.times.on_cpu,
+        on_cpu_ns: Option<u64> = tree.times.on_cpu_known(),
     }
 
     Exec(exec: &ExecSpan, zero: Ktime) {
@@ -138,9 +144,14 @@ object! {
         filename: Option<String> = (!exec.started_before).then(|| text(&exec.filename)),
         argv: Option<Vec<String>> = argv(&exec.argv),
         argv_truncated: bool = exec.argv.truncated(),
-        on_cpu_ns: u64 = exec.times.on_cpu,
+        on_cpu_ns: Option<u64> = exec.times.on_cpu_known(),
         max_rss_bytes: Option<u64> = exec.max_rss,
     }
+}
+
+/// A value that only scheduling events tell.
+fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
+    (analysis.basis() == Basis::Events).then_some(value)
 }
 
 fn threads<'a>(
@@ -196,7 +207,7 @@ pub fn render<'a>(
         schema: "tr.analysis/1",
         trace: Trace::new(analysis),
         totals: Totals::new(&analysis.totals),
-        audit: audit(analysis),
+        audit: by_events(analysis, audit(analysis)),
         processes: chosen
             .map(|process| Process::new(analysis, process))
             .collect(),

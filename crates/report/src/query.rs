@@ -415,8 +415,14 @@ fn first_places(
 /// Names decide between equal rows, so that the order is always the same.
 type Key = (u64, u64, Option<u32>);
 
-fn off_cpu(times: &Times) -> u64 {
-    let parts = [times.run_queue, times.sleep, times.blocked];
+/// The time in which the tasks were known to be off CPU.
+pub fn off_cpu(times: &Times) -> u64 {
+    let parts = [
+        times.run_queue,
+        times.sleep,
+        times.blocked,
+        times.asleep_or_blocked,
+    ];
     parts.into_iter().fold(0, u64::saturating_add)
 }
 

@@ -396,7 +396,7 @@ fn process(pid: u32, parent: Option<u32>, args: &[&str]) -> Process {
         switches: Default::default(),
         max_off_cpu: None,
         max_rss: None,
-        faults: (0, 0),
+        faults: Some((0, 0)),
         io: None,
         execs: Vec::new(),
         tree: Tree {

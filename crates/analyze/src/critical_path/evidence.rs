@@ -7,7 +7,7 @@ use tr_format::event::{Ktime, Stream};
 use crate::arena::Arena;
 use crate::gaps::Spans;
 use crate::graph::Graph;
-use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::model::{Analysis, Basis, ProcessIx, ThreadIx};
 use crate::timeline::{Bucket, Stretch, Wait};
 
 /// The spans with a recorded loss of scheduling events.
@@ -87,6 +87,10 @@ impl<'a> Evidence<'a> {
     /// it was runnable before and ran after, no event of a CPU is recorded as lost, and no
     /// waking ended a sleep in it.
     pub fn ran_through(&self, thread: ThreadIx, now: Ktime) -> bool {
+        // Without scheduling events nothing shows that it did not sleep.
+        if self.graph.analysis.basis() != Basis::Events {
+            return false;
+        }
         let Some(number) = now.0.checked_sub(1).and_then(|at| {
             let timeline = self.graph.timeline;
             timeline.at(thread, Ktime(at))

@@ -11,7 +11,7 @@ use super::evidence::Evidence;
 use super::{Segment, Then};
 use crate::awaited::Awaited;
 use crate::graph::{Cause, Graph, Kind};
-use crate::model::ThreadIx;
+use crate::model::{Basis, ThreadIx};
 use crate::programs::{exec_of, Programs};
 use crate::timeline::{Actor, Bucket, Stretch};
 
@@ -284,7 +284,10 @@ impl Walk<'_> {
             },
             ended => Step::Own {
                 begin: ended.map_or(stretch.from, |(_, end)| end),
-                kind: Kind::Unknown,
+                kind: match self.graph.analysis.basis() {
+                    Basis::Events => Kind::Unknown,
+                    _ => Kind::Lived,
+                },
                 inferred: false,
             },
         }

@@ -1,6 +1,9 @@
 //! Which of several events with equal stamps comes first.
 
-use tr_format::event::{CpuId, Exec, Exit, Fork, Ktime, LifeKind, SchedEvent, SchedKind, Tid};
+use tr_format::event::{
+    Account, CpuId, Detached, Exec, Exit, Fork, Ktime, LifeKind, SchedEvent, SchedKind, TaskEnd,
+    Tid,
+};
 
 use super::Tracker;
 use crate::order::{Event, MISSING};
@@ -68,6 +71,12 @@ impl Tracker {
             LifeKind::Final(last) => match self.state_of(last.tid, time) {
                 Some(State::Dead) | None => WELL,
                 Some(_) => MISSING,
+            },
+            LifeKind::Account(Account { tid, .. })
+            | LifeKind::Detached(Detached { tid, .. })
+            | LifeKind::End(TaskEnd { tid, .. }) => match self.state_of(*tid, time) {
+                Some(State::Dead) | None => MISSING,
+                Some(_) => WELL,
             },
             _ => WELL,
         }

@@ -11,8 +11,7 @@ use tr_format::event::{
 use super::tables::{push_first, NewProcess};
 use super::task::NewTask;
 use super::{ProcIx, TaskIx, Tracker};
-use crate::model::Analysis;
-use crate::model::{ExecSpan, Times};
+use crate::model::{Analysis, Basis, ExecSpan, Times};
 use crate::state::{Bucket, Ended, State};
 
 impl Tracker {
@@ -46,17 +45,20 @@ impl Tracker {
             }
             LifeKind::CgroupMove(moved) => self.move_cgroup(moved),
             LifeKind::Snapshot(snapshot) => self.snapshot(time, snapshot),
-            LifeKind::Account(_) | LifeKind::Detached(_) | LifeKind::End(_) => {}
+            LifeKind::Account(account) => self.account_totals(time, account),
+            LifeKind::Detached(detached) => self.detach(time, detached.tid),
+            LifeKind::End(end) => {
+                self.counts[2] += counted;
+                self.end(time, end);
+            }
+            LifeKind::Degraded(degraded) => self.degraded.push((time, degraded.what.clone())),
             LifeKind::Mark(mark) => {
                 if self.marks.len() < Analysis::MARKS {
                     let time = Ktime(time.0.saturating_sub(mark.ago));
                     self.marks.push((time, mark.clone()));
                 }
             }
-            LifeKind::Lost(_)
-            | LifeKind::Clock(_)
-            | LifeKind::Watermark
-            | LifeKind::Degraded(_) => {}
+            LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Watermark => {}
         }
     }
 
@@ -95,9 +97,11 @@ impl Tracker {
         if fork.tid.0 == fork.tgid.0 {
             (entry.forked, entry.rss_before) = (true, Some(0));
         }
-        let state = match self.gaps.any().covers(time) {
-            true => State::Unknown,
-            false => State::Runnable { preempted: false },
+        let unknown = self.basis != Basis::Events || self.gaps.any().covers(time);
+        let state = if unknown {
+            State::Unknown
+        } else {
+            State::Runnable { preempted: false }
         };
         let ix = self.add_task(NewTask {
             tid: fork.tid,
@@ -112,6 +116,7 @@ impl Tracker {
         // Before the span too: a gap may lie between.
         let task = &mut self.tasks[ix];
         (task.seen, task.since, task.last_event_ts) = (true, time, time);
+        self.open_account(ix, time);
     }
 
     /// A fork gives a tid to a new task: the old one is gone, whether or not its end was
@@ -225,6 +230,7 @@ impl Tracker {
     fn begin_program(&mut self, process: ProcIx, time: Ktime, exec: &Exec) {
         let at = time.max(self.start);
         self.flush(process);
+        self.keep_accounts_of(process, time);
         let process = &mut self.processes[process];
         if time < self.start {
             process.execs.clear(); // over before the span
@@ -269,16 +275,27 @@ impl Tracker {
         self.settle(ix, exit.tgid, None, Argv::default());
         self.tasks[ix].exit(time, exit);
         if exit.group_dead {
-            let process = &mut self.processes[self.tasks[ix].process];
-            process.status = Some(exit.group_status);
-            let grown = grown(process.rss_before, Some(exit.max_rss));
-            let max_rss = exit.program_rss.or(grown);
-            if let Some(last) = process.execs.last_mut() {
-                last.max_rss = max_rss;
-            }
-            let programs = process.execs.iter().map(|exec| exec.max_rss);
-            process.max_rss = programs.max().flatten().max(max_rss);
+            let memory = (Some(exit.max_rss), exit.program_rss);
+            self.end_process(ix, exit.group_status, memory);
         }
+    }
+
+    /// The last thread of a process has exited. `max_rss`: that of all its programs, and of
+    /// the last one.
+    pub(super) fn end_process(
+        &mut self,
+        ix: TaskIx,
+        status: u32,
+        (all, last): (Option<u64>, Option<u64>),
+    ) {
+        let process = &mut self.processes[self.tasks[ix].process];
+        process.status = Some(status);
+        let max_rss = last.or(grown(process.rss_before, all));
+        if let Some(program) = process.execs.last_mut() {
+            program.max_rss = max_rss;
+        }
+        let programs = process.execs.iter().map(|exec| exec.max_rss);
+        process.max_rss = programs.max().flatten().max(max_rss);
     }
 
     /// The kernel's last figures come right after the last switch-out; an exec may have
@@ -425,7 +442,8 @@ impl Tracker {
         task.woken = false;
         // While events are being lost, what came right after is not known; and an exec that
         // is lost may have given it this name on its way to a CPU.
-        let unsure = self.gaps.any().covers(time)
+        let unsure = self.basis != Basis::Events
+            || self.gaps.any().covers(time)
             || snapshot.on_cpu && self.gaps.lives_before(time).is_some();
         let state = match unsure {
             true => State::Unknown,

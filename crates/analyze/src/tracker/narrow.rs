@@ -1,7 +1,8 @@
 //! Narrows the unknown time of a task by the kernel's own totals.
 
 use super::{ProcIx, Task, TaskIx, Tracker};
-use crate::model::Times;
+use crate::model::Basis;
+use crate::state::StateTimes;
 
 impl Tracker {
     /// Moves the time that a task spent on a CPU and in run queues, by the kernel's totals
@@ -22,10 +23,22 @@ impl Tracker {
             .map(|ns| ns.saturating_sub(times.run_queue));
         let on_cpu = on_cpu.min(times.unknown);
         let run_queue = run_queue.unwrap_or(0).min(times.unknown - on_cpu);
-        move_unknown(times, on_cpu, run_queue);
-        (task.by_kernel.on_cpu, task.by_kernel.run_queue) = (on_cpu, run_queue);
+        // Of a task's whole life the totals leave only sleeps and blocked waits.
+        let rest = match (self.basis, kernel.run_delay) {
+            (Basis::Totals, Some(_)) => times.unknown - on_cpu - run_queue,
+            _ => 0,
+        };
+        let part = StateTimes {
+            on_cpu,
+            run_queue,
+            sleep: rest,
+            ..StateTimes::default()
+        };
+        times.take_from_unknown(&part);
+        task.by_kernel.on_cpu = task.by_kernel.on_cpu.saturating_add(on_cpu);
+        task.by_kernel.run_queue = task.by_kernel.run_queue.saturating_add(run_queue);
         let of = task.process;
-        self.narrow_programs(of, on_cpu, run_queue);
+        self.narrow_programs(of, part);
     }
 
     /// The kernel's totals have no time outside of the span.
@@ -36,18 +49,21 @@ impl Tracker {
 
     /// A task's totals do not tell in which program of its process that time was: it is
     /// taken from the first ones with unknown time.
-    fn narrow_programs(&mut self, of: ProcIx, mut on_cpu: u64, mut run_queue: u64) {
+    fn narrow_programs(&mut self, of: ProcIx, mut rest: StateTimes) {
+        let basis = self.basis;
         for exec in &mut self.processes[of].execs {
-            let cpu = on_cpu.min(exec.times.unknown);
-            let queue = run_queue.min(exec.times.unknown - cpu);
-            move_unknown(&mut exec.times, cpu, queue);
-            (on_cpu, run_queue) = (on_cpu - cpu, run_queue - queue);
+            let on_cpu = rest.on_cpu.min(exec.times.unknown);
+            let run_queue = rest.run_queue.min(exec.times.unknown - on_cpu);
+            let sleep = rest.sleep.min(exec.times.unknown - on_cpu - run_queue);
+            let part = StateTimes {
+                on_cpu,
+                run_queue,
+                sleep,
+                ..StateTimes::default()
+            };
+            exec.times.unknown -= on_cpu + run_queue + sleep;
+            exec.times.add(&part.times(basis));
+            rest = rest.since(&part);
         }
     }
-}
-
-fn move_unknown(times: &mut Times, on_cpu: u64, run_queue: u64) {
-    times.unknown -= on_cpu + run_queue;
-    times.on_cpu = times.on_cpu.saturating_add(on_cpu);
-    times.run_queue = times.run_queue.saturating_add(run_queue);
 }

@@ -9,8 +9,8 @@ use tr_format::event::{Comm, CpuId, Exit, Ktime, Tid};
 use super::ProcIx;
 use crate::arena::Ix;
 use crate::concurrency::Epoch;
-use crate::model::{ByKernel, Causes, KernelFigures, OffCpu, Switches, Times};
-use crate::state::{Bucket, State, Wait};
+use crate::model::{ByKernel, Causes, KernelFigures, OffCpu, Switches};
+use crate::state::{Bucket, State, StateTimes, Wait};
 use crate::timeline::{ActorRef, Draft};
 
 /// A task of the tracker's table. An `Option` of it has four bytes, too.
@@ -44,8 +44,8 @@ impl TaskIx {
 pub struct Exited {
     /// Its raw `wait` status.
     pub status: u32,
-    /// Its page faults, minor and major.
-    pub faults: (u64, u64),
+    /// Its page faults, minor and major, if they were recorded.
+    pub faults: Option<(u64, u64)>,
     /// Bytes that it read from and wrote to storage, where the kernel counts them.
     pub io: Option<(u64, u64)>,
 }
@@ -54,7 +54,7 @@ impl From<&Exit> for Exited {
     fn from(exit: &Exit) -> Exited {
         Exited {
             status: exit.status,
-            faults: (exit.min_flt, exit.maj_flt),
+            faults: Some((exit.min_flt, exit.maj_flt)),
             io: exit.read_bytes.zip(exit.write_bytes),
         }
     }
@@ -91,7 +91,7 @@ pub struct Task {
     /// The next task of its process that owes times.
     pub(super) owes_next: Option<TaskIx>,
     /// Its times by state.
-    pub times: Times,
+    pub times: StateTimes,
     /// Its context switches.
     pub switches: Switches,
     /// Moves between CPUs.
@@ -101,7 +101,7 @@ pub struct Task {
     /// Its longest time off CPU, and the task that ended it.
     pub max_off_cpu: Option<(OffCpu, Option<TaskIx>)>,
     /// Its times up to which its process's programs have them.
-    pub(super) paid: Times,
+    pub(super) paid: StateTimes,
     /// Its last tid.
     pub tid: Tid,
     /// Its tid in its own namespace.
@@ -173,7 +173,7 @@ impl Task {
             start: new.start,
             started_before: new.started_before,
             end: None,
-            times: Times::default(),
+            times: StateTimes::default(),
             causes: Causes::default(),
             switches: Switches::default(),
             max_off_cpu: None,
@@ -196,7 +196,7 @@ impl Task {
             seen: false,
             owes: false,
             reason: 0,
-            paid: Times::default(),
+            paid: StateTimes::default(),
         }
     }
 

@@ -2,22 +2,30 @@
 //! thread; the writing thread converts them.
 
 pub mod bpf;
+pub mod ptrace;
 
 use std::os::fd::BorrowedFd;
 
+use tr_bpf::Storage;
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
 use tr_format::meta::{Origin, Scope};
-use tr_format::Error;
 
+use crate::command::Reaped;
+use crate::config::{Choice, Config, Follow};
 use crate::session::Alive;
+use crate::Error;
 
 /// A source of events.
 pub trait Source {
-    /// Readable when events have to be drained before the next interval.
+    /// Readable when events have to be drained before the next interval; the same descriptor
+    /// for the whole recording.
     fn ready(&self) -> Option<BorrowedFd<'_>>;
 
     /// Collects the events that have come.
-    fn drain(&mut self);
+    fn drain(&mut self, room: bool);
+
+    /// COMMAND will be released; the recording begins.
+    fn begin(&mut self, _start: Ktime) {}
 
     /// The memory of the collected events, in bytes.
     fn bytes(&self) -> usize;
@@ -27,6 +35,11 @@ pub trait Source {
 
     /// Drains COMMAND's last events, after the end of its process.
     fn drain_command(&mut self);
+
+    /// COMMAND's end, if the source has waited for it: no other wait can.
+    fn reaped(&mut self) -> Option<Reaped> {
+        None
+    }
 
     /// The followed processes that have not ended, without `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
@@ -56,7 +69,7 @@ pub trait Drained: Send {
     ///
     /// # Errors
     /// Those of `to`.
-    fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), Error>;
+    fn write(&self, near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error>;
 }
 
 /// Takes stored events.
@@ -65,13 +78,13 @@ pub trait Take {
     ///
     /// # Errors
     /// The output's.
-    fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), Error>;
+    fn sched(&mut self, cpu: CpuId, event: SchedEvent) -> Result<(), tr_format::Error>;
 
     /// Takes another event.
     ///
     /// # Errors
     /// The output's.
-    fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), Error>;
+    fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error>;
 }
 
 /// A source that is ready for the release of COMMAND.
@@ -92,6 +105,34 @@ pub struct Started<'a> {
     pub buffer: u64,
     /// The living tasks.
     pub living: Vec<LifeEvent>,
+}
+
+/// Starts the chosen source, or the best that works here; with the reason why a better one
+/// does not. `child` is COMMAND's process before its release.
+///
+/// # Errors
+/// No source works, or there is no such target.
+pub fn start<'a>(
+    config: &Config,
+    storage: &'a mut Storage,
+    child: Option<u32>,
+    online: &[CpuId],
+) -> Result<(Started<'a>, Option<Error>), Error> {
+    let refused = match config.method {
+        Choice::Ptrace => return Ok((ptrace::start(config, child)?, None)),
+        Choice::Bpf | Choice::Auto => match bpf::start(config, storage, child, online) {
+            Ok(started) => return Ok((started, None)),
+            Err(error) => error,
+        },
+    };
+    let other = config.method == Choice::Auto && config.follow == Follow::Command;
+    if !other || config.cpus.is_some() || !matches!(refused, Error::Tracing(_)) {
+        return Err(refused);
+    }
+    match ptrace::start(config, child) {
+        Ok(started) => Ok((started, Some(refused))),
+        Err(_) => Err(refused),
+    }
 }
 
 /// An event of the recorder's own.

@@ -120,7 +120,9 @@ const CANDIDATES: usize = 32;
 /// The changes, those with the largest gain first. None without a critical path, and with
 /// filters: they speak about the whole.
 pub fn advise(view: &View<'_>) -> Vec<Advice> {
-    if view.chosen.len() < view.analysis.processes.len() {
+    // Totals do not say when a task ran: no gain can be shown.
+    let by_events = view.analysis.basis() == Basis::Events;
+    if !by_events || view.chosen.len() < view.analysis.processes.len() {
         return Vec::new();
     }
     let Some(facts) = Facts::new(view).filter(|facts| facts.wall >= SHORTEST) else {

@@ -51,10 +51,10 @@ impl Figures {
         // In the order of `Figure`.
         Figures([
             Some(wall),
-            Some(times.on_cpu),
-            Some(times.run_queue),
-            Some(times.blocked),
-            Some(times.sleep),
+            times.on_cpu_known(),
+            times.run_queue_known(),
+            times.blocked_known(),
+            times.sleep_known(),
             rss,
             path,
             Some(times.unknown),

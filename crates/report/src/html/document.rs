@@ -75,10 +75,13 @@ object! {
         execs: u64 = totals.execs,
         forks: u64 = totals.forks,
         exits: u64 = totals.exits,
-        on_cpu: u64 = totals.times.on_cpu,
-        run_queue: u64 = totals.times.run_queue,
-        sleep: u64 = totals.times.sleep,
-        blocked: u64 = totals.times.blocked,
+        on_cpu: Option<u64> = totals.times.on_cpu_known(),
+        run_queue: Option<u64> = totals.times.run_queue_known(),
+        sleep: Option<u64> = totals.times.sleep_known(),
+        blocked: Option<u64> = totals.times.blocked_known(),
+        // Only of a recording without scheduling events.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        asleep_or_blocked: Option<u64> = totals.times.asleep_or_blocked_known(),
         unknown: u64 = totals.times.unknown,
     }
 
@@ -123,10 +126,10 @@ columns!(Processes(analysis: &Analysis, process: &Process, strings: &mut Strings
     kthread: u8 = process.kthread.into(),
     status: Option<u32> = process.status,
     exit: Option<u32> = process.status.map(|status| strings.add(exit::words(status))),
-    on_cpu: u64 = process.times.on_cpu,
-    run_queue: u64 = process.times.run_queue,
-    sleep: u64 = process.times.sleep,
-    blocked: u64 = process.times.blocked,
+    on_cpu: Option<u64> = process.times.on_cpu_known(),
+    run_queue: Option<u64> = process.times.run_queue_known(),
+    sleep: Option<u64> = process.times.sleep_known(),
+    blocked: Option<u64> = process.times.blocked_known(),
     unknown: u64 = process.times.unknown,
     preempted: u64 = process.causes.preempted,
     block_io: u64 = process.causes.io,
@@ -136,7 +139,7 @@ columns!(Processes(analysis: &Analysis, process: &Process, strings: &mut Strings
     max_off_cpu: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
     max_rss: Option<u64> = process.max_rss,
     tree_processes: u64 = process.tree.processes,
-    tree_on_cpu: u64 = process.tree.times.on_cpu,
+    tree_on_cpu: Option<u64> = process.tree.times.on_cpu_known(),
     // Their numbers: they follow each other in the order of the processes.
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
@@ -147,10 +150,10 @@ columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
     comm: u32 = strings.add(escape::text(thread.comm.bytes())),
     start: u64 = thread.start.since(zero),
     end: u64 = thread.end.since(zero),
-    on_cpu: u64 = thread.times.on_cpu,
-    run_queue: u64 = thread.times.run_queue,
-    sleep: u64 = thread.times.sleep,
-    blocked: u64 = thread.times.blocked,
+    on_cpu: Option<u64> = thread.times.on_cpu_known(),
+    run_queue: Option<u64> = thread.times.run_queue_known(),
+    sleep: Option<u64> = thread.times.sleep_known(),
+    blocked: Option<u64> = thread.times.blocked_known(),
     unknown: u64 = thread.times.unknown,
 });
 
@@ -159,7 +162,7 @@ columns!(Execs(zero: Ktime, exec: &ExecSpan, strings: &mut Strings) {
     end: u64 = exec.end.since(zero),
     label: u32 = strings.add(label::label_of(&exec.argv, &exec.comm, false)),
     argv: Option<u32> = argv(&exec.argv, strings),
-    on_cpu: u64 = exec.times.on_cpu,
+    on_cpu: Option<u64> = exec.times.on_cpu_known(),
 });
 
 columns!(StepColumns(zero: Ktime, step: &steps::Step, times: &StepTimes, strings: &mut Strings) {
@@ -341,7 +344,7 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
 /// The kinds of the path's segments, as the kinds of pieces.
 fn path_kind(kind: Kind) -> u8 {
     match kind {
-        Kind::Unknown => 0,
+        Kind::Lived | Kind::Unknown => 0,
         Kind::OnCpu => 1,
         Kind::RunQueue(_) => 2,
         Kind::Sleep | Kind::Network | Kind::Terminal => 4,

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{self, CriticalPath, Kind, Leg, NoPath, Spent, Then};
-use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx};
 use tr_analyze::programs::{sleeper, Group, Groups, Program, Programs};
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
@@ -27,6 +27,10 @@ pub(crate) fn groups(analysis: &Analysis) -> Groups {
         None => label::program(process),
     })
 }
+
+/// What a path of a recording without scheduling events is worth.
+pub(crate) const BY_LIVES: &str =
+    "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
 /// The path of the process of `--pid`, or of COMMAND.
 pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
@@ -49,6 +53,8 @@ enum Part {
     Program(Group),
     /// Asleep in this program.
     Sleep(Group),
+    /// In this program, on a CPU or not.
+    Lived(Group),
     /// Waiting for a CPU.
     NoCpu,
     Disk,
@@ -66,6 +72,7 @@ impl Part {
         match self {
             Part::Program(group) => ("on_cpu", Some(group)),
             Part::Sleep(group) => ("sleep", Some(group)),
+            Part::Lived(group) => ("program", Some(group)),
             Part::NoCpu => ("run_queue", None),
             Part::Disk => ("disk", None),
             Part::Network => ("network", None),
@@ -80,7 +87,7 @@ impl Part {
     /// The name in text.
     fn title(self, groups: &Groups) -> String {
         match self {
-            Part::Program(group) => groups.name(group).to_owned(),
+            Part::Program(group) | Part::Lived(group) => groups.name(group).to_owned(),
             Part::Sleep(group) => format!("sleep in {}", groups.name(group)),
             Part::NoCpu => "waiting for a CPU".into(),
             Part::Disk => "disk".into(),
@@ -120,6 +127,7 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
                 let sleeper = sleeper.and_then(|(process, time)| groups.at(process, time));
                 Part::Sleep(sleeper.unwrap_or(group))
             }
+            (Kind::Lived, Some(group)) => Part::Lived(group),
             (Kind::RunQueue(_), _) => Part::NoCpu,
             (Kind::Disk, _) => Part::Disk,
             (Kind::Network, _) => Part::Network,
@@ -127,7 +135,7 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
             (Kind::Stopped, _) => Part::Stopped,
             (Kind::Blocked, _) => Part::Blocked,
             (Kind::Outside(_), _) => Part::Outside,
-            (Kind::Unknown | Kind::OnCpu | Kind::Sleep, _) => Part::Unknown,
+            (Kind::Unknown | Kind::OnCpu | Kind::Sleep | Kind::Lived, _) => Part::Unknown,
         };
         let (time, count) = sums.entry(part).or_default();
         *time += segment.length();
@@ -182,7 +190,8 @@ struct Found {
     path: CriticalPath,
     legs: Vec<Leg>,
     shares: Vec<Share>,
-    limits: Limits,
+    /// Only scheduling events give limits.
+    limits: Option<Limits>,
 }
 
 /// A row of the table of steps.
@@ -210,7 +219,10 @@ impl<'a> PathReport<'a> {
                 _ => None,
             });
             let free: Vec<Group> = programs.take(FREE).collect();
-            let limits = what_if::limits(analysis, &path, &groups, &free)?;
+            let limits = match analysis.basis() {
+                Basis::Events => Some(what_if::limits(analysis, &path, &groups, &free)?),
+                _ => None,
+            };
             Ok(Found {
                 legs: path.legs().collect(),
                 path,
@@ -436,7 +448,9 @@ impl<'a> PathReport<'a> {
     /// A leg in JSON and CSV.
     fn step(&self, leg: &Leg) -> Value {
         let found = who::thread(self.view.analysis, leg.thread);
-        let spent = SPENT.iter().map(|(_, key, of)| (*key, of(&leg.spent)));
+        let events = self.view.analysis.basis() == Basis::Events;
+        let spent = SPENT.iter();
+        let spent = spent.map(|(_, key, of)| (*key, events.then(|| of(&leg.spent))));
         let step = json!({
             "pid": found.map_or(0, |(_, process)| process.pid.0),
             "tid": found.map_or(0, |(thread, _)| thread.tid.0),
@@ -475,7 +489,9 @@ impl<'a> PathReport<'a> {
                 "steps": share.count,
             })
         };
-        let free = limits.free.iter().map(|free| {
+        let limits = limits.as_ref();
+        let free = limits.map_or(&[][..], |limits| &limits.free);
+        let free = free.iter().map(|free| {
             json!({
                 "program": name(free.group),
                 "at_least_ns": free.at_least,
@@ -492,10 +508,10 @@ impl<'a> PathReport<'a> {
             "inferred_ns": inferred(legs),
             "steps": legs.iter().map(|leg| self.step(leg)).collect::<Value>(),
             "shares": shares.iter().map(share).collect::<Value>(),
-            "work_ns": limits.work,
-            "least_ns": limits.on(limits.cpus),
-            "least_any_cpus_ns": limits.span,
-            "more_slots_ns": limits.more_slots,
+            "work_ns": limits.map(|limits| limits.work),
+            "least_ns": limits.map(|limits| limits.on(limits.cpus)),
+            "least_any_cpus_ns": limits.map(|limits| limits.span),
+            "more_slots_ns": limits.and_then(|limits| limits.more_slots),
             "free": free.collect::<Value>(),
         })
     }
@@ -556,7 +572,10 @@ impl Report for PathReport<'_> {
         style.painted(&mut out, Paint::Bold, &title);
         bars(&mut out, &found.shares, path.length(), 8, style);
         let inferred = inferred(&found.legs);
-        if inferred > 0 {
+        if self.view.analysis.basis() != Basis::Events {
+            let text = format!("  {BY_LIVES}");
+            style.painted(&mut out, Paint::Dim, &text);
+        } else if inferred > 0 {
             let share = units::share(inferred, path.length());
             let text = format!(
                 "  {} ({share}) of the path is inferred: no event shows these steps.",
@@ -567,7 +586,9 @@ impl Report for PathReport<'_> {
         out.push('\n');
         out.push_str(&self.table(found, style));
         out.push('\n');
-        self.limits(&mut out, &found.limits, style);
+        if let Some(limits) = &found.limits {
+            self.limits(&mut out, limits, style);
+        }
         out
     }
 

@@ -4,11 +4,11 @@
 //! run of a program must not wonder whether it was left out.
 
 use serde_json::{json, Value};
-use tr_analyze::model::{ExecSpan, Process};
+use tr_analyze::model::{Basis, ExecSpan, Process};
 
 use crate::encode::{self, with};
 use crate::exit::{self, Exit};
-use crate::query::Sort;
+use crate::query::{self, Sort};
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -31,11 +31,7 @@ impl Execution<'_> {
 
     /// Its waits in ns.
     fn waited(&self) -> u64 {
-        let times = &self.exec.times;
-        times
-            .run_queue
-            .saturating_add(times.blocked)
-            .saturating_add(times.sleep)
+        query::off_cpu(&self.exec.times)
     }
 
     /// The raw status of an execution that ended with its process.
@@ -162,6 +158,7 @@ impl Report for Execs<'_> {
     fn text(&self, style: &Style) -> String {
         let wide = style.width >= WIDE;
         let unknown = self.rows.iter().any(|row| row.exec.times.unknown > 0);
+        let events = self.view.analysis.basis() == Basis::Events;
         let most = self.view.ask.most();
         let table = Table::new("ARGV", |row: &&Execution| row.command())
             .column_if(wide, "START(s)", |row| match row.exec.started_before {
@@ -169,11 +166,22 @@ impl Report for Execs<'_> {
                 false => Cell::Seconds(self.view.since(row.exec.start)),
             })
             .column("TIME(s)", |row| Cell::Seconds(row.time()))
-            .column("CPU", |row| Cell::Time(row.exec.times.on_cpu))
+            .column("CPU", |row| {
+                Cell::known(row.exec.times.on_cpu_known(), Cell::Time)
+            })
             .column_if(!wide, "waited", |row| Cell::Time(row.waited()))
-            .column_if(wide, "wait cpu", |row| Cell::Time(row.exec.times.run_queue))
-            .column_if(wide, "blocked", |row| Cell::Time(row.exec.times.blocked))
-            .column_if(wide, "sleep", |row| Cell::Time(row.exec.times.sleep))
+            .column_if(wide, "wait cpu", |row| {
+                Cell::known(row.exec.times.run_queue_known(), Cell::Time)
+            })
+            .column_if(wide && events, "blocked", |row| {
+                Cell::Time(row.exec.times.blocked)
+            })
+            .column_if(wide && events, "sleep", |row| {
+                Cell::Time(row.exec.times.sleep)
+            })
+            .column_if(wide && !events, "off cpu", |row| {
+                Cell::known(row.exec.times.asleep_or_blocked_known(), Cell::Time)
+            })
             .column_if(wide && unknown, "unknown", |row| {
                 Cell::Time(row.exec.times.unknown)
             })
@@ -211,6 +219,6 @@ impl Report for Execs<'_> {
         let columns = "start_ns time_ns ended exit_code=exit/code signal=exit/signal pid ppid
                        on_cpu_ns run_queue_ns blocked_ns sleep_ns unknown_ns max_rss_bytes
                        filename argv";
-        csv(rows, columns)
+        csv(rows, &self.view.time_columns(columns))
     }
 }

@@ -9,6 +9,7 @@ pub mod execs;
 mod failed;
 pub mod histogram;
 pub mod max_off_cpu;
+mod not_known;
 pub mod off_cpu;
 pub mod parallelism;
 pub mod quality;
@@ -17,6 +18,8 @@ pub mod series;
 pub mod steps;
 pub mod top;
 pub mod tree;
+
+use tr_analyze::model::Basis;
 
 use crate::names::named;
 pub use crate::view::{Ask, Report, View};
@@ -58,8 +61,19 @@ impl Kind {
         )
     }
 
+    /// Whether only scheduling events tell what the report shows.
+    fn needs_events(self) -> bool {
+        !matches!(
+            self,
+            Kind::Top | Kind::Tree | Kind::Execs | Kind::Steps | Kind::CriticalPath
+        )
+    }
+
     /// Makes the report.
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
+        if self.needs_events() && view.analysis.basis() != Basis::Events {
+            return Box::new(not_known::NotKnown::new(self, view));
+        }
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
             Kind::Advice => Box::new(advice::AdviceReport::new(view)),

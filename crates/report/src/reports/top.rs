@@ -4,9 +4,9 @@
 use std::fmt::Write;
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Process, Quality};
+use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::Stream;
-use tr_format::meta::Scope;
+use tr_format::meta::{Known, Scope};
 
 use crate::advice::{advise, Advice};
 use crate::encode::{object, Times};
@@ -103,7 +103,11 @@ impl Report for Top<'_> {
             Some((shares, whole)) => {
                 let title = format!("The {} went to", units::time(*whole));
                 let title = style.paint(Paint::Bold, &title);
-                let path = style.paint(Paint::Dim, "(critical path)");
+                let what = match analysis.basis() {
+                    Basis::Events => "(critical path)",
+                    _ => "(chain of forks and ends, without wake-ups)",
+                };
+                let path = style.paint(Paint::Dim, what);
                 let _ = writeln!(above, "{title}   {path}");
                 critical_path::bars(&mut above, shares, *whole, 5, style);
             }
@@ -118,6 +122,9 @@ impl Report for Top<'_> {
         }
         failed::failed(&mut below, &self.view, style);
         peak(&mut below, &self.view, style);
+        if let Some(origin) = origin(analysis) {
+            style.items(&mut below, "Recorded   ", &origin, " · ");
+        }
         quality::line(&mut below, &self.view, style);
         next(&mut below, &self.view, advice.is_empty(), style);
         above.push('\n');
@@ -137,7 +144,7 @@ impl Report for Top<'_> {
                        signal=exit/signal";
         csv(
             rows.into_iter().map(|row| json!(JsonRow::new(row))),
-            columns,
+            &self.view.time_columns(columns),
         )
     }
 }
@@ -327,6 +334,7 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
         ("waited for a CPU", times.run_queue),
         ("blocked", times.blocked),
         ("asleep", times.sleep),
+        ("asleep or blocked", times.asleep_or_blocked),
         ("unknown", times.unknown),
     ] {
         if ns > 0 {
@@ -373,6 +381,7 @@ impl Top<'_> {
         let (by, sort) = (self.by, self.sort);
         let unknown = self.view.processes().any(|p| p.times.unknown > 0);
         let single = matches!(by, By::Process | By::Thread);
+        let events = self.view.analysis.basis() == Basis::Events;
         let title = format!(
             "{} (top {} of {} by {})",
             by.title(),
@@ -381,11 +390,18 @@ impl Top<'_> {
             sort.title()
         );
         let table = Table::new(title, |row: &Row| row.name.clone())
-            .column("CPU", |row| Cell::Time(row.times.on_cpu))
+            .column("CPU", |row| {
+                Cell::known(row.times.on_cpu_known(), Cell::Time)
+            })
             .column("wall", |row| Cell::Time(row.wall))
-            .column("wait cpu", |row| Cell::Time(row.times.run_queue))
-            .column("blocked", |row| Cell::Time(row.times.blocked))
-            .column("sleep", |row| Cell::Time(row.times.sleep))
+            .column("wait cpu", |row| {
+                Cell::known(row.times.run_queue_known(), Cell::Time)
+            })
+            .column_if(events, "blocked", |row| Cell::Time(row.times.blocked))
+            .column_if(events, "sleep", |row| Cell::Time(row.times.sleep))
+            .column_if(!events, "off cpu", |row| {
+                Cell::known(row.times.asleep_or_blocked_known(), Cell::Time)
+            })
             .column_if(unknown, "unknown", |row| Cell::Time(row.times.unknown))
             .column_if(sort == Sort::Rss, "memory", |row| {
                 Cell::known(row.max_rss, Cell::Bytes)
@@ -423,6 +439,33 @@ fn peak(out: &mut String, view: &View, style: &Style) {
         );
         style.line(out, &text);
     }
+}
+
+/// The method of a recording that the kernel did not stamp, and the facts that it lacks.
+fn origin(analysis: &Analysis) -> Option<Vec<String>> {
+    let origin = analysis.meta.origin?;
+    let facts = origin.facts;
+    let absent = [
+        (facts.switches, "when a task ran"),
+        (facts.run_queue, "waits for a CPU"),
+        (facts.wakings, "wake-ups"),
+        (facts.blocked, "blocked apart from asleep"),
+        (facts.argv, "arguments"),
+        (facts.codes, "exit statuses"),
+        (facts.memory, "memory"),
+    ];
+    let absent = absent.iter().filter(|(known, _)| *known == Known::Absent);
+    let absent: Vec<&str> = absent.map(|(_, what)| *what).collect();
+    let mut parts = vec![format!("by {}", origin.method.name())];
+    if facts.switches == Known::Totals {
+        parts.push("CPU times are totals of each task".into());
+    }
+    if !absent.is_empty() {
+        parts.push(format!("not known: {}", absent.join(", ")));
+    }
+    let degraded = analysis.quality.degraded.iter();
+    parts.extend(degraded.map(|(_, what)| escape::text(what)));
+    Some(parts)
 }
 
 /// The disagreement of the CPUs' clocks, if there is one.

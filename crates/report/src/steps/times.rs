@@ -45,7 +45,7 @@ impl Use {
             Doing::Stopped => Use::Stopped,
             Doing::Blocked => Use::Blocked,
             Doing::Outside(_) => Use::Outside,
-            Doing::Unknown => Use::Unknown,
+            Doing::Lived | Doing::Unknown => Use::Unknown,
         }
     }
 }
@@ -242,6 +242,8 @@ fn each_part(
     let last = sums.entry(part.2).or_default();
     last.on_cpu += is.times.on_cpu.saturating_sub(known.on_cpu);
     last.run_queue += is.times.run_queue.saturating_sub(known.run_queue);
+    last.asleep_or_blocked += is.times.asleep_or_blocked;
+    last.basis = is.times.basis;
     last.unknown = last
         .unknown
         .saturating_sub(known.unknown.saturating_sub(is.times.unknown));

@@ -146,8 +146,11 @@ impl Source for Bpf<'_> {
         Some(self.rings.ready())
     }
 
-    fn drain(&mut self) {
-        self.rings.consume();
+    /// Without room events stay in the rings.
+    fn drain(&mut self, room: bool) {
+        if room {
+            self.rings.consume();
+        }
     }
 
     fn bytes(&self) -> usize {
@@ -162,7 +165,7 @@ impl Source for Bpf<'_> {
     fn drain_command(&mut self) {
         let latest = Instant::now() + LAST_SWITCH;
         loop {
-            self.drain();
+            self.drain(true);
             if self.sink.root_done() || Instant::now() >= latest {
                 break;
             }
@@ -189,7 +192,7 @@ impl Source for Bpf<'_> {
 
     fn stop(&mut self, span: (Ktime, Ktime)) -> Last {
         self.tracer.detach();
-        self.drain();
+        self.drain(true);
         let usage = self.tracer.usage();
         let losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
         Last {

@@ -1,0 +1,258 @@
+//! Events of ptrace(2), stamped by the recorder: forks, execs, ends, and each task's totals.
+//! No system call is stopped.
+
+mod proc;
+mod sys;
+mod tracer;
+
+use std::os::fd::BorrowedFd;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use tr_format::event::{CgroupId, Ktime, LifeEvent, LifeKind, Snapshot, Stream, Tgid, Tid};
+use tr_format::meta::{Facts, Known, Method, Origin, Scope};
+
+use self::sys::Id;
+use self::tracer::State;
+use super::{Drained, Last, Source, Started, Take};
+use crate::command::Reaped;
+use crate::config::{Config, Follow};
+use crate::session::Alive;
+use crate::{host, urgency, Error};
+
+/// The longest wait for COMMAND's end to reach the tracer.
+const LAST_END: Duration = Duration::from_secs(5);
+/// A signal that COMMAND and `tr` get within this time is one to both.
+const TO_BOTH: Duration = Duration::from_millis(100);
+
+/// The tracer's thread and the recorder's main thread share it.
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// COMMAND has ended.
+    ended: Condvar,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+struct Ptrace {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+    root: Id,
+}
+
+/// Traces `child`, COMMAND's process before its release.
+///
+/// # Errors
+/// ptrace(2) is refused here, or cannot record these targets.
+pub fn start(config: &Config, child: Option<u32>) -> Result<Started<'static>, Error> {
+    let root = child.and_then(|pid| Id::try_from(pid).ok());
+    let Some(root) = root.filter(|_| config.follow == Follow::Command) else {
+        return Err(Error::NeedsBpf);
+    };
+    if proc::totals(root).is_none() {
+        return Err(Error::NoTotals);
+    }
+    let shared = Arc::new(Shared::default());
+    *shared.lock() = State::new(root, config.argv_limit);
+    let thread = spawn(&shared, root)?;
+    let source = Ptrace {
+        shared,
+        thread: Some(thread),
+        root,
+    };
+    Ok(Started {
+        source: Box::new(source),
+        scope: Scope::Command,
+        root: child,
+        origin: Some(origin()),
+        missing: Vec::new(),
+        irq_known: false,
+        buffer: 0,
+        living: Vec::new(),
+    })
+}
+
+fn origin() -> Origin {
+    Origin {
+        method: Method::Ptrace,
+        facts: Facts {
+            switches: Known::Totals,
+            wakings: Known::Absent,
+            run_queue: Known::Totals,
+            blocked: Known::Absent,
+            life_times: Known::Recorder,
+            argv: Known::Recorder,
+            codes: Known::Recorder,
+            memory: Known::Absent,
+        },
+    }
+}
+
+/// Starts the tracer's thread, which traces `root` and all its descendants.
+fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
+    sys::take_wake_ups().map_err(|errno| Error::System(errno.into()))?;
+    let shared = Arc::clone(shared);
+    let (told, seized) = std::sync::mpsc::channel();
+    let thread = std::thread::Builder::new().name("tr-ptrace".into());
+    let thread = thread.spawn(move || {
+        // The tracer is the thread that calls it.
+        let seized = sys::seize(root);
+        shared.lock().tracer = sys::own_thread();
+        let _ = told.send(seized);
+        if seized.is_ok() {
+            urgency::real_time();
+            run(&shared);
+        }
+    });
+    let thread = thread.map_err(Error::System)?;
+    let seized = seized.recv().unwrap_or(Err(Errno::ESRCH));
+    seized.map_err(Error::Ptrace)?;
+    Ok(thread)
+}
+
+/// Takes the tracees' stops and ends until the recording is over.
+fn run(shared: &Shared) {
+    loop {
+        sys::wait_for_any();
+        let mut state = shared.lock();
+        state.take_all();
+        if state.reaped.is_some() {
+            shared.ended.notify_all();
+        }
+        if state.stop || state.is_done() {
+            return;
+        }
+    }
+}
+
+impl Source for Ptrace {
+    fn ready(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// The tracer collects by itself.
+    fn drain(&mut self, _room: bool) {}
+
+    fn begin(&mut self, start: Ktime) {
+        let id = self.root.unsigned_abs();
+        let mut state = self.shared.lock();
+        let task = Snapshot {
+            tid: Tid(id),
+            tgid: Tgid(id),
+            parent_tgid: Tgid(std::process::id()),
+            start_time: start,
+            ns_tid: Tid(id),
+            cgroup: CgroupId(0),
+            comm: proc::comm(self.root).unwrap_or_default(),
+            argv: host::cmdline(id, 0),
+            state: 1,
+            on_cpu: false,
+            kthread: false,
+            followed: true,
+            sum_exec_runtime: proc::totals(self.root).map_or(0, |(run, ..)| run),
+        };
+        state.push(start, LifeKind::Snapshot(task));
+        state.account(start, self.root, self.root);
+    }
+
+    fn bytes(&self) -> usize {
+        self.shared.lock().bytes
+    }
+
+    fn take(&mut self) -> Box<dyn Drained> {
+        let mut state = self.shared.lock();
+        state.tell_lost();
+        Box::new(Events {
+            bytes: std::mem::take(&mut state.bytes),
+            events: std::mem::take(&mut state.events),
+        })
+    }
+
+    fn drain_command(&mut self) {
+        let state = self.shared.lock();
+        let waits = |state: &mut State| state.reaped.is_none();
+        let _ = self.shared.ended.wait_timeout_while(state, LAST_END, waits);
+    }
+
+    fn reaped(&mut self) -> Option<Reaped> {
+        self.shared.lock().reaped.take()
+    }
+
+    fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
+        let processes = self.shared.lock().processes();
+        let others = processes.into_iter().map(|id| (id, id.unsigned_abs()));
+        let others = others.filter(|(_, pid)| Some(*pid) != command);
+        let alive = others.map(|(id, pid)| Alive {
+            pid,
+            comm: proc::comm(id).unwrap_or_default(),
+        });
+        alive.collect()
+    }
+
+    fn sent_to_both(&self, signal: u32) -> bool {
+        let last = self.shared.lock().signal;
+        last.is_some_and(|(to_command, when)| {
+            to_command.cast_unsigned() == signal && when.elapsed() < TO_BOTH
+        })
+    }
+
+    /// The end of the tracer's thread lets go of all tracees.
+    fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {
+        self.let_go();
+        Last::default()
+    }
+}
+
+impl Ptrace {
+    fn let_go(&mut self) {
+        let Some(thread) = self.thread.take() else {
+            return;
+        };
+        let tracer = {
+            let mut state = self.shared.lock();
+            state.stop = true;
+            state.tracer
+        };
+        // A signal right before the thread waits is lost.
+        while !thread.is_finished() {
+            sys::wake(tracer);
+            host::pause(Duration::from_millis(1));
+        }
+        let _ = thread.join();
+    }
+}
+
+impl Drop for Ptrace {
+    fn drop(&mut self) {
+        self.let_go();
+    }
+}
+
+struct Events {
+    events: Vec<LifeEvent>,
+    bytes: usize,
+}
+
+impl Drained for Events {
+    fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn write(&self, _near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error> {
+        for event in &self.events {
+            let stream = match event.kind {
+                LifeKind::Lost(_) | LifeKind::Snapshot(_) => Stream::Recorder,
+                _ => Stream::Lifecycle,
+            };
+            to.life(stream, event.clone())?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! In place of a report that needs scheduling events: the recording has none.
+
+use serde_json::Value;
+
+use super::Kind;
+use crate::style::{Paint, Style};
+use crate::view::{Report, View};
+
+/// The title of the report, and the method of the recording.
+pub struct NotKnown {
+    title: &'static str,
+    why: String,
+}
+
+impl NotKnown {
+    /// In place of a report of this kind.
+    pub fn new(kind: Kind, view: &View<'_>) -> NotKnown {
+        let method = view.analysis.meta.method().name();
+        NotKnown {
+            title: kind.title(),
+            why: format!(
+                "not known with --method {method}: it records no scheduling events (--method bpf does)"
+            ),
+        }
+    }
+}
+
+impl Report for NotKnown {
+    fn text(&self, style: &Style) -> String {
+        let mut out = String::new();
+        style.painted(&mut out, Paint::Bold, self.title);
+        style.line(&mut out, &self.why);
+        out
+    }
+
+    fn json(&self) -> Option<Value> {
+        Some(Value::Null)
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        Ok(Vec::new())
+    }
+
+    fn warning(&self) -> Option<String> {
+        Some(format!("{}: {}", self.title, self.why))
+    }
+}
