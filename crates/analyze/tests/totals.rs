@@ -1,0 +1,247 @@
+//! Recordings without scheduling events: times are differences of totals, and what they do
+//! not tell is not known.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // tables of the test
+
+mod hand;
+
+use hand::{at, Hand};
+use tr_analyze::critical_path::{critical_path, Kind, Then};
+use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, Times};
+use tr_analyze::{analyze, Options};
+use tr_format::event::{
+    Account, Argv, CgroupId, Comm, Detached, Exec, Fork, Ktime, LifeEvent, LifeKind, TaskEnd, Tgid,
+    Tid,
+};
+use tr_format::meta::{Facts, Known, Method, Origin, Scope};
+
+/// A recording by ptrace of COMMAND, whose pid is 10.
+fn hand(run_queue: Known) -> Hand {
+    let mut hand = Hand::new(Scope::Command, 1_000);
+    hand.meta.origin = Some(Origin {
+        method: Method::Ptrace,
+        facts: Facts {
+            switches: Known::Totals,
+            wakings: Known::Absent,
+            run_queue,
+            blocked: Known::Absent,
+            ..Facts::default()
+        },
+    });
+    hand.meta.root = Some(Tgid(10));
+    hand.snapshot(0, 10, 10, 1, Some(1));
+    hand
+}
+
+fn lives(hand: &mut Hand, time: i64, kind: LifeKind) {
+    hand.life.push(LifeEvent {
+        time: at(time),
+        cpu: None,
+        kind,
+    });
+}
+
+fn account(hand: &mut Hand, time: i64, tid: u32, run: u64, delay: Option<u64>) {
+    let account = Account {
+        tid: Tid(tid),
+        tgid: Tgid(tid),
+        sum_exec_runtime: run,
+        run_delay: delay,
+        slices: None,
+    };
+    lives(hand, time, LifeKind::Account(account));
+}
+
+fn fork(hand: &mut Hand, time: i64, parent: u32, tid: u32) {
+    let fork = Fork {
+        parent_tid: Tid(parent),
+        parent_tgid: Tgid(parent),
+        tid: Tid(tid),
+        tgid: Tgid(tid),
+        start_time: Ktime(1),
+        ns_tid: Tid(tid),
+        cgroup: CgroupId(0),
+        comm: Comm::new(b"sh"),
+    };
+    lives(hand, time, LifeKind::Fork(fork));
+}
+
+fn exec(hand: &mut Hand, time: i64, tid: u32, name: &str) {
+    let exec = Exec {
+        tid: Tid(tid),
+        tgid: Tgid(tid),
+        old_tid: Tid(tid),
+        comm: Comm::new(name.as_bytes()),
+        filename: name.as_bytes().into(),
+        argv: Argv::from_args([name]),
+        cgroup: CgroupId(0),
+        max_rss: None,
+    };
+    lives(hand, time, LifeKind::Exec(exec));
+}
+
+fn end(hand: &mut Hand, time: i64, tid: u32) {
+    let end = TaskEnd {
+        tid: Tid(tid),
+        tgid: Tgid(tid),
+        status: 0x300,
+        group_dead: true,
+        group_status: 0x300,
+        max_rss: None,
+    };
+    lives(hand, time, LifeKind::End(end));
+}
+
+fn analyzed(hand: &Hand) -> Analysis {
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&hand.trace(), &options);
+    assert_eq!(analysis.quality.anomalies, Vec::new());
+    analysis
+}
+
+fn process(analysis: &Analysis, pid: u32) -> (ProcessIx, &Process) {
+    let mut all = analysis.process_ids().map(|ix| (ix, analysis.process(ix)));
+    all.find(|(_, process)| process.pid == Tgid(pid))
+        .expect("the process")
+}
+
+fn totals(on_cpu: u64, run_queue: u64, asleep_or_blocked: u64, unknown: u64) -> Times {
+    Times {
+        on_cpu,
+        run_queue,
+        asleep_or_blocked,
+        unknown,
+        basis: Basis::Totals,
+        ..Times::default()
+    }
+}
+
+/// ```text
+/// 10  |--make----------------------------|
+/// 11        |--sh--|--cc1-----------|
+/// 12                                  |--|   COMMAND does not wait for it
+/// ```
+fn build(run_queue: Known, delay: bool) -> Hand {
+    let mut hand = hand(run_queue);
+    let delay = |ns: u64| delay.then_some(ns);
+    account(&mut hand, 0, 10, 5_000, delay(70));
+    account(&mut hand, 100, 10, 5_010, delay(75));
+    exec(&mut hand, 100, 10, "make");
+    fork(&mut hand, 200, 10, 11);
+    account(&mut hand, 300, 11, 40, delay(10));
+    exec(&mut hand, 300, 11, "cc1");
+    account(&mut hand, 800, 11, 440, delay(60));
+    end(&mut hand, 800, 11);
+    account(&mut hand, 900, 10, 5_110, delay(95));
+    end(&mut hand, 900, 10);
+    hand
+}
+
+#[test]
+fn times_are_differences_of_totals() {
+    let analysis = analyzed(&build(Known::Totals, true));
+    let (_, make) = process(&analysis, 10);
+    // The totals before the recording do not count.
+    assert_eq!(make.times, totals(110, 25, 765, 0));
+    assert_eq!(make.execs[0].times, totals(100, 20, 680, 0));
+    let (_, cc1) = process(&analysis, 11);
+    assert_eq!(cc1.times, totals(440, 60, 100, 0));
+    assert_eq!(cc1.execs[0].times, totals(400, 50, 50, 0));
+    assert_eq!((cc1.status, cc1.alive), (Some(0x300), false));
+    assert_eq!(cc1.times.sleep_known(), None);
+    assert_eq!(cc1.times.blocked_known(), None);
+    assert_eq!(cc1.times.run_queue_known(), Some(60));
+    assert_eq!(analysis.concurrency_unknown, 1_000);
+    assert_eq!(analysis.totals.exits, 2);
+}
+
+#[test]
+fn without_run_delays_only_run_times_are_known() {
+    let analysis = analyzed(&build(Known::Absent, false));
+    let (_, cc1) = process(&analysis, 11);
+    assert_eq!((cc1.times.on_cpu, cc1.times.unknown), (440, 160));
+    assert_eq!(cc1.times.run_queue_known(), None);
+    assert_eq!(cc1.times.asleep_or_blocked_known(), None);
+}
+
+/// The recorder stamps a fork after the child has begun to run.
+#[test]
+fn totals_beyond_the_time_count_in_the_next_part() {
+    let mut hand = hand(Known::Totals);
+    fork(&mut hand, 200, 10, 11);
+    account(&mut hand, 210, 11, 30, Some(5));
+    exec(&mut hand, 210, 11, "true");
+    account(&mut hand, 300, 11, 60, Some(5));
+    end(&mut hand, 300, 11);
+    let analysis = analyzed(&hand);
+    let (_, child) = process(&analysis, 11);
+    assert_eq!(child.times, totals(60, 5, 35, 0));
+}
+
+#[test]
+fn a_task_without_an_account_is_unknown() {
+    let mut hand = hand(Known::Totals);
+    fork(&mut hand, 200, 10, 11);
+    end(&mut hand, 700, 11);
+    fork(&mut hand, 750, 10, 12);
+    account(&mut hand, 800, 12, 20, Some(10));
+    let detached = Detached {
+        tid: Tid(12),
+        tgid: Tgid(12),
+    };
+    lives(&mut hand, 800, LifeKind::Detached(detached));
+    let analysis = analyzed(&hand);
+    let (_, unseen) = process(&analysis, 11);
+    assert_eq!(unseen.times, totals(0, 0, 0, 500));
+    assert_eq!(unseen.times.on_cpu_known(), None);
+    // Of a task let go the totals so far are known.
+    let (_, gone) = process(&analysis, 12);
+    assert_eq!(gone.times, totals(20, 10, 20, 200));
+    assert!(gone.alive);
+}
+
+/// A window cuts the time between two accounts: nothing says what of it lies inside.
+#[test]
+fn a_window_keeps_whole_parts_only() {
+    let trace = build(Known::Totals, true).trace();
+    let options = Options {
+        from: Some(250),
+        to: Some(850),
+        ..Options::default()
+    };
+    let analysis = analyze(&trace, &options);
+    let (_, cc1) = process(&analysis, 11);
+    assert_eq!(cc1.times, totals(400, 50, 50, 50));
+    let (_, make) = process(&analysis, 10);
+    assert_eq!(make.times, totals(0, 0, 0, 600));
+}
+
+#[test]
+fn the_path_follows_forks_and_ends() {
+    let analysis = analyzed(&build(Known::Totals, true));
+    let (root, _) = process(&analysis, 10);
+    let path = critical_path(&analysis, root).unwrap();
+    let steps: Vec<_> = path
+        .segments
+        .iter()
+        .map(|it| {
+            (
+                analysis.thread(it.thread).tid.0,
+                it.length(),
+                it.kind,
+                it.then,
+            )
+        })
+        .collect();
+    assert_eq!(
+        steps,
+        [
+            (10, 100, Kind::Lived, Then::Forked),
+            (11, 100, Kind::Lived, Then::Same),
+            (11, 500, Kind::Lived, Then::Exited),
+            (10, 100, Kind::Lived, Then::Same),
+        ]
+    );
+}
