@@ -13,6 +13,7 @@ mod harm;
 mod inject;
 mod limits;
 mod options;
+mod ptrace;
 mod redact;
 mod rights;
 mod signals;
@@ -47,9 +48,13 @@ fn main() {
         writes::TESTS,
         cost::TESTS,
         storm::TESTS,
+        ptrace::TESTS,
+        ptrace::BESIDE,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
-        let rights = reason.clone().filter(|_| *name != rights::REFUSALS);
+        let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| other == name);
+        let needs_none = *name == rights::REFUSALS || needs_none(ptrace::TESTS);
+        let rights = reason.clone().filter(|_| !needs_none);
         let reason = rights.or_else(|| match *name {
             "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
             "a_process_that_joins_the_cgroup_is_recorded" => {
@@ -62,6 +67,11 @@ fn main() {
             | "a_signal_to_the_group_comes_once"
             | "memory_is_of_the_program_alone"
             | "a_signal_to_the_group_and_then_to_tr_comes_twice" => common::lacks("python3"),
+            "ptrace_follows_an_exec_from_a_thread" | "ptrace_follows_threads_and_vfork" => {
+                common::lacks("python3")
+            }
+            "without_bpf_auto_takes_ptrace" => common::lacks("unshare"),
+            "ptrace_has_the_kernels_figures" => common::lacks("make"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
             "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),

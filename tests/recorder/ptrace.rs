@@ -1,0 +1,399 @@
+//! Recordings by ptrace: COMMAND behaves as without `tr`, and the figures are the kernel's.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::support::{
+    analyze, dump, ensure, eventually, int, list, record, recording, scratch, text, tr, Test, TR,
+};
+
+/// These tests need no right to trace.
+pub const TESTS: &[Test] = &[
+    ("ptrace_records_every_status_and_signal", statuses),
+    ("ptrace_follows_an_exec_from_a_thread", exec_from_a_thread),
+    ("ptrace_follows_threads_and_vfork", threads),
+    ("ptrace_lets_the_command_stop_and_go_on", stops),
+    ("ptrace_lets_daemons_go_or_waits_for_them", daemons),
+    ("a_killed_ptrace_recorder_leaves_the_command_alone", killed),
+    ("without_bpf_auto_takes_ptrace", fallback),
+    ("ptrace_shows_what_it_knows_and_no_more", reports),
+    ("a_signal_to_the_ptrace_recorder_is_passed_on", passed_on),
+];
+
+/// Needs BPF beside ptrace.
+pub const BESIDE: &[Test] = &[("ptrace_has_the_kernels_figures", beside_bpf)];
+
+const PTRACE: &[&str] = &["--method", "ptrace", "-q"];
+
+/// Records a shell script by ptrace: the exit status of `tr`, and the analysis.
+fn script(name: &str, script: &str) -> Result<(Option<i32>, Value), Failed> {
+    let trace = scratch(name);
+    let out = record(&trace, PTRACE, &["sh", "-c", script])?;
+    ensure(out.stderr.is_empty(), || text(&out.stderr))?;
+    Ok((out.status.code(), analyze(&trace)?))
+}
+
+/// The processes with this name.
+fn named<'a>(analysis: &'a Value, comm: &str) -> Vec<&'a Value> {
+    let all = list(analysis, "processes").iter();
+    all.filter(|process| process["comm"] == comm).collect()
+}
+
+fn statuses() -> Result<(), Failed> {
+    let all = "for i in $(seq 0 255); do sh -c \"exit $i\"; done; exit 7";
+    let (status, analysis) = script("codes.bin", all)?;
+    ensure(status == Some(7), || format!("{status:?}"))?;
+    let mut codes: Vec<u64> = list(&analysis, "processes")
+        .iter()
+        .filter(|process| {
+            process["argv"][2]
+                .as_str()
+                .is_some_and(|arg| arg.starts_with("exit "))
+        })
+        .map(|process| int(&process["exit"], "code"))
+        .collect();
+    codes.sort_unstable();
+    ensure(codes == (0..256).collect::<Vec<_>>(), || {
+        format!("{codes:?}")
+    })?;
+    for signal in (1..32)
+        .filter(|n| ![libc::SIGCHLD, libc::SIGCONT, libc::SIGURG, libc::SIGWINCH].contains(n))
+    {
+        let stops = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+        if stops.contains(&signal) {
+            continue;
+        }
+        let trace = scratch("signal.bin");
+        let kill = format!("ulimit -c 0; kill -{signal} $$; sleep 5");
+        let bare = Command::new("sh").args(["-c", &kill]).status()?;
+        let out = record(&trace, PTRACE, &["sh", "-c", &kill])?;
+        let want = bare.signal().map(|signal| 128 + signal);
+        ensure(out.status.code() == want, || {
+            format!("{signal}: {out:?}, bare {bare:?}")
+        })?;
+        let root = &analyze(&trace)?["trace"]["exit"];
+        ensure(root["signal"] == signal, || format!("{signal}: {root}"))?;
+    }
+    Ok(())
+}
+
+fn exec_from_a_thread() -> Result<(), Failed> {
+    let program = "import threading, os, time
+t = threading.Thread(target=lambda: os.execv('/bin/sh', ['sh', '-c', 'exit 7']))
+t.start(); time.sleep(5)";
+    let trace = scratch("thread.bin");
+    let out = record(&trace, PTRACE, &["/usr/bin/python3", "-c", program])?;
+    ensure(out.status.code() == Some(7), || format!("{out:?}"))?;
+    let analysis = analyze(&trace)?;
+    let processes = list(&analysis, "processes");
+    let [process] = processes else {
+        return Err(format!("{processes:?}").into());
+    };
+    let execs = list(process, "execs");
+    ensure(execs.len() == 2 && execs[1]["argv"][0] == "sh", || {
+        process.to_string()
+    })?;
+    ensure(
+        process["threads"] == 2 && process["exit"]["code"] == 7,
+        || process.to_string(),
+    )
+}
+
+fn threads() -> Result<(), Failed> {
+    let program = "import threading, subprocess
+def work():
+    sum(i * i for i in range(200000))
+all = [threading.Thread(target=work) for _ in range(20)]
+[t.start() for t in all]; [t.join() for t in all]
+subprocess.run(['true'], close_fds=False)";
+    let trace = scratch("threads.bin");
+    let out = record(&trace, PTRACE, &["/usr/bin/python3", "-c", program])?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let analysis = analyze(&trace)?;
+    let python = list(&analysis, "processes")
+        .iter()
+        .find(|p| int(p, "threads") == 21);
+    let python = python.ok_or_else(|| analysis.to_string())?;
+    ensure(int(python, "on_cpu_ns") > 10_000_000, || python.to_string())?;
+    ensure(named(&analysis, "true").len() == 1, || analysis.to_string())?;
+    ensure(analysis["totals"]["unknown_ns"] == 0, || {
+        analysis["totals"].to_string()
+    })
+}
+
+fn stops() -> Result<(), Failed> {
+    let (status, analysis) = script(
+        "stops.bin",
+        "(sleep 0.2; kill -CONT $$) & kill -STOP $$; wait; exit 5",
+    )?;
+    ensure(status == Some(5), || format!("{status:?}"))?;
+    ensure(
+        int(&analysis["trace"], "duration_ns") >= 200_000_000,
+        || analysis["trace"].to_string(),
+    )
+}
+
+fn daemons() -> Result<(), Failed> {
+    let mark = scratch("daemon.mark");
+    let _ = std::fs::remove_file(&mark);
+    let line = format!("(sleep 0.5; touch {}) >&2 & exit 3", mark.display());
+    let start = Instant::now();
+    let out = recording(
+        &scratch("daemon.bin"),
+        &["--method", "ptrace"],
+        &["sh", "-c", &line],
+    )
+    .stderr(std::fs::File::create(scratch("daemon.err"))?)
+    .output()?;
+    ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
+    ensure(start.elapsed() < Duration::from_millis(450), || {
+        "waited".into()
+    })?;
+    let said = std::fs::read_to_string(scratch("daemon.err"))?;
+    ensure(said.contains("still running: sh"), || said.clone())?;
+    eventually("the daemon ends", || mark.exists())?;
+    std::fs::remove_file(&mark)?;
+    let options = ["--method", "ptrace", "-q", "--wait-all"];
+    let out = record(&scratch("daemon.bin"), &options, &["sh", "-c", &line])?;
+    ensure(out.status.code() == Some(3) && mark.exists(), || {
+        format!("{out:?}")
+    })
+}
+
+fn killed() -> Result<(), Failed> {
+    let mark = scratch("killed.mark");
+    let _ = std::fs::remove_file(&mark);
+    let trace = scratch("killed.bin");
+    let _ = std::fs::remove_file(&trace);
+    let line = format!(
+        "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.2; true; done; touch {}",
+        mark.display()
+    );
+    let mut tr_ = recording(&trace, PTRACE, &["sh", "-c", &line]).spawn()?;
+    std::thread::sleep(Duration::from_millis(1_200));
+    tr_.kill()?;
+    tr_.wait()?;
+    eventually("COMMAND ends", || mark.exists())?;
+    let out = tr(&["analyze", "--format", "json"], &trace)?;
+    let analysis: Value = serde_json::from_slice(&out)?;
+    ensure(analysis["trace"]["truncated"] == true, || {
+        analysis["trace"].to_string()
+    })?;
+    ensure(!named(&analysis, "sleep").is_empty(), || {
+        analysis.to_string()
+    })
+}
+
+fn fallback() -> Result<(), Failed> {
+    let trace = scratch("fallback.bin");
+    let run = |options: &[&str]| {
+        let all = [&["--user", "--map-root-user", TR, "record", "-o"], &[][..]].concat();
+        let mut command = Command::new("unshare");
+        command.args(all).arg(&trace).args(options);
+        command.args(["--", "sh", "-c", "exit 6"]).output()
+    };
+    let out = run(&[])?;
+    let said = text(&out.stderr);
+    ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
+    ensure(
+        said.contains("tr: recorded by ptrace: ") && said.contains("sudo "),
+        || said.clone(),
+    )?;
+    ensure(
+        said.lines().filter(|line| line.contains("ptrace")).count() == 1,
+        || said.clone(),
+    )?;
+    let quiet = run(&["-q"])?;
+    ensure(
+        quiet.status.code() == Some(6) && quiet.stderr.is_empty(),
+        || format!("{quiet:?}"),
+    )?;
+    let refused = run(&["--method", "bpf"])?;
+    ensure(refused.status.code() == Some(125), || {
+        format!("{refused:?}")
+    })?;
+    let all = run(&["-a"])?;
+    ensure(all.status.code() == Some(125), || format!("{all:?}"))?;
+    let all = run(&["-a", "--method", "ptrace"])?;
+    ensure(
+        all.status.code() == Some(125) && text(&all.stderr).contains("--method bpf"),
+        || format!("{all:?}"),
+    )
+}
+
+fn reports() -> Result<(), Failed> {
+    let (_, analysis) = script("reports.bin", "sleep 0.3; sh -c 'exit 2'; true")?;
+    ensure(analysis["trace"]["method"] == "ptrace", || {
+        analysis["trace"].to_string()
+    })?;
+    let sleep = named(&analysis, "sleep");
+    let [sleep] = sleep[..] else {
+        return Err(analysis.to_string().into());
+    };
+    ensure(int(sleep, "asleep_or_blocked_ns") > 250_000_000, || {
+        sleep.to_string()
+    })?;
+    for absent in [
+        "sleep_ns",
+        "blocked_ns",
+        "switches",
+        "migrations",
+        "max_rss_bytes",
+        "preempted_ns",
+    ] {
+        ensure(sleep[absent].is_null(), || format!("{absent}: {sleep}"))?;
+    }
+    let trace = scratch("reports.bin");
+    let shown = text(&tr(&["analyze"], &trace)?);
+    for want in [
+        "Recorded   by ptrace",
+        "off cpu",
+        "without wake-ups",
+        "not known: wake-ups",
+    ] {
+        ensure(shown.contains(want), || {
+            format!("{want:?} is missing: {shown}")
+        })?;
+    }
+    for report in [
+        "cpus",
+        "off-cpu",
+        "run-queue",
+        "max-off-cpu",
+        "histogram",
+        "parallelism",
+        "audit",
+    ] {
+        let text_ = text(&tr(&["analyze", "--report", report], &trace)?);
+        ensure(text_.contains("not known with --method ptrace"), || {
+            format!("{report}: {text_}")
+        })?;
+        let csv = tr(&["analyze", "--report", report, "--format", "csv"], &trace)?;
+        ensure(csv.is_empty(), || format!("{report}: {}", text(&csv)))?;
+    }
+    for report in ["tree", "execs", "critical-path"] {
+        let shown = text(&tr(&["analyze", "--report", report], &trace)?);
+        ensure(shown.contains("sleep"), || format!("{report}: {shown}"))?;
+    }
+    let all = Command::new(TR)
+        .args(["analyze", "--report", "all"])
+        .arg(&trace)
+        .output()?;
+    ensure(all.status.success(), || format!("{all:?}"))
+}
+
+fn passed_on() -> Result<(), Failed> {
+    let ready = scratch("passed.ready");
+    let _ = std::fs::remove_file(&ready);
+    let line = format!(
+        "trap 'exit 9' TERM; touch {}; while :; do sleep 0.05; done",
+        ready.display()
+    );
+    let mut tr_ = recording(&scratch("passed.bin"), PTRACE, &["sh", "-c", &line]).spawn()?;
+    eventually("COMMAND runs", || ready.exists())?;
+    let pid = nix::unistd::Pid::from_raw(tr_.id().cast_signed());
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;
+    let status = tr_.wait()?;
+    ensure(status.code() == Some(9), || format!("{status:?}"))
+}
+
+/// The last value of a member of each task's events of one kind, by tid.
+fn last(events: &[Value], kind: &str, member: &str) -> BTreeMap<u64, u64> {
+    let all = events.iter().filter(|event| event["kind"] == kind);
+    all.map(|event| (int(event, "tid"), int(event, member)))
+        .collect()
+}
+
+/// A recording by ptrace inside one by BPF programs: the same processes, arguments and
+/// statuses, and the kernel's final run time of each task.
+fn beside_bpf() -> Result<(), Failed> {
+    let dir = scratch("beside");
+    let _ = std::fs::remove_dir_all(&dir);
+    copy(
+        Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("fixtures/demo")
+            .as_path(),
+        &dir,
+    )?;
+    let (outer, inner) = (scratch("outer.bin"), scratch("inner.bin"));
+    let inside = inner.to_string_lossy().into_owned();
+    let command = [
+        TR, "record", "--method", "ptrace", "-q", "-o", &inside, "--", "make", "-s", "-j2",
+    ];
+    let out = recording(&outer, &["-q", "--method", "bpf"], &command)
+        .current_dir(&dir)
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let (by_bpf, by_ptrace) = (analyze(&outer)?, analyze(&inner)?);
+    let key = |process: &Value| {
+        let argv: Vec<&Value> = list(process, "execs")
+            .iter()
+            .map(|exec| &exec["argv"])
+            .collect();
+        (
+            int(process, "pid"),
+            format!("{argv:?} {} {}", process["exit"], process["threads"]),
+        )
+    };
+    let theirs: BTreeMap<u64, String> = list(&by_bpf, "processes").iter().map(key).collect();
+    let ours: BTreeMap<u64, String> = list(&by_ptrace, "processes").iter().map(key).collect();
+    ensure(ours.len() > 100, || format!("{} processes", ours.len()))?;
+    let root = int(&by_ptrace["processes"][0], "pid");
+    for (pid, process) in &ours {
+        // The root's first program in the outer recording is still `tr`.
+        if *pid != root {
+            ensure(theirs.get(pid) == Some(process), || {
+                format!("{pid}: {process}, by BPF {:?}", theirs.get(pid))
+            })?;
+        }
+    }
+    // Outside of COMMAND there is only the inner recorder.
+    ensure(theirs.len() == ours.len() + 1, || {
+        format!("{} and {}", theirs.len(), ours.len())
+    })?;
+    let (bpf, ptrace) = (dump(&outer)?, dump(&inner)?);
+    let finals = last(&bpf, "final", "sum_exec_runtime");
+    let accounts = last(&ptrace, "account", "sum_exec_runtime");
+    let equal = accounts
+        .iter()
+        .filter(|(tid, ran)| finals.get(tid) == Some(ran))
+        .count();
+    ensure(equal * 1000 >= accounts.len() * 999, || {
+        format!("{equal} of {}", accounts.len())
+    })?;
+    for (tid, ran) in &accounts {
+        let kernel = finals.get(tid).copied().unwrap_or(0);
+        ensure(kernel.abs_diff(*ran) <= 50_000, || {
+            format!("{tid}: {ran}, kernel {kernel}")
+        })?;
+    }
+    let sum = int(&by_ptrace["totals"], "on_cpu_ns");
+    ensure(by_ptrace["totals"]["unknown_ns"] == 0, || {
+        by_ptrace["totals"].to_string()
+    })?;
+    let kernel: u64 = accounts.values().sum();
+    // COMMAND's process used a little before it became COMMAND.
+    ensure(sum <= kernel && kernel - sum < 5_000_000, || {
+        format!("{sum}, kernel {kernel}")
+    })
+}
+
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &target)?;
+        } else {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}
