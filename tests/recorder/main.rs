@@ -71,6 +71,9 @@ fn main() {
                 common::lacks("python3")
             }
             "without_bpf_auto_takes_ptrace" => common::lacks("unshare"),
+            "ptrace_makes_room_for_strace" => common::lacks("strace"),
+            "ptrace_makes_room_for_gdb" => common::lacks("gdb"),
+            "ptrace_makes_room_for_leak_checkers" => common::lacks("gcc"),
             "ptrace_has_the_kernels_figures" => common::lacks("make"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),

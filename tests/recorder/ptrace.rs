@@ -24,6 +24,10 @@ pub const TESTS: &[Test] = &[
     ("without_bpf_auto_takes_ptrace", fallback),
     ("ptrace_shows_what_it_knows_and_no_more", reports),
     ("a_signal_to_the_ptrace_recorder_is_passed_on", passed_on),
+    ("ptrace_makes_room_for_nested_recordings", nested),
+    ("ptrace_makes_room_for_strace", strace),
+    ("ptrace_makes_room_for_gdb", gdb),
+    ("ptrace_makes_room_for_leak_checkers", leaks),
 ];
 
 /// Needs BPF beside ptrace.
@@ -301,6 +305,104 @@ fn passed_on() -> Result<(), Failed> {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;
     let status = tr_.wait()?;
     ensure(status.code() == Some(9), || format!("{status:?}"))
+}
+
+/// The outer recorder lets go of the inner COMMAND, and says so.
+fn nested() -> Result<(), Failed> {
+    let (outer, inner) = (scratch("nest-outer.bin"), scratch("nest-inner.bin"));
+    let inside = inner.to_string_lossy().into_owned();
+    let command = [
+        TR,
+        "record",
+        "--method",
+        "ptrace",
+        "-q",
+        "-o",
+        &inside,
+        "--",
+        "sh",
+        "-c",
+        "true; (exit 2); exit 9",
+    ];
+    let out = record(&outer, PTRACE, &command)?;
+    ensure(
+        out.status.code() == Some(9) && out.stderr.is_empty(),
+        || format!("{out:?}"),
+    )?;
+    let inner = analyze(&inner)?;
+    ensure(inner["trace"]["exit"]["code"] == 9, || {
+        inner["trace"].to_string()
+    })?;
+    ensure(inner["totals"]["processes"] == 2, || {
+        inner["totals"].to_string()
+    })?;
+    lets_go(&outer)
+}
+
+/// The recording names what it has let go of.
+fn lets_go(trace: &Path) -> Result<(), Failed> {
+    analyze(trace)?;
+    let shown = text(&tr(&["analyze"], trace)?);
+    ensure(
+        shown.contains("not recorded further: another program traces it"),
+        || shown.clone(),
+    )?;
+    let events = dump(trace)?;
+    ensure(
+        events.iter().any(|event| event["kind"] == "detached"),
+        || format!("{events:?}"),
+    )
+}
+
+fn strace() -> Result<(), Failed> {
+    let (trace, log) = (scratch("strace.bin"), scratch("strace.log"));
+    let line = format!(
+        "strace -f -o {} sh -c 'true; exit 8'; exit $?",
+        log.display()
+    );
+    let out = record(&trace, PTRACE, &["sh", "-c", &line])?;
+    ensure(
+        out.status.code() == Some(8) && out.stderr.is_empty(),
+        || format!("{out:?}"),
+    )?;
+    let logged = std::fs::read_to_string(&log)?;
+    ensure(logged.contains("exited with 8"), || logged.clone())?;
+    lets_go(&trace)
+}
+
+fn gdb() -> Result<(), Failed> {
+    let trace = scratch("gdb.bin");
+    let command = [
+        "gdb", "-nx", "-batch", "-ex", "run", "--args", "sh", "-c", "exit 3",
+    ];
+    let out = record(&trace, PTRACE, &command)?;
+    let said = text(&out.stdout);
+    ensure(said.contains("exited with code 03"), || format!("{out:?}"))?;
+    lets_go(&trace)
+}
+
+fn leaks() -> Result<(), Failed> {
+    let (source, program) = (scratch("leak.c"), scratch("leak"));
+    std::fs::write(
+        &source,
+        "#include <stdlib.h>\nint main(void) { void *volatile p = malloc(10); p = 0; return 0; }\n",
+    )?;
+    let mut build = Command::new("gcc");
+    build
+        .arg("-fsanitize=address")
+        .arg(&source)
+        .arg("-o")
+        .arg(&program);
+    let built = build.output()?;
+    if !built.status.success() {
+        return Ok(()); // gcc comes without the sanitizer's library
+    }
+    let trace = scratch("leak.bin");
+    let out = record(&trace, PTRACE, &[&program.to_string_lossy()])?;
+    ensure(text(&out.stderr).contains("10 byte(s) leaked"), || {
+        format!("{out:?}")
+    })?;
+    lets_go(&trace)
 }
 
 /// The last value of a member of each task's events of one kind, by tid.

@@ -12,6 +12,8 @@ use nix::unistd::{ForkResult, Pid};
 use tr_format::meta::Usage;
 
 use crate::identity::{self, Identity};
+use crate::passing;
+use crate::source::ptrace::listener;
 use crate::status;
 
 /// The state at the start of `tr`, which COMMAND inherits.
@@ -132,9 +134,17 @@ impl Program {
         })
     }
 
-    /// Becomes COMMAND. Returns the error, and the exit status for it.
-    pub fn exec(&self) -> (Errno, u8) {
+    /// Becomes COMMAND. Returns the error, and the exit status for it. `announce`: takes the
+    /// listener of a filter that announces calls of ptrace(2), or closes without.
+    pub fn exec(&self, announce: Option<&OwnedFd>) -> (Errno, u8) {
         self.inherited.restore();
+        if let Some(socket) = announce {
+            let sent = listener::install().and_then(|fd| passing::send(socket, &fd));
+            if sent.is_err() {
+                // SAFETY: a plain system call; the other end sees the end of the stream.
+                unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
+            }
+        }
         if self.own_session {
             // Fails in the leader of a process group. No such process was forked for COMMAND.
             let _ = nix::unistd::setsid();
@@ -164,6 +174,9 @@ fn terminal_takes_input() -> bool {
     let forbidden = || std::fs::read("/proc/sys/dev/tty/legacy_tiocsti").is_ok_and(|v| v == b"0\n");
     terminal && !forbidden()
 }
+
+/// Releases COMMAND with the filter of [`listener`].
+const ANNOUNCE: [u8; 1] = *b"a";
 
 /// A child that has not yet become COMMAND.
 #[derive(Debug)]
@@ -211,7 +224,7 @@ pub struct Waited {
 /// # Errors
 /// The kernel refuses a pipe or a process.
 pub fn start(program: &Program) -> std::io::Result<Stopped> {
-    let (go_read, go_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
+    let (go_read, go_write) = passing::pair()?;
     let (fail_read, fail_write) = nix::unistd::pipe2(nix::fcntl::OFlag::O_CLOEXEC)?;
     // A lock that another thread holds stays locked in the child. `record` has started no
     // thread before; before `run_untraced`, a thread of the failed recording may be about
@@ -231,7 +244,7 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
         ForkResult::Child => {
             drop((go_write, fail_read));
             let (errno, status) = match await_release(&go_read) {
-                Ok(()) => program.exec(),
+                Ok(announce) => program.exec(announce.then_some(&go_read)),
                 Err(errno) => (errno, status::FAILED),
             };
             let _ = nix::unistd::write(&fail_write, &(errno as i32).to_ne_bytes());
@@ -241,13 +254,14 @@ pub fn start(program: &Program) -> std::io::Result<Stopped> {
     }
 }
 
-/// In the child: waits for the release, or ends with the parent.
-fn await_release(go: &OwnedFd) -> Result<(), Errno> {
+/// In the child: waits for the release, or ends with the parent. Whether COMMAND has to
+/// announce its calls of ptrace(2).
+fn await_release(go: &OwnedFd) -> Result<bool, Errno> {
     let mut byte = [0u8; 1];
     loop {
         match nix::unistd::read(go, &mut byte) {
             Ok(0) => return Err(Errno::EPIPE),
-            Ok(_) => return Ok(()),
+            Ok(_) => return Ok(byte == ANNOUNCE),
             Err(Errno::EINTR) => {}
             Err(errno) => return Err(errno),
         }
@@ -269,11 +283,28 @@ impl Stopped {
             self.abandon();
             return Err(error);
         }
-        Ok(Running {
+        Ok(self.running())
+    }
+
+    /// Lets it become COMMAND, which announces calls of ptrace(2) to the listener.
+    ///
+    /// # Errors
+    /// As [`Stopped::release`].
+    pub fn release_announcing(mut self) -> std::io::Result<(Running, Option<OwnedFd>)> {
+        if let Err(error) = self.release.write_all(&ANNOUNCE) {
+            self.abandon();
+            return Err(error);
+        }
+        let listener = passing::receive(&self.release);
+        Ok((self.running(), listener))
+    }
+
+    fn running(self) -> Running {
+        Running {
             pid: self.pid,
             failure: self.failure,
             own_session: self.own_session,
-        })
+        }
     }
 
     /// Ends it: COMMAND never runs.
@@ -384,6 +415,10 @@ impl Running {
     /// Sends it a signal, with the value of sigqueue(3) if there is one. Signals of the
     /// terminal go to the process group of a COMMAND in a session of its own.
     pub fn forward(&self, signal: i32, value: Option<u64>, from_terminal: bool) {
+        // The source may have waited for it: its id may be another process's.
+        if self.has_ended() {
+            return;
+        }
         let pid = self.pid.as_raw();
         match value {
             Some(value) => {

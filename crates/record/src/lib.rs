@@ -18,6 +18,7 @@ mod machine;
 mod marks;
 mod memory;
 mod output;
+mod passing;
 mod queue;
 mod session;
 mod signals;

@@ -71,13 +71,15 @@ pub struct Alive {
 pub fn record(config: &Config) -> Result<Report, Error> {
     let mut storage = Storage::new();
     let Prepared {
-        session,
+        mut session,
         child,
         signals,
         descriptors,
     } = without_panic(|| prepare(config, &mut storage))?;
-    let command = child.map(Stopped::release).transpose();
-    let command = command.map_err(Error::Command)?;
+    let command = match child {
+        Some(child) => Some(session.release(child).map_err(Error::Command)?),
+        None => None,
+    };
     urgency::real_time();
     command::leave_descriptors(&descriptors);
     Ok(session.run(config, command, &signals))
@@ -232,6 +234,16 @@ impl<'a> Session<'a> {
             cpu_before: host::own_cpu(),
             counters: Counters::now(),
         })
+    }
+
+    fn release(&mut self, child: Stopped) -> std::io::Result<Running> {
+        let source = &mut self.collector.source;
+        if !source.wants_calls() {
+            return child.release();
+        }
+        let (command, listener) = child.release_announcing()?;
+        source.listen(listener);
+        Ok(command)
     }
 
     /// Records until COMMAND or the targets end, a signal or the deadline.

@@ -74,7 +74,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
 
 /// The trace's header is in the file; it stays without an end.
 fn become_command(program: &Program) -> Error {
-    let (errno, _) = program.exec();
+    let (errno, _) = program.exec(None);
     Error::Command(errno.into())
 }
 

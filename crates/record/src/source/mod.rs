@@ -4,7 +4,7 @@
 pub mod bpf;
 pub mod ptrace;
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 use tr_bpf::Storage;
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
@@ -35,6 +35,15 @@ pub trait Source {
 
     /// Drains COMMAND's last events, after the end of its process.
     fn drain_command(&mut self);
+
+    /// COMMAND has to announce calls of ptrace(2), to the descriptor that
+    /// [`Source::listen`] gets.
+    fn wants_calls(&self) -> bool {
+        false
+    }
+
+    /// The listener of COMMAND's filter; `None`: the filter could not be installed.
+    fn listen(&mut self, _listener: Option<OwnedFd>) {}
 
     /// COMMAND's end, if the source has waited for it: no other wait can.
     fn reaped(&mut self) -> Option<Reaped> {

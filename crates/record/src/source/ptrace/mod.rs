@@ -1,17 +1,20 @@
 //! Events of ptrace(2), stamped by the recorder: forks, execs, ends, and each task's totals.
 //! No system call is stopped.
 
+pub mod listener;
 mod proc;
 mod sys;
 mod tracer;
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{CgroupId, Ktime, LifeEvent, LifeKind, Snapshot, Stream, Tgid, Tid};
+use tr_format::event::{
+    CgroupId, Degraded, Ktime, LifeEvent, LifeKind, Snapshot, Stream, Tgid, Tid,
+};
 use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 
 use self::sys::Id;
@@ -24,6 +27,8 @@ use crate::{host, urgency, Error};
 
 /// The longest wait for COMMAND's end to reach the tracer.
 const LAST_END: Duration = Duration::from_secs(5);
+/// The longest wait of a call of ptrace(2) for its targets to be let go.
+const LET_GO: Duration = Duration::from_secs(2);
 /// A signal that COMMAND and `tr` get within this time is one to both.
 const TO_BOTH: Duration = Duration::from_millis(100);
 
@@ -31,8 +36,8 @@ const TO_BOTH: Duration = Duration::from_millis(100);
 #[derive(Debug, Default)]
 struct Shared {
     state: Mutex<State>,
-    /// COMMAND has ended.
-    ended: Condvar,
+    /// The tracer has taken stops and ends.
+    changed: Condvar,
 }
 
 impl Shared {
@@ -44,6 +49,8 @@ impl Shared {
 struct Ptrace {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
+    /// Answers calls of ptrace(2).
+    calls: Option<JoinHandle<()>>,
     root: Id,
 }
 
@@ -65,6 +72,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started<'static>, Er
     let source = Ptrace {
         shared,
         thread: Some(thread),
+        calls: None,
         root,
     };
     Ok(Started {
@@ -117,15 +125,37 @@ fn spawn(shared: &Arc<Shared>, root: Id) -> Result<JoinHandle<()>, Error> {
     Ok(thread)
 }
 
+/// Lets the tracer let go of the targets of calls of ptrace(2), and then the calls go on.
+fn announce(shared: &Shared, listener: &OwnedFd) {
+    while let Ok(call) = listener::next(listener, 100) {
+        let mut state = shared.lock();
+        if let Some(call) = call {
+            let until = Instant::now() + LET_GO;
+            if state.has_targets(&call) {
+                state.requests.push(call);
+            }
+            while state.has_targets(&call) && !state.stop && Instant::now() < until {
+                sys::wake(state.tracer);
+                let waited = shared.changed.wait_timeout(state, Duration::from_millis(1));
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            }
+            listener::answer(listener, &call);
+        }
+        if state.stop {
+            return;
+        }
+    }
+}
+
 /// Takes the tracees' stops and ends until the recording is over.
 fn run(shared: &Shared) {
     loop {
         sys::wait_for_any();
         let mut state = shared.lock();
         state.take_all();
-        if state.reaped.is_some() {
-            shared.ended.notify_all();
-        }
+        state.serve();
+        // COMMAND has ended, is let go, or a call's targets are.
+        shared.changed.notify_all();
         if state.stop || state.is_done() {
             return;
         }
@@ -177,8 +207,31 @@ impl Source for Ptrace {
 
     fn drain_command(&mut self) {
         let state = self.shared.lock();
-        let waits = |state: &mut State| state.reaped.is_none();
-        let _ = self.shared.ended.wait_timeout_while(state, LAST_END, waits);
+        let waits = |state: &mut State| state.reaped.is_none() && state.has_root();
+        let _ = self
+            .shared
+            .changed
+            .wait_timeout_while(state, LAST_END, waits);
+    }
+
+    fn wants_calls(&self) -> bool {
+        true
+    }
+
+    fn listen(&mut self, listener: Option<OwnedFd>) {
+        let Some(listener) = listener else {
+            let what = b"programs that trace others (gdb, strace, leak checkers) fail: there is no listener for ptrace";
+            let degraded = Degraded {
+                what: (*what).into(),
+            };
+            let mut state = self.shared.lock();
+            return state.push(host::now(), LifeKind::Degraded(degraded));
+        };
+        let shared = Arc::clone(&self.shared);
+        let thread = std::thread::Builder::new().name("tr-calls".into());
+        // Without the thread the listener closes, and such calls fail.
+        let thread = thread.spawn(move || announce(&shared, &listener));
+        self.calls = thread.ok();
     }
 
     fn reaped(&mut self) -> Option<Reaped> {
@@ -226,6 +279,9 @@ impl Ptrace {
             host::pause(Duration::from_millis(1));
         }
         let _ = thread.join();
+        if let Some(calls) = self.calls.take() {
+            let _ = calls.join();
+        }
     }
 }
 

@@ -23,6 +23,23 @@ pub fn comm(id: Id) -> Option<Comm> {
     Some(Comm::new(name.strip_suffix(b"\n").unwrap_or(&name)))
 }
 
+/// The pid namespace of a task.
+fn namespace(id: impl std::fmt::Display) -> Option<std::path::PathBuf> {
+    std::fs::read_link(format!("/proc/{id}/ns/pid")).ok()
+}
+
+/// Whether a task's ids are those that the recorder sees.
+pub fn is_in_own_namespace(id: Id) -> bool {
+    let own = namespace("self");
+    own.is_some() && own == namespace(id)
+}
+
+/// Whether two tasks have the same pid namespace.
+pub fn are_in_one_namespace(one: Id, other: Id) -> bool {
+    let of = namespace(one);
+    of.is_some() && of == namespace(other)
+}
+
 /// The auxiliary vector's tag of the executed file's name (getauxval(3)).
 const AT_EXECFN: usize = 31;
 

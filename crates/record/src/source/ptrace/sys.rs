@@ -34,13 +34,11 @@ pub fn listen(id: Id) -> Result<(), Errno> {
 }
 
 /// Stops a running tracee.
-#[allow(dead_code)]
 pub fn interrupt(id: Id) -> Result<(), Errno> {
     ptrace(libc::PTRACE_INTERRUPT, id, 0)
 }
 
 /// Lets go of a stopped tracee; `signal` is delivered to it, if it is not 0.
-#[allow(dead_code)]
 pub fn detach(id: Id, signal: i32) -> Result<(), Errno> {
     ptrace(libc::PTRACE_DETACH, id, signal.unsigned_abs() as usize)
 }

@@ -4,10 +4,11 @@
 use std::collections::{HashMap, HashSet};
 
 use tr_format::event::{
-    Account, Argv, CgroupId, Comm, Degraded, Exec, Fork, Ktime, LifeEvent, LifeKind, LossCause,
-    Lost, Stream, TaskEnd, Tgid, Tid,
+    Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeEvent, LifeKind,
+    LossCause, Lost, Stream, TaskEnd, Tgid, Tid,
 };
 
+use super::listener::Call;
 use super::proc;
 use super::sys::{self, Found, Id, Next};
 use crate::command::Reaped;
@@ -21,6 +22,8 @@ const MAX_WAITING: usize = 16 << 20;
 #[derive(Clone, Copy, Debug)]
 struct Task {
     process: Id,
+    /// The process that forked its process; of COMMAND's 0.
+    parent: Id,
     comm: Comm,
 }
 
@@ -34,6 +37,10 @@ pub struct State {
     pub stop: bool,
     /// The tracer's thread.
     pub tracer: Id,
+    /// Tracees that the tracer lets go of at their next stop.
+    leaving: HashSet<Id>,
+    /// Calls of ptrace(2) whose targets the tracer has to let go of, and whether it has.
+    pub requests: Vec<Call>,
     /// COMMAND's process.
     root: Id,
     /// COMMAND's end.
@@ -66,6 +73,7 @@ impl State {
         let comm = proc::comm(root).unwrap_or_default();
         let task = Task {
             process: root,
+            parent: 0,
             comm,
         };
         State {
@@ -87,6 +95,11 @@ impl State {
     /// No tracee lives.
     pub fn is_done(&self) -> bool {
         self.tasks.is_empty()
+    }
+
+    /// Whether the tracer has COMMAND's process.
+    pub fn has_root(&self) -> bool {
+        self.tasks.contains_key(&self.root)
     }
 
     /// Takes all stops and ends that have come.
@@ -140,6 +153,9 @@ impl State {
 
     fn stopped(&mut self, Found { id, status }: Found) {
         let (signal, event) = (status & 0xff, status >> 8);
+        if self.leaving.contains(&id) {
+            return self.leave(id, signal, event);
+        }
         match event {
             libc::PTRACE_EVENT_FORK | libc::PTRACE_EVENT_VFORK | libc::PTRACE_EVENT_CLONE => {
                 self.forked(id);
@@ -186,14 +202,20 @@ impl State {
         let time = host::now();
         let of = self.tasks.get(&parent).copied().unwrap_or(Task {
             process: parent,
+            parent: 0,
             comm: Comm::default(),
         });
-        let process = if sys::is_thread_of(of.process, child) {
-            of.process
+        let (process, above) = if sys::is_thread_of(of.process, child) {
+            (of.process, of.parent)
         } else {
-            child
+            (child, of.process)
         };
-        self.tasks.insert(child, Task { process, ..of });
+        let task = Task {
+            process,
+            parent: above,
+            comm: of.comm,
+        };
+        self.tasks.insert(child, task);
         let fork = Fork {
             parent_tid: tid(parent),
             parent_tgid: tgid(of.process),
@@ -222,8 +244,14 @@ impl State {
         };
         let comm = comm.unwrap_or_default();
         // Its other threads have ended.
+        let parent = self.tasks.get(&before).map_or(0, |task| task.parent);
         self.tasks.retain(|_, task| task.process != id);
-        self.tasks.insert(id, Task { process: id, comm });
+        let task = Task {
+            process: id,
+            parent,
+            comm,
+        };
+        self.tasks.insert(id, task);
         let exec = Exec {
             tid: tid(id),
             tgid: tgid(id),
@@ -249,6 +277,100 @@ impl State {
         host::cmdline(id.unsigned_abs(), self.argv_limit)
     }
 
+    // ---- Letting go ----
+
+    /// Begins to let go of the tasks that calls of ptrace(2) are about.
+    pub fn serve(&mut self) {
+        for call in std::mem::take(&mut self.requests) {
+            let processes = self.targets(&call);
+            self.let_go(&processes);
+        }
+    }
+
+    /// A call of ptrace(2) has to wait: the tracer still has a task that it is about.
+    pub fn has_targets(&self, call: &Call) -> bool {
+        !self.requests.is_empty() || !self.leaving.is_empty() || !self.targets(call).is_empty()
+    }
+
+    /// The processes that a call of ptrace(2) is about.
+    fn targets(&self, call: &Call) -> Vec<Id> {
+        let process = |id: Id| self.tasks.get(&id).map(|task| task.process);
+        match call.target {
+            None => process(call.caller).into_iter().collect(),
+            Some(target) if proc::is_in_own_namespace(call.caller) => {
+                process(target).into_iter().collect()
+            }
+            // The target's id is of another namespace: all that is in it is let go.
+            Some(_) => {
+                let same = |id: &Id| proc::are_in_one_namespace(*id, call.caller);
+                self.processes().into_iter().filter(same).collect()
+            }
+        }
+    }
+
+    /// Begins to let go of these processes and of all below them.
+    fn let_go(&mut self, processes: &[Id]) {
+        let time = host::now();
+        for process in processes {
+            let name = self.tasks.get(process).map(|task| task.comm);
+            let name = name.unwrap_or_default();
+            let name = String::from_utf8_lossy(name.bytes()).into_owned();
+            let what = format!(
+                "{name} (pid {process}) and what it starts is not recorded further: another program traces it"
+            );
+            let what = what.into_bytes().into();
+            self.push(time, LifeKind::Degraded(Degraded { what }));
+        }
+        let mut going: HashSet<Id> = processes.iter().copied().collect();
+        loop {
+            let below = self.tasks.values();
+            let below: Vec<Id> = below
+                .filter(|task| going.contains(&task.parent) && !going.contains(&task.process))
+                .map(|task| task.process)
+                .collect();
+            if below.is_empty() {
+                break;
+            }
+            going.extend(below);
+        }
+        let tasks = self.tasks.iter();
+        let tasks = tasks.filter(|(_, task)| going.contains(&task.process));
+        let mut tasks: Vec<Id> = tasks.map(|(id, _)| *id).collect();
+        tasks.sort_unstable();
+        for id in tasks {
+            self.account(time, id, id);
+            let detached = Detached {
+                tid: tid(id),
+                tgid: tgid(self.process_of(id)),
+            };
+            self.push(time, LifeKind::Detached(detached));
+            self.leaving.insert(id);
+            // A task in a group stop, too, stops once more.
+            let _ = sys::interrupt(id);
+        }
+    }
+
+    /// Lets go of a stopped tracee; of a child that it has just forked at its first stop.
+    fn leave(&mut self, id: Id, signal: i32, event: i32) {
+        let forked = [
+            libc::PTRACE_EVENT_FORK,
+            libc::PTRACE_EVENT_VFORK,
+            libc::PTRACE_EVENT_CLONE,
+        ];
+        if forked.contains(&event) {
+            if let Ok(child) = sys::message(id) {
+                if self.early.remove(&child) {
+                    let _ = sys::detach(child, 0);
+                } else {
+                    self.leaving.insert(child);
+                }
+            }
+        }
+        let _ = sys::detach(id, if event == 0 { signal } else { 0 });
+        self.leaving.remove(&id);
+        self.tasks.remove(&id);
+    }
+
     // ---- Ends ----
 
     fn ended(&mut self, Found { id, status }: Found) {
@@ -258,6 +380,7 @@ impl State {
         let reaped = sys::reap(id);
         self.tasks.remove(&id);
         self.early.remove(&id);
+        self.leaving.remove(&id);
         let status = status.cast_unsigned();
         let end = TaskEnd {
             tid: tid(id),

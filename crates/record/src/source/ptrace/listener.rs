@@ -1,0 +1,149 @@
+//! Room for programs that trace themselves: debuggers, strace, the leak checker of
+//! sanitizers, recorders. A task has one tracer, so ptrace(2) would fail for them. A seccomp
+//! filter of COMMAND announces such calls, and the tracer lets go of their targets.
+
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+use nix::errno::Errno;
+
+use super::sys::Id;
+
+/// A call of ptrace(2) that makes its caller, or another task, a tracee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The call's number for the answer.
+    id: u64,
+    /// The calling task.
+    pub caller: Id,
+    /// The task to be traced, in the caller's pid namespace; `None`: the caller.
+    pub target: Option<Id>,
+}
+
+/// The architecture of this program's system calls (linux/audit.h).
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: Option<u32> = Some(0xc000_003e);
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: Option<u32> = Some(0xc000_00b7);
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ARCHITECTURE: Option<u32> = None;
+
+const TRACEME: u32 = 0;
+const ATTACH: u32 = 16;
+const SEIZE: u32 = 0x4206;
+
+/// In COMMAND's process before its exec: installs the filter. Returns its listener, which
+/// closes on exec.
+///
+/// An ordinary user has to give up gaining rights by an exec for that (`no_new_privs`). A
+/// task that an ordinary user traces gains none anyway.
+///
+/// # Errors
+/// There is another listener (EBUSY), the kernel refuses filters or lacks listeners
+/// (Linux 5.5).
+pub fn install() -> Result<OwnedFd, Errno> {
+    let architecture = ARCHITECTURE.ok_or(Errno::ENOSYS)?;
+    let call = u32::try_from(libc::SYS_ptrace).map_err(|_| Errno::ENOSYS)?;
+    let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let equal = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let give = (libc::BPF_RET | libc::BPF_K) as u16;
+    let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+    // `seccomp_data`: the number at 0, the architecture at 4, the first argument at 16.
+    let mut filter = [
+        step(load, 0, 0, 4),
+        step(equal, 0, 6, architecture),
+        step(load, 0, 0, 0),
+        step(equal, 0, 4, call),
+        step(load, 0, 0, 16),
+        step(equal, 3, 0, TRACEME),
+        step(equal, 2, 0, ATTACH),
+        step(equal, 1, 0, SEIZE),
+        step(give, 0, 0, libc::SECCOMP_RET_ALLOW),
+        step(give, 0, 0, libc::SECCOMP_RET_USER_NOTIF),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    let flags = libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
+    let set = || {
+        // SAFETY: the kernel reads `program` and the filter during the call.
+        let fd = unsafe {
+            let mode = libc::SECCOMP_SET_MODE_FILTER;
+            libc::syscall(libc::SYS_seccomp, mode, flags, &raw const program)
+        };
+        let fd = RawFd::try_from(Errno::result(fd)?).map_err(|_| Errno::EBADF)?;
+        // SAFETY: the kernel has opened it for this call.
+        Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    };
+    match set() {
+        Err(Errno::EACCES) => {
+            // SAFETY: a plain system call.
+            Errno::result(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) })?;
+            set()
+        }
+        result => result,
+    }
+}
+
+/// Waits for the next call; `None` after `timeout` ms without one.
+///
+/// # Errors
+/// No task has the filter any more.
+pub fn next(listener: &OwnedFd, timeout: u16) -> io::Result<Option<Call>> {
+    let mut fd = libc::pollfd {
+        fd: listener.as_raw_fd(),
+        events: libc::POLLIN,
+        revents: 0,
+    };
+    // SAFETY: one valid `pollfd`.
+    let ready = unsafe { libc::poll(&raw mut fd, 1, timeout.into()) };
+    if ready < 1 {
+        return Ok(None);
+    }
+    if fd.revents & libc::POLLIN == 0 {
+        return Err(Errno::ENOENT.into());
+    }
+    // SAFETY: all zeros are a valid `seccomp_notif`, which the kernel demands and fills in.
+    let (done, notification) = unsafe {
+        let mut notification: libc::seccomp_notif = std::mem::zeroed();
+        let request = RECEIVE;
+        let done = libc::ioctl(listener.as_raw_fd(), request, &raw mut notification);
+        (done, notification)
+    };
+    match Errno::result(done) {
+        Ok(_) => {}
+        // The caller has been interrupted meanwhile; it calls again.
+        Err(Errno::ENOENT | Errno::EINTR) => return Ok(None),
+        Err(errno) => return Err(errno.into()),
+    }
+    let [request, target, ..] = notification.data.args;
+    Ok(Some(Call {
+        id: notification.id,
+        caller: notification.pid.cast_signed(),
+        target: (request as u32 != TRACEME).then_some(target as Id),
+    }))
+}
+
+/// Lets the call go on. It fails for a caller that has been interrupted: it calls again.
+pub fn answer(listener: &OwnedFd, call: &Call) {
+    let mut response = libc::seccomp_notif_resp {
+        id: call.id,
+        val: 0,
+        error: 0,
+        flags: CONTINUE,
+    };
+    // SAFETY: `response` is valid during the call.
+    unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw mut response) };
+}
+
+/// `SECCOMP_USER_NOTIF_FLAG_CONTINUE`.
+const CONTINUE: u32 = 1;
+/// `SECCOMP_IOCTL_NOTIF_RECV`: _IOWR('!', 0, struct seccomp_notif).
+const RECEIVE: libc::c_ulong = request::<libc::seccomp_notif>(0);
+/// `SECCOMP_IOCTL_NOTIF_SEND`: _IOWR('!', 1, struct seccomp_notif_resp).
+const SEND: libc::c_ulong = request::<libc::seccomp_notif_resp>(1);
+
+const fn request<T>(number: libc::c_ulong) -> libc::c_ulong {
+    3 << 30 | (size_of::<T>() as libc::c_ulong) << 16 | (b'!' as libc::c_ulong) << 8 | number
+}
