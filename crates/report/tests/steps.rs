@@ -79,7 +79,7 @@ fn process(
         switches: Default::default(),
         max_off_cpu: None,
         max_rss: None,
-        faults: (0, 0),
+        faults: Some((0, 0)),
         io: None,
         execs,
         tree: Default::default(),
