@@ -388,9 +388,8 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
         _ => LifeKind::End(TaskEnd {
             tid,
             tgid,
-            status: input.number() as u32,
+            status: (what & 0x20 != 0).then(|| input.number() as u32),
             group_dead: set,
-            group_status: input.number() as u32,
             max_rss: (what & 0x40 != 0).then(|| input.number() >> 1),
         }),
     };

@@ -280,7 +280,6 @@ fn end(e: &TaskEnd) -> Map<String, Value> {
         ("tgid", json!(e.tgid.0)),
         ("status", json!(e.status)),
         ("group_dead", json!(e.group_dead)),
-        ("group_status", json!(e.group_status)),
         ("max_rss", json!(e.max_rss)),
     ])
 }

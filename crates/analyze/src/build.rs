@@ -175,7 +175,7 @@ fn thread_of(
         waker: waker.and_then(&thread_ix),
         ..stretch
     });
-    let status = task.exit.as_ref().map(|exit| exit.status);
+    let status = task.exit.as_ref().and_then(|exit| exit.status);
     let thread = Thread {
         tid: task.tid,
         ns_tid: task.ns_tid,

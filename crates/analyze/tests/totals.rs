@@ -83,9 +83,8 @@ fn end(hand: &mut Hand, time: i64, tid: u32) {
     let end = TaskEnd {
         tid: Tid(tid),
         tgid: Tgid(tid),
-        status: 0x300,
+        status: Some(0x300),
         group_dead: true,
-        group_status: 0x300,
         max_rss: None,
     };
     lives(hand, time, LifeKind::End(end));

@@ -558,20 +558,19 @@ pub struct Degraded {
     pub what: Box<[u8]>,
 }
 
-/// A task has ended, as its tracer or parent learned from `wait`. It ran for the last time
-/// before the event's time.
+/// A task has ended, as its tracer or parent learned from `wait`, or by a sample without it.
+/// It ran for the last time before the event's time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TaskEnd {
     /// The task.
     pub tid: Tid,
     /// Its process.
     pub tgid: Tgid,
-    /// Its own raw `wait` status.
-    pub status: u32,
+    /// Its raw `wait` status, with `group_dead` that of its process; `None` where it is not
+    /// known.
+    pub status: Option<u32>,
     /// It is the last thread of its process.
     pub group_dead: bool,
-    /// With `group_dead`: the process's raw `wait` status.
-    pub group_status: u32,
     /// The largest resident set of the process in bytes, programs before its last exec
     /// included; `None` where it is not known.
     pub max_rss: Option<u64>,

@@ -149,7 +149,7 @@ impl Tracker {
             ..KernelFigures::default()
         });
         if end.group_dead {
-            self.end_process(ix, end.group_status, (end.max_rss, None));
+            self.end_process(ix, end.status, (end.max_rss, None));
         }
         self.end_task(ix, time);
     }

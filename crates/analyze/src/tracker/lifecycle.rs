@@ -276,7 +276,7 @@ impl Tracker {
         self.tasks[ix].exit(time, exit);
         if exit.group_dead {
             let memory = (Some(exit.max_rss), exit.program_rss);
-            self.end_process(ix, exit.group_status, memory);
+            self.end_process(ix, Some(exit.group_status), memory);
         }
     }
 
@@ -285,11 +285,11 @@ impl Tracker {
     pub(super) fn end_process(
         &mut self,
         ix: TaskIx,
-        status: u32,
+        status: Option<u32>,
         (all, last): (Option<u64>, Option<u64>),
     ) {
         let process = &mut self.processes[self.tasks[ix].process];
-        process.status = Some(status);
+        process.status = status;
         let max_rss = last.or(grown(process.rss_before, all));
         if let Some(program) = process.execs.last_mut() {
             program.max_rss = max_rss;

@@ -255,7 +255,7 @@ impl Tracker {
     /// The status of the process's first thread, if that has exited.
     pub(super) fn leaders_status(&self, process: &ProcessEntry) -> Option<u32> {
         let leader = &self.tasks[*process.threads.first()?];
-        leader.exit.as_ref().map(|exit| exit.status)
+        leader.exit.as_ref().and_then(|exit| exit.status)
     }
 
     /// The child has left its parent's memory.

@@ -42,8 +42,8 @@ impl TaskIx {
 /// What is kept of a task's exit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exited {
-    /// Its raw `wait` status.
-    pub status: u32,
+    /// Its raw `wait` status, if it is known.
+    pub status: Option<u32>,
     /// Its page faults, minor and major, if they were recorded.
     pub faults: Option<(u64, u64)>,
     /// Bytes that it read from and wrote to storage, where the kernel counts them.
@@ -53,7 +53,7 @@ pub struct Exited {
 impl From<&Exit> for Exited {
     fn from(exit: &Exit) -> Exited {
         Exited {
-            status: exit.status,
+            status: Some(exit.status),
             faults: Some((exit.min_flt, exit.maj_flt)),
             io: exit.read_bytes.zip(exit.write_bytes),
         }

@@ -81,10 +81,12 @@ enum Col {
     MarkPoint,
     MarkAgo,
     MarkTask,
+    EndStatus,
+    EndDead,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::MarkTask as usize + 1;
+const COLUMNS: usize = Col::EndDead as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -273,6 +275,8 @@ pub fn columns() -> Vec<String> {
         Col::MarkPoint,
         Col::MarkAgo,
         Col::MarkTask,
+        Col::EndStatus,
+        Col::EndDead,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()

@@ -232,9 +232,8 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
             LifeKind::End(TaskEnd {
                 tid: id,
                 tgid,
-                status: 0x8b,
+                status: (dice.below(2) == 0).then_some(0x8b),
                 group_dead: dice.below(2) == 0,
-                group_status: 0x100,
                 max_rss: (dice.below(2) == 0).then_some(dice.below(1 << 40)),
             }),
         ),

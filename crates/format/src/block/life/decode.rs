@@ -277,13 +277,16 @@ impl<'a> Dec<'a> {
 
     fn exit(&mut self) -> Result<LifeKind, Fault> {
         let (tid, tgid) = self.task()?;
-        let (status, group_status, group_dead) = self.status()?;
+        let status = self.int32(Col::Status)?;
+        let group = self.int(Col::GroupStatus)?;
+        let other = u32::try_from(group >> 1)
+            .map_err(|_| Fault::Content("a status does not fit in 32 bits"))?;
         let mut exit = Exit {
             tid,
             tgid,
             status,
-            group_dead,
-            group_status,
+            group_dead: group & 1 == 1,
+            group_status: status ^ other,
             utime: quantity(TICK, self.int(Col::Utime)?, self.int(Col::TimeRest)?)?,
             stime: quantity(TICK, self.int(Col::Stime)?, self.int(Col::TimeRest)?)?,
             sum_exec_runtime: self.wide(Col::Runtime)?,
@@ -301,15 +304,6 @@ impl<'a> Dec<'a> {
         exit.delays = self.delays(EXIT_DELAYS, &Delays::default())?;
         self.known.exits.insert(tid.0, Figures::of(&exit));
         Ok(LifeKind::Exit(exit))
-    }
-
-    /// The task's status, its process's, and whether that has ended.
-    fn status(&mut self) -> Result<(u32, u32, bool), Fault> {
-        let status = self.int32(Col::Status)?;
-        let group = self.int(Col::GroupStatus)?;
-        let other = u32::try_from(group >> 1)
-            .map_err(|_| Fault::Content("a status does not fit in 32 bits"))?;
-        Ok((status, status ^ other, group & 1 == 1))
     }
 
     fn account(&mut self) -> Result<LifeKind, Fault> {
@@ -370,13 +364,17 @@ impl<'a> Dec<'a> {
 
     fn end(&mut self) -> Result<LifeKind, Fault> {
         let (tid, tgid) = self.task()?;
-        let (status, group_status, group_dead) = self.status()?;
+        let status = self.int(Col::EndStatus)?.checked_sub(1).map(u32::try_from);
+        let status = status.transpose();
+        let dead = self.byte(Col::EndDead)?;
+        if dead > 1 {
+            return Err(Fault::Content("unknown end of a task"));
+        }
         Ok(LifeKind::End(TaskEnd {
             tid,
             tgid,
-            status,
-            group_dead,
-            group_status,
+            status: status.map_err(|_| Fault::Content("a status does not fit in 32 bits"))?,
+            group_dead: dead == 1,
             max_rss: self.bytes(Col::EndRss)?,
         }))
     }

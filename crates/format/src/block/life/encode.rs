@@ -223,7 +223,9 @@ impl Enc {
     fn exit(&mut self, exit: &Exit) {
         self.byte(Col::Kind, tag::EXIT);
         self.task(exit.tid, exit.tgid);
-        self.status(exit.status, exit.group_status, exit.group_dead);
+        self.int(Col::Status, u64::from(exit.status));
+        let group = u64::from(exit.group_status ^ exit.status);
+        self.int(Col::GroupStatus, group << 1 | u64::from(exit.group_dead));
         for (col, time) in [(Col::Utime, exit.utime), (Col::Stime, exit.stime)] {
             self.int(col, time / TICK);
             self.int(Col::TimeRest, time % TICK);
@@ -310,14 +312,12 @@ impl Enc {
     fn end(&mut self, end: &TaskEnd) {
         self.byte(Col::Kind, tag::END);
         self.task(end.tid, end.tgid);
-        self.status(end.status, end.group_status, end.group_dead);
+        self.int(
+            Col::EndStatus,
+            end.status.map_or(0, |status| u64::from(status) + 1),
+        );
+        self.byte(Col::EndDead, end.group_dead.into());
         self.bytes(Col::EndRss, end.max_rss);
-    }
-
-    fn status(&mut self, status: u32, group_status: u32, group_dead: bool) {
-        self.int(Col::Status, u64::from(status));
-        let group = u64::from(group_status ^ status);
-        self.int(Col::GroupStatus, group << 1 | u64::from(group_dead));
     }
 
     fn snapshot(&mut self, task: &Snapshot) {

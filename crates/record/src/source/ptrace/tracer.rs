@@ -381,14 +381,12 @@ impl State {
         self.tasks.remove(&id);
         self.early.remove(&id);
         self.leaving.remove(&id);
-        let status = status.cast_unsigned();
         let end = TaskEnd {
             tid: tid(id),
             tgid: tgid(process),
-            status,
+            status: Some(status.cast_unsigned()),
             // A leader's end is reported after those of the other threads.
             group_dead: id == process,
-            group_status: if id == process { status } else { 0 },
             max_rss: None,
         };
         self.push(time, LifeKind::End(end));
