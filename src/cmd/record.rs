@@ -73,7 +73,8 @@ pub struct Args {
     #[arg(long, requires = "command")]
     best_effort: bool,
     /// How to record: bpf (every fact; root or capabilities), ptrace (forks, execs, exits
-    /// and totals of CPU time; any user); auto takes the first that works
+    /// and totals of CPU time; any user), poll (samples of /proc); auto takes the first that
+    /// works
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     method: Method,
     /// Print nothing but errors
@@ -93,6 +94,7 @@ enum Method {
     Auto,
     Bpf,
     Ptrace,
+    Poll,
 }
 
 impl From<Method> for Choice {
@@ -101,6 +103,7 @@ impl From<Method> for Choice {
             Method::Auto => Choice::Auto,
             Method::Bpf => Choice::Bpf,
             Method::Ptrace => Choice::Ptrace,
+            Method::Poll => Choice::Poll,
         }
     }
 }

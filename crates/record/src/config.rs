@@ -54,6 +54,8 @@ pub enum Choice {
     Bpf,
     /// ptrace(2).
     Ptrace,
+    /// Samples of `/proc`.
+    Poll,
 }
 
 /// The followed tasks.

@@ -55,7 +55,7 @@ pub enum Error {
     #[error("cannot trace with ptrace: {0}")]
     Ptrace(nix::errno::Errno),
     /// There is no /proc, or it has no totals of tasks.
-    #[error("cannot trace with ptrace: /proc/PID/schedstat cannot be read")]
+    #[error("cannot record without BPF: /proc/PID/schedstat cannot be read")]
     NoTotals,
     /// Only BPF programs record these targets.
     #[error("--all, --pid, --cgroup and --cpu need --method bpf")]

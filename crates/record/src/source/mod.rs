@@ -2,12 +2,17 @@
 //! thread; the writing thread converts them.
 
 pub mod bpf;
+mod events;
+mod poll;
+mod proc;
 pub mod ptrace;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
 use tr_bpf::Storage;
-use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Stream};
+use tr_format::event::{
+    Argv, CgroupId, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot, Stream, Tgid, Tid,
+};
 use tr_format::meta::{Origin, Scope};
 
 use crate::command::Reaped;
@@ -129,6 +134,7 @@ pub fn start<'a>(
 ) -> Result<(Started<'a>, Option<Error>), Error> {
     let refused = match config.method {
         Choice::Ptrace => return Ok((ptrace::start(config, child)?, None)),
+        Choice::Poll => return Ok((poll::start(config, child)?, None)),
         Choice::Bpf | Choice::Auto => match bpf::start(config, storage, child, online) {
             Ok(started) => return Ok((started, None)),
             Err(error) => error,
@@ -138,7 +144,8 @@ pub fn start<'a>(
     if !other || config.cpus.is_some() || !matches!(refused, Error::Tracing(_)) {
         return Err(refused);
     }
-    match ptrace::start(config, child) {
+    let started = ptrace::start(config, child).or_else(|_| poll::start(config, child));
+    match started {
         Ok(started) => Ok((started, Some(refused))),
         Err(_) => Err(refused),
     }
@@ -150,5 +157,25 @@ pub fn recorder(time: Ktime, kind: LifeKind) -> LifeEvent {
         time,
         cpu: None,
         kind,
+    }
+}
+
+/// COMMAND's process before its release, as the recording's first task.
+fn command(id: proc::Id, time: Ktime) -> Snapshot {
+    let pid = id.unsigned_abs();
+    Snapshot {
+        tid: Tid(pid),
+        tgid: Tgid(pid),
+        parent_tgid: Tgid(std::process::id()),
+        start_time: time,
+        ns_tid: Tid(pid),
+        cgroup: CgroupId(0),
+        comm: proc::comm(id).unwrap_or_default(),
+        argv: Argv::from_args([""; 0]),
+        state: 1,
+        on_cpu: false,
+        kthread: false,
+        followed: true,
+        sum_exec_runtime: proc::totals(id).map_or(0, |(run, ..)| run),
     }
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
-use super::sys::Id;
+use crate::source::proc::Id;
 
 /// A call of ptrace(2) that makes its caller, or another task, a tracee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

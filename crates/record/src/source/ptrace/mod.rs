@@ -2,7 +2,6 @@
 //! No system call is stopped.
 
 pub mod listener;
-mod proc;
 mod sys;
 mod tracer;
 
@@ -12,14 +11,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_format::event::{
-    CgroupId, Degraded, Ktime, LifeEvent, LifeKind, Snapshot, Stream, Tgid, Tid,
-};
+use tr_format::event::{Degraded, Ktime, LifeKind};
 use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 
-use self::sys::Id;
 use self::tracer::State;
-use super::{Drained, Last, Source, Started, Take};
+use super::proc::{self, Id};
+use super::{Drained, Last, Source, Started};
 use crate::command::Reaped;
 use crate::config::{Config, Follow};
 use crate::session::Alive;
@@ -171,38 +168,18 @@ impl Source for Ptrace {
     fn drain(&mut self, _room: bool) {}
 
     fn begin(&mut self, start: Ktime) {
-        let id = self.root.unsigned_abs();
         let mut state = self.shared.lock();
-        let task = Snapshot {
-            tid: Tid(id),
-            tgid: Tgid(id),
-            parent_tgid: Tgid(std::process::id()),
-            start_time: start,
-            ns_tid: Tid(id),
-            cgroup: CgroupId(0),
-            comm: proc::comm(self.root).unwrap_or_default(),
-            argv: host::cmdline(id, 0),
-            state: 1,
-            on_cpu: false,
-            kthread: false,
-            followed: true,
-            sum_exec_runtime: proc::totals(self.root).map_or(0, |(run, ..)| run),
-        };
-        state.push(start, LifeKind::Snapshot(task));
+        let task = super::command(self.root, start);
+        state.waiting.push(start, LifeKind::Snapshot(task));
         state.account(start, self.root, self.root);
     }
 
     fn bytes(&self) -> usize {
-        self.shared.lock().bytes
+        self.shared.lock().waiting.bytes()
     }
 
     fn take(&mut self) -> Box<dyn Drained> {
-        let mut state = self.shared.lock();
-        state.tell_lost();
-        Box::new(Events {
-            bytes: std::mem::take(&mut state.bytes),
-            events: std::mem::take(&mut state.events),
-        })
+        Box::new(self.shared.lock().waiting.take())
     }
 
     fn drain_command(&mut self) {
@@ -225,7 +202,9 @@ impl Source for Ptrace {
                 what: (*what).into(),
             };
             let mut state = self.shared.lock();
-            return state.push(host::now(), LifeKind::Degraded(degraded));
+            return state
+                .waiting
+                .push(host::now(), LifeKind::Degraded(degraded));
         };
         let shared = Arc::clone(&self.shared);
         let thread = std::thread::Builder::new().name("tr-calls".into());
@@ -288,27 +267,5 @@ impl Ptrace {
 impl Drop for Ptrace {
     fn drop(&mut self) {
         self.let_go();
-    }
-}
-
-struct Events {
-    events: Vec<LifeEvent>,
-    bytes: usize,
-}
-
-impl Drained for Events {
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    fn write(&self, _near: Ktime, to: &mut dyn Take) -> Result<(), tr_format::Error> {
-        for event in &self.events {
-            let stream = match event.kind {
-                LifeKind::Lost(_) | LifeKind::Snapshot(_) => Stream::Recorder,
-                _ => Stream::Lifecycle,
-            };
-            to.life(stream, event.clone())?;
-        }
-        Ok(())
     }
 }

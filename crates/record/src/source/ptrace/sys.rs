@@ -2,15 +2,14 @@
 
 use nix::errno::Errno;
 
+use crate::source::proc::Id;
+
 /// Options of a tracee; its children inherit them. No `PTRACE_O_EXITKILL`: if the recorder
 /// is killed, COMMAND goes on.
 const OPTIONS: i32 = libc::PTRACE_O_TRACEFORK
     | libc::PTRACE_O_TRACEVFORK
     | libc::PTRACE_O_TRACECLONE
     | libc::PTRACE_O_TRACEEXEC;
-
-/// A thread's id in the recorder's pid namespace.
-pub type Id = libc::pid_t;
 
 fn ptrace(request: libc::c_uint, id: Id, data: usize) -> Result<(), Errno> {
     // SAFETY: of the requests below none reads or writes the recorder's memory.

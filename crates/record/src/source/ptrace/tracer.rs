@@ -4,19 +4,16 @@
 use std::collections::{HashMap, HashSet};
 
 use tr_format::event::{
-    Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeEvent, LifeKind,
-    LossCause, Lost, Stream, TaskEnd, Tgid, Tid,
+    Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeKind, TaskEnd, Tgid,
+    Tid,
 };
 
 use super::listener::Call;
-use super::proc;
-use super::sys::{self, Found, Id, Next};
+use super::sys::{self, Found, Next};
 use crate::command::Reaped;
 use crate::host;
-use crate::source::recorder;
-
-/// Bytes of events that may wait for the writer.
-const MAX_WAITING: usize = 16 << 20;
+use crate::source::events::Waiting;
+use crate::source::proc::{self, Id};
 
 /// A tracee.
 #[derive(Clone, Copy, Debug)]
@@ -52,11 +49,7 @@ pub struct State {
     /// A program that would have gained rights has been seen.
     told_rights: bool,
     /// Events for the writer.
-    pub events: Vec<LifeEvent>,
-    /// Their memory in bytes.
-    pub bytes: usize,
-    /// Events that found no room.
-    lost: Option<(Ktime, Ktime, u64)>,
+    pub waiting: Waiting,
 }
 
 fn tid(id: Id) -> Tid {
@@ -113,35 +106,6 @@ impl State {
                 Some(Next::Stop) => {}
                 None => return,
             }
-        }
-    }
-
-    pub(super) fn push(&mut self, time: Ktime, kind: LifeKind) {
-        let size = size_of::<LifeEvent>()
-            + match &kind {
-                LifeKind::Exec(exec) => exec.argv.bytes.len() + exec.filename.len(),
-                _ => 0,
-            };
-        if self.bytes + size > MAX_WAITING {
-            let (_, until, count) = self.lost.get_or_insert((time, time, 0));
-            (*until, *count) = (time, *count + 1);
-            return;
-        }
-        self.tell_lost();
-        self.bytes += size;
-        self.events.push(recorder(time, kind));
-    }
-
-    /// Reports the events that found no room.
-    pub fn tell_lost(&mut self) {
-        if let Some((since, until, count)) = self.lost.take() {
-            let lost = Lost {
-                stream: Stream::Lifecycle,
-                count: Some(count),
-                until,
-                cause: LossCause::Output,
-            };
-            self.events.push(recorder(since, LifeKind::Lost(lost)));
         }
     }
 
@@ -226,7 +190,7 @@ impl State {
             cgroup: CgroupId(0),
             comm: of.comm,
         };
-        self.push(time, LifeKind::Fork(fork));
+        self.waiting.push(time, LifeKind::Fork(fork));
         if self.early.remove(&child) {
             let _ = sys::go_on(child, 0);
         }
@@ -262,14 +226,14 @@ impl State {
             cgroup: CgroupId(0),
             max_rss: None,
         };
-        self.push(time, LifeKind::Exec(exec));
+        self.waiting.push(time, LifeKind::Exec(exec));
         if !self.told_rights && proc::gains_rights(id) {
             self.told_rights = true;
             let what = b"a setuid or setgid program ran without its rights, because it was traced";
             let degraded = Degraded {
                 what: (*what).into(),
             };
-            self.push(time, LifeKind::Degraded(degraded));
+            self.waiting.push(time, LifeKind::Degraded(degraded));
         }
     }
 
@@ -319,7 +283,8 @@ impl State {
                 "{name} (pid {process}) and what it starts is not recorded further: another program traces it"
             );
             let what = what.into_bytes().into();
-            self.push(time, LifeKind::Degraded(Degraded { what }));
+            self.waiting
+                .push(time, LifeKind::Degraded(Degraded { what }));
         }
         let mut going: HashSet<Id> = processes.iter().copied().collect();
         loop {
@@ -343,7 +308,7 @@ impl State {
                 tid: tid(id),
                 tgid: tgid(self.process_of(id)),
             };
-            self.push(time, LifeKind::Detached(detached));
+            self.waiting.push(time, LifeKind::Detached(detached));
             self.leaving.insert(id);
             // A task in a group stop, too, stops once more.
             let _ = sys::interrupt(id);
@@ -389,7 +354,7 @@ impl State {
             group_dead: id == process,
             max_rss: None,
         };
-        self.push(time, LifeKind::End(end));
+        self.waiting.push(time, LifeKind::End(end));
         if id == self.root {
             self.reaped = reaped.map(|(status, usage)| Reaped { status, usage });
         }
@@ -407,6 +372,6 @@ impl State {
             run_delay: Some(run_delay),
             slices: Some(slices),
         };
-        self.push(time, LifeKind::Account(account));
+        self.waiting.push(time, LifeKind::Account(account));
     }
 }

@@ -1,10 +1,11 @@
-//! A tracee's facts, from `/proc`.
+//! A task's facts, from `/proc`.
 
 use std::io::Read;
 
 use tr_format::event::Comm;
 
-use super::sys::Id;
+/// A task's id in the recorder's pid namespace.
+pub type Id = libc::pid_t;
 
 /// A task's totals (`/proc/PID/schedstat`): run time, time in run queues, slices.
 pub fn totals(id: Id) -> Option<(u64, u64, u64)> {
@@ -15,6 +16,84 @@ pub fn totals(id: Id) -> Option<(u64, u64, u64)> {
     let mut numbers = text.split_whitespace().map(str::parse);
     let mut next = || numbers.next()?.ok();
     Some((next()?, next()?, next()?))
+}
+
+/// A process's facts in `/proc/PID/stat` (proc_pid_stat(5)).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Its name.
+    pub comm: Comm,
+    /// It has ended, and nobody has waited for it.
+    pub zombie: bool,
+    /// Its parent.
+    pub parent: Id,
+    /// The number of its threads.
+    pub threads: u64,
+    /// When it was started, in clock ticks since the boot.
+    pub start: u64,
+    /// The address of its arguments; each exec gives another one, as a rule.
+    pub arguments: u64,
+    /// Of a zombie the raw `wait` status, if this process may read it.
+    pub status: Option<u32>,
+}
+
+/// A process's facts; `None` if it is gone.
+pub fn stat(id: Id) -> Option<Stat> {
+    let mut stat = parse(&std::fs::read(format!("/proc/{id}/stat")).ok()?)?;
+    // Of another user's process the kernel shows 0.
+    stat.status = stat.status.filter(|status| *status != 0 || is_own(id));
+    Some(stat)
+}
+
+fn parse(text: &[u8]) -> Option<Stat> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    // The name may hold blanks and parentheses.
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let rest = std::str::from_utf8(text.get(close + 1..)?).ok()?;
+    let fields: Vec<&str> = rest.split_whitespace().collect();
+    // The first of these is field 3.
+    let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+    Some(Stat {
+        comm: Comm::new(text.get(open + 1..close)?),
+        zombie: matches!(fields.first(), Some(&"Z" | &"X")),
+        parent: Id::try_from(number(4)?).ok()?,
+        threads: number(20)?,
+        start: number(22)?,
+        arguments: number(48).unwrap_or(0),
+        status: number(52).and_then(|n| u32::try_from(n).ok()),
+    })
+}
+
+fn is_own(id: Id) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let own = nix::unistd::geteuid();
+    own.is_root()
+        || std::fs::metadata(format!("/proc/{id}")).is_ok_and(|it| it.uid() == own.as_raw())
+}
+
+/// The threads of a process.
+pub fn threads(process: Id) -> Vec<Id> {
+    let entries = std::fs::read_dir(format!("/proc/{process}/task"));
+    let names = entries.into_iter().flatten().flatten();
+    names
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect()
+}
+
+/// The children of a thread.
+pub fn children(process: Id, thread: Id) -> Vec<Id> {
+    let list = std::fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
+    let list = list.unwrap_or_default();
+    list.split_whitespace()
+        .filter_map(|id| id.parse().ok())
+        .collect()
+}
+
+/// The file that a process executes.
+pub fn executable(id: Id) -> Option<Vec<u8>> {
+    use std::os::unix::ffi::OsStringExt;
+    let path = std::fs::read_link(format!("/proc/{id}/exe")).ok()?;
+    Some(path.into_os_string().into_vec())
 }
 
 /// A task's name.
@@ -100,4 +179,30 @@ pub fn gains_rights(id: Id) -> bool {
     let is = |uid: u32| nix::unistd::geteuid().as_raw() == uid;
     sets(libc::S_ISUID) && !is(file.uid())
         || sets(libc::S_ISGID) && nix::unistd::getegid().as_raw() != file.gid()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_look_like_fields() {
+        let rest = (5..=51)
+            .map(|n| n.to_string())
+            .collect::<Vec<_>>()
+            .join(" ");
+        let line = format!("7 (a) Z (b) Z 3 {rest} 256\n");
+        let stat = parse(line.as_bytes()).unwrap();
+        assert_eq!(stat.comm.bytes(), b"a) Z (b");
+        assert!(stat.zombie);
+        let numbers = (
+            stat.parent,
+            stat.threads,
+            stat.start,
+            stat.arguments,
+            stat.status,
+        );
+        assert_eq!(numbers, (3, 20, 22, 48, Some(256)));
+        assert_eq!(parse(b"7 (a"), None);
+    }
 }

@@ -1,0 +1,260 @@
+//! One sample after the other: new tasks, new programs, totals, ends.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use tr_format::event::{Account, CgroupId, Comm, Exec, Fork, Ktime, LifeKind, TaskEnd, Tgid, Tid};
+
+use crate::host;
+use crate::source::events::Waiting;
+use crate::source::proc::{self, Id, Stat};
+
+/// A process that a sample has found.
+#[derive(Clone, Debug)]
+struct Process {
+    /// When it was started: its id can be another process's later.
+    start: u64,
+    comm: Comm,
+    arguments: u64,
+    /// Its threads, itself included.
+    threads: BTreeSet<Id>,
+    /// It was a zombie in the last sample, and its end is recorded.
+    ended: bool,
+}
+
+/// The processes of the last sample, and the events that no batch has taken yet.
+#[derive(Debug, Default)]
+pub struct State {
+    processes: BTreeMap<Id, Process>,
+    /// The longest recorded argv in bytes.
+    argv_limit: u32,
+    /// The samples are over.
+    pub stop: bool,
+    /// Events for the writer.
+    pub waiting: Waiting,
+}
+
+fn tid(id: Id) -> Tid {
+    Tid(id.unsigned_abs())
+}
+
+fn tgid(id: Id) -> Tgid {
+    Tgid(id.unsigned_abs())
+}
+
+impl State {
+    /// For COMMAND's process before its release.
+    pub fn new(root: Id, argv_limit: u32) -> State {
+        let stat = proc::stat(root);
+        let process = Process {
+            start: stat.map_or(0, |stat| stat.start),
+            comm: stat.map(|stat| stat.comm).unwrap_or_default(),
+            arguments: stat.map_or(0, |stat| stat.arguments),
+            threads: BTreeSet::from([root]),
+            ended: false,
+        };
+        State {
+            processes: BTreeMap::from([(root, process)]),
+            argv_limit,
+            ..State::default()
+        }
+    }
+
+    /// The processes that lived in the last sample.
+    pub fn processes(&self) -> Vec<Id> {
+        let living = self.processes.iter().filter(|(_, process)| !process.ended);
+        living.map(|(id, _)| *id).collect()
+    }
+
+    /// Takes a sample. Processes that a dead parent has left are still looked at by their
+    /// ids; children that such a process had between two samples are missing.
+    pub fn sample(&mut self) {
+        let mut open: Vec<(Id, Id)> = self.processes.keys().map(|id| (*id, 0)).collect();
+        let mut seen = BTreeSet::new();
+        while let Some((id, parent)) = open.pop() {
+            if !seen.insert(id) {
+                continue;
+            }
+            let time = host::now();
+            let stat = proc::stat(id);
+            let known = self.processes.get(&id).map(|process| process.start);
+            let same = stat.filter(|stat| known.is_none_or(|start| start == stat.start));
+            let Some(stat) = same else {
+                self.vanished(time, id);
+                continue;
+            };
+            if known.is_none() {
+                if stat.zombie {
+                    continue; // its program is not known any more
+                }
+                self.found(time, id, parent, &stat);
+            }
+            self.look(time, id, &stat);
+            let threads = self
+                .processes
+                .get(&id)
+                .map(|process| process.threads.clone());
+            for thread in threads.into_iter().flatten() {
+                open.extend(
+                    proc::children(id, thread)
+                        .into_iter()
+                        .map(|child| (child, id)),
+                );
+            }
+        }
+    }
+
+    /// A new process.
+    fn found(&mut self, time: Ktime, id: Id, parent: Id, stat: &Stat) {
+        let above = self.processes.get(&parent);
+        let (comm, arguments) = above.map_or((Comm::default(), 0), |it| (it.comm, it.arguments));
+        let fork = Fork {
+            parent_tid: tid(parent),
+            parent_tgid: tgid(parent),
+            tid: tid(id),
+            tgid: tgid(id),
+            start_time: time,
+            ns_tid: tid(id),
+            cgroup: CgroupId(0),
+            comm,
+        };
+        self.waiting.push(time, LifeKind::Fork(fork));
+        let process = Process {
+            start: stat.start,
+            comm,
+            arguments,
+            threads: BTreeSet::from([id]),
+            ended: false,
+        };
+        self.processes.insert(id, process);
+    }
+
+    /// A process that lives, or is a zombie.
+    fn look(&mut self, time: Ktime, id: Id, stat: &Stat) {
+        let Some(process) = self.processes.get_mut(&id).filter(|it| !it.ended) else {
+            return;
+        };
+        let is = (stat.comm, stat.arguments);
+        let executed = !stat.zombie && (process.comm, process.arguments) != is;
+        (process.comm, process.arguments) = is;
+        if stat.zombie {
+            process.ended = true;
+            self.account(time, id, id);
+            return self.end(time, id, stat.status);
+        }
+        if executed {
+            self.executed(time, id, stat.comm);
+        }
+        if stat.threads > 1
+            || self
+                .processes
+                .get(&id)
+                .is_some_and(|it| it.threads.len() > 1)
+        {
+            self.threads(time, id, stat.comm);
+        }
+        let threads = self
+            .processes
+            .get(&id)
+            .map(|process| process.threads.clone());
+        for thread in threads.into_iter().flatten() {
+            self.account(time, thread, id);
+        }
+    }
+
+    fn executed(&mut self, time: Ktime, id: Id, comm: Comm) {
+        let exec = Exec {
+            tid: tid(id),
+            tgid: tgid(id),
+            old_tid: tid(id),
+            comm,
+            filename: proc::executable(id).unwrap_or_default().into(),
+            argv: host::cmdline(id.unsigned_abs(), self.argv_limit),
+            cgroup: CgroupId(0),
+            max_rss: None,
+        };
+        self.waiting.push(time, LifeKind::Exec(exec));
+    }
+
+    /// Threads that are new, and those that have ended.
+    fn threads(&mut self, time: Ktime, id: Id, comm: Comm) {
+        let now: BTreeSet<Id> = proc::threads(id).into_iter().collect();
+        let Some(process) = self.processes.get_mut(&id).filter(|_| !now.is_empty()) else {
+            return;
+        };
+        let before = std::mem::replace(&mut process.threads, now.clone());
+        for thread in before.difference(&now).filter(|thread| **thread != id) {
+            self.gone(time, *thread, id);
+        }
+        for thread in now.difference(&before) {
+            let fork = Fork {
+                parent_tid: tid(id),
+                parent_tgid: tgid(id),
+                tid: tid(*thread),
+                tgid: tgid(id),
+                start_time: time,
+                ns_tid: tid(*thread),
+                cgroup: CgroupId(0),
+                comm,
+            };
+            self.waiting.push(time, LifeKind::Fork(fork));
+        }
+    }
+
+    /// A process that was there in the last sample, and is not now.
+    fn vanished(&mut self, time: Ktime, id: Id) {
+        if self
+            .processes
+            .get(&id)
+            .is_some_and(|process| !process.ended)
+        {
+            self.end(time, id, None);
+        }
+        self.processes.remove(&id);
+    }
+
+    /// The end of a process and of its threads.
+    fn end(&mut self, time: Ktime, id: Id, status: Option<u32>) {
+        let threads = self
+            .processes
+            .get(&id)
+            .map(|process| process.threads.clone());
+        for thread in threads.into_iter().flatten().filter(|thread| *thread != id) {
+            self.gone(time, thread, id);
+        }
+        let end = TaskEnd {
+            tid: tid(id),
+            tgid: tgid(id),
+            status,
+            group_dead: true,
+            max_rss: None,
+        };
+        self.waiting.push(time, LifeKind::End(end));
+    }
+
+    /// The end of a thread, between two samples.
+    fn gone(&mut self, time: Ktime, thread: Id, process: Id) {
+        let end = TaskEnd {
+            tid: tid(thread),
+            tgid: tgid(process),
+            status: None,
+            group_dead: false,
+            max_rss: None,
+        };
+        self.waiting.push(time, LifeKind::End(end));
+    }
+
+    /// A task's totals.
+    pub fn account(&mut self, time: Ktime, id: Id, process: Id) {
+        let Some((sum_exec_runtime, run_delay, slices)) = proc::totals(id) else {
+            return;
+        };
+        let account = Account {
+            tid: tid(id),
+            tgid: tgid(process),
+            sum_exec_runtime,
+            run_delay: Some(run_delay),
+            slices: Some(slices),
+        };
+        self.waiting.push(time, LifeKind::Account(account));
+    }
+}
