@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
+use tr_format::meta::Method as RecordedBy;
 use tr_record::{Choice, Config, Error, Follow, Inherited, Report, Target};
 use tr_redact::Redactor;
 use tr_report::units::{bytes, count};
@@ -413,10 +414,11 @@ fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
         _ => None,
     };
     let more = more.unwrap_or_else(|| format!("see why: --method bpf ({cause})"));
-    eprintln!(
-        "tr: recorded by {method}: CPU times are totals, wake-ups and the times of switches are not \
-         known; to {more}"
-    );
+    let what = match report.method {
+        RecordedBy::Poll => "samples of /proc: times are lower bounds, short processes are missing",
+        _ => "CPU times are totals, wake-ups and the times of switches are not known",
+    };
+    eprintln!("tr: recorded by {method}: {what}; to {more}");
 }
 
 fn tell_losses(report: &Report) {

@@ -24,6 +24,7 @@ pub const TESTS: &[Test] = &[
     ("without_bpf_auto_takes_ptrace", fallback),
     ("ptrace_shows_what_it_knows_and_no_more", reports),
     ("a_signal_to_the_ptrace_recorder_is_passed_on", passed_on),
+    ("without_ptrace_auto_takes_samples", samples),
     ("ptrace_makes_room_for_nested_recordings", nested),
     ("ptrace_makes_room_for_strace", strace),
     ("ptrace_makes_room_for_gdb", gdb),
@@ -305,6 +306,48 @@ fn passed_on() -> Result<(), Failed> {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;
     let status = tr_.wait()?;
     ensure(status.code() == Some(9), || format!("{status:?}"))
+}
+
+/// bpf(2) and ptrace(2) are refused, as by a container's strict filter.
+fn samples() -> Result<(), Failed> {
+    let trace = scratch("samples.bin");
+    let line = "sleep 0.3; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 6";
+    let mut command = recording(&trace, &[], &["sh", "-c", line]);
+    crate::rights::refuse(
+        &mut command,
+        &[libc::SYS_bpf, libc::SYS_ptrace],
+        libc::EPERM,
+    );
+    let out = command.output()?;
+    let said = text(&out.stderr);
+    ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
+    ensure(
+        said.contains("tr: recorded by poll: samples of /proc"),
+        || said.clone(),
+    )?;
+    let analysis = analyze(&trace)?;
+    ensure(analysis["trace"]["method"] == "poll", || {
+        analysis["trace"].to_string()
+    })?;
+    let sleep = named(&analysis, "sleep");
+    let [sleep] = sleep[..] else {
+        return Err(analysis.to_string().into());
+    };
+    ensure(sleep["argv"][1] == "0.3", || sleep.to_string())?;
+    ensure(int(sleep, "asleep_or_blocked_ns") > 150_000_000, || {
+        sleep.to_string()
+    })?;
+    // COMMAND is a zombie in the last sample: its figures are final.
+    let root = &analysis["processes"][0];
+    ensure(
+        root["exit"]["code"] == 6 && int(root, "on_cpu_ns") > 10_000_000,
+        || root.to_string(),
+    )?;
+    let ptrace = record(&trace, &["--method", "poll", "-q"], &["sh", "-c", "exit 3"])?;
+    ensure(
+        ptrace.status.code() == Some(3) && ptrace.stderr.is_empty(),
+        || format!("{ptrace:?}"),
+    )
 }
 
 /// The outer recorder lets go of the inner COMMAND, and says so.

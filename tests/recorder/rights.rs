@@ -341,6 +341,11 @@ pub fn not_root() -> Option<String> {
 
 /// Makes a system call fail with this errno, as the seccomp filter of a container does.
 pub fn without(command: &mut Command, call: libc::c_long, errno: i32) {
+    refuse(command, &[call], errno);
+}
+
+/// Makes system calls fail with this errno.
+pub fn refuse(command: &mut Command, calls: &[libc::c_long], errno: i32) {
     let code = |code: u32| u16::try_from(code).expect("16 bits");
     let step = |of: u32, jt, jf, k| libc::sock_filter {
         code: code(of),
@@ -348,20 +353,27 @@ pub fn without(command: &mut Command, call: libc::c_long, errno: i32) {
         jf,
         k,
     };
-    let call = u32::try_from(call).expect("a system call's number");
+    let number = |call: &libc::c_long| u32::try_from(*call).expect("a system call's number");
     let refused = libc::SECCOMP_RET_ERRNO | errno.unsigned_abs();
-    let mut filter = [
-        // The first member of `seccomp_data` is the system call's number.
-        step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0),
-        step(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, 0, 1, call),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, refused),
-        step(libc::BPF_RET | libc::BPF_K, 0, 0, libc::SECCOMP_RET_ALLOW),
-    ];
+    // The first member of `seccomp_data` is the system call's number.
+    let mut filter = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0, 0)];
+    for call in calls {
+        let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+        filter.push(step(equal, 0, 1, number(call)));
+        filter.push(step(libc::BPF_RET | libc::BPF_K, 0, 0, refused));
+    }
+    filter.push(step(
+        libc::BPF_RET | libc::BPF_K,
+        0,
+        0,
+        libc::SECCOMP_RET_ALLOW,
+    ));
+    let len = u16::try_from(filter.len()).expect("a short filter");
     // SAFETY: one system call, which reads the filter; the closure owns it.
     unsafe {
         command.pre_exec(move || {
             let program = libc::sock_fprog {
-                len: 4,
+                len,
                 filter: filter.as_mut_ptr(),
             };
             let mode = libc::SECCOMP_MODE_FILTER;

@@ -15,7 +15,7 @@ mod work;
 
 use std::collections::BTreeSet;
 
-use tr_analyze::model::ProcessIx;
+use tr_analyze::model::{Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::{self, Without};
 use tr_format::event::Ktime;

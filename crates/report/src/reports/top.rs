@@ -457,8 +457,10 @@ fn origin(analysis: &Analysis) -> Option<Vec<String>> {
     let absent = absent.iter().filter(|(known, _)| *known == Known::Absent);
     let absent: Vec<&str> = absent.map(|(_, what)| *what).collect();
     let mut parts = vec![format!("by {}", origin.method.name())];
-    if facts.switches == Known::Totals {
-        parts.push("CPU times are totals of each task".into());
+    match facts.switches {
+        Known::Totals => parts.push("CPU times are totals of each task".into()),
+        Known::Sampled => parts.push("samples: all times are at least these".into()),
+        _ => {}
     }
     if !absent.is_empty() {
         parts.push(format!("not known: {}", absent.join(", ")));
