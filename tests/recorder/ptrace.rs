@@ -509,7 +509,9 @@ fn beside_bpf() -> Result<(), Failed> {
         .iter()
         .filter(|(tid, ran)| finals.get(tid) == Some(ran))
         .count();
-    ensure(equal * 1000 >= accounts.len() * 999, || {
+    // One in a thousand, rounded up, may end in an interrupt that the account misses.
+    let most = accounts.len() / 1000 + 1;
+    ensure(equal + most >= accounts.len(), || {
         format!("{equal} of {}", accounts.len())
     })?;
     for (tid, ran) in &accounts {
