@@ -37,8 +37,16 @@ enum FormatArg {
 enum Way {
     Bpf,
     Ptrace,
+    Poll,
     None,
 }
+
+/// What a recording by samples lacks.
+const POLL_LACKS: [&str; 3] = [
+    "processes that live for less than 20 ms",
+    "the time after the last sample of a task: all times are lower bounds",
+    "wake-ups, the times of switches, the memory of programs",
+];
 
 /// What a recording by ptrace(2) lacks.
 const PTRACE_LACKS: [&str; 4] = [
@@ -90,6 +98,7 @@ impl Diagnosis {
         let (way, missing) = match &machine.bpf {
             Ok(missing) => (Way::Bpf, missing.clone()),
             Err(_) if ptrace => (Way::Ptrace, PTRACE_LACKS.map(str::to_owned).to_vec()),
+            Err(_) if machine.schedstat => (Way::Poll, POLL_LACKS.map(str::to_owned).to_vec()),
             Err(_) => (Way::None, Vec::new()),
         };
         let improve = machine.bpf.as_ref().err().and_then(improvement);
@@ -105,7 +114,7 @@ impl Diagnosis {
     fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.way {
             Way::Bpf if self.missing.is_empty() => 0,
-            Way::Bpf | Way::Ptrace => 1,
+            Way::Bpf | Way::Ptrace | Way::Poll => 1,
             Way::None => 2,
         })
     }
@@ -116,6 +125,7 @@ impl Diagnosis {
             Way::Bpf if self.missing.is_empty() => "tr record uses BPF here and records everything",
             Way::Bpf => "tr record uses BPF here",
             Way::Ptrace => "tr record uses ptrace here",
+            Way::Poll => "tr record takes samples of /proc here",
             Way::None => "tr record cannot record here",
         };
         let _ = writeln!(out, "{head}");
@@ -190,6 +200,7 @@ impl Diagnosis {
             "method": match self.way {
                 Way::Bpf => Some("bpf"),
                 Way::Ptrace => Some("ptrace"),
+                Way::Poll => Some("poll"),
                 Way::None => None,
             },
             "missing": self.missing,
