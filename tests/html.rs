@@ -82,7 +82,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
     let page = directory.join(format!("{name}.html"));
     let trace = trace.to_string_lossy();
     run(&["report", &trace, "-o", &page.to_string_lossy()])?;
-    let analysis = run(&["analyze", &trace, "--format", "json"])?;
+    let analysis = run(&["analyze", &trace, "--report", "advice", "--format", "json"])?;
     Ok(write(directory.join(format!("{name}.json")), analysis)?)
 }
 

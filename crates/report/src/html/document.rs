@@ -9,12 +9,14 @@ use tr_analyze::critical_path::{CriticalPath, Kind, Then};
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread};
 use tr_format::event::{Argv, Ktime};
 
+use crate::advice::{advise, Advice};
 use crate::encode::object;
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
 use crate::reports::{critical_path, top};
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
+use crate::view::{Ask, View};
 use crate::{escape, exit, label, query, units, who};
 
 /// The most bytes of texts longer than a line, uncompressed.
@@ -34,6 +36,7 @@ pub struct Document {
     concurrency: Vec<u64>,
     concurrency_unknown: u64,
     warnings: Vec<String>,
+    advice: Vec<Change>,
     anomalies: Vec<String>,
     clocks: Vec<String>,
     strings: Vec<String>,
@@ -83,6 +86,16 @@ object! {
         #[serde(skip_serializing_if = "Option::is_none")]
         asleep_or_blocked: Option<u64> = totals.times.asleep_or_blocked_known(),
         unknown: u64 = totals.times.unknown,
+    }
+
+    // A change that would save time.
+    Change(analysis: &Analysis, advice: &Advice) {
+        text: String = format!("{}: {}", advice.finding, advice.action),
+        gain: u64 = advice.gain,
+        from: u64 = advice.from.since(analysis.meta.start),
+        to: u64 = advice.to.since(analysis.meta.start),
+        // The first of the processes that are the evidence.
+        process: Option<u32> = advice.processes.first().map(|ProcessIx(ix)| *ix),
     }
 
     Sizes(segments: &Segments) {
@@ -249,6 +262,7 @@ pub fn document(
         concurrency: analysis.concurrency.clone(),
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: top::warnings(analysis),
+        advice: advice(analysis, file),
         anomalies: top::anomalies(analysis),
         clocks: top::clocks(&analysis.quality).into_iter().collect(),
         processes,
@@ -259,6 +273,21 @@ pub fn document(
         segments: Sizes::new(segments),
         strings: strings.list(),
     }
+}
+
+fn advice(analysis: &Analysis, file: &str) -> Vec<Change> {
+    if analysis.events.total() > top::PATH_UP_TO {
+        return Vec::new();
+    }
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let view = View {
+        analysis,
+        chosen: &chosen,
+        file,
+        ask: &Ask::default(),
+    };
+    let all = advise(&view).into_iter();
+    all.map(|advice| Change::new(analysis, &advice)).collect()
 }
 
 fn argv(argv: &Argv, strings: &mut Strings) -> Option<u32> {

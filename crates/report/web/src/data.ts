@@ -36,6 +36,8 @@ export interface Doc {
   concurrency: number[];
   concurrency_unknown: number;
   warnings: string[];
+  /** Changes that would save time; gain: the most that each saves. */
+  advice: { text: string; gain: number; from: number; to: number; process: number | null }[];
   anomalies: string[];
   clocks: string[];
   strings: string[];

@@ -44,6 +44,8 @@ export class Overview {
       this.element.append(h("section", { class: "card warnings", role: "alert" }, h("h2", {}, "What is missing"), h("ul", {}, ...warnings.map((w) => h("li", {}, w)))));
     }
     const cards = h("div", { class: "cards" });
+    const advice = this.advice();
+    if (advice) this.element.append(advice);
     cards.append(this.programs());
     if (doc.path) cards.append(this.path());
     cards.append(this.states(), this.longest());
@@ -66,6 +68,17 @@ export class Overview {
     fill.style.width = `${Math.max(0.5, (value * 100) / Math.max(1, most))}%`;
     const inside = [h("span", { class: "bar-name", title: name }, name), h("span", { class: `bar ${color}` }, fill), h("span", { class: "num" }, text), h("span", { class: "num dim" }, note)];
     return click ? h("button", { type: "button", class: "row", onclick: click }, ...inside) : h("div", { class: "row" }, ...inside);
+  }
+
+  private advice(): HTMLElement | null {
+    const { advice } = this.data.doc;
+    if (advice.length === 0) return null;
+    const rows = advice.map(({ text, gain, from, to, process }) =>
+      h("button", { type: "button", class: "row change", onclick: () => this.store.set({ sel: process ?? -1, t0: from, t1: Math.max(to, from + 1000), view: "timeline" }) },
+        h("span", { class: "num" }, time(gain)), h("span", {}, text)));
+    const card = this.card("What to change", "the most that it saves", ...rows);
+    card.id = "advice";
+    return card;
   }
 
   private programs(): HTMLElement {

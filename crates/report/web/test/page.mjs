@@ -85,6 +85,22 @@ const tests = {
     }
   },
 
+  async advice_leads_to_its_evidence() {
+    const page = await open("demo");
+    const { advice } = analysis("demo").advice;
+    assert.ok(advice.length > 0);
+    const rows = await page.$$("#advice .change");
+    assert.equal(rows.length, advice.length);
+    for (const [at, row] of rows.entries()) {
+      const text = await row.textContent();
+      assert.ok(text.endsWith(`${advice[at].finding}: ${advice[at].action}`), text);
+    }
+    await rows[0].click();
+    assert.ok(await page.isVisible("#view-timeline"));
+    page.calm();
+    await page.context().close();
+  },
+
   async figures_equal_the_analysis() {
     for (const name of ["demo", "build", "chaos"]) {
       const { processes, totals, trace } = analysis(name);
