@@ -110,6 +110,13 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     for name in ["demo", "build"] {
         page(&fixtures.join(format!("{name}.bin")), directory, name)?;
     }
+    let totals = directory.join("totals.bin");
+    let command = ["--", "sh", "-c", "/bin/true; sleep 0.05"];
+    let mut args = vec!["record", "-q", "--method", "ptrace", "-o"];
+    let file = totals.to_string_lossy();
+    args.push(&file);
+    run(&[&args[..], &command].concat())?;
+    page(&totals, directory, "totals")?;
     let simulate = |name: &str, recording: &Recording| -> Result<(), Failed> {
         let trace = directory.join(format!("{name}.bin"));
         let cut = Cut {

@@ -150,7 +150,7 @@ object! {
 }
 
 /// A value that only scheduling events tell.
-fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
+pub(crate) fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
     (analysis.basis() == Basis::Events).then_some(value)
 }
 

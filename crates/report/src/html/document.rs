@@ -13,6 +13,7 @@ use crate::advice::{advise, Advice};
 use crate::encode::object;
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
+use crate::json::by_events;
 use crate::reports::{critical_path, top};
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
@@ -144,11 +145,11 @@ columns!(Processes(analysis: &Analysis, process: &Process, strings: &mut Strings
     sleep: Option<u64> = process.times.sleep_known(),
     blocked: Option<u64> = process.times.blocked_known(),
     unknown: u64 = process.times.unknown,
-    preempted: u64 = process.causes.preempted,
-    block_io: u64 = process.causes.io,
-    vfork: u64 = process.causes.vfork,
-    voluntary: u64 = process.switches.voluntary,
-    involuntary: u64 = process.switches.involuntary,
+    preempted: Option<u64> = by_events(analysis, process.causes.preempted),
+    block_io: Option<u64> = by_events(analysis, process.causes.io),
+    vfork: Option<u64> = by_events(analysis, process.causes.vfork),
+    voluntary: Option<u64> = by_events(analysis, process.switches.voluntary),
+    involuntary: Option<u64> = by_events(analysis, process.switches.involuntary),
     max_off_cpu: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),
     max_rss: Option<u64> = process.max_rss,
     tree_processes: u64 = process.tree.processes,

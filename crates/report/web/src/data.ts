@@ -31,7 +31,8 @@ export interface Doc {
   };
   totals: {
     processes: number; threads: number; execs: number; forks: number; exits: number;
-    on_cpu: number; run_queue: number; sleep: number; blocked: number; unknown: number;
+    on_cpu: number | null; run_queue: number | null; sleep: number | null; blocked: number | null;
+    asleep_or_blocked?: number; unknown: number;
   };
   concurrency: number[];
   concurrency_unknown: number;
@@ -45,7 +46,8 @@ export interface Doc {
     pid: number[]; ppid: (number | null)[]; parent: (number | null)[]; label: number[]; program: number[];
     comm: number[]; argv: (number | null)[]; cgroup: (number | null)[]; start: number[]; end: number[];
     alive: number[]; started_before: number[]; kthread: number[]; status: (number | null)[]; exit: (number | null)[];
-    preempted: number[]; block_io: number[]; vfork: number[]; voluntary: number[]; involuntary: number[];
+    preempted: (number | null)[]; block_io: (number | null)[]; vfork: (number | null)[];
+    voluntary: (number | null)[]; involuntary: (number | null)[];
     max_off_cpu: (number | null)[]; max_rss: (number | null)[]; tree_processes: number[]; tree_on_cpu: number[];
     threads: number[]; execs: number[];
   };

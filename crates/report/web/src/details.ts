@@ -32,7 +32,9 @@ export class Details {
   private fill(ix: number) {
     const { data, store } = this;
     const p = data.doc.processes;
-    const times = [p.on_cpu[ix], p.run_queue[ix], p.blocked[ix], p.sleep[ix], p.unknown[ix]];
+    // What is not known has no part in the picture, and is "?" below it.
+    const known: (number | null)[] = [p.on_cpu[ix], p.run_queue[ix], p.blocked[ix], p.sleep[ix], p.unknown[ix]];
+    const times = known.map((ns) => ns ?? 0);
     const whole = times.reduce((a, b) => a + b, 0);
     const bar = h("div", { class: "stack", role: "img", "aria-label": [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].map((s) => `${STATES[s]} ${time(times[s])}`).join(", ") });
     times.forEach((ns, s) => {
@@ -42,7 +44,8 @@ export class Details {
       bar.append(part);
     });
     const states = h("dl", { class: "times" }, ...times.map((ns, s) => h("div", { class: ns === 0 ? "fact none" : "fact" },
-      h("dt", {}, h("i", { class: `swatch s${s}` }), STATES[s]), h("dd", { "data-ns": ns }, ns === 0 ? "–" : `${time(ns)} · ${share(ns, whole)}`))));
+      h("dt", {}, h("i", { class: `swatch s${s}` }), STATES[s]),
+      h("dd", { "data-ns": ns }, known[s] === null ? "?" : ns === 0 ? "–" : `${time(ns)} · ${share(ns, whole)}`))));
     const parent = data.parent[ix];
     const path = data.ancestors(ix);
     const execs: HTMLElement[] = [];

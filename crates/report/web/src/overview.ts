@@ -26,13 +26,13 @@ export class Overview {
     const wall = trace.to - trace.from;
     const figure = (value: string, name: string, id: string, bad = false) =>
       h("div", { class: bad ? "figure bad" : "figure", id }, h("b", {}, value), h("span", {}, name));
-    const busy = wall > 0 ? totals.on_cpu / wall : 0;
+    const busy = wall > 0 ? (totals.on_cpu ?? 0) / wall : 0;
     this.element.append(
       h("div", { class: "figures" },
         trace.result ? figure(trace.result, "result", "f-result", trace.failed) : null,
         figure(time(wall), "wall time", "f-wall"),
-        figure(time(totals.on_cpu), "CPU time", "f-cpu"),
-        figure(`${busy.toFixed(2)} of ${trace.cpus}`, trace.cpus === 1 ? "CPU busy" : "CPUs busy", "f-busy"),
+        figure(totals.on_cpu === null ? "?" : time(totals.on_cpu), "CPU time", "f-cpu"),
+        figure(`${totals.on_cpu === null ? "?" : busy.toFixed(2)} of ${trace.cpus}`, trace.cpus === 1 ? "CPU busy" : "CPUs busy", "f-busy"),
         figure(count(totals.processes), "processes", "f-processes"),
         figure(count(totals.execs), "programs started", "f-execs")),
     );
@@ -91,7 +91,7 @@ export class Overview {
       groups.set(name, group);
     }
     const sorted = [...groups].sort((a, b) => b[1].cpu - a[1].cpu).slice(0, 8);
-    const whole = this.data.doc.totals.on_cpu;
+    const whole = this.data.doc.totals.on_cpu ?? 0;
     return this.card("Where the CPU time went", "by program", ...sorted.map(([name, { cpu, n }]) =>
       this.bar(name, cpu, sorted[0][1].cpu, time(cpu), `${share(cpu, whole)} · ${count(n)} ×`, `p${Math.min(8, this.ranks.get(name) ?? 8)}`,
         () => this.store.set({ view: "heatmap", rows: "process", q: `program:${name}` }))));
@@ -109,12 +109,17 @@ export class Overview {
 
   private states(): HTMLElement {
     const { totals } = this.data.doc;
-    const parts: [string, number][] = [["on CPU", totals.on_cpu], ["waiting for a CPU", totals.run_queue], ["blocked", totals.blocked], ["asleep", totals.sleep], ["unknown", totals.unknown]];
+    // Without scheduling events, sleeping and blocked are one class.
+    const all: [string, number | null | undefined, string, number][] = [
+      ["on CPU", totals.on_cpu, "on_cpu", 0], ["waiting for a CPU", totals.run_queue, "run_queue", 1], ["blocked", totals.blocked, "blocked", 2],
+      ["asleep", totals.sleep, "sleep", 3], ["asleep or blocked", totals.asleep_or_blocked, "asleep_or_blocked", 3], ["unknown", totals.unknown, "unknown", 4],
+    ];
+    const parts = all.flatMap(([name, ns, key, s]) => (ns === null || ns === undefined ? [] : [[name, ns, key, s] as const]));
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
     const most = Math.max(...parts.map(([, ns]) => ns));
-    return this.card("What the processes did", `${count(totals.threads)} threads, ${time(whole)} together`, ...parts.map(([name, ns], s) => {
+    return this.card("What the processes did", `${count(totals.threads)} threads, ${time(whole)} together`, ...parts.map(([name, ns, key, s]) => {
       const bar = this.bar(name, ns, most, time(ns), share(ns, whole), `s${s}`);
-      bar.id = `t-${["on_cpu", "run_queue", "blocked", "sleep", "unknown"][s]}`;
+      bar.id = `t-${key}`;
       bar.dataset.ns = String(ns);
       return bar;
     }));

@@ -23,9 +23,9 @@ const ROW = 26;
 function columns(data: Data): Column[] {
   const p = data.doc.processes;
   const ns = (key: string, title: string, csv: string, values: (number | null)[], hidden = false): Column => ({
-    key, title, csv, hidden, value: (ix) => values[ix], show: (ix) => (values[ix] === null ? "?" : time(values[ix]!)),
+    key, title, csv, hidden, value: (ix) => values[ix], show: (ix) => time(values[ix]),
   });
-  const n = (key: string, title: string, values: number[], hidden = true): Column => ({
+  const n = (key: string, title: string, values: (number | null)[], hidden = true): Column => ({
     key, title, csv: key, hidden, value: (ix) => values[ix], show: (ix) => count(values[ix]),
   });
   const known = (value: number | null) => (value === null ? "?" : String(value));

@@ -7,8 +7,9 @@ const SCALES: [number, string, number][] = [
   [1, "ns", 0],
 ];
 
-/** A time in ns: three digits and the unit that fits; – for none. */
-export function time(ns: number): string {
+/** A time in ns: three digits and the unit that fits; – for none, ? if it is not known. */
+export function time(ns: number | null): string {
+  if (ns === null) return "?";
   if (ns <= 0) return "–";
   if (ns >= 60e9) {
     const seconds = Math.floor(ns / 1e9);
@@ -34,7 +35,8 @@ export function at(ns: number, span = 1e9): string {
 }
 
 /** 28253 as 28,253. */
-export function count(n: number): string {
+export function count(n: number | null): string {
+  if (n === null) return "?";
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 

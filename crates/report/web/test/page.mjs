@@ -101,6 +101,22 @@ const tests = {
     await page.context().close();
   },
 
+  // A recording by ptrace has no scheduling events.
+  async what_is_not_known_is_no_zero() {
+    const page = await open("totals");
+    const { totals, processes } = analysis("totals");
+    assert.equal(totals.sleep_ns, null);
+    for (const state of ["sleep", "blocked"]) assert.equal(await page.$(`#t-${state}`), null, state);
+    assert.equal(Number(await page.getAttribute("#t-asleep_or_blocked", "data-ns")), totals.asleep_or_blocked_ns);
+    const rows = await csv(page);
+    assert.equal(rows.length, processes.length);
+    for (const row of rows) {
+      for (const column of ["sleep_ns", "blocked_ns", "preempted_ns", "voluntary"]) assert.equal(row[column], "", column);
+    }
+    page.calm();
+    await page.context().close();
+  },
+
   async figures_equal_the_analysis() {
     for (const name of ["demo", "build", "chaos"]) {
       const { processes, totals, trace } = analysis(name);
