@@ -13,9 +13,9 @@ use super::{Candidate, Kind};
 use crate::diff::normal::{argument, Paths};
 use crate::{encode, units};
 
-/// One task alone matters from this share of the wall time on: an eighth. Every build has
+/// One task alone matters from this share of the wall time on: a tenth. Every build has
 /// shorter ones, such as a program's start.
-const ALONE: u64 = 8;
+const ALONE: u64 = 10;
 /// The least number of executions of a short program, and the longest mean of their
 /// wall times, in ns.
 const SHORT: (usize, u64) = (100, 20_000_000);
