@@ -329,6 +329,9 @@ fn sums_beyond_the_clock_are_said_to_be_damaged() {
         "parallelism",
         "critical-path",
         "series",
+        "advice",
+        "steps",
+        "quality",
     ] {
         let out = run(&["analyze", "-", "--report", report], &trace);
         let said = String::from_utf8(out.stderr).unwrap();

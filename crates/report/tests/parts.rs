@@ -180,7 +180,7 @@ fn people_see_units_and_columns() {
         [
             "\u{1b}[1m    CPU  why   process\u{1b}[0m",
             " 1.50 s  a     make, \"all\"",
-            "\u{1b}[31m      ?  long  a name of …y columns\u{1b}[0m"
+            "\u{1b}[31m      ?  long  a name …columns\u{1b}[0m"
         ]
     );
 }

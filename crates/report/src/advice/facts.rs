@@ -1,6 +1,6 @@
 //! The facts that the rules share.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use tr_analyze::critical_path::{CriticalPath, Kind as Time, Segment};
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx};
@@ -236,7 +236,9 @@ impl<'a> Facts<'a> {
             let is_in = group.and_then(|group| set.get(group as usize));
             is_in.copied().unwrap_or(false) && time(segment.kind, *reason)
         });
-        counts.map(|(segment, _)| segment.length()).sum()
+        counts
+            .map(|(segment, _)| segment.length())
+            .fold(0, u64::saturating_add)
     }
 
     /// The path's segments with the group and the reason of each.
@@ -263,7 +265,7 @@ impl<'a> Facts<'a> {
         segments
             .filter(|(_, is_in)| **is_in)
             .map(|(it, _)| it.length())
-            .sum()
+            .fold(0, u64::saturating_add)
     }
 
     /// The time in which an execution ran and no other task could, in ns.
@@ -291,7 +293,7 @@ impl<'a> Facts<'a> {
     pub fn idle(&self, from: Ktime, to: Ktime) -> u64 {
         let load = self.load(from, to);
         let idle = load.filter(|(_, running, _)| (*running as u64) < self.cpus);
-        idle.map(|(ns, ..)| ns).sum()
+        idle.map(|(ns, ..)| ns).fold(0, u64::saturating_add)
     }
 
     /// The advice of a candidate.
@@ -315,6 +317,12 @@ impl<'a> Facts<'a> {
             processes,
         }
     }
+}
+
+/// Adds to a group's sum.
+pub(super) fn add(sums: &mut BTreeMap<Group, u64>, group: Group, ns: u64) {
+    let sum = sums.entry(group).or_default();
+    *sum = sum.saturating_add(ns);
 }
 
 /// The program of an execution.

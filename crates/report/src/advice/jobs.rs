@@ -9,7 +9,7 @@ use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
-use super::facts::Facts;
+use super::facts::{add, Facts};
 use super::programs::{self, Known, Part};
 use super::{Candidate, Kind};
 use crate::units;
@@ -38,12 +38,12 @@ fn slots(facts: &Facts<'_>) -> Option<Candidate> {
                 continue;
             }
             if let Some(group) = facts.groups.at(process, stretch.from) {
-                *waited.entry(group).or_default() += stretch.length();
+                add(&mut waited, group, stretch.length());
             }
-            idle += facts.idle(stretch.from, stretch.to);
+            idle = idle.saturating_add(facts.idle(stretch.from, stretch.to));
         }
     }
-    let sum: u64 = waited.values().sum();
+    let sum = waited.values().copied().fold(0, u64::saturating_add);
     let (most, _) = waited
         .iter()
         .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
@@ -166,8 +166,8 @@ fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
     let (mut length, mut idle) = (0u64, 0u64);
     for job in &jobs {
         let from = until.max(job.from);
-        length += job.to.since(from);
-        idle += facts.idle(from, job.to);
+        length = length.saturating_add(job.to.since(from));
+        idle = idle.saturating_add(facts.idle(from, job.to));
         until = until.max(job.to);
     }
     if idle.saturating_mul(2) < length {
@@ -295,16 +295,16 @@ fn too_many(facts: &Facts<'_>) -> Option<Candidate> {
     let (group, it) = many.into_iter().next()?;
     let over = facts.cpus.saturating_mul(2);
     let crowded = facts.load(it.start, it.end);
-    let crowded: u64 = crowded
+    let crowded = crowded
         .filter(|(_, _, demand)| *demand as u64 > over)
         .map(|(ns, ..)| ns)
-        .sum();
+        .fold(0, u64::saturating_add);
     let is_wait = |kind: Time| matches!(kind, Time::RunQueue(_));
-    let waited: u64 = facts
+    let waited = facts
         .segments()
         .filter(|(segment, ..)| is_wait(segment.kind))
         .map(|(segment, ..)| segment.length())
-        .sum();
+        .fold(0, u64::saturating_add);
     if crowded.saturating_mul(5) < facts.wall {
         return None;
     }

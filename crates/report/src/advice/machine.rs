@@ -81,7 +81,7 @@ fn starved(facts: &Facts<'_>) -> (u64, Vec<Group>) {
         }
         let without = facts.idle(segment.from, segment.to);
         if without > 0 {
-            starved += without;
+            starved = starved.saturating_add(without);
             groups.extend(group);
         }
     }

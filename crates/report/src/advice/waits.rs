@@ -9,7 +9,7 @@ use tr_analyze::timeline::Actor;
 use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
-use super::facts::Facts;
+use super::facts::{add, Facts};
 use super::{Candidate, Kind};
 use crate::units;
 
@@ -65,7 +65,8 @@ fn sleeps(facts: &Facts<'_>) -> Vec<Candidate> {
             .push(slept);
     }
     let candidate = |(by, slept): (&str, Vec<Slept>)| {
-        let sum: u64 = slept.iter().map(Slept::length).sum();
+        let lengths = slept.iter().map(Slept::length);
+        let sum = lengths.fold(0, u64::saturating_add);
         let longest = slept.iter().map(Slept::length).max()?;
         // A sleep of a tenth of the longest one is none of the loop's.
         let long = |it: &&Slept| it.length().saturating_mul(10) >= longest;
@@ -130,8 +131,8 @@ fn interval(facts: &Facts<'_>, slept: &[Slept]) -> Option<(u64, u64)> {
     let (mut all, mut busy) = (0u64, 0u64);
     for it in slept {
         for (ns, running, _) in facts.load(it.from, it.to) {
-            all += ns;
-            busy += if running > 0 { ns } else { 0 };
+            all = all.saturating_add(ns);
+            busy = busy.saturating_add(if running > 0 { ns } else { 0 });
         }
     }
     if slept.len() < LOOP || !equal || busy.saturating_mul(2) < all {
@@ -154,7 +155,7 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
         };
         let (groups, sum) = by_program.entry(&execution.program).or_default();
         groups.push(group);
-        *sum += segment.length();
+        *sum = sum.saturating_add(segment.length());
     }
     let candidate = |(program, (mut groups, sum)): (&str, (Vec<Group>, u64))| {
         groups.sort_unstable();
@@ -210,10 +211,10 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
         let mut by_group: BTreeMap<Group, u64> = BTreeMap::new();
         for (segment, group, reason) in facts.segments() {
             if let Some(group) = group.filter(|_| own(segment.kind, reason)) {
-                *by_group.entry(group).or_default() += segment.length();
+                add(&mut by_group, group, segment.length());
             }
         }
-        let sum: u64 = by_group.values().sum();
+        let sum = by_group.values().copied().fold(0, u64::saturating_add);
         let (most, _) = by_group
             .iter()
             .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))?;
@@ -254,17 +255,17 @@ fn locks(facts: &Facts<'_>) -> Option<Candidate> {
                 continue;
             }
             if let Some(group) = facts.groups.at(process, stretch.from) {
-                *waited.entry(group).or_default() += stretch.length();
+                add(&mut waited, group, stretch.length());
             }
             if let Actor::Thread(holder) = stretch.waker() {
                 let holder = analysis.thread(holder).process;
                 if let Some(group) = facts.groups.at(holder, stretch.to) {
-                    *holders.entry(group).or_default() += stretch.length();
+                    add(&mut holders, group, stretch.length());
                 }
             }
         }
     }
-    let sum: u64 = waited.values().sum();
+    let sum = waited.values().copied().fold(0, u64::saturating_add);
     let most = |of: &BTreeMap<Group, u64>| {
         of.iter()
             .max_by_key(|(group, time)| (**time, std::cmp::Reverse(**group)))

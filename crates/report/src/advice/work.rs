@@ -55,7 +55,8 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
         .filter(|(time, _)| *time > 0)
         .collect();
     linkers.sort_by_key(|(time, group)| (std::cmp::Reverse(*time), *group));
-    let sum: u64 = linkers.iter().map(|(time, _)| time).sum();
+    let times = linkers.iter().map(|(time, _)| *time);
+    let sum = times.fold(0, u64::saturating_add);
     let (_, longest) = linkers.first()?;
     let known = programs::known(&facts.execution(*longest)?.program)?;
     // The change applies to those beside the path as well.
@@ -298,9 +299,9 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |((owner, program), groups): ((Group, &str), Vec<Group>)| {
         let (least, longest) = SHORT;
         let lengths = groups.iter().filter_map(|group| facts.process(*group));
-        let sum: u64 = lengths
+        let sum = lengths
             .map(|process| process.end.since(process.start))
-            .sum();
+            .fold(0, u64::saturating_add);
         let count = groups.len() as u64;
         let sleeps = program == "sleep";
         if groups.len() < least || sum / count > longest || sleeps {

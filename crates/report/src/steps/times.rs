@@ -233,16 +233,21 @@ fn each_part(
                 stretch.to
             };
             let times = sums.entry(part.2).or_default();
-            *state(times, stretch.doing) += to.since(from);
+            let sum = state(times, stretch.doing);
+            *sum = sum.saturating_add(to.since(from));
             from = to;
         }
     }
     // What only the kernel's totals show counts where the thread ended.
     let known = is.times_by_events();
     let last = sums.entry(part.2).or_default();
-    last.on_cpu += is.times.on_cpu.saturating_sub(known.on_cpu);
-    last.run_queue += is.times.run_queue.saturating_sub(known.run_queue);
-    last.asleep_or_blocked += is.times.asleep_or_blocked;
+    let more = is.times.on_cpu.saturating_sub(known.on_cpu);
+    last.on_cpu = last.on_cpu.saturating_add(more);
+    let more = is.times.run_queue.saturating_sub(known.run_queue);
+    last.run_queue = last.run_queue.saturating_add(more);
+    last.asleep_or_blocked = last
+        .asleep_or_blocked
+        .saturating_add(is.times.asleep_or_blocked);
     last.basis = is.times.basis;
     last.unknown = last
         .unknown
@@ -287,10 +292,10 @@ fn outside_wall(analysis: &Analysis, steps: &Steps) -> u64 {
     let outermost = steps.list().iter().filter(|step| step.depth == 0);
     let mut spans: Vec<(Ktime, Ktime)> = outermost.map(|step| (step.from, step.to)).collect();
     spans.sort_unstable();
-    let mut outside = 0;
+    let mut outside = 0u64;
     let mut now = analysis.start;
     for (from, to) in spans {
-        outside += from.since(now);
+        outside = outside.saturating_add(from.since(now));
         now = now.max(to);
     }
     outside + analysis.end.since(now)
