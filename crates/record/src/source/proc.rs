@@ -2,10 +2,20 @@
 
 use std::io::Read;
 
-use tr_format::event::Comm;
+use tr_format::event::{Comm, Tgid, Tid};
 
 /// A task's id in the recorder's pid namespace.
 pub type Id = libc::pid_t;
+
+/// A task's number in events.
+pub fn tid(id: Id) -> Tid {
+    Tid(id.unsigned_abs())
+}
+
+/// A process's number in events.
+pub fn tgid(id: Id) -> Tgid {
+    Tgid(id.unsigned_abs())
+}
 
 /// A task's totals (`/proc/PID/schedstat`): run time, time in run queues, slices.
 pub fn totals(id: Id) -> Option<(u64, u64, u64)> {

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use tr_format::event::{Account, CgroupId, Comm, Exec, Fork, Ktime, LifeKind, TaskEnd, Tgid, Tid};
+use tr_format::event::{Account, CgroupId, Comm, Exec, Fork, Ktime, LifeKind, TaskEnd};
 
 use crate::host;
 use crate::source::events::Waiting;
-use crate::source::proc::{self, Id, Stat};
+use crate::source::proc::{self, tgid, tid, Id, Stat};
 
 /// A process that a sample has found.
 #[derive(Clone, Debug)]
@@ -31,14 +31,6 @@ pub struct State {
     pub stop: bool,
     /// Events for the writer.
     pub waiting: Waiting,
-}
-
-fn tid(id: Id) -> Tid {
-    Tid(id.unsigned_abs())
-}
-
-fn tgid(id: Id) -> Tgid {
-    Tgid(id.unsigned_abs())
 }
 
 impl State {

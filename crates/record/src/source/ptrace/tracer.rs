@@ -4,8 +4,7 @@
 use std::collections::{HashMap, HashSet};
 
 use tr_format::event::{
-    Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeKind, TaskEnd, Tgid,
-    Tid,
+    Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeKind, TaskEnd,
 };
 
 use super::listener::Call;
@@ -13,7 +12,7 @@ use super::sys::{self, Found, Next};
 use crate::command::Reaped;
 use crate::host;
 use crate::source::events::Waiting;
-use crate::source::proc::{self, Id};
+use crate::source::proc::{self, tgid, tid, Id};
 
 /// A tracee.
 #[derive(Clone, Copy, Debug)]
@@ -50,14 +49,6 @@ pub struct State {
     told_rights: bool,
     /// Events for the writer.
     pub waiting: Waiting,
-}
-
-fn tid(id: Id) -> Tid {
-    Tid(id.unsigned_abs())
-}
-
-fn tgid(id: Id) -> Tgid {
-    Tgid(id.unsigned_abs())
 }
 
 impl State {
