@@ -11,7 +11,6 @@ use tr_analyze::what_if::Without;
 use tr_format::event::{Ktime, Reason};
 
 use super::{Advice, Candidate};
-use crate::reports::critical_path;
 use crate::view::View;
 use crate::{label, units};
 
@@ -43,7 +42,7 @@ pub(super) struct Load {
 /// The facts. Each execution is a group of its own.
 pub(super) struct Facts<'a> {
     pub analysis: &'a Analysis,
-    pub path: CriticalPath,
+    pub path: &'a CriticalPath,
     pub groups: Groups,
     pub executions: Vec<Execution>,
     /// The groups of each process.
@@ -59,9 +58,8 @@ pub(super) struct Facts<'a> {
 
 impl<'a> Facts<'a> {
     /// `None`: there is no path.
-    pub fn new(view: &View<'a>) -> Option<Facts<'a>> {
+    pub fn new(view: &View<'a>, path: &'a CriticalPath) -> Option<Facts<'a>> {
         let analysis = view.analysis;
-        let path = critical_path::path_of(view).ok()?;
         let mut number = 0u32;
         let groups = Groups::new(analysis, |_, _| {
             number += 1;
@@ -72,7 +70,7 @@ impl<'a> Facts<'a> {
             executions: Vec::new(),
             of: Vec::new(),
             segments: Vec::new(),
-            parallelism: parallelism::parallelism(analysis, &groups, Some(&path), 1).ok()?,
+            parallelism: parallelism::parallelism(analysis, &groups, Some(path), 1).ok()?,
             load: load(analysis)?,
             wall: path.length(),
             cpus: (analysis.meta.cpus.len() as u64).max(1),

@@ -15,6 +15,7 @@ mod work;
 
 use std::collections::BTreeSet;
 
+use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Basis, ProcessIx};
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::{self, Without};
@@ -119,13 +120,13 @@ const CANDIDATES: usize = 32;
 
 /// The changes, those with the largest gain first. None without a critical path, and with
 /// filters: they speak about the whole.
-pub fn advise(view: &View<'_>) -> Vec<Advice> {
+pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Vec<Advice> {
     // Totals do not say when a task ran: no gain can be shown.
     let by_events = view.analysis.basis() == Basis::Events;
     if !by_events || view.chosen.len() < view.analysis.processes.len() {
         return Vec::new();
     }
-    let Some(facts) = Facts::new(view).filter(|facts| facts.wall >= SHORTEST) else {
+    let Some(facts) = Facts::new(view, path).filter(|facts| facts.wall >= SHORTEST) else {
         return Vec::new();
     };
     let rules = [
@@ -139,7 +140,7 @@ pub fn advise(view: &View<'_>) -> Vec<Advice> {
     candidates.sort_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
     candidates.truncate(CANDIDATES);
     let scenarios: Vec<Without> = candidates.iter().map(|it| it.without.clone()).collect();
-    let Ok(gains) = what_if::gains(view.analysis, &facts.path, &facts.groups, &scenarios) else {
+    let Ok(gains) = what_if::gains(view.analysis, facts.path, &facts.groups, &scenarios) else {
         return Vec::new();
     };
     let gains = gains.into_iter().zip(&candidates);

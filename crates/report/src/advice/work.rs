@@ -7,7 +7,7 @@ use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 
-use super::facts::Facts;
+use super::facts::{add, Facts};
 use super::programs::{self, Part};
 use super::{Candidate, Kind};
 use crate::diff::normal::{argument, Paths};
@@ -47,21 +47,25 @@ fn everything(of: Box<[bool]>) -> Without {
 
 /// The linkers on the path.
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
-    let linkers = facts
+    let all = facts
         .all()
         .filter(|(_, it)| programs::part(&it.program) == Some(Part::Linker));
-    let mut linkers: Vec<(u64, Group)> = linkers
-        .map(|(group, _)| (facts.on_path(&facts.set([group]), on_cpu), group))
-        .filter(|(time, _)| *time > 0)
-        .collect();
+    let all = facts.set(all.map(|(group, _)| group));
+    let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
+    let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
+    for (segment, group, reason) in facts.segments() {
+        if let Some(group) = group.filter(|group| is_linker(*group)) {
+            if on_cpu(segment.kind, reason) && segment.length() > 0 {
+                add(&mut on_path, group, segment.length());
+            }
+        }
+    }
+    let mut linkers: Vec<(u64, Group)> = on_path.into_iter().map(|(it, ns)| (ns, it)).collect();
     linkers.sort_by_key(|(time, group)| (std::cmp::Reverse(*time), *group));
     let times = linkers.iter().map(|(time, _)| *time);
     let sum = times.fold(0, u64::saturating_add);
     let (_, longest) = linkers.first()?;
     let known = programs::known(&facts.execution(*longest)?.program)?;
-    // The change applies to those beside the path as well.
-    let all = facts.all();
-    let all = all.filter(|(_, it)| programs::part(&it.program) == Some(Part::Linker));
     let evidence: Vec<Group> = linkers.iter().map(|(_, group)| *group).collect();
     let (name, s) = facts.names(*longest, evidence.len());
     let finding = format!("{name} link{s} for {}", units::time(sum));
@@ -69,7 +73,8 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
         kind: Kind::Link,
         finding,
         action: known.action.into(),
-        without: Without::work(facts.set(all.map(|(group, _)| group))),
+        // The change applies to those beside the path as well.
+        without: Without::work(all),
         cap: sum,
         evidence,
     })
@@ -206,11 +211,11 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         let Some(exec) = facts.exec(group) else {
             continue;
         };
+        if it.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
+            continue;
+        }
         let part = programs::part(&it.program);
-        let starts_others = matches!(part, Some(Part::Shell | Part::Jobs | Part::Tests));
-        let whole =
-            exec.argv.full_len == Some(exec.argv.args().map(|arg| arg.len() as u32 + 1).sum());
-        if exec.times.on_cpu < REPEATED || starts_others || !exec.ended || !whole {
+        if matches!(part, Some(Part::Shell | Part::Jobs | Part::Tests)) {
             continue;
         }
         let args = facts.args(group).into_iter();

@@ -263,7 +263,7 @@ pub fn document(
         concurrency: analysis.concurrency.clone(),
         concurrency_unknown: analysis.concurrency_unknown,
         warnings: top::warnings(analysis),
-        advice: advice(analysis, file),
+        advice: path.map_or(Vec::new(), |path| advice(analysis, file, path)),
         anomalies: top::anomalies(analysis),
         clocks: top::clocks(&analysis.quality).into_iter().collect(),
         processes,
@@ -276,7 +276,7 @@ pub fn document(
     }
 }
 
-fn advice(analysis: &Analysis, file: &str) -> Vec<Change> {
+fn advice(analysis: &Analysis, file: &str, path: &CriticalPath) -> Vec<Change> {
     if analysis.events.total() > top::PATH_UP_TO {
         return Vec::new();
     }
@@ -287,7 +287,7 @@ fn advice(analysis: &Analysis, file: &str) -> Vec<Change> {
         file,
         ask: &Ask::default(),
     };
-    let all = advise(&view).into_iter();
+    let all = advise(&view, path).into_iter();
     all.map(|advice| Change::new(analysis, &advice)).collect()
 }
 

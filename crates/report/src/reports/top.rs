@@ -4,11 +4,12 @@
 use std::fmt::Write;
 
 use serde_json::{json, Value};
+use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::Stream;
 use tr_format::meta::{Known, Scope};
 
-use crate::advice::{advise, Advice};
+use crate::advice::advise;
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
 use crate::query::{self, By, Row, Sort};
@@ -49,26 +50,14 @@ impl<'a> Top<'a> {
         }
     }
 
-    /// The use of the time from exec to exit, and that time, unless processes are
-    /// left out.
-    fn path(&self) -> Option<(Vec<critical_path::Share>, u64)> {
+    /// The critical path, unless processes are left out.
+    fn path(&self) -> Option<CriticalPath> {
         let analysis = self.view.analysis;
         if analysis.events.total() > PATH_UP_TO || self.view.chosen.len() < analysis.processes.len()
         {
             return None;
         }
-        let path = critical_path::path_of(&self.view).ok()?;
-        let groups = critical_path::groups(analysis);
-        let shares = critical_path::shares(analysis, &groups, &path);
-        Some((shares, path.length()))
-    }
-
-    /// The changes, under the same conditions.
-    fn advice(&self) -> Vec<Advice> {
-        match self.view.analysis.events.total() {
-            0..=PATH_UP_TO => advise(&self.view),
-            _ => Vec::new(),
-        }
+        critical_path::path_of(&self.view).ok()
     }
 
     /// The first `most` rows, and the number of all.
@@ -89,7 +78,9 @@ impl Report for Top<'_> {
             analysis, chosen, ..
         } = self.view;
         let mut above = String::new();
-        let advice = self.advice();
+        let path = self.path();
+        let advice = path.as_ref().map(|path| advise(&self.view, path));
+        let advice = advice.unwrap_or_default();
         if !advice.is_empty() {
             style.painted(&mut above, Paint::Bold, advice::TITLE);
             advice::lines(&mut above, &advice, FIRST, style);
@@ -98,10 +89,12 @@ impl Report for Top<'_> {
         header(&mut above, &self.view, style);
         warn(&mut above, analysis, style);
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
-        let path = self.path();
         match &path {
-            Some((shares, whole)) => {
-                let title = format!("The {} went to", units::time(*whole));
+            Some(path) => {
+                let whole = path.length();
+                let groups = critical_path::groups(analysis);
+                let shares = critical_path::shares(analysis, &groups, path);
+                let title = format!("The {} went to", units::time(whole));
                 let title = style.paint(Paint::Bold, &title);
                 let what = match analysis.basis() {
                     Basis::Events => "(critical path)",
@@ -109,7 +102,7 @@ impl Report for Top<'_> {
                 };
                 let path = style.paint(Paint::Dim, what);
                 let _ = writeln!(above, "{title}   {path}");
-                critical_path::bars(&mut above, shares, *whole, 5, style);
+                critical_path::bars(&mut above, &shares, whole, 5, style);
             }
             None => bars(&mut above, &programs, style),
         }
