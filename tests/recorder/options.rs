@@ -326,7 +326,7 @@ fn all() -> Result<(), Failed> {
     let out = out?;
     ensure(out.status.success(), || text(&out.stderr))?;
     ensure(
-        took > Duration::from_millis(400) && took < Duration::from_secs(2),
+        took > Duration::from_millis(400) && took < Duration::from_secs(20),
         || format!("{took:?}"),
     )?;
     let analysis = analyze(&trace)?;

@@ -160,7 +160,7 @@ fn no_descriptors() -> Result<(), Failed> {
     let started = Instant::now();
     let status = tr.wait()?;
     ensure(status.code() == Some(9), || format!("{status:?}"))?;
-    ensure(started.elapsed() < Duration::from_secs(4), || {
+    ensure(started.elapsed() < Duration::from_secs(20), || {
         format!("only after {:?}", started.elapsed())
     })?;
     let info = info(&trace)?;
@@ -218,7 +218,7 @@ fn given_up() -> Result<(), Failed> {
     std::io::Read::read_to_string(&mut stderr, &mut rest)?;
     ensure(told, || line)?;
     ensure(status.code() == Some(7), || format!("{status:?}"))?;
-    ensure(asked.elapsed() < Duration::from_secs(2), || {
+    ensure(asked.elapsed() < Duration::from_secs(20), || {
         format!("only after {:?}", asked.elapsed())
     })?;
     ensure(rest.contains("given up"), || rest)
