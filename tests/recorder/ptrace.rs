@@ -25,6 +25,7 @@ pub const TESTS: &[Test] = &[
     ("ptrace_shows_what_it_knows_and_no_more", reports),
     ("a_signal_to_the_ptrace_recorder_is_passed_on", passed_on),
     ("without_ptrace_auto_takes_samples", samples),
+    ("samples_tell_when_a_task_ran", sampled),
     ("ptrace_makes_room_for_nested_recordings", nested),
     ("ptrace_makes_room_for_strace", strace),
     ("ptrace_makes_room_for_gdb", gdb),
@@ -279,7 +280,14 @@ fn reports() -> Result<(), Failed> {
         let csv = tr(&["analyze", "--report", report, "--format", "csv"], &trace)?;
         ensure(csv.is_empty(), || format!("{report}: {}", text(&csv)))?;
     }
-    for report in ["tree", "execs", "critical-path"] {
+    let series = ["analyze", "--report", "series", "--format", "json"];
+    let series: Value = serde_json::from_slice(&tr(&series, &trace)?)?;
+    for process in list(&series["series"], "processes") {
+        let values = list(process, "values").iter();
+        let sum: u64 = values.filter_map(|value| value[1].as_u64()).sum();
+        ensure(sum == int(process, "on_cpu_ns"), || process.to_string())?;
+    }
+    for report in ["tree", "execs", "critical-path", "series"] {
         let shown = text(&tr(&["analyze", "--report", report], &trace)?);
         ensure(shown.contains("sleep"), || format!("{report}: {shown}"))?;
     }
@@ -303,6 +311,41 @@ fn passed_on() -> Result<(), Failed> {
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;
     let status = tr_.wait()?;
     ensure(status.code() == Some(9), || format!("{status:?}"))
+}
+
+/// Half a second asleep, half a second on a CPU: the samples tell them apart, on the page too.
+fn sampled() -> Result<(), Failed> {
+    let program = "import time
+time.sleep(0.5)
+end = time.process_time() + 0.5
+while time.process_time() < end: pass";
+    for method in ["ptrace", "poll"] {
+        let trace = scratch("sampled.bin");
+        let options = ["--method", method, "-q"];
+        let out = record(&trace, &options, &["/usr/bin/python3", "-c", program])?;
+        ensure(out.status.success(), || format!("{out:?}"))?;
+        let series = tr(
+            &[
+                "analyze",
+                "--report",
+                "series",
+                "--format",
+                "json",
+                "--interval",
+                "400ms",
+            ],
+            &trace,
+        )?;
+        let series: Value = serde_json::from_slice(&series)?;
+        let process = &series["series"]["processes"][0];
+        // The first 400 ms: the start of Python, and sleep.
+        let first = list(process, "values").iter().filter(|it| it[0] == 0);
+        let first: u64 = first.filter_map(|it| it[1].as_u64()).sum();
+        let sum = int(process, "on_cpu_ns");
+        ensure(first < sum / 3, || format!("{method}: {process}"))?;
+        ensure(sum > 450_000_000, || format!("{method}: {process}"))?;
+    }
+    Ok(())
 }
 
 /// bpf(2) and ptrace(2) are refused, as by a container's strict filter.

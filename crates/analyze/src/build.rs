@@ -54,6 +54,12 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             order.thread[ix].ok_or(tracker.tasks[ix].tid)
         })
     });
+    let mut samples = std::mem::take(&mut tracker.samples);
+    if !samples.is_empty() {
+        let threads = order.threads.iter();
+        let of = threads.map(|(ix, _)| samples.remove(ix).unwrap_or_default());
+        analysis.samples = of.collect();
+    }
     analysis.processes = processes(tracker, analysis, &order);
     link(analysis);
     analysis.totals = totals(analysis, counts);

@@ -8,7 +8,7 @@ use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
 
 use crate::arena::Ix;
-use crate::timeline::Timeline;
+use crate::timeline::{Sample, Timeline};
 
 /// Index into [`Analysis::processes`]: see [`Analysis::process`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -77,6 +77,9 @@ pub struct Analysis {
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
+    /// Every thread's samples in order, beside the timeline of a recording without
+    /// scheduling events.
+    pub samples: Vec<Vec<Sample>>,
 }
 
 #[allow(clippy::indexing_slicing)] // an index of this analysis is valid
@@ -87,6 +90,12 @@ impl Analysis {
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {
         Basis::of(&self.meta.facts())
+    }
+
+    /// A thread's samples; none in a recording with scheduling events.
+    pub fn samples_of(&self, thread: ThreadIx) -> &[Sample] {
+        let samples = self.samples.get(thread.0 as usize);
+        samples.map(Vec::as_slice).unwrap_or_default()
     }
 
     /// A process by its index. Panics for an index of another analysis.

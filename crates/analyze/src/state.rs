@@ -167,6 +167,16 @@ impl StateTimes {
         self.unknown = self.unknown.saturating_sub(known);
     }
 
+    /// Takes back [`StateTimes::take_from_unknown`].
+    pub fn give_to_unknown(&mut self, part: &StateTimes) {
+        self.on_cpu = self.on_cpu.saturating_sub(part.on_cpu);
+        self.run_queue = self.run_queue.saturating_sub(part.run_queue);
+        self.sleep = self.sleep.saturating_sub(part.sleep);
+        let known = [part.on_cpu, part.run_queue, part.sleep];
+        let known = known.into_iter().fold(0, u64::saturating_add);
+        self.unknown = self.unknown.saturating_add(known);
+    }
+
     /// As the model has them.
     pub fn times(&self, basis: Basis) -> Times {
         let events = basis == Basis::Events;

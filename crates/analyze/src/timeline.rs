@@ -69,6 +69,63 @@ impl Stretch {
     }
 }
 
+/// A part of a thread's time between two of its totals, in a recording without scheduling
+/// events. The order of the states in it is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The time of the earlier totals.
+    pub from: Ktime,
+    /// The time of the later totals.
+    pub to: Ktime,
+    /// ns on a CPU.
+    pub on_cpu: u64,
+    /// ns in a run queue.
+    pub run_queue: u64,
+    /// ns asleep or blocked; the rest of the time is unknown.
+    pub off_cpu: u64,
+}
+
+impl Sample {
+    /// Its length in ns.
+    pub fn length(&self) -> u64 {
+        self.to.since(self.from)
+    }
+
+    /// Appends a sample. Time beyond its length is that of the samples before it: a running
+    /// task's totals lag by up to a tick. Time off CPU extends the sample before it.
+    pub(crate) fn push(samples: &mut Vec<Sample>, mut next: Sample) {
+        let (mut on_cpu, mut run_queue) = next.fit();
+        let mut end = next.from;
+        for sample in samples.iter_mut().rev() {
+            if (on_cpu, run_queue) == (0, 0) || sample.to != end {
+                break;
+            }
+            sample.on_cpu = sample.on_cpu.saturating_add(on_cpu);
+            sample.run_queue = sample.run_queue.saturating_add(run_queue);
+            (on_cpu, run_queue) = sample.fit();
+            end = sample.from;
+        }
+        let idle = |it: &Sample| it.off_cpu == it.length();
+        match samples.last_mut() {
+            Some(last) if last.to == next.from && idle(last) && idle(&next) => {
+                last.to = next.to;
+                last.off_cpu = last.off_cpu.saturating_add(next.off_cpu);
+            }
+            _ => samples.push(next),
+        }
+    }
+
+    /// Limits the times to the length. Returns the excess on a CPU and in a run queue.
+    fn fit(&mut self) -> (u64, u64) {
+        let length = self.length();
+        let (on_cpu, run_queue) = (self.on_cpu, self.run_queue);
+        self.on_cpu = on_cpu.min(length);
+        self.run_queue = run_queue.min(length - self.on_cpu);
+        self.off_cpu = self.off_cpu.min(length - self.on_cpu - self.run_queue);
+        (on_cpu - self.on_cpu, run_queue - self.run_queue)
+    }
+}
+
 /// An [`Actor`] in four bytes: an index, of the tracker's task or of the finished
 /// timeline's thread, or a tid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

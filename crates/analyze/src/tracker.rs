@@ -33,7 +33,7 @@ use crate::gaps::{Gaps, Spans};
 use crate::model::Basis;
 use crate::state::{Bucket, Ended, State, States};
 use crate::tid_map::{CpuMap, IdMap};
-use crate::timeline::{ActorRef, Draft};
+use crate::timeline::{ActorRef, Draft, Sample};
 
 use accounts::LastAccount;
 pub use tables::{ProcIx, ProcessEntry};
@@ -76,6 +76,8 @@ pub struct Tracker {
     pub basis: Basis,
     /// Without scheduling events: each living task's last account.
     accounts: HashMap<TaskIx, LastAccount>,
+    /// Each task's samples, beside the timeline.
+    pub samples: HashMap<TaskIx, Vec<Sample>>,
     /// Facts that the recording lacks from these times on.
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// The recording has begun: every task that was there before is in a snapshot.
@@ -132,6 +134,7 @@ impl Tracker {
             only,
             basis: Basis::of(&meta.facts()),
             accounts: HashMap::new(),
+            samples: HashMap::new(),
             degraded: Vec::new(),
             begun: false,
             recorded_from: meta.start,

@@ -6,7 +6,7 @@ mod hand;
 
 use hand::{at, Hand};
 use tr_analyze::critical_path::{critical_path, Kind, Then};
-use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, Times};
+use tr_analyze::model::{Analysis, Basis, Process, ProcessIx, ThreadIx, Times};
 use tr_analyze::{analyze, Options};
 use tr_format::event::{
     Account, Argv, CgroupId, Comm, Detached, Exec, Fork, Ktime, LifeEvent, LifeKind, TaskEnd, Tgid,
@@ -177,6 +177,40 @@ fn totals_beyond_the_time_count_in_the_next_part() {
     let analysis = analyzed(&hand);
     let (_, child) = process(&analysis, 11);
     assert_eq!(child.times, totals(60, 5, 35, 0));
+}
+
+/// ```text
+/// 11      200   210       230       250       270, end
+/// ran       0    10        20        45        60     the total at 230 lags by 5
+/// ```
+#[test]
+fn samples_tile_the_time_and_add_up() {
+    let mut hand = hand(Known::Totals);
+    fork(&mut hand, 200, 10, 11);
+    account(&mut hand, 210, 11, 10, Some(0));
+    exec(&mut hand, 210, 11, "cc1");
+    account(&mut hand, 230, 11, 20, Some(0));
+    account(&mut hand, 250, 11, 45, Some(0));
+    account(&mut hand, 270, 11, 50, Some(3));
+    account(&mut hand, 290, 11, 50, Some(3));
+    account(&mut hand, 310, 11, 50, Some(3));
+    end(&mut hand, 310, 11);
+    let analysis = analyzed(&hand);
+    let (ix, child) = process(&analysis, 11);
+    assert_eq!(child.times, totals(50, 3, 57, 0));
+    assert_eq!(child.execs[0].times, totals(40, 3, 57, 0));
+    let threads = analysis.threads.iter().enumerate();
+    let (thread, _) = threads.filter(|(_, it)| it.process == ix).last().unwrap();
+    let samples = analysis.samples_of(ThreadIx(thread as u32)).iter();
+    let parts = samples.map(|it| (it.from.0, it.on_cpu, it.run_queue, it.off_cpu, it.length()));
+    let want = [
+        (at(200).0, 10, 0, 0, 10),
+        (at(210).0, 15, 0, 5, 20),
+        (at(230).0, 20, 0, 0, 20),
+        (at(250).0, 5, 3, 12, 20),
+        (at(270).0, 0, 0, 40, 40),
+    ];
+    assert_eq!(parts.collect::<Vec<_>>(), want);
 }
 
 #[test]

@@ -12,20 +12,55 @@ use super::task::Exited;
 use super::{ProcIx, TaskIx, Tracker};
 use crate::model::{Basis, KernelFigures};
 use crate::state::{Ended, State, StateTimes};
+use crate::timeline::Sample;
 
 /// A task's totals at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct LastAccount {
+pub(super) struct Reading {
     time: Ktime,
     run_time: u64,
     run_delay: Option<u64>,
-    /// Totals beyond the time between two accounts: the recorder stamps a fork after the
-    /// child has begun to run.
-    ahead: (u64, u64),
+}
+
+/// A task's totals so far in its present program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LastAccount {
+    /// The first totals that belong to the program.
+    first: Reading,
+    last: Reading,
+    /// The times between these two, as the task has them.
+    spent: StateTimes,
     /// The totals count from the task's fork.
     whole: bool,
-    /// Up to this account the differences are known to belong to the present program.
+    /// The program has not changed since the last account.
     usable: bool,
+}
+
+impl LastAccount {
+    fn new(first: Reading, whole: bool) -> LastAccount {
+        LastAccount {
+            first,
+            last: first,
+            spent: StateTimes::default(),
+            whole,
+            usable: true,
+        }
+    }
+
+    /// The last totals, less what exceeds the time so far: the recorder stamps a fork after
+    /// the child has begun to run.
+    fn rest(&self) -> Reading {
+        let LastAccount {
+            first, last, spent, ..
+        } = self;
+        let add = |first: u64, spent: u64, last: u64| first.saturating_add(spent).min(last);
+        let delays = first.run_delay.zip(last.run_delay);
+        Reading {
+            time: last.time,
+            run_time: add(first.run_time, spent.on_cpu, last.run_time),
+            run_delay: delays.map(|(first, last)| add(first, spent.run_queue, last)),
+        }
+    }
 }
 
 impl Tracker {
@@ -34,14 +69,12 @@ impl Tracker {
         if self.basis == Basis::Events {
             return;
         }
-        let account = LastAccount {
+        let none = Reading {
             time,
             run_time: 0,
             run_delay: Some(0),
-            ahead: (0, 0),
-            whole: true,
-            usable: true,
         };
+        let account = LastAccount::new(none, true);
         self.accounts.insert(ix, account);
     }
 
@@ -53,7 +86,11 @@ impl Tracker {
         }
         for ix in &self.processes[process].threads {
             if let Some(account) = self.accounts.get_mut(ix) {
-                account.usable &= account.time == time;
+                account.usable &= account.last.time == time;
+                *account = LastAccount {
+                    usable: account.usable,
+                    ..LastAccount::new(account.rest(), account.whole)
+                };
             }
         }
     }
@@ -67,33 +104,38 @@ impl Tracker {
             return;
         }
         self.enter(ix, time, State::Unknown, Ended::Otherwise);
-        let before = self.accounts.get(&ix).copied();
-        let mut now = LastAccount {
+        let now = Reading {
             time,
             run_time: account.sum_exec_runtime,
             run_delay: account.run_delay,
-            ahead: (0, 0),
-            whole: before.is_some_and(|before| before.whole),
-            usable: true,
         };
-        let inside = |before: &LastAccount| before.time >= self.start && time <= self.end;
-        if let Some(before) = before.filter(|before| before.usable && inside(before)) {
-            now.ahead = self.spend_totals(ix, &before, &now);
-        }
-        self.accounts.insert(ix, now);
+        let before = self.accounts.get(&ix).copied();
+        let whole = before.is_some_and(|before| before.whole);
+        let inside = |before: &LastAccount| before.first.time >= self.start && time <= self.end;
+        let account = match before.filter(|before| before.usable && inside(before)) {
+            Some(before) => self.spend_totals(ix, before, now),
+            None => LastAccount::new(now, whole),
+        };
+        self.accounts.insert(ix, account);
     }
 
-    /// Divides the time between two accounts. Returns the totals that exceed it.
-    fn spend_totals(&mut self, ix: TaskIx, before: &LastAccount, now: &LastAccount) -> (u64, u64) {
-        let grown =
-            |now: u64, before: u64, ahead: u64| now.saturating_sub(before).saturating_add(ahead);
-        let ran = grown(now.run_time, before.run_time, before.ahead.0);
-        let delays = now.run_delay.zip(before.run_delay);
-        let waited = delays.map_or(0, |(now, before_delay)| {
-            grown(now, before_delay, before.ahead.1)
-        });
+    /// Divides the time of a program so far. A running task's totals lag by up to a tick, so
+    /// the later division replaces the earlier one.
+    fn spend_totals(&mut self, ix: TaskIx, before: LastAccount, now: Reading) -> LastAccount {
+        let LastAccount { first, spent, .. } = before;
+        let ran = now.run_time.saturating_sub(first.run_time);
+        let delays = now.run_delay.zip(first.run_delay);
+        let waited = delays.map_or(0, |(now, first)| now.saturating_sub(first));
+        // With --cpu: the totals do not say on which CPU.
+        if self.only.is_some() {
+            return LastAccount {
+                last: now,
+                ..before
+            };
+        }
         let task = &mut self.tasks[ix];
-        let length = now.time.since(before.time).min(task.times.unknown);
+        task.times.give_to_unknown(&spent);
+        let length = now.time.since(first.time).min(task.times.unknown);
         let on_cpu = ran.min(length);
         let run_queue = waited.min(length - on_cpu);
         let known = self.basis == Basis::Totals && delays.is_some();
@@ -107,13 +149,25 @@ impl Tracker {
             },
             ..StateTimes::default()
         };
-        // With --cpu: the totals do not say on which CPU.
-        if self.only.is_none() {
-            task.times.take_from_unknown(&part);
-            task.by_kernel.on_cpu = task.by_kernel.on_cpu.saturating_add(on_cpu);
-            task.by_kernel.run_queue = task.by_kernel.run_queue.saturating_add(run_queue);
+        task.times.take_from_unknown(&part);
+        let grown = part.since(&spent);
+        task.by_kernel.on_cpu = task.by_kernel.on_cpu.saturating_add(grown.on_cpu);
+        task.by_kernel.run_queue = task.by_kernel.run_queue.saturating_add(grown.run_queue);
+        let sample = Sample {
+            from: before.last.time,
+            to: now.time,
+            on_cpu: grown.on_cpu,
+            run_queue: grown.run_queue,
+            off_cpu: if known { u64::MAX } else { 0 },
+        };
+        if self.timeline.is_some() && sample.length() > 0 {
+            Sample::push(self.samples.entry(ix).or_default(), sample);
         }
-        (ran - on_cpu, waited - run_queue)
+        LastAccount {
+            last: now,
+            spent: part,
+            ..before
+        }
     }
 
     /// The recorder has let go of a task: the rest of its life is unknown.
@@ -141,10 +195,10 @@ impl Tracker {
         });
         task.exited = Some(time);
         let account = self.accounts.remove(&ix);
-        let last = account.filter(|account| account.whole && account.time == time);
+        let last = account.filter(|account| account.whole && account.last.time == time);
         task.kernel = last.map(|account| KernelFigures {
-            sum_exec_runtime: account.run_time,
-            run_delay: account.run_delay,
+            sum_exec_runtime: account.last.run_time,
+            run_delay: account.last.run_delay,
             is_final: true,
             ..KernelFigures::default()
         });

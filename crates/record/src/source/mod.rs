@@ -6,6 +6,7 @@ mod events;
 mod poll;
 mod proc;
 pub mod ptrace;
+mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 

@@ -3,10 +3,11 @@
 //! A page has up to [`ROOM`] stretches as they are. Of more, stretches shorter
 //! than a *grain* are merged until they are as long as one; such a piece has the
 //! share of each state. Longer stretches keep their exact ends: details visible
-//! without zooming in stay sharp.
+//! without zooming in stay sharp. Samples of a recording without scheduling events are such
+//! pieces from the start.
 
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_analyze::timeline::{Actor, Bucket, Stretch, Timeline, Wait};
+use tr_analyze::timeline::{Actor, Bucket, Sample, Stretch, Wait};
 
 /// The most pieces of a page: 2 to 6 bytes each in the file.
 pub const ROOM: u64 = 500_000;
@@ -83,34 +84,78 @@ impl Piece {
             Piece::Mixed(times) => times.iter().sum(),
         }
     }
+
+    /// The time of each share.
+    fn times(&self) -> [u64; 5] {
+        match self {
+            Piece::One(stretch) => {
+                let at = share(stretch.doing);
+                std::array::from_fn(|it| if it == at { stretch.length() } else { 0 })
+            }
+            Piece::Mixed(times) => *times,
+        }
+    }
+}
+
+/// A thread's time as the recording has it: samples, or else stretches, and their number.
+fn count(analysis: &Analysis, thread: ThreadIx) -> usize {
+    match analysis.samples_of(thread) {
+        [] => {
+            let timeline = analysis.timeline.as_ref();
+            timeline.map_or(0, |timeline| timeline.count(thread))
+        }
+        samples => samples.len() * 2 + 1,
+    }
+}
+
+/// Calls `take` with these parts of a thread's time, in order and without gaps.
+fn parts(analysis: &Analysis, thread: ThreadIx, mut take: impl FnMut(Piece)) {
+    let samples = analysis.samples_of(thread);
+    if samples.is_empty() {
+        let timeline = analysis.timeline.iter();
+        let stretches = timeline.flat_map(|timeline| timeline.of(thread));
+        return stretches.for_each(|stretch| take(Piece::One(stretch)));
+    }
+    let Some(whole) = analysis.threads.get(thread.0 as usize) else {
+        return;
+    };
+    let mut at = whole.start;
+    for sample in samples {
+        take(Piece::Mixed([0, 0, 0, 0, sample.from.since(at)]));
+        take(sampled(sample));
+        at = sample.to;
+    }
+    take(Piece::Mixed([0, 0, 0, 0, whole.end.since(at)]));
+}
+
+fn sampled(sample: &Sample) -> Piece {
+    let known = [sample.on_cpu, sample.run_queue, 0, sample.off_cpu];
+    let [on_cpu, run_queue, blocked, off_cpu] = known;
+    let unknown = sample.length().saturating_sub(known.iter().sum());
+    Piece::Mixed([on_cpu, run_queue, blocked, off_cpu, unknown])
 }
 
 /// Calls `take` with the pieces of a thread, in order and without gaps.
-fn pieces(timeline: &Timeline, thread: ThreadIx, grain: u64, mut take: impl FnMut(Piece)) {
+fn pieces(analysis: &Analysis, thread: ThreadIx, grain: u64, mut take: impl FnMut(Piece)) {
     let mut held: Option<Piece> = None;
-    for stretch in timeline.of(thread) {
-        let length = stretch.length();
+    parts(analysis, thread, |part| {
+        let length = part.length();
         if length == 0 {
-            continue;
+            return;
         }
         if length >= grain {
             held.take().into_iter().for_each(&mut take);
-            take(Piece::One(stretch));
-            continue;
+            return take(part);
         }
         let together = match held {
-            None => Piece::One(stretch),
+            None => part,
             Some(before) => {
-                let mut times = match before {
-                    Piece::Mixed(times) => times,
-                    Piece::One(one) => {
-                        let mut times = [0; 5];
-                        add(&mut times, &one);
-                        times
-                    }
-                };
-                add(&mut times, &stretch);
-                Piece::Mixed(times)
+                let (times, more) = (before.times(), part.times());
+                let mut sums = times.iter().zip(more);
+                Piece::Mixed(std::array::from_fn(|_| {
+                    let sum = sums.next();
+                    sum.map_or(0, |(time, more)| time.saturating_add(more))
+                }))
             }
         };
         held = match together.length() >= grain {
@@ -120,14 +165,8 @@ fn pieces(timeline: &Timeline, thread: ThreadIx, grain: u64, mut take: impl FnMu
             }
             false => Some(together),
         };
-    }
+    });
     held.into_iter().for_each(take);
-}
-
-fn add(times: &mut [u64; 5], stretch: &Stretch) {
-    if let Some(time) = times.get_mut(share(stretch.doing)) {
-        *time = time.saturating_add(stretch.length());
-    }
 }
 
 /// Shares in 255ths that add up to 255 together with the rest.
@@ -147,11 +186,11 @@ fn shares(times: &[u64; 5]) -> [u8; 4] {
 
 /// The pieces of all threads, at most about `room` of them.
 pub fn segments(analysis: &Analysis, room: u64) -> Segments {
-    let Some(timeline) = &analysis.timeline else {
+    if analysis.timeline.is_none() {
         return Segments::default();
-    };
+    }
     let threads = || (0..analysis.threads.len() as u32).map(ThreadIx);
-    let all: u64 = threads().map(|ix| timeline.count(ix) as u64).sum();
+    let all: u64 = threads().map(|ix| count(analysis, ix) as u64).sum();
     let mut out = Segments {
         unit: 1,
         ..Segments::default()
@@ -163,11 +202,11 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
         // grain would take longer than all the rest.
         let step = usize::try_from(all / SAMPLE + 1).unwrap_or(usize::MAX);
         let sample: Vec<ThreadIx> = threads().step_by(step).collect();
-        let sampled: u64 = sample.iter().map(|ix| timeline.count(*ix) as u64).sum();
-        let count = |grain: u64| {
+        let sampled: u64 = sample.iter().map(|ix| count(analysis, *ix) as u64).sum();
+        let pieces_of = |grain: u64| {
             let mut count = 0_u64;
             for ix in &sample {
-                pieces(timeline, *ix, grain, |_| count += 1);
+                pieces(analysis, *ix, grain, |_| count += 1);
             }
             (u128::from(count) * u128::from(all) / u128::from(sampled.max(1))) as u64
         };
@@ -175,7 +214,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
         let lives = analysis.threads.iter().map(|t| t.end.since(t.start));
         let guess = lives.fold(0, u64::saturating_add) / room;
         let mut shift = guess.max(1).ilog2().saturating_sub(4);
-        while shift < 62 && count(1 << shift) > room {
+        while shift < 62 && pieces_of(1 << shift) > room {
             shift += 1;
         }
         out.grain = 1 << shift;
@@ -185,7 +224,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
     for ix in threads() {
         let before = out.kinds.len();
         let (mut true_end, mut end) = (0_u64, 0_u64);
-        pieces(timeline, ix, out.grain, |piece| {
+        pieces(analysis, ix, out.grain, |piece| {
             true_end = true_end.saturating_add(piece.length());
             let rounded = true_end.saturating_add(out.unit / 2) / out.unit;
             let length = rounded.saturating_sub(end);

@@ -65,7 +65,7 @@ impl Kind {
     fn needs_events(self) -> bool {
         !matches!(
             self,
-            Kind::Top | Kind::Tree | Kind::Execs | Kind::Steps | Kind::CriticalPath
+            Kind::Top | Kind::Tree | Kind::Execs | Kind::Steps | Kind::CriticalPath | Kind::Series
         )
     }
 

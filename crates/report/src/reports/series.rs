@@ -1,8 +1,9 @@
 //! On-CPU time of every process in every interval. The values of a process add
-//! up to its on-CPU time, to the nanosecond.
+//! up to its on-CPU time, to the nanosecond. Without scheduling events, the time between two
+//! totals of a thread is divided evenly.
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, Process, ThreadIx};
+use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
 use tr_analyze::timeline::Bucket;
 
 use crate::style::{Paint, Style};
@@ -45,8 +46,8 @@ impl<'a> Series<'a> {
         let stretches = |interval: u64| {
             let all = processes.iter();
             let all = all.flat_map(|process| on_cpu(view.analysis, process));
-            all.fold(0u64, |sum, (from, to)| {
-                sum.saturating_add(((to - from) / interval).saturating_add(2))
+            all.fold(0u64, |sum, ran| {
+                sum.saturating_add(((ran.to - ran.from) / interval).saturating_add(2))
             })
         };
         while stretches(interval) > VALUES && interval < u64::MAX / 2 {
@@ -77,36 +78,66 @@ impl<'a> Series<'a> {
     }
 }
 
-/// A process's stretches on a CPU, thread by thread, in ns since the start of
-/// the recording.
-fn on_cpu<'a>(
-    analysis: &'a Analysis,
-    process: &'a Process,
-) -> impl Iterator<Item = (u64, u64)> + 'a {
+/// A part of a thread's time, in ns since the start of the recording.
+struct Ran {
+    from: u64,
+    to: u64,
+    /// ns on a CPU in it.
+    on_cpu: u64,
+}
+
+impl Ran {
+    /// ns on a CPU from its beginning to `at`.
+    fn until(&self, at: u64) -> u64 {
+        let whole = u128::from(self.to - self.from).max(1);
+        let part = u128::from(at - self.from) * u128::from(self.on_cpu) / whole;
+        u64::try_from(part).unwrap_or(self.on_cpu)
+    }
+}
+
+/// A process's stretches or samples with time on a CPU, thread by thread.
+fn on_cpu<'a>(analysis: &'a Analysis, process: &'a Process) -> impl Iterator<Item = Ran> + 'a {
     let zero = analysis.meta.start;
     let threads = process.threads.iter();
     let timeline = analysis.timeline.iter();
-    timeline
+    let stretches = timeline
         .flat_map(move |timeline| {
             let threads = threads.clone();
             threads.flat_map(|thread: &ThreadIx| timeline.of(*thread))
         })
         .filter(|stretch| matches!(stretch.doing, Bucket::OnCpu(_)))
-        .map(move |stretch| (stretch.from.since(zero), stretch.to.since(zero)))
+        .map(move |stretch| Ran {
+            from: stretch.from.since(zero),
+            to: stretch.to.since(zero),
+            on_cpu: stretch.length(),
+        });
+    let threads = process.threads.iter();
+    let samples = threads.flat_map(|thread: &ThreadIx| analysis.samples_of(*thread));
+    let samples = samples.map(move |sample| Ran {
+        from: sample.from.since(zero),
+        to: sample.to.since(zero),
+        on_cpu: sample.on_cpu,
+    });
+    stretches.chain(samples.filter(|ran| ran.on_cpu > 0))
 }
 
 fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u64)> {
     let mut values: Vec<(u64, u64)> = Vec::new();
-    for (from, to) in on_cpu(analysis, process) {
-        let mut from = from;
-        while from < to {
+    for ran in on_cpu(analysis, process) {
+        let mut from = ran.from;
+        while from < ran.to {
             let number = from / interval;
-            let end = number.saturating_add(1).saturating_mul(interval).min(to);
+            let end = number
+                .saturating_add(1)
+                .saturating_mul(interval)
+                .min(ran.to);
+            let part = ran.until(end) - ran.until(from);
             match values.last_mut() {
                 Some((last, ns)) if *last == number => {
-                    *ns = ns.saturating_add(end - from);
+                    *ns = ns.saturating_add(part);
                 }
-                _ => values.push((number, end - from)),
+                _ if part > 0 => values.push((number, part)),
+                _ => {}
             }
             from = end;
         }
@@ -203,6 +234,9 @@ impl Report for Series<'_> {
                 "On CPU, by process; {columns} columns are {}, {end} one whole CPU",
                 units::time(self.interval)
             );
+        }
+        if self.view.analysis.basis() != Basis::Events {
+            title.push_str(", from samples");
         }
         if self.interval != self.asked {
             let _ = write!(title, " ({} is too fine)", units::time(self.asked));

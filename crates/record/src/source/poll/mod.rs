@@ -4,41 +4,27 @@
 mod scan;
 
 use std::os::fd::BorrowedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use nix::time::{clock_gettime, ClockId};
 use tr_format::event::{Ktime, LifeKind};
 use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 
 use self::scan::State;
 use super::proc::{self, Id};
+use super::sampler::Sampler;
 use super::{Drained, Last, Source, Started};
 use crate::config::{Config, Follow};
 use crate::session::Alive;
-use crate::{urgency, Error};
+use crate::Error;
 
-/// The shortest interval between two samples.
-const EVERY: Duration = Duration::from_millis(20);
-/// Of one CPU the samples take at most one part in so many: with many tasks they are rarer.
-const SHARE: u32 = 100;
-
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
-    stop: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The sampler and the recorder's main thread share the state.
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Poll {
-    shared: Arc<Shared>,
-    thread: Option<JoinHandle<()>>,
+    state: Arc<Mutex<State>>,
+    sampler: Option<Sampler>,
     root: Id,
 }
 
@@ -55,11 +41,9 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started<'static>, Er
     if proc::totals(root).is_none() || proc::stat(root).is_none() {
         return Err(Error::NoTotals);
     }
-    let shared = Arc::new(Shared::default());
-    *shared.lock() = State::new(root, config.argv_limit);
     let source = Poll {
-        shared,
-        thread: None,
+        state: Arc::new(Mutex::new(State::new(root, config.argv_limit))),
+        sampler: None,
         root,
     };
     Ok(Started {
@@ -86,24 +70,6 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started<'static>, Er
     })
 }
 
-fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
-    time.map_or(Duration::ZERO, Duration::from)
-}
-
-fn run(shared: &Shared) {
-    urgency::high();
-    let mut state = shared.lock();
-    while !state.stop {
-        let before = cpu_time();
-        state.sample();
-        let cost = cpu_time().saturating_sub(before);
-        let wait = EVERY.max(cost * SHARE);
-        let waited = shared.stop.wait_timeout(state, wait);
-        state = waited.unwrap_or_else(PoisonError::into_inner).0;
-    }
-}
-
 impl Source for Poll {
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         None
@@ -113,32 +79,31 @@ impl Source for Poll {
     fn drain(&mut self, _room: bool) {}
 
     fn begin(&mut self, start: Ktime) {
-        let mut state = self.shared.lock();
+        let mut state = lock(&self.state);
         let task = super::command(self.root, start);
         state.waiting.push(start, LifeKind::Snapshot(task));
         state.account(start, self.root, self.root);
         drop(state);
-        let shared = Arc::clone(&self.shared);
-        let thread = std::thread::Builder::new().name("tr-poll".into());
+        let shared = Arc::clone(&self.state);
         // Without the thread there is one sample, at COMMAND's end.
-        self.thread = thread.spawn(move || run(&shared)).ok();
+        self.sampler = Some(Sampler::start(move || lock(&shared).sample()));
     }
 
     fn bytes(&self) -> usize {
-        self.shared.lock().waiting.bytes()
+        lock(&self.state).waiting.bytes()
     }
 
     fn take(&mut self) -> Box<dyn Drained> {
-        Box::new(self.shared.lock().waiting.take())
+        Box::new(lock(&self.state).waiting.take())
     }
 
     /// COMMAND is a zombie now: its totals are final.
     fn drain_command(&mut self) {
-        self.shared.lock().sample();
+        lock(&self.state).sample();
     }
 
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
-        let processes = self.shared.lock().processes();
+        let processes = lock(&self.state).processes();
         let others = processes.into_iter().map(|id| (id, id.unsigned_abs()));
         let others = others.filter(|(_, pid)| Some(*pid) != command);
         let alive = others.map(|(id, pid)| Alive {
@@ -154,23 +119,7 @@ impl Source for Poll {
     }
 
     fn stop(&mut self, _span: (Ktime, Ktime)) -> Last {
-        self.end();
+        self.sampler = None;
         Last::default()
-    }
-}
-
-impl Poll {
-    fn end(&mut self) {
-        self.shared.lock().stop = true;
-        self.shared.stop.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
-impl Drop for Poll {
-    fn drop(&mut self) {
-        self.end();
     }
 }

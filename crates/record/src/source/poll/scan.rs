@@ -27,8 +27,6 @@ pub struct State {
     processes: BTreeMap<Id, Process>,
     /// The longest recorded argv in bytes.
     argv_limit: u32,
-    /// The samples are over.
-    pub stop: bool,
     /// Events for the writer.
     pub waiting: Waiting,
 }

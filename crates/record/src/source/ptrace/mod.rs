@@ -16,6 +16,7 @@ use tr_format::meta::{Facts, Known, Method, Origin, Scope};
 
 use self::tracer::State;
 use super::proc::{self, Id};
+use super::sampler::Sampler;
 use super::{Drained, Last, Source, Started};
 use crate::command::Reaped;
 use crate::config::{Config, Follow};
@@ -48,6 +49,7 @@ struct Ptrace {
     thread: Option<JoinHandle<()>>,
     /// Answers calls of ptrace(2).
     calls: Option<JoinHandle<()>>,
+    sampler: Option<Sampler>,
     root: Id,
 }
 
@@ -70,6 +72,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started<'static>, Er
         shared,
         thread: Some(thread),
         calls: None,
+        sampler: None,
         root,
     };
     Ok(Started {
@@ -144,6 +147,14 @@ fn announce(shared: &Shared, listener: &OwnedFd) {
     }
 }
 
+/// The totals of all tracees. The tracer goes on between two processes.
+fn sample(shared: &Shared) {
+    let threads = shared.lock().threads();
+    for (process, threads) in threads {
+        shared.lock().sample(process, &threads);
+    }
+}
+
 /// Takes the tracees' stops and ends until the recording is over.
 fn run(shared: &Shared) {
     loop {
@@ -172,6 +183,10 @@ impl Source for Ptrace {
         let task = super::command(self.root, start);
         state.waiting.push(start, LifeKind::Snapshot(task));
         state.account(start, self.root, self.root);
+        drop(state);
+        let shared = Arc::clone(&self.shared);
+        // Without the thread, the totals come with the ends alone.
+        self.sampler = Some(Sampler::start(move || sample(&shared)));
     }
 
     fn bytes(&self) -> usize {
@@ -244,6 +259,7 @@ impl Source for Ptrace {
 
 impl Ptrace {
     fn let_go(&mut self) {
+        self.sampler = None;
         let Some(thread) = self.thread.take() else {
             return;
         };

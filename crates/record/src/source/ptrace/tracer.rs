@@ -1,7 +1,7 @@
 //! The tracer: the thread that takes the stops and ends of all tracees, one after the
 //! other. Its end lets go of all tracees at once, in whatever state they are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use tr_format::event::{
     Account, Argv, CgroupId, Comm, Degraded, Detached, Exec, Fork, Ktime, LifeKind, TaskEnd,
@@ -68,7 +68,7 @@ impl State {
         }
     }
 
-    /// The processes that live, and their names.
+    /// The processes that live.
     pub fn processes(&self) -> Vec<Id> {
         let leaders = self.tasks.iter().filter(|(id, task)| **id == task.process);
         let mut processes: Vec<Id> = leaders.map(|(id, _)| *id).collect();
@@ -353,9 +353,41 @@ impl State {
 
     /// The totals of a task, which has the id `of` in the trace.
     pub fn account(&mut self, time: Ktime, id: Id, of: Id) {
-        let Some((sum_exec_runtime, run_delay, slices)) = proc::totals(id) else {
-            return;
+        if let Some(totals) = proc::totals(id) {
+            self.push_account(time, id, of, totals);
+        }
+    }
+
+    /// The living threads of each process, the leader first.
+    pub fn threads(&self) -> BTreeMap<Id, Vec<Id>> {
+        let mut threads: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
+        for (id, task) in &self.tasks {
+            threads.entry(task.process).or_default().push(*id);
+        }
+        for (process, ids) in &mut threads {
+            ids.sort_unstable_by_key(|id| (id != process, *id));
+        }
+        threads
+    }
+
+    /// The totals of those of a process's threads that live.
+    pub fn sample(&mut self, process: Id, threads: &[Id]) {
+        let time = host::now();
+        let lives = |id: &&Id| {
+            let task = self.tasks.get(id);
+            task.is_some_and(|task| task.process == process) && !self.leaving.contains(id)
         };
+        let ids: Vec<Id> = threads.iter().filter(lives).copied().collect();
+        // A thread that is gone before its end has taken the leader's id by an exec, and the
+        // leader's totals are that thread's.
+        let totals: Option<Vec<_>> = ids.iter().map(|id| proc::totals(*id)).collect();
+        for (id, totals) in ids.iter().zip(totals.into_iter().flatten()) {
+            self.push_account(time, *id, *id, totals);
+        }
+    }
+
+    fn push_account(&mut self, time: Ktime, id: Id, of: Id, totals: (u64, u64, u64)) {
+        let (sum_exec_runtime, run_delay, slices) = totals;
         let account = Account {
             tid: tid(of),
             tgid: tgid(self.process_of(id)),

@@ -1,0 +1,66 @@
+//! Samples at an interval, by a thread of its own.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nix::time::{clock_gettime, ClockId};
+
+use crate::urgency;
+
+/// The shortest interval between two samples.
+const EVERY: Duration = Duration::from_millis(20);
+/// Of one CPU the samples take at most one part in so many: with many tasks they are rarer.
+const SHARE: u32 = 100;
+
+/// The thread. Its samples end with [`Sampler::end`].
+#[derive(Debug)]
+pub struct Sampler {
+    over: Arc<(Mutex<bool>, Condvar)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Starts the thread. Without it there are no samples.
+    pub fn start(mut sample: impl FnMut() + Send + 'static) -> Sampler {
+        let over = Arc::new((Mutex::new(false), Condvar::new()));
+        let thread = std::thread::Builder::new().name("tr-samples".into());
+        let stop = Arc::clone(&over);
+        let thread = thread.spawn(move || {
+            urgency::high();
+            loop {
+                let before = cpu_time();
+                sample();
+                let cost = cpu_time().saturating_sub(before);
+                let over = stop.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let wait = EVERY.max(cost * SHARE);
+                let waited = stop.1.wait_timeout_while(over, wait, |over| !*over);
+                if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+                    return;
+                }
+            }
+        });
+        let thread = thread.ok();
+        Sampler { over, thread }
+    }
+
+    /// Ends the thread.
+    pub fn end(&mut self) {
+        *self.over.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.over.1.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+    time.map_or(Duration::ZERO, Duration::from)
+}
