@@ -12,7 +12,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use libbpf_rs::libbpf_sys;
-use tr_bpf::{Kernel, Receive, Record, Settings, Storage, Tracer};
+use tr_bpf::{Kernel, Receive, Record, Settings, Tracer};
 
 /// ns a switch, ns a waking.
 type Costs = [f64; 2];
@@ -92,10 +92,8 @@ fn costs_of(storm: &Path) -> Costs {
         hidden_tid: 0,
     };
     let kernel = Kernel::detect().expect("a kernel that can");
-    let mut storage = Storage::new();
-    let mut tracer = Tracer::load(&mut storage, &kernel, &settings).expect("to load");
+    let mut tracer = Tracer::start(&kernel, &settings).expect("to attach");
     let mut rings = tracer.rings(Nowhere).expect("rings");
-    tracer.attach().expect("to attach");
     tracer.snapshot().expect("a snapshot");
     go(&mut child);
     while child.try_wait().expect("wait").is_none() {

@@ -1,7 +1,8 @@
 //! The BPF programs (`src/bpf/tracer.bpf.c`), their wire structs ([`wire`]), the kernel's
-//! features ([`Kernel`]) and the loader ([`Tracer`]). Files and reports are other crates'.
+//! features ([`Kernel`]), their loader ([`Programs`]) and their reader ([`Tracer`]). Files and reports are other crates'.
 
 mod kernel;
+mod life;
 mod refusal;
 mod slots;
 mod syscalls;
@@ -10,7 +11,9 @@ pub mod wire;
 
 pub use kernel::Kernel;
 pub use refusal::{Missing, Refusal};
-pub use tracer::{log, CpuAccount, Receive, Record, Rings, Settings, Storage, Tracer, Usage};
+pub use tracer::{
+    log, CpuAccount, Helper, Programs, Receive, Record, Rings, Settings, Tracer, Usage, MEMORY,
+};
 
 /// Why tracing cannot start.
 #[derive(Debug, thiserror::Error)]

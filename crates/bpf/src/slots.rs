@@ -3,10 +3,9 @@
 //! has read and publishes its position as the tail.
 
 use std::mem::offset_of;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use libbpf_rs::MapCore;
 use memmap2::{MmapOptions, MmapRaw};
 
 use crate::wire::{Account, Lost, Progress, Slot, MAX_CPUS, SCHED_LOST};
@@ -37,6 +36,8 @@ pub struct Shared {
     pub accounts: usize,
     /// The offset of the array of [`Progress`] in bytes.
     pub progress: usize,
+    /// Its length in bytes.
+    pub len: usize,
     /// The number of CPU numbers that the kernel may use.
     pub possible_cpus: usize,
 }
@@ -57,24 +58,24 @@ pub enum Sched {
 }
 
 impl Slots {
-    /// Maps the slots, `count` for each of `cpus` in this order and then for CPUs that come
-    /// later, and the memory shared with the programs.
+    /// Maps the slots, `count` for each of `cpus` in this order and then, up to `regions` in
+    /// all, for CPUs that come later; and the memory shared with the programs.
     pub(crate) fn map(
-        (slots, memory): (&impl MapCore, &impl MapCore),
+        (slots, memory): (BorrowedFd<'_>, BorrowedFd<'_>),
         shared: Shared,
-        count: u32,
+        (count, regions): (u32, u32),
         cpus: &[u16],
     ) -> std::io::Result<Slots> {
-        let map = |map: &dyn MapCore| {
-            let len = map.value_size() as usize * map.max_entries() as usize;
+        // The kernel refuses more than the map has.
+        let map = |fd: BorrowedFd<'_>, len: usize| {
             MmapOptions::new()
                 .len(len.next_multiple_of(page_size()))
-                .map_raw(map.as_fd().as_raw_fd())
+                .map_raw(fd.as_raw_fd())
         };
-        let regions = slots.max_entries() / count.max(1);
+        let bytes = size_of::<Slot>() * count as usize * regions as usize;
         let slots = Slots {
-            slots: map(slots)?,
-            memory: map(memory)?,
+            slots: map(slots, bytes)?,
+            memory: map(memory, shared.len)?,
             shared,
             count: u64::from(count),
             cpus: cpus.iter().map(|&number| Cpu { number, tail: 0 }).collect(),
@@ -243,7 +244,7 @@ fn now() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn page_size() -> usize {
+pub(crate) fn page_size() -> usize {
     // SAFETY: a plain library call.
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }

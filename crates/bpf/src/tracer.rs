@@ -1,19 +1,19 @@
-//! Loads the programs, attaches them, and hands out their rings.
+//! Loads the programs, attaches them, and reads their rings and memory.
 
+use std::ffi::CStr;
 use std::io::Read;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr;
 use std::sync::Mutex;
 
-use libbpf_rs::libbpf_sys::{bpf_prog_get_info_by_fd, bpf_prog_info};
+use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_prog_get_info_by_fd, bpf_prog_info};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{
-    Iter, IterOpts, Link, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut, RingBuffer,
-    RingBufferBuilder,
-};
+use libbpf_rs::{IterOpts, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut};
+use memmap2::{MmapOptions, MmapRaw};
 use zerocopy::FromBytes;
 
+use crate::life::LifeRing;
 use crate::slots::{Sched, Shared, Slots};
 use crate::{syscalls, wire, Error, Kernel, Refusal};
 
@@ -78,19 +78,19 @@ pub trait Receive {
 }
 
 /// The reader of the programs' records.
-pub struct Rings<'cb, R> {
-    life: RingBuffer<'cb>,
+pub struct Rings<R> {
+    life: LifeRing,
     slots: Slots,
     receiver: R,
 }
 
-impl<R: Receive> Rings<'_, R> {
+impl<R: Receive> Rings<R> {
     /// Passes all records to the receiver, the lifecycle records first: they explain the
     /// others.
     pub fn consume(&mut self) {
-        // Only the callback has errors, and it returns none.
-        let _ = self.life.consume();
         let receiver = &self.receiver;
+        self.life
+            .consume(|record| receiver.receive(Record::Life(record)));
         self.slots.read(|cpu, sched| match sched {
             Sched::Event(slot) => receiver.receive(Record::Sched(cpu, slot)),
             Sched::Lost(lost) => receiver.receive(Record::Lost(cpu, lost)),
@@ -99,14 +99,13 @@ impl<R: Receive> Rings<'_, R> {
 
     /// Readable when a ring is half full.
     pub fn ready(&self) -> BorrowedFd<'_> {
-        // SAFETY: the epoll descriptor belongs to `self.life` and lives as long.
-        unsafe { BorrowedFd::borrow_raw(self.life.epoll_fd()) }
+        self.life.ready()
     }
 }
 
 impl Settings {
     /// Slots of each CPU.
-    fn slots(&self) -> u32 {
+    pub(crate) fn slots(&self) -> u32 {
         self.sched_ring / size_of::<wire::Slot>() as u32
     }
 
@@ -137,36 +136,47 @@ pub struct Usage {
     pub recursion_misses: u64,
 }
 
-/// The loaded object; a [`Tracer`] borrows it.
-pub struct Storage([MaybeUninit<OpenObject>; 2]);
-
-impl Storage {
-    /// Empty.
-    pub const fn new() -> Storage {
-        Storage([MaybeUninit::uninit(), MaybeUninit::uninit()])
-    }
+/// Attached programs, as descriptors: another process can have loaded them. The programs
+/// are unloaded when their descriptors and those of their links are closed.
+#[derive(Debug)]
+pub struct Programs {
+    /// The map of [`Slots`].
+    slots: OwnedFd,
+    /// The map of the programs' global data.
+    memory: OwnedFd,
+    /// The ring of lifecycle events.
+    life: OwnedFd,
+    /// The link of the iterator over the tasks.
+    tasks: OwnedFd,
+    /// A link for each program, in the order of [`in_order`].
+    links: Vec<OwnedFd>,
+    /// The programs, in the same order.
+    programs: Vec<OwnedFd>,
+    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
+    raw: bool,
 }
 
-impl Default for Storage {
-    fn default() -> Storage {
-        Storage::new()
-    }
-}
-
-/// The loaded programs and their maps. The drop detaches and unloads them, and so does the
-/// kernel at the end of the process.
-pub struct Tracer<'a> {
-    skel: TracerSkel<'a>,
+/// The reader of attached programs. The drop detaches them, and so does the kernel at the end
+/// of the process.
+pub struct Tracer {
+    programs: Programs,
+    /// The mapped global data of the programs.
+    memory: MmapRaw,
     /// The CPUs with slots, in the order of their regions.
     cpus: Vec<u16>,
     /// Slots of each CPU.
     slot_count: u32,
+    /// The number of CPUs that can have slots.
+    regions: u32,
+    /// Bytes of the lifecycle ring.
+    life_ring: u32,
     possible_cpus: usize,
-    links: Vec<Link>,
-    /// Of the program on signals, which must run as long as COMMAND.
-    signals: Option<Link>,
-    raw: bool,
+    /// Opens an iterator where the kernel refuses this process.
+    helper: Option<Helper>,
 }
+
+/// Opens an iterator over the tasks in a process that has the right.
+pub type Helper = Box<dyn FnMut() -> std::io::Result<OwnedFd>>;
 
 /// The longest time between the two signals of one kill(2) to a process group, in ns: a
 /// virtual CPU may be descheduled in between.
@@ -210,92 +220,195 @@ fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
     }
 }
 
-impl<'a> Tracer<'a> {
-    /// Opens, sizes and loads the programs: as `tp_btf`, or as `raw_tp` where
-    /// that is refused. Nothing is recorded before [`Tracer::attach`].
+impl Programs {
+    /// Opens, sizes, loads and attaches the programs: as `tp_btf`, or as `raw_tp` where that
+    /// is refused. The recording begins.
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
-    pub fn load(
-        storage: &'a mut Storage,
-        kernel: &Kernel,
-        settings: &Settings,
-    ) -> Result<Tracer<'a>, Error> {
+    pub fn attach(kernel: &Kernel, settings: &Settings) -> Result<Programs, Error> {
         if settings.possible_cpus > wire::MAX_CPUS {
             return Err(Error::TooManyCpus {
                 found: settings.possible_cpus,
             });
         }
         keep_messages();
-        let Storage([first, second]) = storage;
-        let (skel, raw) = match open(first, kernel, settings, false)?.load() {
+        let (mut first, mut second) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let (mut skel, raw) = match open(&mut first, kernel, settings, false)?.load() {
             Ok(skel) => (skel, false),
-            Err(refused) => match open(second, kernel, settings, true)?.load() {
+            Err(refused) => match open(&mut second, kernel, settings, true)?.load() {
                 Ok(skel) => (skel, true),
                 // The first refusal is the one that matters.
                 Err(_) => return Err(failed("load the BPF programs")(refused)),
             },
         };
-        let mut tracer = Tracer {
-            skel,
-            cpus: settings.cpus.clone(),
-            slot_count: settings.slots(),
-            possible_cpus: settings.possible_cpus,
-            links: Vec::new(),
-            signals: None,
-            raw,
-        };
-        let (cpus, count) = (tracer.cpus.clone(), tracer.slot_count);
-        tracer.write_bss(|bss| {
-            for (region, cpu) in (0u32..).zip(cpus) {
-                if let Some(account) = bss.sched_account.get_mut(usize::from(cpu)) {
-                    account.first = region * count + 1;
+        if let Some(bss) = &mut skel.maps.bss_data {
+            for (region, cpu) in (0u32..).zip(&settings.cpus) {
+                if let Some(account) = bss.sched_account.get_mut(usize::from(*cpu)) {
+                    account.first = region * settings.slots() + 1;
                 }
             }
-        });
-        for target in &settings.targets {
-            tracer
-                .skel
-                .maps
-                .targets
-                .update(&target.to_ne_bytes(), &1u32.to_ne_bytes(), MapFlags::ANY)
-                .map_err(failed("set the processes to follow"))?;
         }
-        Ok(tracer)
+        for target in &settings.targets {
+            let (key, value) = (target.to_ne_bytes(), 1u32.to_ne_bytes());
+            let updated = skel.maps.targets.update(&key, &value, MapFlags::ANY);
+            updated.map_err(failed("set the processes to follow"))?;
+        }
+        Programs::of(&skel, raw)
     }
 
-    /// Attaches every program; the recording begins. Lifecycle programs come first: no task
-    /// has scheduling events without its fork.
+    /// Attaches loaded programs. The descriptors outlive the skeleton.
+    fn of(skel: &TracerSkel<'_>, raw: bool) -> Result<Programs, Error> {
+        let own = |fd: BorrowedFd<'_>| {
+            let copy = fd.try_clone_to_owned();
+            copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
+        };
+        let (mut links, mut programs) = (Vec::new(), Vec::new());
+        for program in in_order(skel, raw) {
+            let link = program
+                .attach()
+                .map_err(failed("attach the BPF programs"))?;
+            links.push(own(link.as_fd())?);
+            programs.push(own(program.as_fd())?);
+        }
+        let tasks = skel.progs.snapshot.attach_iter_with_opts(IterOpts::None);
+        let tasks = tasks.map_err(failed("list the living tasks"))?;
+        Ok(Programs {
+            slots: own(skel.maps.slots.as_fd())?,
+            memory: own(skel.maps.bss.as_fd())?,
+            life: own(skel.maps.life_ring.as_fd())?,
+            tasks: own(tasks.as_fd())?,
+            links,
+            programs,
+            raw,
+        })
+    }
+
+    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
+    pub fn is_raw(&self) -> bool {
+        self.raw
+    }
+
+    /// The descriptors, in the order that [`Programs::from_descriptors`] takes.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let single = [&self.slots, &self.memory, &self.life, &self.tasks];
+        let all = single.into_iter().chain(&self.links).chain(&self.programs);
+        all.map(AsFd::as_fd).collect()
+    }
+
+    /// The programs that another process of this version has attached; `None`: another number
+    /// of descriptors.
+    pub fn from_descriptors(descriptors: Vec<OwnedFd>, raw: bool) -> Option<Programs> {
+        let mut rest = descriptors.into_iter();
+        let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
+        let mut links: Vec<OwnedFd> = rest.collect();
+        if links.len() != 2 * PROGRAMS {
+            return None;
+        }
+        let programs = links.split_off(PROGRAMS);
+        Some(Programs {
+            slots,
+            memory,
+            life,
+            tasks,
+            links,
+            programs,
+            raw,
+        })
+    }
+
+    /// Opens an iterator over the tasks.
     ///
     /// # Errors
-    /// [`Error::Refused`], [`Error::Bpf`].
-    pub fn attach(&mut self) -> Result<(), Error> {
-        let mut links = Vec::new();
-        for program in self.programs() {
-            links.push(
-                program
-                    .attach()
-                    .map_err(failed("attach the BPF programs"))?,
-            );
+    /// Before Linux 5.19 EPERM without `CAP_BPF`, if `kernel.unprivileged_bpf_disabled` is set.
+    pub fn iterator(&self) -> std::io::Result<OwnedFd> {
+        // SAFETY: a system call on an open descriptor; a result that is not negative is a new one.
+        unsafe {
+            let fd = bpf_iter_create(self.tasks.as_raw_fd());
+            if fd < 0 {
+                return Err(std::io::Error::from_raw_os_error(-fd));
+            }
+            Ok(OwnedFd::from_raw_fd(fd))
         }
-        self.signals = links.pop();
-        self.links = links;
-        Ok(())
+    }
+}
+
+/// The size of the programs' global data in bytes: equal in two processes of one version.
+pub const MEMORY: usize = size_of::<skel::types::bss>();
+
+/// The number of programs without the iterator.
+const PROGRAMS: usize = 10;
+
+/// The loaded programs in the order of their attachment; the last one is on signals. Lifecycle
+/// programs come first: no task has scheduling events without its fork.
+fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> [&'s ProgramMut<'a>; PROGRAMS] {
+    let progs = &skel.progs;
+    let pairs = [
+        (&progs.fork_btf, &progs.fork_raw),
+        (&progs.exec_btf, &progs.exec_raw),
+        (&progs.exit_btf, &progs.exit_raw),
+        (&progs.rename_btf, &progs.rename_raw),
+        (&progs.attach_btf, &progs.attach_raw),
+        (&progs.mkdir_btf, &progs.mkdir_raw),
+        (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
+        (&progs.waking_btf, &progs.waking_raw),
+        (&progs.switch_btf, &progs.switch_raw),
+        (&progs.signal_btf, &progs.signal_raw),
+    ];
+    pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf })
+}
+
+impl Tracer {
+    /// Attaches the programs, and is their reader.
+    ///
+    /// # Errors
+    /// Those of [`Programs::attach`] and [`Tracer::new`].
+    pub fn start(kernel: &Kernel, settings: &Settings) -> Result<Tracer, Error> {
+        Tracer::new(Programs::attach(kernel, settings)?, settings)
+    }
+
+    /// The reader of these programs, which were attached with `settings`.
+    ///
+    /// # Errors
+    /// [`Error::Bpf`]: their memory cannot be mapped.
+    pub fn new(programs: Programs, settings: &Settings) -> Result<Tracer, Error> {
+        let memory = MmapOptions::new()
+            .len(MEMORY)
+            .map_raw(programs.memory.as_raw_fd());
+        Ok(Tracer {
+            memory: memory.map_err(|error| failed("map the programs' memory")(error.into()))?,
+            programs,
+            cpus: settings.cpus.clone(),
+            slot_count: settings.slots(),
+            regions: settings.regions(),
+            life_ring: settings.life_ring,
+            possible_cpus: settings.possible_cpus,
+            helper: None,
+        })
+    }
+
+    /// Has `helper` open the iterators over the tasks.
+    pub fn with_helper(mut self, helper: Option<Helper>) -> Tracer {
+        self.helper = helper;
+        self
     }
 
     /// Watches the signals to COMMAND and to the recorder, by the host's process ids.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
-        self.write_bss(|bss| (bss.command_tgid, bss.recorder_tgid) = (command, recorder));
+        let bss = self.bss_mut();
+        (bss.command_tgid, bss.recorder_tgid) = (command, recorder);
     }
 
     /// One task has sent the last signal of this number to both the recorder and COMMAND, as
     /// members of one process group.
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
-            let Some(bss) = &self.skel.maps.bss_data else {
-                return (0, 0);
-            };
-            let Some(sent) = bss.sent.get(who).and_then(|s| s.get(signal as usize)) else {
+            let Some(sent) = self
+                .bss()
+                .sent
+                .get(who)
+                .and_then(|s| s.get(signal as usize))
+            else {
                 return (0, 0);
             };
             // SAFETY: as in `read_bss`.
@@ -310,27 +423,11 @@ impl<'a> Tracer<'a> {
         sender != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
     }
 
-    /// The loaded programs in the order of their attachment; the last one is on signals.
-    fn programs(&self) -> [&ProgramMut<'a>; 10] {
-        let progs = &self.skel.progs;
-        let pairs = [
-            (&progs.fork_btf, &progs.fork_raw),
-            (&progs.exec_btf, &progs.exec_raw),
-            (&progs.exit_btf, &progs.exit_raw),
-            (&progs.rename_btf, &progs.rename_raw),
-            (&progs.attach_btf, &progs.attach_raw),
-            (&progs.mkdir_btf, &progs.mkdir_raw),
-            (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
-            (&progs.waking_btf, &progs.waking_raw),
-            (&progs.switch_btf, &progs.switch_raw),
-            (&progs.signal_btf, &progs.signal_raw),
-        ];
-        pairs.map(|(btf, raw)| if self.raw { raw } else { btf })
-    }
-
-    /// Detaches the recording programs; the rings keep their records.
+    /// Detaches the recording programs; the rings keep their records. The last one, on
+    /// signals, must run as long as COMMAND.
     pub fn detach(&mut self) {
-        self.links.clear();
+        let recording = self.programs.links.len().saturating_sub(1);
+        self.programs.links.drain(..recording);
     }
 
     /// Lists all living tasks and follows the targets, their threads and descendants. Reads
@@ -339,20 +436,16 @@ impl<'a> Tracer<'a> {
     /// # Errors
     /// [`Error::Bpf`].
     pub fn snapshot(&mut self) -> Result<Vec<wire::Snapshot>, Error> {
-        let action = "list the living tasks";
-        let link = self
-            .skel
-            .progs
-            .snapshot
-            .attach_iter_with_opts(IterOpts::None)
-            .map_err(failed(action))?;
         let mut bytes = Vec::new();
         loop {
-            self.write_bss(|bss| bss.newly_followed = 0);
+            self.bss_mut().newly_followed = 0;
             bytes.clear();
-            let mut iter = Iter::new(&link).map_err(failed(action))?;
-            iter.read_to_end(&mut bytes)
-                .map_err(|e| failed(action)(e.into()))?;
+            let iterator = match &mut self.helper {
+                Some(helper) => helper(),
+                None => self.programs.iterator(),
+            };
+            let read = iterator.and_then(|fd| std::fs::File::from(fd).read_to_end(&mut bytes));
+            read.map_err(|error| failed("list the living tasks")(error.into()))?;
             if self.read_bss(|bss| &bss.newly_followed) == 0 {
                 break;
             }
@@ -368,31 +461,23 @@ impl<'a> Tracer<'a> {
     ///
     /// # Errors
     /// [`Error::Bpf`].
-    pub fn rings<'cb, R: Receive + Clone + 'cb>(
-        &self,
-        receiver: R,
-    ) -> Result<Rings<'cb, R>, Error> {
-        let action = "map the BPF rings";
-        let mut builder = RingBufferBuilder::new();
-        let life = receiver.clone();
-        builder
-            .add(&self.skel.maps.life_ring, move |record| {
-                life.receive(Record::Life(record));
-                0
-            })
-            .map_err(failed(action))?;
+    pub fn rings<R: Receive>(&self, receiver: R) -> Result<Rings<R>, Error> {
         let shared = Shared {
             accounts: std::mem::offset_of!(skel::types::bss, sched_account),
             progress: std::mem::offset_of!(skel::types::bss, sched_progress),
+            len: MEMORY,
             possible_cpus: self.possible_cpus,
         };
-        let maps = (&self.skel.maps.slots, &self.skel.maps.bss);
-        let slots = Slots::map(maps, shared, self.slot_count, &self.cpus);
-        Ok(Rings {
-            life: builder.build().map_err(failed(action))?,
-            slots: slots.map_err(|error| failed(action)(error.into()))?,
-            receiver,
-        })
+        let maps = (self.programs.slots.as_fd(), self.programs.memory.as_fd());
+        let size = (self.slot_count, self.regions);
+        let rings = Slots::map(maps, shared, size, &self.cpus).and_then(|slots| {
+            Ok(Rings {
+                life: LifeRing::map(self.programs.life.as_fd(), self.life_ring)?,
+                slots,
+                receiver,
+            })
+        });
+        rings.map_err(|error| failed("map the BPF rings")(error.into()))
     }
 
     /// The accounts of all CPUs: scheduling events, lifecycle events. Exact after
@@ -401,14 +486,12 @@ impl<'a> Tracer<'a> {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
                 .filter_map(|cpu| {
-                    let account = *self.skel.maps.bss_data.as_ref().and_then(|bss| {
-                        let accounts = if life {
-                            &bss.life_account
-                        } else {
-                            &bss.sched_account
-                        };
-                        accounts.get(cpu)
-                    })?;
+                    let bss = self.bss();
+                    let account = if life {
+                        *bss.life_account.get(cpu)?
+                    } else {
+                        *bss.sched_account.get(cpu)?
+                    };
                     let pending = if life {
                         account.lost_total.saturating_sub(account.lost)
                     } else {
@@ -459,16 +542,17 @@ impl<'a> Tracer<'a> {
 
     fn infos(&self) -> Vec<(String, bpf_prog_info)> {
         let mut infos = Vec::new();
-        for program in self.programs() {
+        for program in &self.programs.programs {
             let mut info = bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
-            let fd = program.as_fd().as_raw_fd();
             // The call fills `info`, of which it knows the length, and writes
             // through its pointers: those are null, with lengths of 0.
-            // SAFETY: both places are ours and valid; `program` keeps the descriptor open.
-            let done = unsafe { bpf_prog_get_info_by_fd(fd, &mut info, &mut len) };
+            // SAFETY: both places are ours and valid, and the descriptor is open.
+            let done = unsafe { bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut len) };
             if done == 0 {
-                infos.push((program.name().to_string_lossy().into_owned(), info));
+                let name = info.name.map(|c| c.cast_unsigned());
+                let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
+                infos.push((name.to_string_lossy().into_owned(), info));
             }
         }
         infos
@@ -481,24 +565,27 @@ impl<'a> Tracer<'a> {
 
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub fn is_raw(&self) -> bool {
-        self.raw
+        self.programs.raw
     }
 
     /// Reads a field of the memory shared with the programs.
-    fn read_bss<T: Copy + Default>(&self, field: impl FnOnce(&skel::types::bss) -> &T) -> T {
-        match &self.skel.maps.bss_data {
-            // The kernel may write the field at any time, hence volatile; fields are
-            // plain integers, for which every bit pattern is valid.
-            // SAFETY: the reference is into the mapping of the whole struct, which lives.
-            Some(bss) => unsafe { ptr::read_volatile(field(bss)) },
-            None => T::default(),
-        }
+    fn read_bss<T: Copy>(&self, field: impl FnOnce(&skel::types::bss) -> &T) -> T {
+        // The kernel may write the field at any time, hence volatile; fields are
+        // plain integers, for which every bit pattern is valid.
+        // SAFETY: the reference is into the mapping of the whole struct, which lives.
+        unsafe { ptr::read_volatile(field(self.bss())) }
     }
 
-    fn write_bss(&mut self, set: impl FnOnce(&mut skel::types::bss)) {
-        if let Some(bss) = &mut self.skel.maps.bss_data {
-            set(bss);
-        }
+    /// The memory shared with the programs.
+    fn bss(&self) -> &skel::types::bss {
+        // SAFETY: mapped as a whole, to a page's boundary; plain integers.
+        unsafe { &*self.memory.as_ptr().cast() }
+    }
+
+    fn bss_mut(&mut self) -> &mut skel::types::bss {
+        // SAFETY: as in `bss`; mapped to read and write, and the other mapping, in the
+        // reader of the slots, has atomics alone.
+        unsafe { &mut *self.memory.as_mut_ptr().cast() }
     }
 }
 

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::{ensure, settings};
 use libtest_mimic::Failed;
-use tr_bpf::{wire, CpuAccount, Kernel, Receive, Record, Settings, Storage, Tracer};
+use tr_bpf::{wire, CpuAccount, Kernel, Receive, Record, Settings, Tracer};
 use zerocopy::FromBytes;
 
 fn main() {
@@ -80,11 +80,9 @@ struct Seen {
 /// what came out to the kernel's count. The number of lost events.
 fn run(ring: u32, pause: Duration) -> Result<u64, Failed> {
     let kernel = Kernel::detect()?;
-    let mut storage = Storage::new();
-    let mut tracer = Tracer::load(&mut storage, &kernel, &settings(ring))?;
+    let mut tracer = Tracer::start(&kernel, &settings(ring))?;
     let all = All::default();
     let mut rings = tracer.rings(all.clone())?;
-    tracer.attach()?;
     let stop = Arc::new(AtomicBool::new(false));
     let threads = storm(&stop);
     let end = Instant::now() + Duration::from_millis(1500);
@@ -197,16 +195,14 @@ fn see_life(life: &mut BTreeMap<u16, Seen>, record: &[u8]) {
 fn latecomer(later_cpus: Option<u32>) -> Result<(Seen, CpuAccount), Failed> {
     let last = u16::try_from(common::cpus() - 1)?;
     let kernel = Kernel::detect()?;
-    let mut storage = Storage::new();
     let settings = Settings {
         cpus: (0..last).collect(),
         later_cpus,
         ..settings(1 << 16)
     };
-    let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
+    let mut tracer = Tracer::start(&kernel, &settings)?;
     let all = All::default();
     let mut rings = tracer.rings(all.clone())?;
-    tracer.attach()?;
     for _ in 0..20 {
         let mut load = std::process::Command::new("taskset");
         load.args(["-c", &last.to_string(), "sleep", "0.01"])
@@ -278,15 +274,14 @@ fn overflow() -> Result<(), Failed> {
         .stdin(std::process::Stdio::piped())
         .spawn()?;
     let (id, mut stdin) = (target.id(), target.stdin.take());
-    let load = |pid_max: u32, then: &mut dyn FnMut(&mut Tracer<'_>) -> Result<(), Failed>| {
+    let load = |pid_max: u32, then: &mut dyn FnMut(&mut Tracer) -> Result<(), Failed>| {
         let settings = Settings {
             all: false,
             pid_max,
             targets: vec![id],
             ..settings(4096)
         };
-        let mut storage = Storage::new();
-        let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
+        let mut tracer = Tracer::start(&kernel, &settings)?;
         then(&mut tracer)
     };
     // Its id as the host has it. It does not fit, and reading comes to an end.
@@ -302,7 +297,6 @@ fn overflow() -> Result<(), Failed> {
     })?;
     // Now it fits; its children, whose ids are higher, do not.
     load(tid + 1, &mut |tracer| {
-        tracer.attach()?;
         let tasks = tracer.snapshot()?;
         let followed = tasks.iter().filter(|task| task.followed != 0);
         let followed: Vec<u32> = followed.map(|task| task.seen_tid).collect();

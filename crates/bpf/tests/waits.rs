@@ -18,7 +18,7 @@ use std::time::Duration;
 use common::{ensure, settings};
 use libtest_mimic::Failed;
 use tr_bpf::wire::{self, reason, Sched};
-use tr_bpf::{Kernel, Receive, Record, Settings, Storage, Tracer};
+use tr_bpf::{Kernel, Receive, Record, Settings, Tracer};
 
 fn main() {
     common::run(vec![
@@ -46,15 +46,13 @@ fn record(
     work: impl FnOnce() -> Result<(), Failed>,
 ) -> Result<Vec<Sched>, Failed> {
     let kernel = Kernel::detect()?;
-    let mut storage = Storage::new();
     let settings = Settings {
         hidden_tid,
         ..settings(4 << 20)
     };
-    let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
+    let mut tracer = Tracer::start(&kernel, &settings)?;
     let events = Events::default();
     let mut rings = tracer.rings(events.clone())?;
-    tracer.attach()?;
     tracer.snapshot()?;
     work()?;
     tracer.detach();

@@ -26,9 +26,9 @@ const MAX_WAITING: usize = 16 << 20;
 const BATCH: usize = 1 << 20;
 
 /// The source, the events drained from it, and the writer.
-pub struct Collector<'a> {
+pub struct Collector {
     /// The source.
-    pub source: Box<dyn Source + 'a>,
+    pub source: Box<dyn Source>,
     /// The writer.
     pub output: Output,
     /// The recorder's own events that no batch has taken yet.
@@ -43,14 +43,14 @@ pub struct Collector<'a> {
     marks: Option<Marks>,
 }
 
-impl<'a> Collector<'a> {
+impl Collector {
     /// For a recording that begins at `start`.
     pub fn new(
-        source: Box<dyn Source + 'a>,
+        source: Box<dyn Source>,
         output: Output,
         start: Ktime,
         marks: Option<Marks>,
-    ) -> Collector<'a> {
+    ) -> Collector {
         let now = Instant::now();
         Collector {
             source,
@@ -130,7 +130,7 @@ impl<'a> Collector<'a> {
         mut self,
         own: Vec<LifeEvent>,
         end: Ktime,
-    ) -> (Vec<Batch>, Box<dyn Source + 'a>, Output) {
+    ) -> (Vec<Batch>, Box<dyn Source>, Output) {
         self.own.extend(own);
         let last = self.batch(false);
         let mut batches: Vec<Batch> = self.waiting.take().into_iter().chain([last]).collect();

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
-use tr_bpf::{Kernel, Settings, Storage, Tracer};
+use tr_bpf::{Kernel, Settings, Tracer};
 
 use crate::source::bpf;
 use crate::{host, memory, Error};
@@ -73,9 +73,7 @@ fn try_bpf() -> Result<Vec<String>, Error> {
         count_emitted: false,
         hidden_tid: 0,
     };
-    let mut storage = Storage::new();
-    let mut tracer = Tracer::load(&mut storage, &kernel, &settings)?;
-    tracer.attach()?;
+    let mut tracer = Tracer::start(&kernel, &settings)?;
     tracer.snapshot()?;
     Ok(bpf::missing(&kernel, &tracer))
 }

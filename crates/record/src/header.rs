@@ -24,7 +24,7 @@ pub struct Start {
 }
 
 /// The metadata of a recording from this source.
-pub fn metadata(config: &Config, started: &Started<'_>, start: Start) -> Metadata {
+pub fn metadata(config: &Config, started: &Started, start: Start) -> Metadata {
     let (kernel, machine, host) = host::uname();
     let bytes = |text: &OsStr| text.as_bytes().to_vec();
     Metadata {

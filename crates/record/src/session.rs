@@ -4,7 +4,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use tr_bpf::Storage;
 use tr_format::event::{Comm, Ktime, LifeKind, Stream};
 use tr_format::meta::{Cost, EndReason, Method, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
@@ -69,13 +68,12 @@ pub struct Alive {
 /// # Errors
 /// Every failure before COMMAND is released. A later failure is part of the [`Report`].
 pub fn record(config: &Config) -> Result<Report, Error> {
-    let mut storage = Storage::new();
     let Prepared {
         mut session,
         child,
         signals,
         descriptors,
-    } = without_panic(|| prepare(config, &mut storage))?;
+    } = without_panic(|| prepare(config))?;
     let command = match child {
         Some(child) => Some(session.release(child).map_err(Error::Command)?),
         None => None,
@@ -86,15 +84,15 @@ pub fn record(config: &Config) -> Result<Report, Error> {
 }
 
 /// All that precedes COMMAND's release.
-struct Prepared<'a> {
-    session: Session<'a>,
+struct Prepared {
+    session: Session,
     child: Option<Stopped>,
     signals: Signals,
     /// Inherited ones, see [`command::leave_descriptors`].
     descriptors: Vec<i32>,
 }
 
-fn prepare<'a>(config: &Config, storage: &'a mut Storage) -> Result<Prepared<'a>, Error> {
+fn prepare(config: &Config) -> Result<Prepared, Error> {
     let descriptors = command::inherited_descriptors();
     command::own_actions();
     let destination = open_output(config)?;
@@ -104,7 +102,7 @@ fn prepare<'a>(config: &Config, storage: &'a mut Storage) -> Result<Prepared<'a>
     let child = program.as_ref().map(command::start).transpose();
     let child = child.map_err(Error::Command)?;
     let pid = child.as_ref().map(Stopped::pid);
-    match Session::start(config, storage, (destination, marks), pid) {
+    match Session::start(config, (destination, marks), pid) {
         Ok(session) => {
             // If it is refused, a ring that is half full waits for the next drain.
             if let Some(ready) = session.collector.ready() {
@@ -181,8 +179,8 @@ pub fn program(config: &Config) -> Result<Option<Program>, Error> {
 }
 
 /// A recording under way.
-struct Session<'a> {
-    collector: Collector<'a>,
+struct Session {
+    collector: Collector,
     start: Ktime,
     method: Method,
     fallback: Option<Error>,
@@ -193,17 +191,16 @@ struct Session<'a> {
     counters: Counters,
 }
 
-impl<'a> Session<'a> {
+impl Session {
     /// Starts the source and writes the trace's beginning; `child` is COMMAND's process
     /// before its release.
     fn start(
         config: &Config,
-        storage: &'a mut Storage,
         (destination, marks): (Destination, Option<Marks>),
         child: Option<u32>,
-    ) -> Result<Session<'a>, Error> {
+    ) -> Result<Session, Error> {
         let online = host::online_cpus();
-        let (mut started, fallback) = source::start(config, storage, child, &online)?;
+        let (mut started, fallback) = source::start(config, child, &online)?;
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config
             .command

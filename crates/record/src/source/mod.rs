@@ -10,7 +10,6 @@ mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
-use tr_bpf::Storage;
 use tr_format::event::{
     Argv, CgroupId, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot, Stream, Tgid, Tid,
 };
@@ -103,9 +102,9 @@ pub trait Take {
 }
 
 /// A source that is ready for the release of COMMAND.
-pub struct Started<'a> {
+pub struct Started {
     /// The source.
-    pub source: Box<dyn Source + 'a>,
+    pub source: Box<dyn Source>,
     /// The followed tasks.
     pub scope: Scope,
     /// COMMAND's process, by the host's pid.
@@ -127,16 +126,15 @@ pub struct Started<'a> {
 ///
 /// # Errors
 /// No source works, or there is no such target.
-pub fn start<'a>(
+pub fn start(
     config: &Config,
-    storage: &'a mut Storage,
     child: Option<u32>,
     online: &[CpuId],
-) -> Result<(Started<'a>, Option<Error>), Error> {
+) -> Result<(Started, Option<Error>), Error> {
     let refused = match config.method {
         Choice::Ptrace => return Ok((ptrace::start(config, child)?, None)),
         Choice::Poll => return Ok((poll::start(config, child)?, None)),
-        Choice::Bpf | Choice::Auto => match bpf::start(config, storage, child, online) {
+        Choice::Bpf | Choice::Auto => match bpf::start(config, child, online) {
             Ok(started) => return Ok((started, None)),
             Err(error) => error,
         },

@@ -10,7 +10,7 @@ use crate::source::recorder;
 /// The losses that the programs counted and did not report, after they were detached.
 /// `span` is the recording's start and end.
 pub fn unreported(
-    tracer: &Tracer<'_>,
+    tracer: &Tracer,
     sink: &Sink,
     usage: &Usage,
     span: (Ktime, Ktime),

@@ -7,7 +7,7 @@ mod rings;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{Kernel, Rings, Settings, Storage, Tracer};
+use tr_bpf::{Kernel, Rings, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
 
 use self::rings::{RootWatch, Sink};
@@ -27,9 +27,9 @@ const LAST_SWITCH: Duration = Duration::from_millis(250);
 pub const OWN_MEMORY: u64 = 40 << 20;
 
 /// The BPF programs and their rings.
-struct Bpf<'a> {
-    tracer: Tracer<'a>,
-    rings: Rings<'static, Sink>,
+struct Bpf {
+    tracer: Tracer,
+    rings: Rings<Sink>,
     sink: Sink,
 }
 
@@ -37,12 +37,7 @@ struct Bpf<'a> {
 ///
 /// # Errors
 /// The kernel refuses the programs, or there is no such target.
-pub fn start<'a>(
-    config: &Config,
-    storage: &'a mut Storage,
-    child: Option<u32>,
-    online: &[CpuId],
-) -> Result<Started<'a>, Error> {
+pub fn start(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Started, Error> {
     let kernel = Kernel::detect()?;
     host::check_time_namespace()?;
     let targets = Targets::of(config, child, online)?;
@@ -69,10 +64,9 @@ pub fn start<'a>(
         count_emitted: false,
         hidden_tid: 0,
     };
-    let mut tracer = Tracer::load(storage, &kernel, &settings)?;
+    let mut tracer = Tracer::start(&kernel, &settings)?;
     let sink = Sink::new(host::page_size());
     let rings = tracer.rings(sink.clone())?;
-    tracer.attach()?;
     let tasks = tracer.snapshot()?;
     let followed = |pid: &&u32| tasks.iter().any(|t| t.seen_tid == **pid && t.followed != 0);
     if let Some(pid) = settings.targets.iter().find(|pid| !followed(pid)) {
@@ -117,7 +111,7 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
 }
 
 /// The facts that this kernel does not tell, in words for the user.
-pub fn missing(kernel: &Kernel, tracer: &Tracer<'_>) -> Vec<String> {
+pub fn missing(kernel: &Kernel, tracer: &Tracer) -> Vec<String> {
     let facts = [
         (
             kernel.preempt_count.is_none(),
@@ -140,7 +134,7 @@ pub fn missing(kernel: &Kernel, tracer: &Tracer<'_>) -> Vec<String> {
     missing.map(|(_, words)| (*words).to_owned()).collect()
 }
 
-impl Source for Bpf<'_> {
+impl Source for Bpf {
     /// Readable when a ring is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
         Some(self.rings.ready())

@@ -32,7 +32,7 @@ struct Poll {
 ///
 /// # Errors
 /// There are no totals in /proc, or only BPF records these targets.
-pub fn start(config: &Config, child: Option<u32>) -> Result<Started<'static>, Error> {
+pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
     let only_command = config.follow == Follow::Command && config.cpus.is_none();
     let Some(root) = root.filter(|_| only_command) else {

@@ -57,7 +57,7 @@ struct Ptrace {
 ///
 /// # Errors
 /// ptrace(2) is refused here, or cannot record these targets.
-pub fn start(config: &Config, child: Option<u32>) -> Result<Started<'static>, Error> {
+pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
     let root = child.and_then(|pid| Id::try_from(pid).ok());
     let Some(root) = root.filter(|_| config.follow == Follow::Command) else {
         return Err(Error::NeedsBpf);

@@ -1,0 +1,94 @@
+//! The reader of the lifecycle events' BPF ring buffer. libbpf's own asks bpf(2) for the map's
+//! size, which kernels before 5.19 refuse to a process without `CAP_BPF`.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use libbpf_rs::libbpf_sys::{BPF_RINGBUF_BUSY_BIT, BPF_RINGBUF_DISCARD_BIT, BPF_RINGBUF_HDR_SZ};
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::slots::page_size;
+
+/// The mapped ring, which outlives the programs.
+#[derive(Debug)]
+pub struct LifeRing {
+    fd: OwnedFd,
+    /// A page that begins with our position.
+    consumer: MmapRaw,
+    /// A page that begins with the programs' position, then the ring twice in a row: no
+    /// record is cut at its end.
+    producer: MmapRaw,
+    /// Bytes, a power of two.
+    size: usize,
+    page: usize,
+}
+
+impl LifeRing {
+    /// Maps a ring of `size` bytes.
+    pub(crate) fn map(fd: BorrowedFd<'_>, size: u32) -> std::io::Result<LifeRing> {
+        let (size, page) = (size as usize, page_size());
+        Ok(LifeRing {
+            consumer: MmapOptions::new().len(page).map_raw(fd.as_raw_fd())?,
+            producer: MmapOptions::new()
+                .offset(page as u64)
+                .len(page + 2 * size)
+                .map_raw_read_only(fd.as_raw_fd())?,
+            fd: fd.try_clone_to_owned()?,
+            size,
+            page,
+        })
+    }
+
+    /// Readable when the programs have sent a wake-up and there are records.
+    pub fn ready(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+
+    /// Passes all records to `sink`, in order.
+    pub fn consume(&mut self, mut sink: impl FnMut(&[u8])) {
+        let header = BPF_RINGBUF_HDR_SZ as usize;
+        // Later records wait: a storm would never let this end.
+        let end = self.produced().load(Ordering::Acquire);
+        let mut at = self.consumed().load(Ordering::Relaxed);
+        while at < end {
+            let offset = at as usize & (self.size - 1);
+            let len = self.length(offset).load(Ordering::Acquire);
+            if len & BPF_RINGBUF_BUSY_BIT != 0 {
+                return;
+            }
+            let used = (len & !(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT)) as usize;
+            if header + used > self.size {
+                return;
+            }
+            if len & BPF_RINGBUF_DISCARD_BIT == 0 {
+                // The programs do not write a committed record before we publish a position
+                // beyond it.
+                // SAFETY: inside the mapping, which has `size` bytes beyond every offset.
+                let record = unsafe {
+                    let first = self.producer.as_ptr().add(self.page + offset + header);
+                    std::slice::from_raw_parts(first, used)
+                };
+                sink(record);
+            }
+            at += (header + used).next_multiple_of(header) as u64;
+            self.consumed().store(at, Ordering::Release);
+        }
+    }
+
+    fn consumed(&self) -> &AtomicU64 {
+        // SAFETY: the beginning of a page that is mapped to read and write.
+        unsafe { AtomicU64::from_ptr(self.consumer.as_mut_ptr().cast()) }
+    }
+
+    fn produced(&self) -> &AtomicU64 {
+        // SAFETY: the beginning of a mapped page, from which we only load.
+        unsafe { AtomicU64::from_ptr(self.producer.as_mut_ptr().cast()) }
+    }
+
+    /// The first word of a record's header.
+    fn length(&self, offset: usize) -> &AtomicU32 {
+        // Records begin at multiples of 8.
+        // SAFETY: inside the mapping, as `offset` is less than `size`; we only load from it.
+        unsafe { AtomicU32::from_ptr(self.producer.as_mut_ptr().add(self.page + offset).cast()) }
+    }
+}
