@@ -62,7 +62,7 @@ impl Contents {
     }
 
     /// Events by kind, under the names that users see.
-    pub fn by_kind(&self) -> [(&'static str, u64); 11] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 14] {
         let events = &self.events;
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
         let recorder = [
@@ -82,6 +82,9 @@ impl Contents {
             ("rename", events.renames),
             ("cgroup", sum(&[events.cgroup_paths, events.cgroup_moves])),
             ("snapshot", events.snapshots),
+            ("account", events.accounts),
+            ("detached", events.detached),
+            ("degraded", events.degraded),
             ("recorder", sum(&recorder)),
         ]
     }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use serde_json::{json, Value};
+use serde_json::{json, Map, Value};
 use tr_analyze::model::Quality;
 use tr_format::event::Ktime;
+use tr_format::meta::{Known, Metadata};
 use tr_format::reader::{End, Unknown};
 use tr_report::{escape, exit, units, untraced, who};
 
@@ -96,6 +97,16 @@ fn document(contents: &Contents) -> Value {
         "machine": meta.machine,
         "command": command(contents),
         "not_traced": meta.not_traced,
+        "method": traced.then(|| meta.method().name()),
+        "facts": traced.then(|| facts(meta).into_iter().map(|(name, known)| {
+            (name.to_owned(), json!(known.name()))
+        }).collect::<Map<_, _>>()),
+        "degraded": quality.filter(|_| traced).map(|quality| {
+            quality.degraded.iter().map(|(time, what)| json!({
+                "time_ns": time.since(meta.start),
+                "what": String::from_utf8_lossy(what),
+            })).collect::<Vec<_>>()
+        }),
         "usage": untraced::usage_json(contents.usage),
         "start_unix_ns": meta.start_clock.real,
         "duration_ns": contents.known_duration(),
@@ -160,6 +171,7 @@ fn text(contents: &Contents) -> String {
     }
     file(&mut lines, contents);
     if contents.meta.not_traced.is_none() {
+        method(&mut lines, contents);
         completeness(&mut lines, contents);
         trust(&mut lines, contents);
         cost(&mut lines, contents);
@@ -246,6 +258,59 @@ fn file(lines: &mut Lines, contents: &Contents) {
         let later =
             format!("of a later version: {frames} frames, {events} events, {fields} fields");
         lines.say("not read", later);
+    }
+}
+
+/// The kinds of facts.
+fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
+    let facts = meta.facts();
+    [
+        ("switches", facts.switches),
+        ("wakings", facts.wakings),
+        ("run_queue", facts.run_queue),
+        ("blocked", facts.blocked),
+        ("life_times", facts.life_times),
+        ("argv", facts.argv),
+        ("codes", facts.codes),
+        ("memory", facts.memory),
+    ]
+}
+
+/// The method, how each kind of fact is known, and what the recorder let go of.
+fn method(lines: &mut Lines, contents: &Contents) {
+    let meta = &contents.meta;
+    lines.say("method", meta.method().name());
+    for known in [
+        Known::Kernel,
+        Known::Recorder,
+        Known::Totals,
+        Known::Sampled,
+        Known::Absent,
+    ] {
+        let facts = facts(meta);
+        let kinds = facts.iter().filter(|(_, how)| *how == known);
+        let kinds: Vec<String> = kinds.map(|(name, _)| name.replace('_', " ")).collect();
+        if !kinds.is_empty() {
+            lines.say("", format!("{:<12}{}", known.name(), kinds.join(", ")));
+        }
+    }
+    let (detached, degraded) = (contents.events.detached, contents.events.degraded);
+    if detached > 0 {
+        let tasks = units::count(detached);
+        lines.say(
+            "let go",
+            format!("{tasks} tasks, which other programs trace"),
+        );
+    }
+    match &contents.analysis {
+        Some(analysis) => {
+            for (time, what) in &analysis.quality.degraded {
+                let at = units::time(time.since(meta.start));
+                lines.say("let go", format!("{} (at {at})", escape::text(what)));
+            }
+        }
+        None if degraded > 0 => lines.say("let go", "more: --full says"),
+        None => {}
     }
 }
 

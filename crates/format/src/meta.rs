@@ -73,7 +73,7 @@ pub enum Method {
     /// BPF programs.
     #[default]
     Bpf,
-    /// BPF programs, which a helper with root's rights loaded.
+    /// BPF programs, which the loader attached; sudo ran it.
     Sudo,
     /// ptrace(2).
     Ptrace,
@@ -107,6 +107,19 @@ pub enum Known {
     Sampled,
     /// Not at all.
     Absent,
+}
+
+impl Known {
+    /// Its name, as `tr info` shows it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Known::Kernel => "kernel",
+            Known::Recorder => "recorder",
+            Known::Totals => "totals",
+            Known::Sampled => "sampled",
+            Known::Absent => "absent",
+        }
+    }
 }
 
 /// How each kind of fact is known.
