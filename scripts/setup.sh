@@ -71,6 +71,7 @@ if [ "$part" = kernels ]; then
 fi
 want strace here strace
 want procps here ps
+want sudo here sudo
 want util-linux here setpriv
 want libcap2-bin here setcap
 want stress-ng here stress-ng

@@ -102,6 +102,10 @@ fn main() -> ExitCode {
     if let Some(status) = passthrough::before_clap() {
         return ExitCode::from(status);
     }
+    #[cfg(feature = "record")]
+    if cmd::loader::is_meant() {
+        return cmd::loader::run();
+    }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(said) => {

@@ -6,6 +6,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "record")]
+use crate::cmd::loader;
 use crate::cmd::mark;
 use crate::{inherited, mistyped, status};
 
@@ -65,6 +67,8 @@ pub fn before_clap() -> Option<u8> {
     match first.as_deref() {
         Some(first) if first == "mark" => mark::quickly(&args.collect::<Vec<_>>()),
         first if is_ours(first) => None,
+        #[cfg(feature = "record")]
+        Some(_) if loader::is_meant() => None,
         _ => Some(run()),
     }
 }

@@ -6,6 +6,8 @@ pub mod diff;
 pub mod doctor;
 pub mod dump;
 pub mod info;
+#[cfg(feature = "record")]
+pub mod loader;
 pub mod manual;
 pub mod mark;
 #[cfg(feature = "record")]

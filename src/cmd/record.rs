@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use tr_format::event::{LifeKind, Stream};
 use tr_format::meta::Method as RecordedBy;
-use tr_record::{Choice, Config, Error, Follow, Inherited, Report, Target};
+use tr_record::{Choice, Config, Error, Follow, Inherited, Report, SudoRefusal, Target};
 use tr_redact::Redactor;
 use tr_report::units::{bytes, count};
 
@@ -73,11 +73,18 @@ pub struct Args {
     /// with the reason, the wall time, the exit status and the CPU time
     #[arg(long, requires = "command")]
     best_effort: bool,
-    /// How to record: bpf (every fact; root or capabilities), ptrace (forks, execs, exits
-    /// and totals of CPU time; any user), poll (samples of /proc); auto takes the first that
-    /// works
+    /// How to record: bpf (every fact; root or capabilities), sudo (the same, by a short
+    /// `sudo -n`; COMMAND runs as you), ptrace (forks, execs, exits and totals of CPU time; any
+    /// user), poll (samples of /proc); auto takes the first that works, sudo on GitHub's hosted
+    /// machines alone
     #[arg(long, value_name = "METHOD", default_value = "auto")]
     method: Method,
+    /// The same as --method sudo
+    #[arg(long, conflicts_with = "method")]
+    sudo: bool,
+    /// Let auto leave ptrace out, under which programs gain no rights by an exec (setuid)
+    #[arg(long)]
+    no_ptrace: bool,
     /// Print nothing but errors
     #[arg(short, long)]
     quiet: bool,
@@ -94,6 +101,7 @@ pub struct Args {
 enum Method {
     Auto,
     Bpf,
+    Sudo,
     Ptrace,
     Poll,
 }
@@ -103,6 +111,7 @@ impl From<Method> for Choice {
         match method {
             Method::Auto => Choice::Auto,
             Method::Bpf => Choice::Bpf,
+            Method::Sudo => Choice::Sudo,
             Method::Ptrace => Choice::Ptrace,
             Method::Poll => Choice::Poll,
         }
@@ -139,7 +148,12 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
     let config = Config {
         output,
         redactor,
-        method: args.method.into(),
+        method: if args.sudo {
+            Choice::Sudo
+        } else {
+            args.method.into()
+        },
+        no_ptrace: args.no_ptrace,
         follow,
         command: args.command.clone(),
         cpus: args.cpu.clone().map(|cpus| cpus.0),
@@ -283,11 +297,17 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
                 }
             }
         }
+        Error::Sudo(refusal) => {
+            eprintln!("tr: {}", shown(error));
+            let (purpose, line) = sudo_remedy(args, refusal, &again);
+            eprintln!("    {purpose}: {line}");
+        }
         error => eprintln!("tr: {}", shown(error)),
     }
+    let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_));
     if args.best_effort {
         eprintln!("    the command runs untraced");
-    } else if matches!(error, Error::Tracing(_)) && !args.command.is_empty() {
+    } else if refused && !args.command.is_empty() {
         eprintln!("    to run the command without tracing: tr record --best-effort -- {again}");
     }
 }
@@ -329,6 +349,24 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
             );
         }
         _ => {}
+    }
+}
+
+/// A command line that makes a refused `--method sudo` possible, or does without it.
+fn sudo_remedy(args: &Args, refusal: &SudoRefusal, again: &str) -> (&'static str, String) {
+    let (program, _) = record_again(args, again);
+    match refusal {
+        SudoRefusal::Absent => (
+            "give tr the capabilities, as root",
+            format!("setcap cap_bpf,cap_perfmon+ep {program}"),
+        ),
+        SudoRefusal::Password => (
+            "enter the password, and record",
+            format!("sudo -v && {program} record --sudo -- {again}"),
+        ),
+        SudoRefusal::Failed(_) | SudoRefusal::Silent => {
+            ("see what sudo allows", "sudo -l".to_owned())
+        }
     }
 }
 
@@ -396,10 +434,17 @@ fn tell(args: &Args, redactor: &Redactor, report: &Report) {
 /// Prints the method that `auto` has taken instead of BPF, the facts that it lacks, and a
 /// command that records them.
 fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
-    let Some(Error::Tracing(cause)) = &report.fallback else {
+    let Some(Error::Tracing(cause)) = report.refusals.first() else {
         return;
     };
     let method = report.method.name();
+    if report.method == RecordedBy::Sudo {
+        eprintln!("tr: recorded by {method}: everything is known; {method} ran the loader of the BPF programs, nothing else");
+        return;
+    }
+    if let Some(error @ Error::Sudo(_)) = report.refusals.get(1) {
+        eprintln!("tr: {}", shown(error));
+    }
     let more = match cause {
         tr_bpf::Error::Refused(refusal) => {
             let (program, record) = record_again(args, &command_line(args, redactor));

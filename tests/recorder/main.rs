@@ -20,6 +20,7 @@ mod signals;
 #[cfg(target_arch = "x86_64")]
 mod start;
 mod storm;
+mod sudo;
 mod support;
 mod terminal;
 #[cfg(target_arch = "x86_64")]
@@ -50,6 +51,7 @@ fn main() {
         storm::TESTS,
         ptrace::TESTS,
         ptrace::BESIDE,
+        sudo::TESTS,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
         let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| other == name);
@@ -79,6 +81,9 @@ fn main() {
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
             "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
+            name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {
+                rights::not_root().or_else(|| common::lacks("sudo"))
+            }
             doctor::DOCTOR | rights::REFUSALS => {
                 rights::not_root().or_else(|| common::lacks("setpriv"))
             }

@@ -3,7 +3,7 @@
 
 use std::ffi::{CString, OsString};
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 
 use nix::errno::Errno;
@@ -139,7 +139,9 @@ impl Program {
     pub fn exec(&self, announce: Option<&OwnedFd>) -> (Errno, u8) {
         self.inherited.restore();
         if let Some(socket) = announce {
-            let sent = listener::install().and_then(|fd| passing::send(socket, &fd));
+            let sent = listener::install()
+                .map_err(std::io::Error::from)
+                .and_then(|fd| passing::send(socket, b"d", &[fd.as_fd()]));
             if sent.is_err() {
                 // SAFETY: a plain system call; the other end sees the end of the stream.
                 unsafe { libc::shutdown(socket.as_raw_fd(), libc::SHUT_RDWR) };
@@ -295,7 +297,8 @@ impl Stopped {
             self.abandon();
             return Err(error);
         }
-        let listener = passing::receive(&self.release);
+        let received = passing::receive(&self.release, &mut [0]).ok();
+        let listener = received.and_then(|mut descriptors| descriptors.pop());
         Ok((self.running(), listener))
     }
 

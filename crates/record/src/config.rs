@@ -15,6 +15,8 @@ pub struct Config {
     pub output: Target,
     /// The way to record.
     pub method: Choice,
+    /// `auto` leaves ptrace(2) out.
+    pub no_ptrace: bool,
     /// The followed tasks.
     pub follow: Follow,
     /// COMMAND and its arguments; may be empty unless `follow` is `Command`.
@@ -52,6 +54,8 @@ pub enum Choice {
     Auto,
     /// BPF programs.
     Bpf,
+    /// BPF programs that a process of root's attaches.
+    Sudo,
     /// ptrace(2).
     Ptrace,
     /// Samples of `/proc`.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
-use tr_bpf::{Kernel, Settings, Tracer};
+use tr_bpf::Settings;
 
 use crate::source::bpf;
 use crate::{host, memory, Error};
@@ -55,7 +55,6 @@ impl Machine {
 
 /// Loads and attaches the programs, with the smallest rings, and follows no task.
 fn try_bpf() -> Result<Vec<String>, Error> {
-    let kernel = Kernel::detect()?;
     host::check_time_namespace()?;
     memory::check(bpf::OWN_MEMORY)?;
     let page = host::page_size();
@@ -73,9 +72,9 @@ fn try_bpf() -> Result<Vec<String>, Error> {
         count_emitted: false,
         hidden_tid: 0,
     };
-    let mut tracer = Tracer::start(&kernel, &settings)?;
-    tracer.snapshot()?;
-    Ok(bpf::missing(&kernel, &tracer))
+    let mut attached = bpf::attach(&settings)?;
+    attached.tracer.snapshot()?;
+    Ok(bpf::missing(&attached))
 }
 
 /// Seizes a child that only waits.

@@ -35,6 +35,8 @@ pub use identity::user_name;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
 pub use session::{record, Alive, Report};
+pub use source::bpf::loader::serve as serve_as_loader;
+pub use source::bpf::sudo::{Refusal as SudoRefusal, LOADER};
 pub use stall::{LIMIT, LONG};
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};
@@ -51,6 +53,9 @@ pub enum Error {
     /// Tracing cannot start.
     #[error(transparent)]
     Tracing(#[from] tr_bpf::Error),
+    /// sudo does not run the loader of the BPF programs.
+    #[error("cannot load the BPF programs by sudo: {0}")]
+    Sudo(#[from] SudoRefusal),
     /// ptrace(2) refuses to trace COMMAND.
     #[error("cannot trace with ptrace: {0}")]
     Ptrace(nix::errno::Errno),
@@ -58,7 +63,7 @@ pub enum Error {
     #[error("cannot record without BPF: /proc/PID/schedstat cannot be read")]
     NoTotals,
     /// Only BPF programs record these targets.
-    #[error("--all, --pid, --cgroup and --cpu need --method bpf")]
+    #[error("--all, --pid, --cgroup and --cpu need --method bpf or sudo")]
     NeedsBpf,
     /// COMMAND cannot be started.
     #[error("cannot start the command: {0}")]

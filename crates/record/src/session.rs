@@ -50,8 +50,8 @@ pub struct Report {
     pub alive: Vec<Alive>,
     /// The method of the recording.
     pub method: Method,
-    /// The reason why a better method could not be taken.
-    pub fallback: Option<Error>,
+    /// The refusals of better methods, the best first.
+    pub refusals: Vec<Error>,
 }
 
 /// A followed process that outlives the recording.
@@ -183,7 +183,7 @@ struct Session {
     collector: Collector,
     start: Ktime,
     method: Method,
-    fallback: Option<Error>,
+    refusals: Vec<Error>,
     /// From the start of `tr` to the release of COMMAND, in ns.
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
@@ -200,7 +200,7 @@ impl Session {
         child: Option<u32>,
     ) -> Result<Session, Error> {
         let online = host::online_cpus();
-        let (mut started, fallback) = source::start(config, child, &online)?;
+        let (mut started, refusals) = source::start(config, child, &online)?;
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config
             .command
@@ -226,7 +226,7 @@ impl Session {
             collector: Collector::new(started.source, output, time, marks),
             start: time,
             method: meta.method(),
-            fallback,
+            refusals,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
             counters: Counters::now(),
@@ -344,7 +344,7 @@ impl Session {
             start: self.start,
             alive,
             method: self.method,
-            fallback: self.fallback,
+            refusals: self.refusals,
         }
     }
 }

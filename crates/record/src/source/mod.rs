@@ -10,11 +10,13 @@ mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
 
+use tr_bpf::Refusal;
 use tr_format::event::{
     Argv, CgroupId, CpuId, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::meta::{Origin, Scope};
 
+use self::bpf::{sudo, Loader};
 use crate::command::Reaped;
 use crate::config::{Choice, Config, Follow};
 use crate::session::Alive;
@@ -121,8 +123,8 @@ pub struct Started {
     pub living: Vec<LifeEvent>,
 }
 
-/// Starts the chosen source, or the best that works here; with the reason why a better one
-/// does not. `child` is COMMAND's process before its release.
+/// Starts the chosen source, or the best that works here; with the refusals of the better
+/// ones. `child` is COMMAND's process before its release.
 ///
 /// # Errors
 /// No source works, or there is no such target.
@@ -130,24 +132,50 @@ pub fn start(
     config: &Config,
     child: Option<u32>,
     online: &[CpuId],
-) -> Result<(Started, Option<Error>), Error> {
+) -> Result<(Started, Vec<Error>), Error> {
+    let by = |loader| bpf::start(config, loader, child, online);
     let refused = match config.method {
-        Choice::Ptrace => return Ok((ptrace::start(config, child)?, None)),
-        Choice::Poll => return Ok((poll::start(config, child)?, None)),
-        Choice::Bpf | Choice::Auto => match bpf::start(config, child, online) {
-            Ok(started) => return Ok((started, None)),
+        Choice::Ptrace => return Ok((ptrace::start(config, child)?, Vec::new())),
+        Choice::Poll => return Ok((poll::start(config, child)?, Vec::new())),
+        Choice::Bpf => return Ok((by(Loader::Own)?, Vec::new())),
+        Choice::Sudo => return Ok((by(Loader::Sudo)?, Vec::new())),
+        Choice::Auto => match by(Loader::Own) {
+            Ok(started) => return Ok((started, Vec::new())),
             Err(error) => error,
         },
     };
-    let other = config.method == Choice::Auto && config.follow == Follow::Command;
-    if !other || config.cpus.is_some() || !matches!(refused, Error::Tracing(_)) {
+    let mut refusals = Vec::new();
+    if can_sudo(&refused) && sudo::is_usual() {
+        match by(Loader::Sudo) {
+            Ok(started) => return Ok((started, vec![refused])),
+            Err(error @ (Error::Sudo(_) | Error::Tracing(_))) => refusals.push(error),
+            Err(error) => return Err(error),
+        }
+    }
+    let other = config.follow == Follow::Command && config.cpus.is_none();
+    if !other || !matches!(refused, Error::Tracing(_)) {
         return Err(refused);
     }
-    let started = ptrace::start(config, child).or_else(|_| poll::start(config, child));
+    let traced = (!config.no_ptrace).then(|| ptrace::start(config, child));
+    let started = match traced {
+        Some(Ok(started)) => Ok(started),
+        None | Some(Err(_)) => poll::start(config, child),
+    };
     match started {
-        Ok(started) => Ok((started, Some(refused))),
+        Ok(started) => {
+            refusals.insert(0, refused);
+            Ok((started, refusals))
+        }
         Err(_) => Err(refused),
     }
+}
+
+/// Root's rights remedy this refusal.
+fn can_sudo(refused: &Error) -> bool {
+    let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
+        return false;
+    };
+    matches!(refusal, Refusal::Capabilities { root: false, .. })
 }
 
 /// An event of the recorder's own.

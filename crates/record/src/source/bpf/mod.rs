@@ -1,16 +1,21 @@
-//! Kernel-stamped events of the BPF programs.
+//! Kernel-stamped events of the BPF programs, which `tr` has attached or, by sudo, the loader.
 
 mod convert;
+pub mod loader;
 mod losses;
+mod request;
 mod rings;
+pub mod sudo;
 
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use tr_bpf::{Kernel, Rings, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
+use tr_format::meta::{Facts, Method, Origin};
 
 use self::rings::{RootWatch, Sink};
+use self::sudo::{Attached, Sudo};
 use super::{Drained, Last, Source, Started};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::session::Alive;
@@ -31,14 +36,29 @@ struct Bpf {
     tracer: Tracer,
     rings: Rings<Sink>,
     sink: Sink,
+    /// The process of sudo, until it has ended.
+    sudo: Option<Sudo>,
+}
+
+/// The process that attaches the programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loader {
+    /// `tr` itself.
+    Own,
+    /// The loader, as sudo runs it.
+    Sudo,
 }
 
 /// Attaches the programs; `child` is COMMAND's process before its release.
 ///
 /// # Errors
-/// The kernel refuses the programs, or there is no such target.
-pub fn start(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<Started, Error> {
-    let kernel = Kernel::detect()?;
+/// The kernel refuses the programs, sudo the loader, or there is no such target.
+pub fn start(
+    config: &Config,
+    loader: Loader,
+    child: Option<u32>,
+    online: &[CpuId],
+) -> Result<Started, Error> {
     host::check_time_namespace()?;
     let targets = Targets::of(config, child, online)?;
     let possible_cpus = host::possible_cpus();
@@ -64,7 +84,11 @@ pub fn start(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<St
         count_emitted: false,
         hidden_tid: 0,
     };
-    let mut tracer = Tracer::start(&kernel, &settings)?;
+    let mut attached = match loader {
+        Loader::Own => attach(&settings)?,
+        Loader::Sudo => sudo::attach(&settings)?,
+    };
+    let tracer = &mut attached.tracer;
     let sink = Sink::new(host::page_size());
     let rings = tracer.rings(sink.clone())?;
     let tasks = tracer.snapshot()?;
@@ -89,16 +113,34 @@ pub fn start(config: &Config, child: Option<u32>, online: &[CpuId]) -> Result<St
     Ok(Started {
         scope: targets.scope,
         root,
-        origin: None,
-        missing: missing(&kernel, &tracer),
-        irq_known: kernel.preempt_count.is_some(),
+        origin: (loader == Loader::Sudo).then_some(Origin {
+            method: Method::Sudo,
+            facts: Facts::default(),
+        }),
+        missing: missing(&attached),
+        irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring),
         living: living.collect(),
         source: Box::new(Bpf {
-            tracer,
+            tracer: attached.tracer,
             rings,
             sink,
+            sudo: attached.sudo,
         }),
+    })
+}
+
+/// Attaches the programs by this process's own rights.
+///
+/// # Errors
+/// The kernel refuses the programs.
+pub fn attach(settings: &Settings) -> Result<Attached, Error> {
+    let kernel = Kernel::detect()?;
+    Ok(Attached {
+        tracer: Tracer::start(&kernel, settings)?,
+        irq_known: kernel.preempt_count.is_some(),
+        helped: false,
+        sudo: None,
     })
 }
 
@@ -111,10 +153,11 @@ fn later_cpus(online: usize, possible: usize) -> u32 {
 }
 
 /// The facts that this kernel does not tell, in words for the user.
-pub fn missing(kernel: &Kernel, tracer: &Tracer) -> Vec<String> {
+pub fn missing(attached: &Attached) -> Vec<String> {
+    let tracer = &attached.tracer;
     let facts = [
         (
-            kernel.preempt_count.is_none(),
+            !attached.irq_known,
             "wake-ups by interrupts are not told from those by the running task",
         ),
         (
@@ -129,6 +172,11 @@ pub fn missing(kernel: &Kernel, tracer: &Tracer) -> Vec<String> {
             host::cgroup2_mount().is_none(),
             "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
         ),
+        (
+            attached.helped,
+            "this kernel lists tasks to the loader alone, which ran until the end of the recording; \
+             it counts no runs that the kernel left out",
+        ),
     ];
     let missing = facts.iter().filter(|(missing, _)| *missing);
     missing.map(|(_, words)| (*words).to_owned()).collect()
@@ -142,6 +190,9 @@ impl Source for Bpf {
 
     /// Without room events stay in the rings.
     fn drain(&mut self, room: bool) {
+        if let Some(sudo) = &mut self.sudo {
+            sudo.reap();
+        }
         if room {
             self.rings.consume();
         }

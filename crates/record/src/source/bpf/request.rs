@@ -1,0 +1,271 @@
+//! The two messages between `tr` and the loader that sudo runs. Both have a fixed length and
+//! plain numbers; the loader trusts none of them.
+
+use std::io;
+
+use tr_bpf::{wire, Settings};
+use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
+
+/// Of this version of the messages.
+const MAGIC: [u8; 8] = *b"trload01";
+/// The programs' map of targets has as many entries.
+const MOST_TARGETS: usize = 4096;
+/// The largest ring in bytes.
+const LARGEST_RING: u32 = 1 << 30;
+/// The largest task id of Linux, plus one.
+const PID_MAX: u32 = 1 << 22;
+
+const ALL: u32 = 1;
+const LATER_CPUS: u32 = 2;
+const CGROUP: u32 = 4;
+
+/// The settings of the programs.
+#[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Request {
+    magic: [u8; 8],
+    /// The size of the programs' memory: two versions of `tr` differ in it, if in anything
+    /// that both use.
+    memory: u64,
+    cgroup: u64,
+    flags: u32,
+    later_cpus: u32,
+    possible_cpus: u32,
+    sched_ring: u32,
+    life_ring: u32,
+    argv_limit: u32,
+    pid_max: u32,
+    target_count: u32,
+    /// A bit for each CPU.
+    cpus: [u64; wire::MAX_CPUS / 64],
+    targets: [u32; MOST_TARGETS],
+}
+
+impl Request {
+    /// The message for these settings. `None`: more targets or CPUs than it has room for.
+    pub fn of(settings: &Settings) -> Option<Request> {
+        let mut request = Request {
+            magic: MAGIC,
+            memory: tr_bpf::MEMORY as u64,
+            cgroup: settings.target_cgroup.unwrap_or(0),
+            flags: 0,
+            later_cpus: settings.later_cpus.unwrap_or(0),
+            possible_cpus: u32::try_from(settings.possible_cpus).ok()?,
+            sched_ring: settings.sched_ring,
+            life_ring: settings.life_ring,
+            argv_limit: settings.argv_limit,
+            pid_max: settings.pid_max,
+            target_count: u32::try_from(settings.targets.len()).ok()?,
+            cpus: [0; _],
+            targets: [0; _],
+        };
+        let flags = [
+            (settings.all, ALL),
+            (settings.later_cpus.is_some(), LATER_CPUS),
+            (settings.target_cgroup.is_some(), CGROUP),
+        ];
+        for (is, flag) in flags {
+            request.flags |= if is { flag } else { 0 };
+        }
+        for cpu in &settings.cpus {
+            *request.cpus.get_mut(usize::from(cpu / 64))? |= 1 << (cpu % 64);
+        }
+        let targets = request.targets.get_mut(..settings.targets.len())?;
+        targets.copy_from_slice(&settings.targets);
+        Some(request)
+    }
+
+    /// An empty one, to be received.
+    pub fn empty() -> Request {
+        Request::new_zeroed()
+    }
+
+    /// The settings, checked. `memory` is the machine's in bytes: the rings take at most half.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn settings(&self, memory: u64) -> Result<Settings, &'static str> {
+        if self.magic != MAGIC || self.memory != tr_bpf::MEMORY as u64 {
+            return Err("the program was replaced by another version");
+        }
+        let cpus: Vec<u16> = (0..wire::MAX_CPUS as u16)
+            .filter(|cpu| self.cpus.get(usize::from(cpu / 64)).unwrap_or(&0) >> (cpu % 64) & 1 == 1)
+            .collect();
+        let ring = |bytes: u32| bytes.is_power_of_two() && (4096..=LARGEST_RING).contains(&bytes);
+        let targets = self.targets.get(..self.target_count as usize);
+        let valid = self.flags & !(ALL | LATER_CPUS | CGROUP) == 0
+            && !cpus.is_empty()
+            && self.later_cpus as usize <= wire::MAX_CPUS
+            && self.possible_cpus as usize <= wire::MAX_CPUS
+            && (1..=PID_MAX).contains(&self.pid_max)
+            && ring(self.sched_ring)
+            && ring(self.life_ring);
+        let (true, Some(targets)) = (valid, targets) else {
+            return Err("a setting is out of its range");
+        };
+        let has = |flag| self.flags & flag != 0;
+        let settings = Settings {
+            all: has(ALL),
+            cpus,
+            later_cpus: has(LATER_CPUS).then_some(self.later_cpus),
+            possible_cpus: self.possible_cpus as usize,
+            sched_ring: self.sched_ring,
+            life_ring: self.life_ring,
+            argv_limit: self.argv_limit,
+            pid_max: self.pid_max,
+            targets: targets.to_vec(),
+            target_cgroup: has(CGROUP).then_some(self.cgroup),
+            count_emitted: false,
+            hidden_tid: 0,
+        };
+        let rings = u64::from(settings.regions()) * u64::from(settings.sched_ring);
+        if rings + u64::from(settings.life_ring) > memory / 2 {
+            return Err("the rings would take more than half of the memory");
+        }
+        Ok(settings)
+    }
+}
+
+/// The programs, which come with it, or the reason why not.
+#[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct Reply {
+    attached: u32,
+    raw: u32,
+    irq_known: u32,
+    reason_len: u32,
+    reason: [u8; 512],
+}
+
+impl Reply {
+    /// Of programs that are attached.
+    pub fn attached(raw: bool, irq_known: bool) -> Reply {
+        Reply {
+            attached: 1,
+            raw: raw.into(),
+            irq_known: irq_known.into(),
+            ..Reply::empty()
+        }
+    }
+
+    /// Of a failure; of a long reason, the beginning.
+    pub fn failed(reason: &str) -> Reply {
+        let mut reply = Reply::empty();
+        for (place, byte) in reply.reason.iter_mut().zip(reason.bytes()) {
+            *place = byte;
+            reply.reason_len += 1;
+        }
+        reply
+    }
+
+    /// An empty one, to be received.
+    pub fn empty() -> Reply {
+        Reply::new_zeroed()
+    }
+
+    /// Whether the programs are `raw_tp`, and wake-ups by interrupts are known.
+    ///
+    /// # Errors
+    /// The loader's reason.
+    pub fn read(&self) -> Result<(bool, bool), io::Error> {
+        if self.attached == 1 {
+            return Ok((self.raw != 0, self.irq_known != 0));
+        }
+        let reason = self.reason.get(..self.reason_len as usize);
+        let reason = String::from_utf8_lossy(reason.unwrap_or_default());
+        Err(io::Error::other(reason.into_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn settings() -> Settings {
+        Settings {
+            all: false,
+            cpus: vec![0, 1, 65, 1023],
+            later_cpus: Some(2),
+            possible_cpus: 1024,
+            sched_ring: 1 << 20,
+            life_ring: 1 << 22,
+            argv_limit: 16 << 10,
+            pid_max: 32_768,
+            targets: vec![7, 4711],
+            target_cgroup: Some(99),
+            count_emitted: false,
+            hidden_tid: 0,
+        }
+    }
+
+    #[test]
+    fn settings_arrive_as_they_were() {
+        let request = Request::of(&settings()).unwrap();
+        let read = Request::read_from_bytes(request.as_bytes()).unwrap();
+        let read = read.settings(GIB).unwrap();
+        assert_eq!(format!("{read:?}"), format!("{:?}", settings()));
+        let too_many = Settings {
+            targets: vec![1; MOST_TARGETS + 1],
+            ..settings()
+        };
+        assert!(Request::of(&too_many).is_none());
+    }
+
+    #[test]
+    fn settings_out_of_range_are_refused() {
+        let good = || Request::of(&settings()).unwrap();
+        assert!(good().settings(GIB).is_ok());
+        assert!(good().settings(16 << 20).is_err(), "half of the memory");
+        let changes: [fn(&mut Request); 12] = [
+            |it| it.magic[7] = b'0',
+            |it| it.memory += 64,
+            |it| it.flags |= 8,
+            |it| it.cpus = [0; _],
+            |it| it.later_cpus = u32::MAX,
+            |it| it.possible_cpus = 1025,
+            |it| it.sched_ring = 5000,
+            |it| it.sched_ring = 1 << 31,
+            |it| it.life_ring = 2048,
+            |it| it.pid_max = 0,
+            |it| it.pid_max = PID_MAX + 1,
+            |it| it.target_count = MOST_TARGETS as u32 + 1,
+        ];
+        for (at, change) in changes.into_iter().enumerate() {
+            let mut request = good();
+            change(&mut request);
+            assert!(request.settings(GIB).is_err(), "change {at}");
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_settings_or_refused() {
+        let mut seed = 1u64;
+        for _ in 0..2000 {
+            let mut request = Request::of(&settings()).unwrap();
+            let bytes = request.as_mut_bytes();
+            for _ in 0..8 {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                // Beyond the magic number and the size.
+                let at = 16 + (seed >> 33) as usize % 190;
+                bytes[at] = (seed >> 25) as u8;
+            }
+            if let Ok(settings) = request.settings(GIB) {
+                assert!(settings.sched_ring.is_power_of_two());
+                assert!(u64::from(settings.regions()) * u64::from(settings.sched_ring) < GIB);
+            }
+        }
+    }
+
+    #[test]
+    fn a_reply_has_the_programs_or_the_reason() {
+        assert_eq!(Reply::attached(true, false).read().unwrap(), (true, false));
+        let reason = |reply: Reply| reply.read().unwrap_err().to_string();
+        assert_eq!(reason(Reply::failed("why")), "why");
+        assert_eq!(reason(Reply::failed(&"x".repeat(600))), "x".repeat(512));
+        let mut hostile = Reply::failed("why");
+        hostile.reason_len = u32::MAX;
+        assert_eq!(reason(hostile), "");
+    }
+}

@@ -1,0 +1,189 @@
+//! BPF programs that the loader has attached, which sudo runs: `tr` itself has no right to load
+//! programs, but may read their memory and their iterators.
+
+use std::io::{ErrorKind, Read};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use tr_bpf::{Helper, Programs, Settings, Tracer};
+use zerocopy::IntoBytes;
+
+use super::loader::ITERATOR;
+use super::request::{Reply, Request};
+use crate::{host, passing, Error};
+
+/// The first argument of the loader.
+pub const LOADER: &str = "bpf-loader";
+/// The longest wait for the loader's answer.
+const LIMIT: Duration = Duration::from_secs(10);
+/// The longest wait for the end of sudo after an error, for its message.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+
+/// Why the loader has not attached the programs.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// There is no sudo on PATH.
+    #[error("sudo is not installed")]
+    Absent,
+    /// `sudo -n` may ask for no password.
+    #[error("sudo asks for a password")]
+    Password,
+    /// sudo or the loader fails, in its words.
+    #[error("{0}")]
+    Failed(String),
+    /// There was no answer in time.
+    #[error("sudo has not answered in {} s", LIMIT.as_secs())]
+    Silent,
+}
+
+/// Attached programs.
+pub struct Attached {
+    /// Their reader.
+    pub tracer: Tracer,
+    /// Wake-ups by interrupts are recorded as such.
+    pub irq_known: bool,
+    /// The kernel refuses iterators to `tr`: the loader goes on, to open them.
+    pub helped: bool,
+    /// sudo, which ends after the loader.
+    pub sudo: Option<Sudo>,
+}
+
+/// Runs the loader.
+///
+/// # Errors
+/// [`Error::Sudo`]; the programs' memory cannot be mapped.
+pub fn attach(settings: &Settings) -> Result<Attached, Error> {
+    let request = Request::of(settings).ok_or_else(|| failed("too many processes to follow"))?;
+    let (ours, theirs) = passing::pair().map_err(Error::System)?;
+    set_limit(&ours, LIMIT).map_err(|errno| Error::System(errno.into()))?;
+    let mut sudo = Sudo::start(theirs)?;
+    let mut reply = Reply::empty();
+    let begun = Instant::now();
+    let received = passing::send(&ours, request.as_bytes(), &[])
+        .and_then(|()| passing::receive(&ours, reply.as_mut_bytes()));
+    let descriptors = received.map_err(|_| {
+        if begun.elapsed() >= LIMIT {
+            Refusal::Silent
+        } else {
+            sudo.refusal()
+        }
+    })?;
+    let (raw, irq_known) = reply.read().map_err(|reason| failed(&reason.to_string()))?;
+    let programs = Programs::from_descriptors(descriptors, raw);
+    let programs = programs.ok_or_else(|| failed("the loader is another version of tr"))?;
+    let helper = match programs.iterator() {
+        Ok(_) => None,
+        Err(_) => Some(Box::new(move || iterator(&ours)) as Helper),
+    };
+    Ok(Attached {
+        irq_known,
+        helped: helper.is_some(),
+        tracer: Tracer::new(programs, settings)?.with_helper(helper),
+        sudo: Some(sudo),
+    })
+}
+
+/// Asks the loader for an iterator over the tasks.
+fn iterator(loader: &OwnedFd) -> std::io::Result<OwnedFd> {
+    passing::send(loader, &ITERATOR, &[])?;
+    let mut descriptors = passing::receive(loader, &mut [0])?;
+    let none = || std::io::Error::from(ErrorKind::PermissionDenied);
+    descriptors.pop().ok_or_else(none)
+}
+
+fn failed(reason: &str) -> Refusal {
+    Refusal::Failed(reason.to_owned())
+}
+
+/// The environment is that of a CI provider's own machine for one job, whose documentation
+/// says that sudo asks for no password. Elsewhere a refused `sudo -n` would be reported to the
+/// administrator.
+pub fn is_usual() -> bool {
+    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
+    is("GITHUB_ACTIONS", "true") && is("RUNNER_ENVIRONMENT", "github-hosted")
+}
+
+/// The process of sudo.
+#[derive(Debug)]
+pub struct Sudo(Option<Child>);
+
+impl Sudo {
+    fn start(socket: OwnedFd) -> Result<Sudo, Error> {
+        let mut command = Command::new("sudo");
+        // Standard output is no terminal either: then sudo leaves the terminal's modes alone.
+        command
+            .args(["-n", "--"])
+            .arg(program()?)
+            .arg(LOADER)
+            .env("LC_ALL", "C")
+            .stdin(socket)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        match command.spawn() {
+            Ok(child) => Ok(Sudo(Some(child))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(Refusal::Absent.into()),
+            Err(error) => Err(failed(&format!("cannot execute sudo: {error}")).into()),
+        }
+    }
+
+    /// Takes sudo's status after its end.
+    pub fn reap(&mut self) {
+        let Some(child) = &mut self.0 else { return };
+        if !matches!(child.try_wait(), Ok(None)) {
+            self.0 = None;
+        }
+    }
+
+    /// The reason of a loader that has closed its socket, from sudo's messages.
+    fn refusal(&mut self) -> Refusal {
+        let Some(mut child) = self.0.take() else {
+            return failed("sudo has ended");
+        };
+        let end = Instant::now() + LAST_WORDS;
+        while matches!(child.try_wait(), Ok(None)) && Instant::now() < end {
+            host::pause(Duration::from_millis(2));
+        }
+        let mut said = [0; 1024];
+        let len = match (child.try_wait(), &mut child.stderr) {
+            // The end of sudo is the end of its messages.
+            (Ok(Some(_)), Some(stderr)) => stderr.read(&mut said).unwrap_or(0),
+            _ => 0,
+        };
+        let said = String::from_utf8_lossy(said.get(..len).unwrap_or_default());
+        let line = said.lines().rfind(|line| !line.trim().is_empty());
+        match line.map(str::trim) {
+            Some(line) if line.contains("password is required") => Refusal::Password,
+            Some(line) => failed(line),
+            None => failed("the loader was killed"),
+        }
+    }
+}
+
+/// This program, as root finds it.
+fn program() -> Result<PathBuf, Error> {
+    std::env::current_exe().map_err(|error| failed(&format!("/proc/self/exe: {error}")).into())
+}
+
+/// Bounds each wait for a message.
+fn set_limit(socket: &OwnedFd, limit: Duration) -> Result<(), Errno> {
+    let limit = libc::timeval {
+        tv_sec: i64::try_from(limit.as_secs()).unwrap_or(i64::MAX),
+        tv_usec: 0,
+    };
+    // SAFETY: the option is a `timeval`, of which the kernel reads the size given.
+    let done = unsafe {
+        let (level, name) = (libc::SOL_SOCKET, libc::SO_RCVTIMEO);
+        let size = size_of_val(&limit) as libc::socklen_t;
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            name,
+            (&raw const limit).cast(),
+            size,
+        )
+    };
+    Errno::result(done).map(drop)
+}

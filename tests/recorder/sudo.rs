@@ -1,0 +1,576 @@
+//! `tr record --sudo`: an ordinary user records as root would, and everything but the loader of
+//! the BPF programs is that user's. Each test has its own sudoers file, in a mount namespace.
+
+use std::ffi::CString;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{chown, MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::rights::elsewhere;
+use crate::support::{analyze, dump, ensure, eventually, info, int, list, text, Test};
+
+/// These tests need root, sudo and the right to trace.
+pub const TESTS: &[Test] = &[
+    ("sudo_records_as_root_does", as_root),
+    ("sudo_leaves_the_command_alone", surroundings),
+    ("sudo_leaves_the_terminal_alone", terminal),
+    ("sudo_is_refused_with_the_right_words", refusals),
+    ("auto_uses_sudo_on_hosted_machines_alone", hosted),
+    ("the_loader_serves_sudos_caller_alone", peers),
+    ("the_loader_ends_with_a_killed_recorder", killed),
+    ("a_killed_or_silent_loader_is_an_error", killed_loader),
+    #[cfg(target_arch = "x86_64")]
+    (
+        "the_loader_helps_where_the_kernel_refuses_iterators",
+        helped,
+    ),
+];
+
+const NOBODY: u32 = 65534;
+const ALLOWED: &str = "nobody ALL=(root) NOPASSWD: ALL";
+
+/// A directory of the user's, with a `tr` that root and the user can execute, and a sudoers file.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str, rule: &str) -> Result<Place, Failed> {
+        let copy = elsewhere(name)?;
+        let dir = copy.with_extension("dir");
+        let _ = std::fs::remove_dir_all(&dir);
+        std::fs::create_dir_all(&dir)?;
+        std::fs::rename(copy, dir.join("tr"))?;
+        std::fs::write(
+            dir.join("sudoers"),
+            format!("Defaults use_pty\nroot ALL=(ALL:ALL) ALL\n{rule}\n"),
+        )?;
+        std::fs::set_permissions(dir.join("sudoers"), PermissionsExt::from_mode(0o440))?;
+        chown(&dir, Some(NOBODY), Some(NOBODY))?;
+        Ok(Place(dir))
+    }
+
+    fn at(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A program that the user runs, under this sudoers file.
+    fn command(&self, program: &Path) -> Result<Command, Failed> {
+        let mut command = Command::new(program);
+        command
+            .current_dir(&self.0)
+            .stdin(Stdio::null())
+            .env_remove("SUDO_UID")
+            .env_remove("SUDO_GID")
+            .env_remove("GITHUB_ACTIONS");
+        let rules = CString::new(self.at("sudoers").as_os_str().as_bytes())?;
+        // SAFETY: system calls alone; the closure owns the path.
+        unsafe {
+            command.pre_exec(move || {
+                let null = std::ptr::null();
+                let private = libc::MS_REC | libc::MS_PRIVATE;
+                let bind = libc::MS_BIND;
+                let done = libc::unshare(libc::CLONE_NEWNS) == 0
+                    && libc::mount(null, c"/".as_ptr(), null, private, null.cast()) == 0
+                    && libc::mount(
+                        rules.as_ptr(),
+                        c"/etc/sudoers".as_ptr(),
+                        null,
+                        bind,
+                        null.cast(),
+                    ) == 0
+                    && libc::setgroups(0, null.cast()) == 0
+                    && libc::setresgid(NOBODY, NOBODY, NOBODY) == 0
+                    && libc::setresuid(NOBODY, NOBODY, NOBODY) == 0;
+                if done {
+                    Ok(())
+                } else {
+                    Err(std::io::Error::last_os_error())
+                }
+            });
+        }
+        Ok(command)
+    }
+
+    /// `tr record OPTIONS -o x.bin -- COMMAND`, by the user.
+    fn record(&self, options: &[&str], command: &[&str]) -> Result<Command, Failed> {
+        let mut tr = self.command(&self.at("tr"))?;
+        tr.arg("record").args(options).args(["-o", "x.bin", "--"]);
+        tr.args(command);
+        Ok(tr)
+    }
+
+    /// A program `sudo` in front of the real one, which is `$SUDO`.
+    fn stand_in(&self, script: &str) -> Result<(), Failed> {
+        let file = self.at("bin/sudo");
+        std::fs::create_dir_all(self.at("bin"))?;
+        std::fs::write(&file, format!("#!/bin/sh\nSUDO=/usr/bin/sudo\n{script}\n"))?;
+        Ok(std::fs::set_permissions(
+            &file,
+            PermissionsExt::from_mode(0o755),
+        )?)
+    }
+
+    /// PATH with the stand-in first.
+    fn path(&self) -> String {
+        let path = std::env::var("PATH").unwrap_or_default();
+        format!("{}:{path}", self.at("bin").display())
+    }
+
+    /// Processes of the loader, sudo's included.
+    fn loaders(&self) -> Vec<String> {
+        let tr = self.at("tr");
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let lines = processes.filter_map(|entry| {
+            let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+            Some(text(&line).replace('\0', " "))
+        });
+        let is =
+            |line: &String| line.contains(&*tr.to_string_lossy()) && line.contains(" bpf-loader");
+        lines.filter(is).collect()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn succeeds(command: &mut Command) -> Result<Output, Failed> {
+    let out = command.output()?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    Ok(out)
+}
+
+/// Forks, execs, sleeps and CPU time.
+const BUILD: &str = "i=0; while [ $i -lt 40 ]; do sh -c 'exit 3'; i=$((i + 1)); done; \
+    sleep 0.1 & sleep 0.1; wait; exit 0";
+
+fn as_root() -> Result<(), Failed> {
+    let place = Place::new("sudo-as-root", ALLOWED)?;
+    let out = succeeds(&mut place.record(&["--sudo"], &["sh", "-c", BUILD])?)?;
+    ensure(!text(&out.stderr).contains("recorded by"), || {
+        text(&out.stderr)
+    })?;
+    let trace = place.at("x.bin");
+    let meta = std::fs::metadata(&trace)?;
+    ensure(
+        (meta.uid(), meta.gid(), meta.mode() & 0o777) == (NOBODY, NOBODY, 0o600),
+        || format!("{meta:?}"),
+    )?;
+    let by_sudo = (analyze(&trace)?, info(&trace)?);
+    let events = dump(&trace)?;
+    let other = place.at("root.bin");
+    let mut root = Command::new(place.at("tr"));
+    root.args(["record", "-q", "--user", "nobody", "-o"])
+        .arg(&other);
+    succeeds(root.args(["--", "sh", "-c", BUILD]))?;
+    let by_root = (analyze(&other)?, info(&other)?);
+    ensure(by_sudo.1["method"] == "sudo", || format!("{:#}", by_sudo.1))?;
+    for key in ["facts", "missing", "lost_events", "anomalies"] {
+        let (one, other) = (&by_sudo.1[key], &by_root.1[key]);
+        ensure(one == other, || {
+            format!("{key}: {one} by sudo, {other} by root")
+        })?;
+    }
+    for key in ["processes", "threads", "execs", "forks", "exits"] {
+        let of = |found: &(Value, Value)| found.0["totals"][key].as_u64();
+        ensure(
+            of(&by_sudo).is_some() && of(&by_sudo) == of(&by_root),
+            || {
+                format!(
+                    "{key}: {:?} by sudo, {:?} by root",
+                    of(&by_sudo),
+                    of(&by_root)
+                )
+            },
+        )?;
+    }
+    for kind in ["switch", "waking", "fork", "exec", "exit"] {
+        let count = events.iter().filter(|event| event["kind"] == kind).count();
+        ensure(count >= 40, || format!("{count} of {kind}"))?;
+    }
+    let asleep = list(&by_sudo.0, "processes")
+        .iter()
+        .find(|it| it["comm"] == "sleep");
+    let asleep = asleep.map_or(0, |it| int(it, "sleep_ns"));
+    ensure((80_000_000..1_000_000_000).contains(&asleep), || {
+        asleep.to_string()
+    })?;
+    // The whole machine, too.
+    let mut all = place.command(&place.at("tr"))?;
+    succeeds(all.args([
+        "record",
+        "-q",
+        "--sudo",
+        "-a",
+        "--duration",
+        "200ms",
+        "-o",
+        "all.bin",
+    ]))?;
+    let all = analyze(&place.at("all.bin"))?;
+    ensure(int(&all["totals"], "processes") > 10, || {
+        all["totals"].to_string()
+    })
+}
+
+/// What COMMAND finds is what it finds without `tr`; it can use sudo, and no loader is left.
+fn surroundings() -> Result<(), Failed> {
+    let place = Place::new("sudo-surroundings", ALLOWED)?;
+    let script =
+        "id; env | sort | grep -v ^TR_; grep -E '^(Uid|Gid|Groups|Cap|NoNew|Secc|Sig[BI])' \
+        /proc/self/status; ulimit -a; ls /proc/self/fd; umask; sudo -n id -u";
+    let shell = ["-c", script];
+    let bare = succeeds(place.command(Path::new("/bin/sh"))?.args(shell))?;
+    let out = succeeds(&mut place.record(&["-q", "--sudo"], &["/bin/sh", "-c", script])?)?;
+    ensure(text(&bare.stdout) == text(&out.stdout), || {
+        format!(
+            "bare: {}\nrecorded: {}",
+            text(&bare.stdout),
+            text(&out.stdout)
+        )
+    })?;
+    ensure(
+        out.stderr.is_empty() && text(&out.stdout).ends_with("\n0\n"),
+        || text(&out.stderr),
+    )?;
+    // No child of tr but COMMAND, no loader, no descriptor of BPF in COMMAND.
+    let script = "sleep 1; ps --no-headers -o args --ppid $PPID; ls -l /proc/self/fd | grep -c bpf";
+    let tr = place
+        .record(&["-q", "--sudo"], &["/bin/sh", "-c", script])?
+        .output()?;
+    let said = text(&tr.stdout);
+    let lines: Vec<&str> = said.lines().collect();
+    ensure(
+        lines.len() == 2 && lines[0].starts_with("/bin/sh -c") && lines[1] == "0",
+        || said.clone(),
+    )?;
+    ensure(place.loaders().is_empty(), || {
+        format!("{:?}", place.loaders())
+    })
+}
+
+/// Under a terminal the modes stay as they are, before, during and after.
+fn terminal() -> Result<(), Failed> {
+    let place = Place::new("sudo-terminal", ALLOWED)?;
+    let script = "exec 2>&1; stty -g; (for i in 1 2 3 4 5 6 7 8 9 10; do sleep 0.05; stty -F /dev/tty -g; done) & \
+        ./tr record -q --sudo -o x.bin -- sh -c 'tty; stty -g; ps -o pgid=,tpgid= -p $$'; wait; stty -g";
+    let mut command = place.command(Path::new("/usr/bin/script"))?;
+    command.args([
+        "-qec",
+        &format!("bash -c '{}'", script.replace('\'', "'\\''")),
+        "/dev/null",
+    ]);
+    let said = text(&succeeds(&mut command)?.stdout).replace('\r', "");
+    let modes: Vec<&str> = said.lines().filter(|line| line.contains(":bf:")).collect();
+    ensure(
+        modes.len() == 13 && modes.iter().all(|mode| mode == &modes[0]),
+        || said.clone(),
+    )?;
+    ensure(said.contains("/dev/pts/"), || said.clone())?;
+    // COMMAND is in the foreground.
+    let groups = said.lines().filter_map(|line| {
+        let mut numbers = line.split_whitespace().map(str::parse::<u32>);
+        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+    });
+    let groups: Vec<_> = groups.collect();
+    ensure(groups.len() == 1 && groups[0].0 == groups[0].1, || {
+        said.clone()
+    })
+}
+
+/// Fails before COMMAND, with these words.
+fn fails(command: &mut Command, words: &[&str]) -> Result<(), Failed> {
+    let begun = Instant::now();
+    let out = command.output()?;
+    let said = text(&out.stderr);
+    let all = || format!("{words:?} are expected: {:?}, {:?}", begun.elapsed(), out);
+    ensure(out.status.code() == Some(125) && out.stdout.is_empty(), all)?;
+    ensure(words.iter().all(|word| said.contains(word)), all)
+}
+
+fn refusals() -> Result<(), Failed> {
+    let echo = ["/bin/echo", "it runs"];
+    let remedy =
+        "to run the command without tracing: tr record --best-effort -- /bin/echo 'it runs'";
+    let place = Place::new("sudo-refusals", "nobody ALL=(root) ALL")?;
+    let mut password = place.record(&["--sudo"], &echo)?;
+    fails(
+        &mut password,
+        &[
+            "sudo asks for a password",
+            "sudo -v && /",
+            " record --sudo -- /bin/echo",
+            remedy,
+        ],
+    )?;
+    let mut absent = place.record(&["--method", "sudo"], &echo)?;
+    let absent = absent.env("PATH", "/nonexistent");
+    fails(
+        absent,
+        &["sudo is not installed", "setcap cap_bpf,cap_perfmon+ep /"],
+    )?;
+    // With the rule for another program.
+    drop(place);
+    let place = Place::new("sudo-refusals", "nobody ALL=(root) NOPASSWD: /bin/true")?;
+    let mut other = place.record(&["--sudo"], &echo)?;
+    fails(
+        &mut other,
+        &["cannot load the BPF programs by sudo: ", remedy],
+    )?;
+    drop(place);
+    // no_new_privs: sudo itself says so. noexec: the loader executes nothing.
+    let place = Place::new("sudo-refusals", &format!("Defaults noexec\n{ALLOWED}"))?;
+    let mut confined = place.command(Path::new("setpriv"))?;
+    confined.args([
+        "--no-new-privs",
+        "./tr",
+        "record",
+        "--sudo",
+        "-o",
+        "x.bin",
+        "--",
+        "/bin/echo",
+    ]);
+    fails(&mut confined, &["by sudo: sudo: ", "sudo -l"])?;
+    succeeds(&mut place.record(&["-q", "--sudo"], &["/bin/true"])?)?;
+    let meta = info(&place.at("x.bin"))?;
+    ensure(meta["method"] == "sudo", || format!("{meta:#}"))?;
+    // sudo starts, and the kernel refuses the loader's user.
+    let mut targets = place.record(&["--sudo", "-p", "4000000"], &echo)?;
+    fails(&mut targets, &["there is no process 4000000"])
+}
+
+/// `auto` calls sudo on a recognised machine alone, and takes the next method if it fails.
+fn hosted() -> Result<(), Failed> {
+    let place = Place::new("sudo-hosted", ALLOWED)?;
+    place.stand_in("echo called >>\"$CALLS\"; exec $SUDO \"$@\"")?;
+    let calls = place.at("calls");
+    let auto = |place: &Place, runner: Option<&str>, options: &[&str]| -> Result<String, Failed> {
+        let _ = std::fs::remove_file(&calls);
+        let mut tr = place.record(options, &["/bin/echo", "it runs"])?;
+        tr.env("PATH", place.path()).env("CALLS", &calls);
+        if let Some(runner) = runner {
+            tr.env("GITHUB_ACTIONS", "true")
+                .env("RUNNER_ENVIRONMENT", runner);
+        }
+        let out = succeeds(&mut tr)?;
+        ensure(text(&out.stdout) == "it runs\n", || format!("{out:?}"))?;
+        Ok(text(&out.stderr))
+    };
+    let method = || info(&place.at("x.bin")).map(|it| it["method"].as_str().map(str::to_owned));
+    for runner in [None, Some("self-hosted")] {
+        let said = auto(&place, runner, &[])?;
+        ensure(
+            !calls.exists() && method()?.as_deref() == Some("ptrace"),
+            || said.clone(),
+        )?;
+    }
+    let said = auto(&place, None, &["--no-ptrace"])?;
+    ensure(method()?.as_deref() == Some("poll"), || said.clone())?;
+    let said = auto(&place, Some("github-hosted"), &[])?;
+    ensure(
+        calls.exists()
+            && method()?.as_deref() == Some("sudo")
+            && said.contains("tr: recorded by sudo: "),
+        || said.clone(),
+    )?;
+    // Refused there, too.
+    place.stand_in("echo called >>\"$CALLS\"; echo sudo: not today >&2; exit 1")?;
+    let said = auto(&place, Some("github-hosted"), &[])?;
+    ensure(
+        method()?.as_deref() == Some("ptrace")
+            && said.contains("by sudo: sudo: not today")
+            && said.contains("tr: recorded by ptrace: "),
+        || said.clone(),
+    )
+}
+
+/// Runs the loader as root with this standard input, as sudo does for this user.
+fn loader(place: &Place, stdin: Stdio, user: Option<u32>) -> Result<Output, Failed> {
+    let mut loader = Command::new(place.at("tr"));
+    loader.arg("bpf-loader").stdin(stdin).env_remove("SUDO_UID");
+    if let Some(user) = user {
+        loader
+            .env("SUDO_UID", user.to_string())
+            .env("SUDO_GID", user.to_string());
+    }
+    Ok(loader.output()?)
+}
+
+fn peers() -> Result<(), Failed> {
+    let place = Place::new("sudo-peers", ALLOWED)?;
+    let refused = |out: Output, words: &str| {
+        let said = text(&out.stderr);
+        ensure(
+            out.status.code() == Some(125) && said.contains(words),
+            || format!("{words}: {out:?}"),
+        )
+    };
+    refused(
+        loader(&place, Stdio::null(), Some(NOBODY))?,
+        "no Unix socket",
+    )?;
+    refused(
+        loader(&place, Stdio::piped(), Some(NOBODY))?,
+        "no Unix socket",
+    )?;
+    let socket = || -> Result<(Stdio, std::os::unix::net::UnixStream), Failed> {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        Ok((std::os::fd::OwnedFd::from(theirs).into(), ours))
+    };
+    let internet = std::net::UdpSocket::bind("127.0.0.1:0")?;
+    let internet = std::os::fd::OwnedFd::from(internet);
+    refused(
+        loader(&place, internet.into(), Some(NOBODY))?,
+        "no Unix socket",
+    )?;
+    // This process is root, and made the socket.
+    refused(
+        loader(&place, socket()?.0, Some(NOBODY))?,
+        "the socket is of user 0, and user 65534",
+    )?;
+    refused(loader(&place, socket()?.0, None)?, "only sudo runs this")?;
+    let mut user = place.command(&place.at("tr"))?;
+    let user = user
+        .arg("bpf-loader")
+        .stdin(socket()?.0)
+        .env("SUDO_UID", "65534");
+    refused(
+        user.env("SUDO_GID", "65534").output()?,
+        "only sudo runs this",
+    )?;
+    // A request that is none: the loader answers and attaches nothing.
+    let (theirs, mut ours) = socket()?;
+    std::io::Write::write_all(&mut ours, &vec![0x5a; 1 << 15])?;
+    let out = loader(&place, theirs, Some(0))?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let mut answer = vec![0; 1 << 12];
+    let len = std::io::Read::read(&mut ours, &mut answer)?;
+    let answer = text(&answer[..len]);
+    ensure(answer.contains("replaced by another version"), || {
+        answer.clone()
+    })?;
+    // With another argument it is no loader.
+    let mut more = Command::new(place.at("tr"));
+    let out = more
+        .args(["bpf-loader", "x"])
+        .stdin(Stdio::null())
+        .output()?;
+    ensure(out.status.success() && out.stderr.is_empty(), || {
+        format!("{out:?}")
+    })
+}
+
+fn killed() -> Result<(), Failed> {
+    let place = Place::new("sudo-killed", ALLOWED)?;
+    // While the loader works: COMMAND never runs, and the loader ends.
+    for after in [5, 20, 40, 60, 80, 120, 160] {
+        let mut tr = place
+            .record(&["-q", "--sudo"], &["sleep", "0.3"])?
+            .spawn()?;
+        std::thread::sleep(Duration::from_millis(after));
+        tr.kill()?;
+        tr.wait()?;
+        eventually("the loader ends", || place.loaders().is_empty())?;
+        let _ = std::fs::remove_file(place.at("x.bin"));
+    }
+    // While COMMAND runs: it goes on, and the file reads.
+    let script = "touch begun; sleep 1.5; touch done";
+    let mut tr = place
+        .record(&["-q", "--sudo"], &["sh", "-c", script])?
+        .spawn()?;
+    eventually("COMMAND runs", || place.at("begun").exists())?;
+    std::thread::sleep(Duration::from_millis(1200));
+    tr.kill()?;
+    tr.wait()?;
+    eventually("COMMAND ends", || place.at("done").exists())?;
+    let meta = info(&place.at("x.bin"))?;
+    ensure(
+        meta["truncated"] == true && meta["method"] == "sudo",
+        || format!("{meta:#}"),
+    )
+}
+
+fn killed_loader() -> Result<(), Failed> {
+    let place = Place::new("sudo-killed-loader", ALLOWED)?;
+    let echo = ["/bin/echo", "it runs"];
+    // sudo ends first, or with the loader at any moment.
+    place.stand_in("kill -9 $$")?;
+    let mut tr = place.record(&["--sudo"], &echo)?;
+    fails(tr.env("PATH", place.path()), &["the loader was killed"])?;
+    for delay in ["0.01", "0.03", "0.06"] {
+        place.stand_in(&format!(
+            "$SUDO \"$@\" <&0 & sleep {delay}; for pid in $(pgrep -f '{} bpf-loader'); do \
+             kill -9 $pid; done 2>/dev/null; wait",
+            place.at("tr").display()
+        ))?;
+        let mut tr = place.record(&["--sudo"], &echo)?;
+        let out = tr.env("PATH", place.path()).output()?;
+        let (said, told) = (text(&out.stdout), text(&out.stderr));
+        // On a slow machine the signal comes before the loader, on a fast one after it.
+        let good = match out.status.code() {
+            Some(0) => said == "it runs\n",
+            code => {
+                code == Some(125)
+                    && said.is_empty()
+                    && told.contains("cannot load the BPF programs by sudo")
+            }
+        };
+        ensure(good, || format!("{delay}: {out:?}"))?;
+        eventually("the loader ends", || place.loaders().is_empty())?;
+    }
+    // sudo answers nothing: auto goes on without it.
+    place.stand_in("exec sleep 30")?;
+    let mut tr = place.record(&[], &echo)?;
+    tr.env("PATH", place.path())
+        .env("GITHUB_ACTIONS", "true")
+        .env("RUNNER_ENVIRONMENT", "github-hosted");
+    let begun = Instant::now();
+    let out = succeeds(&mut tr)?;
+    let told = text(&out.stderr);
+    ensure(
+        text(&out.stdout) == "it runs\n" && told.contains("sudo has not answered in 10 s"),
+        || told.clone(),
+    )?;
+    ensure((9..20).contains(&begun.elapsed().as_secs()), || {
+        format!("{:?}", begun.elapsed())
+    })
+}
+
+/// bpf(2) is refused to `tr` altogether, as before Linux 5.19.
+#[cfg(target_arch = "x86_64")]
+fn helped() -> Result<(), Failed> {
+    use crate::inject::{self, Fault, Which};
+    let place = Place::new("sudo-helped", ALLOWED)?;
+    let script = "(sleep 0.4; touch late) & exit 5";
+    let mut tr = place.record(&["--sudo", "--wait-all"], &["sh", "-c", script])?;
+    tr.stderr(std::fs::File::create(place.at("said"))?);
+    let tracee = inject::spawn(&mut tr)?;
+    let number = Which::Number(libc::SYS_bpf.cast_unsigned());
+    let limit = Duration::from_secs(30);
+    let (status, calls) = inject::run(&tracee, number, Fault::Error(libc::EPERM), limit)?;
+    let said = std::fs::read_to_string(place.at("said"))?;
+    ensure(status == 5 << 8 && calls.failed.is_some(), || {
+        format!("{status:x}: {said}")
+    })?;
+    // Only a list of the living tasks says that one goes on.
+    ensure(place.at("late").exists(), || said.clone())?;
+    let meta = info(&place.at("x.bin"))?;
+    let missing = meta["missing"].to_string();
+    ensure(
+        meta["method"] == "sudo" && missing.contains("the loader"),
+        || format!("{meta:#}"),
+    )?;
+    let analysis = analyze(&place.at("x.bin"))?;
+    ensure(int(&analysis["totals"], "processes") == 3, || {
+        analysis["totals"].to_string()
+    })?;
+    eventually("the loader ends", || place.loaders().is_empty())
+}
