@@ -11,6 +11,7 @@ mod failures;
 mod harm;
 #[cfg(target_arch = "x86_64")]
 mod inject;
+mod kinds;
 mod limits;
 mod options;
 mod ptrace;
@@ -51,11 +52,16 @@ fn main() {
         storm::TESTS,
         ptrace::TESTS,
         ptrace::BESIDE,
+        kinds::TESTS,
+        terminal::OTHER_METHODS,
         sudo::TESTS,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
         let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| other == name);
-        let needs_none = *name == rights::REFUSALS || needs_none(ptrace::TESTS);
+        let needs_none = [ptrace::TESTS, kinds::TESTS, terminal::OTHER_METHODS]
+            .into_iter()
+            .any(needs_none)
+            || *name == rights::REFUSALS;
         let rights = reason.clone().filter(|_| !needs_none);
         let reason = rights.or_else(|| match *name {
             "cgroup_follows_who_is_in_it_and_who_comes" => options::no_cgroup(),
@@ -75,6 +81,10 @@ fn main() {
             "without_bpf_auto_takes_ptrace" => common::lacks("unshare"),
             "ptrace_makes_room_for_strace" => common::lacks("strace"),
             "ptrace_makes_room_for_gdb" => common::lacks("gdb"),
+            "namespaces_nest_under_ptrace" => common::lacks("unshare"),
+            "programs_see_what_they_see_without_tr" | "a_program_of_32_bits_runs_under_ptrace" => {
+                common::lacks("gcc")
+            }
             "ptrace_makes_room_for_leak_checkers" => common::lacks("gcc"),
             "ptrace_has_the_kernels_figures" => common::lacks("make"),
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),

@@ -12,22 +12,43 @@ use libtest_mimic::Failed;
 use crate::support::{analyze, ensure, eventually, scratch, text, Test, TR};
 
 pub const TESTS: &[Test] = &[
-    ("ctrl_c_reaches_the_command_once", ctrl_c),
-    ("ctrl_backslash_reaches_the_command", ctrl_backslash),
-    ("ctrl_z_stops_and_fg_goes_on", ctrl_z),
+    ("ctrl_c_reaches_the_command_once", || ctrl_c("auto")),
+    ("ctrl_backslash_reaches_the_command", || {
+        ctrl_backslash("auto")
+    }),
+    ("ctrl_z_stops_and_fg_goes_on", || ctrl_z("auto")),
     (
         "ctrl_c_before_the_command_runs_means_it_never_does",
         ctrl_c_early,
     ),
-    ("a_new_window_size_reaches_the_command", window),
-    ("raw_mode_is_the_commands", raw),
-    ("an_interactive_shell_can_be_recorded", interactive),
-    (
-        "a_shell_that_suspends_itself_is_seen_and_continued",
-        suspended,
-    ),
+    ("a_new_window_size_reaches_the_command", || window("auto")),
+    ("raw_mode_is_the_commands", || raw("auto")),
+    ("an_interactive_shell_can_be_recorded", || {
+        interactive("auto")
+    }),
+    ("a_shell_that_suspends_itself_is_seen_and_continued", || {
+        suspended("auto")
+    }),
     (TIOCSTI, other_user),
 ];
+
+/// The same by ptrace and by samples, which need no right to trace.
+pub const OTHER_METHODS: &[Test] = &[
+    ("a_terminal_under_ptrace_is_as_without", || {
+        terminal("ptrace")
+    }),
+    ("a_terminal_under_poll_is_as_without", || terminal("poll")),
+];
+
+fn terminal(method: &str) -> Result<(), Failed> {
+    ctrl_c(method)?;
+    ctrl_backslash(method)?;
+    ctrl_z(method)?;
+    window(method)?;
+    raw(method)?;
+    interactive(method)?;
+    suspended(method)
+}
 
 /// This test needs root.
 pub const TIOCSTI: &str = "another_user_cannot_type_into_the_terminal";
@@ -40,7 +61,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn new() -> Result<Terminal, Failed> {
+    fn new(method: &str) -> Result<Terminal, Failed> {
         let pty = nix::pty::openpty(None, None)?;
         let slave = pty.slave.as_raw_fd();
         let stream = || -> Result<Stdio, Failed> { Ok(pty.slave.try_clone()?.into()) };
@@ -48,7 +69,8 @@ impl Terminal {
         shell
             .args(["--norc", "--noprofile", "-i"])
             .env("PS1", "$ ")
-            .env("TR", TR);
+            .env("TR", TR)
+            .env("METHOD", method);
         shell.env("TRACE", scratch("terminal.bin"));
         shell.stdin(stream()?).stdout(stream()?).stderr(stream()?);
         // SAFETY: two system calls, both allowed between fork and exec.
@@ -86,7 +108,9 @@ impl Terminal {
 
     /// Records `command`; returns after it has printed "ready".
     fn records(&mut self, command: &str) -> Result<(), Failed> {
-        self.types(&format!("\"$TR\" record -q -o \"$TRACE\" -- {command}\r"))?;
+        self.types(&format!(
+            "\"$TR\" record -q --method $METHOD -o \"$TRACE\" -- {command}\r"
+        ))?;
         self.shows("ready")
     }
 
@@ -125,8 +149,8 @@ fn watch(reader: OwnedFd, screen: &Mutex<Vec<u8>>) {
 const COUNTS: &str = "bash -c 'n=0; trap \"n=\\$((n+1))\" INT; echo rea\"\"dy; \
     for i in 1 2 3 4 5 6 7 8; do sleep 0.1; done; echo times=$n.; exit 9'";
 
-fn ctrl_c() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
+fn ctrl_c(method: &str) -> Result<(), Failed> {
+    let mut terminal = Terminal::new(method)?;
     terminal.records(COUNTS)?;
     terminal.types("\x03")?;
     terminal.shows("times=1.")?;
@@ -138,16 +162,16 @@ fn ctrl_c() -> Result<(), Failed> {
     terminal.complete()
 }
 
-fn ctrl_backslash() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
+fn ctrl_backslash(method: &str) -> Result<(), Failed> {
+    let mut terminal = Terminal::new(method)?;
     terminal.records("sh -c 'ulimit -c 0; echo rea\"\"dy; exec sleep 30'")?;
     terminal.types("\x1c")?;
     terminal.status(131)?;
     terminal.complete()
 }
 
-fn ctrl_z() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
+fn ctrl_z(method: &str) -> Result<(), Failed> {
+    let mut terminal = Terminal::new(method)?;
     terminal.records("sh -c 'echo rea\"\"dy; sleep 1; exit 7'")?;
     terminal.types("\x1a")?;
     terminal.shows("Stopped")?;
@@ -159,12 +183,12 @@ fn ctrl_z() -> Result<(), Failed> {
 }
 
 fn ctrl_c_early() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
+    let mut terminal = Terminal::new("auto")?;
     let mark = scratch("terminal.ran");
     let _ = std::fs::remove_file(&mark);
     // The terminal's signal arrives during the set-up.
     terminal.types(&format!(
-        "\"$TR\" record -q -o \"$TRACE\" -- touch {} & sleep 0.02; kill -INT %1; wait %1\r",
+        "\"$TR\" record -q --method $METHOD -o \"$TRACE\" -- touch {} & sleep 0.02; kill -INT %1; wait %1\r",
         mark.display()
     ))?;
     terminal.types("echo sta''tus=$?.\r")?;
@@ -177,8 +201,8 @@ fn ctrl_c_early() -> Result<(), Failed> {
     })
 }
 
-fn window() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
+fn window(method: &str) -> Result<(), Failed> {
+    let mut terminal = Terminal::new(method)?;
     terminal.records(
         "bash -c 'trap \"stty size; exit 5\" WINCH; echo rea\"\"dy; while :; do sleep 0.05; done'",
     )?;
@@ -195,8 +219,8 @@ fn window() -> Result<(), Failed> {
     terminal.status(5)
 }
 
-fn raw() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
+fn raw(method: &str) -> Result<(), Failed> {
+    let mut terminal = Terminal::new(method)?;
     terminal.records(
         "sh -c 'stty raw -echo; echo rea\"\"dy; head -c 2 | od -An -tx1; stty sane; exit 4'",
     )?;
@@ -205,9 +229,10 @@ fn raw() -> Result<(), Failed> {
     terminal.status(4)
 }
 
-fn interactive() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
-    terminal.types("\"$TR\" record -o \"$TRACE\" -- bash --norc --noprofile -i\r")?;
+fn interactive(method: &str) -> Result<(), Failed> {
+    let mut terminal = Terminal::new(method)?;
+    terminal
+        .types("\"$TR\" record --method $METHOD -o \"$TRACE\" -- bash --norc --noprofile -i\r")?;
     terminal.types("PS1='in''ner> '\r")?;
     terminal.shows("inner> ")?;
     terminal.types("read -p 'wo''rds? ' x\r")?;
@@ -228,9 +253,11 @@ fn interactive() -> Result<(), Failed> {
 }
 
 /// The inner shell stops its own process group only; `tr` stops with it.
-fn suspended() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
-    terminal.types("\"$TR\" record -q -o \"$TRACE\" -- bash --norc --noprofile -i\r")?;
+fn suspended(method: &str) -> Result<(), Failed> {
+    let mut terminal = Terminal::new(method)?;
+    terminal.types(
+        "\"$TR\" record -q --method $METHOD -o \"$TRACE\" -- bash --norc --noprofile -i\r",
+    )?;
     terminal.types("PS1='in''ner> '\r")?;
     terminal.shows("inner> ")?;
     for round in 1..3 {
@@ -249,10 +276,10 @@ fn suspended() -> Result<(), Failed> {
 
 /// TIOCSTI types into the terminal that the caller's session has.
 fn other_user() -> Result<(), Failed> {
-    let mut terminal = Terminal::new()?;
+    let mut terminal = Terminal::new("auto")?;
     let keys: Vec<String> = b"echo typ''ed\r".iter().map(u8::to_string).collect();
     terminal.types(&format!(
-        "\"$TR\" record -q -o \"$TRACE\" --user nobody -- python3 -c $'import fcntl, termios\\n\
+        "\"$TR\" record -q --method $METHOD -o \"$TRACE\" --user nobody -- python3 -c $'import fcntl, termios\\n\
          try:\\n for key in [{}]: fcntl.ioctl(0, termios.TIOCSTI, bytes([key]))\\n\
          except OSError: pass\\nprint(\"rea\" \"dy\")'\r",
         keys.join(", ")
@@ -262,7 +289,7 @@ fn other_user() -> Result<(), Failed> {
     let shown = text(&terminal.screen.lock().expect("no panic"));
     ensure(!shown.contains("typed"), || shown.clone())?;
     // Ctrl-C reaches the other session by tr.
-    terminal.types("\"$TR\" record -q -o \"$TRACE\" --user nobody -- sh -c 'echo wai\"\"ting; exec sleep 30'\r")?;
+    terminal.types("\"$TR\" record -q --method $METHOD -o \"$TRACE\" --user nobody -- sh -c 'echo wai\"\"ting; exec sleep 30'\r")?;
     terminal.shows("waiting")?;
     terminal.types("\x03")?;
     terminal.status(130)?;

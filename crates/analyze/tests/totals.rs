@@ -199,9 +199,8 @@ fn samples_tile_the_time_and_add_up() {
     let (ix, child) = process(&analysis, 11);
     assert_eq!(child.times, totals(50, 3, 57, 0));
     assert_eq!(child.execs[0].times, totals(40, 3, 57, 0));
-    let threads = analysis.threads.iter().enumerate();
-    let (thread, _) = threads.filter(|(_, it)| it.process == ix).last().unwrap();
-    let samples = analysis.samples_of(ThreadIx(thread as u32)).iter();
+    let thread = analysis.threads.iter().position(|it| it.process == ix);
+    let samples = analysis.samples_of(ThreadIx(thread.unwrap() as u32)).iter();
     let parts = samples.map(|it| (it.from.0, it.on_cpu, it.run_queue, it.off_cpu, it.length()));
     let want = [
         (at(200).0, 10, 0, 0, 10),

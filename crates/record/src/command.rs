@@ -14,6 +14,7 @@ use tr_format::meta::Usage;
 use crate::identity::{self, Identity};
 use crate::passing;
 use crate::source::ptrace::listener;
+use crate::source::Source;
 use crate::status;
 
 /// The state at the start of `tr`, which COMMAND inherits.
@@ -394,22 +395,24 @@ impl Running {
     }
 
     /// COMMAND is stopped, and the terminal is its process group's or ours.
-    fn is_stopped_in_foreground(&self) -> bool {
+    fn is_stopped_in_foreground(&self, source: Option<&dyn Source>) -> bool {
         let own = || nix::unistd::getpgid(Some(self.pid)).ok() == foreground();
         let stopped = self.has(libc::WSTOPPED, &[libc::CLD_STOPPED]);
-        stopped.unwrap_or(false) && (in_foreground() || own())
+        let seen = source.is_some_and(Source::has_stopped_command);
+        let stopped = seen || stopped.unwrap_or(false);
+        stopped && (in_foreground() || own())
     }
 
     /// Stops `tr` with a COMMAND that has stopped itself in the foreground, as the `suspend` of
     /// an interactive shell does: the shell around `tr` waits for that. SIGCONT to `tr` is
     /// passed on.
-    pub fn stop_alike(&self) {
-        if self.own_session || !self.is_stopped_in_foreground() {
+    pub fn stop_alike(&self, source: Option<&dyn Source>) {
+        if self.own_session || !self.is_stopped_in_foreground(source) {
             return;
         }
         // SIGCONT to the process group may have continued `tr` before COMMAND.
         crate::host::pause(std::time::Duration::from_millis(5));
-        if self.is_stopped_in_foreground() {
+        if self.is_stopped_in_foreground(source) {
             // Without a job control shell around us the kernel ignores it.
             let _ = nix::sys::signal::kill(Pid::this(), Signal::SIGTSTP);
         }

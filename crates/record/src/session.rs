@@ -273,7 +273,7 @@ impl Session {
     /// Passes signals on to a running COMMAND; without one a signal ends the recording.
     fn signalled(&self, endings: &Endings, signals: &Signals) -> Option<EndReason> {
         let running = endings.running();
-        let any = signals.forward(running, |signal| self.collector.source.sent_to_both(signal));
+        let any = signals.forward(running, Some(&*self.collector.source));
         (any && running.is_none()).then_some(EndReason::Signal)
     }
 
@@ -320,15 +320,14 @@ impl Session {
             usage: None,
             machine: Some(self.counters.until_now()),
         };
-        let to_both = |signal| source.sent_to_both(signal);
         let mut stall = Stall::new(config.on_wait);
         let finished = output.finish(batches, summary, || {
-            stall.go_on(running.as_ref(), signals, to_both)
+            stall.go_on(running.as_ref(), signals, Some(&*source))
         });
         let given_up = finished.is_none();
         let (tally, written) = finished.unwrap_or((Tally::default(), Ok(())));
         if let Some(command) = running {
-            waited = signals.forward_until_end(command, to_both).ok();
+            waited = signals.forward_until_end(command, Some(&*source)).ok();
         }
         Report {
             status: waited.map(|waited| waited.status),

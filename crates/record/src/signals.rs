@@ -10,6 +10,7 @@ use nix::sys::signal::{SigSet, SigmaskHow};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 
 use crate::command::{Running, Waited};
+use crate::source::Source;
 
 /// The longest wait for COMMAND's end, which SIGCHLD interrupts.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -97,13 +98,14 @@ impl Signals {
 
     /// Passes on the signals that were sent to `tr` alone; true if one came that would have
     /// ended `tr`. The terminal (SI_KERNEL) has signalled the whole foreground process group,
-    /// COMMAND included. `to_both` recognizes a signal of a process to the common group.
-    pub fn forward(&self, command: Option<&Running>, to_both: impl Fn(u32) -> bool) -> bool {
+    /// COMMAND included. The source recognizes a signal of a process to the common group.
+    pub fn forward(&self, command: Option<&Running>, source: Option<&dyn Source>) -> bool {
+        let to_both = |signal| source.is_some_and(|source| source.sent_to_both(signal));
         let mut any = false;
         while let Ok(Some(info)) = self.signals.read_signal() {
             let signal = info.ssi_signo.cast_signed();
             if signal == libc::SIGCHLD {
-                command.into_iter().for_each(Running::stop_alike);
+                command.into_iter().for_each(|it| it.stop_alike(source));
                 continue;
             }
             any |= signal != libc::SIGCONT;
@@ -129,7 +131,7 @@ impl Signals {
     pub fn forward_until_end(
         &self,
         command: Running,
-        to_both: impl Fn(u32) -> bool,
+        source: Option<&dyn Source>,
     ) -> std::io::Result<Waited> {
         loop {
             // SIGCHLD before the first look would be lost, but it is blocked since the start.
@@ -137,7 +139,7 @@ impl Signals {
                 return command.wait();
             }
             self.wait(LOOK_EVERY);
-            self.forward(Some(&command), &to_both);
+            self.forward(Some(&command), source);
         }
     }
 }

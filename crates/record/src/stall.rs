@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::command::Running;
 use crate::signals::Signals;
+use crate::source::Source;
 
 /// The time after which `Config::on_wait` is called.
 pub const LONG: Duration = Duration::from_secs(2);
@@ -39,10 +40,10 @@ impl Stall {
         &mut self,
         running: Option<&Running>,
         signals: &Signals,
-        to_both: impl Fn(u32) -> bool,
+        source: Option<&dyn Source>,
     ) -> bool {
         let over = running.is_none_or(Running::has_ended);
-        let signal = signals.forward(running, to_both);
+        let signal = signals.forward(running, source);
         if over && self.is_long() {
             if let Some(on_long) = self.on_long.take() {
                 on_long();

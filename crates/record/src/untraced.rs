@@ -54,7 +54,7 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     command::leave_descriptors(&descriptors);
     // Without the BPF programs a signal to the process group cannot be told from one
     // to `tr` alone. A signal that arrives twice does less harm than a lost one.
-    let waited = signals.forward_until_end(command, |_| false);
+    let waited = signals.forward_until_end(command, None);
     let waited = waited.map_err(Error::Lost)?;
     let end = host::now();
     let summary = Summary {

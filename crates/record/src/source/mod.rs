@@ -57,6 +57,11 @@ pub trait Source {
         None
     }
 
+    /// COMMAND is stopped, and no wait of `tr` shows it.
+    fn has_stopped_command(&self) -> bool {
+        false
+    }
+
     /// The followed processes that have not ended, without `command`.
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive>;
 

@@ -232,6 +232,12 @@ impl Source for Ptrace {
         self.shared.lock().reaped.take()
     }
 
+    /// The kernel reports the stops of a tracee to its tracer alone, if that is a thread of its
+    /// parent's process (`do_notify_parent_cldstop` in kernel/signal.c).
+    fn has_stopped_command(&self) -> bool {
+        self.shared.lock().root_stopped
+    }
+
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
         let processes = self.shared.lock().processes();
         let others = processes.into_iter().map(|id| (id, id.unsigned_abs()));

@@ -121,6 +121,15 @@ pub fn wake(thread: Id) {
     unsafe { libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, WAKE_UP) };
 }
 
+/// Lets the main thread look for COMMAND's stop: SIGCHLD comes without stops.
+pub fn announce_stop() {
+    // SAFETY: a plain system call; the main thread takes the signal by its descriptor.
+    unsafe {
+        let process = libc::getpid();
+        libc::syscall(libc::SYS_tgkill, process, process, libc::SIGCHLD);
+    }
+}
+
 /// Waits for a stop or an end of a tracee, or for [`wake`].
 pub fn wait_for_any() {
     let flags = libc::WSTOPPED | libc::WEXITED | libc::WNOWAIT | libc::__WALL | libc::__WNOTHREAD;

@@ -41,6 +41,8 @@ pub struct State {
     root: Id,
     /// COMMAND's end.
     pub reaped: Option<Reaped>,
+    /// COMMAND's process is in a group stop.
+    pub root_stopped: bool,
     /// The last signal of another process to COMMAND.
     pub signal: Option<(i32, std::time::Instant)>,
     /// The longest recorded argv in bytes.
@@ -137,7 +139,12 @@ impl State {
             self.early.insert(id);
         } else if GROUP_STOPS.contains(&signal) {
             let _ = sys::listen(id);
+            if id == self.root {
+                self.root_stopped = true;
+                sys::announce_stop();
+            }
         } else {
+            self.root_stopped &= id != self.root;
             let _ = sys::go_on(id, 0);
         }
     }
