@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::ExitCode;
 
 use clap::ValueEnum;
 use nix::errno::Errno;
 use serde_json::{json, Value};
 use tr_record::doctor::Machine;
-use tr_record::Error;
+use tr_record::{Error, SudoRefusal};
 
 use crate::open;
 
@@ -21,7 +21,7 @@ pub struct Args {
     /// text, or JSON
     #[arg(long, value_enum, default_value_t = FormatArg::Text)]
     format: FormatArg,
-    /// Ask sudo for a command without a password; a refusal is logged there
+    /// Try sudo, which logs a refusal: whether --method sudo records here
     #[arg(long)]
     sudo: bool,
 }
@@ -36,6 +36,7 @@ enum FormatArg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Way {
     Bpf,
+    Sudo,
     Ptrace,
     Poll,
     None,
@@ -56,35 +57,9 @@ const PTRACE_LACKS: [&str; 4] = [
     "other processes than COMMAND's (--all, --pid, --cgroup)",
 ];
 
-/// `sudo -n`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Sudo {
-    Absent,
-    NotAsked,
-    Asked(bool),
-}
-
-impl Sudo {
-    fn find(ask: bool) -> Sudo {
-        let path = crate::passthrough::path();
-        let mut places = std::env::split_paths(&path);
-        if !places.any(|dir| dir.join("sudo").is_file()) {
-            return Sudo::Absent;
-        }
-        if !ask {
-            return Sudo::NotAsked;
-        }
-        let mut sudo = Command::new("sudo");
-        sudo.args(["-n", "true"]).stdin(Stdio::null());
-        let status = sudo.stdout(Stdio::null()).stderr(Stdio::null()).status();
-        Sudo::Asked(status.is_ok_and(|status| status.success()))
-    }
-}
-
 /// The findings, and what follows from them.
 struct Diagnosis {
     machine: Machine,
-    sudo: Sudo,
     way: Way,
     /// What the recording lacks.
     missing: Vec<String>,
@@ -93,28 +68,48 @@ struct Diagnosis {
 }
 
 impl Diagnosis {
-    fn of(machine: Machine, sudo: Sudo) -> Diagnosis {
+    fn of(machine: Machine) -> Diagnosis {
         let ptrace = machine.ptrace.is_ok() && machine.schedstat;
-        let (way, missing) = match &machine.bpf {
-            Ok(missing) => (Way::Bpf, missing.clone()),
-            Err(_) if ptrace => (Way::Ptrace, PTRACE_LACKS.map(str::to_owned).to_vec()),
-            Err(_) if machine.schedstat => (Way::Poll, POLL_LACKS.map(str::to_owned).to_vec()),
-            Err(_) => (Way::None, Vec::new()),
+        let by_sudo = machine.sudo.as_ref().and_then(|tried| tried.as_ref().ok());
+        let (way, missing) = match (&machine.bpf, by_sudo) {
+            (Ok(missing), _) => (Way::Bpf, missing.clone()),
+            (Err(_), Some(missing)) if machine.asks_sudo => (Way::Sudo, missing.clone()),
+            _ if ptrace => (Way::Ptrace, PTRACE_LACKS.map(str::to_owned).to_vec()),
+            _ if machine.schedstat => (Way::Poll, POLL_LACKS.map(str::to_owned).to_vec()),
+            _ => (Way::None, Vec::new()),
         };
-        let improve = machine.bpf.as_ref().err().and_then(improvement);
+        let improve = match (&machine.bpf, way, by_sudo) {
+            (_, Way::Sudo, _) => None,
+            (Err(_), _, Some(_)) => {
+                let purpose = "To record everything, COMMAND still running as you";
+                let command = format!("{} record --sudo -- COMMAND", program());
+                Some((purpose.to_owned(), command))
+            }
+            (refused, ..) => refused.as_ref().err().and_then(improvement),
+        };
         Diagnosis {
             machine,
-            sudo,
             way,
             missing,
             improve,
         }
     }
 
+    /// Whether sudo is there, and what it says.
+    fn sudo(&self) -> String {
+        match &self.machine.sudo {
+            None if !has_sudo() => "not installed".into(),
+            None => "not asked, as it logs a refusal (tr doctor --sudo asks)".into(),
+            Some(Ok(_)) => "runs the loader of the BPF programs (tr record --sudo)".into(),
+            Some(Err(Error::Sudo(refusal))) => refusal.to_string(),
+            Some(Err(error)) => format!("refused: {error}"),
+        }
+    }
+
     fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self.way {
-            Way::Bpf if self.missing.is_empty() => 0,
-            Way::Bpf | Way::Ptrace | Way::Poll => 1,
+            Way::Bpf | Way::Sudo if self.missing.is_empty() => 0,
+            Way::Bpf | Way::Sudo | Way::Ptrace | Way::Poll => 1,
             Way::None => 2,
         })
     }
@@ -124,6 +119,7 @@ impl Diagnosis {
         let head = match self.way {
             Way::Bpf if self.missing.is_empty() => "tr record uses BPF here and records everything",
             Way::Bpf => "tr record uses BPF here",
+            Way::Sudo => "tr record uses BPF here, loaded by sudo",
             Way::Ptrace => "tr record uses ptrace here",
             Way::Poll => "tr record takes samples of /proc here",
             Way::None => "tr record cannot record here",
@@ -159,18 +155,12 @@ impl Diagnosis {
         };
         let yama = machine.yama.map(i64::from);
         let paranoid = machine.perf_paranoid.map(i64::from);
-        let sudo = match self.sudo {
-            Sudo::Absent => "not installed",
-            Sudo::NotAsked => "not asked, as it logs a refusal (tr doctor --sudo asks)",
-            Sudo::Asked(true) => "runs commands without a password",
-            Sudo::Asked(false) => "asks for a password, or refuses",
-        };
         let cgroup = machine.cgroup2.as_ref();
         let cgroup = cgroup.map_or("not mounted".into(), |at| at.display().to_string());
         vec![
             ("BPF", bpf),
             ("BTF", yes(machine.btf)),
-            ("sudo", sudo.to_owned()),
+            ("sudo", self.sudo()),
             (
                 "ptrace",
                 beside(allowed(&machine.ptrace), "kernel.yama.ptrace_scope", yama),
@@ -199,6 +189,7 @@ impl Diagnosis {
             "schema": "tr.doctor/1",
             "method": match self.way {
                 Way::Bpf => Some("bpf"),
+                Way::Sudo => Some("sudo"),
                 Way::Ptrace => Some("ptrace"),
                 Way::Poll => Some("poll"),
                 Way::None => None,
@@ -211,11 +202,14 @@ impl Diagnosis {
             "bpf": { "allowed": bpf.is_none(), "refusal": bpf },
             "btf": machine.btf,
             "sudo": {
-                "installed": self.sudo != Sudo::Absent,
-                "passwordless": match self.sudo {
-                    Sudo::Asked(answer) => Some(answer),
+                "installed": has_sudo(),
+                "passwordless": match &machine.sudo {
+                    Some(Ok(_)) => Some(true),
+                    Some(Err(Error::Sudo(SudoRefusal::Password))) => Some(false),
                     _ => None,
                 },
+                "allowed": machine.sudo.as_ref().map(Result::is_ok),
+                "refusal": machine.sudo.as_ref().and_then(|it| Some(it.as_ref().err()?.to_string())),
             },
             "ptrace": {
                 "allowed": ptrace.is_none(),
@@ -234,21 +228,31 @@ impl Diagnosis {
     }
 }
 
+/// This program, as a shell takes it.
+fn program() -> String {
+    let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
+    tr_report::escape::command([program.as_os_str().as_bytes()])
+}
+
+/// There is a sudo on PATH.
+fn has_sudo() -> bool {
+    let path = crate::passthrough::path();
+    std::env::split_paths(&path).any(|dir| dir.join("sudo").is_file())
+}
+
 /// The first remedy of a refusal.
 fn improvement(refused: &Error) -> Option<(String, String)> {
     let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
         return None;
     };
-    let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
-    let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
-    let remedies = refusal.remedies(&program, "record -- COMMAND");
+    let remedies = refusal.remedies(&program(), "record -- COMMAND");
     let (purpose, command) = remedies.into_iter().next()?;
     Some((format!("To record everything, {purpose}"), command))
 }
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let diagnosis = Diagnosis::of(Machine::examine(), Sudo::find(args.sudo));
+    let diagnosis = Diagnosis::of(Machine::examine(args.sudo));
     let printed = match args.format {
         FormatArg::Text => open::print_text(&diagnosis.text()),
         FormatArg::Json => open::print_json(&diagnosis.json()),

@@ -302,6 +302,20 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
             let (purpose, line) = sudo_remedy(args, refusal, &again);
             eprintln!("    {purpose}: {line}");
         }
+        Error::Ptrace(_) => {
+            eprintln!("tr: {error}");
+            match tr_record::doctor::yama() {
+                Some(scope @ 2) => eprintln!(
+                    "    kernel.yama.ptrace_scope is {scope}; to allow it: sudo sysctl kernel.yama.ptrace_scope=1"
+                ),
+                Some(scope @ 3..) => {
+                    eprintln!("    kernel.yama.ptrace_scope is {scope}, until the next boot");
+                }
+                _ => {}
+            }
+            let (program, _) = record_again(args, &again);
+            eprintln!("    to take samples: {program} record --method poll -- {again}");
+        }
         error => eprintln!("tr: {}", shown(error)),
     }
     let refused = matches!(error, Error::Tracing(_) | Error::Sudo(_));

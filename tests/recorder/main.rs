@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
+mod chain;
 #[path = "../common/mod.rs"]
 mod common;
 mod cost;
@@ -55,12 +56,19 @@ fn main() {
         kinds::TESTS,
         terminal::OTHER_METHODS,
         sudo::TESTS,
+        chain::TESTS,
+        chain::KILLED,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
         let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| other == name);
-        let needs_none = [ptrace::TESTS, kinds::TESTS, terminal::OTHER_METHODS]
-            .into_iter()
-            .any(needs_none)
+        let needs_none = [
+            ptrace::TESTS,
+            kinds::TESTS,
+            terminal::OTHER_METHODS,
+            chain::TESTS,
+        ]
+        .into_iter()
+        .any(needs_none)
             || *name == rights::REFUSALS;
         let rights = reason.clone().filter(|_| !needs_none);
         let reason = rights.or_else(|| match *name {
@@ -93,6 +101,9 @@ fn main() {
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {
                 rights::not_root().or_else(|| common::lacks("sudo"))
+            }
+            name if chain::TESTS.iter().any(|(other, _)| *other == name) => {
+                rights::not_root().or_else(rights::no_namespaces)
             }
             doctor::DOCTOR | rights::REFUSALS => {
                 rights::not_root().or_else(|| common::lacks("setpriv"))

@@ -22,6 +22,7 @@ pub const TESTS: &[Test] = &[
     ("sudo_leaves_the_terminal_alone", terminal),
     ("sudo_is_refused_with_the_right_words", refusals),
     ("auto_uses_sudo_on_hosted_machines_alone", hosted),
+    ("doctor_knows_the_loader", doctor),
     ("the_loader_serves_sudos_caller_alone", peers),
     ("the_loader_ends_with_a_killed_recorder", killed),
     ("a_killed_or_silent_loader_is_an_error", killed_loader),
@@ -392,6 +393,58 @@ fn hosted() -> Result<(), Failed> {
     )
 }
 
+/// `tr doctor` says what sudo allows, if it may ask.
+fn doctor() -> Result<(), Failed> {
+    let run =
+        |place: &Place, options: &[&str], hosted: bool| -> Result<(Option<i32>, Value), Failed> {
+            let mut tr = place.command(&place.at("tr"))?;
+            tr.arg("doctor").args(options).args(["--format", "json"]);
+            if hosted {
+                tr.env("GITHUB_ACTIONS", "true")
+                    .env("RUNNER_ENVIRONMENT", "github-hosted");
+            }
+            let out = tr.output()?;
+            Ok((out.status.code(), serde_json::from_slice(&out.stdout)?))
+        };
+    let place = Place::new("sudo-doctor", ALLOWED)?;
+    let (code, found) = run(&place, &[], false)?;
+    let sudo = &found["sudo"];
+    ensure(
+        code == Some(1)
+            && found["method"] == "ptrace"
+            && sudo["installed"] == true
+            && sudo["allowed"].is_null(),
+        || format!("{found:#}"),
+    )?;
+    let (code, found) = run(&place, &["--sudo"], false)?;
+    let improve = found["improve"]["command"].as_str().unwrap_or_default();
+    ensure(
+        code == Some(1)
+            && found["method"] == "ptrace"
+            && found["sudo"]["allowed"] == true
+            && found["sudo"]["passwordless"] == true
+            && improve.ends_with("record --sudo -- COMMAND"),
+        || format!("{found:#}"),
+    )?;
+    let (code, found) = run(&place, &[], true)?;
+    let complete = found["missing"].as_array().is_some_and(Vec::is_empty);
+    ensure(
+        code == Some(i32::from(!complete))
+            && found["method"] == "sudo"
+            && found["improve"].is_null(),
+        || format!("{found:#}"),
+    )?;
+    drop(place);
+    let place = Place::new("sudo-doctor", "nobody ALL=(root) ALL")?;
+    let (_, found) = run(&place, &["--sudo"], true)?;
+    ensure(
+        found["method"] == "ptrace"
+            && found["sudo"]["passwordless"] == false
+            && found["sudo"]["allowed"] == false,
+        || format!("{found:#}"),
+    )
+}
+
 /// Runs the loader as root with this standard input, as sudo does for this user.
 fn loader(place: &Place, stdin: Stdio, user: Option<u32>) -> Result<Output, Failed> {
     let mut loader = Command::new(place.at("tr"));
@@ -549,8 +602,11 @@ fn killed_loader() -> Result<(), Failed> {
 fn helped() -> Result<(), Failed> {
     use crate::inject::{self, Fault, Which};
     let place = Place::new("sudo-helped", ALLOWED)?;
-    let script = "(sleep 0.4; touch late) & exit 5";
-    let mut tr = place.record(&["--sudo", "--wait-all"], &["sh", "-c", script])?;
+    let script = format!(
+        "(sleep 0.4; touch late) & cat /proc/$(pgrep -fx '{} bpf-loader')/status >rights; exit 5",
+        place.at("tr").display()
+    );
+    let mut tr = place.record(&["--sudo", "--wait-all"], &["sh", "-c", &script])?;
     tr.stderr(std::fs::File::create(place.at("said"))?);
     let tracee = inject::spawn(&mut tr)?;
     let number = Which::Number(libc::SYS_bpf.cast_unsigned());
@@ -569,8 +625,21 @@ fn helped() -> Result<(), Failed> {
         || format!("{meta:#}"),
     )?;
     let analysis = analyze(&place.at("x.bin"))?;
-    ensure(int(&analysis["totals"], "processes") == 3, || {
+    ensure(int(&analysis["totals"], "processes") == 5, || {
         analysis["totals"].to_string()
     })?;
+    // The loader was the user, with the capabilities for BPF: CAP_SYS_RESOURCE, CAP_PERFMON,
+    // CAP_BPF.
+    let rights = std::fs::read_to_string(place.at("rights"))?;
+    for line in [
+        "Uid:\t65534\t65534\t65534\t65534\n",
+        "Groups:\t \n",
+        "CapEff:\t000000c00",
+        "NoNewPrivs:\t1\n",
+    ] {
+        ensure(rights.contains(line), || {
+            format!("{line:?} is missing: {rights}")
+        })?;
+    }
     eventually("the loader ends", || place.loaders().is_empty())
 }

@@ -8,7 +8,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::ForkResult;
 use tr_bpf::Settings;
 
-use crate::source::bpf;
+use crate::source::{self, bpf, bpf::Loader};
 use crate::{host, memory, Error};
 
 /// The rights, and the facts that they depend on.
@@ -16,6 +16,10 @@ use crate::{host, memory, Error};
 pub struct Machine {
     /// BPF programs: the facts that they do not record on this kernel, or the refusal.
     pub bpf: Result<Vec<String>, Error>,
+    /// The same, attached by the loader that sudo runs; `None`: not asked.
+    pub sudo: Option<Result<Vec<String>, Error>>,
+    /// `auto` asks sudo here.
+    pub asks_sudo: bool,
     /// ptrace(2) of a child.
     pub ptrace: Result<(), Errno>,
     /// The kernel counts each task's run time and run-queue wait (`CONFIG_SCHED_INFO`).
@@ -35,15 +39,19 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Tries everything.
-    pub fn examine() -> Machine {
+    /// Tries everything, and sudo if `ask_sudo`, or if `auto` does.
+    pub fn examine(ask_sudo: bool) -> Machine {
+        let bpf = try_bpf(Loader::Own);
+        let asks_sudo = bpf.as_ref().is_err_and(source::asks_sudo);
         let number = |path: &str| std::fs::read_to_string(path).ok()?.trim().parse().ok();
         let readable = |path: &str| std::fs::read(path).is_ok_and(|bytes| !bytes.is_empty());
         Machine {
-            bpf: try_bpf(),
+            bpf,
+            sudo: (ask_sudo || asks_sudo).then(|| try_bpf(Loader::Sudo)),
+            asks_sudo,
             ptrace: try_ptrace(),
             schedstat: readable("/proc/self/schedstat"),
-            yama: number("/proc/sys/kernel/yama/ptrace_scope").and_then(|n| u32::try_from(n).ok()),
+            yama: yama(),
             perf: try_perf(),
             perf_paranoid: number("/proc/sys/kernel/perf_event_paranoid"),
             btf: std::path::Path::new("/sys/kernel/btf/vmlinux").exists(),
@@ -53,8 +61,14 @@ impl Machine {
     }
 }
 
+/// Yama's `kernel.yama.ptrace_scope`.
+pub fn yama() -> Option<u32> {
+    let scope = std::fs::read_to_string("/proc/sys/kernel/yama/ptrace_scope");
+    scope.ok()?.trim().parse().ok()
+}
+
 /// Loads and attaches the programs, with the smallest rings, and follows no task.
-fn try_bpf() -> Result<Vec<String>, Error> {
+fn try_bpf(loader: Loader) -> Result<Vec<String>, Error> {
     host::check_time_namespace()?;
     memory::check(bpf::OWN_MEMORY)?;
     let page = host::page_size();
@@ -72,7 +86,7 @@ fn try_bpf() -> Result<Vec<String>, Error> {
         count_emitted: false,
         hidden_tid: 0,
     };
-    let mut attached = bpf::attach(&settings)?;
+    let mut attached = bpf::attach(loader, &settings)?;
     attached.tracer.snapshot()?;
     Ok(bpf::missing(&attached))
 }

@@ -150,7 +150,7 @@ pub fn start(
         },
     };
     let mut refusals = Vec::new();
-    if can_sudo(&refused) && sudo::is_usual() {
+    if asks_sudo(&refused) {
         match by(Loader::Sudo) {
             Ok(started) => return Ok((started, vec![refused])),
             Err(error @ (Error::Sudo(_) | Error::Tracing(_))) => refusals.push(error),
@@ -175,12 +175,13 @@ pub fn start(
     }
 }
 
-/// Root's rights remedy this refusal.
-fn can_sudo(refused: &Error) -> bool {
+/// `auto` asks sudo after this refusal: root's rights remedy it, and sudo asks for no password
+/// here.
+pub fn asks_sudo(refused: &Error) -> bool {
     let Error::Tracing(tr_bpf::Error::Refused(refusal)) = refused else {
         return false;
     };
-    matches!(refusal, Refusal::Capabilities { root: false, .. })
+    matches!(refusal, Refusal::Capabilities { root: false, .. }) && sudo::is_usual()
 }
 
 /// An event of the recorder's own.

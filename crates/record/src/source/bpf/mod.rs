@@ -84,10 +84,7 @@ pub fn start(
         count_emitted: false,
         hidden_tid: 0,
     };
-    let mut attached = match loader {
-        Loader::Own => attach(&settings)?,
-        Loader::Sudo => sudo::attach(&settings)?,
-    };
+    let mut attached = attach(loader, &settings)?;
     let tracer = &mut attached.tracer;
     let sink = Sink::new(host::page_size());
     let rings = tracer.rings(sink.clone())?;
@@ -130,11 +127,14 @@ pub fn start(
     })
 }
 
-/// Attaches the programs by this process's own rights.
+/// Attaches the programs.
 ///
 /// # Errors
-/// The kernel refuses the programs.
-pub fn attach(settings: &Settings) -> Result<Attached, Error> {
+/// The kernel refuses the programs, or sudo the loader.
+pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
+    if loader == Loader::Sudo {
+        return sudo::attach(settings);
+    }
     let kernel = Kernel::detect()?;
     Ok(Attached {
         tracer: Tracer::start(&kernel, settings)?,

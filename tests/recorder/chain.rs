@@ -1,0 +1,185 @@
+//! The chain of methods: where one is refused, the next one records, in the right words. If the
+//! recorder is killed, COMMAND goes on to its own exit status.
+
+use std::process::Command;
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+
+use crate::rights::{elsewhere, refuse};
+use crate::support::{analyze, ensure, eventually, info, list, recording, scratch, text, Test};
+
+/// These tests need root.
+pub const TESTS: &[Test] = &[
+    ("each_refusal_leads_to_the_next_method", refusals),
+    ("a_refused_ptrace_is_explained", no_ptrace),
+    ("without_a_listener_ptrace_records", no_listener),
+];
+
+/// This test needs the right to trace.
+pub const KILLED: &[Test] = &[("a_killed_recorder_leaves_its_command_alone", killed)];
+
+/// A change of the machine for one program, in a mount namespace; the method that `auto` takes
+/// then (`None`: none works), and its words.
+const CHAIN: &[(&str, Option<&str>, &str)] = &[
+    (
+        "mount -t tmpfs none /sys/kernel/btf",
+        Some("ptrace"),
+        "to tr needs CONFIG_DEBUG_INFO_BTF=y; look for it: grep BTF",
+    ),
+    (
+        "mount -t tmpfs none /sys/kernel/btf && echo 5.4.0-1 >$DIR/release && \
+         mount --bind $DIR/release /proc/sys/kernel/osrelease",
+        Some("ptrace"),
+        "to look for a newer kernel: uname -r",
+    ),
+    (
+        "umount -l /sys",
+        Some("ptrace"),
+        "to mount it: mount -t sysfs sysfs /sys",
+    ),
+    (
+        "umount -l /proc",
+        None,
+        "tr: cannot trace: /proc is not mounted",
+    ),
+];
+
+fn refusals() -> Result<(), Failed> {
+    let dir = scratch("chain");
+    std::fs::create_dir_all(&dir)?;
+    let trace = dir.join("x.bin");
+    for (change, method, words) in CHAIN {
+        let script = format!("{change} && exec \"$@\"");
+        let run = |options: &[&str]| {
+            let tr = recording(&trace, options, &["sh", "-c", "exit 6"]);
+            let mut unshare = Command::new("unshare");
+            unshare.args(["--mount", "sh", "-c", &script, "sh"]);
+            unshare.arg(tr.get_program()).args(tr.get_args());
+            unshare.env("DIR", &dir).output()
+        };
+        let out = run(&[])?;
+        let said = text(&out.stderr);
+        let all = || format!("{change}: {out:?}");
+        let status = if method.is_some() { 6 } else { 125 };
+        ensure(
+            out.status.code() == Some(status) && said.contains(words),
+            all,
+        )?;
+        if let Some(method) = method {
+            let found = info(&trace)?;
+            ensure(
+                found["method"] == *method && said.contains(&format!("by {method}: ")),
+                all,
+            )?;
+            continue;
+        }
+        for method in ["ptrace", "poll"] {
+            let out = run(&["--method", method])?;
+            let words = "cannot record without BPF: /proc/PID/schedstat cannot be read";
+            ensure(
+                out.status.code() == Some(125) && text(&out.stderr).contains(words),
+                || format!("{change}: {out:?}"),
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Yama, or a filter, refuses ptrace(2).
+fn no_ptrace() -> Result<(), Failed> {
+    let trace = scratch("chain-ptrace.bin");
+    let copy = elsewhere("chain")?;
+    // Without this file Yama is not there.
+    for (scope, words) in [
+        ("", "to take samples: "),
+        (
+            "2",
+            "kernel.yama.ptrace_scope is 2; to allow it: sudo sysctl kernel.yama.ptrace_scope=1",
+        ),
+        ("3", "kernel.yama.ptrace_scope is 3, until the next boot"),
+    ] {
+        let run = |options: &[&str]| {
+            let script = "mount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && \
+                if [ -n \"$SCOPE\" ]; then echo $SCOPE >/proc/sys/kernel/yama/ptrace_scope; fi && exec \"$@\"";
+            let mut tr = Command::new("unshare");
+            tr.args(["--mount", "sh", "-c", script, "sh"])
+                .arg(&copy)
+                .arg("record");
+            tr.args(options)
+                .arg("-o")
+                .arg(&trace)
+                .args(["--", "sh", "-c", "exit 6"]);
+            refuse(&mut tr, &[libc::SYS_ptrace, libc::SYS_bpf], libc::EPERM);
+            tr.env("SCOPE", scope).output()
+        };
+        let out = run(&["--method", "ptrace"])?;
+        let said = text(&out.stderr);
+        ensure(
+            out.status.code() == Some(125)
+                && said.starts_with("tr: cannot trace with ptrace: ")
+                && said.contains(words)
+                && said.contains("record --method poll -- sh -c 'exit 6'"),
+            || format!("{scope}: {out:?}"),
+        )?;
+        let out = run(&[])?;
+        ensure(
+            out.status.code() == Some(6) && info(&trace)?["method"] == "poll",
+            || format!("{scope}: {out:?}"),
+        )?;
+    }
+    Ok(std::fs::remove_file(&copy)?)
+}
+
+/// seccomp(2) is refused: there is no listener, and the recording says so.
+fn no_listener() -> Result<(), Failed> {
+    let trace = scratch("chain-listener.bin");
+    let mut tr = recording(
+        &trace,
+        &["--method", "ptrace"],
+        &["sh", "-c", "true; exit 6"],
+    );
+    refuse(&mut tr, &[libc::SYS_seccomp], libc::EPERM);
+    let out = tr.output()?;
+    ensure(out.status.code() == Some(6), || format!("{out:?}"))?;
+    let found = info(&trace)?;
+    let what = found["degraded"][0]["what"].as_str().unwrap_or_default();
+    ensure(what.contains("there is no listener for ptrace"), || {
+        format!("{found:#}")
+    })?;
+    ensure(
+        found["facts"]["switches"] == "totals" && found["facts"]["wakings"] == "absent",
+        || format!("{found:#}"),
+    )
+}
+
+/// kill -9 of the recorder, by each method but sudo.
+fn killed() -> Result<(), Failed> {
+    for method in ["bpf", "ptrace", "poll"] {
+        let trace = scratch(&format!("chain-{method}.bin"));
+        let (begun, done) = (trace.with_extension("begun"), trace.with_extension("done"));
+        for file in [&trace, &begun, &done] {
+            let _ = std::fs::remove_file(file);
+        }
+        let inner = format!(
+            "touch {}; for i in 1 2 3 4 5 6 7 8; do sleep 0.2; done; exit 7",
+            begun.display()
+        );
+        let script = format!("sh -c '{inner}'; echo $? >{}", done.display());
+        let options = ["-q", "--method", method];
+        let mut tr = recording(&trace, &options, &["sh", "-c", &script]).spawn()?;
+        eventually("COMMAND runs", || begun.exists())?;
+        std::thread::sleep(Duration::from_millis(1000));
+        tr.kill()?;
+        tr.wait()?;
+        let status = || std::fs::read_to_string(&done).is_ok_and(|status| status == "7\n");
+        eventually("COMMAND ends with its status", status)?;
+        let analysis = analyze(&trace)?;
+        ensure(info(&trace)?["truncated"] == true, || method.into())?;
+        let sleeps = list(&analysis, "processes")
+            .iter()
+            .filter(|it| it["comm"] == "sleep");
+        ensure(sleeps.count() > 0, || format!("{method}: {analysis}"))?;
+    }
+    Ok(())
+}
