@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The cost of `tr record --method ptrace` and `poll`: pairs of a bare run and a recorded one.
+"""The cost of `tr record` by each method: pairs of a bare run and a recorded one. bpf needs the right to
+trace, sudo a sudo without a password; root has both.
 
     benches/methods.py TR [PAIRS]
 
-Prints the median of the pairs' ratios for a build of fixtures/demo (make -j2), 1,000 x true and 20,000
+Prints the medians of the pairs' ratios and differences for a build of fixtures/demo (make -j2), 1,000 x true and 20,000
 threads that begin and end one after the other, 8 at once."""
 
 import os
@@ -49,15 +50,16 @@ def main():
             ("20,000 threads", ["/usr/bin/python3", "-c", THREADS], None),
         ]
         for name, load, before in loads:
-            for method in "ptrace", "poll":
+            for method in "bpf", "sudo", "ptrace", "poll":
                 record = [tr, "record", "--method", method, "-q", "-o", trace, "--", *load]
-                ratios = []
+                ratios, more = [], []
                 for pair in range(pairs):
                     order = [load, record] if pair % 2 == 0 else [record, load]
                     times = {id(command): timed(command, before, demo) for command in order}
                     ratios.append(times[id(record)] / times[id(load)])
+                    more.append(1000 * (times[id(record)] - times[id(load)]))
                 shown = " ".join(f"{ratio:.2f}" for ratio in sorted(ratios))
-                print(f"{name:15} {method:7} {statistics.median(ratios):.2f}   ({shown})", flush=True)
+                print(f"{name:15} {method:7} {statistics.median(ratios):.2f} {statistics.median(more):+6.0f} ms   ({shown})", flush=True)
 
 
 if __name__ == "__main__":
