@@ -326,6 +326,15 @@ fn refusals() -> Result<(), Failed> {
         &["cannot load the BPF programs by sudo: ", remedy],
     )?;
     drop(place);
+    // The rule of docs/recording.md.
+    let place = Place::new("sudo-refusals", "")?;
+    let rule = format!(
+        "root ALL=(ALL:ALL) ALL\nnobody ALL=(root) NOPASSWD: {} bpf-loader\n",
+        place.at("tr").display()
+    );
+    std::fs::write(place.at("sudoers"), rule)?;
+    succeeds(&mut place.record(&["-q", "--sudo"], &["/bin/true"])?)?;
+    drop(place);
     // no_new_privs: sudo itself says so. noexec: the loader executes nothing.
     let place = Place::new("sudo-refusals", &format!("Defaults noexec\n{ALLOWED}"))?;
     let mut confined = place.command(Path::new("setpriv"))?;

@@ -117,8 +117,8 @@ fn taken(message: &libc::msghdr) -> Vec<OwnedFd> {
         let mut next = libc::CMSG_FIRSTHDR(message);
         while let Some(header) = next.as_ref() {
             if header.cmsg_level == libc::SOL_SOCKET && header.cmsg_type == libc::SCM_RIGHTS {
-                #[allow(clippy::unnecessary_cast)] // 32 bits with musl
-                let bytes = header.cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+                let len: usize = header.cmsg_len as _;
+                let bytes = len.saturating_sub(libc::CMSG_LEN(0) as usize);
                 let data = libc::CMSG_DATA(header).cast::<RawFd>();
                 for at in 0..bytes / size_of::<RawFd>() {
                     descriptors.push(OwnedFd::from_raw_fd(data.add(at).read_unaligned()));
