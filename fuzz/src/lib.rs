@@ -13,6 +13,9 @@ use pieces::{add, begin, stored, trailer};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
+use tr_format::network::{
+    Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
+};
 use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
@@ -260,6 +263,43 @@ fn delays(input: &mut Input) -> Delays {
     }
 }
 
+fn connection(input: &mut Input, what: u8, task: (Tid, Tgid)) -> LifeKind {
+    let id = ConnectionId(input.number());
+    let end = |input: &mut Input| Endpoint {
+        port: input.number() as u16,
+        address: match input.number() % 3 {
+            0 => Address::V4((input.number() as u32).into()),
+            1 => Address::V6((input.number() as u128).into()),
+            _ => Address::Masked(input.number()),
+        },
+    };
+    match what >> 5 {
+        0 | 1 => LifeKind::Connect(Connect {
+            id,
+            tid: task.0,
+            tgid: task.1,
+            remote: end(input),
+        }),
+        2 | 3 => LifeKind::Connected(Connected {
+            id,
+            local: end(input),
+        }),
+        4 | 5 => LifeKind::Accepted(Accepted {
+            id,
+            listener: Some(task).filter(|_| what & 0x20 != 0),
+            local: end(input),
+            remote: end(input),
+        }),
+        _ => LifeKind::Closed(Closed {
+            id,
+            by: Some(task).filter(|_| what & 0x20 != 0),
+            ending: Ending::of(input.byte() % 8),
+            sent: input.number(),
+            received: input.number(),
+        }),
+    }
+}
+
 pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     *time = time.wrapping_add(input.number() as i8 as u64);
     let cpu = Some(input.number() as u16)
@@ -385,6 +425,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
         14 => LifeKind::Degraded(Degraded {
             what: input.bytes().into(),
         }),
+        _ if what & 0x10 != 0 => connection(input, what, (tid, tgid)),
         _ => LifeKind::End(TaskEnd {
             tid,
             tgid,

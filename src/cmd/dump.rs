@@ -9,8 +9,10 @@ use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
 use tr_format::event::{
     Argv, Exec, Exit, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot, Stream, TaskEnd,
+    Tgid, Tid,
 };
 use tr_format::frame::stream_number;
+use tr_format::network::ConnectionId;
 
 use crate::budget::Budget;
 use crate::open;
@@ -249,7 +251,59 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         ),
         LifeKind::Degraded(e) => ("degraded", fields([("what", bytes(&e.what))])),
         LifeKind::End(e) => ("end", end(e)),
+        LifeKind::Connect(e) => (
+            "connect",
+            connection(
+                e.id,
+                Some((e.tid, e.tgid)),
+                [("remote", json!(e.remote.to_string()))],
+            ),
+        ),
+        LifeKind::Connected(e) => (
+            "connected",
+            fields([
+                ("connection", json!(e.id.0)),
+                ("local", json!(e.local.to_string())),
+            ]),
+        ),
+        LifeKind::Accepted(e) => (
+            "accepted",
+            connection(
+                e.id,
+                e.listener,
+                [
+                    ("local", json!(e.local.to_string())),
+                    ("remote", json!(e.remote.to_string())),
+                ],
+            ),
+        ),
+        LifeKind::Closed(e) => (
+            "closed",
+            connection(
+                e.id,
+                e.by,
+                [
+                    ("ending", json!(e.ending.name())),
+                    ("sent", json!(e.sent)),
+                    ("received", json!(e.received)),
+                ],
+            ),
+        ),
     }
+}
+
+fn connection<const N: usize>(
+    id: ConnectionId,
+    task: Option<(Tid, Tgid)>,
+    rest: [(&str, Value); N],
+) -> Map<String, Value> {
+    let mut all = fields([
+        ("connection", json!(id.0)),
+        ("tid", json!(task.map(|(tid, _)| tid.0))),
+        ("tgid", json!(task.map(|(_, tgid)| tgid.0))),
+    ]);
+    all.extend(fields(rest));
+    all
 }
 
 fn mark(e: &Mark) -> Map<String, Value> {

@@ -69,6 +69,9 @@ pub struct Args {
     /// Mask matches in command lines: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
+    /// Mask the addresses of connections: each is host-1, host-2, …
+    #[arg(long)]
+    mask_addresses: bool,
     /// If tracing cannot start, warn and run COMMAND untraced; FILE then says so,
     /// with the reason, the wall time, the exit status and the CPU time
     #[arg(long, requires = "command")]
@@ -160,6 +163,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         duration: args.duration,
         buffer: args.buffer,
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
+        mask_addresses: args.mask_addresses,
         inherited: Inherited::now(
             inherited::sigpipe_ignored(),
             inherited::closed_streams(),

@@ -40,6 +40,7 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
         ci: Vec::new(),
         not_traced: None,
         origin: None,
+        extras: None,
     };
     let mut writer = Writer::new(Vec::new(), &meta).unwrap();
     for (time, boot) in readings {

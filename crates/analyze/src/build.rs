@@ -45,6 +45,15 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             thread_of(task, *process, (end, basis), thread_ix)
         })
         .collect();
+    let connections = std::mem::take(&mut tracker.connections);
+    if connections.left_out > 0 {
+        let what = "TCP connections beyond the analysis's limit";
+        analysis
+            .quality
+            .anomalies
+            .push((what, connections.left_out));
+    }
+    analysis.connections = connections.finish((start, end), thread_ix);
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {
         let tasks = order.threads.iter().map(|(ix, _)| ix.place());

@@ -8,6 +8,7 @@ use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
 
 use crate::arena::Ix;
+use crate::network::Connection;
 use crate::timeline::{Sample, Timeline};
 
 /// Index into [`Analysis::processes`]: see [`Analysis::process`].
@@ -74,6 +75,8 @@ pub struct Analysis {
     /// Marks that programs wrote to the recorder, with their times; at most
     /// [`Analysis::MARKS`].
     pub marks: Vec<(Ktime, Mark)>,
+    /// TCP connections, in order of their beginning; at most [`Analysis::CONNECTIONS`].
+    pub connections: Vec<Connection>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
@@ -86,6 +89,9 @@ pub struct Analysis {
 impl Analysis {
     /// The most marks that an analysis keeps. A recorder writes fewer.
     pub const MARKS: usize = 1 << 20;
+
+    /// The most connections that an analysis keeps, with some 200 bytes for each.
+    pub const CONNECTIONS: usize = 1 << 20;
 
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {

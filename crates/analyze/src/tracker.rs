@@ -31,6 +31,7 @@ use crate::clock_check::ClockCheck;
 use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
 use crate::model::Basis;
+use crate::network::Connections;
 use crate::state::{Bucket, Ended, State, States};
 use crate::tid_map::{CpuMap, IdMap};
 use crate::timeline::{ActorRef, Draft, Sample};
@@ -49,6 +50,8 @@ pub struct Tracker {
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
     /// See [`Analysis::marks`](crate::model::Analysis::marks).
     pub marks: Vec<(Ktime, Mark)>,
+    /// TCP connections.
+    pub connections: Connections,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
@@ -118,6 +121,7 @@ impl Tracker {
             processes: Arena::default(),
             cgroups: BTreeMap::new(),
             marks: Vec::new(),
+            connections: Connections::default(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),

@@ -21,7 +21,12 @@ pub struct Kernel {
     pub preempt_count: Option<i64>,
     /// Bytes from a CPU's run queue to its pointer to the running task.
     pub current: Option<i64>,
+    /// It has the tracepoint of TCP connections (`CONFIG_INET`).
+    pub connections: bool,
 }
+
+/// The tracepoint of TCP connections.
+const CONNECTIONS: &str = "inet_sock_set_state";
 
 /// The tracepoints that the recorder requires.
 const NEEDED: [&str; 9] = [
@@ -91,7 +96,13 @@ impl Kernel {
             exit_group_dead: exit.len() > 1,
             preempt_count: per_cpu_distance(&btf, "__preempt_count", "preempt_count"),
             current: per_cpu_distance(&btf, "current_task", "current_task"),
+            connections: arguments(&btf, CONNECTIONS).is_some(),
         })
+    }
+
+    /// Whether a tracepoint of the programs is there: [`Kernel::detect`] requires the others.
+    pub(crate) fn has(&self, tracepoint: &str) -> bool {
+        tracepoint != CONNECTIONS || self.connections
     }
 }
 

@@ -302,10 +302,11 @@ impl Programs {
         let mut rest = descriptors.into_iter();
         let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
         let mut links: Vec<OwnedFd> = rest.collect();
-        if links.len() != 2 * PROGRAMS {
+        // A kernel can lack the tracepoint of TCP connections.
+        if links.len() != 2 * PROGRAMS && links.len() != 2 * (PROGRAMS - 1) {
             return None;
         }
-        let programs = links.split_off(PROGRAMS);
+        let programs = links.split_off(links.len() / 2);
         Some(Programs {
             slots,
             memory,
@@ -337,11 +338,12 @@ impl Programs {
 pub const MEMORY: usize = size_of::<skel::types::bss>();
 
 /// The number of programs without the iterator.
-const PROGRAMS: usize = 10;
+const PROGRAMS: usize = 11;
 
-/// The loaded programs in the order of their attachment; the last one is on signals. Lifecycle
+/// The loaded programs, without those whose tracepoint this kernel lacks, in the order of their
+/// attachment; the last one is on signals. Lifecycle
 /// programs come first: no task has scheduling events without its fork.
-fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> [&'s ProgramMut<'a>; PROGRAMS] {
+fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'a>> {
     let progs = &skel.progs;
     let pairs = [
         (&progs.fork_btf, &progs.fork_raw),
@@ -353,9 +355,11 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> [&'s ProgramMut<'a>;
         (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
         (&progs.waking_btf, &progs.waking_raw),
         (&progs.switch_btf, &progs.switch_raw),
+        (&progs.socket_state_btf, &progs.socket_state_raw),
         (&progs.signal_btf, &progs.signal_raw),
     ];
-    pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf })
+    let all: [_; PROGRAMS] = pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf });
+    all.into_iter().filter(|it| it.autoload()).collect()
 }
 
 impl Tracer {
@@ -516,6 +520,16 @@ impl Tracer {
         self.read_bss(|bss| &bss.follow_overflow)
     }
 
+    /// TCP connections and listening ports for which there was no room.
+    pub fn connection_overflow(&self) -> u64 {
+        self.read_bss(|bss| &bss.connection_overflow)
+    }
+
+    /// TCP connections are recorded: the kernel has their tracepoint.
+    pub fn has_connections(&self) -> bool {
+        self.programs.links.len() == PROGRAMS
+    }
+
     /// The kernel's statistics of the programs so far.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
@@ -603,7 +617,8 @@ fn open<'a>(
     for mut program in skel.open_object_mut().progs_mut() {
         let section = program.section().to_string_lossy().into_owned();
         let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
-        program.set_autoload(wanted);
+        let tracepoint = section.split_once('/').map_or("", |(_, name)| name);
+        program.set_autoload(wanted && kernel.has(tracepoint));
     }
     // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
     let followed = settings.pid_max.clamp(1, 1 << 22);

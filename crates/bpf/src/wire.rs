@@ -102,6 +102,21 @@ pub const LIFE_LOST: u32 = 8;
 
 /// `life_kind`: [`Join`].
 pub const LIFE_JOIN: u32 = 9;
+/// `life_kind`: [`Connection`], begins to connect.
+pub const LIFE_CONNECT: u32 = 10;
+/// `life_kind`: [`Connection`], is established.
+pub const LIFE_CONNECTED: u32 = 11;
+/// `life_kind`: [`Connection`], a peer has connected.
+pub const LIFE_ACCEPTED: u32 = 12;
+/// `life_kind`: [`Connection`], is over.
+pub const LIFE_CLOSED: u32 = 13;
+
+/// A connection's state: established.
+pub const TCP_ESTABLISHED: u16 = 1;
+/// A connection's state: begun.
+pub const TCP_SYN_SENT: u16 = 2;
+/// A connection's state: the peer has closed its direction.
+pub const TCP_CLOSE_WAIT: u16 = 8;
 
 /// The most CPUs the programs have accounts for.
 pub const MAX_CPUS: usize = 1024;
@@ -182,6 +197,12 @@ wire! {
     /// A task that has come into the followed cgroup; the arguments follow.
     Join = "wire_join" {
         head: Head, task: Snapshot, argv_len: u32, argv_unknown: u32, argv_full_len: u64,
+    }
+    /// A change of a TCP connection.
+    Connection = "wire_connection" {
+        head: Head, socket: u64, tid: u32, tgid: u32, local_port: u16, remote_port: u16,
+        family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
+        state: u16, reset: u16, pad: u32,
     }
 }
 

@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
 
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
@@ -206,6 +207,14 @@ pub enum LifeKind {
     Degraded(Degraded),
     /// A task has ended, by its `wait` status.
     End(TaskEnd),
+    /// A task begins to connect.
+    Connect(Connect),
+    /// A connection that a task began is established.
+    Connected(Connected),
+    /// A connection of a peer is established.
+    Accepted(Accepted),
+    /// A connection is over for its process.
+    Closed(Closed),
 }
 
 impl LifeKind {

@@ -11,6 +11,7 @@ pub mod frame;
 mod index;
 pub mod limits;
 pub mod meta;
+pub mod network;
 pub mod outline;
 pub mod reader;
 mod reason;

@@ -44,9 +44,25 @@ pub struct Metadata {
     pub not_traced: Option<String>,
     /// How the facts are known; `None`: the kernel stamped all of them, by BPF programs.
     pub origin: Option<Origin>,
+    /// The numbers of the [`Extra`]s that were recorded.
+    pub extras: Option<Vec<u8>>,
+}
+
+/// A kind of fact that not every recording has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Extra {
+    /// TCP connections.
+    Network = 0,
 }
 
 impl Metadata {
+    /// These facts were recorded.
+    pub fn has(&self, extra: Extra) -> bool {
+        let extras = self.extras.as_ref();
+        extras.is_some_and(|extras| extras.contains(&(extra as u8)))
+    }
+
     /// How each kind of fact is known.
     pub fn facts(&self) -> Facts {
         self.origin.map_or_else(Facts::default, |it| it.facts)

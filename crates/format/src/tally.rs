@@ -47,11 +47,19 @@ pub struct Events {
     pub degraded: u64,
     /// `End`.
     pub ends: u64,
+    /// `Connect`.
+    pub connects: u64,
+    /// `Connected`.
+    pub connected: u64,
+    /// `Accepted`.
+    pub accepted: u64,
+    /// `Closed`.
+    pub closed: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 19] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 23] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -72,6 +80,10 @@ impl Events {
             ("detached", self.detached),
             ("degraded", self.degraded),
             ("end", self.ends),
+            ("connect", self.connects),
+            ("connected", self.connected),
+            ("accepted", self.accepted),
+            ("closed", self.closed),
         ]
     }
 
@@ -98,6 +110,10 @@ impl Events {
             detached: at(16),
             degraded: at(17),
             ends: at(18),
+            connects: at(19),
+            connected: at(20),
+            accepted: at(21),
+            closed: at(22),
         }
     }
 
@@ -137,6 +153,10 @@ impl Events {
         self.detached += other.detached;
         self.degraded += other.degraded;
         self.ends += other.ends;
+        self.connects += other.connects;
+        self.connected += other.connected;
+        self.accepted += other.accepted;
+        self.closed += other.closed;
     }
 
     /// Counts one lifecycle event.
@@ -158,6 +178,10 @@ impl Events {
             LifeKind::Detached(_) => &mut self.detached,
             LifeKind::Degraded(_) => &mut self.degraded,
             LifeKind::End(_) => &mut self.ends,
+            LifeKind::Connect(_) => &mut self.connects,
+            LifeKind::Connected(_) => &mut self.connected,
+            LifeKind::Accepted(_) => &mut self.accepted,
+            LifeKind::Closed(_) => &mut self.closed,
         } += 1;
     }
 }

@@ -27,6 +27,8 @@ pub struct Config {
     pub duration: Option<Duration>,
     /// The memory of all rings in bytes; `None`: by the number of CPUs.
     pub buffer: Option<u64>,
+    /// Mask the addresses of connections.
+    pub mask_addresses: bool,
     /// The longest recorded argv in bytes.
     pub argv_limit: u32,
     /// Masks secrets in command lines.

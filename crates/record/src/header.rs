@@ -51,5 +51,6 @@ pub fn metadata(config: &Config, started: &Started, start: Start) -> Metadata {
         ci: host::ci(),
         not_traced: None,
         origin: started.origin,
+        extras: started.extras.clone(),
     }
 }

@@ -17,6 +17,7 @@ mod identity;
 mod machine;
 mod marks;
 mod memory;
+mod network;
 mod output;
 mod passing;
 mod queue;

@@ -15,6 +15,7 @@ use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
 use crate::marks::{self, Count as MarkCount};
+use crate::network::Connections;
 use crate::queue::Queue;
 use crate::source::{recorder, Drained, Take};
 use crate::{host, urgency};
@@ -90,6 +91,7 @@ impl Output {
         destination: Destination,
         meta: &Metadata,
         redactor: Redactor,
+        connections: Connections,
     ) -> Result<Output, tr_format::Error> {
         let (out, name) = destination.split();
         let queue = Queue::new(out)?;
@@ -111,6 +113,7 @@ impl Output {
                     tally: Tally::default(),
                     cgroups: Cgroups::default(),
                     marks: marks::Reader::new(start),
+                    connections,
                 }
                 .run(&receiver)
             })?;
@@ -178,6 +181,7 @@ struct State {
     tally: Tally,
     cgroups: Cgroups,
     marks: marks::Reader,
+    connections: Connections,
 }
 
 impl State {
@@ -257,6 +261,9 @@ impl State {
             &mut event.kind
         {
             *argv = self.redactor.argv(std::mem::take(argv));
+        }
+        if !self.connections.take(&mut event.kind) {
+            return Ok(());
         }
         match &event.kind {
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,

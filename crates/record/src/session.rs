@@ -15,6 +15,7 @@ use crate::endings::Endings;
 use crate::identity::{self, Identity};
 use crate::machine::Counters;
 use crate::marks::Marks;
+use crate::network::Connections;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
 use crate::source::{self, recorder, Last};
@@ -215,7 +216,9 @@ impl Session {
         };
         let (time, clock) = (start.time, start.clock);
         let meta = header::metadata(config, &started, start);
-        let output = Output::start(destination, &meta, redactor).map_err(Error::Format)?;
+        let connections = Connections::new(config.mask_addresses);
+        let output =
+            Output::start(destination, &meta, redactor, connections).map_err(Error::Format)?;
         started.source.begin(time);
         let clock = recorder(time, LifeKind::Clock(clock));
         let living = std::mem::take(&mut started.living);

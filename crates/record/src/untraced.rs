@@ -6,6 +6,7 @@ use tr_format::event::Ktime;
 use tr_format::meta::{Metadata, Summary};
 
 use crate::command::Program;
+use crate::network::Connections;
 use crate::output::{Output, Tally};
 use crate::signals::Signals;
 use crate::stall::Stall;
@@ -45,7 +46,13 @@ pub fn run_untraced(config: &Config, reason: &Error) -> Result<Untraced, Error> 
     let meta = metadata(config, reason, start);
     // Before COMMAND runs: a kill of ours leaves this trace cut short, and no older one.
     let output = destination.and_then(|destination| {
-        Output::start(destination, &meta, config.redactor.clone()).map_err(Error::Format)
+        Output::start(
+            destination,
+            &meta,
+            config.redactor.clone(),
+            Connections::default(),
+        )
+        .map_err(Error::Format)
     });
     let released = prepared.and_then(|(child, signals)| Ok((child.release()?, signals)));
     let Ok((command, signals)) = released else {

@@ -350,6 +350,7 @@ impl Machine {
             ci: Vec::new(),
             not_traced: None,
             origin: None,
+            extras: None,
         }
     }
 

@@ -58,6 +58,14 @@ impl Tracker {
                     self.marks.push((time, mark.clone()));
                 }
             }
+            kind @ (LifeKind::Connect(_)
+            | LifeKind::Connected(_)
+            | LifeKind::Accepted(_)
+            | LifeKind::Closed(_)) => {
+                let mut connections = std::mem::take(&mut self.connections);
+                connections.take(time, kind, |tid| self.task(tid));
+                self.connections = connections;
+            }
             LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Watermark => {}
         }
     }

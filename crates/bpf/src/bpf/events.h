@@ -93,6 +93,10 @@ enum life_kind {
 	LIFE_CGROUP_MOVE = 7,
 	LIFE_LOST = 8,
 	LIFE_JOIN = 9,
+	LIFE_CONNECT = 10,
+	LIFE_CONNECTED = 11,
+	LIFE_ACCEPTED = 12,
+	LIFE_CLOSED = 13,
 };
 
 struct wire_head {
@@ -236,6 +240,29 @@ struct wire_join {
 	__u32 argv_unknown;
 	__u64 argv_full_len; /* true length */
 	char tail[];
+};
+
+/*
+ * A change of a TCP connection. An IPv4 address has the first 4 bytes. Connect: the local
+ * port is not chosen yet. Accepted: the task is the one that called listen(2); 0: unknown.
+ * Closed: the task is the one that closed it, or 0 if its own code did not end it.
+ */
+struct wire_connection {
+	struct wire_head head;
+	__u64 socket; /* its address, which names the connection until it is closed */
+	__u32 tid;
+	__u32 tgid;
+	__u16 local_port;
+	__u16 remote_port;
+	__u16 family; /* AF_INET or AF_INET6 */
+	__u16 error;  /* closed: the socket's error, an errno */
+	__u8 local[16];
+	__u8 remote[16];
+	__u64 sent;	/* closed: bytes of payload that the process has written */
+	__u64 received; /* closed: bytes of payload that have arrived */
+	__u16 state;	/* closed: the TCP state before */
+	__u16 reset;	/* closed: without a FIN */
+	__u32 pad;
 };
 
 #define MAX_CPUS 1024

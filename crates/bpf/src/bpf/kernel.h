@@ -53,6 +53,27 @@ enum {
 
 #define TASK_COMM_LEN 16
 
+/* include/net/tcp_states.h */
+enum {
+	TCP_ESTABLISHED = 1,
+	TCP_SYN_SENT = 2,
+	TCP_SYN_RECV = 3,
+	TCP_FIN_WAIT1 = 4,
+	TCP_FIN_WAIT2 = 5,
+	TCP_CLOSE = 7,
+	TCP_CLOSE_WAIT = 8,
+	TCP_LAST_ACK = 9,
+	TCP_LISTEN = 10,
+	TCP_CLOSING = 11,
+};
+#define AF_INET 2
+#define AF_INET6 10
+#define IPPROTO_TCP 6
+/* include/net/sock.h: both directions are shut down. */
+#define SHUTDOWN_MASK 3
+/* enum sock_flags: the peer's FIN has arrived. */
+#define SOCK_DONE 1
+
 /* include/uapi/linux/stat.h */
 #define S_IFMT 0170000
 #define S_IFIFO 0010000
@@ -238,6 +259,57 @@ struct task_struct {
 /* Before 5.14 (2f064a59a11f "sched: Change task_struct::state"). */
 struct task_struct___v5_13 {
 	long state;
+};
+
+/* include/net/net_namespace.h */
+struct ns_common {
+	unsigned int inum;
+};
+
+struct net {
+	struct ns_common ns;
+};
+
+typedef struct {
+	struct net *net;
+} possible_net_t;
+
+struct in6_addr {
+	__u8 bytes[16];
+};
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	unsigned short skc_family;
+	possible_net_t skc_net;
+	unsigned long skc_flags;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+};
+
+typedef struct {
+	int owned;
+} socket_lock_t;
+
+struct sock {
+	struct sock_common __sk_common;
+	socket_lock_t sk_lock;
+	__u8 sk_shutdown;
+	__u16 sk_protocol;
+	int sk_err;
+};
+
+struct inet_sock {
+	__be16 inet_sport;
+};
+
+struct tcp_sock {
+	__u64 bytes_received;
+	__u64 bytes_acked;
+	__u32 snd_una;
+	__u32 write_seq;
 };
 
 struct seq_file;

@@ -70,6 +70,8 @@ __u32 recorder_level;
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
 __u64 follow_overflow;
+/* Connections that found no room in `connections`, and ports in `listeners`. */
+__u64 connection_overflow;
 
 /* Brings the wire structs into the object's BTF, for a test. */
 union wire_types {
@@ -86,6 +88,7 @@ union wire_types {
 	struct wire_life_lost life_lost;
 	struct wire_snapshot snapshot;
 	struct wire_join join;
+	struct wire_connection connection;
 	enum reason reason;
 } *wire_types;
 
@@ -1216,6 +1219,8 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 }
 
 PROGRAM(signal, signal_generate, on_signal(ctx[0], (struct task_struct *)ctx[2]))
+
+#include "network.h"
 
 /* ---- Living tasks ---- */
 

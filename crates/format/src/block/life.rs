@@ -83,10 +83,18 @@ enum Col {
     MarkTask,
     EndStatus,
     EndDead,
+    ConnectionId,
+    ConnectionTask,
+    Address,
+    NewAddress,
+    Port,
+    Ending,
+    Sent,
+    Received,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::EndDead as usize + 1;
+const COLUMNS: usize = Col::Received as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -107,6 +115,10 @@ mod tag {
     pub const DEGRADED: u8 = 15;
     pub const END: u8 = 16;
     pub const MARK_MORE: u8 = 17;
+    pub const CONNECT: u8 = 18;
+    pub const CONNECTED: u8 = 19;
+    pub const ACCEPTED: u8 = 20;
+    pub const CLOSED: u8 = 21;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -124,6 +136,9 @@ struct Known {
     start: u64,
     exits: HashMap<u32, Figures>,
     accounts: HashMap<u32, Totals>,
+    /// The last new connection, and the last task of one.
+    connection: u64,
+    connection_tid: u32,
 }
 
 /// The figures of a task's exit, which its final event increases.
@@ -277,6 +292,14 @@ pub fn columns() -> Vec<String> {
         Col::MarkTask,
         Col::EndStatus,
         Col::EndDead,
+        Col::ConnectionId,
+        Col::ConnectionTask,
+        Col::Address,
+        Col::NewAddress,
+        Col::Port,
+        Col::Ending,
+        Col::Sent,
+        Col::Received,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -284,7 +307,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 17] {
+pub fn kinds() -> [(u8, &'static str); 21] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -303,5 +326,9 @@ pub fn kinds() -> [(u8, &'static str); 17] {
         (tag::DEGRADED, "degraded"),
         (tag::END, "end"),
         (tag::MARK_MORE, "mark with more"),
+        (tag::CONNECT, "connect"),
+        (tag::CONNECTED, "connected"),
+        (tag::ACCEPTED, "accepted"),
+        (tag::CLOSED, "closed"),
     ]
 }

@@ -34,6 +34,7 @@ fn full() -> Metadata {
         missing: vec!["x".into()],
         ci: vec![("CI".into(), "true".into())],
         not_traced: Some("no BTF".into()),
+        extras: Some(vec![0]),
         origin: Some(Origin {
             method: Method::Ptrace,
             facts: Facts {

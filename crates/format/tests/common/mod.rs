@@ -3,6 +3,9 @@
 
 use tr_format::event::*;
 use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
+use tr_format::network::{
+    Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
+};
 use tr_format::writer::Writer;
 
 pub type Item = (Stream, Event);
@@ -51,6 +54,7 @@ pub fn meta() -> Metadata {
         missing: vec![],
         ci: vec![("CI".into(), "true".into())],
         not_traced: Some("no BTF".into()),
+        extras: Some(vec![0, 200]),
         origin: Some(Origin {
             method: Method::Poll,
             facts: Facts {
@@ -237,6 +241,52 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
                 max_rss: (dice.below(2) == 0).then_some(dice.below(1 << 40)),
             }),
         ),
+    ]
+    .into_iter()
+    .chain(connections(time + 916_000, (id, tgid), dice))
+    .collect()
+}
+
+/// The events of two connections; the second one was there before.
+fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
+    let id = ConnectionId(dice.next());
+    let end = |dice: &mut Dice| Endpoint {
+        port: dice.next() as u16,
+        address: match dice.below(3) {
+            0 => Address::V4((dice.below(4) as u32).into()),
+            1 => Address::V6(u128::from(dice.next()).into()),
+            _ => Address::Masked(dice.below(3)),
+        },
+    };
+    let connect = Connect {
+        id,
+        tid: task.0,
+        tgid: task.1,
+        remote: end(dice),
+    };
+    let local = end(dice);
+    let accepted = Accepted {
+        id: ConnectionId(dice.next()),
+        listener: (dice.below(2) == 0).then_some(task),
+        local: end(dice),
+        remote: end(dice),
+    };
+    let closed = Closed {
+        id: accepted.id,
+        by: (dice.below(2) == 0).then_some(task),
+        ending: Ending::of(dice.below(8) as u8),
+        sent: dice.next(),
+        received: dice.next(),
+    };
+    [
+        life(time, Some(2), LifeKind::Connect(connect)),
+        life(
+            time + 50,
+            Some(3),
+            LifeKind::Connected(Connected { id, local }),
+        ),
+        life(time + 70, Some(0), LifeKind::Accepted(accepted)),
+        life(time + 90, Some(0), LifeKind::Closed(closed)),
     ]
 }
 

@@ -118,6 +118,8 @@ pub struct Started {
     pub root: Option<u32>,
     /// How the facts are known; `None`: the kernel stamps all of them.
     pub origin: Option<Origin>,
+    /// The numbers of the [`Extra`](tr_format::meta::Extra)s that this source records.
+    pub extras: Option<Vec<u8>>,
     /// Facts that this source does not record here, in words.
     pub missing: Vec<String>,
     /// Wake-ups by interrupts are recorded as such.

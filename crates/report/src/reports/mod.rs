@@ -9,6 +9,7 @@ pub mod execs;
 mod failed;
 pub mod histogram;
 pub mod max_off_cpu;
+pub mod network;
 mod not_known;
 pub mod off_cpu;
 pub mod parallelism;
@@ -20,6 +21,7 @@ pub mod top;
 pub mod tree;
 
 use tr_analyze::model::Basis;
+use tr_format::meta::Extra;
 
 use crate::names::named;
 pub use crate::view::{Ask, Report, View};
@@ -41,6 +43,7 @@ named! {
         Parallelism = "parallelism", "The number of tasks at once, and the tasks that ran alone";
         Histogram = "histogram", "The lengths of the slices on a CPU";
         Series = "series", "The time on a CPU of each process, per interval";
+        Network = "network", "TCP connections, by remote host and by process";
         Cpus = "cpus", "The time of each CPU: this build, others, idle";
         Quality = "quality", "How far the numbers can be trusted";
         Audit = "audit", "The figures beside the kernel's own";
@@ -74,6 +77,9 @@ impl Kind {
         if self.needs_events() && view.analysis.basis() != Basis::Events {
             return Box::new(not_known::NotKnown::new(self, view));
         }
+        if self == Kind::Network && !view.analysis.meta.has(Extra::Network) {
+            return Box::new(not_known::NotKnown::of_network(view));
+        }
         match self {
             Kind::Top => Box::new(top::Top::new(view)),
             Kind::Advice => Box::new(advice::AdviceReport::new(view)),
@@ -87,6 +93,7 @@ impl Kind {
             Kind::Execs => Box::new(execs::Execs::new(view)),
             Kind::Steps => Box::new(steps::StepsReport::new(view)),
             Kind::Series => Box::new(series::Series::new(view)),
+            Kind::Network => Box::new(network::Network::new(view)),
             Kind::Cpus => Box::new(cpus::Cpus::new(view)),
             Kind::CriticalPath => Box::new(critical_path::PathReport::new(view)),
             Kind::Parallelism => Box::new(parallelism::ParallelismReport::new(view)),

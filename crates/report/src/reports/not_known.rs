@@ -1,8 +1,9 @@
-//! In place of a report that needs scheduling events: the recording has none.
+//! In place of a report of events that the recording lacks.
 
 use serde_json::Value;
 
 use super::Kind;
+use crate::escape;
 use crate::style::{Paint, Style};
 use crate::view::{Report, View};
 
@@ -21,6 +22,18 @@ impl NotKnown {
             why: format!(
                 "not known with --method {method}: it records no scheduling events (--method bpf does)"
             ),
+        }
+    }
+
+    /// In place of the report of connections: an older trace, or a kernel without them.
+    pub fn of_network(view: &View<'_>) -> NotKnown {
+        let missing = view.analysis.meta.missing.iter();
+        let mut missing = missing.filter(|it| it.starts_with("TCP connections: "));
+        let why = missing.next().map(|it| escape::text(it.as_bytes()));
+        NotKnown {
+            title: Kind::Network.title(),
+            why: why
+                .unwrap_or_else(|| "not known: the trace has no TCP connections' events".into()),
         }
     }
 }

@@ -14,6 +14,9 @@ use crate::event::{
     Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
+use crate::network::{
+    Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
+};
 use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
@@ -26,6 +29,8 @@ struct Dec<'a> {
     comms: Vec<(Comm, usize)>,
     /// The paths so far.
     paths: Vec<Arc<[u8]>>,
+    /// The addresses so far.
+    addresses: Vec<Address>,
     /// Bytes of all strings of the events so far: short references can repeat a long string.
     strings: u64,
 }
@@ -211,6 +216,24 @@ impl<'a> Dec<'a> {
                 what: (*self.path()?).into(),
             }),
             tag::END => self.end()?,
+            tag::CONNECT => self.connect()?,
+            tag::CONNECTED => LifeKind::Connected(Connected {
+                id: self.connection()?,
+                local: self.endpoint()?,
+            }),
+            tag::ACCEPTED => LifeKind::Accepted(Accepted {
+                id: self.new_connection()?,
+                listener: self.connection_task()?,
+                local: self.endpoint()?,
+                remote: self.endpoint()?,
+            }),
+            tag::CLOSED => LifeKind::Closed(Closed {
+                id: self.connection()?,
+                by: self.connection_task()?,
+                ending: Ending::of(self.byte(Col::Ending)?),
+                sent: self.int(Col::Sent)?,
+                received: self.int(Col::Received)?,
+            }),
             0 => return Err(Fault::Content("unknown kind of event")),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
@@ -379,6 +402,69 @@ impl<'a> Dec<'a> {
         }))
     }
 
+    fn new_connection(&mut self) -> Result<ConnectionId, Fault> {
+        let step = unfold(self.int(Col::ConnectionId)?) as u64;
+        self.known.connection = self.known.connection.wrapping_add(step);
+        Ok(ConnectionId(self.known.connection))
+    }
+
+    fn connection(&mut self) -> Result<ConnectionId, Fault> {
+        let back = unfold(self.int(Col::ConnectionId)?) as u64;
+        Ok(ConnectionId(self.known.connection.wrapping_sub(back)))
+    }
+
+    fn connection_task(&mut self) -> Result<Option<(Tid, Tgid)>, Fault> {
+        let Some(step) = self.int(Col::ConnectionTask)?.checked_sub(1) else {
+            return Ok(None);
+        };
+        let tid = i64::from(self.known.connection_tid).checked_add(unfold(step));
+        let tid = tid.and_then(|tid| u32::try_from(tid).ok());
+        let tid = tid.ok_or(Fault::Content(
+            "a connection's task does not fit in 32 bits",
+        ))?;
+        let tgid = self.diff(Col::ConnectionTask, tid)?;
+        self.known.connection_tid = tid;
+        Ok(Some((Tid(tid), Tgid(tgid))))
+    }
+
+    fn endpoint(&mut self) -> Result<Endpoint, Fault> {
+        let port = self.column(Col::Port).int16()?;
+        let back = self.int(Col::Address)?;
+        let address = if back == 0 {
+            let address = self.new_address()?;
+            self.addresses.push(address);
+            address
+        } else {
+            *ago(&self.addresses, back)?
+        };
+        Ok(Endpoint { address, port })
+    }
+
+    fn new_address(&mut self) -> Result<Address, Fault> {
+        let length = self.int(Col::NewAddress)?;
+        if length == 0 {
+            return Ok(Address::Masked(self.int(Col::NewAddress)?));
+        }
+        let bytes = self.column(Col::NewAddress).take(length)?;
+        let v4 = <[u8; 4]>::try_from(bytes).map(|ip| Address::V4(ip.into()));
+        let v6 = || <[u8; 16]>::try_from(bytes).map(|ip| Address::V6(ip.into()));
+        v4.or_else(|_| v6())
+            .map_err(|_| Fault::Content("unknown length of an address"))
+    }
+
+    fn connect(&mut self) -> Result<LifeKind, Fault> {
+        let id = self.new_connection()?;
+        let task = self.connection_task()?;
+        let (tid, tgid) = task.ok_or(Fault::Content("a connect without its task"))?;
+        let remote = self.endpoint()?;
+        Ok(LifeKind::Connect(Connect {
+            id,
+            tid,
+            tgid,
+            remote,
+        }))
+    }
+
     fn last(&mut self) -> Result<LifeKind, Fault> {
         let (tid, _) = self.task()?;
         let before = self.known.exits.remove(&tid.0).unwrap_or_default();
@@ -530,6 +616,7 @@ fn block(
         },
         comms: Vec::new(),
         paths: Vec::new(),
+        addresses: Vec::new(),
         strings: 0,
     };
     let (mut smallest, mut largest) = (u64::MAX, 0);

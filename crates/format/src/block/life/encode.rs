@@ -13,6 +13,7 @@ use crate::event::{
     Lost, Mark, Point, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
+use crate::network::{Accepted, Address, Closed, Connect, ConnectionId, Endpoint};
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
@@ -25,6 +26,7 @@ struct Enc {
     known: Known,
     comms: Interned,
     paths: Interned,
+    addresses: HashMap<Address, usize>,
 }
 
 impl Enc {
@@ -172,6 +174,14 @@ impl Enc {
                 self.path(&degraded.what);
             }
             LifeKind::End(end) => self.end(end),
+            LifeKind::Connect(connect) => self.connect(connect),
+            LifeKind::Connected(connected) => {
+                self.byte(Col::Kind, tag::CONNECTED);
+                self.connection(connected.id);
+                self.endpoint(&connected.local);
+            }
+            LifeKind::Accepted(accepted) => self.accepted(accepted),
+            LifeKind::Closed(closed) => self.closed(closed),
         }
     }
 
@@ -320,6 +330,77 @@ impl Enc {
         self.bytes(Col::EndRss, end.max_rss);
     }
 
+    // Later kinds use columns of their own, and no low bits: a reader that skips them reads the
+    // others on.
+
+    fn new_connection(&mut self, id: ConnectionId) {
+        let step = id.0.wrapping_sub(self.known.connection) as i64;
+        self.int(Col::ConnectionId, fold(step));
+        self.known.connection = id.0;
+    }
+
+    fn connection(&mut self, id: ConnectionId) {
+        let back = self.known.connection.wrapping_sub(id.0) as i64;
+        self.int(Col::ConnectionId, fold(back));
+    }
+
+    fn connection_task(&mut self, task: Option<(Tid, Tgid)>) {
+        let Some((tid, tgid)) = task else {
+            return self.int(Col::ConnectionTask, 0);
+        };
+        let step = fold(i64::from(tid.0) - i64::from(self.known.connection_tid));
+        self.int(Col::ConnectionTask, step + 1);
+        self.diff(Col::ConnectionTask, tgid.0, tid.0);
+        self.known.connection_tid = tid.0;
+    }
+
+    fn endpoint(&mut self, endpoint: &Endpoint) {
+        self.int(Col::Port, endpoint.port.into());
+        let count = self.addresses.len();
+        if let Some(at) = self.addresses.get(&endpoint.address) {
+            let back = count - at;
+            return self.int(Col::Address, back as u64);
+        }
+        self.addresses.insert(endpoint.address, count);
+        self.int(Col::Address, 0);
+        let mut put_ip = |bytes: &[u8]| {
+            self.int(Col::NewAddress, bytes.len() as u64);
+            self.column(Col::NewAddress).extend_from_slice(bytes);
+        };
+        match endpoint.address {
+            Address::V4(ip) => put_ip(&ip.octets()),
+            Address::V6(ip) => put_ip(&ip.octets()),
+            Address::Masked(number) => {
+                self.int(Col::NewAddress, 0);
+                self.int(Col::NewAddress, number);
+            }
+        }
+    }
+
+    fn connect(&mut self, connect: &Connect) {
+        self.byte(Col::Kind, tag::CONNECT);
+        self.new_connection(connect.id);
+        self.connection_task(Some((connect.tid, connect.tgid)));
+        self.endpoint(&connect.remote);
+    }
+
+    fn accepted(&mut self, accepted: &Accepted) {
+        self.byte(Col::Kind, tag::ACCEPTED);
+        self.new_connection(accepted.id);
+        self.connection_task(accepted.listener);
+        self.endpoint(&accepted.local);
+        self.endpoint(&accepted.remote);
+    }
+
+    fn closed(&mut self, closed: &Closed) {
+        self.byte(Col::Kind, tag::CLOSED);
+        self.connection(closed.id);
+        self.connection_task(closed.by);
+        self.byte(Col::Ending, closed.ending as u8);
+        self.int(Col::Sent, closed.sent);
+        self.int(Col::Received, closed.received);
+    }
+
     fn snapshot(&mut self, task: &Snapshot) {
         self.byte(Col::Kind, tag::SNAPSHOT);
         self.task(task.tid, task.tgid);
@@ -390,6 +471,7 @@ pub(crate) fn encode(
         },
         comms: Interned::default(),
         paths: Interned::default(),
+        addresses: HashMap::new(),
     };
     for event in events {
         enc.event(event);

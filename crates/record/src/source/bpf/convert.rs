@@ -7,6 +7,9 @@ use tr_format::event::{
     Ktime, LifeEvent, LifeKind, LossCause, Lost, Reason, Rename, SchedEvent, SchedKind, Snapshot,
     Stream, Tgid, Tid,
 };
+use tr_format::network::{
+    Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
+};
 use zerocopy::FromBytes;
 
 use crate::host;
@@ -87,6 +90,9 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
                 cgroup: CgroupId(event.id),
             };
             return vec![path, at(&head, LifeKind::CgroupMove(moved))];
+        }
+        wire::LIFE_CONNECT | wire::LIFE_CONNECTED | wire::LIFE_ACCEPTED | wire::LIFE_CLOSED => {
+            parse(record).and_then(|event| connection(head.kind, &event))
         }
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
@@ -200,6 +206,79 @@ fn rename(event: wire::Rename) -> LifeKind {
         tgid: Tgid(event.tgid),
         comm: Comm::new(&event.comm),
     })
+}
+
+/// A change of a connection, which its socket's address names. `None` for an address of an
+/// unknown family.
+fn connection(kind: u32, event: &wire::Connection) -> Option<LifeKind> {
+    let id = ConnectionId(event.socket);
+    let end = |address: &[u8; 16], port| {
+        let address = address_of(event.family, address)?;
+        Some(Endpoint { address, port })
+    };
+    let local = || end(&event.local, event.local_port);
+    let remote = || end(&event.remote, event.remote_port);
+    let task = (event.tgid != 0).then_some((Tid(event.tid), Tgid(event.tgid)));
+    Some(match kind {
+        wire::LIFE_CONNECT => LifeKind::Connect(Connect {
+            id,
+            tid: Tid(event.tid),
+            tgid: Tgid(event.tgid),
+            remote: remote()?,
+        }),
+        wire::LIFE_CONNECTED => LifeKind::Connected(Connected {
+            id,
+            local: local()?,
+        }),
+        wire::LIFE_ACCEPTED => LifeKind::Accepted(Accepted {
+            id,
+            listener: task,
+            local: local()?,
+            remote: remote()?,
+        }),
+        _ => LifeKind::Closed(Closed {
+            id,
+            by: task,
+            ending: ending(event, task.is_some()),
+            sent: event.sent,
+            received: event.received,
+        }),
+    })
+}
+
+/// An IPv4 address in a socket of IPv6 is one of IPv4.
+fn address_of(family: u16, bytes: &[u8; 16]) -> Option<Address> {
+    match i32::from(family) {
+        nix::libc::AF_INET => {
+            let [a, b, c, d, ..] = *bytes;
+            Some(Address::V4([a, b, c, d].into()))
+        }
+        nix::libc::AF_INET6 => {
+            let ip = std::net::Ipv6Addr::from(*bytes);
+            let mapped = ip.to_ipv4_mapped().map(Address::V4);
+            Some(mapped.unwrap_or(Address::V6(ip)))
+        }
+        _ => None,
+    }
+}
+
+/// The socket's error says how the peer or the network ended it; without one its process did.
+fn ending(event: &wire::Connection, by_process: bool) -> Ending {
+    match i32::from(event.error) {
+        0 => match event.state {
+            wire::TCP_SYN_SENT => Ending::Abandoned,
+            // Without a FIN: the kernel sends a reset.
+            wire::TCP_ESTABLISHED | wire::TCP_CLOSE_WAIT if event.reset != 0 && by_process => {
+                Ending::Aborted
+            }
+            _ => Ending::Closed,
+        },
+        nix::libc::ECONNREFUSED => Ending::Refused,
+        nix::libc::ECONNRESET | nix::libc::EPIPE => Ending::Reset,
+        nix::libc::ETIMEDOUT => Ending::TimedOut,
+        nix::libc::EHOSTUNREACH | nix::libc::ENETUNREACH => Ending::Unreachable,
+        _ => Ending::Failed,
+    }
 }
 
 fn cgroup_path(event: &wire::Cgroup) -> LifeKind {

@@ -11,12 +11,12 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use tr_bpf::{Kernel, Rings, Settings, Tracer};
-use tr_format::event::{Argv, Comm, CpuId, Ktime, LifeEvent};
-use tr_format::meta::{Facts, Method, Origin};
+use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
+use tr_format::meta::{Extra, Facts, Method, Origin};
 
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
-use super::{Drained, Last, Source, Started};
+use super::{recorder, Drained, Last, Source, Started};
 use crate::config::{ring_sizes, Config, Follow};
 use crate::session::Alive;
 use crate::targets::Targets;
@@ -114,6 +114,10 @@ pub fn start(
             method: Method::Sudo,
             facts: Facts::default(),
         }),
+        extras: attached
+            .tracer
+            .has_connections()
+            .then(|| vec![Extra::Network as u8]),
         missing: missing(&attached),
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring),
@@ -167,6 +171,10 @@ pub fn missing(attached: &Attached) -> Vec<String> {
         (
             tracer.is_raw(),
             "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
+        ),
+        (
+            !tracer.has_connections(),
+            "TCP connections: this kernel has no tracepoint inet_sock_set_state",
         ),
         (
             host::cgroup2_mount().is_none(),
@@ -239,7 +247,13 @@ impl Source for Bpf {
         self.tracer.detach();
         self.drain(true);
         let usage = self.tracer.usage();
-        let losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
+        let mut losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
+        let missed = self.tracer.connection_overflow();
+        if missed > 0 {
+            let what = format!("{missed} TCP connections, for which the programs had no room");
+            let what = what.into_bytes().into();
+            losses.push(recorder(span.1, LifeKind::Degraded(Degraded { what })));
+        }
         Last {
             losses,
             kernel_ns: usage.run_time_ns,

@@ -50,6 +50,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         source: Box::new(source),
         scope: Scope::Command,
         root: child,
+        extras: None,
         origin: Some(Origin {
             method: Method::Poll,
             facts: Facts {

@@ -80,6 +80,7 @@ pub fn start(config: &Config, child: Option<u32>) -> Result<Started, Error> {
         scope: Scope::Command,
         root: child,
         origin: Some(origin()),
+        extras: None,
         missing: Vec::new(),
         irq_known: false,
         buffer: 0,

@@ -1,0 +1,254 @@
+//! TCP connections: who connected to whom, when, how many bytes went each way.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tr_format::event::{Ktime, LifeKind, Tid};
+use tr_format::network::{ConnectionId, Ending, Endpoint};
+
+use crate::critical_path::CriticalPath;
+use crate::graph::Kind;
+use crate::model::{Analysis, ProcessIx, ThreadIx};
+use crate::tracker::TaskIx;
+
+/// A connection of the recorded tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connection {
+    /// The thread: of a connection that it began the one that called connect(2), else the one
+    /// that closed it or, if none did, the one that called listen(2).
+    pub thread: Option<ThreadIx>,
+    /// The peer began it.
+    pub accepted: bool,
+    /// The call of connect(2); of an accepted one `established`.
+    pub begun: Ktime,
+    /// When it was established.
+    pub established: Option<Ktime>,
+    /// When it was over for its process.
+    pub closed: Option<Ktime>,
+    /// How it ended.
+    pub ending: Option<Ending>,
+    /// This end; not known before it is established.
+    pub local: Option<Endpoint>,
+    /// The other end.
+    pub remote: Endpoint,
+    /// Bytes sent and received, of one that is closed.
+    pub bytes: Option<(u64, u64)>,
+    /// The index of the connection that is the other end of this one, if that is recorded, too.
+    pub peer: Option<usize>,
+}
+
+impl Connection {
+    /// It was not established, or an error ended it.
+    pub fn failed(&self) -> bool {
+        !matches!(self.ending, None | Some(Ending::Closed | Ending::Aborted))
+    }
+
+    /// From connect(2) to the answer, in ns; `None` for an accepted one.
+    pub fn connecting(&self, end: Ktime) -> Option<u64> {
+        let until = self.established.or(self.closed).unwrap_or(end);
+        (!self.accepted).then(|| until.since(self.begun))
+    }
+
+    /// The time for which it was established, in ns.
+    pub fn open(&self, end: Ktime) -> u64 {
+        let until = self.closed.unwrap_or(end);
+        self.established.map_or(0, |since| until.since(since))
+    }
+}
+
+/// A connection of a task that has no place in the model yet.
+#[derive(Debug)]
+struct Draft {
+    task: Option<TaskIx>,
+    connection: Connection,
+}
+
+/// Collects the connections of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    all: Vec<Draft>,
+    open: HashMap<ConnectionId, usize>,
+    /// Those beyond the limit.
+    pub left_out: u64,
+}
+
+impl Connections {
+    /// Takes an event; `task` finds a task by its tid.
+    pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
+        match kind {
+            LifeKind::Connect(event) => {
+                let connection = begun(time, event.remote);
+                self.begin(event.id, task(event.tid), connection);
+            }
+            LifeKind::Accepted(event) => {
+                let connection = Connection {
+                    accepted: true,
+                    established: Some(time),
+                    local: Some(event.local),
+                    ..begun(time, event.remote)
+                };
+                let listener = event.listener.and_then(|(tid, _)| task(tid));
+                self.begin(event.id, listener, connection);
+            }
+            LifeKind::Connected(event) => {
+                if let Some(draft) = self.find(event.id) {
+                    draft.connection.established = Some(time);
+                    draft.connection.local = Some(event.local);
+                }
+            }
+            LifeKind::Closed(event) => {
+                if let Some(draft) = self.find(event.id) {
+                    let connection = &mut draft.connection;
+                    connection.closed = Some(time);
+                    connection.ending = Some(event.ending);
+                    connection.bytes = Some((event.sent, event.received));
+                    let by = event.by.and_then(|(tid, _)| task(tid));
+                    if connection.accepted && by.is_some() {
+                        draft.task = by;
+                    }
+                }
+                self.open.remove(&event.id);
+            }
+            _ => {}
+        }
+    }
+
+    fn find(&mut self, id: ConnectionId) -> Option<&mut Draft> {
+        self.all.get_mut(*self.open.get(&id)?)
+    }
+
+    fn begin(&mut self, id: ConnectionId, task: Option<TaskIx>, connection: Connection) {
+        if self.all.len() >= Analysis::CONNECTIONS {
+            self.left_out += 1;
+            return;
+        }
+        self.open.insert(id, self.all.len());
+        self.all.push(Draft { task, connection });
+    }
+
+    /// The connections of the span `start..end`, in order of their beginning.
+    pub fn finish(
+        self,
+        (start, end): (Ktime, Ktime),
+        thread: impl Fn(TaskIx) -> Option<ThreadIx>,
+    ) -> Vec<Connection> {
+        let inside = |it: &Connection| it.begun < end && it.closed.is_none_or(|at| at >= start);
+        let all = self.all.into_iter();
+        let all = all.filter(|draft| inside(&draft.connection));
+        let mut all: Vec<Connection> = all
+            .map(|draft| Connection {
+                thread: draft.task.and_then(&thread),
+                ..draft.connection
+            })
+            .collect();
+        pair(&mut all);
+        all
+    }
+}
+
+fn begun(time: Ktime, remote: Endpoint) -> Connection {
+    Connection {
+        thread: None,
+        accepted: false,
+        begun: time,
+        established: None,
+        closed: None,
+        ending: None,
+        local: None,
+        remote,
+        bytes: None,
+        peer: None,
+    }
+}
+
+/// Finds the two ends of connections within the machine. Ports are used again: of several
+/// that fit it is the one that was established next to the same time.
+fn pair(all: &mut [Connection]) {
+    let mut accepted: HashMap<(Endpoint, Endpoint), BTreeMap<Ktime, usize>> = HashMap::new();
+    for (at, it) in all.iter().enumerate().filter(|(_, it)| it.accepted) {
+        if let (Some(local), Some(time)) = (it.local, it.established) {
+            accepted
+                .entry((local, it.remote))
+                .or_default()
+                .insert(time, at);
+        }
+    }
+    let mut pairs = Vec::new();
+    for (at, it) in all.iter().enumerate().filter(|(_, it)| !it.accepted) {
+        let (Some(local), Some(time)) = (it.local, it.established) else {
+            continue;
+        };
+        let Some(others) = accepted.get_mut(&(it.remote, local)) else {
+            continue;
+        };
+        let before = others.range(..=time).next_back();
+        let after = others.range(time..).next();
+        let near = before.into_iter().chain(after);
+        let near = near.min_by_key(|(other, _)| other.0.abs_diff(time.0));
+        if let Some((key, other)) = near.map(|(key, other)| (*key, *other)) {
+            others.remove(&key);
+            pairs.push((at, other));
+        }
+    }
+    for (one, other) in pairs {
+        for (at, peer) in [(one, other), (other, one)] {
+            if let Some(connection) = all.get_mut(at) {
+                connection.peer = Some(peer);
+            }
+        }
+    }
+}
+
+/// Time of the critical path in which a thread waited for the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waited {
+    /// The thread's process.
+    pub process: ProcessIx,
+    /// The connection, if all that its process had at that time lead to the same end.
+    pub connection: Option<usize>,
+    /// In ns.
+    pub ns: u64,
+}
+
+/// The number of a process's connections that are looked at for one wait; of more the one that
+/// was waited for is not known.
+const LOOK_BACK: usize = 1000;
+
+/// The waits for the network on a critical path.
+pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
+    let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
+    for (at, it) in analysis.connections.iter().enumerate() {
+        if let Some(thread) = it.thread {
+            of.entry(analysis.thread(thread).process)
+                .or_default()
+                .push(at);
+        }
+    }
+    let segments = path.segments.iter();
+    let segments = segments.filter(|segment| segment.kind == Kind::Network);
+    segments
+        .map(|segment| {
+            let process = analysis.thread(segment.thread).process;
+            let all = of.get(&process).map_or(&[][..], Vec::as_slice);
+            let get = |at: usize| analysis.connections.get(at);
+            let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
+            let (begun, _) = all.split_at(all.partition_point(begun));
+            let open = |at: usize| {
+                get(at)?
+                    .closed
+                    .is_none_or(|at| at >= segment.to)
+                    .then_some(at)
+            };
+            let last = begun.iter().rev().take(LOOK_BACK);
+            let mut there = last.filter_map(|at| open(*at));
+            let first = there.next();
+            let end = |at: usize| get(at).map(|it| it.remote);
+            let same = there.all(|other| end(other) == first.and_then(end));
+            let same = same && begun.len() <= LOOK_BACK;
+            Waited {
+                process,
+                connection: first.filter(|_| same),
+                ns: segment.length(),
+            }
+        })
+        .collect()
+}

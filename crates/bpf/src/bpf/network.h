@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * TCP connections of the followed tasks, by inet_sock_set_state. Part of tracer.bpf.c.
+ *
+ * The running task is the socket's user only where the transition comes from a system call:
+ * connect (SYN_SENT), listen (LISTEN) and close hold the socket's lock (`sk_lock.owned`).
+ * A softirq that ends a handshake or takes a reset runs in any task. So an accepted
+ * connection belongs to the task that listens on its port until a task closes it.
+ */
+#ifndef TR_NETWORK_H
+#define TR_NETWORK_H
+
+/* The most connections and listening ports at a time. */
+#define MAX_CONNECTIONS 8192
+#define MAX_LISTENERS 1024
+
+enum role {
+	ROLE_CONNECTS = 1,
+	ROLE_ACCEPTED = 2,
+};
+
+/* The connections that are not closed yet. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_CONNECTIONS);
+	__type(key, __u64); /* the socket's address */
+	__type(value, __u32); /* enum role */
+} connections SEC(".maps");
+
+/* The task that listens on a port. With SO_REUSEPORT there are several sockets. */
+struct listener {
+	__u32 tid;
+	__u32 tgid;
+	__u64 sockets;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_LISTENERS);
+	__type(key, __u64); /* network namespace << 16 | port */
+	__type(value, struct listener);
+} listeners SEC(".maps");
+
+/* The local port. The kernel clears skc_num before the state CLOSE. */
+static __always_inline __u16 local_port(struct sock *sk)
+{
+	return __builtin_bswap16(BPF_CORE_READ((struct inet_sock *)sk, inet_sport));
+}
+
+static __always_inline __u64 listener_key(struct sock *sk)
+{
+	__u64 namespace = 0;
+
+	if (bpf_core_field_exists(sk->__sk_common.skc_net.net))
+		namespace = BPF_CORE_READ(sk, __sk_common.skc_net.net, ns.inum);
+	return namespace << 16 | local_port(sk);
+}
+
+/* Reserves a record and fills it but for its task and what `closed` has. */
+static __always_inline struct wire_connection *reserve_connection(struct sock *sk, __u32 kind)
+{
+	struct wire_connection *record;
+
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), kind, sizeof(*record), true);
+	if (!record)
+		return NULL;
+	__builtin_memset(&record->socket, 0, sizeof(*record) - sizeof(record->head));
+	record->socket = (__u64)sk;
+	record->family = BPF_CORE_READ(sk, __sk_common.skc_family);
+	record->local_port = local_port(sk);
+	record->remote_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
+	if (record->family == AF_INET) {
+		*(__be32 *)record->local = BPF_CORE_READ(sk, __sk_common.skc_rcv_saddr);
+		*(__be32 *)record->remote = BPF_CORE_READ(sk, __sk_common.skc_daddr);
+	} else if (bpf_core_field_exists(sk->__sk_common.skc_v6_daddr)) {
+		BPF_CORE_READ_INTO(&record->local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&record->remote, sk, __sk_common.skc_v6_daddr);
+	}
+	return record;
+}
+
+static __always_inline void put_self(struct wire_connection *record)
+{
+	__u64 self = bpf_get_current_pid_tgid();
+
+	record->tid = self;
+	record->tgid = self >> 32;
+}
+
+/* False: there is no room for it. */
+static __always_inline bool add_connection(struct sock *sk, __u32 role)
+{
+	__u64 key = (__u64)sk;
+
+	if (!bpf_map_update_elem(&connections, &key, &role, 0))
+		return true;
+	__sync_fetch_and_add(&connection_overflow, 1);
+	return false;
+}
+
+static __always_inline int on_connect(struct sock *sk)
+{
+	struct wire_connection *record;
+
+	if (!is_followed((__u32)bpf_get_current_pid_tgid()) || !add_connection(sk, ROLE_CONNECTS))
+		return 0;
+	record = reserve_connection(sk, LIFE_CONNECT);
+	if (record) {
+		put_self(record);
+		submit_life(record);
+	}
+	return 0;
+}
+
+static __always_inline int on_listen(struct sock *sk)
+{
+	__u64 key = listener_key(sk), self = bpf_get_current_pid_tgid();
+	struct listener new = { .tid = self, .tgid = self >> 32, .sockets = 1 };
+	struct listener *known = bpf_map_lookup_elem(&listeners, &key);
+
+	if (!is_followed((__u32)self))
+		return 0;
+	if (known)
+		new.sockets += known->sockets;
+	if (bpf_map_update_elem(&listeners, &key, &new, 0))
+		__sync_fetch_and_add(&connection_overflow, 1);
+	return 0;
+}
+
+static __always_inline int on_listener_closed(struct sock *sk)
+{
+	__u64 key = listener_key(sk);
+	struct listener *known = bpf_map_lookup_elem(&listeners, &key);
+
+	if (known && known->sockets > 1)
+		known->sockets--;
+	else if (known)
+		bpf_map_delete_elem(&listeners, &key);
+	return 0;
+}
+
+static __always_inline int on_established(struct sock *sk, int old)
+{
+	__u64 key;
+	struct wire_connection *record;
+	struct listener *listener;
+
+	if (old == TCP_SYN_SENT) {
+		key = (__u64)sk;
+		if (!bpf_map_lookup_elem(&connections, &key))
+			return 0;
+		record = reserve_connection(sk, LIFE_CONNECTED);
+		if (record)
+			submit_life(record);
+		return 0;
+	}
+	if (old != TCP_SYN_RECV)
+		return 0;
+	key = listener_key(sk);
+	listener = bpf_map_lookup_elem(&listeners, &key);
+	if ((!listener && !follow_all) || !add_connection(sk, ROLE_ACCEPTED))
+		return 0;
+	record = reserve_connection(sk, LIFE_ACCEPTED);
+	if (!record)
+		return 0;
+	if (listener) {
+		record->tid = listener->tid;
+		record->tgid = listener->tgid;
+	}
+	submit_life(record);
+	return 0;
+}
+
+/* The bytes that the process has written and those that have arrived for it. SYN and FIN
+ * count as a byte each: the SYN of the side that connects is acknowledged, that of the other
+ * is not counted; the own FIN is in the queue behind FIN_WAIT1 and LAST_ACK. */
+static __always_inline void put_bytes(struct wire_connection *record, struct sock *sk, int old,
+				      __u32 role)
+{
+	struct tcp_sock *tcp = (struct tcp_sock *)sk;
+	__u32 queued = BPF_CORE_READ(tcp, write_seq) - BPF_CORE_READ(tcp, snd_una);
+	__u64 sent = BPF_CORE_READ(tcp, bytes_acked) + queued;
+	__u64 received = BPF_CORE_READ(tcp, bytes_received);
+	bool fin = old == TCP_FIN_WAIT1 || old == TCP_FIN_WAIT2 || old == TCP_CLOSING ||
+		   old == TCP_LAST_ACK;
+
+	if (role == ROLE_CONNECTS && sent)
+		sent--;
+	if (fin && sent)
+		sent--;
+	if ((BPF_CORE_READ(sk, __sk_common.skc_flags) & (1UL << SOCK_DONE)) && received)
+		received--;
+	record->sent = sent;
+	record->received = received;
+}
+
+/* A connection is over for its process when both directions are shut down, by close(2) or
+ * shutdown(2), or when the kernel gives it up. */
+static __always_inline int on_closed(struct sock *sk, int old, int state)
+{
+	__u64 key = (__u64)sk;
+	struct wire_connection *record;
+	__u32 *known, role;
+
+	if (state != TCP_CLOSE && BPF_CORE_READ(sk, sk_shutdown) != SHUTDOWN_MASK)
+		return 0;
+	known = bpf_map_lookup_elem(&connections, &key);
+	if (!known)
+		return 0;
+	role = *known;
+	bpf_map_delete_elem(&connections, &key);
+	record = reserve_connection(sk, LIFE_CLOSED);
+	if (!record)
+		return 0;
+	record->error = BPF_CORE_READ(sk, sk_err);
+	record->state = old;
+	record->reset = state == TCP_CLOSE;
+	if (BPF_CORE_READ(sk, sk_lock.owned))
+		put_self(record);
+	put_bytes(record, sk, old, role);
+	submit_life(record);
+	return 0;
+}
+
+static __always_inline int on_socket_state(struct sock *sk, int old, int state)
+{
+	if (BPF_CORE_READ(sk, sk_protocol) != IPPROTO_TCP)
+		return 0;
+	switch (state) {
+	case TCP_SYN_SENT:
+		return on_connect(sk);
+	case TCP_LISTEN:
+		return on_listen(sk);
+	case TCP_ESTABLISHED:
+		return on_established(sk, old);
+	case TCP_CLOSE:
+		if (old == TCP_LISTEN)
+			return on_listener_closed(sk);
+		return on_closed(sk, old, state);
+	case TCP_FIN_WAIT1:
+	case TCP_FIN_WAIT2:
+	case TCP_LAST_ACK:
+	case TCP_CLOSING:
+		return on_closed(sk, old, state);
+	}
+	return 0;
+}
+
+PROGRAM(socket_state, inet_sock_set_state,
+	on_socket_state((struct sock *)ctx[0], ctx[1], ctx[2]))
+
+#endif
