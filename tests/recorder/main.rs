@@ -14,6 +14,7 @@ mod harm;
 mod inject;
 mod kinds;
 mod limits;
+mod network;
 mod options;
 mod ptrace;
 mod redact;
@@ -31,6 +32,10 @@ mod writes;
 use libtest_mimic::Arguments;
 
 fn main() {
+    // A recorded program of a test is this one.
+    if let Some(role) = std::env::var_os(network::ROLE) {
+        return network::play(&role.to_string_lossy());
+    }
     let mut args = Arguments::from_args();
     // Their times would disturb each other.
     args.test_threads = Some(1);
@@ -45,6 +50,7 @@ fn main() {
         doctor::TESTS,
         signals::TESTS,
         limits::TESTS,
+        network::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
         #[cfg(target_arch = "x86_64")]

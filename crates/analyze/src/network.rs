@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use tr_format::event::{Ktime, LifeKind, Tid};
 use tr_format::network::{ConnectionId, Ending, Endpoint};
 
-use crate::critical_path::CriticalPath;
+use crate::awaited::Awaited;
+use crate::critical_path::{CriticalPath, Segment};
 use crate::graph::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::tracker::TaskIx;
@@ -213,42 +214,57 @@ pub struct Waited {
 /// was waited for is not known.
 const LOOK_BACK: usize = 1000;
 
-/// The waits for the network on a critical path.
+/// The waits for the network on a critical path: those for a socket that a softirq ended, or a
+/// task outside of the recording to which the process has a connection.
 pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
     let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
     for (at, it) in analysis.connections.iter().enumerate() {
         if let Some(thread) = it.thread {
-            of.entry(analysis.thread(thread).process)
-                .or_default()
-                .push(at);
+            let process = analysis.thread(thread).process;
+            of.entry(process).or_default().push(at);
         }
     }
     let segments = path.segments.iter();
-    let segments = segments.filter(|segment| segment.kind == Kind::Network);
-    segments
-        .map(|segment| {
-            let process = analysis.thread(segment.thread).process;
-            let all = of.get(&process).map_or(&[][..], Vec::as_slice);
-            let get = |at: usize| analysis.connections.get(at);
-            let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
-            let (begun, _) = all.split_at(all.partition_point(begun));
-            let open = |at: usize| {
-                get(at)?
-                    .closed
-                    .is_none_or(|at| at >= segment.to)
-                    .then_some(at)
-            };
-            let last = begun.iter().rev().take(LOOK_BACK);
-            let mut there = last.filter_map(|at| open(*at));
-            let first = there.next();
-            let end = |at: usize| get(at).map(|it| it.remote);
-            let same = there.all(|other| end(other) == first.and_then(end));
-            let same = same && begun.len() <= LOOK_BACK;
-            Waited {
-                process,
-                connection: first.filter(|_| same),
-                ns: segment.length(),
-            }
+    let waits = segments.filter_map(|segment| {
+        let process = analysis.thread(segment.thread).process;
+        let candidates = of.get(&process).map_or(&[][..], Vec::as_slice);
+        let (any, connection) = during(analysis, candidates, segment);
+        let network = match segment.kind {
+            Kind::Network => true,
+            Kind::Outside(_) => any && for_socket(analysis, segment),
+            _ => false,
+        };
+        network.then(|| Waited {
+            process,
+            connection,
+            ns: segment.length(),
         })
-        .collect()
+    });
+    waits.collect()
+}
+
+/// Whether a process had connections at the time of a segment, and one of them if they lead to
+/// the same end. `all`: the process's connections, in order of their beginning.
+fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> (bool, Option<usize>) {
+    let get = |at: usize| analysis.connections.get(at);
+    let end = |at: usize| get(at).map(|it| it.remote);
+    let begun = |at: &usize| get(*at).is_some_and(|it| it.begun <= segment.to);
+    let (begun, _) = all.split_at(all.partition_point(begun));
+    let last = begun.iter().rev().take(LOOK_BACK).copied();
+    let open = |it: &Connection| it.closed.is_none_or(|at| at >= segment.from);
+    let mut there = last.filter(|at| get(*at).is_some_and(open));
+    let first = there.next();
+    let same = there.all(|other| end(other) == first.and_then(end));
+    let same = same && begun.len() <= LOOK_BACK;
+    (first.is_some(), first.filter(|_| same))
+}
+
+/// The segment's thread waited for a socket.
+fn for_socket(analysis: &Analysis, segment: &Segment) -> bool {
+    let stretch = analysis.timeline.as_ref().and_then(|timeline| {
+        let number = timeline.at(segment.thread, Ktime(segment.to.0.checked_sub(1)?))?;
+        timeline.get(segment.thread, number)
+    });
+    let awaited = stretch.and_then(|it| analysis.awaited(segment.thread, &it));
+    awaited == Some(Awaited::Socket)
 }

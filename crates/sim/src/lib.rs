@@ -41,6 +41,7 @@ pub mod config;
 pub mod file;
 pub mod inject;
 pub mod machine;
+pub mod network;
 pub mod program;
 pub mod recording;
 pub mod scenario;

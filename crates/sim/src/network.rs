@@ -1,0 +1,156 @@
+//! TCP connections of a recording's tasks, and the truth about them.
+
+use std::collections::HashMap;
+
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream, Tgid, Tid};
+use tr_format::network::{
+    Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
+};
+
+use crate::draw::Draw;
+use crate::program::Span;
+use crate::recording::{Recording, Written};
+use crate::sink::Sink;
+
+/// A connection as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Truth {
+    /// Its process.
+    pub tgid: Tgid,
+    /// The peer began it.
+    pub accepted: bool,
+    /// When connect(2) was called; of an accepted one when it was established.
+    pub begun: Ktime,
+    /// When it was established.
+    pub established: Option<Ktime>,
+    /// When it was closed.
+    pub closed: Option<Ktime>,
+    /// Bytes sent and received.
+    pub bytes: Option<(u64, u64)>,
+    /// The remote end.
+    pub remote: Endpoint,
+}
+
+/// Adds up to `most` connections of tasks that the recording shows from their fork to their
+/// exit, before late writes are injected. The order of the truth is that of the times.
+pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> {
+    let mut draw = Draw::new(seed ^ 0x6e65_7477_6f72_6b00);
+    let mut forks = HashMap::new();
+    let mut lives = Vec::new();
+    for written in &recording.life {
+        match &written.event.kind {
+            // A thread's tid can become that of its process by an exec.
+            LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => {
+                forks.insert(fork.tid, written.event.time);
+            }
+            LifeKind::Exit(exit) if exit.tid.0 == exit.tgid.0 => {
+                let since = forks.remove(&exit.tid);
+                lives.extend(since.map(|since| (exit.tid, exit.tgid, since, written.event.time)));
+            }
+            _ => {}
+        }
+    }
+    let inside = |(.., since, _): &(Tid, Tgid, Ktime, Ktime)| *since >= recording.meta.start;
+    lives.retain(|life| inside(life) && life.3.since(life.2) > 16);
+    let mut all = Vec::new();
+    for number in 0..most as u64 {
+        let Some(life) = lives.get(draw.below(lives.len() as u32) as usize) else {
+            break;
+        };
+        all.push(one(recording, *life, number, &mut draw));
+    }
+    recording
+        .life
+        .sort_by_key(|written| (written.at, written.seq));
+    all.sort_by_key(|truth| truth.begun);
+    all
+}
+
+/// Adds the events of one connection.
+fn one(
+    recording: &mut Recording,
+    (tid, tgid, since, until): (Tid, Tgid, Ktime, Ktime),
+    number: u64,
+    draw: &mut Draw,
+) -> Truth {
+    // Begun, established, closed: at different times between the fork and the exit.
+    let length = until.since(since) / 4;
+    let mut at = since.0;
+    let mut later = || {
+        at += draw.length(Span { lo: 1, hi: length });
+        Ktime(at)
+    };
+    let (begun, established, closed) = (later(), later(), later());
+    let (accepted, answered) = (draw.chance(400), !draw.chance(200));
+    let open = !draw.chance(900);
+    let id = ConnectionId(number + 1);
+    let end = |port: u64| Endpoint {
+        address: Address::V4([10, 0, 0, draw_byte(number)].into()),
+        port: port as u16,
+    };
+    let (local, remote) = (end(40_000 + number), end(443));
+    let bytes = (draw.bits() >> 40, draw.bits() >> 40);
+    let established = if accepted { begun } else { established };
+    let answered = accepted || answered;
+    let mut put = |time: Ktime, kind| {
+        let cpu = Some(CpuId(draw.below(recording.cpus.len() as u32) as u16));
+        recording.life(Stream::Lifecycle, LifeEvent { time, cpu, kind });
+    };
+    let task = (tid, tgid);
+    if accepted {
+        let listener = None;
+        #[rustfmt::skip]
+        put(begun, LifeKind::Accepted(Accepted { id, listener, local, remote }));
+    } else {
+        #[rustfmt::skip]
+        put(begun, LifeKind::Connect(Connect { id, tid, tgid, remote }));
+        if answered {
+            put(established, LifeKind::Connected(Connected { id, local }));
+        }
+    }
+    // Who closes an accepted connection names its process.
+    let closes = accepted || !open;
+    if closes {
+        let closing = Closed {
+            id,
+            by: Some(task),
+            ending: if answered {
+                Ending::Closed
+            } else {
+                Ending::Refused
+            },
+            sent: bytes.0,
+            received: bytes.1,
+        };
+        put(closed, LifeKind::Closed(closing));
+    }
+    Truth {
+        tgid,
+        accepted,
+        begun,
+        established: answered.then_some(established),
+        closed: closes.then_some(closed),
+        bytes: closes.then_some(bytes),
+        remote,
+    }
+}
+
+fn draw_byte(number: u64) -> u8 {
+    (number % 7) as u8
+}
+
+/// The events of connections in the order of the ring, for tests of late writes.
+pub fn is_late(ring: &[Written<LifeEvent>]) -> bool {
+    let connections = ring.iter().filter(|written| {
+        matches!(
+            written.event.kind,
+            LifeKind::Connect(_) | LifeKind::Accepted(_) | LifeKind::Closed(_)
+        )
+    });
+    let mut last = Ktime(0);
+    connections.into_iter().any(|written| {
+        let back = written.event.time < last;
+        last = written.event.time;
+        back
+    })
+}

@@ -1,0 +1,236 @@
+//! TCP connections, held against what both ends know of them.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::support::{dump, ensure, int, list, recording, scratch, text, tr, Test};
+
+pub const TESTS: &[Test] = &[
+    (
+        "connections_have_the_bytes_ports_and_times_that_the_peer_saw",
+        peers,
+    ),
+    ("both_ends_of_a_local_connection_find_each_other", local),
+    ("refusals_and_resets_are_told_apart", failures),
+    ("no_connection_is_recorded_of_others", others),
+];
+
+/// The variable that makes this program one of the recorded ones.
+pub const ROLE: &str = "TR_TEST_ROLE";
+
+/// The delay of a server's answer.
+const DELAY: Duration = Duration::from_millis(150);
+const ANSWER: usize = 300_000;
+
+/// Plays a recorded program; its role is a word and addresses.
+pub fn play(role: &str) {
+    let mut words = role.split_whitespace();
+    let word = words.next();
+    let addresses = words.map(|it| it.parse().expect("an address"));
+    let addresses: Vec<SocketAddr> = addresses.collect();
+    match word {
+        Some("client") => addresses.iter().for_each(|to| {
+            ask(*to);
+        }),
+        Some("server") => serve_own(),
+        Some("pair") => pair(),
+        Some("failures") => fail(&addresses),
+        other => panic!("no role {other:?}"),
+    }
+}
+
+/// Sends as many bytes as the port's number, and reads until the end.
+fn ask(to: SocketAddr) -> SocketAddr {
+    let mut stream = TcpStream::connect(to).expect("a connection");
+    stream
+        .write_all(&vec![b'q'; usize::from(to.port())])
+        .expect("a question");
+    stream.shutdown(Shutdown::Write).expect("a shutdown");
+    let mut answer = Vec::new();
+    stream.read_to_end(&mut answer).expect("an answer");
+    assert_eq!(answer.len(), ANSWER);
+    stream.local_addr().expect("an address")
+}
+
+/// Answers one connection after a delay. Returns the peer's address and the question's length.
+fn answer(listener: &TcpListener) -> (SocketAddr, usize) {
+    let (mut stream, peer) = listener.accept().expect("a peer");
+    let mut question = Vec::new();
+    stream.read_to_end(&mut question).expect("a question");
+    std::thread::sleep(DELAY);
+    stream.write_all(&vec![b'a'; ANSWER]).expect("an answer");
+    (peer, question.len())
+}
+
+/// Tells its port on standard output, and answers one connection.
+fn serve_own() {
+    let listener = TcpListener::bind("[::1]:0").expect("a port");
+    println!("{}", listener.local_addr().expect("an address").port());
+    answer(&listener);
+}
+
+/// Starts a server and asks it.
+fn pair() {
+    let mut server = Command::new(std::env::current_exe().expect("this program"))
+        .env(ROLE, "server")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("a server");
+    let mut out = std::io::BufReader::new(server.stdout.take().expect("its output"));
+    let mut port = String::new();
+    std::io::BufRead::read_line(&mut out, &mut port).expect("a port");
+    ask(format!("[::1]:{}", port.trim())
+        .parse()
+        .expect("an address"));
+    server.wait().expect("its end");
+}
+
+/// Connects to a port where nobody listens, then to one that resets the connection.
+fn fail(to: &[SocketAddr]) {
+    let [nobody, resets] = to else {
+        panic!("{to:?}")
+    };
+    assert!(TcpStream::connect(nobody).is_err());
+    let mut stream = TcpStream::connect(resets).expect("a connection");
+    stream.write_all(b"unread").expect("a question");
+    assert!(stream.read_to_end(&mut Vec::new()).is_err());
+}
+
+/// Records this program in a role.
+fn recorded(trace: &Path, options: &[&str], role: &str) -> Result<(), Failed> {
+    let this = std::env::current_exe()?;
+    let this = this.to_string_lossy();
+    let mut tr = recording(trace, options, &[&this]);
+    let out = tr.env(ROLE, role).output()?;
+    ensure(out.status.success(), || text(&out.stderr))
+}
+
+fn report(trace: &Path) -> Result<Value, Failed> {
+    let out = tr(
+        &["analyze", "--report", "network", "--format", "json"],
+        trace,
+    )?;
+    let mut all: Value = serde_json::from_slice(&out)?;
+    Ok(all["network"].take())
+}
+
+fn peers() -> Result<(), Failed> {
+    let trace = scratch("network.bin");
+    let listeners = ["127.0.0.1:0", "[::1]:0", "127.0.0.1:0"]
+        .into_iter()
+        .map(TcpListener::bind)
+        .collect::<Result<Vec<_>, _>>()?;
+    let addresses = listeners.iter().map(TcpListener::local_addr);
+    let addresses = addresses.collect::<Result<Vec<_>, _>>()?;
+    let words: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    let servers = std::thread::spawn(move || listeners.iter().map(answer).collect::<Vec<_>>());
+    recorded(&trace, &[], &format!("client {}", words.join(" ")))?;
+    let seen = servers.join().map_err(|_| "a server has failed")?;
+    let network = report(&trace)?;
+    let found = list(&network, "connections");
+    ensure(found.len() == 3, || network.to_string())?;
+    for ((it, (peer, question)), address) in found.iter().zip(&seen).zip(&addresses) {
+        let what = || format!("{it}\npeer {peer}, {question} bytes");
+        ensure(it["direction"] == "out" && it["ending"] == "closed", what)?;
+        ensure(it["remote"] == address.ip().to_string().as_str(), what)?;
+        ensure(int(&it, "remote_port") == u64::from(address.port()), what)?;
+        ensure(it["local"] == peer.ip().to_string().as_str(), what)?;
+        ensure(int(&it, "local_port") == u64::from(peer.port()), what)?;
+        ensure(int(&it, "sent_bytes") == *question as u64, what)?;
+        ensure(int(&it, "received_bytes") == ANSWER as u64, what)?;
+        let open = Duration::from_nanos(int(&it, "open_ns"));
+        ensure(open >= DELAY && open < 50 * DELAY, what)?;
+        ensure(int(&it, "connecting_ns") < 1_000_000_000, what)?;
+        ensure(it["peer_pid"].is_null(), what)?;
+    }
+    // The client does nothing but wait for its answers. It begins a little later than the
+    // server's delay.
+    let least = DELAY * 9 / 10;
+    let waited = Duration::from_nanos(int(&network, "path_wait_ns"));
+    ensure(waited >= 3 * least && waited < 150 * DELAY, || {
+        format!("{waited:?} of the path")
+    })?;
+    let hosts = list(&network, "hosts");
+    let each = hosts.iter().map(|host| int(host, "path_wait_ns"));
+    let each: Vec<u64> = each.collect();
+    ensure(
+        each.len() == 3 && each.iter().all(|ns| u128::from(*ns) >= least.as_nanos()),
+        || format!("{each:?}"),
+    )
+}
+
+fn local() -> Result<(), Failed> {
+    let trace = scratch("pair.bin");
+    recorded(&trace, &[], "pair")?;
+    let network = report(&trace)?;
+    let found = list(&network, "connections");
+    let [out, into] = found else {
+        return Err(network.to_string().into());
+    };
+    let all = || network.to_string();
+    ensure(out["direction"] == "out" && into["direction"] == "in", all)?;
+    ensure(out["pid"] != into["pid"], all)?;
+    ensure(out["peer_pid"] == into["pid"] && !out["pid"].is_null(), all)?;
+    ensure(into["peer_pid"] == out["pid"], all)?;
+    for (one, other) in [(out, into), (into, out)] {
+        ensure(one["local_port"] == other["remote_port"], all)?;
+        ensure(one["sent_bytes"] == other["received_bytes"], all)?;
+    }
+    ensure(int(&into, "sent_bytes") == ANSWER as u64, all)?;
+    // The server is a child of the client.
+    let events = dump(&trace)?;
+    let mut forks = events.iter().filter(|event| event["kind"] == "fork");
+    ensure(
+        forks.any(|fork| fork["tgid"] == into["pid"] && fork["parent_tgid"] == out["pid"]),
+        all,
+    )
+}
+
+fn failures() -> Result<(), Failed> {
+    let trace = scratch("failures.bin");
+    let resets = TcpListener::bind("127.0.0.1:0")?;
+    // A port that was free a moment ago.
+    let nobody = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+    let to = format!("failures {nobody} {}", resets.local_addr()?);
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = resets.accept().expect("a peer");
+        // With a byte read the others are there: closing now resets the connection.
+        stream.read_exact(&mut [0]).expect("a byte");
+    });
+    recorded(&trace, &[], &to)?;
+    server.join().map_err(|_| "the server has failed")?;
+    let network = report(&trace)?;
+    let found = list(&network, "connections");
+    let endings: Vec<_> = found.iter().map(|it| &it["ending"]).collect();
+    ensure(endings == ["refused", "reset"], || network.to_string())?;
+    ensure(found[0]["established_ns"].is_null(), || network.to_string())?;
+    ensure(int(&found[1], "sent_bytes") == 6, || network.to_string())?;
+    let said = tr(&["analyze", "--report", "network"], &trace)?;
+    let said = text(&said);
+    ensure(
+        said.contains("2 failed") && said.contains(&format!("127.0.0.1:{}", nobody.port())),
+        || said.clone(),
+    )
+}
+
+/// Connections of this process while `sleep` is recorded.
+fn others() -> Result<(), Failed> {
+    let trace = scratch("others.bin");
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let to = listener.local_addr()?;
+    let mut tr = recording(&trace, &[], &["sleep", "0.5"]).spawn()?;
+    while tr.try_wait()?.is_none() {
+        let one = TcpStream::connect(to)?;
+        drop((listener.accept()?, one));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let events = dump(&trace)?;
+    let any = events.iter().find(|it| !it["connection"].is_null());
+    ensure(any.is_none(), || format!("{any:?}"))
+}
