@@ -62,7 +62,7 @@ impl Contents {
     }
 
     /// Events by kind, under the names that users see.
-    pub fn by_kind(&self) -> [(&'static str, u64); 14] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 15] {
         let events = &self.events;
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
         let recorder = [
@@ -70,6 +70,12 @@ impl Contents {
             events.clocks,
             events.watermarks,
             events.marks,
+        ];
+        let connections = [
+            events.connects,
+            events.connected,
+            events.accepted,
+            events.closed,
         ];
         [
             ("switch", events.switches),
@@ -82,6 +88,7 @@ impl Contents {
             ("rename", events.renames),
             ("cgroup", sum(&[events.cgroup_paths, events.cgroup_moves])),
             ("snapshot", events.snapshots),
+            ("connection", sum(&connections)),
             ("account", events.accounts),
             ("detached", events.detached),
             ("degraded", events.degraded),
