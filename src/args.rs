@@ -55,7 +55,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 /// A [`duration`] in which something can happen.
 pub fn length(text: &str) -> Result<Duration, String> {
     match duration(text)? {
-        Duration::ZERO => Err("nothing can be recorded in no time".to_owned()),
+        Duration::ZERO => Err("must be longer than 0".to_owned()),
         length => Ok(length),
     }
 }
@@ -101,6 +101,15 @@ pub fn cpus(text: &str) -> Result<Cpus, String> {
 /// A list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cpus(pub Vec<u16>);
+
+/// The error of a `--from` behind the recording's end.
+pub fn behind(from: Option<Duration>, analysis: &tr_analyze::Analysis) -> Option<String> {
+    let from = from?;
+    let end = Duration::from_nanos(analysis.whole);
+    (from >= end && from > Duration::ZERO).then(|| {
+        format!("--from {from:?} is behind the end of the recording, which is {end:.3?} long")
+    })
+}
 
 #[cfg(test)]
 mod tests {

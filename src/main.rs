@@ -19,6 +19,7 @@ mod confine;
 mod contents;
 mod copy;
 mod inherited;
+mod layout;
 mod mapping;
 mod mistyped;
 mod open;

@@ -102,6 +102,127 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
     ensure(differ.is_empty(), || differ.join("\n"))
 }
 
+/// All recordings of the repository.
+fn recordings() -> Result<Vec<PathBuf>, Failure> {
+    let mut all = Vec::new();
+    for directory in ["fixtures/traces", "fixtures/advice"] {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join(directory);
+        for entry in std::fs::read_dir(directory)? {
+            let file = entry?.path();
+            if file.extension().is_some_and(|end| end == "bin") {
+                all.push(file);
+            }
+        }
+    }
+    all.sort();
+    Ok(all)
+}
+
+/// No line of any report is wider than the terminal, and names keep their meaning.
+#[test]
+fn every_line_of_every_report_fits() -> Result<(), Failure> {
+    let all = recordings()?;
+    assert!(all.len() > 50, "{}", all.len());
+    for file in &all {
+        for columns in ["80", "100", "160"] {
+            let out = Command::new(TR)
+                .args(["analyze", "--report", "all", "--top", "15"])
+                .arg(file)
+                .env("COLUMNS", columns)
+                .output()?;
+            ensure(out.status.success(), || format!("{file:?} {columns}"))?;
+            for line in String::from_utf8(out.stdout)?.lines() {
+                let width = tr_report::units::width(line);
+                ensure(width <= columns.parse()?, || {
+                    format!("{file:?} at {columns} columns has {width}: {line}")
+                })?;
+            }
+        }
+    }
+    let narrow = output(&["analyze", "build.bin", "--top", "5"])?;
+    for name in ["cc1 kernels_2.c", "cc1 kernels_1.c"] {
+        assert!(
+            narrow.contains(name),
+            "80 columns if nothing says otherwise: {narrow}"
+        );
+    }
+    assert!(narrow
+        .lines()
+        .all(|line| tr_report::units::width(line) <= 80));
+    Ok(())
+}
+
+/// `--color` decides; without it variables do, and output that is no terminal has none.
+#[test]
+fn colours_follow_the_option_and_the_variables() -> Result<(), Failure> {
+    let colours = |option: &[&str], variables: &[(&str, &str)]| -> Result<bool, Failure> {
+        let out = Command::new(TR)
+            .args(["analyze", "demo.bin"])
+            .args(option)
+            .env_remove("NO_COLOR")
+            .env_remove("CLICOLOR_FORCE")
+            .env_remove("FORCE_COLOR")
+            .envs(variables.iter().copied())
+            .current_dir(traces())
+            .output()?;
+        ensure(out.status.success(), || {
+            String::from_utf8_lossy(&out.stderr).into()
+        })?;
+        Ok(out.stdout.contains(&0x1b))
+    };
+    assert!(!colours(&[], &[])?);
+    assert!(colours(&["--color", "always"], &[("NO_COLOR", "1")])?);
+    assert!(colours(&[], &[("FORCE_COLOR", "1")])?);
+    assert!(colours(&[], &[("CLICOLOR_FORCE", "1")])?);
+    assert!(!colours(&[], &[("CLICOLOR_FORCE", "0")])?);
+    assert!(!colours(&["--color", "never"], &[("FORCE_COLOR", "1")])?);
+    Ok(())
+}
+
+/// In Markdown the rows of a table are those of CSV; the other lines are code.
+#[test]
+fn markdown_has_the_tables() -> Result<(), Failure> {
+    let args = ["analyze", "demo.bin", "--top", "6", "--format"];
+    let text = output(&[&args[..], &["markdown"]].concat())?;
+    assert!(
+        text.starts_with("### Where the time went\n\n```text\n"),
+        "{text}"
+    );
+    let rows: Vec<&str> = text.lines().filter(|line| line.starts_with('|')).collect();
+    let pid = |row: &&str| row.split(" | ").nth(7).unwrap_or_default().to_owned();
+    let pids: Vec<String> = rows.iter().skip(2).map(pid).collect();
+    let table = output(&[&args[..], &["csv"]].concat())?;
+    let of_csv = table.lines().skip(1);
+    let of_csv: Vec<String> = of_csv
+        .map(|row| row.split(',').nth(2).unwrap_or_default().to_owned())
+        .collect();
+    assert_eq!(pids, of_csv, "{text}");
+    assert_eq!(text.matches("```").count() % 2, 0, "{text}");
+    assert!(!text.contains('\u{1}'));
+    Ok(())
+}
+
+/// A span behind the recording is an error, as is a file of another kind.
+#[test]
+fn errors_name_the_reason() -> Result<(), Failure> {
+    for command in ["analyze", "report"] {
+        let out = run(&[command, "demo.bin", "--from", "50s"])?;
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("--from 50s is behind the end of the recording"),
+            "{said}"
+        );
+    }
+    let out = run(&["analyze", "demo.txt"])?;
+    let said = String::from_utf8_lossy(&out.stderr).into_owned();
+    assert!(
+        said.contains("not a tr recording (it looks like text)"),
+        "{said}"
+    );
+    Ok(())
+}
+
 /// JSON and CSV have all rows, by start, unless options choose rows: then the same rows as
 /// the text.
 #[test]

@@ -134,6 +134,7 @@ pub fn analysis(data: &[u8]) {
     let style = Style {
         width: usize::from(width),
         color: false,
+        markdown: false,
         ascii: false,
     };
     let reports: Vec<_> = Kind::ALL

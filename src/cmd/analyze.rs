@@ -1,6 +1,5 @@
 //! `tr analyze`: times and waits of a recording.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -11,13 +10,15 @@ use regex::bytes::Regex;
 use tr_analyze::{Analysis, Options};
 use tr_format::event::{CpuId, Tgid};
 use tr_format::reader::Trace;
+use tr_report::ci::Ci;
 use tr_report::query::{By, Filter, Group, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
-use tr_report::style::Style;
+use tr_report::style::document;
 use tr_report::{escape, json, untraced};
 
 use crate::budget::Budget;
+use crate::layout::Layout;
 use crate::{args, open, progress};
 
 /// Analyze a recording: times of processes, waits, critical path
@@ -108,14 +109,14 @@ pub struct Args {
     threads: Option<usize>,
     #[command(flatten)]
     budget: Budget,
-    /// Columns of the text; by default those of the terminal, or 100
-    #[arg(long, value_name = "N")]
-    width: Option<usize>,
+    #[command(flatten)]
+    layout: Layout,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum FormatArg {
     Text,
+    Markdown,
     Json,
     Csv,
     /// The stream of on-CPU times that the viewers of ci-tracer read
@@ -200,6 +201,10 @@ pub fn run(args: &Args) -> ExitCode {
     // Not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
     let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options, args.budget));
+    if let Some(why) = args::behind(args.from, &analysis) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(2);
+    }
     if let Some(done) = untraced(args, &analysis, &name) {
         return done;
     }
@@ -237,13 +242,23 @@ fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCo
     }
     match args.format {
         FormatArg::Text => {
-            let style = style(args.width);
+            let style = args.layout.style();
             let texts = reports.iter().map(|(_, report)| report.text(&style));
+            open::print_text(&texts.collect::<Vec<_>>().join("\n"))
+        }
+        FormatArg::Markdown => {
+            let style = args.layout.markdown();
+            let titled = kinds.iter().zip(&reports);
+            let texts =
+                titled.map(|(kind, (_, report))| document(kind.title(), &report.text(&style)));
             open::print_text(&texts.collect::<Vec<_>>().join("\n"))
         }
         FormatArg::Json => printed(json::render(&view, &reports)),
         FormatArg::Csv => match reports.first() {
-            Some((_, report)) => printed(report.csv()),
+            Some((_, report)) => {
+                let ci = Ci::new(&analysis.meta);
+                printed(report.csv().and_then(|table| ci.columns(table)))
+            }
             None => ExitCode::SUCCESS,
         },
         FormatArg::CiTracer => ExitCode::SUCCESS, // written above
@@ -267,8 +282,12 @@ fn untraced(args: &Args, analysis: &Analysis, name: &str) -> Option<ExitCode> {
     let reason = untraced::reason(analysis)?;
     match args.format {
         FormatArg::Text => {
-            let text = untraced::text(analysis, name, &style(args.width));
+            let text = untraced::text(analysis, name, &args.layout.style());
             Some(open::print_text(&text))
+        }
+        FormatArg::Markdown => {
+            let text = untraced::text(analysis, name, &args.layout.markdown());
+            Some(open::print_text(&document("Not traced", &text)))
         }
         FormatArg::Json => Some(printed(untraced::json(analysis))),
         FormatArg::Csv | FormatArg::CiTracer => {
@@ -303,7 +322,7 @@ fn shows_path(
     let frames = trace.frames().iter();
     let inside = frames.filter(|frame| frame.max.0 >= start && frame.min.0 <= end);
     let events: u64 = inside.map(|frame| frame.events).sum();
-    matches!(args.format, FormatArg::Text)
+    matches!(args.format, FormatArg::Text | FormatArg::Markdown)
         && kinds.contains(&Kind::Top)
         && events <= top::PATH_UP_TO
 }
@@ -386,42 +405,4 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
         }
         _ => None,
     }
-}
-
-/// Width, colour and characters for standard output.
-pub fn style(asked: Option<usize>) -> Style {
-    Style {
-        width: width(asked),
-        color: color(),
-        ascii: ascii(),
-    }
-}
-
-fn width(asked: Option<usize>) -> usize {
-    asked
-        .or_else(|| terminal_size::terminal_size().map(|(width, _)| usize::from(width.0)))
-        .unwrap_or(100)
-        .clamp(40, 10_000)
-}
-
-/// On a terminal, unless NO_COLOR or CLICOLOR=0 say otherwise; CLICOLOR_FORCE
-/// always.
-fn color() -> bool {
-    let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-    if set("CLICOLOR_FORCE").is_some_and(|value| value != "0") {
-        return true;
-    }
-    let dumb = set("TERM").is_some_and(|term| term == "dumb");
-    let off = set("NO_COLOR").is_some() || set("CLICOLOR").is_some_and(|value| value == "0");
-    std::io::stdout().is_terminal() && !dumb && !off
-}
-
-/// The locale limits the terminal to ASCII.
-fn ascii() -> bool {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = set("LC_ALL")
-        .or_else(|| set("LC_CTYPE"))
-        .or_else(|| set("LANG"));
-    let plain = |locale: String| locale == "C" || locale == "POSIX";
-    std::io::stdout().is_terminal() && locale.is_some_and(plain)
 }

@@ -10,7 +10,7 @@ use tr_analyze::Options;
 use tr_report::diff::{Ask, Diff, Figure, Run};
 
 use crate::budget::Budget;
-use crate::cmd::analyze;
+use crate::layout::Layout;
 use crate::{args, open, progress};
 
 /// Compare two recordings of a build
@@ -23,8 +23,8 @@ Processes are matched by program, arguments (without temporary names, pids, hash
 and the build's directory) and place in the tree. With several runs a side their
 medians are compared, and a difference counts if it is outside the spread: by the
 rank test of Mann and Whitney (p <= 0.05) with four runs or more a side, otherwise
-if it exceeds the differences within each side. With one run a side the spread is
-not known, and every difference counts.
+if it exceeds the differences within each side. With only one run each, normal
+variation is unknown, and every difference counts.
 
 --fail-over compares the median of the new runs with the base's (the wall time, or
 the figure of --fail-on); a difference inside the spread does not fail. One run a
@@ -65,9 +65,8 @@ pub struct Args {
     format: FormatArg,
     #[command(flatten)]
     budget: Budget,
-    /// Columns of the text; by default those of the terminal, or 100
-    #[arg(long, value_name = "N")]
-    width: Option<usize>,
+    #[command(flatten)]
+    layout: Layout,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -118,7 +117,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let diff = Diff::new(base, new, ask);
     let printed = match args.format {
-        FormatArg::Text => open::print_text(&diff.text(&analyze::style(args.width))),
+        FormatArg::Text => open::print_text(&diff.text(&args.layout.style())),
         FormatArg::Markdown => open::print(diff.markdown().as_bytes()),
         FormatArg::Json => match diff.json() {
             Ok(document) => open::print(document.as_bytes()),

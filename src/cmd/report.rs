@@ -1,5 +1,6 @@
 //! `tr report`: the analysis as a page.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,6 +62,10 @@ pub fn run(args: &Args) -> ExitCode {
         ..Options::default()
     };
     let analysis = progress::analyze(&trace, &options, args.budget);
+    if let Some(why) = args::behind(args.from, &analysis) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(open::UNREADABLE);
+    }
     let not_traced = untraced::reason(&analysis);
     if let Some(reason) = &not_traced {
         let name = tr_report::escape::text(name.as_bytes());
@@ -93,6 +98,9 @@ pub fn run(args: &Args) -> ExitCode {
             };
             let size = tr_report::units::bytes(page.len() as u64);
             eprintln!("tr: {out}: {contents}, {size}");
+            if let Ok(whole) = std::fs::canonicalize(&args.output) {
+                eprintln!("    {}", link(&whole));
+            }
             ExitCode::SUCCESS
         }
         Err(error) => {
@@ -100,4 +108,19 @@ pub fn run(args: &Args) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The address of a file for a browser.
+fn link(file: &std::path::Path) -> String {
+    let mut out = "file://".to_owned();
+    for byte in file.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'-' | b'_' | b'.' | b'~' => out.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => out.push(char::from(*byte)),
+            byte => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
 }

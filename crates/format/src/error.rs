@@ -8,7 +8,7 @@ pub enum Error {
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// The file does not begin with a trace's magic number.
-    #[error("not a trace: it begins with {found:02x?}, expected {expected:02x?}")]
+    #[error("not a tr recording (it {})", looks(.found))]
     NotATrace {
         /// The first bytes, up to eight.
         found: Vec<u8>,
@@ -39,6 +39,27 @@ pub enum Error {
         /// The kind of damage.
         fault: Fault,
     },
+}
+
+/// The likely kind of a file that begins with these bytes.
+fn looks(found: &[u8]) -> String {
+    let text = |byte: &u8| byte.is_ascii_graphic() || byte.is_ascii_whitespace();
+    if found.is_empty() {
+        return "is empty".to_owned();
+    }
+    let known: [(&[u8], &str); 5] = [
+        (b"\x7fELF", "a program"),
+        (b"\x1f\x8b", "a gzip file"),
+        (b"\x28\xb5\x2f\xfd", "a zstd file"),
+        (b"PK\x03\x04", "a zip file"),
+        (b"PERFILE2", "a recording of perf"),
+    ];
+    let kind = known.iter().find(|(magic, _)| found.starts_with(magic));
+    match kind {
+        Some((_, kind)) => format!("looks like {kind}"),
+        None if found.iter().all(text) => "looks like text".to_owned(),
+        None => format!("begins with {found:02x?}"),
+    }
 }
 
 /// The kind of damage of a frame.

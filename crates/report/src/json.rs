@@ -12,6 +12,7 @@ use serde_json::Value;
 use tr_analyze::model::{self, Analysis, Basis, ExecSpan, LostSpan, Thread};
 use tr_format::event::{Ktime, Stream};
 
+use crate::ci::Ci;
 use crate::encode::{self, argv, object, text, Times};
 use crate::exit::Exit;
 use crate::query::{self, By};
@@ -51,6 +52,8 @@ object! {
         // How the facts are known, unless the kernel stamped all of them.
         #[serde(skip_serializing_if = "Option::is_none")]
         method: Option<&'static str> = analysis.meta.origin.map(|origin| origin.method.name()),
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ci: Option<Value> = Ci::new(&analysis.meta).json(),
         not_traced: Option<String> = None,
         usage: Option<Value> = None,
         quality: Quality = Quality::new(&analysis.quality, analysis.meta.start),

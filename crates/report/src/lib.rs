@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod advice;
+pub mod ci;
 pub mod diff;
 mod encode;
 pub mod escape;

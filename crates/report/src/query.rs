@@ -160,6 +160,8 @@ pub struct Row {
     pub count: u64,
     /// The pid (tid) of a row of one process (thread).
     pub pid: Option<u32>,
+    /// The number of threads in all.
+    pub threads: u64,
     /// The sum of their times.
     pub times: Times,
     /// The sum of their wall times.
@@ -368,6 +370,7 @@ fn grouped(analysis: &Analysis, processes: &[usize], by: By, groups: &[Group]) -
             continue;
         };
         group.count += 1;
+        group.threads = group.threads.saturating_add(row.threads);
         (group.pid, group.status) = (None, None);
         group.times.add(&row.times);
         group.wall = group.wall.saturating_add(row.wall);
@@ -450,6 +453,7 @@ fn of_process(analysis: &Analysis, process: &Process, name: String) -> Row {
     Row {
         name,
         count: 1,
+        threads: process.threads.len() as u64,
         pid: Some(process.pid.0),
         times: process.times,
         wall: process.end.since(process.start),
@@ -469,6 +473,7 @@ fn of_threads(analysis: &Analysis, process: &Process) -> Vec<Row> {
     let row = |thread: &Thread| Row {
         name: label::thread(thread, process),
         count: 1,
+        threads: 1,
         pid: Some(thread.tid.0),
         times: thread.times,
         wall: thread.end.since(thread.start),

@@ -13,6 +13,35 @@ pub struct Style {
     pub color: bool,
     /// Draw with ASCII characters only.
     pub ascii: bool,
+    /// Tables are for Markdown; [`document`] makes blocks of the lines between them.
+    pub markdown: bool,
+}
+
+/// The first character of a table's row in Markdown. Escaped text has no control characters.
+pub(crate) const TABLE_ROW: char = '\u{1}';
+
+/// The Markdown of a report: its tables, and its other lines as blocks of code.
+pub fn document(title: &str, text: &str) -> String {
+    let runs = text.split(|c| c != '`').map(str::len);
+    let fence = "`".repeat(runs.max().unwrap_or(0).max(2) + 1);
+    let mut out = format!("### {title}\n");
+    let mut lines = text.lines().peekable();
+    while let Some(line) = lines.next() {
+        let same = |other: &&str| other.starts_with(TABLE_ROW) == line.starts_with(TABLE_ROW);
+        let mut block = vec![line];
+        while let Some(next) = lines.next_if(same) {
+            block.push(next);
+        }
+        if line.starts_with(TABLE_ROW) {
+            let rows = block.iter().map(|row| row.trim_start_matches(TABLE_ROW));
+            let _ = write!(out, "\n{}\n", rows.collect::<Vec<_>>().join("\n"));
+        } else if block.iter().any(|line| !line.is_empty()) {
+            let block = block.join("\n");
+            let block = block.trim_matches('\n');
+            let _ = write!(out, "\n{fence}text\n{block}\n{fence}\n");
+        }
+    }
+    out
 }
 
 /// Colours by meaning.
@@ -61,6 +90,19 @@ impl Style {
     /// Writes a line in a colour.
     pub fn painted(&self, out: &mut String, paint: Paint, text: &str) {
         let _ = writeln!(out, "{}", self.paint(paint, text));
+    }
+
+    /// Writes a text of any length after a lead, in as many lines as it needs.
+    pub fn wrapped(&self, out: &mut String, paint: Paint, lead: &str, text: &str) {
+        let indent = units::width(lead);
+        let lines = units::wrap(text, self.width.saturating_sub(indent).max(20));
+        for (at, line) in lines.iter().enumerate() {
+            let line = match at {
+                0 => format!("{lead}{line}"),
+                _ => format!("{}{line}", " ".repeat(indent)),
+            };
+            self.painted(out, paint, &line);
+        }
     }
 
     /// Writes a line, shortened to the width.

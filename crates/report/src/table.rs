@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::style::{Paint, Style};
+use crate::style::{Paint, Style, TABLE_ROW};
 use crate::{escape, units};
 
 /// A cell of a table in text.
@@ -85,8 +85,16 @@ type Of<'a, R, T> = Box<dyn Fn(&R) -> T + 'a>;
 struct Column<'a, R> {
     title: String,
     right: bool,
+    /// A narrow table leaves it out.
+    spare: bool,
     cell: Of<'a, R, Cell>,
 }
+
+/// A row: its cells, its name, its colour.
+type Line = (Vec<String>, String, Paint);
+
+/// The least width of the names, unless all are shorter.
+const NAMES: usize = 26;
 
 /// The columns of a table whose rows are made from values of type `R`.
 pub struct Table<'a, R> {
@@ -137,8 +145,29 @@ impl<'a, R> Table<'a, R> {
 
     fn add(mut self, title: &str, right: bool, cell: Of<'a, R, Cell>) -> Table<'a, R> {
         let title = title.to_owned();
-        self.columns.push(Column { title, right, cell });
+        self.columns.push(Column {
+            title,
+            right,
+            spare: false,
+            cell,
+        });
         self
+    }
+
+    /// Adds a column of numbers if it is `shown`, which a narrow table leaves out. The last
+    /// such column leaves first.
+    #[must_use]
+    pub fn spare_if(
+        self,
+        shown: bool,
+        title: &str,
+        cell: impl Fn(&R) -> Cell + 'a,
+    ) -> Table<'a, R> {
+        let mut table = self.column_if(shown, title, cell);
+        if let Some(column) = table.columns.last_mut().filter(|_| shown) {
+            column.spare = true;
+        }
+        table
     }
 
     /// Colours the rows.
@@ -149,28 +178,27 @@ impl<'a, R> Table<'a, R> {
     }
 
     /// The table as text, `indent` columns from the left. A column without title
-    /// and content is left out.
+    /// and content is left out, and a narrow table has no spare columns.
     pub fn text(&self, rows: impl IntoIterator<Item = R>, style: &Style, indent: usize) -> String {
         let texts = |row: &R| -> Vec<String> {
             let columns = self.columns.iter();
             columns.map(|column| (column.cell)(row).text()).collect()
         };
-        let titles = self.columns.iter().map(|column| column.title.clone());
-        let mut lines = vec![(titles.collect(), self.title.clone(), Paint::Bold)];
         let rows = rows.into_iter();
-        lines.extend(rows.map(|row| (texts(&row), (self.name)(&row), (self.paint)(&row))));
-        let mut widths = vec![0; self.columns.len()];
-        for (cells, ..) in &lines {
-            for (width, cell) in widths.iter_mut().zip(cells) {
-                *width = units::width(cell).max(*width);
-            }
+        let rows = rows.map(|row| (texts(&row), (self.name)(&row), (self.paint)(&row)));
+        let rows: Vec<Line> = rows.collect();
+        if style.markdown {
+            return self.markdown(&rows);
         }
+        let widths = self.widths(&rows, style, indent);
         let shown = widths.iter().filter(|width| **width > 0);
         let used = indent + shown.map(|width| width + 2).sum::<usize>();
-        // Names keep 12 columns, even if that makes the line too long.
         let room = style.width.saturating_sub(used).max(12);
         let mut out = String::new();
-        for (cells, name, paint) in &lines {
+        let title = self.heading(&mut out, room, style);
+        let titles = self.columns.iter().map(|column| column.title.clone());
+        let titles = (titles.collect(), title.to_owned(), Paint::Bold);
+        for (cells, name, paint) in std::iter::once(&titles).chain(&rows) {
             let mut text = " ".repeat(indent);
             let columns = self.columns.iter().zip(&widths).zip(cells);
             for ((column, width), cell) in columns.filter(|((_, width), _)| **width > 0) {
@@ -182,6 +210,97 @@ impl<'a, R> Table<'a, R> {
         }
         out
     }
+
+    /// The width of each column; 0 if it is left out.
+    fn widths(&self, rows: &[Line], style: &Style, indent: usize) -> Vec<usize> {
+        let titles = self
+            .columns
+            .iter()
+            .map(|column| units::width(&column.title));
+        let mut widths: Vec<usize> = titles.collect();
+        for (cells, ..) in rows {
+            for (width, cell) in widths.iter_mut().zip(cells) {
+                *width = units::width(cell).max(*width);
+            }
+        }
+        let names = rows.iter().map(|(_, name, _)| units::width(name)).max();
+        let names = names.unwrap_or(0).max(units::width(noun(&self.title)));
+        let names = names.min(NAMES);
+        let spare = self.columns.iter().enumerate().rev();
+        for (at, _) in spare.filter(|(_, column)| column.spare) {
+            let shown = widths.iter().filter(|width| **width > 0);
+            let used = indent + shown.map(|width| width + 2).sum::<usize>();
+            if used + names <= style.width {
+                break;
+            }
+            if let Some(width) = widths.get_mut(at) {
+                *width = 0;
+            }
+        }
+        widths
+    }
+
+    /// The title of the names. If the whole title has no room there, it has a line of its own.
+    fn heading(&self, out: &mut String, room: usize, style: &Style) -> &str {
+        let noun = noun(&self.title);
+        if units::width(&self.title) <= room || noun.len() == self.title.len() {
+            return &self.title;
+        }
+        for line in units::wrap(&self.title, style.width) {
+            style.painted(out, Paint::Bold, &line);
+        }
+        noun
+    }
+
+    /// The rows of a table in Markdown, each marked as such.
+    fn markdown(&self, rows: &[Line]) -> String {
+        let used = self.columns.iter().enumerate().filter(|(at, column)| {
+            let filled = |(cells, ..): &Line| cells.get(*at).is_some_and(|cell| !cell.is_empty());
+            !column.title.is_empty() || rows.iter().any(filled)
+        });
+        let used: Vec<(usize, &Column<'a, R>)> = used.collect();
+        let mut out = String::new();
+        let mut row = |cells: Vec<String>| {
+            out.push(TABLE_ROW);
+            out.push_str("| ");
+            out.push_str(&cells.join(" | "));
+            out.push_str(" |\n");
+        };
+        let titles = used
+            .iter()
+            .map(|(_, column)| escape::markdown(&column.title));
+        row(titles.chain([escape::markdown(&self.title)]).collect());
+        let rule = |right: bool| if right { "---:" } else { "---" }.to_owned();
+        let rules = used.iter().map(|(_, column)| rule(column.right));
+        row(rules.chain([rule(false)]).collect());
+        for (cells, name, _) in rows {
+            let cells = used.iter().map(|(at, column)| {
+                let cell = cells.get(*at).map(String::as_str).unwrap_or_default();
+                match column.right {
+                    true if is_figure(cell) => cell.to_owned(),
+                    true => escape::markdown(cell),
+                    false => escape::code(cell),
+                }
+            });
+            row(cells.chain([escape::code(name)]).collect());
+        }
+        out
+    }
+}
+
+/// A number with its unit has no Markdown.
+fn is_figure(cell: &str) -> bool {
+    let number = |word: &str| {
+        word.chars()
+            .all(|c| c.is_ascii_digit() || ".,%–−+".contains(c))
+    };
+    let unit = |word: &str| word.len() <= 3 && word.chars().all(char::is_alphabetic);
+    cell.split(' ').all(|word| number(word) || unit(word))
+}
+
+/// A title without the figures in brackets behind it.
+fn noun(title: &str) -> &str {
+    title.split(" (").next().unwrap_or(title)
 }
 
 /// Rows of JSON as CSV. `columns` are the names of members of the rows, or of a

@@ -131,6 +131,33 @@ pub fn pad(text: &str, columns: usize, right: bool) -> String {
     }
 }
 
+/// The lines of a text, each of at most `columns`. A longer word is divided.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut line = String::new();
+    for word in text.split(' ') {
+        let space = usize::from(!line.is_empty());
+        if width(&line) + space + width(word) <= columns {
+            line.push_str(if space > 0 { " " } else { "" });
+            line.push_str(word);
+            continue;
+        }
+        if !line.is_empty() {
+            lines.push(std::mem::take(&mut line));
+        }
+        for c in word.chars() {
+            if width(&line) + c.width().unwrap_or(0) > columns && !line.is_empty() {
+                lines.push(std::mem::take(&mut line));
+            }
+            line.push(c);
+        }
+    }
+    if !line.is_empty() || lines.is_empty() {
+        lines.push(line);
+    }
+    lines
+}
+
 /// A text of at most `columns`, shortened in the middle.
 pub fn shorten(text: &str, columns: usize) -> String {
     if width(text) <= columns {

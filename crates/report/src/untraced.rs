@@ -8,6 +8,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::Analysis;
 use tr_format::meta::Usage;
 
+use crate::ci::Ci;
 use crate::encode::{self, text as string};
 use crate::exit::{self, Exit};
 use crate::style::{Paint, Style};
@@ -65,11 +66,12 @@ pub fn text(analysis: &Analysis, file: &str, style: &Style) -> String {
     style.items(&mut out, "", &facts(analysis), " · ");
     style.items(&mut out, "", &origin(analysis, file), " · ");
     let reason = reason(analysis).unwrap_or_default();
-    let _ = writeln!(
-        out,
-        "\n{}   {reason}",
-        style.paint(Paint::Bad, "Not traced")
-    );
+    let ci = Ci::new(&analysis.meta).words();
+    if !ci.is_empty() {
+        style.items(&mut out, "CI   ", &ci, " · ");
+    }
+    out.push('\n');
+    style.wrapped(&mut out, Paint::Bad, "Not traced   ", &reason);
     if usage.is_some() {
         let _ = writeln!(
             out,
@@ -125,7 +127,7 @@ pub fn usage_json(usage: Option<Usage>) -> Value {
 pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
     let meta = &analysis.meta;
     let status = analysis.summary.as_ref().and_then(|summary| summary.status);
-    let document = json!({
+    let mut document = json!({
         "schema": "tr.analysis/1",
         "trace": {
             "command": meta.command.iter().map(|arg| string(arg)).collect::<Vec<_>>(),
@@ -158,6 +160,9 @@ pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
         "audit": null,
         "processes": [],
     });
+    if let Some(ci) = Ci::new(meta).json() {
+        document["trace"]["ci"] = ci;
+    }
     let json = encode::safe(&document, PrettyFormatter::new()).map_err(serde_json::Error::io)?;
     Ok(json + "\n")
 }

@@ -14,6 +14,7 @@ const STYLE: Style = Style {
     width: 80,
     color: false,
     ascii: false,
+    markdown: false,
 };
 
 #[test]
@@ -72,6 +73,7 @@ fn bars_end_at_eighths_or_at_whole_characters() {
     let fine = STYLE;
     let plain = Style {
         ascii: true,
+        markdown: false,
         ..STYLE
     };
     let both = |part| (fine.bar(part, 80, 10), plain.bar(part, 80, 10));
@@ -93,6 +95,7 @@ fn rows_are_powers_of_two_as_bcc_has_them() {
     assert_eq!(sum, hist.total());
     let style = Style {
         ascii: true,
+        markdown: false,
         ..STYLE
     };
     assert_eq!(

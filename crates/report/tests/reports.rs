@@ -26,6 +26,7 @@ const STYLE: Style = Style {
     width: 80,
     color: false,
     ascii: false,
+    markdown: false,
 };
 
 fn simulate(world: World, all: bool) -> Analysis {
@@ -519,6 +520,7 @@ fn small_siblings_of_one_kind_are_one_line() {
     assert!(lines[3].contains("30 ms"), "{text}");
     let plain = Style {
         ascii: true,
+        markdown: false,
         ..STYLE
     };
     let text = with(&analysis, &ask(), |view| Kind::Tree.make(view).text(&plain));

@@ -416,6 +416,7 @@ fn the_text_tells_what_a_slow_test_waited_for() {
         width: 80,
         color: false,
         ascii: false,
+        markdown: false,
     };
     let text = ReportKind::Steps.make(&view).text(&style);
     let lines: Vec<&str> = text.lines().collect();

@@ -31,6 +31,7 @@ impl Diff {
             )
         });
         let _ = writeln!(out, "### {}{change}\n", code(&command(&self.new)));
+        let _ = writeln!(out, "**{}**\n", markdown(&self.conclusion()));
         if let Some(gate) = self.gate() {
             let failed = gate.as_ref().map_or(true, Gate::failed);
             let text = gate.map_or_else(|why| why, |gate| gate.text());

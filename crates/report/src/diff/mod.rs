@@ -224,6 +224,35 @@ impl Diff {
         said
     }
 
+    /// The verdict on the wall time, and the largest change of a process.
+    fn conclusion(&self) -> String {
+        let Some(wall) = self.whole(Figure::Wall) else {
+            return "The wall times cannot be compared".into();
+        };
+        let change = match wall.difference() {
+            0 => return format!("Equally fast: {}", crate::units::time(wall.base)),
+            more @ 1.. => (What::Slower, "Slower", more),
+            less => (What::Faster, "Faster", less),
+        };
+        let (what, word, difference) = change;
+        let figures = format!(
+            "{} → {} ({}, {})",
+            crate::units::time(wall.base),
+            crate::units::time(wall.new),
+            signed(difference, crate::units::time),
+            percent(wall)
+        );
+        if wall.verdict == Verdict::Inside {
+            return format!("No difference beyond normal variation: {figures}");
+        }
+        let most = self.of_kind(what).next().filter(|most| most.size() > 0);
+        let most = most.map_or(String::new(), |most| {
+            let by = signed(most.value(Figure::Wall), crate::units::time);
+            format!("; most of all {} {by}", most.label)
+        });
+        format!("{word}: {figures}{most}")
+    }
+
     /// The statistic, in words.
     fn statistic(&self) -> String {
         let runs = |n: usize| match n {
@@ -236,7 +265,7 @@ impl Diff {
                 "{sides}: medians; outside the spread where the rank test of Mann and Whitney has p ≤ {}",
                 spread::ALPHA
             ),
-            (_, 1) => "one run a side: the spread of runs of the same build is unknown".into(),
+            (_, 1) => "Only one run each, so normal variation is unknown.".into(),
             _ => format!(
                 "{sides}: medians; outside the spread where they differ by more than the runs of a side do"
             ),

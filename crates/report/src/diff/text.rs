@@ -65,10 +65,10 @@ impl Diff {
     /// Text for a terminal.
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
+        style.wrapped(&mut out, Paint::Bold, "", &self.conclusion());
         self.header(&mut out, style);
         for text in self.warnings() {
-            let text = units::shorten(&format!("! {text}"), style.width);
-            style.painted(&mut out, Paint::Bad, &text);
+            style.wrapped(&mut out, Paint::Bad, "! ", &text);
         }
         if self.same() {
             let _ = writeln!(out, "\nNo difference in any of {} processes.", self.matched);
@@ -84,7 +84,7 @@ impl Diff {
             let paint = Paint::bad_if(gate.as_ref().map_or(true, Gate::failed));
             let text = gate.map_or_else(|why| why, |gate| gate.text());
             out.push('\n');
-            style.painted(&mut out, paint, &text);
+            style.wrapped(&mut out, paint, "", &text);
         }
         out
     }
@@ -96,12 +96,12 @@ impl Diff {
         } else {
             format!("{base} → {new}")
         };
-        style.painted(out, Paint::Bold, &units::shorten(&title, style.width));
+        style.line(out, &title);
         for (lead, runs) in [("base  ", &self.base), ("new   ", &self.new)] {
             let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
             style.items(out, lead, &files, " · ");
         }
-        style.painted(out, Paint::Dim, &self.statistic());
+        style.wrapped(out, Paint::Dim, "", &self.statistic());
     }
 
     /// The whole recordings.

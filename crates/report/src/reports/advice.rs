@@ -78,8 +78,8 @@ pub(super) fn lines(out: &mut String, all: &[Advice], most: usize, style: &Style
         .unwrap_or(0);
     for (advice, gain) in shown.zip(gains) {
         let gain = units::pad(&gain, room, true);
-        let text = format!("  {gain}  {}: {}", advice.finding, advice.action);
-        style.line(out, &text);
+        let text = format!("{}: {}", advice.finding, advice.action);
+        style.wrapped(out, Paint::Plain, &format!("  {gain}  "), &text);
     }
 }
 

@@ -7,13 +7,11 @@
 //! (`trace_sched_switch` in `__schedule`), so that they count for the previous
 //! task. And `rq_clock_task` leaves out interrupts and steal time.
 
-use std::fmt::Write;
-
 use serde::Serialize;
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 
-use crate::style::Style;
+use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::Report;
 use crate::{label, units};
@@ -303,39 +301,42 @@ impl Report for Audit {
         }
         let mut out = String::new();
         let of = |n: u64| format!("{} of {}", units::count(n), units::count(self.tasks));
-        let _ = writeln!(
-            out,
+        let title = format!(
             "Audit: {} tasks that began and ended here, beside the kernel's own figures",
             units::count(self.tasks)
         );
-        let _ = writeln!(
-            out,
-            "  switches   equal for {}, in sum for {}",
-            of(self.switches_equal),
-            of(self.switches_equal_in_sum)
+        style.wrapped(&mut out, Paint::Plain, "", &title);
+        let mut fact = |lead: &str, text: &str| {
+            let lead = format!("  {lead:<11}");
+            style.wrapped(&mut out, Paint::Plain, &lead, text);
+        };
+        let sums = of(self.switches_equal_in_sum);
+        let switches = format!("equal for {}, in sum for {sums}", of(self.switches_equal));
+        fact("switches", &switches);
+        fact(
+            "CPU time",
+            &beside(self.on_cpu_ns, self.unknown_ns, self.kernel_ns),
         );
-        let cpu = beside(self.on_cpu_ns, self.unknown_ns, self.kernel_ns);
-        let _ = writeln!(out, "  CPU time   {cpu}");
         if let Some(queue) = &self.run_queue {
             let queue = beside(queue.events_ns, queue.unknown_ns, queue.kernel_ns);
-            let _ = writeln!(out, "  run queue  {queue}");
+            fact("run queue", &queue);
         }
         let [half, nine, most, all] = self.differences_ns.map(units::time);
-        let _ = writeln!(
-            out,
-            "  a task     differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
+        let task = format!(
+            "differs by {half} (half of them), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
         );
+        fact("a task", &task);
         let [half, nine, most, all] = self.switch_differences_ns.map(units::time);
-        let _ = writeln!(
-            out,
-            "  a switch   {half} (half of the tasks with no unknown time), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
+        let switch = format!(
+            "{half} (half of the tasks with no unknown time), {nine} (9 of 10), {most} (99 of 100), {all} (all)"
         );
-        let _ = writeln!(
-            out,
-            "  in sum     {} more by the events, with all interrupts and steal; {} more by the kernel",
+        fact("a switch", &switch);
+        let sum = format!(
+            "{} more by the events, with all interrupts and steal; {} more by the kernel",
             units::time(self.events_more_ns),
             units::time(self.kernel_more_ns)
         );
+        fact("in sum", &sum);
         let name = |worst: &&Worst| worst.label.clone();
         out + &Table::new("the largest differences", name)
             .column("events", |worst| Cell::Time(worst.on_cpu_ns))

@@ -269,11 +269,11 @@ impl Report for Cpus {
             })
             .column(rest, |(.., cpu)| Cell::Time(cpu.unknown_ns))
             .column("switches", |(.., cpu)| Cell::Count(cpu.switches))
-            .column("migrations", |(.., cpu)| Cell::Count(cpu.migrations))
+            .spare_if(true, "migrations", |(.., cpu)| Cell::Count(cpu.migrations))
             .column("preempted", |(.., cpu)| Cell::Count(cpu.preempted));
         out.push_str(&table.text(cpus.chain(sum), style, 0));
         if !self.all {
-            let hint = "only tr record -a tells idle time from the time of others";
+            let hint = "Only tr record -a tells idle time from the time of others.";
             style.line(&mut out, hint);
         } else if !self.others.is_empty() {
             let others = self.others.iter().take(self.shown);

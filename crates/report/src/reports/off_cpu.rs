@@ -161,6 +161,10 @@ impl Sums {
     }
 }
 
+/// The width of a time.
+const TIME: usize = 7;
+/// The width of a row of [`OffCpu::by`] without the reasons.
+const ROW: usize = 42;
 /// The number of longest waits in JSON without a larger `--top`.
 const LONGEST: usize = 100;
 
@@ -301,13 +305,13 @@ impl<'a> OffCpu<'a> {
         let reasons = shown.iter().map(|waited| waited.reason.title());
         // The two names share the rest of the width.
         let widest = reasons.map(units::width).max().unwrap_or(0);
-        let room = style.width.saturating_sub(widest + 28) / 2;
-        let room = room.clamp(14, 60);
+        let room = style.width.saturating_sub(widest + 32) / 2;
+        let room = room.clamp(13, 60);
         let by = |waited: &&Waited| match (waited.whole, waited.stretch.actor) {
             (false, Actor::Unknown) => String::new(), // it has not ended
             (_, who) => who::name(analysis, who),
         };
-        let title = format!("the {} longest waits", shown.len());
+        let title = "longest waits";
         Table::new("ended, or CPU taken, by", by)
             .column("from", |waited| {
                 Cell::At(self.view.since(waited.stretch.from))
@@ -315,12 +319,42 @@ impl<'a> OffCpu<'a> {
             .column("length", |waited| {
                 Cell::wait(waited.stretch.length(), waited.whole)
             })
-            .words(&title, move |waited| {
+            .words(title, move |waited| {
                 let name = who::name(analysis, Actor::Thread(waited.thread));
                 units::shorten(&name, room).into()
             })
             .words("reason", |waited| waited.reason.title().into())
             .text(shown, style, 0)
+    }
+
+    /// The reasons with a column of their own, and the rest: a narrow table has the reasons
+    /// with the longest waits.
+    fn columns(&self, style: &Style) -> (Vec<Reason>, Vec<Reason>) {
+        let used = self.all.used().filter(|(_, sum)| sum.total > 0);
+        let mut used: Vec<(Reason, u64)> = used.map(|(reason, sum)| (reason, sum.total)).collect();
+        let width = |reason: Reason| units::width(reason.column()).max(TIME) + 2;
+        let mut room = match style.markdown {
+            true => usize::MAX,
+            false => style.width.saturating_sub(ROW),
+        };
+        if used.iter().map(|(reason, _)| width(*reason)).sum::<usize>() <= room {
+            return (used.into_iter().map(|(reason, _)| reason).collect(), vec![]);
+        }
+        room = room.saturating_sub(TIME + 2); // of the rest's column
+        used.sort_by_key(|(reason, total)| (*reason != Reason::Unknown, Reverse(*total)));
+        let mut columns = Vec::new();
+        let mut rest = Vec::new();
+        for (reason, _) in used {
+            match room.checked_sub(width(reason)) {
+                Some(left) if rest.is_empty() => {
+                    room = left;
+                    columns.push(reason);
+                }
+                _ => rest.push(reason),
+            }
+        }
+        columns.sort_by_key(|reason| *reason as usize);
+        (columns, rest)
     }
 
     fn by(&self, style: &Style) -> String {
@@ -330,12 +364,16 @@ impl<'a> OffCpu<'a> {
         let title = units::top(self.by.title(), shown.len(), self.groups.len());
         let mut table = Table::new(title, |(group, _): &&(Members, Sums)| group.name.clone())
             .column("off CPU", |(_, sums)| Cell::Time(sums.total()));
-        for (reason, _) in self.all.used().filter(|(_, sum)| sum.total > 0) {
+        let (columns, rest) = self.columns(style);
+        for reason in columns {
             table = table.column(reason.column(), move |(_, sums)| {
                 Cell::Time(sums.of(&[reason]))
             });
         }
         table
+            .column_if(!rest.is_empty(), "other", move |(_, sums)| {
+                Cell::Time(sums.of(&rest))
+            })
             .column_if(single, id, |(group, _)| Cell::known(group.pid, Cell::Id))
             .text(shown, style, 0)
     }

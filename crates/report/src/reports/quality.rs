@@ -50,7 +50,14 @@ impl<'a> QualityReport<'a> {
         let summary = analysis.summary.as_ref();
         if let Some(summary) = summary {
             let cost = &summary.cost;
-            facts.push(("recorder's CPU time", units::time(cost.recorder_ns)));
+            let wall = analysis.end.since(analysis.start);
+            let machine = wall.saturating_mul(analysis.meta.cpus.len() as u64);
+            let share = cost.recorder_ns as f64 * 100.0 / machine.max(1) as f64;
+            let recorder = units::time(cost.recorder_ns);
+            facts.push((
+                "recorder overhead",
+                format!("{share:.2} % CPU ({recorder})"),
+            ));
             if let Some(ns) = cost.bpf_ns {
                 facts.push(("BPF programs' CPU time", units::time(ns)));
             }
@@ -107,10 +114,10 @@ impl Report for QualityReport<'_> {
         let room = facts.iter().map(|(what, _)| units::width(what)).max();
         for (what, value) in facts {
             let what = units::pad(what, room.unwrap_or(0), false);
-            style.items(&mut out, &format!("  {what}  "), &words(&value), " ");
+            style.wrapped(&mut out, Paint::Plain, &format!("  {what}  "), &value);
         }
         for text in top::warnings(self.view.analysis) {
-            style.items(&mut out, "! ", &words(&text), " ");
+            style.wrapped(&mut out, Paint::Bad, "! ", &text);
         }
         let found = top::anomalies(self.view.analysis);
         if !found.is_empty() {
@@ -139,8 +146,4 @@ impl Report for QualityReport<'_> {
             "fact value",
         )
     }
-}
-
-fn words(text: &str) -> Vec<String> {
-    text.split(' ').map(str::to_owned).collect()
 }

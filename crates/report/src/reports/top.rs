@@ -10,6 +10,7 @@ use tr_format::event::Stream;
 use tr_format::meta::{Known, Scope};
 
 use crate::advice::advise;
+use crate::ci::Ci;
 use crate::encode::{object, Times};
 use crate::exit::{self, Exit};
 use crate::query::{self, By, Row, Sort};
@@ -94,14 +95,13 @@ impl Report for Top<'_> {
                 let whole = path.length();
                 let groups = critical_path::groups(analysis);
                 let shares = critical_path::shares(analysis, &groups, path);
-                let title = format!("The {} went to", units::time(whole));
-                let title = style.paint(Paint::Bold, &title);
-                let what = match analysis.basis() {
-                    Basis::Events => "(critical path)",
-                    _ => "(chain of forks and ends, without wake-ups)",
+                let title = match analysis.basis() {
+                    Basis::Events => "Critical path: what set the build time",
+                    _ => "Chain of forks and exits: what set the build time",
                 };
-                let path = style.paint(Paint::Dim, what);
-                let _ = writeln!(above, "{title}   {path}");
+                let title = style.paint(Paint::Bold, title);
+                let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
+                let _ = writeln!(above, "{title}   {length}");
                 critical_path::bars(&mut above, &shares, whole, 5, style);
             }
             None => bars(&mut above, &programs, style),
@@ -122,7 +122,7 @@ impl Report for Top<'_> {
         next(&mut below, &self.view, advice.is_empty(), style);
         above.push('\n');
         let lines = above.lines().count() + below.lines().count();
-        self.table(&mut above, SCREEN.saturating_sub(lines + 1), style);
+        self.table(&mut above, SCREEN.saturating_sub(lines + 2), style);
         above + &below
     }
 
@@ -191,6 +191,10 @@ fn header(out: &mut String, view: &View, style: &Style) {
         style.items(out, "", &facts, " · ");
     }
     trace(out, view, style);
+    let ci = Ci::new(meta).words();
+    if !ci.is_empty() {
+        style.items(out, "CI   ", &ci, " · ");
+    }
     out.push('\n');
 }
 
@@ -292,8 +296,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
 fn warn(out: &mut String, analysis: &Analysis, style: &Style) {
     let warnings = warnings(analysis);
     for text in &warnings {
-        let text = units::shorten(&format!("! {text}"), style.width);
-        style.painted(out, Paint::Bad, &text);
+        style.wrapped(out, Paint::Bad, "! ", text);
     }
     if !warnings.is_empty() {
         out.push('\n');
@@ -322,6 +325,10 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
     if times.on_cpu == 0 {
         return;
     }
+    let lead = match analysis.totals.threads > analysis.totals.processes {
+        true => format!("All {} threads   ", units::count(analysis.totals.threads)),
+        false => "All processes   ".to_owned(),
+    };
     let mut parts = vec![format!("on CPU {}", units::time(times.on_cpu))];
     for (what, ns) in [
         ("waited for a CPU", times.run_queue),
@@ -334,7 +341,7 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
             parts.push(format!("{what} {}", units::time(ns)));
         }
     }
-    style.items(out, "All processes   ", &parts, " · ");
+    style.items(out, &lead, &parts, " · ");
 }
 
 /// Writes the time by the number of busy CPUs.
@@ -343,13 +350,18 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
     if whole == 0 {
         return;
     }
-    let parts: Vec<String> = analysis
-        .concurrency
-        .iter()
-        .enumerate()
-        .filter(|(_, ns)| **ns > 0)
-        .map(|(n, ns)| format!("{n} for {}", units::share(*ns, whole)))
-        .collect();
+    let cpus = analysis.meta.cpus.len();
+    let number = |n: usize| match n {
+        0 => "none".to_owned(),
+        1 => "one".to_owned(),
+        2 if cpus == 2 => "both".to_owned(),
+        n if n == cpus => format!("all {n}"),
+        n => n.to_string(),
+    };
+    let times = analysis.concurrency.iter().enumerate();
+    let times = times.filter(|(_, ns)| **ns > 0);
+    let parts = times.map(|(n, ns)| format!("{}: {}", number(n), units::share(*ns, whole)));
+    let parts: Vec<String> = parts.collect();
     // Of a large machine, the ends show the shape.
     let shown = match parts.len() {
         0..=9 => parts,
@@ -360,7 +372,7 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
             ends
         }
     };
-    style.items(out, "CPUs at once    ", &shown, " · ");
+    style.items(out, "CPUs busy       ", &shown, " · ");
 }
 
 impl Top<'_> {
@@ -375,6 +387,9 @@ impl Top<'_> {
         let unknown = self.view.processes().any(|p| p.times.unknown > 0);
         let single = matches!(by, By::Process | By::Thread);
         let events = self.view.analysis.basis() == Basis::Events;
+        // A sum over threads may exceed the wall time.
+        let parallel = |row: &Row| row.threads > row.count && row.times.sum() > row.wall;
+        let threads = by != By::Thread && shown.iter().any(parallel);
         let title = format!(
             "{} (top {} of {} by {})",
             by.title(),
@@ -391,11 +406,12 @@ impl Top<'_> {
                 Cell::known(row.times.run_queue_known(), Cell::Time)
             })
             .column_if(events, "blocked", |row| Cell::Time(row.times.blocked))
-            .column_if(events, "sleep", |row| Cell::Time(row.times.sleep))
+            .spare_if(events, "sleep", |row| Cell::Time(row.times.sleep))
             .column_if(!events, "off cpu", |row| {
                 Cell::known(row.times.asleep_or_blocked_known(), Cell::Time)
             })
-            .column_if(unknown, "unknown", |row| Cell::Time(row.times.unknown))
+            .spare_if(unknown, "unknown", |row| Cell::Time(row.times.unknown))
+            .column_if(threads, "threads", |row| Cell::Count(row.threads))
             .column_if(sort == Sort::Rss, "memory", |row| {
                 Cell::known(row.max_rss, Cell::Bytes)
             })
@@ -486,7 +502,7 @@ fn next(out: &mut String, view: &View<'_>, no_advice: bool, style: &Style) {
     };
     let file = escape::text(view.file.as_bytes());
     let text = format!("next: tr analyze {file} --report {report}");
-    style.painted(out, Paint::Dim, &units::shorten(&text, style.width));
+    style.wrapped(out, Paint::Dim, "", &text);
 }
 
 /// The anomalies of the trace, which make time unknown.

@@ -243,7 +243,7 @@ enum Item {
 
 impl Tree<'_> {
     /// The lines below a node (or of the roots), at most `room`: single processes
-    /// by start, then kinds of small ones, then the rest.
+    /// by wall time, then kinds of small ones, then the rest.
     fn items(&self, children: &[usize], least: u64, room: usize) -> Vec<Item> {
         let mut kinds: HashMap<u32, Vec<usize>> = HashMap::new();
         for child in children {
@@ -282,7 +282,17 @@ impl Tree<'_> {
         } else {
             Vec::new()
         };
-        items.sort_by_key(|(_, at, item)| (matches!(item, Item::Folded { .. }), *at));
+        let wall = |item: &Item| match item {
+            Item::One { node, .. } => self.node(*node).map_or(0, |node| node.sum.longest),
+            Item::Folded { .. } => 0,
+        };
+        items.sort_by_key(|(_, at, item)| {
+            (
+                matches!(item, Item::Folded { .. }),
+                Reverse(wall(item)),
+                *at,
+            )
+        });
         let mut items: Vec<Item> = items.into_iter().map(|(.., item)| item).collect();
         if !rest.is_empty() {
             let mut sum = Sum::default();

@@ -1,0 +1,128 @@
+//! The identifiers of the CI run that a recording was made in.
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+use tr_format::meta::Metadata;
+
+use crate::escape;
+
+/// Each identifier's name, and the variables of the CI systems that hold it.
+const NAMES: [(&str, &str); 6] = [
+    (
+        "project",
+        "GITHUB_REPOSITORY CI_PROJECT_PATH JOB_NAME BUILDKITE_PIPELINE_SLUG",
+    ),
+    (
+        "run",
+        "GITHUB_RUN_ID CI_PIPELINE_ID BUILD_ID BUILDKITE_BUILD_ID CIRCLE_WORKFLOW_ID BUILD_BUILDID",
+    ),
+    ("attempt", "GITHUB_RUN_ATTEMPT"),
+    (
+        "job",
+        "GITHUB_JOB CI_JOB_NAME CI_JOB_ID BUILD_NUMBER BUILDKITE_JOB_ID CIRCLE_BUILD_NUM",
+    ),
+    (
+        "commit",
+        "GITHUB_SHA CI_COMMIT_SHA GIT_COMMIT BUILDKITE_COMMIT CIRCLE_SHA1 BUILD_SOURCEVERSION",
+    ),
+    (
+        "branch",
+        "GITHUB_REF CI_COMMIT_REF_NAME GIT_BRANCH BUILDKITE_BRANCH CIRCLE_BRANCH BUILD_SOURCEBRANCH",
+    ),
+];
+
+/// The identifiers that a recording has: name, value.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Ci(Vec<(&'static str, String)>);
+
+impl Ci {
+    /// Those of a recording.
+    pub fn new(meta: &Metadata) -> Ci {
+        let value = |variables: &str| {
+            variables.split(' ').find_map(|variable| {
+                let mut ci = meta.ci.iter();
+                ci.find(|(name, _)| name == variable)
+                    .map(|(_, value)| value)
+            })
+        };
+        let known = NAMES.iter().filter_map(|(name, variables)| {
+            let value = value(variables)?;
+            let value = match *name {
+                "branch" => value.strip_prefix("refs/heads/").unwrap_or(value),
+                _ => value,
+            };
+            Some((*name, escape::text(value.as_bytes())))
+        });
+        Ci(known.collect())
+    }
+
+    /// `run 17`, `commit 1f3a…`, for people.
+    pub fn words(&self) -> Vec<String> {
+        let words = self.0.iter();
+        words
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect()
+    }
+
+    /// The object in JSON; `None` outside of CI.
+    pub fn json(&self) -> Option<Value> {
+        let members = self.0.iter();
+        let members = members.map(|(name, value)| ((*name).to_owned(), value.clone().into()));
+        (!self.0.is_empty()).then(|| Value::Object(members.collect::<Map<_, _>>()))
+    }
+
+    /// A table with a column for each identifier behind the others.
+    ///
+    /// # Errors
+    /// If `table` is not CSV.
+    pub fn columns(&self, table: Vec<u8>) -> Result<Vec<u8>, csv::Error> {
+        if self.0.is_empty() {
+            return Ok(table);
+        }
+        let mut rows = csv::Reader::from_reader(table.as_slice());
+        let mut out = csv::Writer::from_writer(Vec::new());
+        let names = self.0.iter().map(|(name, _)| format!("ci_{name}"));
+        let titles = rows.headers()?.iter().map(str::to_owned);
+        out.write_record(titles.chain(names).collect::<Vec<_>>())?;
+        for row in rows.records() {
+            let row = row?;
+            let values = self.0.iter().map(|(_, value)| escape::cell(value));
+            let cells = row.iter().map(str::to_owned);
+            out.write_record(cells.chain(values).collect::<Vec<_>>())?;
+        }
+        out.into_inner().map_err(|error| error.into_error().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used)]
+    use super::*;
+
+    #[test]
+    fn identifiers_have_one_name_in_all_systems() {
+        let ci = |all: &[(&str, &str)]| {
+            let all = all.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+            Ci::new(&Metadata {
+                ci: all.collect(),
+                ..Metadata::default()
+            })
+        };
+        let github = ci(&[
+            ("GITHUB_REF", "refs/heads/main"),
+            ("GITHUB_RUN_ID", "17"),
+            ("GITHUB_SHA", "=1+1"),
+        ]);
+        assert_eq!(github.words(), ["run 17", "commit =1+1", "branch main"]);
+        let table = github.columns(b"a,b\n1,\"2,3\"\n".to_vec()).expect("CSV");
+        let table = String::from_utf8(table).expect("text");
+        assert_eq!(
+            table,
+            "a,b,ci_run,ci_commit,ci_branch\n1,\"2,3\",17,'=1+1,main\n"
+        );
+        let gitlab = ci(&[("CI_JOB_NAME", "test"), ("CI_PIPELINE_ID", "4")]);
+        assert_eq!(gitlab.words(), ["run 4", "job test"]);
+        assert_eq!(ci(&[]).json(), None);
+    }
+}

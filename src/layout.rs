@@ -1,0 +1,93 @@
+//! The layout of text on standard output: width, colour, characters.
+
+use std::io::IsTerminal;
+
+use clap::ValueEnum;
+use tr_report::style::Style;
+
+/// The options of text.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub struct Layout {
+    /// Columns of the text [default: COLUMNS, the terminal's, or 80]
+    #[arg(long, value_name = "N")]
+    width: Option<usize>,
+    /// Colours. auto: on a terminal, and by NO_COLOR, CLICOLOR, CLICOLOR_FORCE and
+    /// FORCE_COLOR
+    #[arg(long, value_enum, value_name = "WHEN", default_value_t = Color::Auto)]
+    color: Color,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+impl Layout {
+    /// The style of standard output.
+    pub fn style(self) -> Style {
+        Style {
+            width: self.columns().clamp(40, 10_000),
+            color: match self.color {
+                Color::Auto => color(),
+                Color::Always => true,
+                Color::Never => false,
+            },
+            ascii: ascii(),
+            markdown: false,
+        }
+    }
+
+    /// The style of a Markdown document; its readers have no terminal.
+    pub fn markdown(self) -> Style {
+        Style {
+            width: self.width.unwrap_or(100).clamp(40, 10_000),
+            color: false,
+            ascii: false,
+            markdown: true,
+        }
+    }
+
+    fn columns(self) -> usize {
+        let variable = || std::env::var("COLUMNS").ok()?.parse().ok();
+        let variable = || variable().filter(|columns| *columns > 0);
+        let terminal = || {
+            let size = terminal_size::terminal_size_of(std::io::stdout());
+            size.map(|(width, _)| usize::from(width.0))
+        };
+        let known = self.width.or_else(variable).or_else(terminal);
+        known.unwrap_or(80)
+    }
+}
+
+/// The variable, unless it is empty.
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// On a terminal, unless NO_COLOR or CLICOLOR=0 forbid it; CLICOLOR_FORCE and FORCE_COLOR
+/// precede all of these.
+fn color() -> bool {
+    let forced = ["CLICOLOR_FORCE", "FORCE_COLOR"].into_iter();
+    let mut forced = forced.filter_map(variable);
+    if forced.any(|value| value != "0" && value != "false") {
+        return true;
+    }
+    let dumb = variable("TERM").is_some_and(|term| term == "dumb");
+    let off = variable("NO_COLOR").is_some()
+        || ["CLICOLOR", "FORCE_COLOR"]
+            .into_iter()
+            .any(|name| variable(name).is_some_and(|value| value == "0"));
+    std::io::stdout().is_terminal() && !dumb && !off
+}
+
+/// The locale limits the terminal to ASCII.
+fn ascii() -> bool {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = set("LC_ALL")
+        .or_else(|| set("LC_CTYPE"))
+        .or_else(|| set("LANG"));
+    let plain = |locale: String| locale == "C" || locale == "POSIX";
+    std::io::stdout().is_terminal() && locale.is_some_and(plain)
+}
