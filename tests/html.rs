@@ -19,8 +19,21 @@ use tr_sim::scenario::{self, Weights};
 use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 14] = [
+const TESTS: [&str; 27] = [
     "opens_from_disk_and_asks_for_nothing",
+    "advice_leads_to_its_evidence",
+    "what_is_not_known_is_no_zero",
+    "the_critical_path_goes_step_by_step",
+    "a_range_narrows_every_figure",
+    "failures_are_as_loud_as_the_command",
+    "waiting_parents_are_folded",
+    "siblings_of_a_kind_are_one",
+    "threads_unfold_under_their_process",
+    "lanes_of_the_cpus",
+    "two_recordings_side_by_side",
+    "back_returns_to_the_view_before",
+    "views_without_content_say_so",
+    "every_text_can_be_read",
     "figures_equal_the_analysis",
     "what_is_painted_is_what_was_counted",
     "zoom_is_one_for_all_views",
@@ -82,7 +95,14 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
     let page = directory.join(format!("{name}.html"));
     let trace = trace.to_string_lossy();
     run(&["report", &trace, "-o", &page.to_string_lossy()])?;
-    let analysis = run(&["analyze", &trace, "--report", "advice", "--format", "json"])?;
+    let analysis = run(&[
+        "analyze",
+        &trace,
+        "--report",
+        "advice,critical-path",
+        "--format",
+        "json",
+    ])?;
     Ok(write(directory.join(format!("{name}.json")), analysis)?)
 }
 
@@ -110,6 +130,40 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     for name in ["demo", "build"] {
         page(&fixtures.join(format!("{name}.bin")), directory, name)?;
     }
+    let span = [3_000_000_000_u64, 7_000_000_000];
+    let [from, to] = span.map(|ns| format!("{ns}ns"));
+    let demo = fixtures.join("demo.bin");
+    let demo = demo.to_string_lossy();
+    let part = [
+        "analyze", &demo, "--from", &from, "--to", &to, "--format", "json",
+    ];
+    write(directory.join("part.json"), run(&part)?)?;
+    let [from, to] = span;
+    let span = format!("{{\"from\":{from},\"to\":{to}}}");
+    write(directory.join("part-span.json"), span)?;
+    let fails = directory.join("fails.bin");
+    let script = "sh -c 'sh -c \"exit 7\"; exit $?'; exit $?";
+    let fail = Command::new(TR)
+        .args(["record", "-q", "--method", "ptrace", "-o"])
+        .arg(&fails)
+        .args(["--", "sh", "-c", script])
+        .status()?;
+    assert_eq!(fail.code(), Some(7));
+    page(&fails, directory, "fails")?;
+    let build = fixtures.join("build.bin");
+    let build = build.to_string_lossy();
+    for format in ["html", "json"] {
+        let compared = run(&["diff", &demo, &build, "--format", format])?;
+        write(directory.join(format!("diff.{format}")), compared)?;
+    }
+    let many = directory.join("many.bin");
+    let file = many.to_string_lossy();
+    let script = "i=0; while [ $i -lt 300 ]; do /bin/true; i=$((i+1)); done; sleep 0.01; true";
+    let record = ["record", "-q", "--method", "ptrace", "-o", &file];
+    run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
+    page(&many, directory, "many")?;
+    let cargo = fixtures.with_file_name("advice/clean-cargo.bin");
+    page(&cargo, directory, "cargo")?;
     let totals = directory.join("totals.bin");
     let command = ["--", "sh", "-c", "/bin/true; sleep 0.05"];
     let mut args = vec!["record", "-q", "--method", "ptrace", "-o"];

@@ -37,7 +37,8 @@ of its time is unknown.
 Examples:
   tr diff main.bin pr.bin
   tr diff main.bin pr.bin --fail-over 10%
-  tr diff --base main-*.bin --new pr-*.bin --format markdown")]
+  tr diff --base main-*.bin --new pr-*.bin --format markdown
+  tr diff main.bin pr.bin --format html > diff.html")]
 pub struct Args {
     /// The recording before, and the one after
     #[arg(value_name = "BASE NEW", required_unless_present = "base", conflicts_with_all = ["base", "new"])]
@@ -74,6 +75,8 @@ enum FormatArg {
     Text,
     Json,
     Markdown,
+    /// A page: both critical paths over one time axis, and the differences
+    Html,
 }
 
 fn figures() -> impl TypedValueParser<Value = Figure> {
@@ -119,6 +122,7 @@ pub fn run(args: &Args) -> ExitCode {
     let printed = match args.format {
         FormatArg::Text => open::print_text(&diff.text(&args.layout.style())),
         FormatArg::Markdown => open::print(diff.markdown().as_bytes()),
+        FormatArg::Html => open::print(diff.html().as_bytes()),
         FormatArg::Json => match diff.json() {
             Ok(document) => open::print(document.as_bytes()),
             Err(error) => {

@@ -2,6 +2,7 @@
 //! it before and several after.
 
 mod align;
+mod html;
 mod json;
 mod markdown;
 pub(crate) mod normal;

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use tr_analyze::critical_path::{self, CriticalPath, Kind};
+use tr_analyze::critical_path::{self, CriticalPath, Kind, Segment};
 use tr_analyze::model::{Analysis, Process, Times};
+use tr_format::event::Ktime;
 
 use super::normal::{self, Paths};
 use super::steps::{self, StepSums};
@@ -104,6 +105,21 @@ pub struct Run {
     pub processes: Vec<Proc>,
     /// The steps.
     pub steps: StepSums,
+    /// The critical path by process.
+    pub path: Vec<Bar>,
+}
+
+/// A stretch of the critical path in one process, in ns since the start.
+#[derive(Clone, Debug)]
+pub struct Bar {
+    /// Its beginning.
+    pub from: u64,
+    /// Its end.
+    pub to: u64,
+    /// The program, escaped.
+    pub program: String,
+    /// The process's label, escaped.
+    pub label: String,
 }
 
 impl Run {
@@ -150,8 +166,32 @@ impl Run {
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
             steps: steps::sums(analysis, path.as_ref().map_or(&[], |path| &path.segments)),
+            path: path
+                .as_ref()
+                .map_or(Vec::new(), |path| bars(analysis, path)),
         }
     }
+}
+
+/// The critical path by process.
+fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
+    let process = |segment: &Segment| {
+        let thread = analysis.threads.get(segment.thread.0 as usize)?;
+        Some(thread.process.0 as usize)
+    };
+    let since = |time: Ktime| time.since(analysis.start);
+    let stretches = path.segments.chunk_by(|a, b| process(a) == process(b));
+    let bars = stretches.filter_map(|segments| {
+        let (first, last) = (segments.first()?, segments.last()?);
+        let process = analysis.processes.get(process(first)?)?;
+        Some(Bar {
+            from: since(first.from),
+            to: since(last.to),
+            program: label::program(process),
+            label: label::label(process),
+        })
+    });
+    bars.collect()
 }
 
 /// The known time of each process on the critical path, by index.

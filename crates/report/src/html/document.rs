@@ -8,8 +8,10 @@ use serde::Serialize;
 use tr_analyze::critical_path::{CriticalPath, Kind, Then};
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread};
 use tr_format::event::{Argv, Ktime};
+use tr_format::meta::Scope;
 
 use crate::advice::{advise, Advice};
+use crate::ci::Ci;
 use crate::encode::object;
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
@@ -23,6 +25,8 @@ use crate::{escape, exit, label, query, units, who};
 /// The most bytes of texts longer than a line, uncompressed.
 const TEXTS: usize = 8 << 20;
 
+/// The most processes of a change that would save time.
+const EVIDENCE: usize = 40;
 /// The most pieces of the critical path, and the most steps.
 const STEPS: usize = 20_000;
 
@@ -65,6 +69,10 @@ object! {
         cpus: usize = analysis.meta.cpus.len(),
         events: u64 = analysis.events.total(),
         lost: String = top::lost(&analysis.quality),
+        // Identifiers of the CI run, in words.
+        ci: Vec<String> = Ci::new(&analysis.meta).words(),
+        // Every task of the machine was recorded.
+        all: bool = analysis.meta.scope == Scope::All,
         // The analyzed span.
         from: u64 = analysis.start.since(analysis.meta.start),
         to: u64 = analysis.end.since(analysis.meta.start),
@@ -95,8 +103,8 @@ object! {
         gain: u64 = advice.gain,
         from: u64 = advice.from.since(analysis.meta.start),
         to: u64 = advice.to.since(analysis.meta.start),
-        // The first of the processes that are the evidence.
-        process: Option<u32> = advice.processes.first().map(|ProcessIx(ix)| *ix),
+        // The processes that are the evidence, the first of many.
+        processes: Vec<u32> = advice.processes.iter().take(EVIDENCE).map(|it| it.0).collect(),
     }
 
     Sizes(segments: &Segments) {
@@ -231,6 +239,8 @@ struct Path {
     /// a vfork, 4 wake-up, 5 a sleep that the next segment's thread ends, 6 the recording's
     /// end, 7 a job slot.
     then: Vec<u8>,
+    /// 1: no event shows the segment, or its transition to the next one.
+    inferred: Vec<u8>,
     shares: Vec<(String, u64, u64)>,
 }
 
@@ -316,6 +326,7 @@ fn columns_of(analysis: &Analysis, path: &CriticalPath) -> Path {
         columns.length.push(step.length);
         columns.kind.push(step.kind);
         columns.then.push(step.then);
+        columns.inferred.push(step.inferred.into());
     }
     columns
 }
@@ -327,6 +338,7 @@ struct Step {
     length: u64,
     kind: u8,
     then: u8,
+    inferred: bool,
 }
 
 /// The path's segments. If there are too many, consecutive ones are merged until
@@ -338,6 +350,7 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
         length: segment.length(),
         kind: path_kind(segment.kind),
         then: path_then(segment.then),
+        inferred: segment.inferred || segment.then_inferred,
     });
     if path.segments.len() <= STEPS {
         return all.collect();
@@ -362,6 +375,7 @@ fn steps(path: &CriticalPath) -> Vec<Step> {
             (held.thread, held.kind) = (step.thread, step.kind);
         }
         held.then = step.then;
+        held.inferred |= step.inferred;
         held.length += step.length;
         if held.length >= grain {
             flush(&mut held, &mut longest, &mut steps);

@@ -16,6 +16,7 @@ use sha2::{Digest, Sha256};
 use tr_analyze::critical_path;
 use tr_analyze::model::Analysis;
 
+use crate::ci::Ci;
 use crate::{escape, untraced, who};
 
 /// The page around the data.
@@ -71,33 +72,40 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     Ok(fill(PAGE, &parts))
 }
 
-fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
+/// A page without a script: its policy and its style, then the other parts in their order.
+pub(crate) fn static_page(page: &str, parts: &[(&str, &str)]) -> String {
     let csp = format!(
         "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'",
         hash(STYLE)
     );
+    let (title, rest) = parts.split_at(parts.len().min(1));
+    let mut all = vec![("csp", csp.as_str())];
+    all.extend_from_slice(title);
+    all.push(("style", STYLE));
+    all.extend_from_slice(rest);
+    fill(page, &all)
+}
+
+fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
     let command = escape::html(&who::recorded(&analysis.meta));
     let usage = untraced::usage_lines(untraced::usage(analysis));
     let usage = usage
         .iter()
         .map(|(name, value)| format!("<p>{name}: {}</p>", escape::html(value)));
+    let mut facts = untraced::facts(analysis);
+    facts.extend(Ci::new(&analysis.meta).words());
     let parts = [
-        ("csp", csp.as_str()),
-        ("title", &command),
-        ("style", STYLE),
+        ("title", command.as_str()),
         ("reason", &escape::html(reason)),
         ("command", &command),
-        (
-            "facts",
-            &escape::html(&untraced::facts(analysis).join(" · ")),
-        ),
+        ("facts", &escape::html(&facts.join(" · "))),
         ("usage", &usage.collect::<String>()),
         (
             "origin",
             &escape::html(&untraced::origin(analysis, file).join(" · ")),
         ),
     ];
-    fill(UNTRACED, &parts)
+    static_page(UNTRACED, &parts)
 }
 
 /// The hash of an inline script or style, for the Content-Security-Policy.

@@ -27,7 +27,7 @@ type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: 
 export interface Doc {
   trace: {
     file: string; command: string; result: string | null; failed: boolean; date: string; host: string;
-    kernel: string; cpus: number; events: number; lost: string; from: number; to: number; whole: number; version: string;
+    kernel: string; ci: string[]; all: boolean; cpus: number; events: number; lost: string; from: number; to: number; whole: number; version: string;
   };
   totals: {
     processes: number; threads: number; execs: number; forks: number; exits: number;
@@ -38,7 +38,7 @@ export interface Doc {
   concurrency_unknown: number;
   warnings: string[];
   /** Changes that would save time; gain: the most that each saves. */
-  advice: { text: string; gain: number; from: number; to: number; process: number | null }[];
+  advice: { text: string; gain: number; from: number; to: number; processes: number[] }[];
   anomalies: string[];
   clocks: string[];
   strings: string[];
@@ -54,7 +54,7 @@ export interface Doc {
   threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
   execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };
   path: null | {
-    from: number; thread: number[]; length: number[]; kind: number[]; then: number[];
+    from: number; thread: number[]; length: number[]; kind: number[]; then: number[]; inferred: number[];
     shares: [string, number, number][];
   };
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */

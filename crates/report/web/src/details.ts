@@ -2,25 +2,30 @@
 
 import { ASLEEP, BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { fact, h } from "./dom";
+import { card, steps } from "./path";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
 
 export class Details {
   readonly element = h("aside", { class: "details", "aria-label": "The selected process", hidden: true });
-  private shown = -2;
+  private shown = "";
+  private stepCard = h("div");
   private data: Data;
   private store: Store;
 
-  constructor(context: Context) {
+  constructor(private context: Context) {
     this.data = context.data;
     this.store = context.store;
   }
 
   update() {
     const { sel } = this.store.state;
-    if (sel === this.shown) return;
-    this.shown = sel;
+    const step = steps(this.data)[this.store.state.step]?.process === sel ? this.store.state.step : -1;
+    const key = `${sel} ${step}`;
+    if (key === this.shown) return;
+    this.shown = key;
+    this.stepCard.replaceChildren(...(step < 0 ? [] : [card(this.context)!]));
     this.element.hidden = sel < 0;
     if (sel >= 0) this.fill(sel);
   }
@@ -58,13 +63,13 @@ export class Details {
     this.element.replaceChildren(
       h("header", {},
         h("h2", { class: data.failed(ix) ? "bad" : "" }, data.label(ix)),
-        h("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => store.set({ sel: -1 }) }, "×")),
+        h("button", { type: "button", class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: () => store.set({ sel: -1, step: -1 }) }, "×")),
       h("p", { class: "crumbs" }, ...path.slice(0, -1).slice(-3).flatMap((a) => [this.link(a), " › "]), "pid ", String(p.pid[ix])),
-      bar, states,
+      this.stepCard, bar, states,
       h("div", { class: "buttons" },
         button("Zoom to it", () => { const room = Math.max(data.wall(ix) * 0.05, 500); store.zoom(p.start[ix] - room, p.end[ix] + room); }, "Show just its time (z)"),
         children.length > 0 ? button("Only its subtree", () => store.set({ root: ix }), "In all views (Enter)") : null,
-        button("Wake-ups", () => store.set({ view: "timeline", wakeups: true }), "Who woke it and whom it woke (w)")),
+        button("Wake-ups", () => store.set({ view: "timeline", wakeups: true }), "Who woke it and whom it woke (e)")),
       h("pre", { class: "argv" }, data.argv(ix) || "command line not known"),
       h("dl", { class: "facts" },
         fact("end", h("span", { class: data.failed(ix) ? "bad" : "" }, data.exit(ix))),

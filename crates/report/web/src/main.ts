@@ -10,24 +10,31 @@ import { ranks, Strip } from "./strip";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { Tree } from "./tree";
+import { move } from "./path";
 import { count } from "./units";
 
 const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table" };
 
 const KEYS: [string, string][] = [
   ["1 … 5", "Overview, Heatmap, Timeline, Tree, Table"],
-  ["/", "search: text, /regular expression/, or program:name"],
+  ["/", "search: text, /regular expression/, program:name, pid:1,2 or is:failed"],
   ["n  N", "next, previous match"],
   ["↑ ↓", "select the previous, the next row"],
-  ["← →", "pan"],
-  ["+  −  0", "zoom in, out, to the whole"],
+  ["← →  a d", "pan"],
+  ["+ − 0  w s", "zoom in, out, to the whole"],
   ["z", "zoom to the selected process"],
   ["Enter", "only the subtree of the selected process; into a group"],
   ["u", "up: to the parent, to all"],
-  ["w", "wake-ups of the selected process (Timeline)"],
-  ["d", "dark or light"],
+  ["[  ]", "critical path: the step before, the next one"],
+  ["f", "fold or unfold waiting parents and idle processes (Timeline)"],
+  ["c", "what each CPU ran (Timeline)"],
+  ["e", "wake-ups of the selected process (Timeline)"],
+  ["t", "dark or light"],
   ["Esc", "let go: selection, search, subtree"],
 ];
+
+/** So many pieces are summed up only when the shown time has come to rest. */
+const LARGE = 50_000;
 
 async function main() {
   const app = document.getElementById("app")!;
@@ -47,7 +54,7 @@ async function main() {
   const strip = new Strip(context, order);
   const details = new Details(context);
   const heatmap = new Heatmap(context);
-  const timeline = new Timeline(context);
+  const timeline = new Timeline(context, order);
   const tree = new Tree(context, order);
   const table = new Table(context);
   const views = { overview: new Overview(context, order), heatmap, timeline, tree, table };
@@ -90,7 +97,7 @@ async function main() {
       h("span", { class: "brand" }, "tr"),
       h("h1", { title: trace.command }, trace.command),
       h("div", { class: "find" }, search, found),
-      h("button", { type: "button", class: "icon", title: "Dark or light (d)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"),
+      h("button", { type: "button", class: "icon", title: "Dark or light (t)", "aria-label": "Dark or light", onclick: toggleTheme }, "◐"),
       h("button", { type: "button", class: "icon", title: "Keys (?)", "aria-label": "Keys", onclick: () => help.showModal() }, "?")),
     strip.element,
     h("nav", { class: "bar-nav" }, tablist, scope, cgroups?.element ?? null),
@@ -98,6 +105,7 @@ async function main() {
     tip.element, help,
   );
 
+  let later = 0;
   function update(changed: Set<keyof State> | null) {
     for (const [at, view] of VIEWS.entries()) {
       const active = view === state.view;
@@ -109,7 +117,12 @@ async function main() {
     tip.hide();
     strip.update();
     details.update();
-    views[state.view].update();
+    // Sums over a large recording wait for the end of a drag.
+    clearTimeout(later);
+    const moved = changed !== null && [...changed].every((key) => key === "t0" || key === "t1");
+    const sums = state.view === "overview" || state.view === "tree" || state.view === "table";
+    if (moved && sums && data.pieces.kind.length > LARGE) later = setTimeout(() => views[state.view].update(), 120);
+    else views[state.view].update();
     cgroups?.update();
     showScope();
     if (document.activeElement !== search || changed?.has("q") === false) search.value = state.q;
@@ -166,11 +179,19 @@ async function main() {
         const room = Math.max(data.wall(state.sel) * 0.05, 500);
         store.zoom(p.start[state.sel] - room, p.end[state.sel] + room);
       },
-      w: () => store.set({ wakeups: !state.wakeups }),
+      e: () => store.set({ wakeups: !state.wakeups }),
+      c: () => store.set({ cpus: !state.cpus }),
+      f: () => store.set({ fold: !state.fold }),
+      w: () => store.zoomBy(0.6),
+      s: () => store.zoomBy(1 / 0.6),
+      a: () => store.pan(-0.15),
+      "[": () => move(context, -1),
+      "]": () => move(context, 1),
       u: () => tree.up(),
-      d: toggleTheme,
+      d: () => store.pan(0.15),
+      t: toggleTheme,
       Escape: () => {
-        if (state.sel >= 0) store.set({ sel: -1 });
+        if (state.sel >= 0 || state.step >= 0) store.set({ sel: -1, step: -1 });
         else if (state.q) store.set({ q: "" });
         else if (state.root >= 0) store.set({ root: -1 });
         else store.set({ cgroup: "" });

@@ -1,62 +1,118 @@
-// The first screen: what ran, how it ended, where the time went.
+// The first screen: what ran, how it ended, where the time went. A range of time, a
+// subtree, a cgroup or a search narrows every figure.
 
 import type { Data } from "./data";
 import { h } from "./dom";
+import { busy, figures, lives, sums, waits } from "./figures";
+import { steps } from "./path";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
-import { bytes, count, share, time } from "./units";
+import { at, bytes, count, share, time } from "./units";
 
 export class Overview {
   readonly element: HTMLElement;
   private data: Data;
   private store: Store;
+  private key = "-";
 
   constructor(context: Context, private ranks: Map<string, number>) {
     this.data = context.data;
     this.store = context.store;
     this.element = h("div", { class: "overview" });
+  }
+
+  update() {
+    const { t0, t1, root, cgroup, q } = this.store.state;
+    const key = this.store.narrowed ? [t0, t1, root, cgroup, q].join("\n") : "";
+    if (key === this.key) return;
+    this.key = key;
+    this.element.replaceChildren();
     this.build();
   }
 
-  update() {}
-
   private build() {
-    const { doc } = this.data;
-    const { trace, totals } = doc;
-    const wall = trace.to - trace.from;
+    const { data, store } = this;
+    const { trace, totals } = data.doc;
+    const { narrowed } = store;
+    const part = sums(data, store);
+    const wall = store.state.t1 - store.state.t0;
     const figure = (value: string, name: string, id: string, bad = false) =>
       h("div", { class: bad ? "figure bad" : "figure", id }, h("b", {}, value), h("span", {}, name));
-    const busy = wall > 0 ? (totals.on_cpu ?? 0) / wall : 0;
+    const on = narrowed ? part.times[0] : totals.on_cpu;
+    const parallel = on === null ? "?" : (wall > 0 ? on / wall : 0).toFixed(2);
+    if (narrowed) this.element.append(this.chosen());
     this.element.append(
       h("div", { class: "figures" },
-        trace.result ? figure(trace.result, "result", "f-result", trace.failed) : null,
-        figure(time(wall), "wall time", "f-wall"),
-        figure(totals.on_cpu === null ? "?" : time(totals.on_cpu), "CPU time", "f-cpu"),
-        figure(`${totals.on_cpu === null ? "?" : busy.toFixed(2)} of ${trace.cpus}`, trace.cpus === 1 ? "CPU busy" : "CPUs busy", "f-busy"),
-        figure(count(totals.processes), "processes", "f-processes"),
-        figure(count(totals.execs), "programs started", "f-execs")),
+        trace.result && !narrowed ? figure(trace.result, "result", "f-result", trace.failed) : null,
+        figure(time(store.zoomed ? wall : trace.to - trace.from), store.zoomed ? "range" : "wall time", "f-wall"),
+        figure(time(on), "CPU time", "f-cpu"),
+        figure(`${parallel} of ${trace.cpus}`, trace.cpus === 1 ? "CPU busy" : "CPUs busy", "f-busy"),
+        figure(count(narrowed ? part.processes : totals.processes), "processes", "f-processes"),
+        figure(count(narrowed ? part.execs : totals.execs), "programs started", "f-execs")),
     );
-    const warnings = [...doc.warnings];
-    const aside: string[] = [];
-    if (wall < trace.whole) aside.push(`Only from ${time(trace.from)} to ${time(trace.to)} of ${time(trace.whole)} is shown.`);
-    if (doc.segments.grain > 0) aside.push(`Pictures put stretches shorter than ${time(doc.segments.grain)} together; the figures are exact.`);
-    if (warnings.length > 0) {
-      this.element.append(h("section", { class: "card warnings", role: "alert" }, h("h2", {}, "What is missing"), h("ul", {}, ...warnings.map((w) => h("li", {}, w)))));
+    const failed = this.failed();
+    if (failed && (trace.failed || narrowed)) this.element.append(failed);
+    if (!narrowed) {
+      const advice = this.advice();
+      if (advice) this.element.append(advice);
+    }
+    if (narrowed && part.processes === 0) {
+      this.element.append(h("p", { class: "empty" }, "No process matches here. ", this.clear()), this.quality());
+      return;
     }
     const cards = h("div", { class: "cards" });
-    const advice = this.advice();
-    if (advice) this.element.append(advice);
-    cards.append(this.programs());
-    if (doc.path) cards.append(this.path());
-    cards.append(this.states(), this.longest());
-    const failed = this.failed();
-    if (failed) cards.append(failed);
-    cards.append(this.parallel());
+    const path = this.path();
+    if (path) cards.append(path);
+    cards.append(this.programs(), this.states(part.times, narrowed ? part.threads : totals.threads));
+    const reasons = this.reasons();
+    if (reasons) cards.append(reasons);
+    cards.append(this.longest(), this.parallel());
     this.element.append(cards);
-    if (doc.anomalies.length > 0) aside.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
-    if (doc.clocks.length > 0) aside.push(`Clocks: ${doc.clocks.join(" · ")}.`);
-    aside.push(`${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`);
-    this.element.append(...aside.map((text) => h("p", { class: "aside" }, text)));
+    if (failed && !trace.failed && !narrowed) this.element.append(failed);
+    this.element.append(this.quality());
+  }
+
+  private clear(): HTMLElement {
+    return h("button", { type: "button", class: "link", onclick: () => {
+      this.store.set({ root: -1, cgroup: "", q: "" });
+      this.store.zoom(...this.store.whole);
+    } }, "Show the whole recording");
+  }
+
+  /** The part of the recording that the figures below are of. */
+  private chosen(): HTMLElement {
+    const { data, store } = this;
+    const { t0, t1, root, cgroup, q } = store.state;
+    const parts: string[] = [];
+    if (store.zoomed) parts.push(`${at(t0, t1 - t0)} to ${at(t1, t1 - t0)}`);
+    if (root >= 0) parts.push(`${data.label(root)} and its descendants`);
+    if (cgroup) parts.push(`cgroup ${cgroup}`);
+    if (q) parts.push(`search ${q}`);
+    const { exact } = figures(data, store);
+    const unknown = store.zoomed && data.doc.totals.unknown > 0;
+    return h("p", { class: "chosen", id: "chosen", role: "status" }, h("b", {}, "Only "), parts.join(" · "), " ", this.clear(),
+      exact ? null : h("span", { class: "dim" }, ` Figures to about ${time(data.doc.segments.grain)}: shorter stretches are put together.`),
+      unknown ? h("span", { class: "dim" }, " Time without events is unknown here; the kernel's totals are of whole processes.") : null);
+  }
+
+  /** One line; the rest on demand. */
+  private quality(): HTMLElement {
+    const { doc } = this.data;
+    const { trace, warnings } = doc;
+    const facts: string[] = [];
+    const wall = trace.to - trace.from;
+    if (wall < trace.whole) facts.push(`Only from ${time(trace.from)} to ${time(trace.to)} of ${time(trace.whole)} is shown.`);
+    if (doc.segments.grain > 0) facts.push(`Pictures put stretches shorter than ${time(doc.segments.grain)} together; the figures of the whole are exact.`);
+    if (doc.anomalies.length > 0) facts.push(`Anomalies in the trace, whose time is unknown: ${doc.anomalies.join(" · ")}.`);
+    if (doc.clocks.length > 0) facts.push(`Clocks: ${doc.clocks.join(" · ")}.`);
+    facts.push(`${trace.file} · ${trace.date} · ${trace.host ? `${trace.host} · ` : ""}${trace.kernel} · ${count(trace.events)} events, ${trace.lost} · written by tr ${trace.version}`);
+    if (trace.ci.length > 0) facts.push(`CI: ${trace.ci.join(" · ")}`);
+    const line = [`${count(trace.events)} events, ${trace.lost}`, doc.totals.unknown > 0 ? `${time(doc.totals.unknown)} unknown` : "no unknown time", ...trace.ci];
+    const summary = warnings.length > 0
+      ? h("summary", { class: "bad" }, `Data quality: ${warnings[0]}${warnings.length > 1 ? `, and ${warnings.length - 1} more` : ""}`)
+      : h("summary", {}, `Data quality: ${line.join(" · ")}`);
+    const list = h("ul", {}, ...warnings.map((text) => h("li", { class: "bad" }, text)), ...facts.map((text) => h("li", {}, text)));
+    return h("details", { class: "quality", id: "quality", role: warnings.length > 0 ? "alert" : undefined }, summary, list);
   }
 
   private card(title: string, note: string, ...content: HTMLElement[]): HTMLElement {
@@ -71,53 +127,102 @@ export class Overview {
   }
 
   private advice(): HTMLElement | null {
-    const { advice } = this.data.doc;
+    const { data, store } = this;
+    const { advice } = data.doc;
     if (advice.length === 0) return null;
-    const rows = advice.map(({ text, gain, from, to, process }) =>
-      h("button", { type: "button", class: "row change", onclick: () => this.store.set({ sel: process ?? -1, t0: from, t1: Math.max(to, from + 1000), view: "timeline" }) },
-        h("span", { class: "num" }, time(gain)), h("span", {}, text)));
+    const rows = advice.map(({ text, gain, from, to, processes }) => {
+      const pids = processes.map((ix) => data.doc.processes.pid[ix]);
+      const room = Math.max((to - from) * 0.02, 500);
+      const [first, last] = store.whole;
+      const href = store.address({ view: "timeline", sel: processes[0] ?? -1, step: -1, root: -1, cgroup: "",
+        q: pids.length > 1 ? `pid:${pids.join(",")}` : "", t0: Math.max(first, from - room), t1: Math.min(last, Math.max(to, from + 1000) + room) });
+      return h("a", { class: "row change", href }, h("span", { class: "num" }, time(gain)), h("span", {}, text));
+    });
     const card = this.card("What to change", "the most that it saves", ...rows);
     card.id = "advice";
     return card;
   }
 
   private programs(): HTMLElement {
+    const { data, store } = this;
+    const { times } = figures(data, store);
     const groups = new Map<string, { cpu: number; n: number }>();
-    for (let ix = 0; ix < this.data.n; ix++) {
-      const name = this.data.program(ix);
-      const group = groups.get(name) ?? { cpu: 0, n: 0 };
-      group.cpu += this.data.doc.processes.on_cpu[ix];
+    let whole = 0;
+    for (let ix = 0; ix < data.n; ix++) {
+      if (!store.shown(ix) || !lives(data, store, ix)) continue;
+      const group = groups.get(data.program(ix)) ?? { cpu: 0, n: 0 };
+      const cpu = times[0][ix] || 0;
+      group.cpu += cpu;
+      whole += cpu;
       group.n++;
-      groups.set(name, group);
+      groups.set(data.program(ix), group);
     }
     const sorted = [...groups].sort((a, b) => b[1].cpu - a[1].cpu).slice(0, 8);
-    const whole = this.data.doc.totals.on_cpu ?? 0;
-    return this.card("Where the CPU time went", "by program", ...sorted.map(([name, { cpu, n }]) =>
-      this.bar(name, cpu, sorted[0][1].cpu, time(cpu), `${share(cpu, whole)} · ${count(n)} ×`, `p${Math.min(8, this.ranks.get(name) ?? 8)}`,
-        () => this.store.set({ view: "heatmap", rows: "process", q: `program:${name}` }))));
+    return this.card("CPU time by program", "", ...sorted.map(([name, { cpu, n }]) => {
+      const bar = this.bar(name, cpu, sorted[0][1].cpu, time(cpu), `${share(cpu, whole)} · ${count(n)} ×`, this.color(name),
+        () => store.set({ view: "heatmap", rows: "process", q: `program:${name}` }));
+      bar.dataset.program = name;
+      bar.dataset.ns = String(cpu);
+      return bar;
+    }));
   }
 
-  private path(): HTMLElement {
-    const { shares } = this.data.doc.path!;
-    const whole = shares.reduce((sum, [, ns]) => sum + ns, 0);
+  private color(program: string): string {
+    return `p${Math.min(8, this.ranks.get(program) ?? 8)}`;
+  }
+
+  /** The critical path; of a part of the recording the part of it there. */
+  private path(): HTMLElement | null {
+    const { data, store } = this;
+    const { path } = data.doc;
+    if (!path) return null;
     const named = new Set(this.ranks.keys());
-    return this.card("What the end waited for", "the critical path", ...shares.slice(0, 8).map(([name, ns, n]) =>
-      this.bar(name, ns, shares[0][1], time(ns), `${share(ns, whole)} · ${count(n)} ×`,
-        named.has(name) ? `p${Math.min(8, this.ranks.get(name)!)}` : name.startsWith("waiting") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3",
-        () => this.store.set({ view: "timeline" }))));
+    const color = (name: string) =>
+      named.has(name) ? this.color(name) : name.startsWith("waiting") ? "s1" : name === "disk" || name.startsWith("blocked") ? "s2" : name === "unknown" ? "s4" : "s3";
+    const rows = store.narrowed ? this.pathInside() : path.shares;
+    const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
+    if (whole === 0) return null;
+    const n = steps(data).length;
+    const card = this.card("Critical path: what set the build time", n > 1 ? `${count(n)} steps` : "", ...rows.slice(0, 8).map(([name, ns, times]) =>
+      this.bar(name, ns, rows[0][1], time(ns), `${share(ns, whole)} · ${count(times)} ×`, color(name), () => store.set({ view: "timeline" }))));
+    card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data)[0]?.process ?? -1 }) }, "Go through it step by step ( ] )"));
+    return card;
   }
 
-  private states(): HTMLElement {
+  private pathInside(): [string, number, number][] {
+    const { data, store } = this;
+    const { t0, t1 } = store.state;
+    const path = data.doc.path!;
+    const by = new Map<string, { ns: number; n: number }>();
+    let t = path.from;
+    path.thread.forEach((thread, n) => {
+      const to = t + path.length[n];
+      const ns = Math.min(to, t1) - Math.max(t, t0);
+      t = to;
+      const ix = data.processOf[thread];
+      if (ns <= 0 || !store.shown(ix)) return;
+      const kind = path.kind[n];
+      const name = kind === 1 ? data.program(ix) : kind === 2 ? "waiting for a CPU" : kind === 6 ? "disk" : kind === 8 ? "blocked" : kind === 4 ? `sleep in ${data.program(ix)}` : "unknown";
+      const sum = by.get(name) ?? { ns: 0, n: 0 };
+      sum.ns += ns;
+      sum.n++;
+      by.set(name, sum);
+    });
+    return [...by].map(([name, { ns, n }]): [string, number, number] => [name, ns, n]).sort((a, b) => b[1] - a[1]);
+  }
+
+  private states(times: (number | null)[], threads: number): HTMLElement {
     const { totals } = this.data.doc;
+    const [on, wait, blocked, asleep, unknown] = times;
     // Without scheduling events, sleeping and blocked are one class.
     const all: [string, number | null | undefined, string, number][] = [
-      ["on CPU", totals.on_cpu, "on_cpu", 0], ["waiting for a CPU", totals.run_queue, "run_queue", 1], ["blocked", totals.blocked, "blocked", 2],
-      ["asleep", totals.sleep, "sleep", 3], ["asleep or blocked", totals.asleep_or_blocked, "asleep_or_blocked", 3], ["unknown", totals.unknown, "unknown", 4],
+      ["on CPU", on, "on_cpu", 0], ["waiting for a CPU", wait, "run_queue", 1], ["blocked", blocked, "blocked", 2],
+      ["asleep", asleep, "sleep", 3], ["asleep or blocked", this.store.narrowed ? undefined : totals.asleep_or_blocked, "asleep_or_blocked", 3], ["unknown", unknown, "unknown", 4],
     ];
     const parts = all.flatMap(([name, ns, key, s]) => (ns === null || ns === undefined ? [] : [[name, ns, key, s] as const]));
     const whole = parts.reduce((sum, [, ns]) => sum + ns, 0);
     const most = Math.max(...parts.map(([, ns]) => ns));
-    return this.card("What the processes did", `${count(totals.threads)} threads, ${time(whole)} together`, ...parts.map(([name, ns, key, s]) => {
+    return this.card("Time of the threads", `${count(threads)} threads, ${time(whole)} together`, ...parts.map(([name, ns, key, s]) => {
       const bar = this.bar(name, ns, most, time(ns), share(ns, whole), `s${s}`);
       bar.id = `t-${key}`;
       bar.dataset.ns = String(ns);
@@ -125,40 +230,91 @@ export class Overview {
     }));
   }
 
-  private longest(): HTMLElement {
-    const p = this.data.doc.processes;
-    const order = Array.from({ length: this.data.n }, (_, ix) => ix).sort((a, b) => p.on_cpu[b] - p.on_cpu[a] || a - b).slice(0, 8);
-    return this.card("Processes with the most CPU time", "", ...order.map((ix) =>
-      this.bar(this.data.label(ix), p.on_cpu[ix], p.on_cpu[order[0]], time(p.on_cpu[ix]), `pid ${p.pid[ix]}`, `p${Math.min(8, this.ranks.get(this.data.program(ix)) ?? 8)}`,
-        () => this.store.set({ sel: ix, view: "timeline" }))));
+  /** Waits in the part that is shown. */
+  private reasons(): HTMLElement | null {
+    if (!this.store.narrowed) return null;
+    const rows = waits(this.data, this.store);
+    if (rows.length === 0) return null;
+    return this.card("Waits by reason", "", ...rows.map(([name, ns, s]) => this.bar(name, ns, rows[0][1], time(ns), "", `s${s}`)));
   }
 
+  private longest(): HTMLElement {
+    const { data, store } = this;
+    const p = data.doc.processes;
+    const [cpu] = figures(data, store).times;
+    const all = Array.from({ length: data.n }, (_, ix) => ix).filter((ix) => store.shown(ix) && lives(data, store, ix));
+    const order = all.sort((a, b) => (cpu[b] || 0) - (cpu[a] || 0) || a - b).slice(0, 8);
+    return this.card("Processes with the most CPU time", "", ...order.map((ix) =>
+      this.bar(data.label(ix), cpu[ix] || 0, cpu[order[0]], time(cpu[ix]), `pid ${p.pid[ix]}`, this.color(data.program(ix)),
+        () => store.set({ sel: ix, view: "timeline" }))));
+  }
+
+  /** If the command succeeded, failures are one line; if not, the chain that leads to its failure. */
   private failed(): HTMLElement | null {
+    const { data, store } = this;
     const all: number[] = [];
-    for (let ix = 0; ix < this.data.n; ix++) if (this.data.failed(ix)) all.push(ix);
+    for (let ix = 0; ix < data.n; ix++) if (data.failed(ix) && store.shown(ix) && lives(data, store, ix)) all.push(ix);
     if (all.length === 0) return null;
-    const rows = all.slice(0, 8).map((ix) =>
-      h("button", { type: "button", class: "row failed", onclick: () => this.store.set({ sel: ix, view: "timeline" }) },
-        h("span", { class: "bar-name", title: this.data.argv(ix) }, `✕ ${this.data.label(ix)}`),
-        h("span", { class: "num" }, this.data.exit(ix)), h("span", { class: "num dim" }, `after ${time(this.data.wall(ix))}`)));
-    return this.card("Failed", all.length > 8 ? `8 of ${count(all.length)}` : "", ...rows);
+    const show = () => store.set({ view: "table", q: "is:failed" });
+    if (!data.doc.trace.failed) {
+      const names = all.slice(0, 3).map((ix) => `${data.label(ix)} ${data.exit(ix)}`);
+      return h("p", { class: "aside probes", id: "probes" }, `${count(all.length)} failed, ignored by the command: ${names.join(" · ")} `,
+        h("button", { type: "button", class: "link", onclick: show }, "Show"));
+    }
+    const chain = this.chain(all);
+    const rows = (chain.length > 0 ? chain : all.slice(0, 8)).map((ix, depth) => {
+      const row = h("button", { type: "button", class: "row failed", onclick: () => store.set({ sel: ix, view: "timeline" }) },
+        h("span", { class: "bar-name", title: data.argv(ix) }, `${depth > 0 && chain.length > 0 ? "└ " : "✕ "}${data.label(ix)}`),
+        h("span", { class: "num" }, data.exit(ix)), h("span", { class: "num dim" }, `after ${time(data.wall(ix))}`));
+      return row;
+    });
+    const more = all.length - rows.length;
+    const card = this.card("Failed", chain.length > 1 ? "from the command down to the cause" : "", ...rows);
+    card.id = "failed";
+    if (more > 0) card.append(h("p", { class: "aside" }, `${count(more)} more failed `, h("button", { type: "button", class: "link", onclick: show }, "Show all")));
+    return card;
+  }
+
+  /** From a failed root down: of the children that failed the one that ended last. */
+  private chain(failed: number[]): number[] {
+    const { data } = this;
+    const { end } = data.doc.processes;
+    const inside = new Set(failed);
+    const chain: number[] = [];
+    let at = data.roots.filter((ix) => inside.has(ix)).sort((a, b) => end[b] - end[a])[0];
+    while (at !== undefined) {
+      chain.push(at);
+      at = data.children[at].filter((ix) => inside.has(ix)).sort((a, b) => end[b] - end[a])[0];
+    }
+    return chain;
   }
 
   private parallel(): HTMLElement {
-    const { concurrency, concurrency_unknown } = this.data.doc;
-    const whole = concurrency.reduce((a, b) => a + b, 0) + concurrency_unknown;
-    const most = Math.max(...concurrency, concurrency_unknown, 1);
-    let rows = concurrency.map((ns, n): [string, number, string] => [n === 1 ? "1 task on a CPU" : `${n} tasks on a CPU`, ns, "s0"]);
+    const { data, store } = this;
+    const { trace, concurrency, concurrency_unknown } = data.doc;
+    const known = store.narrowed ? busy(data, store) : concurrency;
+    const card = (...rows: HTMLElement[]) => this.card("CPUs busy", store.narrowed ? "with these processes" : "", ...rows);
+    if (!known) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
+    const unknown = store.narrowed ? 0 : concurrency_unknown;
+    const whole = known.reduce((a, b) => a + b, 0) + unknown;
+    const most = Math.max(...known, unknown, 1);
+    const word = (n: number) => (n === 0 ? "none" : n === 1 ? "one" : n === 2 && trace.cpus === 2 ? "both" : n === trace.cpus ? `all ${n}` : String(n));
+    let rows = known.map((ns, n): [string, number, string] => [word(n), ns, n === 0 ? "s3" : "s0"]);
     // On a large machine: the most of it.
     if (rows.length > 10) rows = rows.sort((a, b) => b[1] - a[1]).slice(0, 10);
-    if (concurrency_unknown > 0) rows.push(["not known", concurrency_unknown, "s4"]);
-    const cards = [this.card("CPUs at once", "", ...rows.map(([name, ns, color]) => this.bar(name, ns, most, time(ns), share(ns, whole), color)))];
-    const { max_rss } = this.data.doc.processes;
+    if (unknown > 0) rows.push(["unknown", unknown, "s4"]);
+    const made = card(...rows.map(([name, ns, color]) => {
+      const bar = this.bar(name, ns, most, time(ns), share(ns, whole), color);
+      bar.dataset.ns = String(ns);
+      return bar;
+    }));
+    made.id = "busy";
+    const { max_rss } = data.doc.processes;
     let peak = -1;
     max_rss.forEach((rss, ix) => {
-      if (rss !== null && (peak < 0 || rss > max_rss[peak]!)) peak = ix;
+      if (rss !== null && store.shown(ix) && (peak < 0 || rss > max_rss[peak]!)) peak = ix;
     });
-    if (peak >= 0) cards[0].append(h("p", { class: "aside" }, `Peak memory: ${bytes(max_rss[peak]!)} in ${this.data.label(peak)}`));
-    return cards[0];
+    if (peak >= 0) made.append(h("p", { class: "aside" }, `Peak memory: ${bytes(max_rss[peak]!)} in ${data.label(peak)}`));
+    return made;
   }
 }

@@ -29,6 +29,12 @@ export interface State {
   descending: boolean;
   /** What is searched for. */
   q: string;
+  /** The chosen step of the critical path; -1: none. */
+  step: number;
+  /** Parents that only wait, and idle processes, take no lane. */
+  fold: boolean;
+  /** What each CPU ran is drawn. */
+  cpus: boolean;
   /** Wake-ups of the selected process are drawn. */
   wakeups: boolean;
 }
@@ -42,6 +48,7 @@ export class Store {
   private changed = new Set<keyof State>();
   private timer = 0;
   private written = "";
+  private last = -1e9;
   /** Called with what to search for: whether each process matches; null: no search. */
   matches: Uint8Array | null = null;
   matchCount = 0;
@@ -54,7 +61,7 @@ export class Store {
     const { from, to } = data.doc.trace;
     this.initial = {
       view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
-      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", wakeups: false,
+      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, fold: true, cpus: false, wakeups: false,
     };
     this.state = { ...this.initial };
     this.scope = new Uint8Array(data.n);
@@ -126,7 +133,7 @@ export class Store {
     this.changed = new Set();
     if (changed.size === 0) return;
     this.derive(changed);
-    this.write();
+    this.write(changed);
     for (const listener of this.listeners) listener(this.state, changed);
   }
 
@@ -150,13 +157,28 @@ export class Store {
     for (let ix = 0; ix < data.n; ix++) if (this.shown(ix)) this.matchCount++;
   }
 
-  /** `text`, `/regular expression/` or `program:name`. */
+  /** The address with other values than now. */
+  address(change: Partial<State>): string {
+    return this.encode({ ...this.state, ...change });
+  }
+
+  /** Whether anything but all of the recording is shown. */
+  get narrowed(): boolean {
+    return this.zoomed || this.state.root >= 0 || this.state.cgroup !== "" || this.matches !== null;
+  }
+
+  /** `text`, `/regular expression/`, `program:name`, `pid:1,2` or `is:failed`. */
   private test(q: string): ((ix: number) => boolean) | null {
     this.badQuery = false;
     if (q === "") return null;
     if (q.startsWith("program:")) {
       const name = q.slice(8);
       return (ix) => this.data.program(ix) === name;
+    }
+    if (q === "is:failed") return (ix) => this.data.failed(ix);
+    if (/^pid:[0-9,]+$/.test(q)) {
+      const pids = new Set(q.slice(4).split(",").map(Number));
+      return (ix) => pids.has(this.data.doc.processes.pid[ix]);
     }
     const regex = /^\/(.+)\/(i?)$/.exec(q);
     if (regex) {
@@ -172,21 +194,30 @@ export class Store {
     return (ix) => this.data.text(ix).toLowerCase().includes(words);
   }
 
-  private write() {
+  private encode(s: State): string {
     const parts: string[] = [];
-    const s = this.state;
-    const from = this.initial.t0;
+    const [from, to] = this.whole;
     for (const key of Object.keys(s) as (keyof State)[]) {
       if (key === "t1" || (key !== "t0" && s[key] === this.initial[key])) continue;
       if (key === "t0") {
-        if (this.zoomed) parts.push(`t=${Math.round(s.t0 - from)}-${Math.round(s.t1 - from)}`);
+        if (s.t0 > from || s.t1 < to) parts.push(`t=${Math.round(s.t0 - from)}-${Math.round(s.t1 - from)}`);
       } else {
         parts.push(`${key}=${encodeURIComponent(typeof s[key] === "boolean" ? Number(s[key]) : s[key])}`);
       }
     }
-    this.written = parts.length > 0 ? `#${parts.join("&")}` : "";
-    // Not an entry of the history for every step of a drag.
-    history.replaceState(null, "", this.written || location.pathname + location.search);
+    return parts.length > 0 ? `#${parts.join("&")}` : "";
+  }
+
+  private write(changed: Set<keyof State>) {
+    this.written = this.encode(this.state);
+    // An entry of the history for each view, but not for every step of a drag or letter of a search.
+    const now = performance.now();
+    const same = changed.size > 0 && [...changed].every((key) => key === "t0" || key === "t1" || key === "q");
+    const entry = this.listeners.length > 0 && this.written !== location.hash && !(same && now - this.last < 800);
+    if (same) this.last = now;
+    const address = this.written || location.pathname + location.search;
+    if (entry) history.pushState(null, "", address);
+    else history.replaceState(null, "", address);
     this.written = location.hash;
   }
 
@@ -221,7 +252,10 @@ export class Store {
       else if (key === "cgroup") s.cgroup = value;
       else if (key === "sort") s.sort = value;
       else if (key === "q") s.q = value;
+      else if (key === "step") s.step = Number.isInteger(Number(value)) && Number(value) >= 0 ? Number(value) : -1;
       else if (key === "descending") s.descending = value === "1";
+      else if (key === "cpus") s.cpus = value === "1";
+      else if (key === "fold") s.fold = value === "1";
       else if (key === "wakeups") s.wakeups = value === "1";
     }
     Object.assign(this.state, s);

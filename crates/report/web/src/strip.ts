@@ -9,7 +9,7 @@ import { KINDS, STATES, UNKNOWN, type Data } from "./data";
 import { h } from "./dom";
 import { density, theme, type Theme } from "./paint";
 import type { Store } from "./state";
-import { clock, type Context } from "./timeview";
+import { clock, inside, type Context } from "./timeview";
 import { at, time } from "./units";
 
 const HEIGHT = 56;
@@ -117,7 +117,7 @@ export class Strip {
     const dt = (to - from) / n;
     this.columns = new Float64Array(5 * n);
     for (let ix = 0; ix < this.data.n; ix++) {
-      if (!this.store.scope[ix]) continue;
+      if (!this.store.shown(ix)) continue;
       for (let t = this.data.threadsFrom[ix]; t < this.data.threadsFrom[ix + 1]; t++) {
         this.data.integrate(t, from, dt, n, this.columns, 1 / dt);
       }
@@ -126,7 +126,7 @@ export class Strip {
 
   update() {
     const { state } = this.store;
-    const key = `${state.root}\n${state.cgroup}`;
+    const key = `${state.root}\n${state.cgroup}\n${state.q}`;
     this.draw(key !== this.scopeKey);
     this.scopeKey = key;
   }
@@ -223,7 +223,8 @@ export class Strip {
     const step = scale.ticks(ticks);
     const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10((step[1] ?? 1) - (step[0] ?? 0)) - 1e-9)));
     select(this.axis).selectAll<SVGGElement, null>("g.x").data([null]).join("g").attr("class", "x")
-      .call(axisBottom(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)));
+      .call(axisBottom(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)))
+      .each((_, n, groups) => inside(groups[n] as SVGGElement, 0, width));
   }
 }
 

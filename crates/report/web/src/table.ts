@@ -3,6 +3,7 @@
 
 import type { Data } from "./data";
 import { h } from "./dom";
+import { figures, lives } from "./figures";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, bytes, count, time } from "./units";
@@ -20,8 +21,14 @@ interface Column {
 
 const ROW = 26;
 
-function columns(data: Data): Column[] {
+function columns(data: Data, store: Store): Column[] {
   const p = data.doc.processes;
+  // In a range of time, the times are those in it.
+  const inside = (s: number, ix: number, known: (number | null)[]) => (store.zoomed ? figures(data, store).times[s][ix] : known[ix]);
+  const state = (s: number, key: string, title: string, csv: string, values: (number | null)[], hidden = false): Column => ({
+    key, title, csv, hidden, value: (ix) => inside(s, ix, values), show: (ix) => time(inside(s, ix, values)),
+  });
+  const wall = (ix: number) => figures(data, store).wall[ix];
   const ns = (key: string, title: string, csv: string, values: (number | null)[], hidden = false): Column => ({
     key, title, csv, hidden, value: (ix) => values[ix], show: (ix) => time(values[ix]),
   });
@@ -34,12 +41,12 @@ function columns(data: Data): Column[] {
     { key: "pid", title: "pid", csv: "pid", value: (ix) => p.pid[ix], show: (ix) => String(p.pid[ix]) },
     { key: "ppid", title: "ppid", csv: "ppid", hidden: true, value: (ix) => p.ppid[ix], show: (ix) => known(p.ppid[ix]) },
     { key: "start", title: "Start", csv: "start_ns", value: (ix) => p.start[ix], show: (ix) => at(p.start[ix]) },
-    { key: "wall", title: "Wall", csv: "wall_ns", value: (ix) => data.wall(ix), show: (ix) => time(data.wall(ix)) },
-    ns("on_cpu", "CPU", "on_cpu_ns", p.on_cpu),
-    ns("run_queue", "Waited", "run_queue_ns", p.run_queue),
-    ns("blocked", "Blocked", "blocked_ns", p.blocked),
-    ns("sleep", "Asleep", "sleep_ns", p.sleep),
-    ns("unknown", "Unknown", "unknown_ns", p.unknown, data.doc.totals.unknown === 0),
+    { key: "wall", title: "Wall", csv: "wall_ns", value: wall, show: (ix) => time(wall(ix)) },
+    state(0, "on_cpu", "CPU", "on_cpu_ns", p.on_cpu),
+    state(1, "run_queue", "Waited", "run_queue_ns", p.run_queue),
+    state(2, "blocked", "Blocked", "blocked_ns", p.blocked),
+    state(3, "sleep", "Asleep", "sleep_ns", p.sleep),
+    state(4, "unknown", "Unknown", "unknown_ns", p.unknown, data.doc.totals.unknown === 0),
     ns("tree_on_cpu", "CPU, tree", "tree_on_cpu_ns", p.tree_on_cpu, true),
     n("tree_processes", "Tree", p.tree_processes),
     ns("preempted", "Preempted", "preempted_ns", p.preempted, true),
@@ -70,11 +77,12 @@ export class Table {
   private table: HTMLTableElement;
   private scroll: HTMLElement;
   private note = h("span", { class: "dim", role: "status" });
+  private empty = h("p", { class: "empty", hidden: true }, "No process matches here.");
 
   constructor(context: Context) {
     this.data = context.data;
     this.store = context.store;
-    this.columns = columns(this.data);
+    this.columns = columns(this.data, this.store);
     this.chosen = new Set(this.columns.filter((c) => !c.hidden).map((c) => c.key));
     const boxes = this.columns.map((column) => {
       const box = h("input", { type: "checkbox", onchange: () => {
@@ -88,7 +96,7 @@ export class Table {
     });
     const copy = h("button", { type: "button", onclick: () => this.copy(copy) }, "Copy as CSV");
     this.table = h("table", { "aria-label": "Processes" }, h("thead", {}, this.head), this.body);
-    this.scroll = h("div", { class: "scroll table-scroll", tabindex: "0" }, this.table);
+    this.scroll = h("div", { class: "scroll table-scroll", tabindex: "0" }, this.table, this.empty);
     this.element = h("div", { class: "tableview" },
       h("div", { class: "toolbar" }, h("details", { class: "columns" }, h("summary", {}, "Columns"), h("div", { class: "menu" }, ...boxes)), copy, this.note),
       this.scroll);
@@ -116,12 +124,12 @@ export class Table {
 
   update() {
     const { state } = this.store;
-    const key = [state.root, state.cgroup, state.q, state.sort, state.descending].join("\n");
+    const key = [state.root, state.cgroup, state.q, state.sort, state.descending, state.t0, state.t1].join("\n");
     if (key !== this.key) {
       this.key = key;
       this.sort();
       this.header();
-      this.note.textContent = `${count(this.rows.length)} of ${count(this.data.n)} processes`;
+      this.note.textContent = `${count(this.rows.length)} of ${count(this.data.n)} processes${this.store.zoomed ? ` · times in the range ${at(state.t0)} to ${at(state.t1)}${figures(this.data, this.store).exact ? "" : ", approximate"}` : ""}`;
     }
     this.draw();
   }
@@ -131,7 +139,7 @@ export class Table {
     const column = this.columns.find((c) => c.key === state.sort) ?? this.columns[5];
     const sign = state.descending ? -1 : 1;
     const rows: number[] = [];
-    for (let ix = 0; ix < this.data.n; ix++) if (this.store.shown(ix)) rows.push(ix);
+    for (let ix = 0; ix < this.data.n; ix++) if (this.store.shown(ix) && lives(this.data, this.store, ix)) rows.push(ix);
     const values = new Map(rows.map((ix) => [ix, column.value(ix)]));
     rows.sort((a, b) => {
       const [x, y] = [values.get(a)!, values.get(b)!];
@@ -159,6 +167,7 @@ export class Table {
         ...shown.map((column) => h("td", { class: column.text ? "text" : "num", title: column.text ? column.show(ix) : undefined }, column.show(ix))));
     });
     this.table.setAttribute("aria-rowcount", String(this.rows.length + 1));
+    this.empty.hidden = this.rows.length > 0;
     this.body.replaceChildren(space(top * ROW), ...rows, space((this.rows.length - last) * ROW));
   }
 

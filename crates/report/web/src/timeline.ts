@@ -1,18 +1,22 @@
 // The process tree as nested lanes: a child below its parent, siblings that do
 // not overlap in one lane.
 
+import { CpuLanes } from "./cpus";
 import { KINDS } from "./data";
 import { h } from "./dom";
 import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
 import { fit } from "./paint";
+import { PathLane } from "./path";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
-import { at, time } from "./units";
+import { at, count, time } from "./units";
 
 /** Of a lane, CSS pixels: the least and the most. */
 const PITCH = [30, 54];
 /** The name, then the states below it. */
 const NAME = 15;
+/** The most threads with lanes of their own. */
+const THREADS = 24;
 /** What a lane has besides its states. */
 const REST = 20;
 
@@ -22,21 +26,36 @@ export class Timeline extends TimeView {
   /** The processes of each lane, by start. */
   private lanes: number[][] = [];
   private key = "";
+  private hidden = [0, 0, 0];
+  /** Lane and thread, of the chosen process. */
+  private threads: [number, number][] = [];
   private sums = new Float64Array(0);
   private wakes: { key: number; list: Wake[] } = { key: -1, list: [] };
   private pitch = PITCH[0];
   private path: Step[];
   private refresh: () => void;
+  /** 1: only waits for one child at a time; 2: idle all the time. */
+  private quiet: Uint8Array;
+  private note = h("span", { class: "dim", id: "folded" });
 
-  constructor(context: Context) {
+  constructor(context: Context, ranks: Map<string, number>) {
     const { store, data } = context;
-    const wakeups = h("button", { type: "button", class: "toggle", title: "Who woke the selected process, and whom it woke (w)",
+    const lanes = new CpuLanes(context, ranks);
+    const cpus = h("button", { type: "button", class: "toggle", id: "cpus", title: "What each CPU ran (c)", disabled: !lanes.known,
+      onclick: () => store.set({ cpus: !store.state.cpus }) }, "CPUs");
+    const fold = h("button", { type: "button", class: "toggle", id: "fold", title: "A parent that only waits for its child, and idle processes, take no lane (f)",
+      onclick: () => store.set({ fold: !store.state.fold }) }, "Fold");
+    const wakeups = h("button", { type: "button", class: "toggle", title: "Who woke the selected process, and whom it woke (e)",
       onclick: () => store.set({ wakeups: !store.state.wakeups }) }, "Wake-ups");
     super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to zoom to a range · click a process to select it",
-      h("div", { class: "toolbar" }, wakeups, zoomButtons(store),
-        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), Lane.of(context));
+      h("div", { class: "toolbar" }, fold, cpus, wakeups, zoomButtons(store),
+        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), [Lane.of(context), PathLane.of(context), lanes]);
+    this.element.querySelector(".toolbar")!.append(this.note);
+    this.quiet = quiet(data);
     this.path = steps(data);
     this.refresh = () => {
+      cpus.setAttribute("aria-pressed", String(store.state.cpus));
+      fold.setAttribute("aria-pressed", String(store.state.fold));
       wakeups.setAttribute("aria-pressed", String(store.state.wakeups));
       wakeups.disabled = store.state.sel < 0;
     };
@@ -45,12 +64,26 @@ export class Timeline extends TimeView {
   update() {
     this.refresh();
     const { state } = this.store;
-    const key = `${state.root}\n${state.cgroup}`;
+    const chosen = state.sel >= 0 && (this.quiet[state.sel] > 0 || this.data.doc.processes.threads[state.sel] > 1) ? state.sel : -1;
+    const key = `${state.root}\n${state.cgroup}\n${state.fold}\n${chosen}`;
     if (key !== this.key) {
       this.key = key;
       this.layout();
     }
     this.draw();
+  }
+
+  /** Whether a process has a lane: not one that is folded, unless it was chosen. */
+  private laned(ix: number): boolean {
+    const { state, scope } = this.store;
+    return scope[ix] === 1 && !(state.fold && this.quiet[ix] > 0 && ix !== state.sel && ix !== state.root);
+  }
+
+  /** The lanes of a process: its own, and those of its threads if it is chosen. */
+  private own(ix: number): number {
+    if (!this.laned(ix)) return 0;
+    const threads = this.data.doc.processes.threads[ix];
+    return ix === this.store.state.sel && threads > 1 ? 1 + Math.min(threads, THREADS) : 1;
   }
 
   /** Blocks of subtrees, each as high as it is deep, first come first fit. */
@@ -77,24 +110,31 @@ export class Timeline extends TimeView {
       until[ix] = end[ix];
       for (const child of data.children[ix]) until[ix] = Math.max(until[ix], until[child]);
       const below = place(data.children[ix]);
-      height[ix] = (store.scope[ix] ? 1 : 0) + below;
+      height[ix] = this.own(ix) + below;
     }
     const roots = store.state.root >= 0 ? [store.state.root] : data.roots;
     place(roots);
     this.lane = new Int32Array(data.n).fill(-1);
     this.lanes = [];
+    this.threads = [];
+    this.hidden = [0, 0, 0];
     const top = new Int32Array(data.n);
     for (const root of roots) {
       for (let at = data.place[root]; at < data.subtreeEnd[root]; at++) {
         const ix = data.order[at];
         const parent = data.parent[ix];
-        top[ix] = ix === root ? offset[ix] : top[parent] + (store.scope[parent] ? 1 : 0) + offset[ix];
-        if (!store.scope[ix]) continue;
+        top[ix] = ix === root ? offset[ix] : top[parent] + this.own(parent) + offset[ix];
+        if (store.scope[ix] && !this.laned(ix)) this.hidden[this.quiet[ix]]++;
+        if (!this.laned(ix)) continue;
         this.lane[ix] = top[ix];
         (this.lanes[top[ix]] ??= []).push(ix);
+        for (let n = 1; n < this.own(ix); n++) this.threads.push([top[ix] + n, data.threadsFrom[ix] + n - 1]);
       }
     }
+    const [, parents, idle] = this.hidden;
+    this.note.textContent = [parents > 0 ? `${count(parents)} waiting parents` : "", idle > 0 ? `${count(idle)} idle` : ""].filter((part) => part).join(", ") + (parents + idle > 0 ? " folded" : "");
     if (this.lanes.length === 0) this.lanes.push([]);
+    for (const [lane] of this.threads) this.lanes[lane] ??= [];
     for (let at = 0; at < this.lanes.length; at++) (this.lanes[at] ??= []).sort((a, b) => start[a] - start[b]);
   }
 
@@ -156,6 +196,12 @@ export class Timeline extends TimeView {
       }
       pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(band * ratio), theme);
     }
+    for (const [l, t] of this.threads) {
+      if (l < first || l >= last) continue;
+      sums.fill(0, 0, 5 * n);
+      data.integrate(t, state.t0, dt, n, sums, 1 / dt);
+      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(band * ratio * 0.7), theme);
+    }
     this.blit(frame);
     this.drawPath(frame);
     ctx.textBaseline = "alphabetic";
@@ -204,6 +250,11 @@ export class Timeline extends TimeView {
         ctx.strokeRect(left - 1, y + NAME - 2, Math.max(4, right - left + 2), band + 4);
       }
       ctx.globalAlpha = 1;
+    }
+    for (const [l, t] of this.threads) {
+      const { comm, tid, start: begins, on_cpu } = data.doc.threads;
+      ctx.fillStyle = theme.css.dim;
+      ctx.fillText(fit(ctx, `${data.string(comm[t])} · tid ${tid[t]} · CPU ${time(on_cpu[t])}`, width - 20), Math.max(0, x(begins[t])) + 8, this.top(l) - top + NAME - 4);
     }
     if (state.wakeups && state.sel >= 0) this.drawWakes(frame);
   }
@@ -360,6 +411,33 @@ export class Timeline extends TimeView {
       this.scrollTo(this.top(this.lane[data.order[at]]), this.pitch);
     }
   }
+}
+
+/** The processes that take no lane if folded. */
+function quiet(data: Context["data"]): Uint8Array {
+  const { start, end, on_cpu, kthread, started_before, alive } = data.doc.processes;
+  const out = new Uint8Array(data.n);
+  for (let ix = 0; ix < data.n; ix++) {
+    const wall = data.wall(ix);
+    const children = data.children[ix];
+    const idle = (on_cpu[ix] ?? 0) * 1000 < wall;
+    if (children.length === 0) {
+      if (idle && ((started_before[ix] && alive[ix]) || kthread[ix])) out[ix] = 2;
+      continue;
+    }
+    // As a compiler's driver: its children one after the other, for nearly all of its time.
+    if (children.length > 3 || data.parent[ix] < 0 || data.failed(ix) || (on_cpu[ix] ?? 0) * 5 > wall) continue;
+    let covered = 0;
+    let until = start[ix];
+    let single = true;
+    for (const child of [...children].sort((a, b) => start[a] - start[b])) {
+      if (start[child] < until) single = false;
+      covered += Math.max(0, Math.min(end[child], end[ix]) - start[child]);
+      until = end[child];
+    }
+    if (single && until <= end[ix] && covered * 10 >= wall * 8) out[ix] = 1;
+  }
+  return out;
 }
 
 interface Wake {

@@ -6,9 +6,14 @@ import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
-import type { Lane } from "./lane";
 import { density, Pixels, theme, type Theme } from "./paint";
 import type { State, Store } from "./state";
+
+/** A lane above the rows, over the same time axis. */
+export interface Above {
+  readonly element: HTMLElement;
+  draw(width: number, gutter: number, theme: Theme): void;
+}
 
 export interface Context {
   data: Data;
@@ -46,6 +51,7 @@ export abstract class TimeView {
   private spacer = h("div", { class: "spacer" });
   private axis = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   private marked = h("div", { class: "band", hidden: true });
+  private empty = h("p", { class: "empty", hidden: true, role: "status" }, "No process matches here.");
   private pixels = new Pixels(1, 1);
   private pending = 0;
   private drag: null | { x: number; y: number; t0: number; t1: number; top: number; range: boolean; moved: boolean } = null;
@@ -54,7 +60,7 @@ export abstract class TimeView {
   /** For the tests: frames drawn. */
   frames = 0;
 
-  constructor(context: Context, name: string, hint: string, toolbar: HTMLElement, private above: Lane | null = null) {
+  constructor(context: Context, name: string, hint: string, toolbar: HTMLElement, private above: (Above | null)[] = []) {
     this.data = context.data;
     this.store = context.store;
     this.tip = context.tip;
@@ -64,7 +70,7 @@ export abstract class TimeView {
     this.axis.setAttribute("aria-hidden", "true");
     this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
     this.element = h("div", { class: "timeview" }, toolbar,
-      h("div", { class: "plot" }, above?.element ?? null, this.axis, this.scroll, this.marked), h("p", { class: "hint" }, hint));
+      h("div", { class: "plot" }, ...above.map((lane) => lane?.element ?? null), this.axis, this.scroll, this.marked, this.empty), h("p", { class: "hint" }, hint));
     this.scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroll);
     this.listen();
@@ -73,6 +79,9 @@ export abstract class TimeView {
   /** Rows' height in all, CSS pixels. */
   protected abstract contentHeight(): number;
   /** Paints the pixels of the plot, then what is drawn above it. */
+  protected isEmpty(): boolean {
+    return this.store.matches !== null && this.store.matchCount === 0;
+  }
   protected abstract paint(frame: Frame): void;
   /** The height that the rows are seen in. */
   protected resized(_height: number): void {}
@@ -129,6 +138,7 @@ export abstract class TimeView {
     if (width === 0 || height === 0) return;
     this.frames++;
     this.resized(height);
+    this.empty.hidden = !this.isEmpty();
     this.sync();
     const ratio = density();
     const gutter = this.gutter();
@@ -150,7 +160,7 @@ export abstract class TimeView {
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, w, hgt);
     this.paint({ ctx, pixels: this.pixels, theme: this.colors, ratio, gutter, width, height, top: this.scroll.scrollTop, state, x });
-    this.above?.draw(width, gutter, this.colors);
+    for (const lane of this.above) lane?.draw(width, gutter, this.colors);
     this.drawAxis(width, gutter);
   }
 
@@ -172,6 +182,7 @@ export abstract class TimeView {
     const group = select(this.axis).selectAll<SVGGElement, null>("g.x").data([null]).join("g").attr("class", "x")
       .attr("transform", `translate(0,${AXIS - 1})`);
     group.call(axisTop(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)));
+    inside(group.node()!, gutter, width);
   }
 
   private listen() {
@@ -253,6 +264,14 @@ export abstract class TimeView {
     if (distance > 0 && old > 0) this.store.zoomBy(old / distance);
     this.store.pan(-moved / plot);
     this.drag = this.drag && { ...this.drag, x: event.clientX, y: event.clientY, t0: this.store.state.t0, t1: this.store.state.t1, top: this.scroll.scrollTop };
+  }
+}
+
+/** Moves the labels at the ends of an axis between its ends, where paper would cut them. */
+export function inside(group: SVGGElement, left: number, right: number) {
+  for (const tick of group.querySelectorAll<SVGGElement>(".tick")) {
+    const x = Number(/translate\(([\d.]+)/.exec(tick.getAttribute("transform") ?? "")?.[1] ?? 0);
+    tick.querySelector("text")?.setAttribute("text-anchor", x - left < 24 ? "start" : right - x < 24 ? "end" : "middle");
   }
 }
 

@@ -5,6 +5,7 @@ import { hierarchy, partition, type HierarchyRectangularNode } from "d3-hierarch
 import { arc } from "d3-shape";
 import type { Data } from "./data";
 import { choice, h } from "./dom";
+import { figures, lives } from "./figures";
 import { clip, FONT } from "./heatmap";
 import { density, fit, theme } from "./paint";
 import type { Metric, Store } from "./state";
@@ -13,6 +14,15 @@ import { count, time } from "./units";
 
 type Node = HierarchyRectangularNode<number>;
 
+/** So many siblings without children, of one program, are one line and one cell. */
+const ALIKE = 8;
+
+/** Siblings of one program. Its number in the tree is -2 less its place in the list. */
+interface Group {
+  program: string;
+  members: number[];
+}
+
 const RINGS = 7;
 const ROW = 24;
 /** So many children of one process at a time. */
@@ -20,22 +30,26 @@ const MOST = 200;
 const NAMES: Record<Metric, string> = { cpu: "CPU", wall: "wall", wait: "waiting" };
 
 /** What a process itself adds to a metric. */
-function own(data: Data, ix: number, metric: Metric): number {
+function own(data: Data, store: Store, ix: number, metric: Metric): number {
   const p = data.doc.processes;
-  if (metric === "cpu") return p.on_cpu[ix];
-  if (metric === "wait") return p.run_queue[ix] + p.blocked[ix];
+  if (!store.shown(ix)) return 0;
+  const { times } = figures(data, store);
+  const { t0, t1 } = store.state;
+  if (metric === "cpu") return times[0][ix] || 0;
+  if (metric === "wait") return (times[1][ix] || 0) + (times[2][ix] || 0);
   // The time in which it lived and no child of it did.
   let covered = 0;
-  let until = p.start[ix];
+  const [start, end] = [Math.max(p.start[ix], t0), Math.min(p.end[ix], t1)];
+  let until = start;
   for (const child of data.children[ix]) {
     const from = Math.max(p.start[child], until);
-    const to = Math.min(p.end[child], p.end[ix]);
+    const to = Math.min(p.end[child], end);
     if (to > from) {
       covered += to - from;
       until = to;
     }
   }
-  return Math.max(0, data.wall(ix) - covered);
+  return Math.max(0, end - start - covered);
 }
 
 export class Tree {
@@ -50,7 +64,12 @@ export class Tree {
   private root: Node | null = null;
   private depth = 1;
   private key = "";
+  private none = h("p", { class: "empty", hidden: true }, "No process matches here.");
   private items = new Map<number, HTMLElement>();
+  private subtree = new Float64Array(0);
+  private groups: Group[] = [];
+  private groupOf = new Map<number, number>();
+  private kids = new Map<number, number[]>();
   private open = new Set<number>();
   private more = new Map<number, number>();
   private refresh: () => void;
@@ -66,7 +85,7 @@ export class Tree {
     this.element = h("div", { class: "treeview" },
       h("div", { class: "toolbar" }, metric.element, up, h("span", { class: "dim note" })),
       h("div", { class: "tree-columns" }, h("div", { class: "tree-box" },
-        h("div", { class: "line tree-head", "aria-hidden": "true" }, h("span"), h("span", {}, "Process"), h("span", { class: "num" }, "CPU, tree"), h("span", { class: "num" }, "Wall")), this.list), this.sunBox), this.iceBox);
+        h("div", { class: "line tree-head", "aria-hidden": "true" }, h("span"), h("span", {}, "Process"), h("span", { class: "num" }, "CPU, tree"), h("span", { class: "num" }, "Wall")), this.list, this.none), this.sunBox), this.iceBox);
     const note = this.element.querySelector(".note")!;
     this.refresh = () => {
       metric.show(store.state.metric);
@@ -85,6 +104,38 @@ export class Tree {
     this.open.add(this.data.roots[0] ?? -1);
   }
 
+  /** The children of a process, or the roots: many of a kind as a group. */
+  private below(ix: number): number[] {
+    const known = this.kids.get(ix);
+    if (known) return known;
+    const { data } = this;
+    const all = ix < 0 ? data.roots : data.children[ix];
+    const kinds = new Map<string, number[]>();
+    for (const child of all) {
+      if (data.children[child].length > 0) continue;
+      const kind = kinds.get(data.program(child));
+      if (kind) kind.push(child);
+      else kinds.set(data.program(child), [child]);
+    }
+    const met = new Set<string>();
+    const out = all.flatMap((child) => {
+      const program = data.program(child);
+      const members = data.children[child].length > 0 ? [] : kinds.get(program)!;
+      if (members.length < ALIKE) return [child];
+      if (met.has(program)) return [];
+      met.add(program);
+      const id = -2 - this.groups.length;
+      this.groups.push({ program, members });
+      for (const member of members) this.groupOf.set(member, id);
+      return [id];
+    });
+    this.kids.set(ix, out);
+    return out;
+  }
+  private members(ix: number): number[] {
+    return ix < -1 ? this.groups[-2 - ix].members : [ix];
+  }
+
   up() {
     const { root } = this.store.state;
     if (root >= 0) this.store.set({ root: this.data.parent[root], sel: root });
@@ -95,13 +146,18 @@ export class Tree {
     if (!node) return;
     if (node === this.root) return this.up();
     const ix = node.data;
+    if (ix < -1) {
+      this.open.add(ix);
+      this.store.set({ sel: this.groups[-2 - ix].members[0] });
+      return;
+    }
     this.store.set({ sel: ix, root: this.data.children[ix].length > 0 ? ix : this.store.state.root });
   }
 
   update() {
     this.refresh();
     const { state } = this.store;
-    const key = [state.root, state.cgroup, state.metric].join("\n");
+    const key = [state.root, state.cgroup, state.metric, state.q, state.t0, state.t1].join("\n");
     if (key !== this.key) {
       this.key = key;
       this.layout();
@@ -114,8 +170,9 @@ export class Tree {
   private layout() {
     const { data, store } = this;
     const top = store.state.root >= 0 ? store.state.root : data.roots.length === 1 ? data.roots[0] : -1;
-    const root = hierarchy<number>(top, (ix) => (ix < 0 ? data.roots : data.children[ix]));
-    root.sum((ix) => (ix >= 0 && store.scope[ix] ? own(data, ix, store.state.metric) : 0));
+    const root = hierarchy<number>(top, (ix) => (ix < -1 ? null : this.below(ix)));
+    const value = (ix: number) => (store.scope[ix] ? own(data, store, ix, store.state.metric) : 0);
+    root.sum((ix) => (ix === -1 ? 0 : this.members(ix).reduce((sum, member) => sum + value(member), 0)));
     root.sort((a, b) => (b.value ?? 0) - (a.value ?? 0) || a.data - b.data);
     this.root = partition<number>()(root);
     // Levels of which nothing can be seen take no room.
@@ -126,11 +183,12 @@ export class Tree {
   }
 
   private color(ix: number, colors: ReturnType<typeof theme>): string {
-    if (ix < 0) return colors.css.line;
-    const rank = this.ranks.get(this.data.program(ix)) ?? 99;
+    if (ix === -1) return colors.css.line;
+    const rank = this.ranks.get(this.data.program(this.members(ix)[0])) ?? 99;
     return rank < 8 ? colors.programs[rank] : colors.css.faint;
   }
   private name(ix: number): string {
+    if (ix < -1) return `${count(this.members(ix).length)} × ${this.groups[-2 - ix].program}`;
     return ix < 0 ? "All processes" : this.data.label(ix);
   }
 
@@ -178,11 +236,11 @@ export class Tree {
       if (d.depth === 0 || d.depth > this.rings() || (d.x1 - d.x0) * d.depth * ring * 6.28 < 0.4) return;
       ctx.beginPath();
       shape(d);
-      const shown = d.data < 0 || this.store.shown(d.data);
+      const shown = d.data === -1 || this.members(d.data).some((ix) => this.store.shown(ix));
       ctx.globalAlpha = shown ? 1 : 0.25;
       ctx.fillStyle = this.color(d.data, colors);
       ctx.fill();
-      if (d.data >= 0 && this.data.failed(d.data)) {
+      if (d.data !== -1 && this.members(d.data).some((ix) => this.data.failed(ix))) {
         ctx.strokeStyle = colors.css.bad;
         ctx.lineWidth = 1.5;
         ctx.stroke();
@@ -238,15 +296,15 @@ export class Tree {
       if (d.depth >= levels || b - a < 0.3) return;
       const y = d.depth * ROW;
       const color = d.depth === 0 && d.data < 0 ? colors.css.line : this.color(d.data, colors);
-      ctx.globalAlpha = d.data < 0 || this.store.shown(d.data) ? 1 : 0.25;
+      ctx.globalAlpha = d.data === -1 || this.members(d.data).some((ix) => this.store.shown(ix)) ? 1 : 0.25;
       ctx.fillStyle = color;
       ctx.fillRect(a, y, Math.max(0.5, b - a - (b - a > 3 ? 1 : 0)), ROW - 1);
-      if (d.data >= 0 && this.data.failed(d.data)) {
+      if (d.data !== -1 && this.members(d.data).some((ix) => this.data.failed(ix))) {
         ctx.fillStyle = colors.css.bad;
         ctx.fillRect(a, y + ROW - 4, Math.max(2, b - a - 1), 3);
       }
       if (b - a > 24) {
-        ctx.fillStyle = d.data < 0 ? colors.css.ink : ink(color);
+        ctx.fillStyle = d.data === -1 ? colors.css.ink : ink(color);
         ctx.fillText(fit(ctx, this.name(d.data), b - a - 10), a + 5, y + ROW / 2);
       }
       if (d.data === this.store.state.sel && d.data >= 0) {
@@ -286,6 +344,7 @@ export class Tree {
     const whole = this.root?.value ?? 0;
     const lines = [h("strong", {}, this.name(ix)),
       h("div", {}, `${NAMES[this.store.state.metric]} ${time(node.value ?? 0)}${whole > 0 ? ` · ${(((node.value ?? 0) * 100) / whole).toFixed(1)} %` : ""} with descendants`)];
+    if (ix < -1) lines.push(h("div", { class: "dim" }, `wall ${time(this.members(ix).reduce((sum, member) => sum + this.data.wall(member), 0))} together`));
     if (ix >= 0) {
       const p = this.data.doc.processes;
       lines.push(h("div", { class: "dim" }, `pid ${p.pid[ix]} · own CPU ${time(p.on_cpu[ix])} · wall ${time(this.data.wall(ix))} · ${this.data.exit(ix)} · ${count(p.tree_processes[ix])} in the subtree`));
@@ -299,17 +358,35 @@ export class Tree {
   private fill() {
     this.items.clear();
     const { root } = this.store.state;
-    const roots = root >= 0 ? [root] : this.data.roots;
+    this.sumUp();
+    const roots = root >= 0 ? [root] : this.below(-1);
     if (root >= 0) this.open.add(root);
-    this.list.replaceChildren(...this.branch(roots, 1, -1));
+    const items = this.branch(roots, 1, -1);
+    this.list.replaceChildren(...items);
+    this.none.hidden = items.length > 0;
+  }
+
+  /** The CPU time of each subtree in the part that is shown. */
+  private sumUp() {
+    const { data, store } = this;
+    const [cpu] = figures(data, store).times;
+    this.subtree = new Float64Array(data.n);
+    for (let at = data.n - 1; at >= 0; at--) {
+      const ix = data.order[at];
+      if (store.shown(ix)) this.subtree[ix] += cpu[ix] || 0;
+      if (data.parent[ix] >= 0) this.subtree[data.parent[ix]] += this.subtree[ix];
+    }
   }
 
   private sorted(of: number[]): number[] {
-    return of.filter((ix) => this.covers(ix));
+    return of.filter((ix) => this.members(ix).some((member) => this.covers(member)));
   }
   private covers(ix: number): boolean {
-    if (this.store.state.cgroup === "") return true;
-    for (let at = this.data.place[ix]; at < this.data.subtreeEnd[ix]; at++) if (this.store.scope[this.data.order[at]]) return true;
+    if (!this.store.narrowed) return true;
+    for (let at = this.data.place[ix]; at < this.data.subtreeEnd[ix]; at++) {
+      const below = this.data.order[at];
+      if (this.store.shown(below) && lives(this.data, this.store, below)) return true;
+    }
     return false;
   }
 
@@ -329,26 +406,47 @@ export class Tree {
 
   private item(ix: number, level: number): HTMLElement {
     const { data } = this;
+    if (ix < -1) return this.group(ix, level);
     const p = data.doc.processes;
-    const children = this.sorted(data.children[ix]);
+    const children = this.sorted(this.below(ix));
     const open = children.length > 0 && this.open.has(ix);
     const name = `${data.label(ix)}, CPU ${time(p.on_cpu[ix])}, wall ${time(data.wall(ix))}, ${data.exit(ix)}`;
     const line = h("div", { class: "line" },
       h("span", { class: "twist", "aria-hidden": "true" }, children.length === 0 ? "" : open ? "▾" : "▸"),
       h("span", { class: data.failed(ix) ? "name bad" : "name" }, data.label(ix)),
-      h("span", { class: "num" }, time(p.tree_on_cpu[ix])),
-      h("span", { class: "num" }, time(data.wall(ix))));
+      h("span", { class: "num" }, time(this.store.narrowed ? this.subtree[ix] : p.tree_on_cpu[ix])),
+      h("span", { class: "num" }, time(figures(data, this.store).wall[ix])));
     line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
     const item = h("li", {
       role: "treeitem", "aria-level": level, "aria-label": name, "aria-selected": "false", tabindex: "-1", "data-ix": ix,
       "aria-expanded": children.length > 0 ? String(open) : undefined,
     }, line);
-    if (open) item.append(h("ul", { role: "group" }, ...this.branch(data.children[ix], level + 1, ix)));
+    if (open) item.append(h("ul", { role: "group" }, ...this.branch(this.below(ix), level + 1, ix)));
     line.addEventListener("click", (event) => {
       if ((event.target as HTMLElement).classList.contains("twist") && children.length > 0) this.toggle(ix);
       else this.store.set({ sel: ix });
     });
     line.addEventListener("dblclick", () => this.store.set({ root: ix, sel: ix }));
+    this.items.set(ix, item);
+    return item;
+  }
+
+  /** A line for many siblings of a program. */
+  private group(ix: number, level: number): HTMLElement {
+    const members = this.sorted(this.members(ix));
+    const open = this.open.has(ix);
+    const { wall } = figures(this.data, this.store);
+    const sum = (of: (ix: number) => number) => members.reduce((all, member) => all + of(member), 0);
+    const [cpu, walls] = [time(sum((member) => this.subtree[member])), time(sum((member) => wall[member]))];
+    const failed = members.filter((member) => this.data.failed(member)).length;
+    const name = `${count(members.length)} × ${this.groups[-2 - ix].program}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
+    const line = h("div", { class: "line" },
+      h("span", { class: "twist", "aria-hidden": "true" }, open ? "▾" : "▸"),
+      h("span", { class: failed > 0 ? "name bad" : "name" }, name), h("span", { class: "num" }, cpu), h("span", { class: "num" }, walls));
+    line.style.paddingLeft = `${(Math.min(level, 12) - 1) * 14 + 4}px`;
+    const item = h("li", { role: "treeitem", class: "group", "aria-level": level, "aria-label": `${name}, CPU ${cpu}, wall ${walls}`, "aria-selected": "false", tabindex: "-1", "data-group": ix, "aria-expanded": String(open) }, line);
+    if (open) item.append(h("ul", { role: "group" }, ...this.branch(members, level + 1, ix)));
+    line.addEventListener("click", () => this.toggle(ix));
     this.items.set(ix, item);
     return item;
   }
@@ -369,7 +467,12 @@ export class Tree {
   private mark() {
     const { sel } = this.store.state;
     if (sel >= 0 && !this.items.get(sel)?.isConnected) {
-      for (const ix of this.data.ancestors(sel).slice(0, -1)) this.open.add(ix);
+      for (const ix of this.data.ancestors(sel)) {
+        if (ix !== sel) this.open.add(ix);
+        this.below(this.data.parent[ix]);
+        const group = this.groupOf.get(ix);
+        if (group !== undefined) this.open.add(group);
+      }
       this.fill();
     }
     this.list.querySelectorAll('[aria-selected="true"]').forEach((item) => item.setAttribute("aria-selected", "false"));
@@ -387,7 +490,7 @@ export class Tree {
     if (!item) return;
     const all = [...this.list.querySelectorAll<HTMLElement>('[role="treeitem"]')];
     const at = all.indexOf(item);
-    const ix = item.dataset.ix === undefined ? -1 : Number(item.dataset.ix);
+    const ix = Number(item.dataset.ix ?? item.dataset.group ?? -1);
     const go = (to: HTMLElement | undefined | null) => {
       if (!to) return;
       if (to.dataset.ix !== undefined) this.store.set({ sel: Number(to.dataset.ix) });
@@ -409,7 +512,8 @@ export class Tree {
         break;
       case " ":
       case "Enter":
-        if (ix < 0) item.click();
+        if (ix < -1) this.toggle(ix);
+        else if (ix < 0) item.click();
         else this.store.set({ sel: ix, root: event.key === "Enter" ? ix : this.store.state.root });
         break;
       default: return;

@@ -45,9 +45,9 @@ const hash = async (page) => Object.fromEntries(new URLSearchParams((await page.
 /** The table with every column, as CSV, by the first line's names. */
 async function csv(page) {
   await page.view("table");
-  await page.click("summary");
+  await page.click(".columns summary");
   for (const box of await page.locator(".columns input").all()) await box.check();
-  await page.click("summary");
+  await page.click(".columns summary");
   await page.click("text=Copy as CSV");
   const text = await page.evaluate(() => window.copied);
   const rows = [];
@@ -95,10 +95,366 @@ const tests = {
       const text = await row.textContent();
       assert.ok(text.endsWith(`${advice[at].finding}: ${advice[at].action}`), text);
     }
+    // A link to the processes and their time, which can be copied and goes back.
+    const { processes } = analysis("demo");
+    for (const [n, { from_ns, to_ns, pids: all }] of advice.entries()) {
+      const href = await page.getAttribute(`#advice .change:nth-of-type(${n + 1})`, "href");
+      const other = await open("demo", href);
+      assert.ok(await other.isVisible("#view-timeline"));
+      const { t, q, sel } = await hash(other);
+      const [from, to] = t.split("-").map(Number);
+      assert.ok(from <= from_ns && to >= to_ns, `${t} has not ${from_ns} to ${to_ns}`);
+      const pids = all.slice(0, 40);
+      assert.ok(pids.length > 0);
+      assert.equal(processes[Number(sel)].pid, pids[0]);
+      assert.ok((await other.textContent(".details .crumbs")).endsWith(`pid ${pids[0]}`));
+      if (pids.length > 1) assert.equal(q, `pid:${pids.join(",")}`);
+      other.calm();
+      await other.context().close();
+    }
     await rows[0].click();
+    await settle(page);
     assert.ok(await page.isVisible("#view-timeline"));
     page.calm();
     await page.context().close();
+  },
+
+  // The lane above the timeline, by its keys and its links.
+  async the_critical_path_goes_step_by_step() {
+    for (const name of ["demo", "build"]) {
+      const page = await open(name, "#view=timeline");
+      const { wall_ns, inferred_ns } = analysis(name).critical_path.path;
+      const card = async () => (await page.$$eval(".step-card > *", (all) => all.map((one) => one.textContent))).join("\n");
+      const facts = async () => {
+        const text = await card();
+        const [, n, of, from, to] = /step (\d+) of (\d+)\n([\d.]+) s to ([\d.]+) s/.exec(text);
+        return { text, n: Number(n), of: Number(of), from: Number(from), to: Number(to) };
+      };
+      const seen = [];
+      let inferred = 0;
+      for (;;) {
+        await page.press("body", "]");
+        await settle(page);
+        const step = await facts();
+        if (seen.length > 0 && step.n === seen.at(-1).n) break;
+        seen.push(step);
+        if (step.text.includes("Inferred")) inferred++;
+        if (step.n === step.of) break;
+      }
+      // All of the path, each step where the last one ended.
+      assert.equal(seen.length, seen[0].of);
+      for (let n = 1; n < seen.length; n++) assert.ok(Math.abs(seen[n].from - seen[n - 1].to) < 0.0011, `${seen[n].from} after ${seen[n - 1].to}`);
+      const length = seen.at(-1).to - seen[0].from;
+      assert.ok(Math.abs(length - wall_ns / 1e9) < 0.002, `${length} s, not ${wall_ns} ns`);
+      assert.equal(inferred > 0, inferred_ns > 0, `${inferred} of ${inferred_ns} ns`);
+      const last = await hash(page);
+      assert.equal(Number(last.step), seen.length - 1);
+      assert.ok(seen[0].text.includes("Unlocked by the start of the recording") && seen.at(-1).text.includes("Unlocks the end"));
+      await page.press("body", "[");
+      await settle(page);
+      assert.equal((await facts()).n, seen.length - 1);
+      await page.click(".step-card .unlocks .link");
+      await settle(page);
+      assert.equal((await facts()).n, seen.length);
+      // An address keeps it.
+      const other = await open(name, await page.evaluate(() => location.hash));
+      assert.equal(await other.textContent(".step-card"), await page.textContent(".step-card"));
+      await page.press("body", "Escape");
+      await settle(page);
+      assert.equal(await page.isVisible(".step-card"), false);
+      // A click on the lane: the step there.
+      await page.press("body", "0");
+      await settle(page);
+      const middle = seen.reduce((a, b) => (a.to - a.from > b.to - b.from ? a : b));
+      const box = await page.locator(".path-lane canvas").boundingBox();
+      const at = (middle.from + middle.to) / 2 / (analysis(name).trace.duration_ns / 1e9);
+      await page.mouse.click(box.x + box.width * at, box.y + 8);
+      await settle(page);
+      assert.equal((await facts()).n, middle.n);
+      other.calm();
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  // The figures of a range are those of `tr analyze --from --to`.
+  async a_range_narrows_every_figure() {
+    const { from, to } = JSON.parse(readFileSync(`${directory}/part-span.json`, "utf8"));
+    const part = analysis("part");
+    const page = await open("demo", `#t=${from}-${to}`);
+    const near = (is, should, what) => assert.ok(Math.abs(is - should) <= 2000 + should * 0.0005, `${what}: ${is}, not ${should}`);
+    assert.ok((await page.textContent("#chosen")).startsWith("Only 3.000 s to 7.000 s"), await page.textContent("#chosen"));
+    assert.equal(await page.textContent("#f-processes b"), String(part.totals.processes));
+    // Where the kernel's totals narrow the unknown time, no event shows when.
+    const events = (what) => part.totals[`${what}_ns`] - part.processes.reduce((sum, p) => sum + p[`${what}_by_kernel_ns`], 0);
+    for (const state of ["on_cpu", "run_queue"]) near(Number(await page.getAttribute(`#t-${state}`, "data-ns")), events(state), state);
+    for (const state of ["blocked", "sleep"]) near(Number(await page.getAttribute(`#t-${state}`, "data-ns")), part.totals[`${state}_ns`], state);
+    assert.ok((await page.textContent("#f-busy")).startsWith((events("on_cpu") / (to - from)).toFixed(2)));
+    const busy = await page.$$eval("#busy .row", (rows) => rows.map((row) => Number(row.dataset.ns)));
+    assert.equal(busy.length, part.trace.concurrency_ns.filter((ns, n) => ns > 0 || n <= 2).length);
+    busy.forEach((ns, n) => assert.ok(Math.abs(ns - part.trace.concurrency_ns[n]) <= part.trace.concurrency_unknown_ns + 100000, `${n} busy: ${ns}`));
+    assert.equal(await page.$("#advice"), null);
+    const rows = await csv(page);
+    assert.equal(rows.length, part.processes.length);
+    for (const process of part.processes) {
+      const row = rows.find((row) => row.pid === String(process.pid));
+      for (const what of ["on_cpu", "run_queue"]) near(Number(row[`${what}_ns`]), process[`${what}_ns`] - process[`${what}_by_kernel_ns`], `${what} of ${process.pid}`);
+      near(Number(row.wall_ns), process.wall_ns, `wall of ${process.pid}`);
+    }
+    // With a subtree and a search as well.
+    await page.fill("input[type=search]", "program:cc1");
+    await page.view("overview");
+    const cc1 = part.processes.filter((p) => p.argv?.[0].endsWith("/cc1"));
+    assert.equal(await page.textContent("#f-processes b"), String(cc1.length));
+    near(Number(await page.getAttribute("#t-on_cpu", "data-ns")), cc1.reduce((sum, p) => sum + p.on_cpu_ns - p.on_cpu_by_kernel_ns, 0), "cc1");
+    await page.click("#chosen .link");
+    await settle(page);
+    assert.equal(await page.textContent("#f-processes b"), String(analysis("demo").totals.processes));
+    assert.equal(await page.$("#chosen"), null);
+    page.calm();
+  },
+
+  // Of a command that succeeded failures are one line; of one that failed the chain.
+  async failures_are_as_loud_as_the_command() {
+    const page = await open("demo");
+    const failed = analysis("demo").processes.filter((p) => p.exit && (p.exit.code !== 0 || p.exit.signal));
+    assert.ok(failed.length > 0);
+    assert.ok((await page.textContent("#probes")).startsWith(`${failed.length} failed, ignored by the command`));
+    assert.equal(await page.$("#failed"), null);
+    await page.click("#probes .link");
+    await settle(page);
+    assert.equal(await page.locator("tbody tr[data-ix]").count(), failed.length);
+    page.calm();
+    const other = await open("fails");
+    assert.equal(await other.$("#probes"), null);
+    const rows = await other.$$eval("#failed .row", (rows) => rows.map((row) => row.textContent));
+    assert.equal(rows.length, 3, rows.join("\n"));
+    assert.match(rows[0], /^✕ sh .*exit 7/);
+    assert.match(rows[2], /^└ sh -c 'exit 7'.*exit 7/);
+    // The quality is one line; the rest is there on demand.
+    const height = (await other.locator("#quality").boundingBox()).height;
+    assert.ok(height < 30, `${height}`);
+    assert.equal(await other.isVisible("#quality li"), false);
+    await other.click("#quality summary");
+    assert.ok(await other.isVisible("#quality li"));
+    other.calm();
+  },
+
+  // One bar a job: a driver that only waits for its child has no lane, until it is asked for.
+  async waiting_parents_are_folded() {
+    const { processes } = analysis("demo");
+    const page = await open("demo", "#view=timeline");
+    await settle(page);
+    const drivers = processes.filter((p) => p.argv?.[0] === "cc" && p.wall_ns > 1e9);
+    assert.ok(drivers.length > 3);
+    const [, folded] = /^(\d+) waiting parents/.exec(await page.textContent("#folded"));
+    assert.ok(Number(folded) >= drivers.length, folded);
+    // Where a job is, its compiler is pointed at, and the driver when nothing is folded.
+    const job = drivers.reduce((a, b) => (a.wall_ns > b.wall_ns ? a : b));
+    const point = async () => {
+      const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
+      const x = box.x + ((job.start_ns + job.wall_ns / 2) / analysis("demo").trace.duration_ns) * box.width;
+      const seen = new Set();
+      for (let y = 4; y < box.height; y += 8) {
+        await page.mouse.move(x, box.y + y);
+        if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip strong"));
+      }
+      return [...seen];
+    };
+    const names = (all, program) => all.filter((name) => name.startsWith(`${program} `)).length;
+    let seen = await point();
+    assert.ok(names(seen, "cc1") === 2 && names(seen, "cc") === 0, seen.join());
+    await page.press("body", "f");
+    await settle(page);
+    assert.equal(await page.textContent("#folded"), "");
+    seen = await point();
+    assert.ok(names(seen, "cc1") === 2 && names(seen, "cc") === 2, seen.join());
+    await page.click("#fold");
+    await settle(page);
+    // One that is chosen has its lane.
+    await page.evaluate((ix) => (location.hash = `#view=timeline&sel=${ix}`), processes.indexOf(job));
+    await settle(page);
+    seen = await point();
+    assert.ok(names(seen, "cc1") === 2 && names(seen, "cc") === 1, seen.join());
+    page.calm();
+  },
+
+  async siblings_of_a_kind_are_one() {
+    const page = await open("many", "#view=tree");
+    await settle(page);
+    const alike = analysis("many").processes.filter((p) => p.argv?.[0] === "/bin/true");
+    assert.equal(alike.length, 300);
+    const group = page.locator("li.group");
+    assert.equal(await group.count(), 1);
+    assert.match(await group.locator(".name").textContent(), /^300 × true$/);
+    assert.ok((await page.locator("[role=treeitem]").count()) < 8);
+    const wall = alike.reduce((sum, p) => sum + p.wall_ns, 0) / 1e6;
+    const [, shown, unit] = /^([\d.]+) (m?s)$/.exec(await group.locator(".num").nth(1).textContent());
+    assert.ok(Math.abs(Number(shown) * (unit === "s" ? 1000 : 1) - wall) <= wall * 0.02, `${shown} ${unit}, not ${wall} ms`);
+    // A cell of the icicle, which opens to its members.
+    await page.locator(".icicle canvas").click({ position: { x: 40, y: 36 } });
+    await settle(page);
+    assert.equal(await group.getAttribute("aria-expanded"), "true");
+    assert.ok((await page.locator("li.group [role=treeitem]").count()) >= 200);
+    page.calm();
+  },
+
+  async threads_unfold_under_their_process() {
+    const { processes } = analysis("cargo");
+    const page = await open("cargo", "#view=timeline");
+    await settle(page);
+    const height = () => page.evaluate(() => document.querySelector("#view-timeline .spacer").offsetHeight + document.querySelector("#view-timeline .scroll").clientHeight);
+    const before = await height();
+    const many = processes.findIndex((p) => p.threads > 30);
+    await page.evaluate((ix) => (location.hash = `#view=timeline&sel=${ix}`), many);
+    await settle(page);
+    await settle(page);
+    assert.ok(before < 24 * 30 && (await height()) >= 24 * 30, `${await height()} after ${before}`);
+    page.calm();
+  },
+
+  // What a CPU ran: the process at a time by its events, and what is not known.
+  async lanes_of_the_cpus() {
+    const { processes, trace } = analysis("demo");
+    const page = await open("demo", "#view=timeline");
+    assert.equal(await page.isVisible(".cpu-lanes"), false);
+    await page.press("body", "c");
+    await settle(page);
+    const box = await page.locator(".cpu-lanes canvas").boundingBox();
+    assert.equal(Math.round(box.height), 18 * trace.cpus);
+    const tips = async (ns) => {
+      const seen = [];
+      for (let cpu = 0; cpu < trace.cpus; cpu++) {
+        await page.mouse.move(box.x + (box.width * ns) / trace.duration_ns, box.y + 18 * cpu + 8);
+        seen.push(await page.textContent(".tip:not([hidden])"));
+      }
+      return seen;
+    };
+    const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
+    const seen = await tips(longest.start_ns + longest.wall_ns * 0.6);
+    assert.equal(seen.filter((tip) => tip.includes(`pid ${longest.pid}`)).length, 1, seen.join());
+    for (const [cpu, tip] of seen.entries()) assert.ok(tip.includes(`CPU ${cpu}`), tip);
+    // While all sleep nobody knows what the CPUs did: others were not recorded.
+    const asleep = processes.find((p) => p.argv?.[0] === "sleep");
+    for (const tip of await tips(asleep.start_ns + asleep.wall_ns / 2)) assert.match(tip, /idle, or a task that is not recorded/);
+    page.calm();
+  },
+
+  // The page of `tr diff`: a verdict, both paths over one axis, the differences of the JSON.
+  async two_recordings_side_by_side() {
+    const diff = analysis("diff");
+    for (const [viewport, colorScheme] of [[{ width: 1280, height: 800 }, "light"], [{ width: 390, height: 800 }, "dark"]]) {
+      const context = await browser.newContext({ viewport, colorScheme });
+      const page = await context.newPage();
+      const said = [];
+      page.on("console", (message) => said.push(message.text()));
+      page.on("request", (request) => request.url() === url("diff") || said.push(request.url()));
+      await page.goto(url("diff"));
+      assert.match(await page.textContent("h1"), /^Faster: 12\.02 s → 9\.63 s \(−2\.39 s, −20 %\)/);
+      assert.equal(await page.evaluate(() => document.scripts.length), 0);
+      assert.ok((await page.evaluate(() => document.documentElement.scrollWidth)) <= viewport.width);
+      // As long as the paths are, and a part where it was.
+      const place = async (side, name) => {
+        const all = await page.locator(`#path-${side}`).boundingBox();
+        const part = await page.locator(`#path-${side} > svg`, { hasText: name }).first().locator("rect").boundingBox();
+        return [(part.x - all.x) / all.width, part.width / all.width];
+      };
+      const { processes, trace } = analysis("demo");
+      const linker = processes.find((p) => p.comm === "linkpass");
+      const [from, wide] = await place("base", "linkpass");
+      assert.ok(Math.abs(from - linker.start_ns / trace.duration_ns) < 0.01, `${from}`);
+      assert.ok(Math.abs(wide - linker.wall_ns / trace.duration_ns) < 0.01, `${wide}`);
+      const ends = await page.locator("#path-new > svg").last().boundingBox();
+      const all = await page.locator("#path-new").boundingBox();
+      const share = analysis("build").trace.duration_ns / trace.duration_ns;
+      assert.ok(Math.abs((ends.x + ends.width - all.x) / all.width - share) < 0.02, `${ends.x + ends.width} ${share}`);
+      const cells = await page.$$eval("section.diff", (sections) => Object.fromEntries(sections.map((section) => [section.querySelector("h2").textContent.split(" (")[0], [...section.querySelectorAll("tbody tr")].map((row) => [...row.cells].map((cell) => cell.textContent))])));
+      assert.ok(cells["The whole"] && cells["By step"] && cells["By program"] && cells.faster, Object.keys(cells).join());
+      const cc1 = diff.programs.find((p) => p.program === "cc1");
+      const row = cells["By program"].find(([name]) => name === "cc1");
+      assert.ok(cc1 && row, JSON.stringify(diff.programs[0]));
+      assert.equal(row[1], `${(cc1.on_cpu.base / 1e9).toFixed(2)} s`);
+      assert.deepEqual(said, []);
+      await context.close();
+    }
+  },
+
+  // Back returns to the view before; keys as in other viewers of traces.
+  async back_returns_to_the_view_before() {
+    const page = await open("demo");
+    const { duration_ns } = analysis("demo").trace;
+    const shown = () => page.evaluate(() => document.querySelector("[role=tab][aria-selected=true]").id);
+    await page.view("timeline");
+    await page.press("body", "w");
+    await settle(page);
+    const span = async () => (await hash(page)).t?.split("-").map(Number);
+    const zoomed = await span();
+    assert.ok(zoomed[1] - zoomed[0] < duration_ns * 0.7, `${zoomed}`);
+    await page.press("body", "d");
+    await settle(page);
+    assert.ok((await span())[0] > zoomed[0]);
+    await page.press("body", "a");
+    await page.press("body", "s");
+    await settle(page);
+    await page.view("table");
+    assert.equal(await shown(), "tab-table");
+    await page.goBack();
+    await settle(page);
+    assert.equal(await shown(), "tab-timeline");
+    for (let n = 0; n < 4 && (await shown()) !== "tab-overview"; n++) {
+      await page.goBack();
+      await settle(page);
+    }
+    assert.equal(await shown(), "tab-overview");
+    assert.ok(await page.isVisible("#advice"));
+    page.calm();
+  },
+
+  async views_without_content_say_so() {
+    for (const view of ["overview", "heatmap", "timeline", "tree", "table"]) {
+      const page = await open("demo", `#view=${view}&q=no%20such%20process`);
+      await settle(page);
+      assert.match(await page.textContent(`#view-${view} .empty:visible`), /^No process matches here/, view);
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  // WCAG 2: a contrast of 4.5 between a text and what is behind it.
+  async every_text_can_be_read() {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const [name, hash] of [["demo", ""], ["fails", ""], ["demo", "#view=timeline&step=3&sel=3"], ["demo", "#view=tree&sel=5"], ["demo", "#view=table&t=1000000000-3000000000"]]) {
+        const page = await open(name, hash, { colorScheme });
+        await settle(page);
+        const poor = await page.evaluate(() => {
+          const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+          const over = (color, below) => {
+            canvas.fillStyle = `rgb(${below.join()})`;
+            canvas.fillRect(0, 0, 1, 1);
+            canvas.fillStyle = color;
+            canvas.fillRect(0, 0, 1, 1);
+            return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+          };
+          const behind = (element) => (element ? over(getComputedStyle(element).backgroundColor, behind(element.parentElement)) : [255, 255, 255]);
+          const light = (rgb) => {
+            const [r, g, b] = rgb.map((v) => (v / 255 <= 0.04045 ? v / 255 / 12.92 : ((v / 255 + 0.055) / 1.055) ** 2.4));
+            return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+          };
+          const poor = [];
+          for (const element of document.querySelectorAll("body *")) {
+            const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== "");
+            if (!own || !element.checkVisibility() || element.closest("script, button:disabled, select, svg")) continue;
+            const below = behind(element);
+            const [a, b] = [light(over(getComputedStyle(element).color, below)), light(below)];
+            const contrast = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+            if (contrast < 4.5) poor.push(`${contrast.toFixed(2)} ${element.className} "${element.textContent.slice(0, 40)}"`);
+          }
+          return poor;
+        });
+        assert.deepEqual(poor, [], `${name}${hash} ${colorScheme}`);
+        await page.context().close();
+      }
+    }
   },
 
   // A recording by ptrace has no scheduling events.
@@ -289,7 +645,7 @@ const tests = {
     const page = await open("demo", "#view=timeline&t=5000000000-9000000000&sel=60&q=cc1&wakeups=1");
     const see = async (page) => [
       await page.getAttribute("#tab-timeline", "aria-selected"), await page.textContent(".range"),
-      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute(".toggle", "aria-pressed"),
+      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute(".toggle:not(#fold)", "aria-pressed"),
     ];
     const first = await see(page);
     assert.equal(first[0], "true");
@@ -378,7 +734,7 @@ const tests = {
     const object = processes.find((p) => p.pid === longest.ppid);
     const page = await open("demo", "#view=timeline");
     await settle(page);
-    const box = await page.locator(".lane canvas").boundingBox();
+    const box = await page.locator(".lane canvas").first().boundingBox();
     const x = box.x + ((longest.start_ns + longest.wall_ns / 2) / trace.duration_ns) * box.width;
     await page.mouse.move(x, box.y + 6);
     assert.match(await page.textContent(".tip:not([hidden])"), /^make -C .*target of a build.*starved of a CPU/);
@@ -420,18 +776,18 @@ const tests = {
         drawn: count((pixel, at) => differs(pixel, at) && pixel === accent),
       };
     });
-    assert.ok(await page.isDisabled(".toggle"));
+    assert.ok(await page.isDisabled(".toggle:not(#fold)"));
     await page.press("body", "n");
     await page.waitForSelector(".details:not([hidden])");
     await settle(page);
     const selected = await changed();
-    await page.press("body", "w");
+    await page.press("body", "e");
     await settle(page);
-    assert.equal(await page.getAttribute(".toggle", "aria-pressed"), "true");
+    assert.equal(await page.getAttribute(".toggle:not(#fold)", "aria-pressed"), "true");
     // Most of a line is mixed with what it crosses: between two columns of pixels.
     const arrows = await changed();
     assert.ok(arrows.pixels > 60 && arrows.drawn > 0, JSON.stringify([selected, arrows]));
-    await page.click(".toggle");
+    await page.click(".toggle:not(#fold)");
     await settle(page);
     const { pixels, accent } = await changed();
     assert.deepEqual({ pixels, accent }, { pixels: arrows.pixels, accent: selected.accent });
@@ -513,6 +869,7 @@ const tests = {
       await settle(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 390, `${view} is ${wide} px wide`);
+      assert.ok((await page.locator("header.top").boundingBox()).height < 52, "one line");
       const canvas = page.locator(`#view-${view} canvas:not(.lane canvas)`).first();
       if (await canvas.count()) assert.ok((await canvas.boundingBox()).height > 150, view);
       await page.emulateMedia({ media: "print" });
@@ -521,6 +878,11 @@ const tests = {
       await page.context().close();
     }
     // Printed from a dark screen: light, on a page, nothing cut off at its right end.
+    const cut = await open("demo");
+    const ends = await cut.$$eval(".strip .axis text", (all) => all.map((text) => text.getBoundingClientRect()).map((box) => [box.left, box.right]));
+    const plot = await cut.locator(".strip-plot").boundingBox();
+    assert.ok(ends.every(([left, right]) => left >= plot.x - 1 && right <= plot.x + plot.width + 2), JSON.stringify(ends));
+    await cut.context().close();
     for (const [view, pages] of [["overview", 2], ["heatmap", 1], ["timeline", 1], ["tree", 1]]) {
       const page = await open("demo", `#view=${view}`, { colorScheme: "dark" });
       await page.evaluate(() => addEventListener("beforeprint", () => {

@@ -22,6 +22,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         figures: Figures::default(),
         processes: processes.iter().map(process).collect(),
         steps: Default::default(),
+        path: Vec::new(),
     }
 }
 

@@ -26,6 +26,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         figures: Figures::default(),
         processes: Vec::new(),
         steps: steps.iter().map(step).collect(),
+        path: Vec::new(),
     }
 }
 

@@ -1,0 +1,233 @@
+//! `tr diff` as a page: the verdict, the critical paths of both sides over one time axis, the
+//! differences. It has no script.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::text::{command, difference, value, verdict};
+use super::{percent, signed, Change, Diff, Figure, Gate, Judged, Run, What};
+use crate::escape::html;
+use crate::html::static_page;
+use crate::units;
+
+/// The page around the comparison.
+const PAGE: &str = include_str!("../../web/src/diff.html");
+/// The colours of programs; the last is that of the others.
+const COLORS: usize = 8;
+/// A shorter part of a path is not drawn: this share of the longer path.
+const SHORT: u64 = 500;
+
+impl Diff {
+    /// One HTML file that needs nothing else.
+    pub fn html(&self) -> String {
+        let mut body = String::new();
+        self.page_head(&mut body);
+        self.page_paths(&mut body);
+        if self.same() {
+            let _ = writeln!(
+                body,
+                "<p>No difference in any of {} processes.</p>",
+                units::count(self.matched as u64)
+            );
+        } else {
+            self.page_figures(&mut body);
+            self.page_steps(&mut body);
+            self.page_programs(&mut body);
+            for what in What::ALL {
+                self.page_changes(&mut body, what);
+            }
+        }
+        let title = html(&command(&self.new));
+        let verdict = html(&self.conclusion());
+        static_page(
+            PAGE,
+            &[("title", &title), ("verdict", &verdict), ("body", &body)],
+        )
+    }
+
+    fn page_head(&self, out: &mut String) {
+        if let Some(gate) = self.gate() {
+            let failed = gate.as_ref().map_or(true, Gate::failed);
+            let text = gate.map_or_else(|why| why, |gate| gate.text());
+            let class = if failed { "bad" } else { "dim" };
+            let _ = writeln!(out, "<p class=\"{class}\">{}</p>", html(&text));
+        }
+        for text in self.warnings() {
+            let _ = writeln!(out, "<p class=\"bad\">{}</p>", html(&text));
+        }
+        let files = |runs: &[Run]| {
+            let files: Vec<&str> = runs.iter().map(|run| run.file.as_str()).collect();
+            html(&files.join(" · "))
+        };
+        let _ = writeln!(
+            out,
+            "<p class=\"dim\">{}<br>base {} · new {}<br>{}</p>",
+            html(&command(&self.new)),
+            files(&self.base),
+            files(&self.new),
+            html(&self.statistic())
+        );
+    }
+
+    /// The critical path of the first run of each side, over the same time axis.
+    fn page_paths(&self, out: &mut String) {
+        let (Some(base), Some(new)) = (self.base.first(), self.new.first()) else {
+            return;
+        };
+        let end = |run: &Run| run.path.iter().map(|bar| bar.to).max().unwrap_or(0);
+        let whole = end(base).max(end(new));
+        if whole == 0 {
+            return;
+        }
+        let mut sums = BTreeMap::<&str, u64>::new();
+        for bar in base.path.iter().chain(&new.path) {
+            *sums.entry(&bar.program).or_default() += bar.to.saturating_sub(bar.from);
+        }
+        let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
+        ranked.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        let rank = |program: &str| {
+            let place = ranked.iter().position(|(name, _)| *name == program);
+            place.unwrap_or(COLORS).min(COLORS)
+        };
+        out.push_str("<section class=\"card\"><h2>Critical paths <small>of the first run of each side, over one time axis</small></h2>\n");
+        for (name, run) in [("base", base), ("new", new)] {
+            let _ = write!(
+                out,
+                "<p>{name} {}</p>\n<svg class=\"path-bar\" id=\"path-{name}\" role=\"img\" aria-label=\"Critical path of {name}\">",
+                units::time(end(run))
+            );
+            for bar in &run.path {
+                let length = bar.to.saturating_sub(bar.from);
+                if length.saturating_mul(SHORT) < whole {
+                    continue;
+                }
+                let part = |ns: u64| ns as f64 * 100.0 / whole as f64;
+                let _ = write!(
+                    out,
+                    "<svg x=\"{:.3}%\" width=\"{:.3}%\" height=\"26\"><title>{}: {} from {} s</title>\
+                     <rect class=\"p{}\" width=\"100%\" height=\"100%\"/><text x=\"4\" y=\"18\">{}</text></svg>",
+                    part(bar.from),
+                    part(length),
+                    html(&bar.label),
+                    units::time(length),
+                    units::at(bar.from),
+                    rank(&bar.program),
+                    html(&bar.label),
+                );
+            }
+            out.push_str("</svg>\n");
+        }
+        out.push_str("</section>\n");
+    }
+
+    fn page_figures(&self, out: &mut String) {
+        let rows = self.whole.iter();
+        let rows = rows.filter(|(_, judged)| judged.difference() != 0);
+        let rows = rows.map(|(figure, judged)| {
+            vec![
+                figure.title().to_owned(),
+                value(*figure, judged.base),
+                value(*figure, judged.new),
+                difference(*figure, judged),
+                percent(judged),
+                verdict(*figure, judged),
+            ]
+        });
+        let titles = ["the whole", "base", "new", "difference", "", ""];
+        table(out, "The whole", &titles, rows);
+    }
+
+    fn page_steps(&self, out: &mut String) {
+        let change = |judged: Option<&Judged>| {
+            judged.map_or("?".into(), |judged| {
+                signed(judged.difference(), units::time)
+            })
+        };
+        let rows = self.steps.iter().take(self.ask.top).map(|step| {
+            vec![
+                step.name.clone(),
+                units::time(step.wall.base),
+                units::time(step.wall.new),
+                change(Some(&step.wall)),
+                change(step.on_cpu.as_ref()),
+                change(step.path.as_ref()),
+            ]
+        });
+        let titles = ["step", "base", "new", "wall", "CPU", "critical path"];
+        table(out, "By step", &titles, rows);
+    }
+
+    fn page_programs(&self, out: &mut String) {
+        let rows = self.programs.iter().take(self.ask.top).map(|program| {
+            let path = program.path.as_ref().map_or(0, Judged::difference);
+            let (before, now) = program.count;
+            vec![
+                program.name.clone(),
+                units::time(program.on_cpu.base),
+                units::time(program.on_cpu.new),
+                signed(program.on_cpu.difference(), units::time),
+                signed(path, units::time),
+                format!("{} → {}", units::count(before), units::count(now)),
+            ]
+        });
+        let titles = [
+            "program",
+            "CPU base",
+            "new",
+            "CPU",
+            "critical path",
+            "count",
+        ];
+        table(out, "By program", &titles, rows);
+    }
+
+    fn page_changes(&self, out: &mut String, what: What) {
+        let all: Vec<&Change> = self.of_kind(what).collect();
+        let wall = |side: &BTreeMap<Figure, u64>| {
+            let wall = side.get(&Figure::Wall);
+            wall.map(|ns| units::time(*ns)).unwrap_or_default()
+        };
+        let rows = all.iter().take(self.ask.top).map(|change| {
+            let time = |figure| signed(change.value(figure), units::time);
+            vec![
+                change.label.clone(),
+                wall(&change.base),
+                wall(&change.new),
+                time(Figure::Wall),
+                time(Figure::OnCpu),
+                time(Figure::CriticalPath),
+            ]
+        });
+        let titles = ["process", "base", "new", "wall", "CPU", "critical path"];
+        let title = units::top(what.name(), all.len().min(self.ask.top), all.len());
+        table(out, &title, &titles, rows);
+    }
+}
+
+/// A table, unless it has no rows.
+fn table(out: &mut String, title: &str, titles: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+    let mut rows = rows.peekable();
+    if rows.peek().is_none() {
+        return;
+    }
+    let class = |column: usize| if column == 0 { "text" } else { "num" };
+    let _ = write!(
+        out,
+        "<section class=\"card diff\"><h2>{}</h2><table><thead><tr>",
+        html(title)
+    );
+    for (column, title) in titles.iter().enumerate() {
+        let class = class(column);
+        let _ = write!(out, "<th class=\"{class}\">{}</th>", html(title));
+    }
+    out.push_str("</tr></thead><tbody>");
+    for row in rows {
+        out.push_str("<tr>");
+        for (column, cell) in row.iter().enumerate() {
+            let (class, cell) = (class(column), html(cell));
+            let _ = write!(out, "<td class=\"{class}\" title=\"{cell}\">{cell}</td>");
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></section>\n");
+}

@@ -1,0 +1,138 @@
+// The times of each process in the shown range, and their sums.
+
+import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, MIXED, type Data } from "./data";
+import type { Store } from "./state";
+
+/** The times of all processes in a range, by state; NaN: not known. */
+export interface Figures {
+  times: Float64Array[];
+  /** The wall time in the range. */
+  wall: Float64Array;
+  /** No figure is made from pieces that hold several states. */
+  exact: boolean;
+}
+
+/** Which processes are shown, in which range. */
+export interface Sums {
+  /** By state, ns; null: not known. */
+  times: (number | null)[];
+  processes: number;
+  threads: number;
+  execs: number;
+}
+
+let kept: { key: string; figures: Figures } | null = null;
+
+/** The figures in the range that is shown: of the whole recording those of the analysis. */
+export function figures(data: Data, store: Store): Figures {
+  const { t0, t1 } = store.state;
+  const key = store.zoomed ? `${t0} ${t1}` : "";
+  if (kept?.key === key) return kept.figures;
+  const figures = store.zoomed ? between(data, t0, t1) : whole(data);
+  kept = { key, figures };
+  return figures;
+}
+
+function whole(data: Data): Figures {
+  const p = data.doc.processes;
+  const known = (values: (number | null)[]) => Float64Array.from(values, (ns) => ns ?? NaN);
+  return {
+    times: [p.on_cpu, p.run_queue, p.blocked, p.sleep, p.unknown].map(known),
+    wall: Float64Array.from(p.start, (start, ix) => p.end[ix] - start),
+    exact: true,
+  };
+}
+
+function between(data: Data, t0: number, t1: number): Figures {
+  const times = [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN].map(() => new Float64Array(data.n));
+  const wall = new Float64Array(data.n);
+  const { start, end } = data.doc.processes;
+  const sums = new Float64Array(5);
+  for (let ix = 0; ix < data.n; ix++) {
+    wall[ix] = Math.max(0, Math.min(end[ix], t1) - Math.max(start[ix], t0));
+    sums.fill(0);
+    for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) data.integrate(t, t0, t1 - t0, 1, sums);
+    for (let s = 0; s < 5; s++) times[s][ix] = sums[s];
+  }
+  return { times, wall, exact: data.doc.segments.grain === 0 };
+}
+
+/** Whether a process lives in the range that is shown. */
+export function lives(data: Data, store: Store, ix: number): boolean {
+  const { start, end } = data.doc.processes;
+  return !store.zoomed || (start[ix] < store.state.t1 && end[ix] > store.state.t0);
+}
+
+/** The sums over the shown processes. */
+export function sums(data: Data, store: Store): Sums {
+  const { times } = figures(data, store);
+  const out: Sums = { times: [0, 0, 0, 0, 0], processes: 0, threads: 0, execs: 0 };
+  const { execs, threads } = data.doc;
+  const { t0, t1 } = store.state;
+  const inside = (from: number, to: number) => !store.zoomed || (from < t1 && to > t0);
+  for (let ix = 0; ix < data.n; ix++) {
+    if (!store.shown(ix) || !lives(data, store, ix)) continue;
+    out.processes++;
+    for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) if (inside(threads.start[t], threads.end[t])) out.threads++;
+    for (let e = data.execsFrom[ix]; e < data.execsFrom[ix + 1]; e++) if (!store.zoomed || (execs.start[e] >= t0 && execs.start[e] < t1)) out.execs++;
+    out.times.forEach((sum, s) => {
+      const ns = times[s][ix];
+      out.times[s] = sum === null || Number.isNaN(ns) ? null : sum + ns;
+    });
+  }
+  return out;
+}
+
+/** The time off CPU of the shown processes in the range, by kind of piece. */
+export function waits(data: Data, store: Store): [string, number, number][] {
+  const { t0, t1 } = store.state;
+  const { first, start, end, kind } = data.pieces;
+  const by = new Map<number, number>();
+  for (let ix = 0; ix < data.n; ix++) {
+    if (!store.shown(ix)) continue;
+    for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
+      for (let at = first[t]; at < first[t + 1]; at++) {
+        if (kind[at] < 2 || kind[at] >= 9 || kind[at] === MIXED) continue;
+        const ns = Math.min(end[at], t1) - Math.max(start[at], t0);
+        if (ns > 0) by.set(kind[at], (by.get(kind[at]) ?? 0) + ns);
+      }
+    }
+  }
+  return [...by].map(([k, ns]): [string, number, number] => [KINDS[k][0], ns, KINDS[k][1]]).sort((a, b) => b[1] - a[1]);
+}
+
+/** The time in the range by the number of shown threads on a CPU; null: pieces hold several states. */
+export function busy(data: Data, store: Store): number[] | null {
+  if (data.doc.segments.grain > 0) return null;
+  const { t0, t1 } = store.state;
+  const { first, start, end, kind } = data.pieces;
+  const [begins, ends]: [number[], number[]] = [[], []];
+  for (let ix = 0; ix < data.n; ix++) {
+    if (!store.shown(ix)) continue;
+    for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
+      for (let at = first[t]; at < first[t + 1]; at++) {
+        if (kind[at] !== 1 || end[at] <= t0 || start[at] >= t1) continue;
+        begins.push(Math.max(start[at], t0));
+        ends.push(Math.min(end[at], t1));
+      }
+    }
+  }
+  const [from, to] = [Float64Array.from(begins).sort(), Float64Array.from(ends).sort()];
+  const out: number[] = [0];
+  let now = t0;
+  let running = 0;
+  for (let b = 0, e = 0; e < to.length;) {
+    const next = b < from.length && from[b] < to[e] ? from[b] : to[e];
+    out[running] = (out[running] ?? 0) + next - now;
+    now = next;
+    if (b < from.length && from[b] < to[e]) {
+      running++;
+      b++;
+    } else {
+      running--;
+      e++;
+    }
+  }
+  out[0] += t1 - now;
+  return Array.from(out, (ns) => ns ?? 0);
+}

@@ -1,0 +1,232 @@
+// The critical path as a lane of steps, each with the step before and after it.
+
+import { KINDS, type Data } from "./data";
+import { h } from "./dom";
+import { FONT } from "./heatmap";
+import { density, fit, type Theme } from "./paint";
+import type { Context } from "./timeview";
+import { at, time } from "./units";
+
+const ROW = 20;
+/** A shorter step stands with its neighbours, as a part of the path. */
+const SHORT = 400;
+
+/** A stretch of the path in one process, or several short ones. */
+export interface Step {
+  from: number;
+  to: number;
+  process: number;
+  /** The longest of them, if there are several. */
+  several: number;
+  /** By state, ns. */
+  times: number[];
+  /** How it leads to the next one: see THEN. */
+  then: number;
+  inferred: boolean;
+}
+
+/** How a segment leads to the next one. */
+const THEN = [
+  ["goes on as", "went on"],
+  ["forked", "forked it"],
+  ["ended, which let go on", "ended"],
+  ["let its parent go on:", "let go of its parent (vfork)"],
+  ["woke", "woke it"],
+  ["waited for", "is what it waited for"],
+  ["ends the recording", "ended"],
+  ["gave its job slot to", "gave it a job slot"],
+];
+
+let kept: { data: Data; steps: Step[] } | null = null;
+
+/** The steps of the path: segments of the same process together, short ones too. */
+export function steps(data: Data): Step[] {
+  if (kept?.data === data) return kept.steps;
+  const all: Step[] = [];
+  const { path } = data.doc;
+  if (path) {
+    let t = path.from;
+    path.thread.forEach((thread, n) => {
+      const to = t + path.length[n];
+      const process = data.processOf[thread];
+      const state = KINDS[path.kind[n]]?.[1] ?? 4;
+      const inferred = path.inferred[n] === 1;
+      let last = all[all.length - 1];
+      if (!last || last.process !== process) all.push((last = { from: t, to, process, several: 1, times: [0, 0, 0, 0, 0], then: 0, inferred: false }));
+      last.to = to;
+      last.times[state] += to - t;
+      last.then = path.then[n];
+      last.inferred ||= inferred;
+      t = to;
+    });
+  }
+  const whole = all.reduce((sum, step) => sum + step.to - step.from, 0);
+  const out: Step[] = [];
+  let longest = 0;
+  for (const step of all) {
+    const last = out[out.length - 1];
+    const length = step.to - step.from;
+    const short = length * SHORT < whole;
+    if (short && last && last.several > 0 && (last.several > 1 || (last.to - last.from) * SHORT < whole)) {
+      if (length > longest) [last.process, longest] = [step.process, length];
+      last.several++;
+      last.to = step.to;
+      last.then = step.then;
+      last.inferred ||= step.inferred;
+      step.times.forEach((ns, s) => (last.times[s] += ns));
+    } else {
+      longest = length;
+      out.push({ ...step, times: [...step.times] });
+    }
+  }
+  kept = { data, steps: out };
+  return out;
+}
+
+export function name(data: Data, step: Step): string {
+  const label = data.label(step.process);
+  return step.several > 1 ? `${step.several} short steps, longest in ${label}` : label;
+}
+
+export class PathLane {
+  readonly element: HTMLElement;
+  private canvas = h("canvas", { role: "img", "aria-label": "The critical path over time, step by step" });
+  private all: Step[];
+  private place = { gutter: 0, width: 1 };
+
+  /** Null: the recording has no path. */
+  static of(context: Context): PathLane | null {
+    return context.data.doc.path ? new PathLane(context) : null;
+  }
+
+  private constructor(private context: Context) {
+    this.all = steps(context.data);
+    this.element = h("div", { class: "lane path-lane", title: "Critical path: [ and ] go from step to step" }, this.canvas);
+    this.canvas.addEventListener("pointermove", (event) => this.hover(event));
+    this.canvas.addEventListener("pointerleave", () => context.tip.hide());
+    this.canvas.addEventListener("click", (event) => {
+      const step = this.find(event);
+      if (step >= 0) context.store.set({ step, sel: this.all[step].process });
+    });
+  }
+
+  draw(width: number, gutter: number, theme: Theme) {
+    this.place = { gutter, width };
+    const ratio = density();
+    this.canvas.width = Math.round(width * ratio);
+    this.canvas.height = Math.round(ROW * ratio);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${ROW}px`;
+    const ctx = this.canvas.getContext("2d");
+    if (!ctx) return;
+    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
+    ctx.font = FONT;
+    const { data, store } = this.context;
+    const { t0, t1, step: chosen } = store.state;
+    const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
+    const states = [theme.css.on, theme.css.wait, theme.css.blocked, theme.css.asleep, theme.css.unknown];
+    this.all.forEach((step, n) => {
+      if (step.to <= t0 || step.from >= t1) return;
+      const [left, right] = [x(step.from), x(step.to)];
+      const wide = Math.max(0.8, right - left);
+      // What it did, by share, along its lower edge.
+      const whole = step.times.reduce((a, b) => a + b, 0);
+      ctx.fillStyle = theme.css.path;
+      ctx.globalAlpha = n % 2 === 0 ? 0.24 : 0.14;
+      ctx.fillRect(left, 0, wide, ROW - 2);
+      ctx.globalAlpha = 1;
+      let from = left;
+      step.times.forEach((ns, s) => {
+        const part = whole > 0 ? (wide * ns) / whole : 0;
+        ctx.fillStyle = states[s];
+        ctx.fillRect(from, ROW - 5, part, 3);
+        from += part;
+      });
+      if (step.inferred) {
+        // Not seen but inferred: hatched, with a dashed edge.
+        ctx.strokeStyle = theme.css.ink;
+        ctx.globalAlpha = 0.45;
+        ctx.setLineDash([3, 3]);
+        ctx.lineWidth = 1;
+        ctx.strokeRect(left + 0.5, 0.5, Math.max(0.5, wide - 1), ROW - 6);
+        ctx.setLineDash([]);
+        ctx.globalAlpha = 1;
+      }
+      if (wide >= 24) {
+        ctx.fillStyle = theme.css.ink;
+        ctx.fillText(fit(ctx, name(data, step), wide - 6), left + 3, ROW - 8);
+      }
+    });
+    const step = this.all[chosen];
+    if (step && step.to > t0 && step.from < t1) {
+      ctx.strokeStyle = theme.css.accent;
+      ctx.lineWidth = 2;
+      ctx.strokeRect(x(step.from) + 1, 1, Math.max(3, x(step.to) - x(step.from) - 2), ROW - 3);
+    }
+  }
+
+  private find(event: MouseEvent): number {
+    const box = this.canvas.getBoundingClientRect();
+    const { gutter, width } = this.place;
+    const { t0, t1 } = this.context.store.state;
+    const t = t0 + ((event.clientX - box.left - gutter) / (width - gutter)) * (t1 - t0);
+    return this.all.findIndex((step) => t >= step.from && t < step.to);
+  }
+
+  private hover(event: PointerEvent) {
+    const { data, tip } = this.context;
+    const n = this.find(event);
+    if (n < 0) return tip.hide();
+    const step = this.all[n];
+    tip.show(event,
+      h("strong", {}, name(data, step)),
+      h("div", { class: "dim" }, `critical path, step ${n + 1} of ${this.all.length} · from ${at(step.from)} · ${time(step.to - step.from)}${step.inferred ? " · inferred" : ""}`),
+      h("div", {}, did(step)));
+  }
+}
+
+/** What a step did, in words. */
+function did(step: Step): string {
+  const names = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"];
+  return step.times.flatMap((ns, s) => (ns > 0 ? [`${names[s]} ${time(ns)}`] : [])).join(" · ");
+}
+
+/** The chosen step: what it did, what unlocked it, what it unlocks. */
+export function card(context: Context): HTMLElement | null {
+  const { data, store } = context;
+  const all = steps(data);
+  const n = store.state.step;
+  const step = all[n];
+  if (!step) return null;
+  const link = (to: number) => h("button", { type: "button", class: "link", onclick: () => choose(context, to) }, name(data, all[to]));
+  const before = all[n - 1];
+  const after = all[n + 1];
+  return h("section", { class: "step-card", "aria-label": "Step of the critical path" },
+    h("h3", {}, `Critical path, step ${n + 1} of ${all.length}`),
+    h("p", {}, `${at(step.from)} to ${at(step.to)}, ${time(step.to - step.from)}: ${did(step)}`),
+    step.inferred ? h("p", { class: "dim" }, "Inferred: no event shows this step.") : null,
+    h("p", { class: "unlocked" }, h("b", {}, "Unlocked by "), ...(before ? [link(n - 1), ` (${THEN[before.then]?.[1] ?? ""})`] : ["the start of the recording"])),
+    h("p", { class: "unlocks" }, h("b", {}, "Unlocks "), ...(after ? [link(n + 1), ` (it ${THEN[step.then]?.[0] ?? ""} ${data.label(after.process)})`] : ["the end"])),
+    h("div", { class: "buttons" },
+      h("button", { type: "button", disabled: n === 0, onclick: () => move(context, -1), title: "[" }, "‹ Before"),
+      h("button", { type: "button", disabled: n + 1 >= all.length, onclick: () => move(context, 1), title: "]" }, "Next ›")));
+}
+
+/** To the step before or after the chosen one, or to the first in sight. */
+export function move(context: Context, by: number) {
+  const all = steps(context.data);
+  const { state } = context.store;
+  const first = all.findIndex((step) => step.to > state.t0);
+  const to = state.step >= 0 ? state.step + by : first;
+  if (to >= 0 && to < all.length) choose(context, to);
+}
+
+function choose({ data, store }: Context, to: number) {
+  const step = steps(data)[to];
+  const { t0, t1 } = store.state;
+  store.set({ step: to, sel: step.process, view: store.state.view === "heatmap" ? "heatmap" : "timeline" });
+  // It is in sight, and wide enough to be seen.
+  const length = step.to - step.from;
+  if (length * 60 < t1 - t0) store.zoom(step.from - length * 10, step.to + length * 10);
+  else if (step.from < t0 || step.to > t1) store.zoom(step.from - length * 0.1, Math.max(step.to + length * 0.1, step.from - length * 0.1 + t1 - t0));
+}
