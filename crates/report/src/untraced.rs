@@ -160,8 +160,11 @@ pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
         "audit": null,
         "processes": [],
     });
-    if let Some(ci) = Ci::new(meta).json() {
-        document["trace"]["ci"] = ci;
+    let trace = document
+        .get_mut("trace")
+        .and_then(serde_json::Value::as_object_mut);
+    if let Some((trace, ci)) = trace.zip(Ci::new(meta).json()) {
+        trace.insert("ci".into(), ci);
     }
     let json = encode::safe(&document, PrettyFormatter::new()).map_err(serde_json::Error::io)?;
     Ok(json + "\n")
