@@ -10,6 +10,8 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 const MAGIC: [u8; 8] = *b"trload01";
 /// The programs' map of targets has as many entries.
 const MOST_TARGETS: usize = 4096;
+/// The words of a bit for each CPU.
+const CPU_WORDS: usize = wire::MAX_CPUS / 64;
 /// The largest ring in bytes.
 const LARGEST_RING: u32 = 1 << 30;
 /// The largest task id of Linux, plus one.
@@ -37,7 +39,7 @@ pub struct Request {
     pid_max: u32,
     target_count: u32,
     /// A bit for each CPU.
-    cpus: [u64; wire::MAX_CPUS / 64],
+    cpus: [u64; CPU_WORDS],
     targets: [u32; MOST_TARGETS],
 }
 
@@ -56,8 +58,8 @@ impl Request {
             argv_limit: settings.argv_limit,
             pid_max: settings.pid_max,
             target_count: u32::try_from(settings.targets.len()).ok()?,
-            cpus: [0; _],
-            targets: [0; _],
+            cpus: [0; CPU_WORDS],
+            targets: [0; MOST_TARGETS],
         };
         let flags = [
             (settings.all, ALL),
@@ -222,7 +224,7 @@ mod tests {
             |it| it.magic[7] = b'0',
             |it| it.memory += 64,
             |it| it.flags |= 8,
-            |it| it.cpus = [0; _],
+            |it| it.cpus = [0; CPU_WORDS],
             |it| it.later_cpus = u32::MAX,
             |it| it.possible_cpus = 1025,
             |it| it.sched_ring = 5000,
