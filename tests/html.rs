@@ -147,6 +147,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
         .args(["record", "-q", "--method", "ptrace", "-o"])
         .arg(&fails)
         .args(["--", "sh", "-c", script])
+        .env("GITHUB_RUN_ID", "1701")
         .status()?;
     assert_eq!(fail.code(), Some(7));
     page(&fails, directory, "fails")?;

@@ -160,11 +160,9 @@ pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
         "audit": null,
         "processes": [],
     });
-    let trace = document
-        .get_mut("trace")
-        .and_then(serde_json::Value::as_object_mut);
-    if let Some((trace, ci)) = trace.zip(Ci::new(meta).json()) {
-        trace.insert("ci".into(), ci);
+    if let Some(ci) = Ci::new(meta).json() {
+        let trace = document.get_mut("trace").and_then(Value::as_object_mut);
+        trace.map(|trace| trace.insert("ci".to_owned(), ci));
     }
     let json = encode::safe(&document, PrettyFormatter::new()).map_err(serde_json::Error::io)?;
     Ok(json + "\n")

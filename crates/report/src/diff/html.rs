@@ -133,7 +133,7 @@ impl Diff {
                 verdict(*figure, judged),
             ]
         });
-        let titles = ["the whole", "base", "new", "difference", "", ""];
+        let titles = ["figure", "base", "new", "difference", "", ""];
         table(out, "The whole", &titles, rows);
     }
 

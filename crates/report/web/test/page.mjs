@@ -235,6 +235,7 @@ const tests = {
     const height = (await other.locator("#quality").boundingBox()).height;
     assert.ok(height < 30, `${height}`);
     assert.equal(await other.isVisible("#quality li"), false);
+    assert.match(await other.textContent("#quality summary"), /run 1701/);
     await other.click("#quality summary");
     assert.ok(await other.isVisible("#quality li"));
     other.calm();
@@ -364,7 +365,7 @@ const tests = {
       const [from, wide] = await place("base", "linkpass");
       assert.ok(Math.abs(from - linker.start_ns / trace.duration_ns) < 0.01, `${from}`);
       assert.ok(Math.abs(wide - linker.wall_ns / trace.duration_ns) < 0.01, `${wide}`);
-      const ends = await page.locator("#path-new > svg").last().boundingBox();
+      const ends = await page.locator("#path-new > svg > rect").last().boundingBox();
       const all = await page.locator("#path-new").boundingBox();
       const share = analysis("build").trace.duration_ns / trace.duration_ns;
       assert.ok(Math.abs((ends.x + ends.width - all.x) / all.width - share) < 0.02, `${ends.x + ends.width} ${share}`);
@@ -645,7 +646,7 @@ const tests = {
     const page = await open("demo", "#view=timeline&t=5000000000-9000000000&sel=60&q=cc1&wakeups=1");
     const see = async (page) => [
       await page.getAttribute("#tab-timeline", "aria-selected"), await page.textContent(".range"),
-      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute(".toggle:not(#fold)", "aria-pressed"),
+      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute(".toggle:not(#fold, #cpus)", "aria-pressed"),
     ];
     const first = await see(page);
     assert.equal(first[0], "true");
@@ -776,18 +777,18 @@ const tests = {
         drawn: count((pixel, at) => differs(pixel, at) && pixel === accent),
       };
     });
-    assert.ok(await page.isDisabled(".toggle:not(#fold)"));
+    assert.ok(await page.isDisabled(".toggle:not(#fold, #cpus)"));
     await page.press("body", "n");
     await page.waitForSelector(".details:not([hidden])");
     await settle(page);
     const selected = await changed();
     await page.press("body", "e");
     await settle(page);
-    assert.equal(await page.getAttribute(".toggle:not(#fold)", "aria-pressed"), "true");
+    assert.equal(await page.getAttribute(".toggle:not(#fold, #cpus)", "aria-pressed"), "true");
     // Most of a line is mixed with what it crosses: between two columns of pixels.
     const arrows = await changed();
     assert.ok(arrows.pixels > 60 && arrows.drawn > 0, JSON.stringify([selected, arrows]));
-    await page.click(".toggle:not(#fold)");
+    await page.click(".toggle:not(#fold, #cpus)");
     await settle(page);
     const { pixels, accent } = await changed();
     assert.deepEqual({ pixels, accent }, { pixels: arrows.pixels, accent: selected.accent });
