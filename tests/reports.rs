@@ -63,6 +63,13 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
         }
         Ok(())
     };
+    for (name, format) in [("network.txt", "text"), ("network.csv", "csv")] {
+        let args = ["analyze", "../format/3.2.bin", "--report", "network"];
+        check(
+            name.into(),
+            &[&args[..], &["--width", "90", "--format", format]].concat(),
+        )?;
+    }
     for trace in TRACES {
         let file = format!("{trace}.bin");
         for report in REPORTS {

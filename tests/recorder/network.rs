@@ -117,6 +117,10 @@ fn report(trace: &Path) -> Result<Value, Failed> {
         trace,
     )?;
     let mut all: Value = serde_json::from_slice(&out)?;
+    let rules: Value = serde_json::from_str(include_str!(
+        "../../crates/report/schema/analysis.schema.json"
+    ))?;
+    crate::common::schema::validate(&rules, &all)?;
     Ok(all["network"].take())
 }
 
