@@ -7,6 +7,7 @@ mod chain;
 #[path = "../common/mod.rs"]
 mod common;
 mod cost;
+mod disk;
 mod doctor;
 mod failures;
 mod harm;
@@ -51,6 +52,7 @@ fn main() {
         signals::TESTS,
         limits::TESTS,
         network::TESTS,
+        disk::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
         #[cfg(target_arch = "x86_64")]

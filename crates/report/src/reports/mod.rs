@@ -5,6 +5,7 @@ pub mod audit;
 pub mod ci_tracer;
 pub mod cpus;
 pub mod critical_path;
+pub mod disk;
 pub mod execs;
 mod failed;
 pub mod histogram;
@@ -43,6 +44,7 @@ named! {
         Parallelism = "parallelism", "The number of tasks at once, and the tasks that ran alone";
         Histogram = "histogram", "The lengths of the slices on a CPU";
         Series = "series", "The time on a CPU of each process, per interval";
+        Disk = "disk", "Waits for disks and files, and the bytes read and written";
         Network = "network", "TCP connections, by remote host and by process";
         Cpus = "cpus", "The time of each CPU: this build, others, idle";
         Quality = "quality", "How far the numbers can be trusted";
@@ -93,6 +95,7 @@ impl Kind {
             Kind::Execs => Box::new(execs::Execs::new(view)),
             Kind::Steps => Box::new(steps::StepsReport::new(view)),
             Kind::Series => Box::new(series::Series::new(view)),
+            Kind::Disk => Box::new(disk::Disk::new(view)),
             Kind::Network => Box::new(network::Network::new(view)),
             Kind::Cpus => Box::new(cpus::Cpus::new(view)),
             Kind::CriticalPath => Box::new(critical_path::PathReport::new(view)),

@@ -30,6 +30,9 @@ pub struct Network<'a> {
     path_wait: Option<u64>,
 }
 
+/// A function of a row's key.
+type Of<'a, R, T> = Box<dyn Fn(R) -> T + 'a>;
+
 /// The other end of connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 enum Host {
@@ -185,17 +188,27 @@ impl<'a> Network<'a> {
         title: &str,
         rows: &[(R, Sum)],
         name: impl Fn(R) -> String + 'a,
+        pid: Option<Of<'a, R, Cell>>,
         style: &Style,
     ) -> String {
+        let any = |of: fn(&Sum) -> u64| rows.iter().any(|(_, sum)| of(sum) > 0);
+        let with_pid = pid.is_some();
         let table: Table<'_, (R, Sum)> = Table::new(title, move |row: &(R, Sum)| name(row.0))
             .column("conns", |row| Cell::Count(row.1.connections))
-            .column("failed", |row| few(row.1.failed, Cell::Count))
-            .column("connecting", |row| few(row.1.connecting, Cell::Time))
+            .column_if(any(|it| it.failed), "failed", |row| {
+                few(row.1.failed, Cell::Count)
+            })
+            .column_if(any(|it| it.connecting), "connecting", |row| {
+                few(row.1.connecting, Cell::Time)
+            })
             .column("open", |row| few(row.1.open, Cell::Time))
             .column("received", |row| few(row.1.received, Cell::Bytes))
             .column("sent", |row| few(row.1.sent, Cell::Bytes))
-            .column_if(self.path_wait.is_some(), "on path", |row| {
+            .column_if(any(|it| it.path_wait), "on path", |row| {
                 few(row.1.path_wait, Cell::Time)
+            })
+            .column_if(with_pid, "pid", move |row| {
+                pid.as_ref().map_or(Cell::Empty, |pid| pid(row.0))
             });
         let shown = rows.iter().take(self.view.ask.top).copied();
         let mut out = table.text(shown, style, 0);
@@ -334,10 +347,21 @@ impl Report for Network<'_> {
             _ => host.text(),
         };
         out.push('\n');
-        out.push_str(&self.table("remote host", &self.hosts, host, style));
+        out.push_str(&self.table("remote host", &self.hosts, host, None, style));
         out.push('\n');
-        let process = move |ix| name(analysis, ix);
-        out.push_str(&self.table("process", &self.processes, process, style));
+        let label = move |ix: Option<ProcessIx>| {
+            ix.map_or("unknown".into(), |ix| label::label(analysis.process(ix)))
+        };
+        let pid =
+            move |ix: Option<ProcessIx>| Cell::known(ix, |ix| Cell::Id(analysis.process(ix).pid.0));
+        let table = self.table(
+            "process",
+            &self.processes,
+            label,
+            Some(Box::new(pid)),
+            style,
+        );
+        out.push_str(&table);
         out
     }
 

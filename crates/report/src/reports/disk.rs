@@ -1,0 +1,233 @@
+//! Disks: the bytes that processes read and wrote, and their waits for them.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use serde_json::{json, Value};
+use tr_analyze::awaited::Awaited;
+use tr_analyze::critical_path::Kind;
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_format::event::Reason;
+
+use super::critical_path;
+use crate::members::{members, Members};
+use crate::query::By;
+use crate::style::{Paint, Style};
+use crate::table::{csv, Cell, Table};
+use crate::units;
+use crate::view::{Report, View};
+
+/// The report.
+pub struct Disk<'a> {
+    view: View<'a>,
+    by: By,
+    all: Sum,
+    /// Those with the longest waits first.
+    rows: Vec<(Members, Sum)>,
+}
+
+/// Sums over threads.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// Bytes read from and written to storage; `None`: not known of all processes.
+    io: Option<(u64, u64)>,
+    major_faults: Option<u64>,
+    /// Waits for block I/O, and for files without block I/O of the thread's own.
+    waited: u64,
+    /// Of `waited`: in fsync and its relatives.
+    sync: u64,
+    /// Of `waited`: in page faults.
+    fault: u64,
+    /// Of the critical path; `None` without one.
+    path: Option<u64>,
+}
+
+impl Sum {
+    fn is_empty(&self) -> bool {
+        let (read, written) = self.io.unwrap_or_default();
+        read | written | self.major_faults.unwrap_or(0) | self.waited == 0
+    }
+
+    /// Adds a thread's waits.
+    fn wait(&mut self, analysis: &Analysis, thread: ThreadIx) {
+        let Some(timeline) = &analysis.timeline else {
+            return;
+        };
+        for stretch in timeline.of(thread) {
+            let awaited = analysis.awaited(thread, &stretch);
+            if !matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
+                continue;
+            }
+            let ns = stretch.length();
+            self.waited = self.waited.saturating_add(ns);
+            match stretch.reason {
+                Reason::Sync => self.sync = self.sync.saturating_add(ns),
+                Reason::PageFault => self.fault = self.fault.saturating_add(ns),
+                _ => {}
+            }
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "read_bytes": self.io.map(|(read, _)| read),
+            "written_bytes": self.io.map(|(_, written)| written),
+            "major_faults": self.major_faults,
+            "waited_ns": self.waited,
+            "sync_ns": self.sync,
+            "fault_ns": self.fault,
+            "path_ns": self.path,
+        })
+    }
+}
+
+impl<'a> Disk<'a> {
+    /// The chosen processes that used a disk.
+    pub fn new(view: &View<'a>) -> Disk<'a> {
+        let analysis = view.analysis;
+        let on_path = path_waits(view);
+        // The kernel's figures are of whole processes.
+        let by = view.ask.by.unwrap_or_default();
+        let by = if by == By::Thread { By::Process } else { by };
+        let rows = members(view, by).into_iter();
+        let mut rows: Vec<(Members, Sum)> = rows
+            .map(|group| {
+                let sum = sum(analysis, &group.threads, on_path.as_ref());
+                (group, sum)
+            })
+            .filter(|(_, sum)| !sum.is_empty())
+            .collect();
+        rows.sort_by_key(|(_, sum)| {
+            let (read, written) = sum.io.unwrap_or_default();
+            Reverse((sum.waited, read.saturating_add(written)))
+        });
+        let processes = view.processes();
+        let threads: Vec<ThreadIx> = processes
+            .flat_map(|it| it.threads.iter().copied())
+            .collect();
+        Disk {
+            view: *view,
+            by,
+            all: sum(analysis, &threads, on_path.as_ref()),
+            rows,
+        }
+    }
+}
+
+/// The time of each thread on the critical path in which it waited for a disk.
+fn path_waits(view: &View<'_>) -> Option<HashMap<ThreadIx, u64>> {
+    let path = critical_path::path_of(view).ok()?;
+    let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
+    for segment in path.segments.iter().filter(|it| it.kind == Kind::Disk) {
+        let sum = waits.entry(segment.thread).or_default();
+        *sum = sum.saturating_add(segment.length());
+    }
+    Some(waits)
+}
+
+/// The figures of these threads and their processes.
+fn sum(analysis: &Analysis, threads: &[ThreadIx], on_path: Option<&HashMap<ThreadIx, u64>>) -> Sum {
+    let mut sum = Sum::default();
+    let mut processes: Vec<_> = threads
+        .iter()
+        .map(|ix| analysis.thread(*ix).process)
+        .collect();
+    processes.sort_unstable();
+    processes.dedup();
+    let processes = || processes.iter().map(|ix| analysis.process(*ix));
+    let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
+    // A process that has not exited has no figures yet.
+    sum.io = processes().filter_map(|it| it.io).reduce(add);
+    let faults = processes().filter_map(|it| it.faults);
+    sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
+    for ix in threads {
+        sum.wait(analysis, *ix);
+    }
+    let waits = |path: &HashMap<ThreadIx, u64>| {
+        let waits = threads.iter().filter_map(|ix| path.get(ix));
+        waits.fold(0, |sum: u64, ns| sum.saturating_add(*ns))
+    };
+    sum.path = on_path.map(waits);
+    sum
+}
+
+/// Nothing instead of 0, and a `?` if it is not known.
+fn few(number: Option<u64>, cell: impl Fn(u64) -> Cell) -> Cell {
+    match number {
+        Some(0) => Cell::Empty,
+        number => Cell::known(number, cell),
+    }
+}
+
+impl Report for Disk<'_> {
+    fn text(&self, style: &Style) -> String {
+        let all = &self.all;
+        let mut out = String::new();
+        let bytes = all.io.map(|(read, written)| {
+            let (read, written) = (units::bytes(read), units::bytes(written));
+            format!("{read} read from disks, {written} written · ")
+        });
+        let head = format!(
+            "{}threads waited {} for disks and files",
+            bytes.unwrap_or_default(),
+            units::time(all.waited),
+        );
+        style.painted(&mut out, Paint::Bold, &head);
+        if let Some(path) = all.path.filter(|ns| *ns > 0) {
+            let text = format!("The critical path waited {} for them", units::time(path));
+            style.line(&mut out, &text);
+        }
+        if self.rows.is_empty() {
+            return out;
+        }
+        let shown = self.rows.iter().take(self.view.ask.top);
+        let title = units::top(self.by.title(), shown.len(), self.rows.len());
+        let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
+            .column("waited", |(_, sum)| few(Some(sum.waited), Cell::Time))
+            .column("in fsync", |(_, sum)| few(Some(sum.sync), Cell::Time))
+            .column("in faults", |(_, sum)| few(Some(sum.fault), Cell::Time))
+            .column_if(all.path.is_some(), "on path", |(_, sum)| {
+                few(sum.path, Cell::Time)
+            })
+            .column("read", |(_, sum)| {
+                few(sum.io.map(|(read, _)| read), Cell::Bytes)
+            })
+            .column("written", |(_, sum)| {
+                few(sum.io.map(|(_, written)| written), Cell::Bytes)
+            })
+            .column("major faults", |(_, sum)| {
+                few(sum.major_faults, Cell::Count)
+            })
+            .column_if(self.by == By::Process, "pid", |(group, _)| {
+                Cell::known(group.pid, Cell::Id)
+            });
+        out.push('\n');
+        out.push_str(&table.text(shown, style, 0));
+        out
+    }
+
+    fn json(&self) -> Option<Value> {
+        let rows = self.rows().collect::<Vec<_>>();
+        Some(crate::encode::with(
+            self.all.json(),
+            json!({ "rows": rows }),
+        ))
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        csv(
+            self.rows(),
+            "name pid waited_ns sync_ns fault_ns path_ns read_bytes written_bytes major_faults",
+        )
+    }
+}
+
+impl Disk<'_> {
+    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
+        let rows = self.rows.iter().take(self.view.ask.most());
+        rows.map(|(group, sum)| {
+            let name = json!({ "name": group.name, "pid": group.pid });
+            crate::encode::with(name, sum.json())
+        })
+    }
+}
