@@ -143,14 +143,14 @@ fn peers() -> Result<(), Failed> {
         let what = || format!("{it}\npeer {peer}, {question} bytes");
         ensure(it["direction"] == "out" && it["ending"] == "closed", what)?;
         ensure(it["remote"] == address.ip().to_string().as_str(), what)?;
-        ensure(int(&it, "remote_port") == u64::from(address.port()), what)?;
+        ensure(int(it, "remote_port") == u64::from(address.port()), what)?;
         ensure(it["local"] == peer.ip().to_string().as_str(), what)?;
-        ensure(int(&it, "local_port") == u64::from(peer.port()), what)?;
-        ensure(int(&it, "sent_bytes") == *question as u64, what)?;
-        ensure(int(&it, "received_bytes") == ANSWER as u64, what)?;
-        let open = Duration::from_nanos(int(&it, "open_ns"));
+        ensure(int(it, "local_port") == u64::from(peer.port()), what)?;
+        ensure(int(it, "sent_bytes") == *question as u64, what)?;
+        ensure(int(it, "received_bytes") == ANSWER as u64, what)?;
+        let open = Duration::from_nanos(int(it, "open_ns"));
         ensure(open >= DELAY && open < 50 * DELAY, what)?;
-        ensure(int(&it, "connecting_ns") < 1_000_000_000, what)?;
+        ensure(int(it, "connecting_ns") < 1_000_000_000, what)?;
         ensure(it["peer_pid"].is_null(), what)?;
     }
     // The client does nothing but wait for its answers. It begins a little later than the
@@ -186,7 +186,7 @@ fn local() -> Result<(), Failed> {
         ensure(one["local_port"] == other["remote_port"], all)?;
         ensure(one["sent_bytes"] == other["received_bytes"], all)?;
     }
-    ensure(int(&into, "sent_bytes") == ANSWER as u64, all)?;
+    ensure(int(into, "sent_bytes") == ANSWER as u64, all)?;
     // The server is a child of the client.
     let events = dump(&trace)?;
     let mut forks = events.iter().filter(|event| event["kind"] == "fork");
