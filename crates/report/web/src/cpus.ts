@@ -1,4 +1,4 @@
-// What each CPU ran, above the timeline.
+// Lanes of the CPUs above the timeline.
 
 import { h } from "./dom";
 import { FONT } from "./heatmap";
@@ -18,7 +18,7 @@ interface Cpu {
 
 export class CpuLanes {
   readonly element: HTMLElement;
-  private canvas = h("canvas", { role: "img", "aria-label": "What each CPU ran, over time" });
+  private canvas = h("canvas", { role: "img", "aria-label": "Processes on each CPU over time" });
   private all: Cpu[] | null = null;
   /** Each piece's thread. */
   private threadOf = new Uint32Array(0);

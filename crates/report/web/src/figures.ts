@@ -12,7 +12,7 @@ export interface Figures {
   exact: boolean;
 }
 
-/** Which processes are shown, in which range. */
+/** Sums over the shown processes in the shown range. */
 export interface Sums {
   /** By state, ns; null: not known. */
   times: (number | null)[];

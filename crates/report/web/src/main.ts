@@ -27,7 +27,7 @@ const KEYS: [string, string][] = [
   ["u", "up: to the parent, to all"],
   ["[  ]", "critical path: the step before, the next one"],
   ["f", "fold or unfold waiting parents and idle processes (Timeline)"],
-  ["c", "what each CPU ran (Timeline)"],
+  ["c", "lanes of the CPUs (Timeline)"],
   ["e", "wake-ups of the selected process (Timeline)"],
   ["t", "dark or light"],
   ["Esc", "let go: selection, search, subtree"],

@@ -32,7 +32,7 @@ const THEN = [
   ["ended, which let go on", "ended"],
   ["let its parent go on:", "let go of its parent (vfork)"],
   ["woke", "woke it"],
-  ["waited for", "is what it waited for"],
+  ["waited for", "waited for it"],
   ["ends the recording", "ended"],
   ["gave its job slot to", "gave it a job slot"],
 ];
@@ -129,7 +129,7 @@ export class PathLane {
       if (step.to <= t0 || step.from >= t1) return;
       const [left, right] = [x(step.from), x(step.to)];
       const wide = Math.max(0.8, right - left);
-      // What it did, by share, along its lower edge.
+      // The share of each state along its lower edge.
       const whole = step.times.reduce((a, b) => a + b, 0);
       ctx.fillStyle = theme.css.path;
       ctx.globalAlpha = n % 2 === 0 ? 0.24 : 0.14;
@@ -143,7 +143,7 @@ export class PathLane {
         from += part;
       });
       if (step.inferred) {
-        // Not seen but inferred: hatched, with a dashed edge.
+        // No event shows it: a dashed edge.
         ctx.strokeStyle = theme.css.ink;
         ctx.globalAlpha = 0.45;
         ctx.setLineDash([3, 3]);
@@ -185,13 +185,13 @@ export class PathLane {
   }
 }
 
-/** What a step did, in words. */
+/** The states of a step and their times. */
 function did(step: Step): string {
   const names = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"];
   return step.times.flatMap((ns, s) => (ns > 0 ? [`${names[s]} ${time(ns)}`] : [])).join(" · ");
 }
 
-/** The chosen step: what it did, what unlocked it, what it unlocks. */
+/** The chosen step, the step that unlocked it, and the one that it unlocks. */
 export function card(context: Context): HTMLElement | null {
   const { data, store } = context;
   const all = steps(data);
@@ -212,7 +212,7 @@ export function card(context: Context): HTMLElement | null {
       h("button", { type: "button", disabled: n + 1 >= all.length, onclick: () => move(context, 1), title: "]" }, "Next ›")));
 }
 
-/** To the step before or after the chosen one, or to the first in sight. */
+/** Chooses the step before or after the chosen one, or the first in sight. */
 export function move(context: Context, by: number) {
   const all = steps(context.data);
   const { state } = context.store;

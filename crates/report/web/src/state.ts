@@ -33,7 +33,7 @@ export interface State {
   step: number;
   /** Parents that only wait, and idle processes, take no lane. */
   fold: boolean;
-  /** What each CPU ran is drawn. */
+  /** The lanes of the CPUs are drawn. */
   cpus: boolean;
   /** Wake-ups of the selected process are drawn. */
   wakeups: boolean;

@@ -41,7 +41,7 @@ export class Timeline extends TimeView {
   constructor(context: Context, ranks: Map<string, number>) {
     const { store, data } = context;
     const lanes = new CpuLanes(context, ranks);
-    const cpus = h("button", { type: "button", class: "toggle", id: "cpus", title: "What each CPU ran (c)", disabled: !lanes.known,
+    const cpus = h("button", { type: "button", class: "toggle", id: "cpus", title: "Processes on each CPU (c)", disabled: !lanes.known,
       onclick: () => store.set({ cpus: !store.state.cpus }) }, "CPUs");
     const fold = h("button", { type: "button", class: "toggle", id: "fold", title: "A parent that only waits for its child, and idle processes, take no lane (f)",
       onclick: () => store.set({ fold: !store.state.fold }) }, "Fold");

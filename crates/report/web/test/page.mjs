@@ -314,7 +314,7 @@ const tests = {
     page.calm();
   },
 
-  // What a CPU ran: the process at a time by its events, and what is not known.
+  // The process on a CPU at a time, by its events; the rest is not known.
   async lanes_of_the_cpus() {
     const { processes, trace } = analysis("demo");
     const page = await open("demo", "#view=timeline");
