@@ -172,7 +172,7 @@ impl Report for Disk<'_> {
             bytes.unwrap_or_default(),
             units::time(all.waited),
         );
-        style.painted(&mut out, Paint::Bold, &head);
+        style.wrapped(&mut out, Paint::Bold, "", &head);
         if let Some(path) = all.path.filter(|ns| *ns > 0) {
             let text = format!("The critical path waited {} for them", units::time(path));
             style.line(&mut out, &text);
@@ -184,8 +184,10 @@ impl Report for Disk<'_> {
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
         let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
             .column("waited", |(_, sum)| few(Some(sum.waited), Cell::Time))
-            .column("in fsync", |(_, sum)| few(Some(sum.sync), Cell::Time))
-            .column("in faults", |(_, sum)| few(Some(sum.fault), Cell::Time))
+            .spare_if(true, "in fsync", |(_, sum)| few(Some(sum.sync), Cell::Time))
+            .spare_if(true, "in faults", |(_, sum)| {
+                few(Some(sum.fault), Cell::Time)
+            })
             .column_if(all.path.is_some(), "on path", |(_, sum)| {
                 few(sum.path, Cell::Time)
             })
@@ -195,7 +197,7 @@ impl Report for Disk<'_> {
             .column("written", |(_, sum)| {
                 few(sum.io.map(|(_, written)| written), Cell::Bytes)
             })
-            .column("major faults", |(_, sum)| {
+            .spare_if(true, "major faults", |(_, sum)| {
                 few(sum.major_faults, Cell::Count)
             })
             .column_if(self.by == By::Process, "pid", |(group, _)| {

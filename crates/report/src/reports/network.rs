@@ -232,7 +232,10 @@ impl<'a> Network<'a> {
             } else {
                 String::new()
             };
-            let _ = writeln!(out, "{lead}   {who} · {}{times}", host.text());
+            let fact = format!(" · {}{times}", host.text());
+            let used = units::width(&words(*ending)) + 3 + units::width(&fact);
+            let who = units::shorten(&who, style.width.saturating_sub(used).max(20));
+            let _ = writeln!(out, "{lead}   {who}{fact}");
         }
         style.more(out, failed.len(), most, " that failed");
     }
@@ -318,7 +321,7 @@ fn words(ending: Ending) -> String {
 impl Report for Network<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        style.painted(&mut out, Paint::Bold, &self.head());
+        style.wrapped(&mut out, Paint::Bold, "", &self.head());
         if let Some(ns) = self.path_wait.filter(|ns| *ns > 0) {
             let text = format!(
                 "The critical path waited {} for the network",
