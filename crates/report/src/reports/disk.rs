@@ -163,16 +163,18 @@ impl Report for Disk<'_> {
     fn text(&self, style: &Style) -> String {
         let all = &self.all;
         let mut out = String::new();
-        let bytes = all.io.map(|(read, written)| {
-            let (read, written) = (units::bytes(read), units::bytes(written));
-            format!("{read} read from disks, {written} written · ")
-        });
         let head = format!(
-            "{}threads waited {} for disks and files",
-            bytes.unwrap_or_default(),
-            units::time(all.waited),
+            "Threads waited {} for disks and files",
+            units::time(all.waited)
         );
-        style.wrapped(&mut out, Paint::Bold, "", &head);
+        style.painted(&mut out, Paint::Bold, &head);
+        if let Some((read, written)) = all.io {
+            let (read, written) = (units::bytes(read), units::bytes(written));
+            style.line(
+                &mut out,
+                &format!("{read} read from disks, {written} written"),
+            );
+        }
         if let Some(path) = all.path.filter(|ns| *ns > 0) {
             let text = format!("The critical path waited {} for them", units::time(path));
             style.line(&mut out, &text);
@@ -180,15 +182,18 @@ impl Report for Disk<'_> {
         if self.rows.is_empty() {
             return out;
         }
+        let any = |of: fn(&Sum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
         let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
             .column("waited", |(_, sum)| few(Some(sum.waited), Cell::Time))
-            .spare_if(true, "in fsync", |(_, sum)| few(Some(sum.sync), Cell::Time))
-            .spare_if(true, "in faults", |(_, sum)| {
+            .column_if(any(|it| it.sync), "fsync", |(_, sum)| {
+                few(Some(sum.sync), Cell::Time)
+            })
+            .column_if(any(|it| it.fault), "faults", |(_, sum)| {
                 few(Some(sum.fault), Cell::Time)
             })
-            .column_if(all.path.is_some(), "on path", |(_, sum)| {
+            .column_if(any(|it| it.path.unwrap_or(0)), "on path", |(_, sum)| {
                 few(sum.path, Cell::Time)
             })
             .column("read", |(_, sum)| {
@@ -197,9 +202,11 @@ impl Report for Disk<'_> {
             .column("written", |(_, sum)| {
                 few(sum.io.map(|(_, written)| written), Cell::Bytes)
             })
-            .spare_if(true, "major faults", |(_, sum)| {
-                few(sum.major_faults, Cell::Count)
-            })
+            .column_if(
+                any(|it| it.major_faults.unwrap_or(0)),
+                "major",
+                |(_, sum)| few(sum.major_faults, Cell::Count),
+            )
             .column_if(self.by == By::Process, "pid", |(group, _)| {
                 Cell::known(group.pid, Cell::Id)
             });

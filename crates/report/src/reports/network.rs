@@ -225,17 +225,22 @@ impl<'a> Network<'a> {
         }
         let most = self.view.ask.limit.unwrap_or(FAILED);
         for ((ending, process, host), times) in failed.iter().take(most) {
-            let who = name(self.view.analysis, *process);
-            let lead = style.paint(Paint::Bad, &words(*ending));
+            let words = words(*ending);
             let times = if *times > 1 {
                 format!("   {} ×", units::count(*times))
             } else {
                 String::new()
             };
-            let fact = format!(" · {}{times}", host.text());
-            let used = units::width(&words(*ending)) + 3 + units::width(&fact);
-            let who = units::shorten(&who, style.width.saturating_sub(used).max(20));
-            let _ = writeln!(out, "{lead}   {who}{fact}");
+            let what = format!(" · {}{times}", host.text());
+            let used = units::width(&words) + 3 + units::width(&what);
+            let who = name(self.view.analysis, *process);
+            let who = units::shorten(&who, style.width.saturating_sub(used).max(12));
+            let text = units::shorten(
+                &format!("   {who}{what}"),
+                style.width.saturating_sub(units::width(&words)),
+            );
+            let lead = style.paint(Paint::Bad, &words);
+            let _ = writeln!(out, "{lead}{text}");
         }
         style.more(out, failed.len(), most, " that failed");
     }
@@ -321,7 +326,7 @@ fn words(ending: Ending) -> String {
 impl Report for Network<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        style.wrapped(&mut out, Paint::Bold, "", &self.head());
+        style.painted(&mut out, Paint::Bold, &self.head());
         if let Some(ns) = self.path_wait.filter(|ns| *ns > 0) {
             let text = format!(
                 "The critical path waited {} for the network",
