@@ -72,6 +72,8 @@ fi
 want strace here strace
 want procps here ps
 want sudo here sudo
+want bubblewrap here bwrap
+want runc here runc
 want util-linux here setpriv
 want libcap2-bin here setcap
 want stress-ng here stress-ng

@@ -238,8 +238,8 @@ fn other_files_are_refused() {
     let sum = crc32fast::hash(&later[..12]);
     later[12..16].copy_from_slice(&sum.to_le_bytes());
     for (bytes, said) in [
-        (&b""[..], "not a trace"),
-        (b"#!/bin/sh\nexit 0\n", "not a trace"),
+        (&b""[..], "not a tr recording"),
+        (b"#!/bin/sh\nexit 0\n", "not a tr recording"),
         (&later, "version 7"),
     ] {
         std::fs::write(&path, bytes).unwrap();

@@ -159,7 +159,7 @@ fn an_endless_pipe_that_is_no_trace_is_refused_at_once() {
             .unwrap();
         assert_eq!(out.status.code(), Some(2), "{command}");
         let said = String::from_utf8(out.stderr).unwrap();
-        assert!(said.contains("not a trace"), "{command}: {said}");
+        assert!(said.contains("not a tr recording"), "{command}: {said}");
     }
     assert!(begun.elapsed() < Duration::from_secs(20));
 }

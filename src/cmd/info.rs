@@ -82,6 +82,28 @@ fn object<'a>(numbers: impl IntoIterator<Item = &'a (&'static str, u64)>) -> Val
     )
 }
 
+/// Facts that the recording lacks from a time on; null if only `--full` tells.
+fn degraded(contents: &Contents) -> Value {
+    let meta = &contents.meta;
+    if meta.not_traced.is_some() {
+        return Value::Null;
+    }
+    match &contents.analysis {
+        Some(analysis) => {
+            let all = analysis.quality.degraded.iter();
+            all.map(|(time, what)| {
+                json!({
+                    "time_ns": time.since(meta.start),
+                    "what": String::from_utf8_lossy(what),
+                })
+            })
+            .collect()
+        }
+        None if contents.events.degraded > 0 => Value::Null,
+        None => json!([]),
+    }
+}
+
 fn document(contents: &Contents) -> Value {
     let meta = &contents.meta;
     let analysis = contents.analysis.as_ref();
@@ -101,12 +123,7 @@ fn document(contents: &Contents) -> Value {
         "facts": traced.then(|| facts(meta).into_iter().map(|(name, known)| {
             (name.to_owned(), json!(known.name()))
         }).collect::<Map<_, _>>()),
-        "degraded": quality.filter(|_| traced).map(|quality| {
-            quality.degraded.iter().map(|(time, what)| json!({
-                "time_ns": time.since(meta.start),
-                "what": String::from_utf8_lossy(what),
-            })).collect::<Vec<_>>()
-        }),
+        "degraded": degraded(contents),
         "usage": untraced::usage_json(contents.usage),
         "start_unix_ns": meta.start_clock.real,
         "duration_ns": contents.known_duration(),

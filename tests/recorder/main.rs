@@ -6,6 +6,7 @@
 mod chain;
 #[path = "../common/mod.rs"]
 mod common;
+mod containers;
 mod cost;
 mod disk;
 mod doctor;
@@ -66,6 +67,7 @@ fn main() {
         sudo::TESTS,
         chain::TESTS,
         chain::KILLED,
+        containers::TESTS,
     ];
     let trials = tests.into_iter().flatten().map(|(name, test)| {
         let needs_none = |tests: &[support::Test]| tests.iter().any(|(other, _)| other == name);
@@ -74,6 +76,7 @@ fn main() {
             kinds::TESTS,
             terminal::OTHER_METHODS,
             chain::TESTS,
+            containers::TESTS,
         ]
         .into_iter()
         .any(needs_none)
@@ -97,6 +100,11 @@ fn main() {
             "without_bpf_auto_takes_ptrace" => common::lacks("unshare"),
             "ptrace_makes_room_for_strace" => common::lacks("strace"),
             "ptrace_makes_room_for_gdb" => common::lacks("gdb"),
+            "in_bubblewrap_auto_takes_ptrace" => common::lacks("bwrap"),
+            "in_a_container_of_runc_auto_takes_ptrace" => common::lacks("runc").or_else(|| {
+                let root = nix::unistd::geteuid().is_root();
+                (!root).then(|| "not root".to_owned())
+            }),
             "namespaces_nest_under_ptrace" => common::lacks("unshare"),
             "programs_see_what_they_see_without_tr" | "a_program_of_32_bits_runs_under_ptrace" => {
                 common::lacks("gcc")

@@ -1,0 +1,141 @@
+//! Recordings inside of containers, by ptrace: bubblewrap, and runc with the capabilities of
+//! Docker's default and a filter that refuses what Docker's default refuses.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+use libtest_mimic::Failed;
+use serde_json::{json, Value};
+
+use crate::support::{analyze, ensure, scratch, text, Test, TR};
+
+pub const TESTS: &[Test] = &[
+    ("in_bubblewrap_auto_takes_ptrace", bubblewrap),
+    ("in_a_container_of_runc_auto_takes_ptrace", container),
+];
+
+/// In the container, under its directory `/box`.
+const RECORD: [&str; 8] = [
+    "/box/tr",
+    "record",
+    "-o",
+    "/box/trace.bin",
+    "--",
+    "sh",
+    "-c",
+    "echo $$; (exit 2); exit 3",
+];
+
+/// The directory that the container sees as `/box`.
+fn shared(name: &str) -> Result<PathBuf, Failed> {
+    let dir = scratch(name);
+    let _ = std::fs::remove_dir_all(&dir);
+    std::fs::create_dir_all(&dir)?;
+    std::fs::copy(TR, dir.join("tr"))?;
+    Ok(dir)
+}
+
+/// COMMAND's status, one line of the method, and both processes with their statuses.
+fn is_recorded(out: &Output, dir: &std::path::Path) -> Result<(), Failed> {
+    let said = text(&out.stderr);
+    ensure(out.status.code() == Some(3), || format!("{out:?}"))?;
+    ensure(said.contains("tr: recorded by ptrace: "), || said.clone())?;
+    let analysis = analyze(&dir.join("trace.bin"))?;
+    let codes: Vec<&Value> = crate::support::list(&analysis, "processes")
+        .iter()
+        .map(|process| &process["exit"]["code"])
+        .collect();
+    ensure(codes == [&json!(3), &json!(2)], || analysis.to_string())?;
+    let pid = text(&out.stdout).trim().to_owned();
+    ensure(analysis["processes"][0]["pid"].to_string() == pid, || {
+        format!("{pid}: {analysis}")
+    })
+}
+
+fn bubblewrap() -> Result<(), Failed> {
+    let dir = shared("bubblewrap")?;
+    let options = "--unshare-all --cap-drop ALL --ro-bind / / --dev /dev --proc /proc --tmpfs /tmp";
+    let run = |command: &[&str]| {
+        Command::new("bwrap")
+            .args(options.split(' '))
+            .arg("--bind")
+            .arg(&dir)
+            .arg("/tmp")
+            .args(command)
+            .output()
+    };
+    if !run(&["true"])?.status.success() {
+        return Ok(()); // no user namespaces here
+    }
+    let command = RECORD.map(|part| part.replace("/box/", "/tmp/"));
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    is_recorded(&run(&command)?, &dir)
+}
+
+/// Docker's default capabilities.
+const CAPABILITIES: &str = "CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP \
+    SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE";
+/// System calls that Docker's default filter refuses with these capabilities.
+const REFUSED: &str = "bpf perf_event_open mount umount2 unshare setns keyctl add_key request_key \
+    userfaultfd kexec_load init_module finit_module delete_module open_by_handle_at quotactl \
+    reboot swapon swapoff syslog acct clock_settime fanotify_init";
+
+fn container() -> Result<(), Failed> {
+    let (dir, bundle) = (shared("runc")?, scratch("runc-bundle"));
+    let _ = std::fs::remove_dir_all(&bundle);
+    let root = bundle.join("rootfs");
+    std::fs::create_dir_all(&root)?;
+    for (link, target) in [
+        ("bin", "usr/bin"),
+        ("lib", "usr/lib"),
+        ("lib64", "usr/lib64"),
+    ] {
+        std::os::unix::fs::symlink(target, root.join(link))?;
+    }
+    let spec = Command::new("runc")
+        .arg("spec")
+        .current_dir(&bundle)
+        .status()?;
+    ensure(spec.success(), || "runc spec".into())?;
+    let path = bundle.join("config.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
+    let capabilities: Vec<String> = CAPABILITIES
+        .split_whitespace()
+        .map(|name| format!("CAP_{name}"))
+        .collect();
+    let refused: Vec<&str> = REFUSED.split_whitespace().collect();
+    config["process"]["terminal"] = false.into();
+    config["process"]["noNewPrivileges"] = false.into();
+    config["process"]["capabilities"] = json!({
+        "bounding": capabilities, "effective": capabilities, "permitted": capabilities,
+    });
+    config["root"] = json!({ "path": "rootfs", "readonly": false });
+    config["linux"]["resources"] = json!({});
+    config["linux"]["seccomp"] = json!({
+        "defaultAction": "SCMP_ACT_ALLOW",
+        "syscalls": [{ "names": refused, "action": "SCMP_ACT_ERRNO", "errnoRet": 1 }],
+    });
+    let mounts = config["mounts"].as_array_mut().ok_or("no mounts")?;
+    mounts.retain(|mount| mount["type"] != "cgroup");
+    let bind = |from: &str, to: &str, mode: &str| json!({ "destination": to, "source": from, "type": "bind", "options": ["rbind", mode] });
+    let shared = dir.to_string_lossy().into_owned();
+    mounts.extend([
+        bind("/usr", "/usr", "ro"),
+        bind("/etc", "/etc", "ro"),
+        bind(&shared, "/box", "rw"),
+    ]);
+    let mut run = |command: &[&str]| -> Result<Output, Failed> {
+        config["process"]["args"] = json!(command);
+        std::fs::write(&path, config.to_string())?;
+        let name = format!("tr-test-{}", std::process::id());
+        let mut runc = Command::new("runc");
+        Ok(runc.args(["run", &name]).current_dir(&bundle).output()?)
+    };
+    if !run(&["true"])?.status.success() {
+        return Ok(()); // runc needs cgroups and mounts of its own
+    }
+    let out = run(&RECORD)?;
+    is_recorded(&out, &dir)?;
+    let said = text(&out.stderr);
+    ensure(said.contains("docker run --cap-add BPF"), || said.clone())
+}
