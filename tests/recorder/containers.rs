@@ -47,7 +47,8 @@ fn is_recorded(out: &Output, dir: &std::path::Path) -> Result<(), Failed> {
         .collect();
     ensure(codes == [&json!(3), &json!(2)], || analysis.to_string())?;
     let pid = text(&out.stdout).trim().to_owned();
-    ensure(analysis["processes"][0]["pid"].to_string() == pid, || {
+    let recorded = analysis["processes"][0]["pid"].as_u64();
+    ensure(pid.parse().ok() == recorded, || {
         format!("{pid}: {analysis}")
     })
 }
