@@ -124,12 +124,18 @@ impl Style {
     pub fn items(&self, out: &mut String, lead: &str, items: &[String], between: &str) {
         let indent = units::width(lead);
         let mut text = lead.to_owned();
+        let mut start = lead.len();
         let mut empty = true;
+        let line = |out: &mut String, text: &str, start: usize| {
+            let (lead, rest) = text.split_at_checked(start).unwrap_or(("", text));
+            self.wrapped(out, Paint::Plain, lead, rest.trim_end());
+        };
         for item in items {
             let more = units::width(&text) + units::width(between) + units::width(item);
             if !empty && more > self.width {
-                self.line(out, &text);
+                line(out, &text, start);
                 text = " ".repeat(indent);
+                start = indent;
                 empty = true;
             }
             if !empty {
@@ -138,7 +144,7 @@ impl Style {
             text.push_str(item);
             empty = false;
         }
-        self.line(out, &text);
+        line(out, &text, start);
     }
 
     /// Writes a bar, the time and the count for each name. `columns`: the widest

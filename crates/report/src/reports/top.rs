@@ -31,6 +31,8 @@ pub const PATH_UP_TO: u64 = 1_000_000;
 const SCREEN: usize = 30;
 /// The least rows of its table.
 const LEAST_ROWS: usize = 3;
+/// The most bars of the critical path.
+const BARS: usize = 5;
 /// The changes that it names.
 const FIRST: usize = 3;
 
@@ -90,24 +92,9 @@ impl Report for Top<'_> {
         header(&mut above, &self.view, style);
         warn(&mut above, analysis, style);
         let programs = query::rows(analysis, chosen, By::Program, Sort::OnCpu, &[]);
-        match &path {
-            Some(path) => {
-                let whole = path.length();
-                let groups = critical_path::groups(analysis);
-                let shares = critical_path::shares(analysis, &groups, path);
-                let title = match analysis.basis() {
-                    Basis::Events => "Critical path: what set the build time",
-                    _ => "Chain of forks and exits: what set the build time",
-                };
-                let title = style.paint(Paint::Bold, title);
-                let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
-                let _ = writeln!(above, "{title}   {length}");
-                critical_path::bars(&mut above, &shares, whole, 5, style);
-            }
-            None => bars(&mut above, &programs, style),
-        }
-        all_processes(&mut above, analysis, style);
-        busy(&mut above, analysis, style);
+        let mut middle = String::new();
+        all_processes(&mut middle, analysis, style);
+        busy(&mut middle, analysis, style);
         let mut below = String::new();
         // The bars of the path name the programs already.
         if self.by != By::Program && path.is_none() {
@@ -120,6 +107,27 @@ impl Report for Top<'_> {
         }
         quality::line(&mut below, &self.view, style);
         next(&mut below, &self.view, advice.is_empty(), style);
+        match &path {
+            Some(path) => {
+                let whole = path.length();
+                let groups = critical_path::groups(analysis);
+                let shares = critical_path::shares(analysis, &groups, path);
+                let title = match analysis.basis() {
+                    Basis::Events => "Critical path: what set the build time",
+                    _ => "Chain of forks and exits: what set the build time",
+                };
+                let title = style.paint(Paint::Bold, title);
+                let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
+                let _ = writeln!(above, "{title}   {length}");
+                // Beside a blank line, the rest of the path, and a table with its two titles.
+                let others = [&above, &middle, &below].map(|text| text.lines().count());
+                let others = others.iter().sum::<usize>() + 4 + LEAST_ROWS;
+                let most = SCREEN.saturating_sub(others).clamp(2, BARS);
+                critical_path::bars(&mut above, &shares, whole, most, style);
+            }
+            None => bars(&mut above, &programs, style),
+        }
+        above += &middle;
         above.push('\n');
         let lines = above.lines().count() + below.lines().count();
         self.table(&mut above, SCREEN.saturating_sub(lines + 2), style);
@@ -502,7 +510,8 @@ fn next(out: &mut String, view: &View<'_>, no_advice: bool, style: &Style) {
     };
     let file = escape::text(view.file.as_bytes());
     let text = format!("next: tr analyze {file} --report {report}");
-    style.wrapped(out, Paint::Dim, "", &text);
+    // One line, whatever its width: it is there to be pasted.
+    style.painted(out, Paint::Dim, &text);
 }
 
 /// The anomalies of the trace, which make time unknown.

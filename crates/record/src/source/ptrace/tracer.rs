@@ -339,7 +339,18 @@ impl State {
     fn ended(&mut self, Found { id, status }: Found) {
         let time = host::now();
         let process = self.process_of(id);
-        self.account(time, id, id);
+        // A zombie can be waited for before its last switch-out, which adds to its totals.
+        let mut totals = proc::totals(id);
+        for _ in 0..3 {
+            let later = proc::totals(id);
+            if later == totals {
+                break;
+            }
+            totals = later;
+        }
+        if let Some(totals) = totals {
+            self.push_account(time, id, id, totals);
+        }
         let reaped = sys::reap(id);
         self.tasks.remove(&id);
         self.early.remove(&id);
