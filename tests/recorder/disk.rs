@@ -36,7 +36,7 @@ fn moved() -> Result<(), Failed> {
     let rows = list(disk, "rows");
     let dds: Vec<&Value> = rows
         .iter()
-        .filter(|row| row["name"].to_string().contains("dd"))
+        .filter(|row| row["name"].as_str().is_some_and(|it| it.starts_with("dd ")))
         .collect();
     ensure(dds.len() == 2, what)?;
     // The programs themselves may come from the disk, too.
