@@ -2,7 +2,7 @@
 
 import { h } from "./dom";
 import { FONT } from "./heatmap";
-import { density, fit, type Theme } from "./paint";
+import { fit, sized, type Theme } from "./paint";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -69,15 +69,9 @@ export class CpuLanes {
     this.place = { gutter, width };
     const all = this.sort();
     const height = Math.max(1, all.length) * ROW;
-    const ratio = density();
     this.element.style.maxHeight = `${SIGHT * ROW}px`;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
-    const ctx = this.canvas.getContext("2d");
+    const ctx = sized(this.canvas, width, height);
     if (!ctx) return;
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.font = FONT;
     const { t0, t1 } = store.state;
     const { start, end } = data.pieces;

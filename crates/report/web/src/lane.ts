@@ -2,7 +2,7 @@
 
 import { h } from "./dom";
 import { FONT } from "./heatmap";
-import { density, fit, type Theme } from "./paint";
+import { fit, sized, type Theme } from "./paint";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -67,14 +67,8 @@ export class Lane {
       this.boxes.push({ step, row, left, right });
     }
     const height = Math.max(1, until.length) * ROW;
-    const ratio = density();
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${height}px`;
-    const ctx = this.canvas.getContext("2d");
+    const ctx = sized(this.canvas, width, height);
     if (!ctx) return;
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.clearRect(0, 0, width, height);
     ctx.font = FONT;
     for (const { step, row, left, right } of this.boxes) {

@@ -39,6 +39,18 @@ export function density(): number {
   return document.documentElement.classList.contains("paper") ? 2 : Math.min(2, devicePixelRatio || 1);
 }
 
+/** Gives a canvas its size in CSS pixels; the context, which draws in them. */
+export function sized(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
+  const ratio = density();
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  const ctx = canvas.getContext("2d");
+  ctx?.setTransform(ratio, 0, 0, ratio, 0, 0);
+  return ctx;
+}
+
 /** Pixels of a canvas. */
 export class Pixels {
   image: ImageData;

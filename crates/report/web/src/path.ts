@@ -3,7 +3,7 @@
 import { KINDS, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
-import { density, fit, type Theme } from "./paint";
+import { fit, sized, type Theme } from "./paint";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -112,14 +112,8 @@ export class PathLane {
 
   draw(width: number, gutter: number, theme: Theme) {
     this.place = { gutter, width };
-    const ratio = density();
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(ROW * ratio);
-    this.canvas.style.width = `${width}px`;
-    this.canvas.style.height = `${ROW}px`;
-    const ctx = this.canvas.getContext("2d");
+    const ctx = sized(this.canvas, width, ROW);
     if (!ctx) return;
-    ctx.setTransform(ratio, 0, 0, ratio, 0, 0);
     ctx.font = FONT;
     const { data, store } = this.context;
     const { t0, t1, step: chosen } = store.state;

@@ -7,7 +7,7 @@ import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { figures, lives } from "./figures";
 import { clip, FONT } from "./heatmap";
-import { density, fit, theme } from "./paint";
+import { fit, sized, theme } from "./paint";
 import type { Metric, Store } from "./state";
 import type { Context } from "./timeview";
 import { count, time } from "./units";
@@ -192,17 +192,6 @@ export class Tree {
     return ix < 0 ? "All processes" : this.data.label(ix);
   }
 
-  private canvas(canvas: HTMLCanvasElement, width: number, height: number): CanvasRenderingContext2D | null {
-    const ratio = density();
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    canvas.style.width = `${width}px`;
-    canvas.style.height = `${height}px`;
-    const ctx = canvas.getContext("2d");
-    ctx?.setTransform(ratio, 0, 0, ratio, 0, 0);
-    return ctx;
-  }
-
   draw() {
     if (!this.root || this.sunBox.clientWidth === 0) return;
     const colors = theme();
@@ -220,7 +209,7 @@ export class Tree {
   private drawSun(colors: ReturnType<typeof theme>) {
     const root = this.root!;
     const size = this.size();
-    const ctx = this.canvas(this.sun, size, size);
+    const ctx = sized(this.sun, size, size);
     if (!ctx) return;
     const ring = (size / 2 - 10) / (this.rings() + 1.2);
     const shape = arc<Node>()
@@ -287,7 +276,7 @@ export class Tree {
     const root = this.root!;
     const width = this.iceBox.clientWidth;
     const levels = Math.min(14, root.height + 1);
-    const ctx = this.canvas(this.ice, width, levels * ROW);
+    const ctx = sized(this.ice, width, levels * ROW);
     if (!ctx) return;
     ctx.font = FONT;
     ctx.textBaseline = "middle";
