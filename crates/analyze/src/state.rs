@@ -162,9 +162,7 @@ impl StateTimes {
         self.on_cpu = self.on_cpu.saturating_add(part.on_cpu);
         self.run_queue = self.run_queue.saturating_add(part.run_queue);
         self.sleep = self.sleep.saturating_add(part.sleep);
-        let known = [part.on_cpu, part.run_queue, part.sleep];
-        let known = known.into_iter().fold(0, u64::saturating_add);
-        self.unknown = self.unknown.saturating_sub(known);
+        self.unknown = self.unknown.saturating_sub(part.listed());
     }
 
     /// Takes back [`StateTimes::take_from_unknown`].
@@ -172,9 +170,13 @@ impl StateTimes {
         self.on_cpu = self.on_cpu.saturating_sub(part.on_cpu);
         self.run_queue = self.run_queue.saturating_sub(part.run_queue);
         self.sleep = self.sleep.saturating_sub(part.sleep);
-        let known = [part.on_cpu, part.run_queue, part.sleep];
-        let known = known.into_iter().fold(0, u64::saturating_add);
-        self.unknown = self.unknown.saturating_add(known);
+        self.unknown = self.unknown.saturating_add(part.listed());
+    }
+
+    /// The states that an account lists: on CPU, run queue and sleep.
+    fn listed(&self) -> u64 {
+        let listed = [self.on_cpu, self.run_queue, self.sleep];
+        listed.into_iter().fold(0, u64::saturating_add)
     }
 
     /// As the model has them.

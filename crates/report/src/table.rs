@@ -52,6 +52,15 @@ impl Cell {
         value.map_or(Cell::Unknown, known)
     }
 
+    /// `Empty` for 0.
+    pub fn few(number: u64, cell: impl Fn(u64) -> Cell) -> Cell {
+        if number > 0 {
+            cell(number)
+        } else {
+            Cell::Empty
+        }
+    }
+
     /// The length of a wait; a lower bound unless both its ends are known.
     pub fn wait(ns: u64, whole: bool) -> Cell {
         if whole {

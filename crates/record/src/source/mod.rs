@@ -214,3 +214,14 @@ fn command(id: proc::Id, time: Ktime) -> Snapshot {
         sum_exec_runtime: proc::totals(id).map_or(0, |(run, ..)| run),
     }
 }
+
+/// These processes without COMMAND's.
+fn alive(processes: &[proc::Id], command: Option<u32>) -> Vec<Alive> {
+    let others = processes.iter().map(|id| (*id, id.unsigned_abs()));
+    let others = others.filter(|(_, pid)| Some(*pid) != command);
+    let alive = others.map(|(id, pid)| Alive {
+        pid,
+        comm: proc::comm(id).unwrap_or_default(),
+    });
+    alive.collect()
+}

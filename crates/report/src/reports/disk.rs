@@ -151,12 +151,9 @@ fn sum(analysis: &Analysis, threads: &[ThreadIx], on_path: Option<&HashMap<Threa
     sum
 }
 
-/// Nothing instead of 0, and a `?` if it is not known.
+/// `Empty` for 0 and `?` for `None`.
 fn few(number: Option<u64>, cell: impl Fn(u64) -> Cell) -> Cell {
-    match number {
-        Some(0) => Cell::Empty,
-        number => Cell::known(number, cell),
-    }
+    Cell::known(number, |number| Cell::few(number, &cell))
 }
 
 impl Report for Disk<'_> {

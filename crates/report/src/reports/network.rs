@@ -7,7 +7,7 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
-use tr_format::network::{Address, Ending};
+use tr_format::network::{Address, Ending, Endpoint};
 
 use super::critical_path;
 use crate::style::{Paint, Style};
@@ -21,8 +21,8 @@ const FAILED: usize = 5;
 /// The report.
 pub struct Network<'a> {
     view: View<'a>,
-    /// The connections of the chosen processes, and their places in the analysis.
-    chosen: Vec<(usize, &'a Connection)>,
+    /// The connections of the chosen processes.
+    chosen: Vec<&'a Connection>,
     hosts: Vec<(Host, Sum)>,
     processes: Vec<(Option<ProcessIx>, Sum)>,
     /// The time of the critical path in which a chosen process waited for the network; `None`
@@ -72,8 +72,7 @@ impl Host {
 
     fn text(self) -> String {
         match self {
-            Host::To(Address::V6(ip), port) => format!("[{ip}]:{port}"),
-            Host::To(address, port) => format!("{address}:{port}"),
+            Host::To(address, port) => Endpoint { address, port }.to_string(),
             Host::From(address, port) => format!("from {address} to port {port}"),
         }
     }
@@ -127,13 +126,13 @@ impl<'a> Network<'a> {
         let chosen_processes: HashSet<usize> = view.chosen.iter().copied().collect();
         let all = chosen_processes.len() == analysis.processes.len();
         let is_chosen = |ix: ProcessIx| chosen_processes.contains(&(ix.0 as usize));
-        let connections = analysis.connections.iter().enumerate();
+        let connections = analysis.connections.iter();
         let chosen = connections
-            .filter(|(_, it)| process_of(analysis, it).map_or(all, is_chosen))
+            .filter(|it| process_of(analysis, it).map_or(all, is_chosen))
             .collect::<Vec<_>>();
         let mut hosts: BTreeMap<Host, Sum> = BTreeMap::new();
         let mut processes: BTreeMap<Option<ProcessIx>, Sum> = BTreeMap::new();
-        for (_, it) in &chosen {
+        for it in &chosen {
             let process = process_of(analysis, it);
             hosts.entry(Host::of(it)).or_default().add(analysis, it);
             processes.entry(process).or_default().add(analysis, it);
@@ -165,7 +164,7 @@ impl<'a> Network<'a> {
     }
 
     fn head(&self) -> String {
-        let failed = self.chosen.iter().filter(|(_, it)| it.failed()).count();
+        let failed = self.chosen.iter().filter(|it| it.failed()).count();
         let mut head = units::plural(
             self.chosen.len() as u64,
             "TCP connection",
@@ -174,7 +173,7 @@ impl<'a> Network<'a> {
         if failed > 0 {
             let _ = write!(head, ", {} failed", units::count(failed as u64));
         }
-        let bytes = self.chosen.iter().filter_map(|(_, it)| it.bytes);
+        let bytes = self.chosen.iter().filter_map(|it| it.bytes);
         let (sent, received) = bytes.fold((0u64, 0u64), |sum, it| {
             (sum.0.saturating_add(it.0), sum.1.saturating_add(it.1))
         });
@@ -196,16 +195,16 @@ impl<'a> Network<'a> {
         let table: Table<'_, (R, Sum)> = Table::new(title, move |row: &(R, Sum)| name(row.0))
             .column("conns", |row| Cell::Count(row.1.connections))
             .column_if(any(|it| it.failed), "failed", |row| {
-                few(row.1.failed, Cell::Count)
+                Cell::few(row.1.failed, Cell::Count)
             })
             .column_if(any(|it| it.connecting), "connecting", |row| {
-                few(row.1.connecting, Cell::Time)
+                Cell::few(row.1.connecting, Cell::Time)
             })
-            .column("open", |row| few(row.1.open, Cell::Time))
-            .column("received", |row| few(row.1.received, Cell::Bytes))
-            .column("sent", |row| few(row.1.sent, Cell::Bytes))
+            .column("open", |row| Cell::few(row.1.open, Cell::Time))
+            .column("received", |row| Cell::few(row.1.received, Cell::Bytes))
+            .column("sent", |row| Cell::few(row.1.sent, Cell::Bytes))
             .column_if(any(|it| it.path_wait), "on path", |row| {
-                few(row.1.path_wait, Cell::Time)
+                Cell::few(row.1.path_wait, Cell::Time)
             })
             .column_if(with_pid, "pid", move |row| {
                 pid.as_ref().map_or(Cell::Empty, |pid| pid(row.0))
@@ -218,7 +217,7 @@ impl<'a> Network<'a> {
 
     fn failures(&self, out: &mut String, style: &Style) {
         let mut failed: BTreeMap<(Ending, Option<ProcessIx>, Host), u64> = BTreeMap::new();
-        for (_, it) in self.chosen.iter().filter(|(_, it)| it.failed()) {
+        for it in self.chosen.iter().filter(|it| it.failed()) {
             let process = process_of(self.view.analysis, it);
             let ending = it.ending.unwrap_or_default();
             *failed.entry((ending, process, Host::of(it))).or_default() += 1;
@@ -232,14 +231,14 @@ impl<'a> Network<'a> {
                 String::new()
             };
             let what = format!(" · {}{times}", host.text());
-            let used = units::width(&words) + 3 + units::width(&what);
+            let used = units::width(words) + 3 + units::width(&what);
             let who = name(self.view.analysis, *process);
             let who = units::shorten(&who, style.width.saturating_sub(used).max(12));
             let text = units::shorten(
                 &format!("   {who}{what}"),
-                style.width.saturating_sub(units::width(&words)),
+                style.width.saturating_sub(units::width(words)),
             );
-            let lead = style.paint(Paint::Bad, &words);
+            let lead = style.paint(Paint::Bad, words);
             let _ = writeln!(out, "{lead}{text}");
         }
         style.more(out, failed.len(), most, " that failed");
@@ -274,19 +273,8 @@ impl<'a> Network<'a> {
 
     fn connections(&self) -> impl Iterator<Item = Value> + '_ {
         let most = self.view.ask.most();
-        self.chosen
-            .iter()
-            .take(most)
-            .map(|(_, it)| self.connection(it))
-    }
-}
-
-/// Nothing instead of 0.
-fn few(number: u64, cell: impl Fn(u64) -> Cell) -> Cell {
-    if number > 0 {
-        cell(number)
-    } else {
-        Cell::Empty
+        let shown = self.chosen.iter().take(most);
+        shown.map(|it| self.connection(it))
     }
 }
 
@@ -309,8 +297,8 @@ fn name(analysis: &Analysis, process: Option<ProcessIx>) -> String {
     process.map_or("unknown".into(), |ix| named(analysis.process(ix)))
 }
 
-fn words(ending: Ending) -> String {
-    let words = match ending {
+fn words(ending: Ending) -> &'static str {
+    match ending {
         Ending::Closed => "Closed",
         Ending::Refused => "Refused",
         Ending::Reset => "Reset by the peer",
@@ -319,8 +307,7 @@ fn words(ending: Ending) -> String {
         Ending::Aborted => "Reset by its process",
         Ending::Abandoned => "Given up",
         Ending::Failed => "Failed",
-    };
-    words.to_owned()
+    }
 }
 
 impl Report for Network<'_> {
@@ -341,7 +328,7 @@ impl Report for Network<'_> {
         // The processes of the machine itself at the other ends.
         let analysis = self.view.analysis;
         let mut peers: HashMap<Host, Option<ProcessIx>> = HashMap::new();
-        for (_, it) in &self.chosen {
+        for it in &self.chosen {
             let peer = it.peer.and_then(|at| analysis.connections.get(at));
             if let Some(peer) = peer.and_then(|it| process_of(analysis, it)) {
                 let known = peers.entry(Host::of(it)).or_insert(Some(peer));

@@ -104,14 +104,7 @@ impl Source for Poll {
     }
 
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
-        let processes = lock(&self.state).processes();
-        let others = processes.into_iter().map(|id| (id, id.unsigned_abs()));
-        let others = others.filter(|(_, pid)| Some(*pid) != command);
-        let alive = others.map(|(id, pid)| Alive {
-            pid,
-            comm: proc::comm(id).unwrap_or_default(),
-        });
-        alive.collect()
+        super::alive(&lock(&self.state).processes(), command)
     }
 
     /// Not known: a signal that arrives twice does less harm than a lost one.

@@ -240,14 +240,7 @@ impl Source for Ptrace {
     }
 
     fn alive(&mut self, command: Option<u32>) -> Vec<Alive> {
-        let processes = self.shared.lock().processes();
-        let others = processes.into_iter().map(|id| (id, id.unsigned_abs()));
-        let others = others.filter(|(_, pid)| Some(*pid) != command);
-        let alive = others.map(|(id, pid)| Alive {
-            pid,
-            comm: proc::comm(id).unwrap_or_default(),
-        });
-        alive.collect()
+        super::alive(&self.shared.lock().processes(), command)
     }
 
     fn sent_to_both(&self, signal: u32) -> bool {
