@@ -8,11 +8,11 @@ use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
 use tr_format::event::{
-    Argv, Exec, Exit, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot, Stream, TaskEnd,
-    Tgid, Tid,
+    Account, Argv, Exec, Exit, Final, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot,
+    Stream, TaskEnd, Tgid, Tid,
 };
 use tr_format::frame::stream_number;
-use tr_format::network::ConnectionId;
+use tr_format::network::{Accepted, Closed, Connect, Connected, ConnectionId};
 
 use crate::budget::Budget;
 use crate::open;
@@ -195,18 +195,7 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::Fork(e) => ("fork", fork(e)),
         LifeKind::Exec(e) => ("exec", exec(e)),
         LifeKind::Exit(e) => ("exit", exit(e)),
-        LifeKind::Final(e) => (
-            "final",
-            fields([
-                ("tid", json!(e.tid.0)),
-                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
-                ("nvcsw", json!(e.nvcsw)),
-                ("nivcsw", json!(e.nivcsw)),
-                ("run_delay", json!(e.delays.run)),
-                ("block_delay", json!(e.delays.block)),
-                ("swap_delay", json!(e.delays.swap)),
-            ]),
-        ),
+        LifeKind::Final(e) => ("final", last(e)),
         LifeKind::Rename(e) => (
             "rename",
             fields([
@@ -235,61 +224,69 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         ),
         LifeKind::Watermark => ("progress", Map::new()),
         LifeKind::Mark(e) => ("mark", mark(e)),
-        LifeKind::Account(e) => (
-            "account",
-            fields([
-                ("tid", json!(e.tid.0)),
-                ("tgid", json!(e.tgid.0)),
-                ("sum_exec_runtime", json!(e.sum_exec_runtime)),
-                ("run_delay", json!(e.run_delay)),
-                ("slices", json!(e.slices)),
-            ]),
-        ),
+        LifeKind::Account(e) => ("account", account(e)),
         LifeKind::Detached(e) => (
             "detached",
             fields([("tid", json!(e.tid.0)), ("tgid", json!(e.tgid.0))]),
         ),
         LifeKind::Degraded(e) => ("degraded", fields([("what", bytes(&e.what))])),
         LifeKind::End(e) => ("end", end(e)),
-        LifeKind::Connect(e) => (
-            "connect",
-            connection(
-                e.id,
-                Some((e.tid, e.tgid)),
-                [("remote", json!(e.remote.to_string()))],
-            ),
-        ),
-        LifeKind::Connected(e) => (
-            "connected",
-            fields([
-                ("connection", json!(e.id.0)),
-                ("local", json!(e.local.to_string())),
-            ]),
-        ),
-        LifeKind::Accepted(e) => (
-            "accepted",
-            connection(
-                e.id,
-                e.listener,
-                [
-                    ("local", json!(e.local.to_string())),
-                    ("remote", json!(e.remote.to_string())),
-                ],
-            ),
-        ),
-        LifeKind::Closed(e) => (
-            "closed",
-            connection(
-                e.id,
-                e.by,
-                [
-                    ("ending", json!(e.ending.name())),
-                    ("sent", json!(e.sent)),
-                    ("received", json!(e.received)),
-                ],
-            ),
-        ),
+        LifeKind::Connect(e) => ("connect", connect(e)),
+        LifeKind::Connected(e) => ("connected", connected(e)),
+        LifeKind::Accepted(e) => ("accepted", accepted(e)),
+        LifeKind::Closed(e) => ("closed", closed(e)),
     }
+}
+
+fn last(e: &Final) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+        ("nvcsw", json!(e.nvcsw)),
+        ("nivcsw", json!(e.nivcsw)),
+        ("run_delay", json!(e.delays.run)),
+        ("block_delay", json!(e.delays.block)),
+        ("swap_delay", json!(e.delays.swap)),
+    ])
+}
+
+fn account(e: &Account) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("sum_exec_runtime", json!(e.sum_exec_runtime)),
+        ("run_delay", json!(e.run_delay)),
+        ("slices", json!(e.slices)),
+    ])
+}
+
+fn connect(e: &Connect) -> Map<String, Value> {
+    let remote = [("remote", json!(e.remote.to_string()))];
+    connection(e.id, Some((e.tid, e.tgid)), remote)
+}
+
+fn connected(e: &Connected) -> Map<String, Value> {
+    fields([
+        ("connection", json!(e.id.0)),
+        ("local", json!(e.local.to_string())),
+    ])
+}
+
+fn accepted(e: &Accepted) -> Map<String, Value> {
+    let ends = [
+        ("local", json!(e.local.to_string())),
+        ("remote", json!(e.remote.to_string())),
+    ];
+    connection(e.id, e.listener, ends)
+}
+
+fn closed(e: &Closed) -> Map<String, Value> {
+    let rest = [
+        ("ending", json!(e.ending.name())),
+        ("sent", json!(e.sent)),
+        ("received", json!(e.received)),
+    ];
+    connection(e.id, e.by, rest)
 }
 
 fn connection<const N: usize>(

@@ -39,10 +39,7 @@ impl Diff {
         }
         let title = html(&command(&self.new));
         let verdict = html(&self.conclusion());
-        static_page(
-            PAGE,
-            &[("title", &title), ("verdict", &verdict), ("body", &body)],
-        )
+        static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
     }
 
     fn page_head(&self, out: &mut String) {

@@ -19,6 +19,8 @@ use tr_analyze::model::Analysis;
 use crate::ci::Ci;
 use crate::{escape, untraced, who};
 
+/// The begin of every page.
+const HEAD: &str = include_str!("../../web/src/head.html");
 /// The page around the data.
 const PAGE: &str = include_str!("../../web/src/page.html");
 /// The page of an untraced run. It has no script.
@@ -57,33 +59,24 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     } else {
         escape::command(command)
     };
-    let csp = format!(
-        "default-src 'none'; script-src {}; style-src {}; base-uri 'none'; form-action 'none'",
-        hash(SCRIPT),
-        hash(STYLE)
-    );
-    let parts = [
-        ("csp", csp.as_str()),
-        ("title", &escape::html(&title)),
-        ("style", STYLE),
-        ("data", &data),
-        ("script", SCRIPT),
-    ];
-    Ok(fill(PAGE, &parts))
+    let script = format!("script-src {}; ", hash(SCRIPT));
+    let parts = [("data", data.as_str()), ("script", SCRIPT)];
+    Ok(page(&script, &escape::html(&title), PAGE, &parts))
 }
 
-/// A page without a script: its policy and its style, then the other parts in their order.
-pub(crate) fn static_page(page: &str, parts: &[(&str, &str)]) -> String {
+/// A page without a script. `title` is markup.
+pub(crate) fn static_page(title: &str, body: &str, parts: &[(&str, &str)]) -> String {
+    page("", title, body, parts)
+}
+
+/// The head, with the policy and the style, then the body with its parts in their order.
+fn page(scripts: &str, title: &str, body: &str, parts: &[(&str, &str)]) -> String {
     let csp = format!(
-        "default-src 'none'; style-src {}; base-uri 'none'; form-action 'none'",
+        "default-src 'none'; {scripts}style-src {}; base-uri 'none'; form-action 'none'",
         hash(STYLE)
     );
-    let (title, rest) = parts.split_at(parts.len().min(1));
-    let mut all = vec![("csp", csp.as_str())];
-    all.extend_from_slice(title);
-    all.push(("style", STYLE));
-    all.extend_from_slice(rest);
-    fill(page, &all)
+    let head = [("csp", csp.as_str()), ("title", title), ("style", STYLE)];
+    fill(HEAD, &head) + &fill(body, parts)
 }
 
 fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
@@ -94,9 +87,9 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
         .map(|(name, value)| format!("<p>{name}: {}</p>", escape::html(value)));
     let mut facts = untraced::facts(analysis);
     facts.extend(Ci::new(&analysis.meta).words());
+    let reason = escape::html(reason);
     let parts = [
-        ("title", command.as_str()),
-        ("reason", &escape::html(reason)),
+        ("reason", reason.as_str()),
         ("command", &command),
         ("facts", &escape::html(&facts.join(" · "))),
         ("usage", &usage.collect::<String>()),
@@ -105,7 +98,7 @@ fn untraced_page(analysis: &Analysis, file: &str, reason: &str) -> String {
             &escape::html(&untraced::origin(analysis, file).join(" · ")),
         ),
     ];
-    static_page(UNTRACED, &parts)
+    static_page(&command, UNTRACED, &parts)
 }
 
 /// The hash of an inline script or style, for the Content-Security-Policy.
