@@ -49,6 +49,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr analyze --report execs --failed\n  \
         tr diff main.bin pr.bin            changes between two builds\n  \
         tr report                          the analysis as an HTML page\n  \
+        tr summary                         ten lines for the page of a CI job\n  \
         tr info                            the contents of the recording\n  \
         tr verify                          check the recording for damage\n  \
         tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
@@ -56,7 +57,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr mark tests -- make check        name a part of a recording\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
-        Without a file, analyze, report, info, dump and verify read trace.bin.\n\
+        Without a file, analyze, report, summary, info, dump and verify read trace.bin.\n\
         tr help COMMAND says more."
 )]
 struct Cli {
@@ -70,6 +71,7 @@ enum Command {
     #[command(alias = "analyse")]
     Analyze(cmd::analyze::Args),
     Report(cmd::report::Args),
+    Summary(cmd::summary::Args),
     Diff(cmd::diff::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
@@ -90,6 +92,7 @@ impl Command {
             Command::Analyze(args) => Some(vec![args.file()]),
             Command::Info(args) => Some(vec![args.file()]),
             Command::Dump(args) => Some(vec![args.file()]),
+            Command::Summary(args) => Some(vec![args.file()]),
             Command::Verify(args) => Some(vec![args.file()]),
             Command::Diff(args) => Some(args.files()),
             _ => None,
@@ -140,6 +143,7 @@ fn main() -> ExitCode {
         Command::Record(args) => cmd::record::run(args, started),
         Command::Analyze(args) => cmd::analyze::run(&args),
         Command::Report(args) => cmd::report::run(&args),
+        Command::Summary(args) => cmd::summary::run(&args),
         Command::Diff(args) => cmd::diff::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),

@@ -19,11 +19,10 @@ use tr_format::frame;
 use crate::passthrough;
 
 /// Subcommand names of other tools, and ours for the same task.
-const OTHER_WORDS: [(&str, &str); 12] = [
+const OTHER_WORDS: [(&str, &str); 11] = [
     ("show", "analyze"),
     ("stat", "analyze"),
     ("stats", "analyze"),
-    ("summary", "analyze"),
     ("run", "record"),
     ("trace", "record"),
     ("view", "report"),

@@ -259,7 +259,11 @@ fn every_report_of_three_traces() -> Result<(), Failure> {
         "--format",
         "markdown",
     ];
-    as_it_was("diff.md", &markdown)
+    as_it_was("diff.md", &markdown)?;
+    as_it_was("leader_first-summary.txt", &["summary", "leader_first.bin"])?;
+    let links = ["--page", "https://ci/1/page.html", "--artifact", "a b>)"];
+    let summary = ["summary", "demo.bin", "--format", "markdown"];
+    as_it_was("demo-summary.md", &[&summary[..], &links].concat())
 }
 
 /// The two reports of every trace: the schema, and the sums.

@@ -268,6 +268,7 @@ fn no_subcommand_passes_hostile_text_on() {
             "analyze --group x=argv:x --by group",
             "diff demo.bin",
             "diff demo.bin --format json",
+            "summary",
             "recover",
         ];
         lines.extend([
@@ -292,6 +293,8 @@ fn no_subcommand_passes_hostile_text_on() {
             check_csv(&out.stdout, report);
             check_log(&out.stderr, report);
         }
+        let out = run(dir.path(), &["summary", name, "--format", "markdown"]);
+        check_markdown(&out.stdout, "summary --format markdown");
         for order in [["demo.bin", name], [name, "demo.bin"]] {
             let line = [
                 "diff", order[0], order[1], "--format", "markdown", "--top", "1000",

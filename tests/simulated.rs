@@ -519,6 +519,7 @@ fn nothing_hostile_comes_through() -> Result<(), Failure> {
         outputs.push(vec!["diff", &*base, &*file, "--format", format]);
         outputs.push(vec!["diff", &*file, &*base, "--format", format]);
     }
+    outputs.push(vec!["summary", &*file, "--format", "markdown"]);
     for args in outputs {
         let out = String::from_utf8(good(&args)?)?;
         let json = args.contains(&"json");

@@ -54,6 +54,8 @@ fn the_trace_says_that_nothing_was_traced() {
     assert_eq!(out.stdout, b"done\n");
     assert!(said.contains("trace.bin: not traced; it holds"), "{said}");
 
+    let summary = tr(dir.path(), &["summary"]);
+    assert!(summary.contains("! not traced: "), "{summary}");
     let text = tr(dir.path(), &["analyze"]);
     assert!(text.starts_with("sh -c '"), "{text}");
     assert!(

@@ -19,4 +19,5 @@ pub mod recover;
 pub mod redact;
 pub mod report;
 pub mod secrets;
+pub mod summary;
 pub mod verify;

@@ -17,6 +17,7 @@ pub mod query;
 pub mod reports;
 pub mod steps;
 pub mod style;
+pub mod summary;
 pub mod table;
 pub mod units;
 pub mod untraced;

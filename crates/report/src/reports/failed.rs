@@ -7,7 +7,7 @@ use tr_analyze::model::{Analysis, Process, ProcessIx};
 
 use crate::style::{Paint, Style};
 use crate::view::View;
-use crate::{exit, label, units};
+use crate::{escape, exit, label, units};
 
 /// The number of failures that get a line of their own if they explain nothing else.
 const FEW: usize = 3;
@@ -55,6 +55,62 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
         "more failed below parents that succeeded",
         style,
     );
+}
+
+/// A failure and the failures above that it explains.
+pub(crate) struct Failure {
+    /// The process, with what became of it.
+    first: (String, String),
+    /// Those above, the command last.
+    above: Vec<(String, String)>,
+}
+
+impl Failure {
+    /// For a terminal, with this between them.
+    pub(crate) fn words(&self, between: &str) -> String {
+        self.join(between, |name| name.to_owned(), |word| word.to_owned())
+    }
+
+    /// For Markdown.
+    pub(crate) fn markdown(&self) -> String {
+        self.join(" → ", escape::code, escape::markdown)
+    }
+
+    fn join(
+        &self,
+        between: &str,
+        name: impl Fn(&str) -> String,
+        word: impl Fn(&str) -> String,
+    ) -> String {
+        let all = std::iter::once(&self.first).chain(&self.above);
+        let all = all.map(|(of, became)| format!("{} {}", name(of), word(became)));
+        all.collect::<Vec<_>>().join(between)
+    }
+}
+
+/// The chain of failures that ends with the command's own. None of a command that succeeded.
+pub(crate) fn explained(analysis: &Analysis) -> Vec<Failure> {
+    let root = critical_path::root(analysis).ok();
+    let chain = root.map(|root| chain(analysis, root)).unwrap_or_default();
+    let Some((first, parents)) = chain.split_last() else {
+        return Vec::new();
+    };
+    let name = |it: &Process| units::shorten(&label::label(it), 60);
+    let word = |it: &Process| exit::words(it.status.unwrap_or(0));
+    let after = units::time(first.end.since(first.start));
+    let above = parents.iter().enumerate().rev();
+    let above = above.map(|(at, it)| {
+        let name = if at == 0 {
+            "the command".to_owned()
+        } else {
+            name(it)
+        };
+        (name, word(it))
+    });
+    vec![Failure {
+        first: (name(first), format!("{} after {after}", word(first))),
+        above: above.collect(),
+    }]
 }
 
 fn fails(process: &Process) -> bool {

@@ -7,7 +7,7 @@ pub mod cpus;
 pub mod critical_path;
 pub mod disk;
 pub mod execs;
-mod failed;
+pub(crate) mod failed;
 pub mod histogram;
 pub mod max_off_cpu;
 pub mod network;

@@ -1,0 +1,271 @@
+//! `tr summary`: ten lines for the page of a CI job.
+
+use std::fmt::Write;
+
+use tr_analyze::critical_path::CriticalPath;
+use tr_analyze::model::{Analysis, Basis};
+use tr_format::meta::Scope;
+
+use crate::advice::{advise, Advice};
+use crate::reports::failed::{self, Failure};
+use crate::reports::{critical_path, top};
+use crate::steps::{Step, Steps};
+use crate::style::{Paint, Style};
+use crate::view::View;
+use crate::{escape, exit, units, untraced, who};
+
+/// The most changes, steps, shares of the path and warnings.
+const MOST: usize = 3;
+/// The most columns of a name. Command lines are long.
+const NAME: usize = 60;
+
+/// The addresses that the summary points to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Links<'a> {
+    /// The page of `tr report`.
+    pub page: Option<&'a str>,
+    /// The recording.
+    pub artifact: Option<&'a str>,
+}
+
+/// The summary. The text of each fact is escaped for a terminal, not yet for Markdown.
+pub struct Summary {
+    command: String,
+    outcome: String,
+    facts: Vec<String>,
+    warnings: Vec<String>,
+    advice: Vec<Advice>,
+    failures: Vec<Failure>,
+    /// The title of the path, and its longest parts.
+    path: Option<(&'static str, Vec<String>)>,
+    steps: Vec<String>,
+}
+
+impl Summary {
+    /// The summary of an analysis made with
+    /// [`Options::timeline`](tr_analyze::Options::timeline).
+    pub fn new(view: &View<'_>) -> Summary {
+        let analysis = view.analysis;
+        let command = units::shorten(&recorded(analysis), 2 * NAME);
+        let path = critical_path::path_of(view).ok();
+        if let Some(reason) = untraced::reason(analysis) {
+            return Summary {
+                command,
+                outcome: untraced::facts(analysis).join(" · "),
+                facts: Vec::new(),
+                warnings: vec![format!("not traced: {reason}")],
+                advice: Vec::new(),
+                failures: Vec::new(),
+                path: None,
+                steps: Vec::new(),
+            };
+        }
+        let mut advice = path.as_ref().map_or(Vec::new(), |path| advise(view, path));
+        advice.truncate(MOST);
+        let mut warnings = top::warnings(analysis);
+        if warnings.len() > MOST {
+            let more = warnings.len() - MOST;
+            warnings.truncate(MOST);
+            warnings.push(format!("and {more} more: tr analyze --report quality"));
+        }
+        Summary {
+            command,
+            outcome: outcome(analysis),
+            facts: facts(analysis),
+            warnings,
+            advice,
+            failures: failed::explained(analysis),
+            path: path.as_ref().map(|path| parts(analysis, path)),
+            steps: steps(analysis),
+        }
+    }
+
+    /// For a terminal or a log.
+    pub fn text(&self, style: &Style, links: Links<'_>) -> String {
+        let mut out = String::new();
+        let room = style.width.saturating_sub(units::width(&self.outcome) + 2);
+        let command = units::shorten(&self.command, room.max(NAME / 2));
+        let head = format!("{command}: {}", self.outcome);
+        style.wrapped(&mut out, Paint::Bold, "", &head);
+        if !self.facts.is_empty() {
+            style.items(&mut out, "", &self.facts, " · ");
+        }
+        for warning in &self.warnings {
+            style.wrapped(&mut out, Paint::Bad, "! ", warning);
+        }
+        for failure in &self.failures {
+            style.wrapped(&mut out, Paint::Bad, "Failed: ", &failure.words(" → "));
+        }
+        for (at, advice) in self.advice.iter().enumerate() {
+            let lead = if at == 0 { "Change: " } else { "        " };
+            style.wrapped(&mut out, Paint::Plain, lead, &said(advice));
+        }
+        if let Some((title, parts)) = &self.path {
+            style.items(&mut out, &format!("{title}: "), parts, " · ");
+        }
+        if !self.steps.is_empty() {
+            style.items(&mut out, "Longest steps: ", &self.steps, " · ");
+        }
+        for (name, link) in links.named() {
+            let _ = writeln!(out, "{name}: {}", escape::text(link.as_bytes()));
+        }
+        out
+    }
+
+    /// For a forge's page: nothing of the trace can mention, link or end an element there.
+    pub fn markdown(&self, links: Links<'_>) -> String {
+        let list = |all: &[String]| {
+            let all = all.iter().map(|it| escape::markdown(it));
+            all.collect::<Vec<_>>().join(" · ")
+        };
+        let mut out = String::new();
+        let _ = writeln!(
+            out,
+            "### {}: {}\n",
+            escape::code(&units::shorten(&self.command, NAME)),
+            escape::markdown(&self.outcome)
+        );
+        // The dominant loss.
+        if let Some(advice) = self.advice.first() {
+            let _ = writeln!(out, "**{}**\n", escape::markdown(&said(advice)));
+        }
+        let mut facts = list(&self.facts);
+        for (name, link) in links.named() {
+            let between = if facts.is_empty() { "" } else { " · " };
+            let _ = write!(facts, "{between}[{name}](<{}>)", address(link));
+        }
+        if !facts.is_empty() {
+            let _ = writeln!(out, "{facts}\n");
+        }
+        for warning in &self.warnings {
+            let _ = writeln!(out, "- ⚠️ {}", escape::markdown(warning));
+        }
+        for failure in &self.failures {
+            let _ = writeln!(out, "- ❌ {}", failure.markdown());
+        }
+        for advice in self.advice.iter().skip(1) {
+            let _ = writeln!(out, "- {}", escape::markdown(&said(advice)));
+        }
+        if let Some((title, parts)) = &self.path {
+            let _ = writeln!(out, "- {title}: {}", list(parts));
+        }
+        if !self.steps.is_empty() {
+            let _ = writeln!(out, "- Longest steps: {}", list(&self.steps));
+        }
+        out
+    }
+}
+
+impl<'a> Links<'a> {
+    fn named(self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let all = [("Page", self.page), ("Recording", self.artifact)];
+        all.into_iter()
+            .filter_map(|(name, link)| Some((name, link?)))
+    }
+}
+
+/// A link's target between `<` and `>`.
+fn address(link: &str) -> String {
+    let mut out = String::new();
+    for c in link.chars() {
+        if c == '<' || c == '>' || c == '\\' || c == ' ' || escape::is_hidden(c) {
+            let mut bytes = [0; 4];
+            for byte in c.encode_utf8(&mut bytes).bytes() {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn said(advice: &Advice) -> String {
+    let gain = units::time(advice.gain);
+    format!(
+        "{}: {} (saves at most {gain})",
+        advice.finding, advice.action
+    )
+}
+
+fn recorded(analysis: &Analysis) -> String {
+    let meta = &analysis.meta;
+    let what = who::recorded(meta);
+    if meta.command.is_empty() && meta.scope == Scope::All {
+        return format!("{what} {}", escape::text(meta.host.as_bytes()));
+    }
+    what
+}
+
+/// The status and the wall time.
+fn outcome(analysis: &Analysis) -> String {
+    let wall = units::time(analysis.end.since(analysis.start));
+    match analysis.summary.as_ref().map(|summary| summary.status) {
+        Some(Some(status)) => format!("{} after {wall}", exit::words(status)),
+        Some(None) => wall,
+        None => format!("no end, {wall} recorded"),
+    }
+}
+
+fn facts(analysis: &Analysis) -> Vec<String> {
+    let wall = analysis.end.since(analysis.start);
+    let times = &analysis.totals.times;
+    let cpus = analysis.meta.cpus.len() as u64;
+    let busy = times.on_cpu as f64 / wall.max(1) as f64;
+    let mut facts = vec![
+        format!("{} of CPU", units::time(times.on_cpu)),
+        format!("{busy:.2} of {} busy", units::cpus(cpus)),
+    ];
+    if times.run_queue > 0 {
+        facts.push(format!("waited {} for a CPU", units::time(times.run_queue)));
+    }
+    let processes = analysis.totals.processes;
+    facts.push(units::plural(processes, "process", "processes"));
+    facts
+}
+
+/// The path's title and its longest parts with their shares.
+fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>) {
+    let groups = critical_path::groups(analysis);
+    let shares = critical_path::shares(analysis, &groups, path);
+    let whole = path.length();
+    let parts = shares.iter().take(MOST).map(|it| {
+        let name = units::shorten(&it.name, NAME);
+        format!(
+            "{name} {} ({})",
+            units::time(it.time),
+            units::share(it.time, whole)
+        )
+    });
+    let title = match analysis.basis() {
+        Basis::Events => "Critical path",
+        _ => "Chain of forks and exits",
+    };
+    (title, parts.collect())
+}
+
+/// The longest steps of the first level that has more than one.
+fn steps(analysis: &Analysis) -> Vec<String> {
+    let steps = Steps::new(analysis);
+    let list = steps.list();
+    let inside = |around: Option<usize>| {
+        let of = list.iter().enumerate();
+        of.filter(move |(_, step)| step.parent == around && !step.is_moment())
+    };
+    let mut around = None;
+    let mut found: Vec<(usize, &Step)> = inside(None).collect();
+    while let [(at, _)] = *found.as_slice() {
+        around = Some(at);
+        found = inside(around).collect();
+    }
+    if found.is_empty() {
+        found.extend(around.and_then(|at| Some((at, list.get(at)?))));
+    }
+    found.sort_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
+    let words = found.into_iter().take(MOST).map(|(_, step)| {
+        let failed = if step.failed() { ", failed" } else { "" };
+        let name = units::shorten(&step.name, NAME);
+        format!("{name} {}{failed}", units::time(step.wall()))
+    });
+    words.collect()
+}

@@ -1,0 +1,91 @@
+//! `tr summary`: ten lines for the page of a CI job.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::ValueEnum;
+use tr_analyze::Options;
+use tr_report::query::Filter;
+use tr_report::reports::{Ask, View};
+use tr_report::summary::{Links, Summary};
+
+use crate::budget::Budget;
+use crate::layout::Layout;
+use crate::{open, progress};
+
+/// Summarize a recording in ten lines, for the page of a CI job
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Names the dominant loss, the failures, the changes that save most, the critical path and
+the longest steps. In Markdown nothing that a recording holds can mention people, link
+or end an element.
+
+Exit status: 0; 2 when FILE cannot be read at all. Damage and loss cause a warning
+and stand in the summary.
+
+Examples:
+  tr summary trace.bin
+  tr summary trace.bin --format markdown >> \"$GITHUB_STEP_SUMMARY\"")]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    file: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = FormatArg::Text)]
+    format: FormatArg,
+    /// Link to the page of tr report
+    #[arg(long, value_name = "URL")]
+    page: Option<String>,
+    /// Link to the recording
+    #[arg(long, value_name = "URL")]
+    artifact: Option<String>,
+    #[command(flatten)]
+    budget: Budget,
+    #[command(flatten)]
+    layout: Layout,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum FormatArg {
+    Text,
+    Markdown,
+}
+
+impl Args {
+    /// The trace.
+    pub fn file(&self) -> &std::path::Path {
+        &self.file
+    }
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    let name = args.file.to_string_lossy();
+    open::warn(&trace, &name);
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = progress::analyze(&trace, &options, args.budget);
+    let chosen = Filter::default().apply(&analysis);
+    let ask = Ask::default();
+    let view = View {
+        analysis: &analysis,
+        chosen: &chosen,
+        file: &name,
+        ask: &ask,
+    };
+    let summary = Summary::new(&view);
+    let links = Links {
+        page: args.page.as_deref(),
+        artifact: args.artifact.as_deref(),
+    };
+    match args.format {
+        FormatArg::Text => open::print_text(&summary.text(&args.layout.style(), links)),
+        FormatArg::Markdown => open::print(summary.markdown(links).as_bytes()),
+    }
+}
