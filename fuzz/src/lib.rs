@@ -10,6 +10,7 @@
 mod pieces;
 
 use pieces::{add, begin, stored, trailer};
+use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
@@ -300,6 +301,31 @@ fn connection(input: &mut Input, what: u8, task: (Tid, Tgid)) -> LifeKind {
     }
 }
 
+fn counters(input: &mut Input, calls: bool, tgid: Tgid) -> LifeKind {
+    if !calls {
+        let mut counters = Counters::default();
+        for counter in Counter::ALL.into_iter().take(usize::from(input.byte())) {
+            counters.set(counter, input.number());
+        }
+        return LifeKind::Counters(counters);
+    }
+    let sums = 0..input.byte() % 8;
+    LifeKind::SystemCalls(SystemCalls {
+        tgid,
+        since: Ktime(input.number()),
+        calls: sums
+            .map(|_| CallSum {
+                number: input.number() as u32 >> 1,
+                compat: input.byte() % 2 == 1,
+                count: input.number(),
+                errors: input.number(),
+                ns: input.number(),
+                longest: input.number(),
+            })
+            .collect(),
+    })
+}
+
 pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     *time = time.wrapping_add(input.number() as i8 as u64);
     let cpu = Some(input.number() as u16)
@@ -422,6 +448,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             slices: (what & 0x40 != 0).then(|| input.number()),
         }),
         13 => LifeKind::Detached(Detached { tid, tgid }),
+        14 if what & 0x10 != 0 => counters(input, set, tgid),
         14 => LifeKind::Degraded(Degraded {
             what: input.bytes().into(),
         }),

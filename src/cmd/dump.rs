@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
+use tr_format::counters::SystemCalls;
 use tr_format::event::{
     Account, Argv, Exec, Exit, Final, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot,
     Stream, TaskEnd, Tgid, Tid,
@@ -235,6 +236,11 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::Connected(e) => ("connected", connected(e)),
         LifeKind::Accepted(e) => ("accepted", accepted(e)),
         LifeKind::Closed(e) => ("closed", closed(e)),
+        LifeKind::Counters(e) => {
+            let values = e.iter().map(|(it, value)| (it.name().into(), json!(value)));
+            ("counters", values.collect())
+        }
+        LifeKind::SystemCalls(e) => ("system_calls", system_calls(e)),
     }
 }
 
@@ -257,6 +263,24 @@ fn account(e: &Account) -> Map<String, Value> {
         ("sum_exec_runtime", json!(e.sum_exec_runtime)),
         ("run_delay", json!(e.run_delay)),
         ("slices", json!(e.slices)),
+    ])
+}
+
+fn system_calls(e: &SystemCalls) -> Map<String, Value> {
+    let calls = e.calls.iter().map(|call| {
+        json!({
+            "number": call.number,
+            "compat": call.compat,
+            "count": call.count,
+            "errors": call.errors,
+            "ns": call.ns,
+            "longest": call.longest,
+        })
+    });
+    fields([
+        ("tgid", json!(e.tgid.0)),
+        ("since", json!(e.since.0)),
+        ("calls", calls.collect()),
     ])
 }
 

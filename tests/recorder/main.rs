@@ -16,6 +16,7 @@ mod harm;
 mod inject;
 mod kinds;
 mod limits;
+mod machine;
 mod network;
 mod options;
 mod ptrace;
@@ -54,6 +55,7 @@ fn main() {
         limits::TESTS,
         network::TESTS,
         disk::TESTS,
+        machine::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
         #[cfg(target_arch = "x86_64")]

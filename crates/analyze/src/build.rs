@@ -28,6 +28,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.quality.degraded = std::mem::take(&mut tracker.degraded);
     let counts = tracker.counts;
     analysis.marks = std::mem::take(&mut tracker.marks);
+    analysis.counters = std::mem::take(&mut tracker.counters);
     let cgroups = std::mem::take(&mut tracker.cgroups);
     analysis.cgroups = cgroups
         .into_iter()

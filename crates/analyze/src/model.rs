@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tr_format::counters::Counters;
 use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
 use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
@@ -77,6 +78,9 @@ pub struct Analysis {
     pub marks: Vec<(Ktime, Mark)>,
     /// TCP connections, in order of their beginning; at most [`Analysis::CONNECTIONS`].
     pub connections: Vec<Connection>,
+    /// Samples of the machine's counters, in order of time; at most [`Analysis::SAMPLES`]. Those
+    /// around the span are there, too.
+    pub counters: Vec<(Ktime, Counters)>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
@@ -92,6 +96,10 @@ impl Analysis {
 
     /// The most connections that an analysis keeps, with some 200 bytes for each.
     pub const CONNECTIONS: usize = 1 << 20;
+
+    /// The most samples of counters that an analysis keeps, with some 300 bytes for each: those
+    /// of three days.
+    pub const SAMPLES: usize = 1 << 18;
 
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {

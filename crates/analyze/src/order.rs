@@ -57,7 +57,9 @@ fn rank(event: &Event) -> u8 {
             LifeKind::Clock(_)
             | LifeKind::Watermark
             | LifeKind::Mark(_)
-            | LifeKind::Degraded(_) => 7,
+            | LifeKind::Degraded(_)
+            | LifeKind::Counters(_)
+            | LifeKind::SystemCalls(_) => 7,
             _ => 3,
         },
         Event::Sched(

@@ -23,6 +23,7 @@ mod unseen;
 
 use std::collections::{BTreeMap, HashMap};
 
+use tr_format::counters::Counters;
 use tr_format::event::{CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Scope};
 
@@ -50,6 +51,8 @@ pub struct Tracker {
     pub cgroups: BTreeMap<CgroupId, Box<[u8]>>,
     /// See [`Analysis::marks`](crate::model::Analysis::marks).
     pub marks: Vec<(Ktime, Mark)>,
+    /// See [`Analysis::counters`](crate::model::Analysis::counters).
+    pub counters: Vec<(Ktime, Counters)>,
     /// TCP connections.
     pub connections: Connections,
     /// Events that contradict what came before, by kind.
@@ -121,6 +124,7 @@ impl Tracker {
             processes: Arena::default(),
             cgroups: BTreeMap::new(),
             marks: Vec::new(),
+            counters: Vec::new(),
             connections: Connections::default(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),

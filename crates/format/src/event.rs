@@ -21,6 +21,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::counters::{Counters, SystemCalls};
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
 
@@ -215,6 +216,10 @@ pub enum LifeKind {
     Accepted(Accepted),
     /// A connection is over for its process.
     Closed(Closed),
+    /// Counters of the machine.
+    Counters(Counters),
+    /// System calls of a process.
+    SystemCalls(SystemCalls),
 }
 
 impl LifeKind {
@@ -230,6 +235,8 @@ impl LifeKind {
                 | LifeKind::Watermark
                 | LifeKind::Mark(_)
                 | LifeKind::Degraded(_)
+                | LifeKind::Counters(_)
+                | LifeKind::SystemCalls(_)
         )
     }
 }

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+pub mod counters;
 pub mod error;
 pub mod event;
 pub mod frame;

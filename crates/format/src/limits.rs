@@ -25,6 +25,8 @@ pub const ARGV: usize = 8 << 20;
 pub const NAME: usize = 64 << 10;
 /// Most bytes of all strings of one lifecycle frame's events together.
 pub const STRINGS: u64 = 24 << 20;
+/// Most sums of system calls of one lifecycle frame.
+pub const CALLS: u64 = 1 << 16;
 /// Most bytes of a frame's header behind the length byte.
 pub const HEADER: u64 = 255;
 /// Most frames of a trace. A reader keeps some 200 bytes for each.

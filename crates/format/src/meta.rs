@@ -54,6 +54,8 @@ pub struct Metadata {
 pub enum Extra {
     /// TCP connections.
     Network = 0,
+    /// System calls.
+    SystemCalls = 1,
 }
 
 impl Metadata {

@@ -1,6 +1,7 @@
 //! Holds FORMAT.md to the code: its numbers, its lists, its worked example.
 
 use crate::block;
+use crate::counters::Counter;
 use crate::event::{Context, CpuId, Ktime, Reason, SchedEvent, SchedKind, Tid};
 use crate::meta::Metadata;
 use crate::reader::{End, Trace};
@@ -97,6 +98,7 @@ fn numbers_are_those_of_the_code() {
         ("ARGV", limits::ARGV as u64),
         ("NAME", limits::NAME as u64),
         ("STRINGS", limits::STRINGS),
+        ("CALLS", limits::CALLS),
         ("FRAMES", limits::FRAMES),
         ("INDEX_ENTRIES", limits::INDEX_ENTRIES),
         ("LEAST_FRAME", limits::LEAST_FRAME),
@@ -139,6 +141,10 @@ fn classes_and_columns_are_those_of_the_code() {
     assert_eq!(words("columns"), block::life::columns());
     for reason in Reason::ALL {
         let row = format!("| {} | {} |", reason as u8, reason.name());
+        assert!(SPEC.contains(&row), "{row}");
+    }
+    for counter in Counter::ALL {
+        let row = format!("| {} | {} |", counter as u8, counter.name());
         assert!(SPEC.contains(&row), "{row}");
     }
     for (number, name) in block::life::kinds() {

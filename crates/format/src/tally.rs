@@ -55,11 +55,15 @@ pub struct Events {
     pub accepted: u64,
     /// `Closed`.
     pub closed: u64,
+    /// `Counters`.
+    pub counters: u64,
+    /// `SystemCalls`.
+    pub system_calls: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 23] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 25] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -84,6 +88,8 @@ impl Events {
             ("connected", self.connected),
             ("accepted", self.accepted),
             ("closed", self.closed),
+            ("counters", self.counters),
+            ("system_calls", self.system_calls),
         ]
     }
 
@@ -114,6 +120,8 @@ impl Events {
             connected: at(20),
             accepted: at(21),
             closed: at(22),
+            counters: at(23),
+            system_calls: at(24),
         }
     }
 
@@ -157,6 +165,8 @@ impl Events {
         self.connected += other.connected;
         self.accepted += other.accepted;
         self.closed += other.closed;
+        self.counters += other.counters;
+        self.system_calls += other.system_calls;
     }
 
     /// Counts one lifecycle event.
@@ -182,6 +192,8 @@ impl Events {
             LifeKind::Connected(_) => &mut self.connected,
             LifeKind::Accepted(_) => &mut self.accepted,
             LifeKind::Closed(_) => &mut self.closed,
+            LifeKind::Counters(_) => &mut self.counters,
+            LifeKind::SystemCalls(_) => &mut self.system_calls,
         } += 1;
     }
 }

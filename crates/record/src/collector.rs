@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use tr_format::event::{Ktime, LifeEvent, LifeKind};
 
 use crate::host;
+use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::output::{Batch, Lines, Output};
 use crate::source::{recorder, Source};
@@ -19,6 +20,8 @@ pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 const FLUSH_EVERY: Duration = Duration::from_millis(700);
 /// The interval between two clock events.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
+/// The least interval between two samples of the machine's counters; they are taken at a drain.
+const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Bytes of drained events that may wait for the writer. Beyond it events stay in the
 /// source: BPF programs count those that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
@@ -39,6 +42,9 @@ pub struct Collector {
     drained_until: Ktime,
     next_flush: Instant,
     next_clock: Instant,
+    next_sample: Instant,
+    /// The machine's counters.
+    pub machine: Sampler,
     /// The marks of programs.
     marks: Option<Marks>,
 }
@@ -49,7 +55,7 @@ impl Collector {
         source: Box<dyn Source>,
         output: Output,
         start: Ktime,
-        marks: Option<Marks>,
+        (marks, machine): (Option<Marks>, Sampler),
     ) -> Collector {
         let now = Instant::now();
         Collector {
@@ -60,6 +66,8 @@ impl Collector {
             drained_until: start,
             next_flush: now + FLUSH_EVERY,
             next_clock: now + CLOCK_EVERY,
+            next_sample: now + SAMPLE_EVERY,
+            machine,
             marks,
         }
     }
@@ -87,6 +95,11 @@ impl Collector {
             self.next_clock = now + CLOCK_EVERY;
             let clock = LifeKind::Clock(host::clock());
             self.own.push(recorder(host::now(), clock));
+        }
+        if now >= self.next_sample {
+            self.next_sample = now + SAMPLE_EVERY;
+            let counters = LifeKind::Counters(self.machine.sample());
+            self.own.push(recorder(host::now(), counters));
         }
         if let Some(batch) = self.waiting.take() {
             self.offer(batch);

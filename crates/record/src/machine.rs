@@ -1,128 +1,378 @@
-//! CPU time and memory that the machine withholds from a build: the kernel's counters at its
-//! start and at its end.
+//! Samples of the machine's counters: CPU time and memory, those that the machine withholds from
+//! a build included.
 
-use std::fs;
-use std::path::Path;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 
+use tr_format::counters::{Counter, Counters};
 use tr_format::meta::Machine;
 
-/// The counters at one moment, in ns. `None`: the kernel does not have it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
-    throttled: Option<u64>,
-    stolen: Option<u64>,
-    memory_stalled: Option<u64>,
+use crate::config::Follow;
+use crate::host;
+
+/// The files are read up to this length; the values stand before.
+const LONGEST: usize = 4096;
+/// The CPUs whose frequency is read.
+const FREQUENCIES: usize = 8;
+
+/// The counters' files, open from the start: reading all of them takes some 30 µs.
+#[derive(Debug)]
+pub struct Sampler {
+    files: Vec<Open>,
+    /// The recorder's CPU time at the start.
+    recorder: u64,
+    /// The last sample.
+    last: Counters,
 }
 
-impl Counters {
-    /// Those of now.
-    pub fn now() -> Counters {
-        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
-        Counters {
-            throttled: throttled(&text("/proc/self/cgroup"), Path::new("/sys/fs/cgroup")),
-            stolen: stolen(&text("/proc/stat")),
-            memory_stalled: stalled(&text("/proc/pressure/memory")),
-        }
+/// A file and its totals at the start.
+#[derive(Debug)]
+struct Open {
+    file: File,
+    text: Text,
+    first: Counters,
+}
+
+/// The syntax of a file, and the counters in it.
+#[derive(Clone, Copy, Debug)]
+enum Text {
+    /// Documentation/accounting/psi.rst: the total of `some`, and of `full`.
+    Pressure(Counter, Option<Counter>),
+    /// `/proc/stat`, proc(5).
+    Stat,
+    /// `/proc/meminfo`.
+    MemInfo,
+    /// `cpu.stat` of a cgroup.
+    Quota,
+    /// A file that consists of one number.
+    Number(Counter),
+}
+
+impl Sampler {
+    /// Opens the files and reads them. A file that cannot be opened has no counters.
+    pub fn new(follow: &Follow) -> Sampler {
+        let files = files(&cgroups(follow), Path::new("/sys/fs/cgroup"));
+        let mut sampler = Sampler {
+            files: files.into_iter().filter_map(Open::new).collect(),
+            recorder: host::own_cpu(),
+            last: Counters::default(),
+        };
+        sampler.sample();
+        sampler
     }
 
-    /// The differences to now.
-    pub fn until_now(&self) -> Machine {
-        let now = Counters::now();
-        let since = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+    /// The counters now.
+    pub fn sample(&mut self) -> Counters {
+        let mut now = Counters::default();
+        let mut frequencies = (0, 0);
+        for open in &self.files {
+            for (counter, value) in open.read().iter() {
+                if counter == Counter::Frequency {
+                    frequencies = (frequencies.0 + value, frequencies.1 + 1);
+                } else {
+                    // Of the quotas of several cgroups the one that throttled the longest.
+                    now.set(counter, value.max(now.get(counter).unwrap_or(0)));
+                }
+            }
+        }
+        if let Some(mean) = frequencies.0.checked_div(frequencies.1) {
+            now.set(Counter::Frequency, mean);
+        }
+        let own = host::own_cpu().saturating_sub(self.recorder);
+        now.set(Counter::Recorder, own);
+        self.last = now.clone();
+        now
+    }
+
+    /// The totals of the last sample.
+    pub fn totals(&self) -> Machine {
         Machine {
-            throttled_ns: since(now.throttled, self.throttled),
-            stolen_ns: since(now.stolen, self.stolen),
-            memory_stalled_ns: since(now.memory_stalled, self.memory_stalled),
+            throttled_ns: self.last.get(Counter::Throttled),
+            stolen_ns: self.last.get(Counter::Stolen),
+            memory_stalled_ns: self.last.get(Counter::MemorySome),
         }
     }
 }
 
-/// The throttled time of a task's cgroup and of those above it, which have quotas of their own:
-/// the largest one. `cgroups`: its `/proc/PID/cgroup`; `mounts`: the directory of cgroups
-/// (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
-fn throttled(cgroups: &str, mounts: &Path) -> Option<u64> {
-    let mut most = None;
+impl Open {
+    fn new((path, text): (PathBuf, Text)) -> Option<Open> {
+        let mut open = Open {
+            file: File::open(path).ok()?,
+            text,
+            first: Counters::default(),
+        };
+        open.first = open.read();
+        Some(open)
+    }
+
+    /// Its counters, totals as differences to the first ones.
+    fn read(&self) -> Counters {
+        let mut bytes = [0; LONGEST];
+        let length = self.file.read_at(&mut bytes, 0).unwrap_or(0);
+        let text = String::from_utf8_lossy(bytes.get(..length).unwrap_or_default());
+        let mut counters = self.text.parse(&text);
+        for (counter, first) in self.first.iter() {
+            if let Some(now) = counters.get(counter).filter(|_| counter.unit().is_total()) {
+                counters.set(counter, now.saturating_sub(first));
+            }
+        }
+        counters
+    }
+}
+
+impl Text {
+    fn parse(self, text: &str) -> Counters {
+        let mut counters = Counters::default();
+        let mut set = |counter, value: Option<u64>| {
+            if let Some(value) = value {
+                counters.set(counter, value);
+            }
+        };
+        match self {
+            Text::Pressure(some, full) => {
+                set(some, stalled(text, "some "));
+                if let Some(full) = full {
+                    set(full, stalled(text, "full "));
+                }
+            }
+            Text::Stat => {
+                let ticks = ticks(text);
+                let sum = |columns: &[usize]| {
+                    let mut values = columns.iter().map(|column| ticks.get(*column));
+                    values.try_fold(0u64, |sum, ns| Some(sum.saturating_add(*ns?)))
+                };
+                // User, nice, system, interrupts, softirqs; user has the guests' time.
+                set(Counter::Busy, sum(&[0, 1, 2, 5, 6]));
+                set(Counter::Iowait, sum(&[4]));
+                set(Counter::Stolen, sum(&[7]));
+            }
+            Text::MemInfo => {
+                let kib = value(text, "MemAvailable:");
+                set(
+                    Counter::AvailableMemory,
+                    kib.map(|kib| kib.saturating_mul(1024)),
+                );
+            }
+            Text::Quota => {
+                // `throttled_usec` of cgroup v2, `throttled_time` (ns) of v1.
+                let ns = value(text, "throttled_usec ").map(|us| us.saturating_mul(1000));
+                let ns = ns.or_else(|| value(text, "throttled_time "));
+                set(Counter::Throttled, ns);
+                set(Counter::ThrottledPeriods, value(text, "nr_throttled "));
+            }
+            Text::Number(counter) => set(counter, text.trim().parse().ok()),
+        }
+        counters
+    }
+}
+
+/// The number behind a name at the start of a line.
+fn value(text: &str, name: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// The columns of all CPUs in `/proc/stat`, in ns.
+fn ticks(stat: &str) -> Vec<u64> {
+    let per_second = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK);
+    let per_second = per_second.ok().flatten();
+    let per_second = per_second.and_then(|hz| u64::try_from(hz).ok());
+    let (Some(all), Some(hz @ 1..)) = (stat.strip_prefix("cpu "), per_second) else {
+        return Vec::new();
+    };
+    let columns = all.lines().next().unwrap_or_default().split_whitespace();
+    let ticks = columns.map_while(|column| column.parse::<u64>().ok());
+    ticks
+        .map(|ticks| ticks.saturating_mul(1_000_000_000 / hz))
+        .collect()
+}
+
+/// The total of a line of a pressure file, in ns.
+fn stalled(pressure: &str, line: &str) -> Option<u64> {
+    let line = pressure.lines().find(|it| it.starts_with(line))?;
+    let mut fields = line.split_whitespace();
+    let total = fields.find_map(|it| it.strip_prefix("total="))?;
+    total.parse::<u64>().ok()?.checked_mul(1000)
+}
+
+/// The cgroups of the recorded tasks, as in `/proc/PID/cgroup`.
+fn cgroups(follow: &Follow) -> String {
+    let of = |pid: &str| fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap_or_default();
+    match follow {
+        Follow::Command | Follow::All => of("self"),
+        Follow::Pids(pids) => pids
+            .first()
+            .map_or_else(String::new, |pid| of(&pid.to_string())),
+        Follow::Cgroup(path) => {
+            let mount = host::cgroup2_mount().unwrap_or_default();
+            let below = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let below = below.strip_prefix(&mount).unwrap_or(&below);
+            format!("0::/{}\n", below.display())
+        }
+    }
+}
+
+/// All files. `cgroups`: a `/proc/PID/cgroup`; `mounts`: the directory of cgroups.
+fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
+    use Counter::*;
+    let proc = Path::new("/proc");
+    let mut files = vec![
+        (proc.join("stat"), Text::Stat),
+        (proc.join("meminfo"), Text::MemInfo),
+    ];
+    let machine = [
+        (CpuSome, None),
+        (MemorySome, Some(MemoryFull)),
+        (IoSome, Some(IoFull)),
+    ];
+    let own = [
+        (CgroupCpuSome, None),
+        (CgroupMemorySome, Some(CgroupMemoryFull)),
+        (CgroupIoSome, Some(CgroupIoFull)),
+    ];
+    for ((some, full), name) in machine.into_iter().zip(["cpu", "memory", "io"]) {
+        let path = proc.join("pressure").join(name);
+        files.push((path, Text::Pressure(some, full)));
+    }
+    for directory in directories(cgroups, mounts, "") {
+        for ((some, full), name) in own.into_iter().zip(["cpu", "memory", "io"]) {
+            let path = directory.join(format!("{name}.pressure"));
+            files.push((path, Text::Pressure(some, full)));
+        }
+        files.push((directory.join("memory.current"), Text::Number(CgroupMemory)));
+    }
+    for directory in directories(cgroups, mounts, "memory") {
+        let path = directory.join("memory.usage_in_bytes");
+        files.push((path, Text::Number(CgroupMemory)));
+    }
+    files.extend(quotas(cgroups, mounts));
+    let cpus = host::online_cpus();
+    let each = cpus.len().div_ceil(FREQUENCIES).max(1);
+    for cpu in cpus.iter().step_by(each) {
+        let path = format!(
+            "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_cur_freq",
+            cpu.0
+        );
+        files.push((path.into(), Text::Number(Frequency)));
+    }
+    files
+}
+
+/// The directories of a task's cgroup of a controller; "" is cgroup v2. The root has no files of
+/// its own: its figures are the machine's.
+fn directories(cgroups: &str, mounts: &Path, controller: &str) -> Vec<PathBuf> {
+    let mut all = Vec::new();
     for line in cgroups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
-        let (controllers, path) = (parts.next()?, parts.next()?);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
+            continue;
+        };
+        let path = path.strip_prefix('/').unwrap_or(path);
         let roots = match controllers {
-            "" => vec![mounts.to_owned(), mounts.join("unified")],
-            list if list.split(',').any(|it| it == "cpu") => {
-                vec![mounts.join("cpu"), mounts.join(list)]
+            "" if controller.is_empty() => vec![mounts.to_owned(), mounts.join("unified")],
+            "" => continue,
+            list if list.split(',').any(|it| it == controller) => {
+                vec![mounts.join(controller), mounts.join(list)]
             }
             _ => continue,
         };
-        for root in roots {
-            for at in Path::new(path).ancestors() {
-                let at = at.strip_prefix("/").unwrap_or(at);
-                let stat = fs::read_to_string(root.join(at).join("cpu.stat"));
-                most = most.max(stat.ok().and_then(|stat| throttled_of(&stat)));
-            }
+        if !path.is_empty() {
+            all.extend(roots.into_iter().map(|root| root.join(path)));
         }
     }
-    most
+    all.retain(|directory| directory.is_dir());
+    all.dedup();
+    all
 }
 
-/// `throttled_usec` of cgroup v2, `throttled_time` (ns) of v1.
-fn throttled_of(stat: &str) -> Option<u64> {
-    let value = |name: &str| {
-        let line = stat.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().parse::<u64>().ok()
-    };
-    let ns = value("throttled_usec ").map(|us| us.saturating_mul(1000));
-    ns.or_else(|| value("throttled_time "))
-}
-
-/// The eighth column of all CPUs, in ticks (proc(5)).
-fn stolen(stat: &str) -> Option<u64> {
-    let all = stat.lines().next()?.strip_prefix("cpu ")?;
-    let ticks: u64 = all.split_whitespace().nth(7)?.parse().ok()?;
-    let each = nix::unistd::sysconf(nix::unistd::SysconfVar::CLK_TCK);
-    let each = u64::try_from(each.ok()??).ok()?;
-    ticks.checked_mul(1_000_000_000 / each.max(1))
-}
-
-/// The time in which some task waited for memory, of the whole machine
-/// (Documentation/accounting/psi.rst).
-fn stalled(pressure: &str) -> Option<u64> {
-    let some = pressure.lines().find(|line| line.starts_with("some "))?;
-    let total = some
-        .split_whitespace()
-        .find_map(|it| it.strip_prefix("total="))?;
-    total.parse::<u64>().ok()?.checked_mul(1000)
+/// `cpu.stat` of a task's cgroup and of those above it, which have quotas of their own
+/// (Documentation/admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst).
+fn quotas(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
+    let mut files = Vec::new();
+    for controller in ["", "cpu"] {
+        for directory in directories(cgroups, mounts, controller) {
+            let above = directory.ancestors().take_while(|it| *it != mounts);
+            files.extend(above.map(|it| (it.join("cpu.stat"), Text::Quota)));
+        }
+    }
+    files
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn counters_are_read() {
-        let stat = "cpu  1 2 3 4 5 6 7 80 9 10\ncpu0 1 2 3 4 5 6 7 80 9 10\n";
-        assert_eq!(stolen(stat), Some(800_000_000));
-        let some = "some avg10=0.00 avg60=0.00 avg300=0.00 total=2706696\nfull total=1\n";
-        assert_eq!(stalled(some), Some(2_706_696_000));
-        assert_eq!(
-            throttled_of("nr_throttled 1\nthrottled_usec 7\n"),
-            Some(7000)
-        );
-        assert_eq!(throttled_of("nr_throttled 1\nthrottled_time 7\n"), Some(7));
-        assert_eq!(throttled_of("usage_usec 1\n"), None);
+    fn parsed(text: Text, of: &str) -> Vec<(Counter, u64)> {
+        text.parse(of).iter().collect()
     }
 
-    /// A quota above the task's own cgroup throttles it as well.
+    #[test]
+    fn counters_are_read() {
+        let stat = "cpu  1 2 3 400 50 6 7 80 9 10\ncpu0 1 2 3 4 5 6 7 80 9 10\n";
+        assert_eq!(
+            parsed(Text::Stat, stat),
+            [
+                (Counter::Busy, 190_000_000),
+                (Counter::Iowait, 500_000_000),
+                (Counter::Stolen, 800_000_000)
+            ]
+        );
+        let pressure = Text::Pressure(Counter::IoSome, Some(Counter::IoFull));
+        let text = "some avg10=0.00 avg60=0.00 avg300=0.00 total=2706696\nfull total=1\n";
+        assert_eq!(
+            parsed(pressure, text),
+            [(Counter::IoSome, 2_706_696_000), (Counter::IoFull, 1000)]
+        );
+        let quota = |text: &str| parsed(Text::Quota, text);
+        assert_eq!(
+            quota("nr_throttled 1\nthrottled_usec 7\n"),
+            [(Counter::Throttled, 7000), (Counter::ThrottledPeriods, 1)]
+        );
+        assert_eq!(
+            quota("nr_throttled 1\nthrottled_time 7\n"),
+            [(Counter::Throttled, 7), (Counter::ThrottledPeriods, 1)]
+        );
+        assert_eq!(quota("usage_usec 1\n"), []);
+        let memory = "MemTotal: 100 kB\nMemFree: 1 kB\nMemAvailable:    8 kB\n";
+        assert_eq!(
+            parsed(Text::MemInfo, memory),
+            [(Counter::AvailableMemory, 8192)]
+        );
+    }
+
+    /// A quota above the task's own cgroup throttles it as well. Totals count from the start.
     #[test]
     fn a_cgroup_above_counts() {
         let dir = tempfile::tempdir().unwrap();
         let own = dir.path().join("job/step");
         fs::create_dir_all(&own).unwrap();
-        fs::write(own.join("cpu.stat"), "throttled_usec 1\n").unwrap();
+        fs::write(own.join("cpu.stat"), "throttled_usec 100\n").unwrap();
+        fs::write(own.join("memory.current"), "4096\n").unwrap();
         fs::write(dir.path().join("job/cpu.stat"), "throttled_usec 5\n").unwrap();
-        assert_eq!(throttled("0::/job/step\n", dir.path()), Some(5000));
-        assert_eq!(throttled("0::/other\n", dir.path()), None);
+        let open = |cgroups: &str| {
+            let files = files(cgroups, dir.path()).into_iter();
+            Sampler {
+                files: files.filter_map(Open::new).collect(),
+                recorder: 0,
+                last: Counters::default(),
+            }
+        };
+        let mut sampler = open("0::/job/step\n");
+        assert_eq!(sampler.sample().get(Counter::Throttled), Some(0));
+        fs::write(own.join("cpu.stat"), "throttled_usec 101\n").unwrap();
+        fs::write(dir.path().join("job/cpu.stat"), "throttled_usec 9\n").unwrap();
+        fs::write(own.join("memory.current"), "8192\n").unwrap();
+        let now = sampler.sample();
+        assert_eq!(now.get(Counter::Throttled), Some(4000));
+        assert_eq!(now.get(Counter::CgroupMemory), Some(8192));
+        assert_eq!(sampler.totals().throttled_ns, Some(4000));
+        assert_eq!(open("0::/other\n").sample().get(Counter::Throttled), None);
         let v1 = dir.path().join("cpu,cpuacct/job");
         fs::create_dir_all(&v1).unwrap();
         fs::write(v1.join("cpu.stat"), "throttled_time 9\n").unwrap();
-        assert_eq!(throttled("4:cpu,cpuacct:/job\n", dir.path()), Some(9));
+        let mut sampler = open("4:cpu,cpuacct:/job\n");
+        fs::write(v1.join("cpu.stat"), "throttled_time 19\n").unwrap();
+        assert_eq!(sampler.sample().get(Counter::Throttled), Some(10));
     }
 }

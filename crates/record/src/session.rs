@@ -13,7 +13,7 @@ use crate::command::{self, Program, Running, Stopped};
 use crate::config::{Config, Follow};
 use crate::endings::Endings;
 use crate::identity::{self, Identity};
-use crate::machine::Counters;
+use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
 use crate::output::{Output, Tally};
@@ -189,7 +189,6 @@ struct Session {
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
     cpu_before: u64,
-    counters: Counters,
 }
 
 impl Session {
@@ -222,17 +221,18 @@ impl Session {
         started.source.begin(time);
         let clock = recorder(time, LifeKind::Clock(clock));
         let living = std::mem::take(&mut started.living);
-        let first = std::iter::once(clock).chain(living).collect();
+        let mut machine = Sampler::new(&config.follow);
+        let counters = recorder(host::now(), LifeKind::Counters(machine.sample()));
+        let first = [clock, counters].into_iter().chain(living).collect();
         output.life(Stream::Recorder, first);
         let setup = config.started.elapsed().as_nanos();
         Ok(Session {
-            collector: Collector::new(started.source, output, time, marks),
+            collector: Collector::new(started.source, output, time, (marks, machine)),
             start: time,
             method: meta.method(),
             refusals,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
-            counters: Counters::now(),
         })
     }
 
@@ -296,6 +296,7 @@ impl Session {
         if endings.command_ended {
             self.collector.source.drain_command();
         }
+        let counters = self.collector.machine.sample();
         let (end, end_clock) = (host::now(), host::clock());
         let alive = if endings.command_ended && config.follow == Follow::Command {
             self.alive(endings.command.as_ref())
@@ -305,6 +306,8 @@ impl Session {
         let Last { losses, kernel_ns } = self.collector.source.stop((self.start, end));
         let mut own = losses;
         own.push(recorder(end, LifeKind::Clock(end_clock)));
+        own.push(recorder(end, LifeKind::Counters(counters)));
+        let machine = self.collector.machine.totals();
         let (batches, mut source, output) = self.collector.finish(own, end);
 
         let (mut waited, running) = endings.reap(source.reaped());
@@ -321,7 +324,7 @@ impl Session {
             cost,
             tally: None,
             usage: None,
-            machine: Some(self.counters.until_now()),
+            machine: Some(machine),
         };
         let mut stall = Stall::new(config.on_wait);
         let finished = output.finish(batches, summary, || {

@@ -66,7 +66,15 @@ impl Tracker {
                 connections.take(time, kind, |tid| self.task(tid));
                 self.connections = connections;
             }
-            LifeKind::Lost(_) | LifeKind::Clock(_) | LifeKind::Watermark => {}
+            LifeKind::Counters(counters) => {
+                if self.counters.len() < Analysis::SAMPLES {
+                    self.counters.push((time, counters.clone()));
+                }
+            }
+            LifeKind::Lost(_)
+            | LifeKind::Clock(_)
+            | LifeKind::Watermark
+            | LifeKind::SystemCalls(_) => {}
         }
     }
 

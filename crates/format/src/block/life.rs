@@ -10,6 +10,7 @@ mod wide;
 
 use std::collections::HashMap;
 
+use crate::counters::Counters;
 use crate::event::{Account, Delays, Exit, LossCause, Tgid, Tid};
 use crate::Fault;
 
@@ -91,10 +92,19 @@ enum Col {
     Ending,
     Sent,
     Received,
+    Counter,
+    CounterValue,
+    CallProcess,
+    CallSince,
+    CallNumber,
+    CallCount,
+    CallErrors,
+    CallTime,
+    CallLongest,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::Received as usize + 1;
+const COLUMNS: usize = Col::CallLongest as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -119,6 +129,8 @@ mod tag {
     pub const CONNECTED: u8 = 19;
     pub const ACCEPTED: u8 = 20;
     pub const CLOSED: u8 = 21;
+    pub const COUNTERS: u8 = 22;
+    pub const SYSTEM_CALLS: u8 = 23;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -139,6 +151,9 @@ struct Known {
     /// The last new connection, and the last task of one.
     connection: u64,
     connection_tid: u32,
+    counters: Counters,
+    /// The process of the last system calls.
+    calls_of: u32,
 }
 
 /// The figures of a task's exit, which its final event increases.
@@ -300,6 +315,15 @@ pub fn columns() -> Vec<String> {
         Col::Ending,
         Col::Sent,
         Col::Received,
+        Col::Counter,
+        Col::CounterValue,
+        Col::CallProcess,
+        Col::CallSince,
+        Col::CallNumber,
+        Col::CallCount,
+        Col::CallErrors,
+        Col::CallTime,
+        Col::CallLongest,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -307,7 +331,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 21] {
+pub fn kinds() -> [(u8, &'static str); 23] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -330,5 +354,7 @@ pub fn kinds() -> [(u8, &'static str); 21] {
         (tag::CONNECTED, "connected"),
         (tag::ACCEPTED, "accepted"),
         (tag::CLOSED, "closed"),
+        (tag::COUNTERS, "counters"),
+        (tag::SYSTEM_CALLS, "system calls"),
     ]
 }

@@ -1,6 +1,7 @@
 //! A small artificial recording with every kind of event.
 #![allow(dead_code, clippy::unwrap_used)]
 
+use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
 use tr_format::event::*;
 use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
 use tr_format::network::{
@@ -244,7 +245,42 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     ]
     .into_iter()
     .chain(connections(time + 916_000, (id, tgid), dice))
+    .chain(counters(time + 917_000, tgid, dice))
     .collect()
+}
+
+/// Two samples of counters and two processes' system calls.
+fn counters(time: u64, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
+    let mut first = Counters::default();
+    for counter in Counter::ALL {
+        if dice.below(3) > 0 {
+            first.set(counter, dice.below(1 << 50));
+        }
+    }
+    let mut second = first.clone();
+    second.set(Counter::Busy, dice.next());
+    let calls = |dice: &mut Dice, since| {
+        let process = Tgid(tgid.0.wrapping_sub(dice.below(2) as u32));
+        let sums = (0..dice.below(4)).map(|number| CallSum {
+            number: number as u32 * 70,
+            compat: dice.below(4) == 0,
+            count: dice.below(1 << 20),
+            errors: dice.below(9),
+            ns: dice.next(),
+            longest: dice.next(),
+        });
+        LifeKind::SystemCalls(SystemCalls {
+            tgid: process,
+            since: Ktime(since),
+            calls: sums.collect(),
+        })
+    };
+    [
+        life(time, None, LifeKind::Counters(first)),
+        life(time + 10, None, calls(dice, time - 1_000_000)),
+        life(time + 10, None, calls(dice, time - 1_000)),
+        life(time + 20, None, LifeKind::Counters(second)),
+    ]
 }
 
 /// The events of two connections; the second one was there before.

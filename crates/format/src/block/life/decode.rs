@@ -8,6 +8,7 @@ use super::{
     cause_of, tag, to_front, to_new_front, Col, Figures, Known, COLUMNS, EXIT_DELAYS, FINAL_DELAYS,
     TASKS, TICK, UNIT,
 };
+use crate::counters::{CallSum, Counter, Counters, SystemCalls};
 use crate::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
     Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, Point, Rename,
@@ -33,6 +34,8 @@ struct Dec<'a> {
     addresses: Vec<Address>,
     /// Bytes of all strings of the events so far: short references can repeat a long string.
     strings: u64,
+    /// Sums of system calls so far.
+    calls: u64,
 }
 
 impl<'a> Dec<'a> {
@@ -234,6 +237,8 @@ impl<'a> Dec<'a> {
                 sent: self.int(Col::Sent)?,
                 received: self.int(Col::Received)?,
             }),
+            tag::COUNTERS => LifeKind::Counters(self.counters()?),
+            tag::SYSTEM_CALLS => self.system_calls(time)?,
             0 => return Err(Fault::Content("unknown kind of event")),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
@@ -465,6 +470,48 @@ impl<'a> Dec<'a> {
         }))
     }
 
+    /// The changed counters; those of a later version are left out.
+    fn counters(&mut self) -> Result<Counters, Fault> {
+        for _ in 0..self.int(Col::Counter)? {
+            let number = self.int(Col::Counter)?;
+            let more = unfold(self.int(Col::CounterValue)?) as u64;
+            let counter = usize::try_from(number).ok();
+            let counter = counter.and_then(|number| Counter::ALL.get(number));
+            if let Some(counter) = counter {
+                let before = self.known.counters.get(*counter).unwrap_or(0);
+                self.known.counters.set(*counter, before.wrapping_add(more));
+            }
+        }
+        Ok(self.known.counters.clone())
+    }
+
+    fn system_calls(&mut self, time: Ktime) -> Result<LifeKind, Fault> {
+        let tgid = self.diff(Col::CallProcess, self.known.calls_of)?;
+        self.known.calls_of = tgid;
+        let since = Ktime(time.0.wrapping_sub(self.int(Col::CallSince)?));
+        let count = self.int(Col::CallNumber)?;
+        self.calls = self.calls.saturating_add(count);
+        crate::error::within("the number of system calls", self.calls, limits::CALLS)?;
+        let mut calls = Vec::new();
+        for _ in 0..count {
+            let number = self.int(Col::CallNumber)?;
+            calls.push(CallSum {
+                number: u32::try_from(number >> 1)
+                    .map_err(|_| Fault::Content("no such system call"))?,
+                compat: number & 1 == 1,
+                count: self.int(Col::CallCount)?,
+                errors: self.int(Col::CallErrors)?,
+                ns: self.int(Col::CallTime)?,
+                longest: self.int(Col::CallLongest)?,
+            });
+        }
+        Ok(LifeKind::SystemCalls(SystemCalls {
+            tgid: Tgid(tgid),
+            since,
+            calls,
+        }))
+    }
+
     fn last(&mut self) -> Result<LifeKind, Fault> {
         let (tid, _) = self.task()?;
         let before = self.known.exits.remove(&tid.0).unwrap_or_default();
@@ -618,6 +665,7 @@ fn block(
         paths: Vec::new(),
         addresses: Vec::new(),
         strings: 0,
+        calls: 0,
     };
     let (mut smallest, mut largest) = (u64::MAX, 0);
     for _ in 0..events {

@@ -8,6 +8,7 @@ use super::{
     cause, tag, to_front, to_new_front, Col, Figures, Known, COLUMNS, EXIT_DELAYS, FINAL_DELAYS,
     TASKS, TICK, UNIT,
 };
+use crate::counters::{CallSum, Counters, SystemCalls};
 use crate::event::{
     Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
     Lost, Mark, Point, Snapshot, Stream, TaskEnd, Tgid, Tid,
@@ -182,6 +183,8 @@ impl Enc {
             }
             LifeKind::Accepted(accepted) => self.accepted(accepted),
             LifeKind::Closed(closed) => self.closed(closed),
+            LifeKind::Counters(counters) => self.counters(counters),
+            LifeKind::SystemCalls(calls) => self.system_calls(calls, event.time),
         }
     }
 
@@ -401,6 +404,40 @@ impl Enc {
         self.int(Col::Received, closed.received);
     }
 
+    /// A counter that has the same value as before in the frame is left out.
+    fn counters(&mut self, counters: &Counters) {
+        self.byte(Col::Kind, tag::COUNTERS);
+        let before = std::mem::replace(&mut self.known.counters, counters.clone());
+        let changed = counters
+            .iter()
+            .filter(|(it, now)| before.get(*it) != Some(*now));
+        let changed: Vec<_> = changed.collect();
+        self.int(Col::Counter, changed.len() as u64);
+        for (counter, now) in changed {
+            self.int(Col::Counter, counter as u64);
+            let more = now.wrapping_sub(before.get(counter).unwrap_or(0));
+            self.int(Col::CounterValue, fold(more as i64));
+        }
+    }
+
+    fn system_calls(&mut self, calls: &SystemCalls, time: Ktime) {
+        self.byte(Col::Kind, tag::SYSTEM_CALLS);
+        self.diff(Col::CallProcess, calls.tgid.0, self.known.calls_of);
+        self.known.calls_of = calls.tgid.0;
+        self.int(Col::CallSince, time.0.wrapping_sub(calls.since.0));
+        let most = usize::try_from(limits::CALLS).unwrap_or(usize::MAX);
+        let sums = calls.calls.get(..most).unwrap_or(&calls.calls);
+        self.int(Col::CallNumber, sums.len() as u64);
+        for sum in sums {
+            let number = u64::from(sum.number) << 1 | u64::from(sum.compat);
+            self.int(Col::CallNumber, number);
+            self.int(Col::CallCount, sum.count);
+            self.int(Col::CallErrors, sum.errors);
+            self.int(Col::CallTime, sum.ns);
+            self.int(Col::CallLongest, sum.longest);
+        }
+    }
+
     fn snapshot(&mut self, task: &Snapshot) {
         self.byte(Col::Kind, tag::SNAPSHOT);
         self.task(task.tid, task.tgid);
@@ -450,6 +487,7 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
             texts.iter().map(|text| text.len()).sum()
         }
         LifeKind::Degraded(degraded) => degraded.what.len(),
+        LifeKind::SystemCalls(calls) => std::mem::size_of::<CallSum>() * calls.calls.len(),
         _ => 0,
     };
     std::mem::size_of::<LifeEvent>() + strings

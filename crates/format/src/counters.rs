@@ -1,0 +1,165 @@
+//! Counters of the machine and of COMMAND's cgroup, which the recorder samples once a second,
+//! and the system calls of a process.
+
+use crate::event::{Ktime, Tgid};
+
+/// Defines [`Counter`]: `Variant = number, "name", unit;`. Numbers are never used again.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $variant:ident = $number:literal, $name:literal, $unit:ident;)*) => {
+        /// A counter. Those of [`Unit::Time`] and [`Unit::Count`] are totals since the start of
+        /// the recording.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u8)]
+        pub enum Counter {
+            $($(#[$doc])* $variant = $number,)*
+        }
+
+        impl Counter {
+            /// All of them, in the order of their numbers.
+            pub const ALL: [Counter; [$($number),*].len()] = [$(Counter::$variant),*];
+
+            /// Its name in `tr dump` and in JSON.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Counter::$variant => $name,)*
+                }
+            }
+
+            /// The unit of its values.
+            pub fn unit(self) -> Unit {
+                match self {
+                    $(Counter::$variant => Unit::$unit,)*
+                }
+            }
+        }
+    };
+}
+
+/// The unit of a [`Counter`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// A total in ns.
+    Time,
+    /// A total without a unit.
+    Count,
+    /// A current value in bytes.
+    Bytes,
+    /// A current value in kHz.
+    Frequency,
+}
+
+impl Unit {
+    /// The values never decrease.
+    pub fn is_total(self) -> bool {
+        matches!(self, Unit::Time | Unit::Count)
+    }
+}
+
+counters! {
+    /// Time in which some task of the machine waited for a CPU (`/proc/pressure/cpu`).
+    CpuSome = 0, "cpu_some", Time;
+    /// Time in which some task of the machine waited for memory.
+    MemorySome = 1, "memory_some", Time;
+    /// Time in which all tasks that were not idle waited for memory.
+    MemoryFull = 2, "memory_full", Time;
+    /// Time in which some task of the machine waited for block I/O.
+    IoSome = 3, "io_some", Time;
+    /// Time in which all tasks that were not idle waited for block I/O.
+    IoFull = 4, "io_full", Time;
+    /// [`Counter::CpuSome`] of COMMAND's cgroup (`cpu.pressure`).
+    CgroupCpuSome = 5, "cgroup_cpu_some", Time;
+    /// [`Counter::MemorySome`] of COMMAND's cgroup.
+    CgroupMemorySome = 6, "cgroup_memory_some", Time;
+    /// [`Counter::MemoryFull`] of COMMAND's cgroup.
+    CgroupMemoryFull = 7, "cgroup_memory_full", Time;
+    /// [`Counter::IoSome`] of COMMAND's cgroup.
+    CgroupIoSome = 8, "cgroup_io_some", Time;
+    /// [`Counter::IoFull`] of COMMAND's cgroup.
+    CgroupIoFull = 9, "cgroup_io_full", Time;
+    /// CPU time of all tasks and interrupts, all CPUs together (`/proc/stat`).
+    Busy = 10, "busy", Time;
+    /// Idle time of CPUs with a task that waited for block I/O (`iowait` in `/proc/stat`).
+    Iowait = 11, "iowait", Time;
+    /// CPU time that the hypervisor gave to others (`steal` in `/proc/stat`).
+    Stolen = 12, "stolen", Time;
+    /// Time in which a quota throttled COMMAND's cgroup or one above, all CPUs together
+    /// (`cpu.stat`).
+    Throttled = 13, "throttled", Time;
+    /// Periods of that quota in which it throttled the cgroup.
+    ThrottledPeriods = 14, "throttled_periods", Count;
+    /// CPU time of the recorder.
+    Recorder = 15, "recorder", Time;
+    /// Memory of COMMAND's cgroup (`memory.current`).
+    CgroupMemory = 16, "cgroup_memory", Bytes;
+    /// Memory that programs can still get without swapping (`MemAvailable`).
+    AvailableMemory = 17, "available_memory", Bytes;
+    /// Mean frequency of the CPUs (`scaling_cur_freq`).
+    Frequency = 18, "frequency", Frequency;
+}
+
+/// The number of counters.
+pub(crate) const COUNTERS: usize = Counter::ALL.len();
+
+/// The counters at one moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Counters(Box<[Option<u64>; COUNTERS]>);
+
+impl Counters {
+    /// A counter's value; `None` if the kernel does not have it.
+    pub fn get(&self, counter: Counter) -> Option<u64> {
+        self.0.get(counter as usize).copied().flatten()
+    }
+
+    /// Sets a counter.
+    pub fn set(&mut self, counter: Counter, value: u64) {
+        if let Some(place) = self.0.get_mut(counter as usize) {
+            *place = Some(value);
+        }
+    }
+
+    /// The counters that have a value.
+    pub fn iter(&self) -> impl Iterator<Item = (Counter, u64)> + '_ {
+        let all = Counter::ALL.into_iter();
+        all.filter_map(|counter| Some((counter, self.get(counter)?)))
+    }
+}
+
+/// System calls of a process that returned between `since` and the event's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemCalls {
+    /// The process.
+    pub tgid: Tgid,
+    /// The time of the process's sums before, or the start of the recording.
+    pub since: Ktime,
+    /// The calls, by number.
+    pub calls: Vec<CallSum>,
+}
+
+/// Sums over one system call of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct CallSum {
+    /// The call's number in the kernel's table.
+    pub number: u32,
+    /// The table is that of 32-bit programs on a 64-bit kernel.
+    pub compat: bool,
+    /// Calls that returned.
+    pub count: u64,
+    /// Those that returned an error.
+    pub errors: u64,
+    /// Their time from entry to return, in ns.
+    pub ns: u64,
+    /// The longest one, in ns.
+    pub longest: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_counter_has_its_number_as_its_place() {
+        for (place, counter) in Counter::ALL.into_iter().enumerate() {
+            assert_eq!(counter as usize, place);
+        }
+    }
+}
