@@ -19,7 +19,7 @@ use tr_sim::scenario::{self, Weights};
 use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 27] = [
+const TESTS: [&str; 30] = [
     "opens_from_disk_and_asks_for_nothing",
     "advice_leads_to_its_evidence",
     "what_is_not_known_is_no_zero",
@@ -28,6 +28,9 @@ const TESTS: [&str; 27] = [
     "failures_are_as_loud_as_the_command",
     "waiting_parents_are_folded",
     "siblings_of_a_kind_are_one",
+    "repeated_siblings_are_one_row",
+    "sleepers_take_no_row",
+    "the_timeline_is_coloured_by_what_is_chosen",
     "threads_unfold_under_their_process",
     "lanes_of_the_cpus",
     "two_recordings_side_by_side",
@@ -163,6 +166,13 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     let record = ["record", "-q", "--method", "ptrace", "-o", &file];
     run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
     page(&many, directory, "many")?;
+    let sleeper = directory.join("sleeper.bin");
+    let file = sleeper.to_string_lossy();
+    let script =
+        "sleep 9 >/dev/null 2>&1 & i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done; sleep 0.1";
+    let record = ["record", "-q", "--method", "ptrace", "-o", &file];
+    run(&[&record[..], &["--", "sh", "-c", script]].concat())?;
+    page(&sleeper, directory, "sleeper")?;
     let cargo = fixtures.with_file_name("advice/clean-cargo.bin");
     page(&cargo, directory, "cargo")?;
     let totals = directory.join("totals.bin");

@@ -131,7 +131,7 @@ macro_rules! columns {
     };
 }
 
-columns!(Processes(analysis: &Analysis, process: &Process, strings: &mut Strings) {
+columns!(Processes(analysis: &Analysis, process: &Process, in_step: Option<u32>, strings: &mut Strings) {
     pid: u32 = process.pid.0,
     ppid: Option<u32> = process.ppid.map(|pid| pid.0),
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
@@ -165,6 +165,8 @@ columns!(Processes(analysis: &Analysis, process: &Process, strings: &mut Strings
     // Their numbers: they follow each other in the order of the processes.
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
+    // The innermost step at its end, as a row of the steps.
+    step: Option<u32> = in_step,
 });
 
 columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
@@ -206,25 +208,45 @@ fn spent(step: &steps::Step, times: &StepTimes) -> String {
 }
 
 /// The longest steps, parents before what is inside them.
-fn step_columns(
-    analysis: &Analysis,
-    path: Option<&CriticalPath>,
-    strings: &mut Strings,
-) -> StepColumns {
-    let steps = Steps::new(analysis);
-    let times = AllTimes::new(analysis, &steps, path.map_or(&[], |path| &path.segments));
-    let mut longest: Vec<usize> = (0..steps.list().len()).collect();
-    let wall = |at: &usize| steps.list().get(*at).map_or(0, steps::Step::wall);
-    longest.sort_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
-    longest.truncate(STEPS);
-    longest.sort_unstable();
-    let mut columns = StepColumns::default();
-    for at in longest {
-        if let Some((step, times)) = steps.list().get(at).zip(times.steps.get(at)) {
-            columns.push(analysis.meta.start, step, times, strings);
-        }
+struct Chosen {
+    steps: Steps,
+    rows: Vec<usize>,
+}
+
+impl Chosen {
+    fn new(analysis: &Analysis) -> Chosen {
+        let steps = Steps::new(analysis);
+        let mut rows: Vec<usize> = (0..steps.list().len()).collect();
+        let wall = |at: &usize| steps.list().get(*at).map_or(0, steps::Step::wall);
+        rows.sort_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
+        rows.truncate(STEPS);
+        rows.sort_unstable();
+        Chosen { steps, rows }
     }
-    columns
+
+    /// The row of the innermost step that a process was in at its end.
+    fn row_of(&self, analysis: &Analysis, process: usize) -> Option<u32> {
+        let around = self.steps.around(self.steps.of_process(analysis, process));
+        let mut rows = around.filter_map(|step| self.rows.binary_search(&step).ok());
+        rows.next().and_then(|row| u32::try_from(row).ok())
+    }
+
+    fn columns(
+        &self,
+        analysis: &Analysis,
+        path: Option<&CriticalPath>,
+        strings: &mut Strings,
+    ) -> StepColumns {
+        let path = path.map_or(&[][..], |path| &path.segments);
+        let times = AllTimes::new(analysis, &self.steps, path);
+        let mut columns = StepColumns::default();
+        for at in &self.rows {
+            if let Some((step, times)) = self.steps.list().get(*at).zip(times.steps.get(*at)) {
+                columns.push(analysis.meta.start, step, times, strings);
+            }
+        }
+        columns
+    }
 }
 
 /// The critical path: consecutive segments.
@@ -256,8 +278,10 @@ pub fn document(
     let mut processes = Processes::default();
     let mut threads = Threads::default();
     let mut execs = Execs::default();
-    for process in &analysis.processes {
-        processes.push(analysis, process, &mut strings);
+    let steps = Chosen::new(analysis);
+    for (at, process) in analysis.processes.iter().enumerate() {
+        let step = steps.row_of(analysis, at);
+        processes.push(analysis, process, step, &mut strings);
         let of = process.threads.iter();
         for thread in of.filter_map(|ix| analysis.threads.get(ix.0 as usize)) {
             threads.push(zero, thread, &mut strings);
@@ -280,7 +304,7 @@ pub fn document(
         threads,
         execs,
         path: path.map(|path| columns_of(analysis, path)),
-        steps: step_columns(analysis, path, &mut strings),
+        steps: steps.columns(analysis, path, &mut strings),
         segments: Sizes::new(segments),
         strings: strings.list(),
     }

@@ -1,5 +1,6 @@
 // Lanes of the CPUs above the timeline.
 
+import { hue } from "./colors";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, sized, type Theme } from "./paint";
@@ -90,9 +91,9 @@ export class CpuLanes {
         if (right - left < 0.5 && left - drawn < 0.5) continue;
         drawn = left;
         const ix = data.processOf[this.threadOf[piece]];
-        const rank = this.ranks.get(data.program(ix)) ?? 99;
+        const place = hue(data, this.ranks, store.state.color, ix);
         ctx.globalAlpha = store.shown(ix) ? 1 : 0.2;
-        ctx.fillStyle = rank < 8 ? theme.programs[rank] : theme.css.dim;
+        ctx.fillStyle = theme.programs[place] ?? theme.css.dim;
         ctx.fillRect(left, y, Math.max(0.5, right - left), ROW - 2);
         ctx.globalAlpha = 1;
         if (ix === store.state.sel) {

@@ -50,6 +50,8 @@ export interface Doc {
     voluntary: (number | null)[]; involuntary: (number | null)[];
     max_off_cpu: (number | null)[]; max_rss: (number | null)[]; tree_processes: number[]; tree_on_cpu: number[];
     threads: number[]; execs: number[];
+    /** The innermost step at its end. */
+    step: (number | null)[];
   };
   threads: Times & { tid: number[]; comm: number[]; start: number[]; end: number[] };
   execs: { start: number[]; end: number[]; label: number[]; argv: (number | null)[]; on_cpu: number[] };

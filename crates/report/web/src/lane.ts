@@ -1,5 +1,6 @@
 // Steps, tests and marks above the timeline, over the same time axis.
 
+import { HUES } from "./colors";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, sized, type Theme } from "./paint";
@@ -73,8 +74,9 @@ export class Lane {
     ctx.font = FONT;
     for (const { step, row, left, right } of this.boxes) {
       const [y, wide] = [row * ROW, right - left];
-      ctx.fillStyle = failed[step] ? theme.css.bad : theme.css.accent;
-      ctx.globalAlpha = 0.18;
+      const colored = store.state.color === "step";
+      ctx.fillStyle = colored ? theme.programs[step % HUES] : failed[step] ? theme.css.bad : theme.css.accent;
+      ctx.globalAlpha = colored ? 0.4 : 0.18;
       ctx.fillRect(left, y, Math.max(1, wide - 1), ROW - 2);
       ctx.globalAlpha = 1;
       ctx.fillRect(left, y, 1.5, ROW - 2);

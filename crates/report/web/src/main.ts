@@ -1,12 +1,13 @@
 // Puts the page together.
 
+import { ranks } from "./colors";
 import { load, type Data } from "./data";
 import { Details } from "./details";
 import { h, Tip } from "./dom";
 import { Heatmap } from "./heatmap";
 import { Overview } from "./overview";
 import { Store, VIEWS, type State, type View } from "./state";
-import { ranks, Strip } from "./strip";
+import { Strip } from "./strip";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { Tree } from "./tree";
@@ -26,7 +27,7 @@ const KEYS: [string, string][] = [
   ["Enter", "only the subtree of the selected process; into a group"],
   ["u", "up: to the parent, to all"],
   ["[  ]", "critical path: the step before, the next one"],
-  ["f", "fold or unfold waiting parents and idle processes (Timeline)"],
+  ["f", "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)"],
   ["c", "lanes of the CPUs (Timeline)"],
   ["e", "wake-ups of the selected process (Timeline)"],
   ["t", "dark or light"],

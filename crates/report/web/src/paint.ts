@@ -1,6 +1,7 @@
 // Colours, and cells painted pixel by pixel: a canvas's rectangles are too slow
 // for hundreds of thousands of them a frame.
 
+import { HUES } from "./colors";
 import { ASLEEP, BLOCKED, ON, UNKNOWN, WAIT } from "./data";
 
 export interface Theme {
@@ -8,8 +9,10 @@ export interface Theme {
   states: Uint32Array;
   css: Record<"ink" | "dim" | "faint" | "line" | "paper" | "panel" | "accent" | "bad" | "path" | "on" | "wait" | "blocked" | "asleep" | "unknown" | "stripe", string>;
   paper: number;
-  /** By rank of a program. */
+  /** The palette of programs and steps. */
   programs: string[];
+  /** For each colour of the palette and for grey the colours of the states. */
+  hues: Uint32Array[];
   dark: boolean;
 }
 
@@ -25,11 +28,16 @@ export function theme(): Theme {
   const get = (name: string) => style.getPropertyValue(`--${name}`).trim();
   const names = ["ink", "dim", "faint", "line", "paper", "panel", "accent", "bad", "path", "on", "wait", "blocked", "asleep", "unknown", "stripe"] as const;
   const css = Object.fromEntries(names.map((name) => [name, get(name)])) as Theme["css"];
+  const states = Uint32Array.from([css.on, css.wait, css.blocked, css.asleep, css.unknown], number);
+  const paper = number(css.panel);
+  const programs = Array.from({ length: HUES }, (_, n) => get(`program-${n + 1}`));
   return {
-    css,
-    states: Uint32Array.from([css.on, css.wait, css.blocked, css.asleep, css.unknown], number),
-    paper: number(css.panel),
-    programs: [1, 2, 3, 4, 5, 6, 7, 8].map((n) => get(`program-${n}`)),
+    css, states, paper, programs,
+    // Waits are a lighter shade.
+    hues: [...programs, css.dim].map(number).map((color) => {
+      const pale = mix(paper, color, 0.4);
+      return Uint32Array.of(color, pale, pale, states[ASLEEP], states[UNKNOWN]);
+    }),
     dark: get("dark") === "1",
   };
 }
@@ -60,10 +68,10 @@ export class Pixels {
     this.data = new Uint32Array(this.image.data.buffer);
   }
 
-  /** One cell per column, stacked by state from the bottom; `sums` are shares of the cell, by state and column. */
-  stack(sums: Float64Array, n: number, x: number, y: number, cell: number, gap: number, height: number, theme: Theme) {
+  /** One cell per column, stacked by state from the bottom; `sums` are shares of the cell, by state and column;
+      `hues`: each column's colour of the palette. */
+  stack(sums: Float64Array, n: number, x: number, y: number, cell: number, gap: number, height: number, theme: Theme, hues?: Uint8Array) {
     const { data, width } = this;
-    const { states } = theme;
     for (let c = 0; c < n; c++) {
       const on = sums[ON * n + c];
       const wait = sums[WAIT * n + c];
@@ -82,6 +90,7 @@ export class Pixels {
       const u = unknown > 0 ? Math.min(height, Math.max(s + 1, s + Math.round(Math.min(1, unknown) * height))) : s;
       const left = Math.max(0, x + c * cell);
       const right = Math.min(width, x + (c + 1) * cell - gap);
+      const states = hues ? theme.hues[hues[c]] : theme.states;
       for (let v = 0; v < u; v++) {
         const row = y + height - 1 - v;
         if (row < 0 || row >= this.height) continue;

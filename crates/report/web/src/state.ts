@@ -10,6 +10,8 @@ export const METRICS = ["cpu", "wall", "wait"] as const;
 export type Metric = (typeof METRICS)[number];
 export const MEASURES = ["all", "on", "waiting", "blocked", "asleep"] as const;
 export type Measure = (typeof MEASURES)[number];
+export const COLORS = ["state", "program", "step"] as const;
+export type Color = (typeof COLORS)[number];
 
 export interface State {
   view: View;
@@ -31,7 +33,9 @@ export interface State {
   q: string;
   /** The chosen step of the critical path; -1: none. */
   step: number;
-  /** Parents that only wait, and idle processes, take no lane. */
+  /** What the colours of the timeline stand for. */
+  color: Color;
+  /** Parents that only wait, sleepers and repeated siblings take no lanes of their own. */
   fold: boolean;
   /** The lanes of the CPUs are drawn. */
   cpus: boolean;
@@ -61,7 +65,7 @@ export class Store {
     const { from, to } = data.doc.trace;
     this.initial = {
       view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
-      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, fold: true, cpus: false, wakeups: false,
+      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, color: "state", fold: true, cpus: false, wakeups: false,
     };
     this.state = { ...this.initial };
     this.scope = new Uint8Array(data.n);
@@ -247,6 +251,7 @@ export class Store {
       else if (key === "rows") s.rows = word(ROWS, value, "process");
       else if (key === "measure") s.measure = word(MEASURES, value, "all");
       else if (key === "metric") s.metric = word(METRICS, value, "cpu");
+      else if (key === "color") s.color = word(COLORS, value, "state");
       else if (key === "sel") s.sel = process();
       else if (key === "root") s.root = process();
       else if (key === "cgroup") s.cgroup = value;

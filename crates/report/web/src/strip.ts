@@ -16,17 +16,6 @@ const HEIGHT = 56;
 const PATH = 16;
 const AXIS = 20;
 
-/** Each program's place in the order of CPU time: its colour. */
-export function ranks(data: Data): Map<string, number> {
-  const sums = new Map<string, number>();
-  for (let ix = 0; ix < data.n; ix++) {
-    const name = data.program(ix);
-    sums.set(name, (sums.get(name) ?? 0) + data.doc.processes.on_cpu[ix]);
-  }
-  const names = [...sums].sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1));
-  return new Map(names.map(([name], rank) => [name, rank]));
-}
-
 export class Strip {
   readonly element: HTMLElement;
   private canvas = h("canvas", { role: "img", "aria-label": "Tasks that were busy at once, over the whole recording" });

@@ -1,13 +1,16 @@
 // The process tree as nested lanes: a child below its parent, siblings that do
 // not overlap in one lane.
 
+import { HUES, hue } from "./colors";
 import { CpuLanes } from "./cpus";
 import { KINDS } from "./data";
-import { h } from "./dom";
+import { choice, h } from "./dom";
 import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
 import { fit } from "./paint";
 import { PathLane } from "./path";
+import { alike, type Group } from "./siblings";
+import type { Color } from "./state";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
 import { at, count, time } from "./units";
 
@@ -19,14 +22,23 @@ const NAME = 15;
 const THREADS = 24;
 /** What a lane has besides its states. */
 const REST = 20;
+/** A longer sibling, ns, or one with a larger share of the recording's time, has a lane of its own. */
+const SHORT = { ns: 50e6, share: 0.1 };
 
 export class Timeline extends TimeView {
   /** Each process's lane; -1: not in the scope. */
   private lane = new Int32Array(0);
-  /** The processes of each lane, by start. */
+  /** The processes and groups of each lane, by start. A group's number is its place behind the processes. */
   private lanes: number[][] = [];
+  private groups: Bunch[] = [];
+  /** Each process's group; -1: none. */
+  private groupOf: Int32Array;
+  private open = new Set<number>();
   private key = "";
   private hidden = [0, 0, 0];
+  /** Each column's colour of the palette, and how much of it is of that colour. */
+  private hues = new Uint8Array(0);
+  private most = new Float64Array(0);
   /** Lane and thread, of the chosen process. */
   private threads: [number, number][] = [];
   private sums = new Float64Array(0);
@@ -34,26 +46,36 @@ export class Timeline extends TimeView {
   private pitch = PITCH[0];
   private path: Step[];
   private refresh: () => void;
-  /** 1: only waits for one child at a time; 2: idle all the time. */
+  /** 1: only waits for one child at a time; 2: asleep nearly all the time. */
   private quiet: Uint8Array;
   private note = h("span", { class: "dim", id: "folded" });
 
-  constructor(context: Context, ranks: Map<string, number>) {
+  constructor(context: Context, private ranks: Map<string, number>) {
     const { store, data } = context;
+    const color = choice<Color>("Colour by", [["state", "States"], ["program", "Programs"], ["step", "Steps"]], (value) => store.set({ color: value }));
+    color.element.id = "color";
+    if (data.doc.steps.from.length === 0) (color.element.lastElementChild as HTMLButtonElement).disabled = true;
+    const key = h("span", { class: "legend", id: "hues" });
     const lanes = new CpuLanes(context, ranks);
     const cpus = h("button", { type: "button", class: "toggle", id: "cpus", title: "Processes on each CPU (c)", disabled: !lanes.known,
       onclick: () => store.set({ cpus: !store.state.cpus }) }, "CPUs");
-    const fold = h("button", { type: "button", class: "toggle", id: "fold", title: "A parent that only waits for its child, and idle processes, take no lane (f)",
+    const fold = h("button", { type: "button", class: "toggle", id: "fold", title: "Parents that only wait, sleepers and repeated siblings take no lanes of their own (f)",
       onclick: () => store.set({ fold: !store.state.fold }) }, "Fold");
     const wakeups = h("button", { type: "button", class: "toggle", title: "Who woke the selected process, and whom it woke (e)",
       onclick: () => store.set({ wakeups: !store.state.wakeups }) }, "Wake-ups");
     super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to zoom to a range · click a process to select it",
-      h("div", { class: "toolbar" }, fold, cpus, wakeups, zoomButtons(store),
+      h("div", { class: "toolbar" }, h("span", { class: "dim" }, "Colour"), color.element, fold, cpus, wakeups, zoomButtons(store),
         data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), [Lane.of(context), PathLane.of(context), lanes]);
-    this.element.querySelector(".toolbar")!.append(this.note);
+    this.element.querySelector(".toolbar")!.append(this.note, key);
     this.quiet = quiet(data);
     this.path = steps(data);
+    this.groupOf = new Int32Array(data.n).fill(-1);
+    this.bunch();
+    const programs = [...ranks.keys()].slice(0, HUES);
     this.refresh = () => {
+      color.show(store.state.color);
+      key.replaceChildren(...(store.state.color === "program" ? programs : []).map((name, n) => h("span", { class: "key" }, h("i", { class: `swatch p${n}` }), name)),
+        ...(store.state.color === "program" && ranks.size > HUES ? [h("span", { class: "key" }, h("i", { class: "swatch p8" }), "others")] : []));
       cpus.setAttribute("aria-pressed", String(store.state.cpus));
       fold.setAttribute("aria-pressed", String(store.state.fold));
       wakeups.setAttribute("aria-pressed", String(store.state.wakeups));
@@ -61,11 +83,28 @@ export class Timeline extends TimeView {
     };
   }
 
+  /** Finds the groups of short siblings. */
+  private bunch() {
+    const { data } = this;
+    const { start, end } = data.doc.processes;
+    const [from, to] = this.store.whole;
+    const most = Math.min(SHORT.ns, (to - from) * SHORT.share);
+    const short = (ix: number) => this.quiet[ix] === 0 && data.wall(ix) < most;
+    for (const siblings of [data.roots, ...data.children]) {
+      for (const group of alike(data, siblings, short)) {
+        group.members.sort((a, b) => start[a] - start[b] || a - b);
+        for (const ix of group.members) this.groupOf[ix] = this.groups.length;
+        this.groups.push({ ...group, shown: [], until: 0, wall: 0, peak: atOnce(group.members, start, end) });
+      }
+    }
+  }
+
   update() {
     this.refresh();
     const { state } = this.store;
-    const chosen = state.sel >= 0 && (this.quiet[state.sel] > 0 || this.data.doc.processes.threads[state.sel] > 1) ? state.sel : -1;
-    const key = `${state.root}\n${state.cgroup}\n${state.fold}\n${chosen}`;
+    const { sel } = state;
+    const chosen = sel >= 0 && (this.quiet[sel] > 0 || this.groupOf[sel] >= 0 || this.data.doc.processes.threads[sel] > 1) ? sel : -1;
+    const key = `${state.root}\n${state.cgroup}\n${state.fold}\n${chosen}\n${[...this.open].join()}`;
     if (key !== this.key) {
       this.key = key;
       this.layout();
@@ -86,56 +125,88 @@ export class Timeline extends TimeView {
     return ix === this.store.state.sel && threads > 1 ? 1 + Math.min(threads, THREADS) : 1;
   }
 
+  /** Whether the members of a group have lanes below it. */
+  private opened(group: number): boolean {
+    const { sel } = this.store.state;
+    return this.open.has(group) || (sel >= 0 && this.groupOf[sel] === group);
+  }
+
+  /** Children, or roots: those of a group as one. */
+  private items(of: number[]): number[] {
+    if (!this.store.state.fold) return of;
+    return [...new Set(of.map((ix) => (this.groupOf[ix] >= 0 ? this.data.n + this.groupOf[ix] : ix)))];
+  }
+
   /** Blocks of subtrees, each as high as it is deep, first come first fit. */
   private layout() {
-    const { data, store } = this;
-    const { start, end } = data.doc.processes;
-    const height = new Int32Array(data.n).fill(1);
-    const until = new Float64Array(data.n);
-    const offset = new Int32Array(data.n);
+    const { data, store, groupOf } = this;
+    const { n } = data;
+    const begin = Float64Array.from({ length: n + this.groups.length }, (_, ix) => data.doc.processes.start[ix] ?? 0);
+    const until = new Float64Array(begin.length);
+    const height = new Int32Array(begin.length).fill(1);
+    const offset = new Int32Array(begin.length);
     const place = (of: number[]): number => {
       const busy: number[] = [];
-      const inside = of.filter((ix) => this.covers(ix)).sort((a, b) => start[a] - start[b] || a - b);
+      const inside = of.filter((ix) => (ix < n ? this.covers(ix) : this.groups[ix - n].shown.length > 0)).sort((a, b) => begin[a] - begin[b] || a - b);
       for (const ix of inside) {
         let y = 0;
-        for (let lane = 0; lane < y + height[ix] && lane < busy.length; lane++) if (busy[lane] > start[ix]) y = lane + 1;
+        for (let lane = 0; lane < y + height[ix] && lane < busy.length; lane++) if (busy[lane] > begin[ix]) y = lane + 1;
         offset[ix] = y;
         for (let lane = y; lane < y + height[ix]; lane++) busy[lane] = until[ix];
       }
       return busy.length;
     };
+    const { end } = data.doc.processes;
+    for (let ix = 0; ix < n; ix++) until[ix] = end[ix];
+    this.groups.forEach((group, g) => {
+      group.shown = group.members.filter((ix) => store.scope[ix] === 1);
+      group.wall = group.shown.reduce((sum, ix) => sum + data.wall(ix), 0);
+      begin[n + g] = begin[group.shown[0]] ?? 0;
+      until[n + g] = group.until = Math.max(0, ...group.shown.map((ix) => end[ix]));
+      if (this.opened(g)) height[n + g] = 1 + place(group.shown);
+    });
     // From the leaves up.
-    for (let at = data.n - 1; at >= 0; at--) {
+    for (let at = n - 1; at >= 0; at--) {
       const ix = data.order[at];
-      until[ix] = end[ix];
       for (const child of data.children[ix]) until[ix] = Math.max(until[ix], until[child]);
-      const below = place(data.children[ix]);
-      height[ix] = this.own(ix) + below;
+      height[ix] = this.own(ix) + place(this.items(data.children[ix]));
     }
     const roots = store.state.root >= 0 ? [store.state.root] : data.roots;
-    place(roots);
-    this.lane = new Int32Array(data.n).fill(-1);
+    place(store.state.root >= 0 ? roots : this.items(roots));
+    this.lane = new Int32Array(n).fill(-1);
     this.lanes = [];
     this.threads = [];
     this.hidden = [0, 0, 0];
-    const top = new Int32Array(data.n);
+    const put = (lane: number, item: number) => (this.lanes[lane] ??= []).push(item);
+    const top = new Int32Array(n);
     for (const root of roots) {
       for (let at = data.place[root]; at < data.subtreeEnd[root]; at++) {
         const ix = data.order[at];
-        const parent = data.parent[ix];
-        top[ix] = ix === root ? offset[ix] : top[parent] + this.own(parent) + offset[ix];
+        const base = ix === root ? 0 : top[data.parent[ix]] + this.own(data.parent[ix]);
+        const g = store.state.fold && ix !== store.state.root ? groupOf[ix] : -1;
+        top[ix] = base + offset[ix];
         if (store.scope[ix] && !this.laned(ix)) this.hidden[this.quiet[ix]]++;
         if (!this.laned(ix)) continue;
+        if (g >= 0) {
+          const lane = base + offset[n + g];
+          if (ix === this.groups[g].shown[0]) put(lane, n + g);
+          if (this.opened(g)) top[ix] = lane + 1 + offset[ix];
+          else {
+            this.lane[ix] = lane;
+            continue;
+          }
+        }
         this.lane[ix] = top[ix];
-        (this.lanes[top[ix]] ??= []).push(ix);
+        put(top[ix], ix);
         for (let n = 1; n < this.own(ix); n++) this.threads.push([top[ix] + n, data.threadsFrom[ix] + n - 1]);
       }
     }
-    const [, parents, idle] = this.hidden;
-    this.note.textContent = [parents > 0 ? `${count(parents)} waiting parents` : "", idle > 0 ? `${count(idle)} idle` : ""].filter((part) => part).join(", ") + (parents + idle > 0 ? " folded" : "");
+    const [, parents, asleep] = this.hidden;
+    const folded = [parents > 0 ? `${count(parents)} waiting parents` : "", asleep > 0 ? `${count(asleep)} asleep` : ""].filter((part) => part);
+    this.note.textContent = folded.length > 0 ? `${folded.join(", ")} folded` : "";
     if (this.lanes.length === 0) this.lanes.push([]);
     for (const [lane] of this.threads) this.lanes[lane] ??= [];
-    for (let at = 0; at < this.lanes.length; at++) (this.lanes[at] ??= []).sort((a, b) => start[a] - start[b]);
+    for (let at = 0; at < this.lanes.length; at++) (this.lanes[at] ??= []).sort((a, b) => begin[a] - begin[b]);
   }
 
   /** Whether a subtree has anything in the scope. */
@@ -163,92 +234,101 @@ export class Timeline extends TimeView {
     return 8 + lane * this.pitch;
   }
 
-  protected paint(frame: Frame) {
-    const { ctx, pixels, theme, ratio, state, width, top, x } = frame;
-    const { data, store, pitch } = this;
-    const band = this.band;
+  /** What is in a lane in the shown time. */
+  private inSight(lane: number): number[] {
+    const { data, groups } = this;
     const { start, end } = data.doc.processes;
+    const { t0, t1 } = this.store.state;
+    const begin = (item: number) => (item < data.n ? start[item] : start[groups[item - data.n].shown[0]]);
+    const until = (item: number) => (item < data.n ? end[item] : groups[item - data.n].until);
+    const all = this.lanes[lane];
+    let lo = 0;
+    let hi = all.length;
+    while (lo < hi) {
+      const mid = (lo + hi) >> 1;
+      if (until(all[mid]) < t0) lo = mid + 1;
+      else hi = mid;
+    }
+    let last = lo;
+    while (last < all.length && begin(all[last]) <= t1) last++;
+    return all.slice(lo, last);
+  }
+
+  protected paint(frame: Frame) {
+    const { pixels, theme, ratio, state, top } = frame;
+    const { data, store, pitch, sums } = this.sized(frame);
     const n = pixels.width;
     const dt = (state.t1 - state.t0) / n;
-    if (this.sums.length < 5 * n) this.sums = new Float64Array(5 * n);
-    const { sums } = this;
     const first = Math.max(0, Math.floor((top - 8) / pitch) - 1);
     const last = Math.min(this.lanes.length, Math.ceil((top + frame.height) / pitch) + 1);
+    const hued = state.color !== "state";
     const seen: [number, number, number][] = [];
-    const searching = store.matches !== null;
     for (let l = first; l < last; l++) {
-      const lane = this.lanes[l];
       sums.fill(0, 0, 5 * n);
-      let lo = 0;
-      let hi = lane.length;
-      while (lo < hi) {
-        const mid = (lo + hi) >> 1;
-        if (end[lane[mid]] < state.t0) lo = mid + 1;
-        else hi = mid;
+      if (hued) this.most.fill(0, 0, n);
+      const add = (ix: number, peak: number): number => {
+        const dim = store.matches === null || store.matches[ix] ? 1 : 0.18;
+        for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) data.integrate(t, state.t0, dt, n, sums, dim / dt / peak);
+        if (hued) this.tint(ix, state.t0, dt, n);
+        return dim;
+      };
+      for (const item of this.inSight(l)) {
+        if (item < data.n) {
+          seen.push([l, item, add(item, data.peak(item))]);
+          continue;
+        }
+        const { shown, peak } = this.groups[item - data.n];
+        const dims = shown.map((ix) => add(ix, peak));
+        seen.push([l, item, Math.max(...dims)]);
       }
-      for (let at = lo; at < lane.length; at++) {
-        const ix = lane[at];
-        if (start[ix] > state.t1) break;
-        const weight = 1 / dt / data.peak(ix);
-        const dim = searching && !store.matches![ix] ? 0.18 : 1;
-        for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) data.integrate(t, state.t0, dt, n, sums, weight * dim);
-        seen.push([l, ix, dim]);
-      }
-      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(band * ratio), theme);
+      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(this.band * ratio), theme, hued ? this.hues : undefined);
     }
     for (const [l, t] of this.threads) {
       if (l < first || l >= last) continue;
       sums.fill(0, 0, 5 * n);
       data.integrate(t, state.t0, dt, n, sums, 1 / dt);
-      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(band * ratio * 0.7), theme);
+      if (hued) this.hues.fill(hue(data, this.ranks, state.color, data.processOf[t]), 0, n);
+      pixels.stack(sums, n, 0, Math.round((this.top(l) + NAME - top) * ratio), 1, 0, Math.round(this.band * ratio * 0.7), theme, hued ? this.hues : undefined);
     }
     this.blit(frame);
     this.drawPath(frame);
+    this.drawNames(frame, seen);
+    if (state.wakeups && state.sel >= 0) this.drawWakes(frame);
+  }
+
+  /** Has room for the columns of a frame. */
+  private sized({ pixels: { width: n } }: Frame): this {
+    if (this.sums.length < 5 * n) {
+      this.sums = new Float64Array(5 * n);
+      this.hues = new Uint8Array(n);
+      this.most = new Float64Array(n);
+    }
+    return this;
+  }
+
+  /** Gives a process's colour to the columns in which it lived longer than others of its lane. */
+  private tint(ix: number, t0: number, dt: number, n: number) {
+    const { start, end } = this.data.doc.processes;
+    const [from, to] = [(start[ix] - t0) / dt, (end[ix] - t0) / dt];
+    const color = hue(this.data, this.ranks, this.store.state.color, ix);
+    for (let c = Math.max(0, Math.floor(from)); c < Math.min(n, to); c++) {
+      const part = Math.min(to, c + 1) - Math.max(from, c);
+      if (part <= this.most[c]) continue;
+      this.most[c] = part;
+      this.hues[c] = color;
+    }
+  }
+
+  private drawNames(frame: Frame, seen: [number, number, number][]) {
+    const { ctx, theme, width, top, x } = frame;
+    const { data } = this;
     ctx.textBaseline = "alphabetic";
     ctx.textAlign = "left";
     ctx.font = FONT;
-    const { execs } = data.doc;
-    for (const [l, ix, dim] of seen) {
-      const y = this.top(l) - top;
-      const left = Math.max(0, x(start[ix]));
-      const right = Math.min(width, x(end[ix]));
-      const failed = data.failed(ix);
+    for (const [l, item, dim] of seen) {
       ctx.globalAlpha = dim < 1 ? 0.35 : 1;
-      // Where one program became another.
-      if (right - left > 3) {
-        ctx.fillStyle = theme.css.panel;
-        ctx.fillRect(x(start[ix]) - 0.5, y + NAME, 1, band);
-      }
-      const [from, to] = [data.execsFrom[ix], data.execsFrom[ix + 1]];
-      const programs: [number, string][] = [];
-      for (let e = from; e < to; e++) {
-        const begin = x(execs.start[e]);
-        if (begin - x(start[ix]) > 2 && begin > 0 && begin < width) {
-          ctx.fillStyle = theme.css.ink;
-          ctx.fillRect(begin - 0.5, y + NAME - 2, 1, band + 2);
-        }
-        programs.push([execs.start[e], data.string(execs.label[e])]);
-      }
-      // The name stands at the beginning, whatever the process was until its first exec.
-      if (programs.length === 0) programs.push([start[ix], data.label(ix)]);
-      else if (programs.length === 1) programs[0][0] = start[ix];
-      for (let e = 0; e < programs.length; e++) {
-        const begin = Math.max(0, x(programs[e][0]));
-        const stop = Math.min(width, e + 1 < programs.length ? x(programs[e + 1][0]) : right);
-        if (stop - begin < 24) continue;
-        const text = failed && e + 1 === programs.length ? `✕ ${programs[e][1]} · ${data.exit(ix)}` : programs[e][1];
-        ctx.fillStyle = failed ? theme.css.bad : theme.css.ink;
-        ctx.fillText(fit(ctx, text, stop - begin - 6), begin + 2, y + NAME - 4);
-      }
-      if (failed && right >= 0 && right <= width) {
-        ctx.fillStyle = theme.css.bad;
-        ctx.fillRect(Math.max(left, right - 3), y + NAME - 2, 3, band + 4);
-      }
-      if (ix === state.sel) {
-        ctx.strokeStyle = theme.css.accent;
-        ctx.lineWidth = 2;
-        ctx.strokeRect(left - 1, y + NAME - 2, Math.max(4, right - left + 2), band + 4);
-      }
+      if (item < data.n) this.drawProcess(frame, item, this.top(l) - top);
+      else this.drawGroup(frame, item - data.n, this.top(l) - top);
       ctx.globalAlpha = 1;
     }
     for (const [l, t] of this.threads) {
@@ -256,7 +336,73 @@ export class Timeline extends TimeView {
       ctx.fillStyle = theme.css.dim;
       ctx.fillText(fit(ctx, `${data.string(comm[t])} · tid ${tid[t]} · CPU ${time(on_cpu[t])}`, width - 20), Math.max(0, x(begins[t])) + 8, this.top(l) - top + NAME - 4);
     }
-    if (state.wakeups && state.sel >= 0) this.drawWakes(frame);
+  }
+
+  private drawGroup({ ctx, theme, width, x }: Frame, g: number, y: number) {
+    const { data } = this;
+    const { shown, until } = this.groups[g];
+    const { start, end } = data.doc.processes;
+    const left = Math.max(0, x(start[shown[0]]));
+    const failed = shown.filter((ix) => data.failed(ix));
+    const text = `${this.opened(g) ? "▾" : "▸"} ${this.name(g)}`;
+    ctx.fillStyle = failed.length > 0 ? theme.css.bad : theme.css.ink;
+    const wide = Math.min(width, x(until)) - left;
+    if (wide >= 24) ctx.fillText(fit(ctx, text, wide - 6), left + 2, y + NAME - 4);
+    for (const ix of failed) {
+      const right = x(end[ix]);
+      if (right >= 0 && right <= width) ctx.fillRect(right - 2, y + NAME - 2, 2, this.band + 4);
+    }
+  }
+
+  /** A group as it is called: `5,000 × true, 3.8 s`. */
+  private name(g: number): string {
+    const { program, shown, wall } = this.groups[g];
+    const failed = shown.filter((ix) => this.data.failed(ix)).length;
+    return `${count(shown.length)} × ${program}, ${time(wall)}${failed > 0 ? `, ${count(failed)} failed` : ""}`;
+  }
+
+  private drawProcess({ ctx, theme, state, width, x }: Frame, ix: number, y: number) {
+    const { data, band } = this;
+    const { start, end } = data.doc.processes;
+    const { execs } = data.doc;
+    const left = Math.max(0, x(start[ix]));
+    const right = Math.min(width, x(end[ix]));
+    const failed = data.failed(ix);
+    if (right - left > 3) {
+      ctx.fillStyle = theme.css.panel;
+      ctx.fillRect(x(start[ix]) - 0.5, y + NAME, 1, band);
+    }
+    const [from, to] = [data.execsFrom[ix], data.execsFrom[ix + 1]];
+    const programs: [number, string][] = [];
+    for (let e = from; e < to; e++) {
+      const begin = x(execs.start[e]);
+      // Where one program became another.
+      if (begin - x(start[ix]) > 2 && begin > 0 && begin < width) {
+        ctx.fillStyle = theme.css.ink;
+        ctx.fillRect(begin - 0.5, y + NAME - 2, 1, band + 2);
+      }
+      programs.push([execs.start[e], data.string(execs.label[e])]);
+    }
+    // The name stands at the beginning, whatever the process was until its first exec.
+    if (programs.length === 0) programs.push([start[ix], data.label(ix)]);
+    else if (programs.length === 1) programs[0][0] = start[ix];
+    for (let e = 0; e < programs.length; e++) {
+      const begin = Math.max(0, x(programs[e][0]));
+      const stop = Math.min(width, e + 1 < programs.length ? x(programs[e + 1][0]) : right);
+      if (stop - begin < 24) continue;
+      const text = failed && e + 1 === programs.length ? `✕ ${programs[e][1]} · ${data.exit(ix)}` : programs[e][1];
+      ctx.fillStyle = failed ? theme.css.bad : theme.css.ink;
+      ctx.fillText(fit(ctx, text, stop - begin - 6), begin + 2, y + NAME - 4);
+    }
+    if (failed && right >= 0 && right <= width) {
+      ctx.fillStyle = theme.css.bad;
+      ctx.fillRect(Math.max(left, right - 3), y + NAME - 2, 3, band + 4);
+    }
+    if (ix === state.sel) {
+      ctx.strokeStyle = theme.css.accent;
+      ctx.lineWidth = 2;
+      ctx.strokeRect(left - 1, y + NAME - 2, Math.max(4, right - left + 2), band + 4);
+    }
   }
 
   /** A line below the states of who was on the path, and from one to the next. */
@@ -339,15 +485,18 @@ export class Timeline extends TimeView {
     }
   }
 
+  /** The process or group at a point; -1: none. */
   private find(t: number, y: number): number {
     const l = Math.floor((y - 8) / this.pitch);
-    const { start, end } = this.data.doc.processes;
+    const { data } = this;
+    const { start, end } = data.doc.processes;
     const slack = ((this.store.state.t1 - this.store.state.t0) / Math.max(1, this.element.clientWidth)) * 3;
     let best = -1;
     let distance = slack;
-    for (const ix of this.lanes[l] ?? []) {
-      const off = Math.max(start[ix] - t, t - end[ix], 0);
-      if (off < distance || (off === 0 && best < 0)) [best, distance] = [ix, off];
+    for (const item of this.lanes[l] ?? []) {
+      const group = this.groups[item - data.n];
+      const off = group ? Math.max(start[group.shown[0]] - t, t - group.until, 0) : Math.max(start[item] - t, t - end[item], 0);
+      if (off < distance || (off === 0 && best < 0)) [best, distance] = [item, off];
       if (off === 0) break;
     }
     return best;
@@ -358,6 +507,14 @@ export class Timeline extends TimeView {
     if (ix < 0) return this.tip.hide();
     const { data } = this;
     const p = data.doc.processes;
+    if (ix >= data.n) {
+      const { shown, wall } = this.groups[ix - data.n];
+      const cpu = shown.reduce((sum, member) => sum + (p.on_cpu[member] ?? 0), 0);
+      const longest = shown.reduce((a, b) => (data.wall(a) >= data.wall(b) ? a : b));
+      return this.tip.show(event, h("strong", {}, this.name(ix - data.n)),
+        h("div", { class: "dim" }, `wall ${time(wall)} · CPU ${time(cpu)} · longest ${time(data.wall(longest))}: ${clip(data.label(longest), 60)}`),
+        h("div", {}, this.opened(ix - data.n) ? "A click folds them." : "A click shows each of them."));
+    }
     const lines: HTMLElement[] = [
       h("strong", {}, data.label(ix)),
       h("div", { class: "dim" }, `pid ${p.pid[ix]} · from ${at(p.start[ix])} · wall ${time(data.wall(ix))} · CPU ${time(p.on_cpu[ix])} · ${data.exit(ix)}`),
@@ -392,8 +549,19 @@ export class Timeline extends TimeView {
 
   protected pick(t: number, y: number, twice: boolean) {
     const ix = this.find(t, y);
+    if (ix >= this.data.n) return twice ? undefined : this.toggle(ix - this.data.n);
     this.store.set({ sel: ix });
     if (twice && ix >= 0) this.store.set({ root: ix });
+  }
+
+  /** Unfolds a group or folds it. */
+  private toggle(g: number) {
+    const { sel } = this.store.state;
+    const opened = this.opened(g);
+    if (opened) this.open.delete(g);
+    else this.open.add(g);
+    if (opened && sel >= 0 && this.groupOf[sel] === g) this.store.set({ sel: -1 });
+    else this.update();
   }
 
   reveal() {
@@ -413,20 +581,48 @@ export class Timeline extends TimeView {
   }
 }
 
-/** The processes that take no lane if folded. */
+/** Siblings of one program in a lane. */
+interface Bunch extends Group {
+  /** Those in the scope. */
+  shown: number[];
+  /** When the last of them ended. */
+  until: number;
+  /** The sum of their wall times. */
+  wall: number;
+  /** The most that lived at once. */
+  peak: number;
+}
+
+/** How many of these lived at once at most; they are in order of their start. */
+function atOnce(members: number[], start: number[], end: number[]): number {
+  const ends = members.map((ix) => end[ix]).sort((a, b) => a - b);
+  let over = 0;
+  let peak = 1;
+  members.forEach((ix, begun) => {
+    while (ends[over] <= start[ix]) over++;
+    peak = Math.max(peak, begun + 1 - over);
+  });
+  return peak;
+}
+
+/** The processes that take no lane if folded: 1 waits for its children, 2 sleeps. */
 function quiet(data: Context["data"]): Uint8Array {
-  const { start, end, on_cpu, kthread, started_before, alive } = data.doc.processes;
+  const { start, end, on_cpu, run_queue, blocked, kthread, started_before, alive, threads } = data.doc.processes;
+  const onPath = new Set(data.doc.path?.thread.map((thread) => data.processOf[thread]));
   const out = new Uint8Array(data.n);
   for (let ix = 0; ix < data.n; ix++) {
     const wall = data.wall(ix);
     const children = data.children[ix];
-    const idle = (on_cpu[ix] ?? 0) * 1000 < wall;
-    if (children.length === 0) {
-      if (idle && ((started_before[ix] && alive[ix]) || kthread[ix])) out[ix] = 2;
+    // Waits tell less than work: they grow with the machine's load.
+    const busy = (on_cpu[ix] ?? wall) * 100 + ((run_queue[ix] ?? 0) + (blocked[ix] ?? 0)) * 10;
+    const asleep = busy < wall * threads[ix] && !onPath.has(ix) && !data.failed(ix);
+    // Of the machine, or of the command and without children.
+    if (asleep && (kthread[ix] || (started_before[ix] && alive[ix]) || (children.length === 0 && data.parent[ix] >= 0))) {
+      out[ix] = 2;
       continue;
     }
     // As a compiler's driver: its children one after the other, for nearly all of its time.
-    if (children.length > 3 || data.parent[ix] < 0 || data.failed(ix) || (on_cpu[ix] ?? 0) * 5 > wall) continue;
+    if (children.length === 0 || children.length > 3 || data.parent[ix] < 0 || data.failed(ix) || (on_cpu[ix] ?? 0) * 5 > wall) continue;
     let covered = 0;
     let until = start[ix];
     let single = true;

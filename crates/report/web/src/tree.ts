@@ -8,20 +8,12 @@ import { choice, h } from "./dom";
 import { figures, lives } from "./figures";
 import { clip, FONT } from "./heatmap";
 import { fit, sized, theme } from "./paint";
+import { alike, type Group } from "./siblings";
 import type { Metric, Store } from "./state";
 import type { Context } from "./timeview";
 import { count, time } from "./units";
 
 type Node = HierarchyRectangularNode<number>;
-
-/** So many siblings without children, of one program, are one line and one cell. */
-const ALIKE = 8;
-
-/** Siblings of one program. Its number in the tree is -2 less its place in the list. */
-interface Group {
-  program: string;
-  members: number[];
-}
 
 const RINGS = 7;
 const ROW = 24;
@@ -67,6 +59,7 @@ export class Tree {
   private none = h("p", { class: "empty", hidden: true }, "No process matches here.");
   private items = new Map<number, HTMLElement>();
   private subtree = new Float64Array(0);
+  /** The number of a group in the tree is -2 less its place here. */
   private groups: Group[] = [];
   private groupOf = new Map<number, number>();
   private kids = new Map<number, number[]>();
@@ -110,25 +103,17 @@ export class Tree {
     if (known) return known;
     const { data } = this;
     const all = ix < 0 ? data.roots : data.children[ix];
-    const kinds = new Map<string, number[]>();
-    for (const child of all) {
-      if (data.children[child].length > 0) continue;
-      const kind = kinds.get(data.program(child));
-      if (kind) kind.push(child);
-      else kinds.set(data.program(child), [child]);
-    }
-    const met = new Set<string>();
-    const out = all.flatMap((child) => {
-      const program = data.program(child);
-      const members = data.children[child].length > 0 ? [] : kinds.get(program)!;
-      if (members.length < ALIKE) return [child];
-      if (met.has(program)) return [];
-      met.add(program);
+    const ids = new Map<number, number>();
+    for (const group of alike(data, all)) {
       const id = -2 - this.groups.length;
-      this.groups.push({ program, members });
-      for (const member of members) this.groupOf.set(member, id);
-      return [id];
-    });
+      this.groups.push(group);
+      for (const member of group.members) {
+        this.groupOf.set(member, id);
+        ids.set(member, id);
+      }
+    }
+    // A group stands where its first member would.
+    const out = [...new Set(all.map((child) => ids.get(child) ?? child))];
     this.kids.set(ix, out);
     return out;
   }

@@ -300,6 +300,130 @@ const tests = {
     page.calm();
   },
 
+  // In the timeline, too: a row that a click unfolds, and the link to a member.
+  async repeated_siblings_are_one_row() {
+    const page = await open("many", "#view=timeline");
+    await settle(page);
+    const { processes, trace } = analysis("many");
+    const alike = processes.filter((p) => p.argv?.[0] === "/bin/true");
+    const wall = alike.reduce((sum, p) => sum + p.wall_ns, 0) / 1e6;
+    const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
+    const name = /^300 × true, ([\d.]+) (m?s)$/;
+    // The rows at the time of a process, from the top.
+    const rows = async (ns) => {
+      const seen = [];
+      for (let y = 2; y < box.height; y += 6) {
+        await page.mouse.move(box.x + (box.width * ns) / trace.duration_ns, box.y + y);
+        const tip = (await page.isVisible(".tip")) ? await page.textContent(".tip") : "";
+        if (tip && tip !== seen.at(-1)?.tip) seen.push({ tip, y: box.y + y + 2, title: await page.textContent(".tip strong") });
+      }
+      return seen;
+    };
+    const middle = alike[150].start_ns + alike[150].wall_ns / 2;
+    let seen = await rows(middle);
+    assert.equal(seen.length, 2, JSON.stringify(seen));
+    const [, shown, unit] = name.exec(seen[1].title);
+    assert.ok(Math.abs(Number(shown) * (unit === "s" ? 1000 : 1) - wall) <= wall * 0.02, `${shown} ${unit}, not ${wall} ms`);
+    const click = () => page.mouse.click(box.x + (box.width * middle) / trace.duration_ns, seen[1].y);
+    await click();
+    await settle(page);
+    seen = await rows(middle);
+    assert.ok(seen.length === 3 && name.test(seen[1].title) && /^true/.test(seen[2].title), JSON.stringify(seen));
+    await click();
+    await settle(page);
+    assert.equal((await rows(middle)).length, 2);
+    // A chosen member is seen; without folding all are.
+    await page.evaluate((ix) => (location.hash = `#view=timeline&sel=${ix}`), processes.indexOf(alike[150]));
+    await settle(page);
+    assert.equal((await rows(middle))[2]?.title, "true");
+    await page.evaluate(() => (location.hash = "#view=timeline&fold=0"));
+    await settle(page);
+    seen = await rows(middle);
+    assert.ok(seen.length === 2 && seen[1].title === "true", JSON.stringify(seen));
+    page.calm();
+  },
+
+  // A sleeper takes a row only if the end waited for it.
+  async sleepers_take_no_row() {
+    const page = await open("sleeper", "#view=timeline");
+    await settle(page);
+    const { processes, trace } = analysis("sleeper");
+    assert.equal(await page.textContent("#folded"), "1 asleep folded");
+    const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
+    const titles = async (p) => {
+      const seen = new Set();
+      for (let y = 2; y < box.height; y += 6) {
+        await page.mouse.move(box.x + (box.width * (p.start_ns + p.wall_ns / 2)) / trace.duration_ns, box.y + y);
+        if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip strong"));
+      }
+      return [...seen].filter((title) => title.startsWith("sleep "));
+    };
+    const [long, last] = [processes.find((p) => p.argv?.[1] === "9"), processes.find((p) => p.argv?.[1] === "0.1")];
+    assert.deepEqual([await titles(long), await titles(last)], [[], ["sleep 0.1"]]);
+    await page.press("body", "f");
+    await settle(page);
+    assert.deepEqual(await titles(long), ["sleep 9"]);
+    page.calm();
+  },
+
+  // One control: states, programs or steps; the link keeps it.
+  async the_timeline_is_coloured_by_what_is_chosen() {
+    const { processes, trace } = analysis("demo");
+    const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
+    const page = await open("demo", "#view=timeline");
+    const colors = () => page.evaluate(() => {
+      const style = getComputedStyle(document.documentElement);
+      return Object.fromEntries(["on", ...[1, 2, 3, 4, 5, 6, 7, 8].map((n) => `program-${n}`)].map((name) => [parseInt(style.getPropertyValue(`--${name}`).trim().slice(1), 16), name]));
+    });
+    // The palette's colours in a column of a canvas, most of them first.
+    const column = async (selector, ns) => {
+      const seen = await page.evaluate(([selector, share]) => {
+        const canvas = document.querySelector(selector);
+        const copy = new OffscreenCanvas(1, canvas.height).getContext("2d");
+        copy.drawImage(canvas, -Math.round(canvas.width * share), 0);
+        const { data } = copy.getImageData(0, 0, 1, canvas.height);
+        return Array.from({ length: data.length / 4 }, (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2]);
+      }, [selector, ns / trace.duration_ns]);
+      const named = await colors();
+      const counts = {};
+      for (const pixel of seen) if (named[pixel]) counts[named[pixel]] = (counts[named[pixel]] ?? 0) + 1;
+      return Object.keys(counts).sort((a, b) => counts[b] - counts[a]);
+    };
+    const canvas = "#view-timeline .scroll canvas";
+    const at = (p) => p.start_ns + p.wall_ns * 0.7;
+    await settle(page);
+    assert.deepEqual(await column(canvas, at(longest)), ["on"]);
+    await page.click("#color [data-value=program]");
+    await settle(page);
+    const keys = await page.$$eval("#hues .key", (all) => all.map((key) => key.textContent));
+    // By CPU time, as in the overview.
+    const cpu = {};
+    for (const p of processes) if (p.argv) cpu[p.argv[0].split("/").at(-1)] = (cpu[p.argv[0].split("/").at(-1)] ?? 0) + p.on_cpu_ns;
+    assert.equal(keys[0], Object.keys(cpu).sort((a, b) => cpu[b] - cpu[a])[0]);
+    assert.equal(keys.at(-1), "others");
+    assert.deepEqual(await column(canvas, at(longest)), ["program-1"]);
+    const linker = processes.find((p) => p.comm === "linkpass");
+    assert.deepEqual(await column(canvas, at(linker)), [`program-${keys.indexOf("linkpass") + 1}`]);
+    assert.equal((await hash(page)).color, "program");
+    const other = await open("demo", await page.evaluate(() => location.hash));
+    assert.equal(await other.getAttribute("#color [data-value=program]", "aria-pressed"), "true");
+    // Two jobs at once are of two steps: two colours, which the lane of the steps has, too.
+    await page.click("#color [data-value=step]");
+    await settle(page);
+    const jobs = await column(canvas, at(longest));
+    assert.equal(jobs.length, 2, jobs.join());
+    const edges = await page.evaluate(() => {
+      const lane = document.querySelector(".lane canvas");
+      const { data } = lane.getContext("2d").getImageData(0, 0, lane.width, lane.height);
+      return [...new Set(Array.from({ length: data.length / 4 }, (_, n) => (data[4 * n] << 16) | (data[4 * n + 1] << 8) | data[4 * n + 2]))];
+    });
+    const named = await colors();
+    const above = edges.map((pixel) => named[pixel]).filter((name) => name);
+    for (const job of jobs) assert.ok(above.includes(job), `${job} not in ${above}`);
+    other.calm();
+    page.calm();
+  },
+
   async threads_unfold_under_their_process() {
     const { processes } = analysis("cargo");
     const page = await open("cargo", "#view=timeline");
