@@ -19,7 +19,7 @@ use tr_sim::scenario::{self, Weights};
 use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 30] = [
+const TESTS: [&str; 33] = [
     "opens_from_disk_and_asks_for_nothing",
     "advice_leads_to_its_evidence",
     "what_is_not_known_is_no_zero",
@@ -35,6 +35,9 @@ const TESTS: [&str; 30] = [
     "lanes_of_the_cpus",
     "two_recordings_side_by_side",
     "back_returns_to_the_view_before",
+    "a_ruler_notes_and_pins_stay_in_the_link",
+    "fingers_zoom_and_pan",
+    "help_names_every_key",
     "views_without_content_say_so",
     "every_text_can_be_read",
     "figures_equal_the_analysis",

@@ -41,7 +41,7 @@ export class Heatmap extends TimeView {
     const names = ["All states", "On CPU", "Waiting", "Blocked", "Asleep"];
     const measure = h("select", { "aria-label": "What a cell shows", onchange: () => store.set({ measure: measure.value as Measure }) },
       ...MEASURES.map((m, at) => h("option", { value: m }, names[at])));
-    super(context, "Heatmap of rows over time", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to zoom to a range · click to select",
+    super(context, "Heatmap of rows over time", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click to select",
       h("div", { class: "toolbar" }, rows.element, measure, zoomButtons(store)));
     this.refresh = () => {
       rows.show(store.state.rows);

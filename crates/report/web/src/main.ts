@@ -12,27 +12,26 @@ import { Table } from "./table";
 import { Timeline } from "./timeline";
 import { Tree } from "./tree";
 import { move } from "./path";
+import { ruler } from "./marks";
+import { pin } from "./pins";
 import { count } from "./units";
 
 const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table" };
 
-const KEYS: [string, string][] = [
-  ["1 … 5", "Overview, Heatmap, Timeline, Tree, Table"],
-  ["/", "search: text, /regular expression/, program:name, pid:1,2 or is:failed"],
-  ["n  N", "next, previous match"],
-  ["↑ ↓", "select the previous, the next row"],
-  ["← →  a d", "pan"],
-  ["+ − 0  w s", "zoom in, out, to the whole"],
-  ["z", "zoom to the selected process"],
-  ["Enter", "only the subtree of the selected process; into a group"],
-  ["u", "up: to the parent, to all"],
-  ["[  ]", "critical path: the step before, the next one"],
-  ["f", "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)"],
-  ["c", "lanes of the CPUs (Timeline)"],
-  ["e", "wake-ups of the selected process (Timeline)"],
-  ["t", "dark or light"],
-  ["Esc", "let go: selection, search, subtree"],
+/** What the pointer does. */
+const POINTER: [string, string][] = [
+  ["drag", "pan; over the strip on top: zoom to a range"],
+  ["Ctrl + wheel, pinch", "zoom"],
+  ["Shift + wheel", "pan"],
+  ["Shift + drag", "measure a length of time"],
+  ["double click", "zoom in; on a process: only its subtree"],
 ];
+
+/** Keys, what they do, and how. */
+type Key = [string[], string, (key: string) => void];
+
+/** Names of keys for people. */
+const NAMES: Record<string, string> = { ArrowUp: "↑", ArrowDown: "↓", ArrowLeft: "←", ArrowRight: "→", Escape: "Esc" };
 
 /** So many pieces are summed up only when the shown time has come to rest. */
 const LARGE = 50_000;
@@ -88,9 +87,7 @@ async function main() {
     h("section", { role: "tabpanel", id: `view-${view}`, "aria-labelledby": `tab-${view}`, class: "view" }, views[view].element)])) as Record<View, HTMLElement>;
   const cgroups = cgroupSelect(data, store);
   const scope = h("div", { class: "scope" });
-  const help = h("dialog", { class: "help", "aria-label": "Keys" }, h("h2", {}, "Keys"),
-    h("dl", {}, ...KEYS.flatMap(([key, what]) => [h("dt", {}, key), h("dd", {}, what)])),
-    h("form", { method: "dialog" }, h("button", {}, "Close")));
+  const help = h("dialog", { class: "help", "aria-label": "Keys" });
   const { trace } = data.doc;
 
   app.replaceChildren(
@@ -157,62 +154,66 @@ async function main() {
     }
   }
 
+  const zoomTo = () => {
+    const span = ruler(store);
+    if (span) return store.zoom(...span);
+    if (state.sel < 0) return;
+    const p = data.doc.processes;
+    const room = Math.max(data.wall(state.sel) * 0.05, 500);
+    store.zoom(p.start[state.sel] - room, p.end[state.sel] + room);
+  };
+  const letGo = () => {
+    if (state.ruler) store.set({ ruler: "" });
+    else if (state.sel >= 0 || state.step >= 0) store.set({ sel: -1, step: -1 });
+    else if (state.q) store.set({ q: "" });
+    else if (state.root >= 0) store.set({ root: -1 });
+    else store.set({ cgroup: "" });
+  };
+  const row = (by: number) => {
+    const view = views[state.view];
+    if ("step" in view) view.step(by);
+  };
+  const keys: Key[] = [
+    [VIEWS.map((_, at) => String(at + 1)), Object.values(TITLES).join(", "), (key) => store.set({ view: VIEWS[Number(key) - 1] })],
+    [["/"], "search: text, /regular expression/, program:name, pid:1,2 or is:failed", () => { search.focus(); search.select(); }],
+    [["n", "N"], "next, previous match", (key) => next(key === "n" ? 1 : -1)],
+    [["ArrowUp", "ArrowDown", "k", "j"], "select the previous, the next row", (key) => row(key === "ArrowDown" || key === "j" ? 1 : -1)],
+    [["ArrowLeft", "ArrowRight", "a", "d"], "pan", (key) => store.pan(key === "ArrowLeft" || key === "a" ? -0.15 : 0.15)],
+    [["+", "=", "w"], "zoom in", () => store.zoomBy(0.6)],
+    [["-", "s"], "zoom out", () => store.zoomBy(1 / 0.6)],
+    [["0"], "show the whole recording", () => store.zoom(...store.whole)],
+    [["z"], "zoom to the measured time, or to the selected process", zoomTo],
+    [["Enter"], "only the subtree of the selected process; into a group", () => {
+      if (state.view === "heatmap" && heatmap.enter()) return;
+      if (state.sel >= 0) store.set({ root: state.sel });
+    }],
+    [["u"], "up: to the parent, to all", () => tree.up()],
+    [["[", "]"], "critical path: the step before, the next one", (key) => move(context, key === "[" ? -1 : 1)],
+    [["f"], "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)", () => store.set({ fold: !state.fold })],
+    [["c"], "lanes of the CPUs (Timeline)", () => store.set({ cpus: !state.cpus })],
+    [["e"], "wake-ups of the selected process (Timeline)", () => store.set({ wakeups: !state.wakeups })],
+    [["p"], "pin the selected process above the timeline, or let it go", () => { if (state.sel >= 0) pin(store, state.sel); }],
+    [["m"], "note at the pointer (Heatmap, Timeline); the link keeps it", () => {
+      if (state.view === "heatmap" || state.view === "timeline") views[state.view].annotate();
+    }],
+    [["t"], "dark or light", toggleTheme],
+    [["?"], "this list", () => help.showModal()],
+    [["Escape"], "remove the measured time, then the selection, the search, the subtree", letGo],
+  ];
+  help.append(h("h2", {}, "Keys"),
+    h("dl", {}, ...keys.flatMap(([all, what]) => [h("dt", {}, all.map((key) => NAMES[key] ?? key).join("  ")), h("dd", {}, what)]),
+      ...POINTER.flatMap(([pointer, what]) => [h("dt", {}, pointer), h("dd", {}, what)])),
+    h("form", { method: "dialog" }, h("button", {}, "Close")));
+
   addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || help.open) return;
     const target = event.target as HTMLElement;
     if (target.matches("input, select, textarea")) return;
-    const view = views[state.view];
-    const step = "step" in view ? (by: number) => view.step(by) : null;
-    const actions: Record<string, () => void> = {
-      "/": () => { search.focus(); search.select(); },
-      "?": () => help.showModal(),
-      n: () => next(1),
-      N: () => next(-1),
-      "+": () => store.zoomBy(0.6),
-      "=": () => store.zoomBy(0.6),
-      "-": () => store.zoomBy(1 / 0.6),
-      "0": () => store.zoom(...store.whole),
-      ArrowLeft: () => store.pan(-0.15),
-      ArrowRight: () => store.pan(0.15),
-      z: () => {
-        if (state.sel < 0) return;
-        const p = data.doc.processes;
-        const room = Math.max(data.wall(state.sel) * 0.05, 500);
-        store.zoom(p.start[state.sel] - room, p.end[state.sel] + room);
-      },
-      e: () => store.set({ wakeups: !state.wakeups }),
-      c: () => store.set({ cpus: !state.cpus }),
-      f: () => store.set({ fold: !state.fold }),
-      w: () => store.zoomBy(0.6),
-      s: () => store.zoomBy(1 / 0.6),
-      a: () => store.pan(-0.15),
-      "[": () => move(context, -1),
-      "]": () => move(context, 1),
-      u: () => tree.up(),
-      d: () => store.pan(0.15),
-      t: toggleTheme,
-      Escape: () => {
-        if (state.sel >= 0 || state.step >= 0) store.set({ sel: -1, step: -1 });
-        else if (state.q) store.set({ q: "" });
-        else if (state.root >= 0) store.set({ root: -1 });
-        else store.set({ cgroup: "" });
-      },
-    };
-    if (step) {
-      actions.ArrowDown = actions.j = () => step(1);
-      actions.ArrowUp = actions.k = () => step(-1);
-    }
-    if (!target.matches("button, summary, a")) {
-      actions.Enter = () => {
-        if (state.view === "heatmap" && heatmap.enter()) return;
-        if (state.sel >= 0) store.set({ root: state.sel });
-      };
-    }
-    VIEWS.forEach((name, at) => (actions[String(at + 1)] = () => store.set({ view: name })));
-    const action = actions[event.key];
-    if (!action) return;
+    if (event.key === "Enter" && target.matches("button, summary, a")) return;
+    const key = keys.find(([all]) => all.includes(event.key));
+    if (!key) return;
     event.preventDefault();
-    action();
+    key[2](event.key);
   });
 
   function themeChanged() {

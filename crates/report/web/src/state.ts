@@ -39,6 +39,12 @@ export interface State {
   fold: boolean;
   /** The lanes of the CPUs are drawn. */
   cpus: boolean;
+  /** A measured span, `from-to`, in ns since the start of the recording. */
+  ruler: string;
+  /** Notes: a line each, with the time in ns and the text. */
+  notes: string;
+  /** The pinned processes, with commas. */
+  pins: string;
   /** Wake-ups of the selected process are drawn. */
   wakeups: boolean;
 }
@@ -65,7 +71,7 @@ export class Store {
     const { from, to } = data.doc.trace;
     this.initial = {
       view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
-      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, color: "state", fold: true, cpus: false, wakeups: false,
+      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, color: "state", fold: true, cpus: false, ruler: "", notes: "", pins: "", wakeups: false,
     };
     this.state = { ...this.initial };
     this.scope = new Uint8Array(data.n);
@@ -216,7 +222,7 @@ export class Store {
     this.written = this.encode(this.state);
     // An entry of the history for each view, but not for every step of a drag or letter of a search.
     const now = performance.now();
-    const same = changed.size > 0 && [...changed].every((key) => key === "t0" || key === "t1" || key === "q");
+    const same = changed.size > 0 && [...changed].every((key) => key === "t0" || key === "t1" || key === "q" || (key === "ruler" && this.state.ruler !== ""));
     const entry = this.listeners.length > 0 && this.written !== location.hash && !(same && now - this.last < 800);
     if (same) this.last = now;
     const address = this.written || location.pathname + location.search;
@@ -255,6 +261,9 @@ export class Store {
       else if (key === "sel") s.sel = process();
       else if (key === "root") s.root = process();
       else if (key === "cgroup") s.cgroup = value;
+      else if (key === "ruler") s.ruler = value;
+      else if (key === "notes") s.notes = value;
+      else if (key === "pins") s.pins = value.split(",").filter((ix) => /^\d+$/.test(ix) && Number(ix) < this.data.n).join();
       else if (key === "sort") s.sort = value;
       else if (key === "q") s.q = value;
       else if (key === "step") s.step = Number.isInteger(Number(value)) && Number(value) >= 0 ? Number(value) : -1;

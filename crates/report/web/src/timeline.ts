@@ -9,6 +9,7 @@ import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
 import { fit } from "./paint";
 import { PathLane } from "./path";
+import { Pins } from "./pins";
 import { alike, type Group } from "./siblings";
 import type { Color } from "./state";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
@@ -63,9 +64,9 @@ export class Timeline extends TimeView {
       onclick: () => store.set({ fold: !store.state.fold }) }, "Fold");
     const wakeups = h("button", { type: "button", class: "toggle", title: "Who woke the selected process, and whom it woke (e)",
       onclick: () => store.set({ wakeups: !store.state.wakeups }) }, "Wake-ups");
-    super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to zoom to a range · click a process to select it",
+    super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click a process to select it",
       h("div", { class: "toolbar" }, h("span", { class: "dim" }, "Colour"), color.element, fold, cpus, wakeups, zoomButtons(store),
-        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), [Lane.of(context), PathLane.of(context), lanes]);
+        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), [Lane.of(context), PathLane.of(context), lanes, new Pins(context)]);
     this.element.querySelector(".toolbar")!.append(this.note, key);
     this.quiet = quiet(data);
     this.path = steps(data);

@@ -6,6 +6,7 @@ import { scaleLinear } from "d3-scale";
 import { select } from "d3-selection";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
+import { Marks, measure } from "./marks";
 import { density, Pixels, theme, type Theme } from "./paint";
 import type { State, Store } from "./state";
 
@@ -50,7 +51,9 @@ export abstract class TimeView {
   private scroll: HTMLElement;
   private spacer = h("div", { class: "spacer" });
   private axis = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  private marked = h("div", { class: "band", hidden: true });
+  private marks: Marks;
+  /** The time under the pointer. */
+  private pointed = -1;
   private empty = h("p", { class: "empty", hidden: true, role: "status" }, "No process matches here.");
   private pixels = new Pixels(1, 1);
   private pending = 0;
@@ -64,13 +67,14 @@ export abstract class TimeView {
     this.data = context.data;
     this.store = context.store;
     this.tip = context.tip;
+    this.marks = new Marks(this.store);
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", name);
     this.axis.setAttribute("class", "axis");
     this.axis.setAttribute("aria-hidden", "true");
     this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
     this.element = h("div", { class: "timeview" }, toolbar,
-      h("div", { class: "plot" }, ...above.map((lane) => lane?.element ?? null), this.axis, this.scroll, this.marked, this.empty), h("p", { class: "hint" }, hint));
+      h("div", { class: "plot" }, ...above.map((lane) => lane?.element ?? null), this.axis, this.scroll, this.marks.element, this.empty), h("p", { class: "hint" }, hint));
     this.scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroll);
     this.listen();
@@ -162,6 +166,13 @@ export abstract class TimeView {
     this.paint({ ctx, pixels: this.pixels, theme: this.colors, ratio, gutter, width, height, top: this.scroll.scrollTop, state, x });
     for (const lane of this.above) lane?.draw(width, gutter, this.colors);
     this.drawAxis(width, gutter);
+    this.marks.draw(width, gutter);
+  }
+
+  /** Asks for a note at the pointer, or in the middle. */
+  annotate() {
+    const { t0, t1 } = this.store.state;
+    this.marks.edit(this.pointed >= t0 && this.pointed <= t1 ? this.pointed : (t0 + t1) / 2);
   }
 
   /** Puts the painted pixels on the canvas; what is drawn after lies above. */
@@ -213,20 +224,14 @@ export abstract class TimeView {
     });
     canvas.addEventListener("pointermove", (event) => {
       const { t, y, plot } = place(event);
+      this.pointed = t;
       const drag = this.drag;
       if (!drag) return void this.hover(event, t, y);
-      if (this.touches.size === 2) return void this.pinch(event, plot);
+      if (this.touches.size === 2) return void this.pinch(event, plot, place);
       if (Math.abs(event.clientX - drag.x) + Math.abs(event.clientY - drag.y) < 4 && !drag.moved) return;
       drag.moved = true;
       this.tip.hide();
-      if (drag.range) {
-        const box = this.scroll.getBoundingClientRect();
-        const [a, b] = [drag.x, event.clientX].sort((p, q) => p - q);
-        this.marked.hidden = false;
-        this.marked.style.left = `${Math.max(this.gutter(), a - box.left)}px`;
-        this.marked.style.width = `${b - a}px`;
-        return;
-      }
+      if (drag.range) return measure(store, t - ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0), t);
       const by = ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0);
       store.zoom(drag.t0 - by, drag.t1 - by);
       if (event.pointerType !== "mouse" || Math.abs(event.clientY - drag.y) > 8) this.scroll.scrollTop = drag.top - (event.clientY - drag.y);
@@ -235,13 +240,9 @@ export abstract class TimeView {
       this.touches.delete(event.pointerId);
       const drag = this.drag;
       this.drag = null;
-      this.marked.hidden = true;
-      if (!drag || event.type === "pointercancel") return;
-      const { t, y, plot } = place(event);
-      if (drag.moved && drag.range) {
-        const a = t - ((event.clientX - drag.x) / plot) * (drag.t1 - drag.t0);
-        store.zoom(Math.min(a, t), Math.max(a, t));
-      } else if (!drag.moved) this.pick(t, y, false);
+      if (!drag || drag.moved || event.type === "pointercancel") return;
+      const { t, y } = place(event);
+      this.pick(t, y, false);
     };
     canvas.addEventListener("pointerup", end);
     canvas.addEventListener("pointercancel", end);
@@ -253,7 +254,7 @@ export abstract class TimeView {
     });
   }
 
-  private pinch(event: PointerEvent, plot: number) {
+  private pinch(event: PointerEvent, plot: number, place: (at: { clientX: number; clientY: number }) => { t: number }) {
     const before = [...this.touches.values()];
     const old = Math.hypot(before[0].x - before[1].x, before[0].y - before[1].y);
     this.touches.set(event.pointerId, { x: event.clientX, y: event.clientY });
@@ -261,7 +262,8 @@ export abstract class TimeView {
     const distance = Math.hypot(now[0].x - now[1].x, now[0].y - now[1].y);
     const moved = (now[0].x + now[1].x - before[0].x - before[1].x) / 2;
     if (this.drag) this.drag.moved = true;
-    if (distance > 0 && old > 0) this.store.zoomBy(old / distance);
+    const middle = place({ clientX: (before[0].x + before[1].x) / 2, clientY: 0 }).t;
+    if (distance > 0 && old > 0) this.store.zoomBy(old / distance, middle);
     this.store.pan(-moved / plot);
     this.drag = this.drag && { ...this.drag, x: event.clientX, y: event.clientY, t0: this.store.state.t0, t1: this.store.state.t1, top: this.scroll.scrollTop };
   }

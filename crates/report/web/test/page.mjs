@@ -535,6 +535,132 @@ const tests = {
     page.calm();
   },
 
+  // A measured length, notes and pins stay in the link.
+  async a_ruler_notes_and_pins_stay_in_the_link() {
+    const { trace, processes } = analysis("demo");
+    const page = await open("demo", "#view=timeline");
+    await settle(page);
+    const box = await page.locator("#view-timeline .scroll canvas").boundingBox();
+    await page.keyboard.down("Shift");
+    await page.mouse.move(box.x + box.width * 0.25, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.75, box.y + 60, { steps: 4 });
+    await page.mouse.up();
+    await page.keyboard.up("Shift");
+    await settle(page);
+    const [, seconds] = /^([\d.]+) s/.exec(await page.textContent("#view-timeline .ruler"));
+    assert.ok(Math.abs(Number(seconds) - trace.duration_ns / 2e9) < 0.03, seconds);
+    assert.equal((await hash(page)).t, undefined, "measured, not zoomed");
+    const band = await page.locator("#view-timeline .band").boundingBox();
+    assert.ok(Math.abs(band.width - box.width / 2) < 4, `${band.width}`);
+    // A note at the pointer.
+    await page.mouse.move(box.x + box.width * 0.5, box.y + 90);
+    await page.press("body", "m");
+    await page.keyboard.type("<b>the linker</b> & co");
+    await page.keyboard.press("Enter");
+    await settle(page);
+    const flag = await page.locator("#view-timeline .flag").boundingBox();
+    assert.ok(Math.abs(flag.x - box.x - box.width * 0.5) < 3, `${flag.x}`);
+    // A pin.
+    const longest = processes.reduce((a, b) => (a.on_cpu_ns >= b.on_cpu_ns ? a : b));
+    await page.fill("input[type=search]", String(longest.pid));
+    await page.press("input[type=search]", "Enter");
+    await page.fill("input[type=search]", "");
+    await page.evaluate(() => document.activeElement.blur());
+    await page.press("body", "p");
+    await settle(page);
+    await page.press("body", "Escape");
+    await settle(page);
+    assert.equal(await page.isVisible("#view-timeline .ruler"), false, "Esc removes the length first");
+    await page.goBack();
+    await page.waitForSelector("#view-timeline .ruler:visible");
+    await settle(page);
+    const other = await open("demo", await page.evaluate(() => location.hash));
+    await settle(other);
+    for (const one of [page, other]) {
+      assert.ok((await one.textContent("#view-timeline .ruler")).startsWith(`${seconds} s`));
+      assert.equal(await one.textContent("#view-timeline .flag"), "<b>the linker</b> & co");
+      const pins = await one.locator(".pins canvas").boundingBox();
+      await one.mouse.move(pins.x + 100, pins.y + 20);
+      assert.ok((await one.textContent(".tip")).includes(`pid ${longest.pid}`), await one.textContent(".tip"));
+    }
+    // The note is in the heatmap, too; without text it goes.
+    await other.press("body", "2");
+    await settle(other);
+    await other.click("#view-heatmap .flag button");
+    await other.fill("#view-heatmap .marks input", "");
+    await other.keyboard.press("Enter");
+    await settle(other);
+    assert.equal(await other.locator("#view-heatmap .flag").count(), 0);
+    // Zoom to what was measured.
+    await other.press("body", "z");
+    await settle(other);
+    const [from, to] = (await hash(other)).t.split("-").map(Number);
+    assert.ok(Math.abs(to - from - trace.duration_ns / 2) < trace.duration_ns * 0.005, `${from} ${to}`);
+    other.calm();
+    page.calm();
+  },
+
+  // Two fingers zoom around their middle and pan; one pans.
+  async fingers_zoom_and_pan() {
+    const { duration_ns } = analysis("demo").trace;
+    for (const view of ["timeline", "heatmap"]) {
+      const page = await open("demo", `#view=${view}`, { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+      await settle(page);
+      const session = await page.context().newCDPSession(page);
+      const box = await page.locator(`#view-${view} .scroll canvas`).boundingBox();
+      const gutter = view === "timeline" ? 0 : 112;
+      const plot = box.width - gutter;
+      const touch = async (type, ...places) => {
+        await session.send("Input.dispatchTouchEvent", { type, touchPoints: places.map((share, id) => ({ id, x: box.x + gutter + plot * share, y: box.y + 60 })) });
+        await settle(page);
+      };
+      const span = async () => ((await hash(page)).t ?? `0-${duration_ns}`).split("-").map(Number);
+      await touch("touchStart", 0.4, 0.6);
+      await touch("touchMove", 0.35, 0.65);
+      await touch("touchMove", 0.3, 0.7);
+      await touch("touchEnd");
+      const [a, b] = await span();
+      assert.ok(Math.abs((b - a) / duration_ns - 0.5) < 0.06, `${view}: ${a} ${b}`);
+      assert.ok(Math.abs((a + b) / 2 / duration_ns - 0.5) < 0.03, `${view}: ${a} ${b}`);
+      await touch("touchStart", 0.6);
+      await touch("touchMove", 0.5);
+      await touch("touchMove", 0.4);
+      await touch("touchEnd");
+      const [c, d] = await span();
+      assert.ok(Math.abs((c - a) / (b - a) - 0.2) < 0.04, `${view}: ${a} to ${c}`);
+      assert.ok(Math.abs(d - c - (b - a)) < 1000);
+      page.calm();
+      await page.context().close();
+    }
+  },
+
+  // Every key that does something stands under ?, and every one there does something.
+  async help_names_every_key() {
+    const page = await open("demo", "#view=timeline");
+    await page.press("body", "?");
+    const names = { "↑": "ArrowUp", "↓": "ArrowDown", "←": "ArrowLeft", "→": "ArrowRight", Esc: "Escape" };
+    const listed = (await page.$$eval(".help dt", (all) => all.map((dt) => dt.textContent))).filter((text) => !/wheel|drag|click/.test(text))
+      .flatMap((text) => text.split(/\s+/)).map((key) => names[key] ?? key);
+    await page.keyboard.press("Escape");
+    const printable = Array.from({ length: 94 }, (_, n) => String.fromCharCode(33 + n));
+    for (const key of new Set([...printable, ...listed])) {
+      await page.evaluate(() => (location.hash = "#view=timeline&sel=30&t=2000000000-4000000000&q=cc1&root=0&ruler=1-9000"));
+      await settle(page);
+      const state = () => page.evaluate(() => [location.hash, document.documentElement.dataset.theme, document.querySelector("dialog").open, document.activeElement.tagName].join());
+      const before = await state();
+      await page.keyboard.press(key);
+      await settle(page);
+      const did = (await state()) !== before;
+      // The view that is shown; a row that is chosen.
+      const same = key === "3";
+      assert.equal(did || same, listed.includes(key), `${key}: ${did ? "does something" : "does nothing"}`);
+      if (await page.evaluate(() => document.querySelector("dialog").open)) await page.keyboard.press("Escape");
+      await page.evaluate(() => document.activeElement.blur());
+    }
+    page.calm();
+  },
+
   async views_without_content_say_so() {
     for (const view of ["overview", "heatmap", "timeline", "tree", "table"]) {
       const page = await open("demo", `#view=${view}&q=no%20such%20process`);
