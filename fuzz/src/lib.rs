@@ -11,6 +11,7 @@ mod pieces;
 
 use pieces::{add, begin, stored, trailer};
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
+use tr_format::device::{Block, Device, BUCKETS};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
@@ -326,6 +327,44 @@ fn counters(input: &mut Input, calls: bool, tgid: Tgid) -> LifeKind {
     })
 }
 
+fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> LifeKind {
+    match input.byte() % 3 {
+        0 => LifeKind::OomKill(OomKill {
+            tid,
+            tgid,
+            resident: set.then(|| input.number() >> 1),
+        }),
+        1 => LifeKind::Reclaim(Reclaim {
+            tid,
+            tgid,
+            count: input.number(),
+            ns: input.number(),
+        }),
+        _ => {
+            let mut block = Block {
+                device: Device {
+                    major: input.number() as u32,
+                    minor: input.number() as u32,
+                },
+                name: input.bytes().into(),
+                interval: input.number(),
+                busy: input.number(),
+                ..Block::default()
+            };
+            for group in block.groups.iter_mut().filter(|_| set) {
+                group.count = input.number();
+                if group.count > 0 {
+                    group.bytes = input.number();
+                    group.latency = input.number();
+                    group.longest = input.number();
+                    group.buckets[usize::from(input.byte()) % BUCKETS] = input.number();
+                }
+            }
+            LifeKind::Block(Box::new(block))
+        }
+    }
+}
+
 pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
     *time = time.wrapping_add(input.number() as i8 as u64);
     let cpu = Some(input.number() as u16)
@@ -453,6 +492,7 @@ pub fn life_event(input: &mut Input, time: &mut u64) -> LifeEvent {
             what: input.bytes().into(),
         }),
         _ if what & 0x10 != 0 => connection(input, what, (tid, tgid)),
+        _ if what & 0xe0 == 0xe0 => device_or_memory(input, set, (tid, tgid)),
         _ => LifeKind::End(TaskEnd {
             tid,
             tgid,

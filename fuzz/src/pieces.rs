@@ -167,7 +167,7 @@ pub fn later() -> Vec<u8> {
         (0, vec![11, 99]),
         (1, vec![0, 0]),
         (2, vec![0, 0]),
-        (90, b"a column".to_vec()),
+        (900, b"a column".to_vec()),
     ]);
     let payload = stored(&body);
     let header = Header {

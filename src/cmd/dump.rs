@@ -8,6 +8,7 @@ use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
 use tr_format::counters::SystemCalls;
+use tr_format::device::{Block, GROUPS};
 use tr_format::event::{
     Account, Argv, Exec, Exit, Final, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot,
     Stream, TaskEnd, Tgid, Tid,
@@ -241,7 +242,47 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
             ("counters", values.collect())
         }
         LifeKind::SystemCalls(e) => ("system_calls", system_calls(e)),
+        LifeKind::Block(e) => ("block", block(e)),
+        LifeKind::OomKill(e) => (
+            "oom_kill",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("resident", json!(e.resident)),
+            ]),
+        ),
+        LifeKind::Reclaim(e) => (
+            "reclaim",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("count", json!(e.count)),
+                ("ns", json!(e.ns)),
+            ]),
+        ),
     }
+}
+
+fn block(e: &Block) -> Map<String, Value> {
+    let mut all = fields([
+        ("name", bytes(&e.name)),
+        ("device", json!(e.device.to_string())),
+        ("interval", json!(e.interval)),
+        ("busy", json!(e.busy)),
+    ]);
+    for (name, group) in GROUPS.iter().zip(&e.groups) {
+        let sums = (group.count > 0).then(|| {
+            json!({
+                "count": group.count,
+                "bytes": group.bytes,
+                "latency": group.latency,
+                "longest": group.longest,
+                "buckets": group.buckets,
+            })
+        });
+        all.insert((*name).to_owned(), json!(sums));
+    }
+    all
 }
 
 fn last(e: &Final) -> Map<String, Value> {

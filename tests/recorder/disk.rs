@@ -1,4 +1,10 @@
-//! The bytes and waits of `--report disk`, held against what dd wrote and read.
+//! The bytes and waits of `--report disk`, held against what dd wrote and read, and its requests,
+//! held against the kernel's statistics of a loop device and against a known delay.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -6,9 +12,26 @@ use serde_json::Value;
 use crate::common::{int, list};
 use crate::support::{ensure, record, scratch, text, tr, Test};
 
-pub const TESTS: &[Test] = &[("bytes_on_disk_are_those_that_dd_moved", moved)];
+pub const TESTS: &[Test] = &[
+    ("bytes_on_disk_are_those_that_dd_moved", moved),
+    (
+        "requests_to_a_disk_are_those_that_the_kernel_counts",
+        counted,
+    ),
+    ("latencies_of_requests_have_the_delay_of_the_disk", delayed),
+];
 
 const BYTES: u64 = 64 * 65_536;
+
+fn report(trace: &Path) -> Result<Value, Failed> {
+    let out = tr(&["analyze", "--report", "disk", "--format", "json"], trace)?;
+    let mut all: Value = serde_json::from_slice(&out)?;
+    let rules: Value = serde_json::from_str(include_str!(
+        "../../crates/report/schema/analysis.schema.json"
+    ))?;
+    crate::common::schema::validate(&rules, &all)?;
+    Ok(all["disk"].take())
+}
 
 fn moved() -> Result<(), Failed> {
     let (trace, file) = (scratch("disk.bin"), scratch("disk.data"));
@@ -25,13 +48,7 @@ fn moved() -> Result<(), Failed> {
         return Ok(());
     }
     ensure(out.status.success(), || said.clone())?;
-    let out = tr(&["analyze", "--report", "disk", "--format", "json"], &trace)?;
-    let all: Value = serde_json::from_slice(&out)?;
-    let rules: Value = serde_json::from_str(include_str!(
-        "../../crates/report/schema/analysis.schema.json"
-    ))?;
-    crate::common::schema::validate(&rules, &all)?;
-    let disk = &all["disk"];
+    let disk = &report(&trace)?;
     let what = || disk.to_string();
     let rows = list(disk, "rows");
     let dds: Vec<&Value> = rows
@@ -53,4 +70,162 @@ fn moved() -> Result<(), Failed> {
     }
     let waits = dds.iter().map(|row| int(row, "waited_ns"));
     ensure(waits.sum::<u64>() <= int(disk, "waited_ns"), what)
+}
+
+/// A block device whose sectors are a file's.
+struct Loop {
+    path: String,
+    file: PathBuf,
+}
+
+impl Loop {
+    /// `None`: this machine has no loop devices.
+    fn new(name: &str, direct: &str) -> Result<Option<Loop>, Failed> {
+        let file = scratch(name);
+        std::fs::File::create(&file)?.set_len(64 << 20)?;
+        let made = Command::new("losetup")
+            .args(["--find", "--show", direct])
+            .arg(&file)
+            .output();
+        let made = made.ok().filter(|out| out.status.success());
+        let Some(made) = made else {
+            eprintln!("no loop devices");
+            return Ok(None);
+        };
+        let path = text(&made.stdout).trim().to_owned();
+        Ok(Some(Loop { path, file }))
+    }
+
+    fn name(&self) -> &str {
+        self.path.trim_start_matches("/dev/")
+    }
+
+    /// The kernel's statistics: the fields of Documentation/block/stat.rst.
+    fn statistics(&self) -> Result<Vec<u64>, Failed> {
+        let line = std::fs::read_to_string(format!("/sys/block/{}/stat", self.name()))?;
+        let fields = line.split_whitespace().map(str::parse);
+        Ok(fields.collect::<Result<_, _>>()?)
+    }
+
+    /// Its part of the report on the trace.
+    fn of(&self, trace: &Path) -> Result<Value, Failed> {
+        let disk = report(trace)?;
+        let devices = list(&disk, "devices");
+        let mine = devices.iter().find(|it| it["name"] == self.name());
+        Ok(mine.ok_or_else(|| disk.to_string())?.clone())
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.path]).status();
+        let _ = std::fs::remove_file(&self.file);
+    }
+}
+
+fn counted() -> Result<(), Failed> {
+    let Some(device) = Loop::new("disk.loop", "--direct-io=off")? else {
+        return Ok(());
+    };
+    let trace = scratch("disk-loop.bin");
+    let path = &device.path;
+    // Longer than a second: a reading lies between the requests.
+    let script = format!(
+        "dd if=/dev/zero of={path} oflag=direct bs=64k count=300 status=none; sleep 1.2
+         dd if={path} of=/dev/null iflag=direct bs=4k count=1000 status=none
+         dd if=/dev/zero of={path} oflag=direct bs=8k count=200 status=none"
+    );
+    let before = device.statistics()?;
+    let out = record(&trace, &[], &["sh", "-c", &script])?;
+    let after = device.statistics()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let counted = |field: usize| after[field] - before[field];
+    let found = device.of(&trace)?;
+    let what = || format!("{found}\nbefore {before:?}, after {after:?}");
+    let groups = &found["groups"];
+    for (group, first) in [("read", 0), ("write", 4)] {
+        let group = &groups[group];
+        ensure(int(group, "requests") == counted(first), what)?;
+        ensure(int(group, "bytes") == counted(first + 2) * 512, what)?;
+        // The kernel's time begins at the allocation of the request, and is in whole ms.
+        let (ours, theirs) = (int(group, "latency_ns"), counted(first + 3) * 1_000_000);
+        ensure(ours < theirs + 2_000_000 && ours * 3 > theirs, what)?;
+        let buckets = list(group, "buckets").iter().filter_map(Value::as_u64);
+        ensure(buckets.sum::<u64>() == int(group, "requests"), what)?;
+        let (p50, p99) = (int(group, "p50_ns"), int(group, "p99_ns"));
+        ensure(p50 <= p99 && p99 <= int(group, "longest_ns"), what)?;
+    }
+    ensure(int(&found, "requests") == 1500, what)?;
+    // In ticks of the kernel's timer, of 1 to 10 ms.
+    let (ours, theirs) = (int(&found, "busy_ns"), counted(9) * 1_000_000);
+    ensure(ours < theirs * 2 + 20_000_000, what)?;
+    ensure(ours * 2 + 20_000_000 > theirs, what)?;
+    let samples = list(&found, "samples");
+    ensure(samples.len() >= 2, what)?;
+    let sum: u64 = samples.iter().map(|it| int(it, "requests")).sum();
+    ensure(sum == 1500, what)
+}
+
+/// A cgroup that may write so many requests a second to the disk of a file.
+struct Throttle(PathBuf);
+
+impl Throttle {
+    const RATE: u64 = 20;
+
+    /// `None`: this machine has no such controller.
+    fn new(file: &Path) -> Result<Option<Throttle>, Failed> {
+        let group = PathBuf::from(format!("/sys/fs/cgroup/blkio/tr-{}", std::process::id()));
+        if std::fs::create_dir(&group).is_err() {
+            return Ok(None);
+        }
+        let throttle = Throttle(group);
+        let device = std::fs::metadata(file)?.dev();
+        let (major, minor) = (nix::libc::major(device), nix::libc::minor(device));
+        let limit = format!("{major}:{minor} {}", Throttle::RATE);
+        let set = std::fs::write(throttle.0.join("blkio.throttle.write_iops_device"), limit);
+        Ok(set.is_ok().then_some(throttle))
+    }
+}
+
+impl Drop for Throttle {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.0);
+    }
+}
+
+/// The loop device writes to a file whose disk is throttled.
+fn delayed() -> Result<(), Failed> {
+    const REQUESTS: u64 = 20;
+    let Some(device) = Loop::new("disk.throttled", "--direct-io=on")? else {
+        return Ok(());
+    };
+    let Some(throttle) = Throttle::new(&device.file)? else {
+        eprintln!("no cgroup that throttles a disk");
+        return Ok(());
+    };
+    let trace = scratch("disk-throttled.bin");
+    let script = format!(
+        "echo $$ > {}/cgroup.procs && \
+         exec dd if=/dev/zero of={} oflag=direct bs=4k count={REQUESTS} status=none",
+        throttle.0.display(),
+        device.path
+    );
+    let begin = Instant::now();
+    let out = record(&trace, &[], &["sh", "-c", &script])?;
+    let wall = begin.elapsed().as_nanos() as u64;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let found = device.of(&trace)?;
+    let what = || format!("{found}\nin {wall} ns");
+    ensure(int(&found, "requests") == REQUESTS, what)?;
+    // The kernel lets the first requests pass at once.
+    let latency = int(&found, "latency_ns");
+    let least = REQUESTS * 1_000_000_000 / Throttle::RATE / 2;
+    ensure((least..wall).contains(&latency), what)?;
+    // One at a time.
+    let busy = int(&found, "busy_ns");
+    ensure(busy.abs_diff(latency) <= latency / 100, what)?;
+    ensure(
+        int(&found, "longest_ns") >= 1_000_000_000 / Throttle::RATE / 2,
+        what,
+    )
 }

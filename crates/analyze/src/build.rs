@@ -54,6 +54,9 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             .anomalies
             .push((what, connections.left_out));
     }
+    let inside = |time: Ktime| time > start && time <= end;
+    analysis.blocks = std::mem::take(&mut tracker.blocks);
+    analysis.blocks.retain(|(time, _)| inside(*time));
     analysis.connections = connections.finish((start, end), thread_ix);
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use tr_format::counters::Counters;
+use tr_format::device::Block;
 use tr_format::event::{Argv, CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
 use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
@@ -81,6 +82,9 @@ pub struct Analysis {
     /// Samples of the machine's counters, in order of time; at most [`Analysis::SAMPLES`]. Those
     /// around the span are there, too.
     pub counters: Vec<(Ktime, Counters)>,
+    /// The requests to disks of each interval that ends in the span, by the end; at most
+    /// [`Analysis::BLOCKS`].
+    pub blocks: Vec<(Ktime, Box<Block>)>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
@@ -93,6 +97,9 @@ pub struct Analysis {
 impl Analysis {
     /// The most marks that an analysis keeps. A recorder writes fewer.
     pub const MARKS: usize = 1 << 20;
+
+    /// The most intervals of requests to disks that an analysis keeps, with a KiB for each.
+    pub const BLOCKS: usize = 1 << 16;
 
     /// The most connections that an analysis keeps, with some 200 bytes for each.
     pub const CONNECTIONS: usize = 1 << 20;

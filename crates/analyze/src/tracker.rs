@@ -24,6 +24,7 @@ mod unseen;
 use std::collections::{BTreeMap, HashMap};
 
 use tr_format::counters::Counters;
+use tr_format::device::Block;
 use tr_format::event::{CgroupId, Comm, CpuId, Ktime, Mark, Stream, Tgid, Tid};
 use tr_format::meta::{Metadata, Scope};
 
@@ -55,6 +56,8 @@ pub struct Tracker {
     pub counters: Vec<(Ktime, Counters)>,
     /// TCP connections.
     pub connections: Connections,
+    /// See [`Analysis::blocks`](crate::model::Analysis::blocks).
+    pub blocks: Vec<(Ktime, Box<Block>)>,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
@@ -126,6 +129,7 @@ impl Tracker {
             marks: Vec::new(),
             counters: Vec::new(),
             connections: Connections::default(),
+            blocks: Vec::new(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),

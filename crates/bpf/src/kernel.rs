@@ -21,12 +21,34 @@ pub struct Kernel {
     pub preempt_count: Option<i64>,
     /// Bytes from a CPU's run queue to its pointer to the running task.
     pub current: Option<i64>,
-    /// It has the tracepoint of TCP connections (`CONFIG_INET`).
-    pub connections: bool,
+    /// The facts whose tracepoints it has.
+    pub extras: Extras,
+    /// `block_rq_issue` has the request queue as its first argument (before 5.11).
+    pub issue_has_queue: bool,
 }
 
-/// The tracepoint of TCP connections.
-const CONNECTIONS: &str = "inet_sock_set_state";
+/// Facts that not every kernel has tracepoints for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Extras(pub(crate) u32);
+
+impl Extras {
+    /// TCP connections.
+    pub const NETWORK: Extras = Extras(1);
+    /// Requests to block devices.
+    pub const BLOCK: Extras = Extras(2);
+
+    /// All of `other` are there.
+    pub fn has(self, other: Extras) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// Tracepoints that a kernel can lack, and the facts that need them.
+const OPTIONAL: [(&str, Extras); 3] = [
+    ("inet_sock_set_state", Extras::NETWORK),
+    ("block_rq_issue", Extras::BLOCK),
+    ("block_rq_complete", Extras::BLOCK),
+];
 
 /// The tracepoints that the recorder requires.
 const NEEDED: [&str; 9] = [
@@ -96,14 +118,25 @@ impl Kernel {
             exit_group_dead: exit.len() > 1,
             preempt_count: per_cpu_distance(&btf, "__preempt_count", "preempt_count"),
             current: per_cpu_distance(&btf, "current_task", "current_task"),
-            connections: arguments(&btf, CONNECTIONS).is_some(),
+            extras: extras(&btf),
+            issue_has_queue: arguments(&btf, "block_rq_issue").is_some_and(|all| all.len() > 1),
         })
     }
 
     /// Whether a tracepoint of the programs is there: [`Kernel::detect`] requires the others.
     pub(crate) fn has(&self, tracepoint: &str) -> bool {
-        tracepoint != CONNECTIONS || self.connections
+        let optional = OPTIONAL.iter().find(|(name, _)| *name == tracepoint);
+        optional.is_none_or(|(_, extra)| self.extras.has(*extra))
     }
+}
+
+/// The facts of which no tracepoint is missing.
+fn extras(btf: &Btf<'_>) -> Extras {
+    let bits = OPTIONAL.iter().fold(0, |bits, (_, extra)| bits | extra.0);
+    let missing = OPTIONAL
+        .iter()
+        .filter(|(name, _)| arguments(btf, name).is_none());
+    Extras(missing.fold(bits, |bits, (_, extra)| bits & !extra.0))
 }
 
 /// The positions of `prev` and `prev_state`, from the arguments' kinds.

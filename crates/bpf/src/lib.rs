@@ -9,7 +9,7 @@ mod syscalls;
 mod tracer;
 pub mod wire;
 
-pub use kernel::Kernel;
+pub use kernel::{Extras, Kernel};
 pub use refusal::{Missing, Refusal};
 pub use tracer::{
     log, CpuAccount, Helper, Programs, Receive, Record, Rings, Settings, Tracer, Usage, MEMORY,

@@ -15,7 +15,7 @@ use zerocopy::FromBytes;
 
 use crate::life::LifeRing;
 use crate::slots::{Sched, Shared, Slots};
-use crate::{syscalls, wire, Error, Kernel, Refusal};
+use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
 
 #[allow(
     missing_docs,
@@ -248,6 +248,7 @@ impl Programs {
                     account.first = region * settings.slots() + 1;
                 }
             }
+            bss.extras = kernel.extras.0;
         }
         for target in &settings.targets {
             let (key, value) = (target.to_ne_bytes(), 1u32.to_ne_bytes());
@@ -302,8 +303,8 @@ impl Programs {
         let mut rest = descriptors.into_iter();
         let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
         let mut links: Vec<OwnedFd> = rest.collect();
-        // A kernel can lack the tracepoint of TCP connections.
-        if links.len() != 2 * PROGRAMS && links.len() != 2 * (PROGRAMS - 1) {
+        // A kernel can lack tracepoints.
+        if links.len() % 2 != 0 || !(2 * REQUIRED..=2 * PROGRAMS).contains(&links.len()) {
             return None;
         }
         let programs = links.split_off(links.len() / 2);
@@ -338,7 +339,9 @@ impl Programs {
 pub const MEMORY: usize = size_of::<skel::types::bss>();
 
 /// The number of programs without the iterator.
-const PROGRAMS: usize = 11;
+const PROGRAMS: usize = 13;
+/// Of these, the ones that every kernel has the tracepoints for.
+const REQUIRED: usize = 10;
 
 /// The loaded programs, without those whose tracepoint this kernel lacks, in the order of their
 /// attachment; the last one is on signals. Lifecycle
@@ -356,6 +359,9 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'
         (&progs.waking_btf, &progs.waking_raw),
         (&progs.switch_btf, &progs.switch_raw),
         (&progs.socket_state_btf, &progs.socket_state_raw),
+        // A request whose issue is recorded has its completion recorded.
+        (&progs.complete_btf, &progs.complete_raw),
+        (&progs.issue_btf, &progs.issue_raw),
         (&progs.signal_btf, &progs.signal_raw),
     ];
     let all: [_; PROGRAMS] = pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf });
@@ -525,9 +531,36 @@ impl Tracer {
         self.read_bss(|bss| &bss.connection_overflow)
     }
 
-    /// TCP connections are recorded: the kernel has their tracepoint.
-    pub fn has_connections(&self) -> bool {
-        self.programs.links.len() == PROGRAMS
+    /// The facts that are recorded beside the tasks' own.
+    pub fn extras(&self) -> Extras {
+        Extras(self.read_bss(|bss| &bss.extras))
+    }
+
+    /// Requests to block devices for which there was no room.
+    pub fn block_overflow(&self) -> u64 {
+        self.read_bss(|bss| &bss.block_overflow)
+    }
+
+    /// The sums of all block devices that have had a request, by major << 20 | minor.
+    pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
+        let devices = (0..wire::BLOCK_DEVICES).filter_map(|place| self.block_device(place));
+        devices.collect()
+    }
+
+    fn block_device(&mut self, place: usize) -> Option<(u32, wire::BlockDevice)> {
+        let bss = self.bss_mut();
+        let number = bss.block_numbers.get(place)?;
+        let device = bss.block_devices.get_mut(place)?;
+        // SAFETY: as in `read_bss`; a test holds both structs to the same layout, and every
+        // bit pattern is valid in them.
+        unsafe {
+            let number = ptr::read_volatile(number);
+            let found = ptr::read_volatile(ptr::from_ref(device).cast::<wire::BlockDevice>());
+            for sums in &mut device.sums {
+                ptr::write_volatile(&mut sums.longest, 0);
+            }
+            (number != 0).then_some((number, found))
+        }
     }
 
     /// The kernel's statistics of the programs so far.
@@ -630,6 +663,7 @@ fn open<'a>(
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
+        rodata.issue_has_queue = kernel.issue_has_queue;
         rodata.follow_all = settings.all;
         rodata.followed_count = followed;
         rodata.slot_count = u64::from(settings.slots());

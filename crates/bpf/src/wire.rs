@@ -121,6 +121,13 @@ pub const TCP_CLOSE_WAIT: u16 = 8;
 /// The most CPUs the programs have accounts for.
 pub const MAX_CPUS: usize = 1024;
 
+/// The most block devices.
+pub const BLOCK_DEVICES: usize = 64;
+/// Groups of requests: read, write, discard, flush.
+pub const BLOCK_GROUPS: usize = 4;
+/// Buckets of a histogram of latencies.
+pub const BLOCK_BUCKETS: usize = 32;
+
 macro_rules! wire {
     ($($(#[$meta:meta])* $name:ident = $c:literal { $($field:ident : $type:ty),* $(,)? })*) => {
         $(
@@ -203,6 +210,14 @@ wire! {
         head: Head, socket: u64, tid: u32, tgid: u32, local_port: u16, remote_port: u16,
         family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
         state: u16, reset: u16, pad: u32,
+    }
+    /// Sums over the requests of a block device and group.
+    BlockSums = "block_sums" {
+        count: u64, bytes: u64, latency: u64, longest: u64, buckets: [u32; BLOCK_BUCKETS],
+    }
+    /// The requests of a block device.
+    BlockDevice = "block_device" {
+        in_flight: u64, last: u64, busy: u64, sums: [BlockSums; BLOCK_GROUPS],
     }
 }
 

@@ -22,6 +22,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::{Counters, SystemCalls};
+use crate::device::Block;
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
 
@@ -220,6 +221,12 @@ pub enum LifeKind {
     Counters(Counters),
     /// System calls of a process.
     SystemCalls(SystemCalls),
+    /// Requests to a block device.
+    Block(Box<Block>),
+    /// The kernel kills a process for lack of memory.
+    OomKill(OomKill),
+    /// A task has reclaimed memory.
+    Reclaim(Reclaim),
 }
 
 impl LifeKind {
@@ -237,8 +244,34 @@ impl LifeKind {
                 | LifeKind::Degraded(_)
                 | LifeKind::Counters(_)
                 | LifeKind::SystemCalls(_)
+                | LifeKind::Block(_)
         )
     }
+}
+
+/// `oom:mark_victim`: the out-of-memory killer has chosen a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OomKill {
+    /// A task of it.
+    pub tid: Tid,
+    /// The process.
+    pub tgid: Tgid,
+    /// Its resident set at that time in bytes.
+    pub resident: Option<u64>,
+}
+
+/// `vmscan:mm_vmscan_direct_reclaim_end`, `mm_vmscan_memcg_reclaim_end`: a task had to reclaim
+/// memory before it got some. The increase since the task's event before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reclaim {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// The number of times.
+    pub count: u64,
+    /// The time that they took, in ns.
+    pub ns: u64,
 }
 
 /// `sched_process_fork`: a new task; a thread when `tgid` is the parent's.

@@ -6,6 +6,7 @@
 
 mod block;
 pub mod counters;
+pub mod device;
 pub mod error;
 pub mod event;
 pub mod frame;

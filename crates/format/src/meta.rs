@@ -56,6 +56,10 @@ pub enum Extra {
     Network = 0,
     /// System calls.
     SystemCalls = 1,
+    /// Requests to block devices.
+    Block = 2,
+    /// Direct reclaim and kills for lack of memory.
+    Memory = 3,
 }
 
 impl Metadata {

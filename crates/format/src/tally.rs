@@ -59,11 +59,17 @@ pub struct Events {
     pub counters: u64,
     /// `SystemCalls`.
     pub system_calls: u64,
+    /// `Block`.
+    pub blocks: u64,
+    /// `OomKill`.
+    pub oom_kills: u64,
+    /// `Reclaim`.
+    pub reclaims: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 25] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 28] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -90,6 +96,9 @@ impl Events {
             ("closed", self.closed),
             ("counters", self.counters),
             ("system_calls", self.system_calls),
+            ("block", self.blocks),
+            ("oom_kill", self.oom_kills),
+            ("reclaim", self.reclaims),
         ]
     }
 
@@ -122,6 +131,9 @@ impl Events {
             closed: at(22),
             counters: at(23),
             system_calls: at(24),
+            blocks: at(25),
+            oom_kills: at(26),
+            reclaims: at(27),
         }
     }
 
@@ -167,6 +179,9 @@ impl Events {
         self.closed += other.closed;
         self.counters += other.counters;
         self.system_calls += other.system_calls;
+        self.blocks += other.blocks;
+        self.oom_kills += other.oom_kills;
+        self.reclaims += other.reclaims;
     }
 
     /// Counts one lifecycle event.
@@ -194,6 +209,9 @@ impl Events {
             LifeKind::Closed(_) => &mut self.closed,
             LifeKind::Counters(_) => &mut self.counters,
             LifeKind::SystemCalls(_) => &mut self.system_calls,
+            LifeKind::Block(_) => &mut self.blocks,
+            LifeKind::OomKill(_) => &mut self.oom_kills,
+            LifeKind::Reclaim(_) => &mut self.reclaims,
         } += 1;
     }
 }

@@ -71,6 +71,12 @@ impl Tracker {
                     self.counters.push((time, counters.clone()));
                 }
             }
+            LifeKind::Block(block) => {
+                if self.blocks.len() < Analysis::BLOCKS {
+                    self.blocks.push((time, block.clone()));
+                }
+            }
+            LifeKind::OomKill(_) | LifeKind::Reclaim(_) => {}
             LifeKind::Lost(_)
             | LifeKind::Clock(_)
             | LifeKind::Watermark

@@ -296,4 +296,34 @@ struct sent {
 /* A power of two above the largest number. */
 #define SIGNALS 128
 
+/* Powers of two. */
+#define BLOCK_DEVICES 64
+#define BLOCK_BUCKETS 32
+/* The first bucket has the latencies below 2^(this + 1) ns. */
+#define BLOCK_FIRST_BITS 10
+
+enum block_group {
+	BLOCK_READ = 0,
+	BLOCK_WRITE = 1,
+	BLOCK_DISCARD = 2,
+	BLOCK_FLUSH = 3,
+	BLOCK_GROUPS = 4,
+};
+
+/* Sums over the completed requests of a device and group, since the start. */
+struct block_sums {
+	__u64 count;
+	__u64 bytes;
+	__u64 latency; /* from issue to completion, in ns */
+	__u64 longest; /* since user space has set it to 0 */
+	__u32 buckets[BLOCK_BUCKETS];
+};
+
+struct block_device {
+	__u64 in_flight;
+	__u64 last; /* time of the last event */
+	__u64 busy; /* time with a request in flight */
+	struct block_sums sums[BLOCK_GROUPS];
+};
+
 #endif

@@ -34,6 +34,9 @@ enum {
 	BPF_F_MMAPABLE = 1 << 10,
 };
 enum {
+	BPF_NOEXIST = 1,
+};
+enum {
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
 };
@@ -73,6 +76,12 @@ enum {
 #define SHUTDOWN_MASK 3
 /* enum sock_flags: the peer's FIN has arrived. */
 #define SOCK_DONE 1
+
+/* include/linux/blk_types.h: enum req_op, and its bits in cmd_flags. An odd operation writes. */
+#define REQ_OP_MASK 0xff
+#define REQ_OP_FLUSH 2
+#define REQ_OP_DISCARD 3
+#define REQ_OP_DRV_IN 34
 
 /* include/uapi/linux/stat.h */
 #define S_IFMT 0170000
@@ -310,6 +319,24 @@ struct tcp_sock {
 	__u64 bytes_acked;
 	__u32 snd_una;
 	__u32 write_seq;
+};
+
+struct gendisk {
+	int major;
+	int first_minor;
+};
+
+struct request_queue {
+	/* Since 5.15. */
+	struct gendisk *disk;
+};
+
+struct request {
+	struct request_queue *q;
+	unsigned int cmd_flags;
+	unsigned int __data_len;
+	/* Until 5.16. */
+	struct gendisk *rq_disk;
 };
 
 struct seq_file;

@@ -48,6 +48,8 @@ const volatile __u8 syscall_reasons[SYSCALLS];
 const volatile bool count_emitted = false;
 /* CPUs without slots are left out (--cpu). Otherwise they came online later. */
 const volatile bool chosen_cpus = false;
+/* block_rq_issue has the request queue as its first argument (before 5.11). */
+const volatile bool issue_has_queue = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
 
@@ -66,12 +68,19 @@ struct sent sent[2][SIGNALS];
 __u64 regs_offset, own_regs;
 /* The depth of the recorder's pid namespace. */
 __u32 recorder_level;
+/* The facts that are recorded beside the tasks' own, see src/kernel.rs. */
+__u32 extras;
 /* Tasks newly followed by the last snapshot pass. */
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
 __u64 follow_overflow;
 /* Connections that found no room in `connections`, and ports in `listeners`. */
 __u64 connection_overflow;
+/* The numbers of the block devices, in the order of their first requests; 0: none yet. */
+__u32 block_numbers[BLOCK_DEVICES];
+struct block_device block_devices[BLOCK_DEVICES] __attribute__((aligned(64)));
+/* Requests that found no room. */
+__u64 block_overflow;
 
 /* Brings the wire structs into the object's BTF, for a test. */
 union wire_types {
@@ -89,6 +98,8 @@ union wire_types {
 	struct wire_snapshot snapshot;
 	struct wire_join join;
 	struct wire_connection connection;
+	struct block_sums block_sums;
+	struct block_device block_device;
 	enum reason reason;
 } *wire_types;
 
@@ -1221,6 +1232,7 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 PROGRAM(signal, signal_generate, on_signal(ctx[0], (struct task_struct *)ctx[2]))
 
 #include "network.h"
+#include "block.h"
 
 /* ---- Living tasks ---- */
 

@@ -101,10 +101,15 @@ enum Col {
     CallErrors,
     CallTime,
     CallLongest,
+    BlockDevice,
+    Requests,
+    Buckets,
+    OomResident,
+    Reclaim,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::CallLongest as usize + 1;
+const COLUMNS: usize = Col::Reclaim as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -131,6 +136,9 @@ mod tag {
     pub const CLOSED: u8 = 21;
     pub const COUNTERS: u8 = 22;
     pub const SYSTEM_CALLS: u8 = 23;
+    pub const BLOCK: u8 = 24;
+    pub const OOM_KILL: u8 = 25;
+    pub const RECLAIM: u8 = 26;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -324,6 +332,11 @@ pub fn columns() -> Vec<String> {
         Col::CallErrors,
         Col::CallTime,
         Col::CallLongest,
+        Col::BlockDevice,
+        Col::Requests,
+        Col::Buckets,
+        Col::OomResident,
+        Col::Reclaim,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -331,7 +344,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 23] {
+pub fn kinds() -> [(u8, &'static str); 26] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -356,5 +369,8 @@ pub fn kinds() -> [(u8, &'static str); 23] {
         (tag::CLOSED, "closed"),
         (tag::COUNTERS, "counters"),
         (tag::SYSTEM_CALLS, "system calls"),
+        (tag::BLOCK, "block"),
+        (tag::OOM_KILL, "oom kill"),
+        (tag::RECLAIM, "reclaim"),
     ]
 }

@@ -2,6 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
+use tr_format::device::{Block, Device, BUCKETS};
 use tr_format::event::*;
 use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
 use tr_format::network::{
@@ -246,6 +247,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     .into_iter()
     .chain(connections(time + 916_000, (id, tgid), dice))
     .chain(counters(time + 917_000, tgid, dice))
+    .chain(memory(time + 918_000, (id, tgid), dice))
     .collect()
 }
 
@@ -326,6 +328,52 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     ]
 }
 
+/// Memory reclaimed, and a kill for lack of it.
+fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
+    let reclaim = Reclaim {
+        tid,
+        tgid,
+        count: dice.next(),
+        ns: dice.next(),
+    };
+    let kill = OomKill {
+        tid,
+        tgid,
+        resident: (dice.below(2) == 0).then(|| dice.below(1 << 40)),
+    };
+    [
+        life(time, Some(2), LifeKind::Reclaim(reclaim)),
+        life(time + 20, Some(1), LifeKind::OomKill(kill)),
+    ]
+}
+
+/// Requests to one of two disks, of some groups.
+fn block(dice: &mut Dice) -> LifeKind {
+    let mut block = Block {
+        device: Device {
+            major: 254,
+            minor: dice.below(2) as u32 * 16,
+        },
+        name: [&b"vda"[..], b""][dice.below(2) as usize].into(),
+        interval: dice.next(),
+        busy: dice.below(1 << 30),
+        ..Block::default()
+    };
+    for group in &mut block.groups {
+        if dice.below(2) == 0 {
+            continue;
+        }
+        group.count = dice.next().max(1);
+        group.bytes = dice.next();
+        group.latency = dice.next();
+        group.longest = dice.next();
+        for _ in 0..dice.below(4) {
+            group.buckets[dice.below(BUCKETS as u64) as usize] = dice.next();
+        }
+    }
+    LifeKind::Block(Box::new(block))
+}
+
 fn account(tid: Tid, tgid: Tgid, dice: &mut Dice) -> LifeKind {
     LifeKind::Account(Account {
         tid,
@@ -356,6 +404,7 @@ pub fn recorder(time: u64, dice: &mut Dice) -> Vec<Event> {
         })
     };
     vec![
+        life(time, None, block(dice)),
         life(
             time,
             None,

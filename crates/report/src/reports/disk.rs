@@ -10,6 +10,7 @@ use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::event::Reason;
 
 use super::critical_path;
+use super::devices::Devices;
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::style::{Paint, Style};
@@ -24,6 +25,7 @@ pub struct Disk<'a> {
     all: Sum,
     /// Those with the longest waits first.
     rows: Vec<(Members, Sum)>,
+    devices: Devices<'a>,
 }
 
 /// Sums over threads.
@@ -110,6 +112,7 @@ impl<'a> Disk<'a> {
             by,
             all: sum(analysis, &threads, on_path.as_ref()),
             rows,
+            devices: Devices::new(view),
         }
     }
 }
@@ -177,6 +180,7 @@ impl Report for Disk<'_> {
             style.line(&mut out, &text);
         }
         if self.rows.is_empty() {
+            self.devices.text(&mut out, style);
             return out;
         }
         let any = |of: fn(&Sum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
@@ -209,6 +213,7 @@ impl Report for Disk<'_> {
             });
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
+        self.devices.text(&mut out, style);
         out
     }
 
@@ -216,14 +221,15 @@ impl Report for Disk<'_> {
         let rows = self.rows().collect::<Vec<_>>();
         Some(crate::encode::with(
             self.all.json(),
-            json!({ "rows": rows }),
+            json!({ "rows": rows, "devices": self.devices.json() }),
         ))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         csv(
-            self.rows(),
-            "name pid waited_ns sync_ns fault_ns path_ns read_bytes written_bytes major_faults",
+            self.rows().chain(self.devices.rows()),
+            "name pid waited_ns sync_ns fault_ns path_ns read_bytes written_bytes major_faults \
+             device requests busy_ns latency_ns p50_ns p99_ns longest_ns",
         )
     }
 }

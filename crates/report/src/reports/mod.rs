@@ -5,6 +5,7 @@ pub mod audit;
 pub mod ci_tracer;
 pub mod cpus;
 pub mod critical_path;
+mod devices;
 pub mod disk;
 pub mod execs;
 pub(crate) mod failed;

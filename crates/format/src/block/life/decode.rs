@@ -9,10 +9,11 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
+use crate::device::{Block, Device};
 use crate::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
-    Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, Point, Rename,
-    Snapshot, Stream, TaskEnd, Tgid, Tid,
+    Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, OomKill, Point,
+    Reclaim, Rename, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
 use crate::network::{
@@ -239,6 +240,24 @@ impl<'a> Dec<'a> {
             }),
             tag::COUNTERS => LifeKind::Counters(self.counters()?),
             tag::SYSTEM_CALLS => self.system_calls(time)?,
+            tag::BLOCK => LifeKind::Block(Box::new(self.block()?)),
+            tag::OOM_KILL => {
+                let (tid, tgid) = self.task()?;
+                LifeKind::OomKill(OomKill {
+                    tid,
+                    tgid,
+                    resident: self.int(Col::OomResident)?.checked_sub(1),
+                })
+            }
+            tag::RECLAIM => {
+                let (tid, tgid) = self.task()?;
+                LifeKind::Reclaim(Reclaim {
+                    tid,
+                    tgid,
+                    count: self.int(Col::Reclaim)?,
+                    ns: self.int(Col::Reclaim)?,
+                })
+            }
             0 => return Err(Fault::Content("unknown kind of event")),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
@@ -510,6 +529,39 @@ impl<'a> Dec<'a> {
             since,
             calls,
         }))
+    }
+
+    fn block(&mut self) -> Result<Block, Fault> {
+        let mut block = Block {
+            name: self.path()?,
+            device: Device {
+                major: self.int32(Col::BlockDevice)?,
+                minor: self.int32(Col::BlockDevice)?,
+            },
+            interval: self.int(Col::BlockDevice)?,
+            busy: self.int(Col::BlockDevice)?,
+            groups: Default::default(),
+        };
+        for group in &mut block.groups {
+            group.count = self.int(Col::Requests)?;
+            if group.count == 0 {
+                continue;
+            }
+            group.bytes = self.int(Col::Requests)?;
+            group.latency = self.int(Col::Requests)?;
+            group.longest = self.int(Col::Requests)?;
+            let (first, number) = (self.int(Col::Buckets)?, self.int(Col::Buckets)?);
+            let buckets = usize::try_from(first)
+                .ok()
+                .zip(usize::try_from(number).ok());
+            let buckets = buckets.and_then(|(first, number)| {
+                group.buckets.get_mut(first..first.checked_add(number)?)
+            });
+            for count in buckets.ok_or(Fault::Content("no such bucket of latencies"))? {
+                *count = self.int(Col::Buckets)?;
+            }
+        }
+        Ok(block)
     }
 
     fn last(&mut self) -> Result<LifeKind, Fault> {

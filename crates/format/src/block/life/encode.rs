@@ -9,6 +9,7 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::counters::{CallSum, Counters, SystemCalls};
+use crate::device::Block;
 use crate::event::{
     Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
     Lost, Mark, Point, Snapshot, Stream, TaskEnd, Tgid, Tid,
@@ -185,6 +186,19 @@ impl Enc {
             LifeKind::Closed(closed) => self.closed(closed),
             LifeKind::Counters(counters) => self.counters(counters),
             LifeKind::SystemCalls(calls) => self.system_calls(calls, event.time),
+            LifeKind::Block(block) => self.block(block),
+            LifeKind::OomKill(kill) => {
+                self.byte(Col::Kind, tag::OOM_KILL);
+                self.task(kill.tid, kill.tgid);
+                let resident = kill.resident.map_or(0, |bytes| bytes.saturating_add(1));
+                self.int(Col::OomResident, resident);
+            }
+            LifeKind::Reclaim(reclaim) => {
+                self.byte(Col::Kind, tag::RECLAIM);
+                self.task(reclaim.tid, reclaim.tgid);
+                self.int(Col::Reclaim, reclaim.count);
+                self.int(Col::Reclaim, reclaim.ns);
+            }
         }
     }
 
@@ -438,6 +452,38 @@ impl Enc {
         }
     }
 
+    fn block(&mut self, block: &Block) {
+        self.byte(Col::Kind, tag::BLOCK);
+        self.path(&block.name);
+        let device = block.device;
+        for value in [u64::from(device.major), u64::from(device.minor)] {
+            self.int(Col::BlockDevice, value);
+        }
+        self.int(Col::BlockDevice, block.interval);
+        self.int(Col::BlockDevice, block.busy);
+        for group in &block.groups {
+            self.int(Col::Requests, group.count);
+            if group.count == 0 {
+                continue;
+            }
+            for value in [group.bytes, group.latency, group.longest] {
+                self.int(Col::Requests, value);
+            }
+            let counted = |count: &u64| *count != 0;
+            let first = group.buckets.iter().position(counted).unwrap_or(0);
+            let end = group
+                .buckets
+                .iter()
+                .rposition(counted)
+                .map_or(first, |last| last + 1);
+            self.int(Col::Buckets, first as u64);
+            self.int(Col::Buckets, (end - first) as u64);
+            for count in group.buckets.iter().take(end).skip(first) {
+                self.int(Col::Buckets, *count);
+            }
+        }
+    }
+
     fn snapshot(&mut self, task: &Snapshot) {
         self.byte(Col::Kind, tag::SNAPSHOT);
         self.task(task.tid, task.tgid);
@@ -488,6 +534,7 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
         }
         LifeKind::Degraded(degraded) => degraded.what.len(),
         LifeKind::SystemCalls(calls) => std::mem::size_of::<CallSum>() * calls.calls.len(),
+        LifeKind::Block(block) => std::mem::size_of::<Block>() + block.name.len(),
         _ => 0,
     };
     std::mem::size_of::<LifeEvent>() + strings

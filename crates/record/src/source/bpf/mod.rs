@@ -1,6 +1,7 @@
 //! Kernel-stamped events of the BPF programs, which `tr` has attached or, by sudo, the loader.
 
 mod convert;
+mod devices;
 pub mod loader;
 mod losses;
 mod request;
@@ -10,10 +11,11 @@ pub mod sudo;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{Kernel, Rings, Settings, Tracer};
+use tr_bpf::{Extras, Kernel, Rings, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
 use tr_format::meta::{Extra, Facts, Method, Origin};
 
+use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
 use super::{recorder, Drained, Last, Source, Started};
@@ -36,6 +38,8 @@ struct Bpf {
     tracer: Tracer,
     rings: Rings<Sink>,
     sink: Sink,
+    /// `None`: this kernel lacks their tracepoints.
+    devices: Option<Devices>,
     /// The process of sudo, until it has ended.
     sudo: Option<Sudo>,
 }
@@ -114,10 +118,7 @@ pub fn start(
             method: Method::Sudo,
             facts: Facts::default(),
         }),
-        extras: attached
-            .tracer
-            .has_connections()
-            .then(|| vec![Extra::Network as u8]),
+        extras: Some(extras(attached.tracer.extras())),
         missing: missing(&attached),
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring),
@@ -126,9 +127,20 @@ pub fn start(
             tracer: attached.tracer,
             rings,
             sink,
+            devices: None,
             sudo: attached.sudo,
         }),
     })
+}
+
+/// Their numbers in the file.
+fn extras(extras: Extras) -> Vec<u8> {
+    let all = [
+        (Extras::NETWORK, Extra::Network),
+        (Extras::BLOCK, Extra::Block),
+    ];
+    let there = all.iter().filter(|(bit, _)| extras.has(*bit));
+    there.map(|(_, extra)| *extra as u8).collect()
 }
 
 /// Attaches the programs.
@@ -173,8 +185,13 @@ pub fn missing(attached: &Attached) -> Vec<String> {
             "the kernel refused tp_btf programs; raw_tp programs were used (they cost more)",
         ),
         (
-            !tracer.has_connections(),
+            !tracer.extras().has(Extras::NETWORK),
             "TCP connections: this kernel has no tracepoint inet_sock_set_state",
+        ),
+        (
+            !tracer.extras().has(Extras::BLOCK),
+            "requests to block devices: this kernel lacks the tracepoints block_rq_issue and \
+             block_rq_complete",
         ),
         (
             host::cgroup2_mount().is_none(),
@@ -203,6 +220,19 @@ impl Source for Bpf {
         }
         if room {
             self.rings.consume();
+        }
+        if let Some(devices) = self.devices.as_mut().filter(|it| it.is_due()) {
+            let events = devices.read(self.tracer.block_devices(), host::now());
+            self.sink.push_own(events);
+        }
+    }
+
+    fn begin(&mut self, start: Ktime) {
+        if self.tracer.extras().has(Extras::BLOCK) {
+            let mut devices = Devices::new(start);
+            // What came before belongs to no interval.
+            devices.read(self.tracer.block_devices(), start);
+            self.devices = Some(devices);
         }
     }
 
@@ -249,10 +279,17 @@ impl Source for Bpf {
         let usage = self.tracer.usage();
         let mut losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
         let missed = self.tracer.connection_overflow();
-        if missed > 0 {
-            let what = format!("{missed} TCP connections, for which the programs had no room");
+        let facts = [
+            (missed, "TCP connections"),
+            (self.tracer.block_overflow(), "requests to block devices"),
+        ];
+        for (missed, fact) in facts.into_iter().filter(|(missed, _)| *missed > 0) {
+            let what = format!("{missed} {fact}, for which the programs had no room");
             let what = what.into_bytes().into();
             losses.push(recorder(span.1, LifeKind::Degraded(Degraded { what })));
+        }
+        if let Some(devices) = &mut self.devices {
+            losses.extend(devices.read(self.tracer.block_devices(), span.1));
         }
         Last {
             losses,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use tr_bpf::{wire, Receive, Record};
-use tr_format::event::{CpuId, Ktime, LifeKind, Stream};
+use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
@@ -23,6 +23,8 @@ pub struct Records {
     pub lost: Vec<(CpuId, wire::Lost)>,
     /// Lifecycle records, each after its length (u32).
     pub life: Vec<u8>,
+    /// The recorder's own events.
+    own: Vec<LifeEvent>,
     /// Memory of the records, in bytes.
     bytes: usize,
     /// The size of a page in bytes.
@@ -88,6 +90,9 @@ impl Drained for Records {
                 };
                 to.life(stream, event)?;
             }
+        }
+        for event in &self.own {
+            to.life(Stream::Recorder, event.clone())?;
         }
         for (cpu, lost) in &self.lost {
             to.life(Stream::Recorder, convert::lost(*cpu, lost))?;
@@ -216,6 +221,11 @@ impl Sink {
     /// Lifecycle events that the CPU has lost, of `total`, and no record has reported.
     pub fn lost_life(&self, cpu: u32, total: u64) -> u64 {
         self.0.borrow_mut().2.add(cpu, total)
+    }
+
+    /// Adds events of the recorder's own.
+    pub fn push_own(&self, events: Vec<LifeEvent>) {
+        self.0.borrow_mut().0.own.extend(events);
     }
 
     /// Watches for the end of this process.

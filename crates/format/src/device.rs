@@ -1,0 +1,67 @@
+//! Requests to block devices.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// A block device's number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Device {
+    /// Its driver's number.
+    pub major: u32,
+    /// Its number among the driver's devices.
+    pub minor: u32,
+}
+
+impl fmt::Display for Device {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.major, self.minor)
+    }
+}
+
+/// Buckets of a histogram of latencies. Bucket n has those of 2^(n + 10) ns and more, below
+/// 2^(n + 11) ns; the first and the last have no other bound.
+pub const BUCKETS: usize = 32;
+
+/// The latency in ns that no request of this bucket reaches; the last bucket has none.
+pub fn bucket_end(bucket: usize) -> u64 {
+    if bucket + 1 < BUCKETS {
+        1 << (bucket + 11)
+    } else {
+        u64::MAX
+    }
+}
+
+/// Groups of requests, as in `/proc/diskstats`.
+pub const GROUPS: [&str; 4] = ["read", "write", "discard", "flush"];
+
+/// The requests of a whole disk that were completed in an interval. They are those of all
+/// tasks of the machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Block {
+    /// The disk.
+    pub device: Device,
+    /// Its name; empty if it is not known.
+    pub name: Arc<[u8]>,
+    /// The length of the interval, which ends at the event, in ns.
+    pub interval: u64,
+    /// Time in which a request was in flight, in ns. A request in flight at the event counts
+    /// up to the device's last issue or completion.
+    pub busy: u64,
+    /// By [`GROUPS`].
+    pub groups: [Requests; 4],
+}
+
+/// Sums over the completed requests of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Their number.
+    pub count: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// The sum of their latencies, from the issue to the driver to its completion, in ns.
+    pub latency: u64,
+    /// The longest latency.
+    pub longest: u64,
+    /// The numbers of latencies in each bucket.
+    pub buckets: [u64; BUCKETS],
+}
