@@ -59,7 +59,8 @@ fn rank(event: &Event) -> u8 {
             | LifeKind::Mark(_)
             | LifeKind::Degraded(_)
             | LifeKind::Counters(_)
-            | LifeKind::SystemCalls(_) => 7,
+            | LifeKind::SystemCalls(_)
+            | LifeKind::Block(_) => 7,
             _ => 3,
         },
         Event::Sched(
