@@ -2,13 +2,21 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::support::{dump, ensure, record, scratch, text, Test};
+use crate::support::{analyze, dump, ensure, int, list, record, scratch, text, tr, Test};
 
-pub const TESTS: &[Test] = &[("counters_are_between_two_readings_of_proc", between)];
+pub const TESTS: &[Test] = &[
+    ("counters_are_between_two_readings_of_proc", between),
+    ("a_hog_outside_of_the_recording_is_others_time", others),
+    (THROTTLED, throttled),
+];
+
+pub const THROTTLED: &str = "a_quota_of_a_cgroup_shows_as_throttled_time";
 
 /// Each `/proc/stat` column is cut to a tick of 10 ms; five make `busy`.
 const TICKS: u64 = 50_000_000;
@@ -100,4 +108,136 @@ fn between() -> Result<(), Failed> {
         ensure(inner[1]["cpu_some"] > inner[0]["cpu_some"], what)?;
     }
     Ok(())
+}
+
+/// A document of `--report machine`.
+fn report(trace: &std::path::Path, options: &[&str]) -> Result<Value, Failed> {
+    let args = ["analyze", "--report", "machine", "--format", "json"];
+    let out = tr(&[&args, options].concat(), trace)?;
+    let mut all: Value = serde_json::from_slice(&out)?;
+    let rules: Value = serde_json::from_str(include_str!(
+        "../../crates/report/schema/analysis.schema.json"
+    ))?;
+    crate::common::schema::validate(&rules, &all)?;
+    Ok(all["machine"].take())
+}
+
+/// CPU time of a process that has ended, from its `/proc/PID/schedstat`.
+fn run_time(pid: u32) -> u64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+    let first = text.split_whitespace().next();
+    first.and_then(|ns| ns.parse().ok()).unwrap_or(0)
+}
+
+const LOOP: &str = "while :; do :; done";
+
+/// A hog outside of the recording is others' time, in the whole and in a window.
+fn others() -> Result<(), Failed> {
+    let trace = scratch("others.bin");
+    let mut hog = Command::new("sh").args(["-c", LOOP]).spawn()?;
+    let before = run_time(hog.id());
+    let script = format!("timeout 2 sh -c '{LOOP}'; sleep 1");
+    let out = record(&trace, &[], &["sh", "-c", &script]);
+    let hogged = run_time(hog.id()) - before;
+    hog.kill()?;
+    hog.wait()?;
+    let out = out?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let whole = report(&trace, &[])?;
+    let what = || format!("{hogged} {whole}");
+    let all = int(&whole, "length_ns") * int(&whole, "cpus");
+    let sum = |of: &Value| {
+        let parts = ["build_ns", "others_ns", "recorder_ns", "idle_ns"];
+        parts.iter().map(|part| int(of, part)).sum::<u64>()
+    };
+    // Ticks of 10 ms, and stamps.
+    let slack = all / 20 + TICKS;
+    ensure(sum(&whole).abs_diff(all) <= slack, what)?;
+    ensure(int(&whole, "others_ns") + slack >= hogged, what)?;
+    // The machine runs other tasks beside the hog.
+    ensure(
+        int(&whole, "others_ns") + int(&whole, "build_ns") <= all + slack,
+        what,
+    )?;
+    let build = analyze(&trace)?;
+    let on_cpu = int(&build["totals"], "on_cpu_ns");
+    ensure(int(&whole, "build_ns").abs_diff(on_cpu) < 20_000_000, what)?;
+    // The intervals add up.
+    for name in ["build_ns", "busy_ns", "cpu_some_ns", "length_ns"] {
+        let parts = list(&whole, "samples").iter().map(|it| int(it, name));
+        ensure(parts.sum::<u64>().abs_diff(int(&whole, name)) < 1000, what)?;
+    }
+    // In the last second the build sleeps, and the hog does not.
+    let from = format!("{}ms", int(&whole, "length_ns") / 1_000_000 - 600);
+    let last = report(&trace, &["--from", &from])?;
+    let what = || format!("{from}: {last}");
+    let length = int(&last, "length_ns");
+    ensure(length.abs_diff(600_000_000) < 50_000_000, what)?;
+    ensure(int(&last, "build_ns") < length / 10, what)?;
+    ensure(int(&last, "others_ns") > length / 4, what)
+}
+
+/// The directory of the CPU controller, and the files of a quota of a tenth of a CPU.
+fn quota() -> Option<(PathBuf, Vec<(&'static str, &'static str)>)> {
+    let v1 = PathBuf::from("/sys/fs/cgroup/cpu");
+    if v1.join("cpu.cfs_quota_us").exists() || v1.join("cpu.cfs_period_us").exists() {
+        return Some((v1, vec![("cpu.cfs_quota_us", "10000")]));
+    }
+    let v2 = PathBuf::from("/sys/fs/cgroup");
+    let controllers = fs::read_to_string(v2.join("cgroup.subtree_control")).ok()?;
+    let has = controllers.split_whitespace().any(|it| it == "cpu");
+    has.then(|| (v2, vec![("cpu.max", "10000 100000")]))
+}
+
+pub fn no_quota() -> Option<String> {
+    let name = format!("tr-test-quota-{}", std::process::id());
+    let made = quota().map(|(root, _)| fs::create_dir(root.join(&name)).map(|()| root.join(&name)));
+    match made {
+        Some(Ok(path)) => {
+            let _ = fs::remove_dir(path);
+            None
+        }
+        _ => Some("no CPU controller of cgroups that can be written".into()),
+    }
+}
+
+/// A loop of 1.5 s of wall time in a cgroup with a tenth of a CPU.
+fn throttled() -> Result<(), Failed> {
+    let (root, limits) = quota().ok_or("no CPU controller")?;
+    let group = root.join(format!("tr-test-throttled-{}", std::process::id()));
+    fs::create_dir(&group)?;
+    for (file, value) in limits {
+        fs::write(group.join(file), value)?;
+    }
+    let trace = scratch("throttled.bin");
+    let procs = group.join("cgroup.procs");
+    let command = ["timeout", "1.5", "sh", "-c", LOOP];
+    let script = format!("echo $$ > '{}'; exec \"$@\"", procs.display());
+    let tr = env!("CARGO_BIN_EXE_tr");
+    let trace_name = trace.to_string_lossy();
+    // tr and COMMAND start in the group.
+    let out = Command::new("sh")
+        .args(["-c", &script, "sh", tr, "record", "-o", &trace_name, "--"])
+        .args(command)
+        .output();
+    let stat = fs::read_to_string(group.join("cpu.stat"));
+    let removed = fs::remove_dir(&group);
+    let (out, stat) = (out?, stat?);
+    removed?;
+    ensure(out.status.code() == Some(124), || text(&out.stderr))?;
+    let value = |name: &str| {
+        let line = stat.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse::<u64>().ok())
+    };
+    let ns = value("throttled_usec ").map(|us| us * 1000);
+    let ns = ns.or_else(|| value("throttled_time ")).ok_or("no figure")?;
+    let periods = value("nr_throttled ").ok_or("no figure")?;
+    let machine = report(&trace, &[])?;
+    let what = || format!("{ns} in {periods}: {machine}");
+    // The file counts from tr's start to its end, the trace from COMMAND's.
+    let throttled = int(&machine, "throttled_ns");
+    ensure(throttled > 300_000_000 && throttled <= ns, what)?;
+    let counted = int(&machine, "throttled_periods");
+    ensure(counted >= 3 && counted <= periods, what)?;
+    ensure(int(&machine, "build_ns") < 600_000_000, what)
 }

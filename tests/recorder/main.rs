@@ -116,6 +116,7 @@ fn main() {
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
             "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
+            machine::THROTTLED => machine::no_quota(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {
                 rights::not_root().or_else(|| common::lacks("sudo"))

@@ -14,6 +14,7 @@ mod concurrency;
 pub mod critical_path;
 mod gaps;
 mod graph;
+pub mod machine;
 pub mod model;
 pub mod network;
 pub mod order;

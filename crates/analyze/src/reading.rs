@@ -181,7 +181,10 @@ impl Keeper {
                     // Of the events after the end only names matter.
                     let names =
                         matches!(event.kind, LifeKind::Snapshot(_) | LifeKind::CgroupPath(_));
-                    if inside || names {
+                    if let LifeKind::Counters(counters) = &event.kind {
+                        // Those after the end tell of the time before it.
+                        tracker.sample(time, counters);
+                    } else if inside || names {
                         tracker.life(time, event);
                     }
                 }

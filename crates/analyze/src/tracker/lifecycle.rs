@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use tr_format::counters::Counters;
 use tr_format::event::{
     Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
     Snapshot, Tgid, Tid,
@@ -66,11 +67,6 @@ impl Tracker {
                 connections.take(time, kind, |tid| self.task(tid));
                 self.connections = connections;
             }
-            LifeKind::Counters(counters) => {
-                if self.counters.len() < Analysis::SAMPLES {
-                    self.counters.push((time, counters.clone()));
-                }
-            }
             LifeKind::Block(block) => {
                 if self.blocks.len() < Analysis::BLOCKS {
                     self.blocks.push((time, block.clone()));
@@ -80,7 +76,15 @@ impl Tracker {
             LifeKind::Lost(_)
             | LifeKind::Clock(_)
             | LifeKind::Watermark
+            | LifeKind::Counters(_)
             | LifeKind::SystemCalls(_) => {}
+        }
+    }
+
+    /// Takes a sample of the machine's counters.
+    pub fn sample(&mut self, time: Ktime, counters: &Counters) {
+        if self.counters.len() < Analysis::SAMPLES {
+            self.counters.push((time, counters.clone()));
         }
     }
 

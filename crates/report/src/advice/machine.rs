@@ -1,6 +1,7 @@
 //! The machine: CPU time that the build did not get.
 
 use tr_analyze::critical_path::Kind as Time;
+use tr_analyze::machine::withheld;
 use tr_analyze::programs::Group;
 use tr_analyze::what_if::Without;
 
@@ -12,8 +13,7 @@ use crate::units;
 const WAKE_UP: u64 = 500_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
-    let summary = facts.analysis.summary.as_ref();
-    let machine = summary.and_then(|it| it.machine).unwrap_or_default();
+    let machine = withheld(facts.analysis);
     let (starved, waiting) = starved(facts);
     let throttled = machine.throttled_ns.unwrap_or(0).min(starved);
     // It is counted for all CPUs; the path is on one at a time.

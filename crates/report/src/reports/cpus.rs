@@ -193,7 +193,7 @@ impl Sums<'_> {
 
 /// The processes of this build, and their description: the chosen ones; of a
 /// recording of the whole machine COMMAND and its descendants; otherwise all.
-fn own(view: &View) -> (Vec<bool>, &'static str) {
+pub(super) fn own(view: &View) -> (Vec<bool>, &'static str) {
     let analysis = view.analysis;
     let all = analysis.processes.len();
     if view.chosen.len() < all {

@@ -10,6 +10,7 @@ pub mod disk;
 pub mod execs;
 pub(crate) mod failed;
 pub mod histogram;
+pub mod machine;
 pub mod max_off_cpu;
 pub mod network;
 mod not_known;
@@ -47,6 +48,7 @@ named! {
         Series = "series", "The time on a CPU of each process, per interval";
         Disk = "disk", "Waits for disks and files, and the bytes read and written";
         Network = "network", "TCP connections, by remote host and by process";
+        Machine = "machine", "The machine: CPU time of others, pressure, memory, frequency";
         Cpus = "cpus", "The time of each CPU: this build, others, idle";
         Quality = "quality", "How far the numbers can be trusted";
         Audit = "audit", "The figures beside the kernel's own";
@@ -71,7 +73,13 @@ impl Kind {
     fn needs_events(self) -> bool {
         !matches!(
             self,
-            Kind::Top | Kind::Tree | Kind::Execs | Kind::Steps | Kind::CriticalPath | Kind::Series
+            Kind::Top
+                | Kind::Tree
+                | Kind::Execs
+                | Kind::Steps
+                | Kind::CriticalPath
+                | Kind::Series
+                | Kind::Machine
         )
     }
 
@@ -98,6 +106,10 @@ impl Kind {
             Kind::Series => Box::new(series::Series::new(view)),
             Kind::Disk => Box::new(disk::Disk::new(view)),
             Kind::Network => Box::new(network::Network::new(view)),
+            Kind::Machine => match machine::Machine::new(view) {
+                Some(machine) => Box::new(machine),
+                None => Box::new(not_known::NotKnown::of_machine()),
+            },
             Kind::Cpus => Box::new(cpus::Cpus::new(view)),
             Kind::CriticalPath => Box::new(critical_path::PathReport::new(view)),
             Kind::Parallelism => Box::new(parallelism::ParallelismReport::new(view)),

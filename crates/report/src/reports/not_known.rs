@@ -25,6 +25,14 @@ impl NotKnown {
         }
     }
 
+    /// In place of the report of the machine: an older trace, or one of a single moment.
+    pub fn of_machine() -> NotKnown {
+        NotKnown {
+            title: Kind::Machine.title(),
+            why: "not known: the trace has no samples of the machine's counters".into(),
+        }
+    }
+
     /// In place of the report of connections: an older trace, or a kernel without them.
     pub fn of_network(view: &View<'_>) -> NotKnown {
         let missing = view.analysis.meta.missing.iter();

@@ -79,16 +79,16 @@ impl<'a> Series<'a> {
 }
 
 /// A part of a thread's time, in ns since the start of the recording.
-struct Ran {
-    from: u64,
-    to: u64,
+pub(super) struct Ran {
+    pub from: u64,
+    pub to: u64,
     /// ns on a CPU in it.
     on_cpu: u64,
 }
 
 impl Ran {
     /// ns on a CPU from its beginning to `at`.
-    fn until(&self, at: u64) -> u64 {
+    pub fn until(&self, at: u64) -> u64 {
         let whole = u128::from(self.to - self.from).max(1);
         let part = u128::from(at - self.from) * u128::from(self.on_cpu) / whole;
         u64::try_from(part).unwrap_or(self.on_cpu)
@@ -96,7 +96,10 @@ impl Ran {
 }
 
 /// A process's stretches or samples with time on a CPU, thread by thread.
-fn on_cpu<'a>(analysis: &'a Analysis, process: &'a Process) -> impl Iterator<Item = Ran> + 'a {
+pub(super) fn on_cpu<'a>(
+    analysis: &'a Analysis,
+    process: &'a Process,
+) -> impl Iterator<Item = Ran> + 'a {
     let zero = analysis.meta.start;
     let threads = process.threads.iter();
     let timeline = analysis.timeline.iter();
@@ -155,7 +158,7 @@ fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u6
 }
 
 /// A character that is as full as the part of one CPU's time.
-fn shade(part: u64, whole: u64, ascii: bool) -> char {
+pub(super) fn shade(part: u64, whole: u64, ascii: bool) -> char {
     const FINE: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     const PLAIN: [char; 9] = [' ', '.', ':', '-', '=', '+', '*', '#', '@'];
     let steps = if ascii { PLAIN } else { FINE };
@@ -168,7 +171,7 @@ fn shade(part: u64, whole: u64, ascii: bool) -> char {
 }
 
 /// Columns of a strip per interval, and intervals per column: one of them is 1.
-fn fit(intervals: u64, room: u64) -> (u64, u64) {
+pub(super) fn fit(intervals: u64, room: u64) -> (u64, u64) {
     let intervals = intervals.max(1);
     match room / intervals {
         0 => (1, intervals.div_ceil(room.max(1))),

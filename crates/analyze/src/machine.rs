@@ -1,0 +1,139 @@
+//! The machine's counters over a span of time, from their samples.
+
+use tr_format::counters::{Counter, Counters};
+use tr_format::event::Ktime;
+use tr_format::meta::Machine;
+
+use crate::model::Analysis;
+
+/// Samples of counters, in order of time.
+#[derive(Clone, Copy, Debug)]
+pub struct Samples<'a>(pub &'a [(Ktime, Counters)]);
+
+/// The least, mean and largest current value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// The least.
+    pub least: u64,
+    /// The mean of the samples.
+    pub mean: u64,
+    /// The largest.
+    pub most: u64,
+}
+
+impl<'a> Samples<'a> {
+    /// The samples of an analysis.
+    pub fn of(analysis: &'a Analysis) -> Samples<'a> {
+        Samples(&analysis.counters)
+    }
+
+    /// The part of a span between the first and the last sample; `None` without two samples.
+    pub fn within(&self, (from, to): (Ktime, Ktime)) -> Option<(Ktime, Ktime)> {
+        let (first, last) = (self.0.first()?.0, self.0.last()?.0);
+        let covered = (from.max(first), to.min(last));
+        (covered.0 < covered.1).then_some(covered)
+    }
+
+    /// A total's increase in a span. Between two samples it grows evenly.
+    pub fn increase(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<u64> {
+        let (from, to) = (self.at(counter, from)?, self.at(counter, to)?);
+        Some(to.saturating_sub(from))
+    }
+
+    /// A total at a time.
+    fn at(&self, counter: Counter, time: Ktime) -> Option<u64> {
+        let after = self.0.partition_point(|(at, _)| *at <= time);
+        let get = |place: usize| {
+            let (at, counters) = self.0.get(place)?;
+            Some((*at, counters.get(counter)?))
+        };
+        let before = after.checked_sub(1).and_then(get);
+        let (Some((since, low)), Some((until, high))) = (before, get(after)) else {
+            return before.or_else(|| get(after)).map(|(_, value)| value);
+        };
+        let (part, whole) = (time.since(since), until.since(since).max(1));
+        let more = u128::from(high.saturating_sub(low)) * u128::from(part) / u128::from(whole);
+        Some(low.saturating_add(u64::try_from(more).unwrap_or(u64::MAX)))
+    }
+
+    /// The current values in a span and at the samples next to it.
+    pub fn range(&self, counter: Counter, (from, to): (Ktime, Ktime)) -> Option<Range> {
+        let first = self.0.partition_point(|(at, _)| *at <= from);
+        let last = self.0.partition_point(|(at, _)| *at < to);
+        let around = self.0.get(first.saturating_sub(1)..=last);
+        let around = around.or_else(|| self.0.get(first.saturating_sub(1)..))?;
+        let values = around.iter().filter_map(|(_, it)| it.get(counter));
+        let mut range = None;
+        let (mut sum, mut count) = (0u128, 0u128);
+        for value in values {
+            let (least, most) = range.unwrap_or((value, value));
+            range = Some((least.min(value), most.max(value)));
+            sum += u128::from(value);
+            count += 1;
+        }
+        let (least, most) = range?;
+        let mean = u64::try_from(sum / count.max(1)).unwrap_or(u64::MAX);
+        Some(Range { least, mean, most })
+    }
+}
+
+/// The CPU time and the memory that the machine withheld in the analyzed span. A trace of before
+/// version 3.3 tells only those of the whole recording.
+pub fn withheld(analysis: &Analysis) -> Machine {
+    let span = (analysis.start, analysis.end);
+    let samples = Samples::of(analysis);
+    if samples.0.is_empty() {
+        let summary = analysis.summary.as_ref();
+        return summary.and_then(|it| it.machine).unwrap_or_default();
+    }
+    Machine {
+        throttled_ns: samples.increase(Counter::Throttled, span),
+        stolen_ns: samples.increase(Counter::Stolen, span),
+        memory_stalled_ns: samples.increase(Counter::MemorySome, span),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(values: &[(u64, u64)]) -> Vec<(Ktime, Counters)> {
+        let sample = |(time, value): &(u64, u64)| {
+            let mut counters = Counters::default();
+            counters.set(Counter::Busy, *value);
+            counters.set(Counter::AvailableMemory, *value);
+            (Ktime(*time), counters)
+        };
+        values.iter().map(sample).collect()
+    }
+
+    #[test]
+    fn totals_grow_evenly_between_samples() {
+        let all = samples(&[(100, 0), (200, 50), (300, 50), (400, 450)]);
+        let all = Samples(&all);
+        let busy = |from, to| all.increase(Counter::Busy, (Ktime(from), Ktime(to)));
+        assert_eq!(busy(0, 1000), Some(450));
+        assert_eq!(busy(150, 250), Some(25));
+        assert_eq!(busy(350, 375), Some(100));
+        assert_eq!(all.increase(Counter::Stolen, (Ktime(0), Ktime(1000))), None);
+        let within = |from, to| all.within((Ktime(from), Ktime(to)));
+        assert_eq!(within(0, 350), Some((Ktime(100), Ktime(350))));
+        assert_eq!(within(500, 600), None);
+    }
+
+    #[test]
+    fn current_values_are_those_in_and_around_the_span() {
+        let all = samples(&[(100, 10), (200, 50), (300, 60), (400, 450)]);
+        let range = |from, to| {
+            let range = Samples(&all).range(Counter::AvailableMemory, (Ktime(from), Ktime(to)));
+            range.map(|it| (it.least, it.mean, it.most))
+        };
+        assert_eq!(range(210, 290), Some((50, 55, 60)));
+        assert_eq!(range(0, 1000), Some((10, 142, 450)));
+        assert_eq!(range(500, 600), Some((450, 450, 450)));
+        assert_eq!(
+            Samples(&[]).range(Counter::Busy, (Ktime(0), Ktime(1))),
+            None
+        );
+    }
+}

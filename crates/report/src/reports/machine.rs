@@ -1,0 +1,351 @@
+//! The machine: the CPU time of the build and of others, pressure, memory, frequency.
+
+use serde_json::{json, Map, Value};
+use tr_analyze::machine::{Range, Samples};
+use tr_format::counters::{Counter, Unit};
+use tr_format::event::Ktime;
+
+use super::cpus;
+use super::series::{self, fit, shade};
+use crate::style::{Paint, Style};
+use crate::table::{csv, Cell, Table};
+use crate::units;
+use crate::view::{Report, View};
+
+/// The report.
+pub struct Machine<'a> {
+    view: View<'a>,
+    cpus: u64,
+    /// The processes that "build" means.
+    build: &'static str,
+    /// The time between two samples, or between a sample and an end of the span; in order.
+    intervals: Vec<Interval<'a>>,
+    /// All of them together.
+    whole: Interval<'a>,
+}
+
+/// The figures of a part of the span. `None`: not known.
+struct Interval<'a> {
+    samples: Samples<'a>,
+    span: (Ktime, Ktime),
+    /// CPU time of the build, in ns.
+    build: u64,
+    /// CPU time of other tasks.
+    others: Option<u64>,
+    /// The CPUs' idle time.
+    idle: Option<u64>,
+}
+
+impl<'a> Interval<'a> {
+    fn new(samples: Samples<'a>, span: (Ktime, Ktime), build: u64, cpus: Option<u64>) -> Self {
+        let mut interval = Interval {
+            samples,
+            span,
+            build,
+            others: None,
+            idle: None,
+        };
+        let (Some(cpus), Some(busy)) = (cpus, interval.total(Counter::Busy)) else {
+            return interval;
+        };
+        let total = |counter| interval.total(counter).unwrap_or(0);
+        // A task has the CPU while the hypervisor does not run that CPU.
+        let taken = busy.saturating_add(total(Counter::Stolen));
+        let own = build.saturating_add(total(Counter::Recorder));
+        let all = interval.length().saturating_mul(cpus);
+        interval.others = Some(taken.saturating_sub(own));
+        interval.idle = Some(all.saturating_sub(taken.max(own)));
+        interval
+    }
+
+    fn length(&self) -> u64 {
+        self.span.1.since(self.span.0)
+    }
+
+    fn total(&self, counter: Counter) -> Option<u64> {
+        self.samples.increase(counter, self.span)
+    }
+
+    fn range(&self, counter: Counter) -> Option<Range> {
+        self.samples.range(counter, self.span)
+    }
+
+    /// The times and totals by name.
+    fn json(&self) -> Map<String, Value> {
+        let mut all = Map::new();
+        let mut put = |name: &str, value: Option<u64>| all.insert(name.to_owned(), json!(value));
+        put("length_ns", Some(self.length()));
+        put("build_ns", Some(self.build));
+        put("others_ns", self.others);
+        put("idle_ns", self.idle);
+        for counter in Counter::ALL {
+            match counter.unit() {
+                Unit::Time => put(&format!("{}_ns", counter.name()), self.total(counter)),
+                Unit::Count => put(counter.name(), self.total(counter)),
+                Unit::Bytes | Unit::Frequency => continue,
+            };
+        }
+        all
+    }
+}
+
+/// A row of the table.
+struct Fact {
+    name: String,
+    value: Cell,
+    share: Cell,
+    strip: Vec<(u64, u64)>,
+}
+
+impl<'a> Machine<'a> {
+    /// The samples of the analyzed span; `None` if there are none.
+    pub fn new(view: &View<'a>) -> Option<Machine<'a>> {
+        let analysis = view.analysis;
+        let samples = Samples::of(analysis);
+        let covered = samples.within((analysis.start, analysis.end))?;
+        let inside = samples.0.iter().map(|(at, _)| *at);
+        let inside = inside.filter(|at| *at > covered.0 && *at < covered.1);
+        let mut edges: Vec<Ktime> = [covered.0].into_iter().chain(inside).collect();
+        edges.push(covered.1);
+        edges.dedup();
+        let (own, build) = cpus::own(view);
+        let ran = on_cpu(view, &own, &edges);
+        // The samples are of all CPUs.
+        let all = view.ask.cpu.is_none() && analysis.meta.options.cpus.is_empty();
+        let cpus = analysis.meta.cpus.len() as u64;
+        let known = all.then_some(cpus);
+        let spans = edges.iter().zip(edges.iter().skip(1));
+        let intervals = spans
+            .zip(&ran)
+            .map(|((from, to), ran)| Interval::new(samples, (*from, *to), *ran, known));
+        let sum = ran.iter().fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+        Some(Machine {
+            view: *view,
+            cpus,
+            build,
+            intervals: intervals.collect(),
+            whole: Interval::new(samples, covered, sum, known),
+        })
+    }
+
+    fn fact(
+        &self,
+        name: &str,
+        cpus: u64,
+        of: impl Fn(&Interval<'_>) -> Option<u64>,
+    ) -> Option<Fact> {
+        let sum = of(&self.whole)?;
+        let part = |it: &Interval<'_>| (of(it).unwrap_or(0), it.length().saturating_mul(cpus));
+        Some(Fact {
+            name: name.to_owned(),
+            value: Cell::Time(sum),
+            share: Cell::Share(sum, self.whole.length().saturating_mul(cpus)),
+            strip: self.intervals.iter().map(part).collect(),
+        })
+    }
+
+    /// A current value: one of its range is told.
+    fn current(
+        &self,
+        name: &str,
+        counter: Counter,
+        told: fn(Range) -> u64,
+        cell: impl Fn(u64) -> Cell,
+    ) -> Option<Fact> {
+        let range = self.whole.range(counter)?;
+        let part = |it: &Interval<'_>| (it.range(counter).map_or(0, told), range.most);
+        Some(Fact {
+            name: name.to_owned(),
+            value: cell(told(range)),
+            share: Cell::Empty,
+            strip: self.intervals.iter().map(part).collect(),
+        })
+    }
+
+    /// The rows: CPU time as shares of all CPUs, pressure as shares of the time.
+    fn facts(&self) -> Vec<Fact> {
+        use Counter::*;
+        let cpus = self.cpus;
+        let mut facts = vec![
+            self.fact(&format!("CPU: {}", self.build), cpus, |it| Some(it.build)),
+            self.fact("CPU: other tasks", cpus, |it| it.others),
+            self.fact("CPU: tr itself", cpus, |it| it.total(Recorder)),
+            self.fact("CPU: idle", cpus, |it| it.idle),
+        ];
+        for (name, counter) in [
+            ("CPU: part of idle, a task waited for a disk", Iowait),
+            ("CPU: part of all, stolen by the hypervisor", Stolen),
+            ("CPU: throttled by the quota of a cgroup", Throttled),
+        ] {
+            let fact = self.fact(name, cpus, |it| it.total(counter));
+            facts.push(fact.filter(|it| it.value != Cell::Time(0)));
+        }
+        for (name, counter) in [
+            ("some task waited for a CPU", CpuSome),
+            ("some task waited for memory", MemorySome),
+            ("all waited for memory", MemoryFull),
+            ("some task waited for a disk", IoSome),
+            ("all waited for a disk", IoFull),
+            ("cgroup: some task waited for a CPU", CgroupCpuSome),
+            ("cgroup: some task waited for memory", CgroupMemorySome),
+            ("cgroup: all waited for memory", CgroupMemoryFull),
+            ("cgroup: some task waited for a disk", CgroupIoSome),
+            ("cgroup: all waited for a disk", CgroupIoFull),
+        ] {
+            facts.push(self.fact(name, 1, |it| it.total(counter)));
+        }
+        let least = |range: Range| range.least;
+        facts.push(self.current(
+            "least memory available",
+            AvailableMemory,
+            least,
+            Cell::Bytes,
+        ));
+        let most = |range: Range| range.most;
+        facts.push(self.current("most memory of the cgroup", CgroupMemory, most, Cell::Bytes));
+        let hertz = |khz: u64| Cell::Text(format!("{:.2} GHz", khz as f64 / 1e6));
+        let mean = |range: Range| range.mean;
+        facts.push(self.current("mean frequency of the CPUs", Frequency, mean, hertz));
+        facts.into_iter().flatten().collect()
+    }
+
+    /// A figure in time, in at most `room` columns.
+    fn strip(&self, parts: &[(u64, u64)], room: u64, ascii: bool) -> String {
+        let (columns, each) = fit(parts.len() as u64, room);
+        let each = usize::try_from(each).unwrap_or(usize::MAX).max(1);
+        let repeat = usize::try_from(columns).unwrap_or(1);
+        let sum = |all: &[(u64, u64)], of: fn(&(u64, u64)) -> u64| {
+            let parts = all.iter().map(of);
+            parts.fold(0, u64::saturating_add)
+        };
+        let groups = parts.chunks(each);
+        let shades = groups.map(|all| shade(sum(all, |it| it.0), sum(all, |it| it.1), ascii));
+        shades
+            .flat_map(|c| std::iter::repeat_n(c, repeat))
+            .collect()
+    }
+
+    fn samples(&self) -> impl Iterator<Item = Value> + '_ {
+        self.intervals.iter().map(|it| {
+            let mut row = Map::new();
+            row.insert("from_ns".into(), json!(self.view.since(it.span.0)));
+            row.extend(it.json());
+            let end = (it.span.1, it.span.1);
+            for counter in Counter::ALL {
+                let name = match counter.unit() {
+                    Unit::Bytes => format!("{}_bytes", counter.name()),
+                    Unit::Frequency => format!("{}_khz", counter.name()),
+                    Unit::Time | Unit::Count => continue,
+                };
+                let value = it.samples.range(counter, end).map(|range| range.mean);
+                row.insert(name, json!(value));
+            }
+            Value::Object(row)
+        })
+    }
+}
+
+/// CPU time of the processes of the build in each interval between two edges, in ns.
+fn on_cpu(view: &View<'_>, own: &[bool], edges: &[Ktime]) -> Vec<u64> {
+    let edges: Vec<u64> = edges.iter().map(|edge| view.since(*edge)).collect();
+    let mut sums = vec![0u64; edges.len().saturating_sub(1)];
+    let processes = view.analysis.processes.iter().zip(own);
+    for (process, _) in processes.filter(|(_, own)| **own) {
+        for ran in series::on_cpu(view.analysis, process) {
+            let first = edges.partition_point(|edge| *edge <= ran.from);
+            let mut at = first.saturating_sub(1);
+            while let (Some(from), Some(to), Some(sum)) =
+                (edges.get(at), edges.get(at + 1), sums.get_mut(at))
+            {
+                if *from >= ran.to {
+                    break;
+                }
+                let (from, to) = (ran.from.max(*from), ran.to.min(*to));
+                if from < to {
+                    *sum = sum.saturating_add(ran.until(to) - ran.until(from));
+                }
+                at += 1;
+            }
+        }
+    }
+    sums
+}
+
+impl Report for Machine<'_> {
+    fn text(&self, style: &Style) -> String {
+        let mut out = String::new();
+        let head = format!(
+            "{} for {}, sampled {} times",
+            units::cpus(self.cpus),
+            units::time(self.whole.length()),
+            units::count(self.intervals.len() as u64 + 1),
+        );
+        style.painted(&mut out, Paint::Bold, &head);
+        let room = (style.width as u64).saturating_sub(68).clamp(8, 60);
+        let table = Table::new("", |fact: &Fact| fact.name.clone())
+            .column("", |fact| fact.value.clone())
+            .column("share", |fact| fact.share.clone())
+            .words("in time", |fact| {
+                Cell::Text(self.strip(&fact.strip, room, style.ascii))
+            });
+        out.push_str(&table.text(self.facts(), style, 0));
+        out
+    }
+
+    fn json(&self) -> Option<Value> {
+        let range = |counter, of: fn(Range) -> u64| self.whole.range(counter).map(of);
+        let own = json!({
+            "cpus": self.cpus,
+            "build": self.build,
+            "available_memory_min_bytes": range(Counter::AvailableMemory, |it| it.least),
+            "cgroup_memory_max_bytes": range(Counter::CgroupMemory, |it| it.most),
+            "frequency_min_khz": range(Counter::Frequency, |it| it.least),
+            "frequency_mean_khz": range(Counter::Frequency, |it| it.mean),
+            "samples": self.samples().collect::<Vec<_>>(),
+        });
+        let sums = Value::Object(self.whole.json());
+        Some(crate::encode::with(own, sums))
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let columns = "from_ns length_ns build_ns others_ns recorder_ns idle_ns iowait_ns busy_ns
+                       stolen_ns throttled_ns throttled_periods cpu_some_ns memory_some_ns
+                       memory_full_ns io_some_ns io_full_ns cgroup_cpu_some_ns
+                       cgroup_memory_some_ns cgroup_memory_full_ns cgroup_io_some_ns
+                       cgroup_io_full_ns available_memory_bytes cgroup_memory_bytes
+                       frequency_khz";
+        csv(self.samples(), columns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tr_format::counters::Counters;
+
+    fn sample(busy: u64, stolen: u64, recorder: u64) -> Counters {
+        let mut counters = Counters::default();
+        counters.set(Counter::Busy, busy);
+        counters.set(Counter::Stolen, stolen);
+        counters.set(Counter::Recorder, recorder);
+        counters
+    }
+
+    /// Two CPUs for 100 ns: 200 ns, of which 120 + 30 taken, 90 by the build, 10 by tr.
+    #[test]
+    fn the_rest_of_the_busy_time_is_that_of_others() {
+        let samples = [
+            (Ktime(1000), sample(0, 0, 0)),
+            (Ktime(1100), sample(120, 30, 10)),
+        ];
+        let samples = Samples(&samples);
+        let span = (Ktime(1000), Ktime(1100));
+        let whole = Interval::new(samples, span, 90, Some(2));
+        assert_eq!((whole.others, whole.idle), (Some(50), Some(50)));
+        // Ticks and stamps differ: nothing below 0.
+        let whole = Interval::new(samples, span, 199, Some(2));
+        assert_eq!((whole.others, whole.idle), (Some(0), Some(0)));
+        let whole = Interval::new(samples, span, 90, None);
+        assert_eq!((whole.others, whole.idle), (None, None));
+    }
+}
