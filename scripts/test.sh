@@ -17,7 +17,7 @@ mode=${1-}
 mkdir -p "${CARGO_TARGET_DIR:-target}/tmp"
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
 # Executables that need the right to trace.
-records='/(record|recorder|loss|waits)-[0-9a-f]+$'
+records='/(ci|record|recorder|loss|waits)-[0-9a-f]+$'
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
 packages=(--workspace)

@@ -47,10 +47,11 @@ fn examples(page: &str) -> Vec<Example> {
     examples
 }
 
-/// README.md and the pages of docs/.
+/// README.md, SECURITY.md, CONTRIBUTING.md and the pages of docs/.
 fn pages() -> Result<Vec<PathBuf>, Failure> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut pages = vec![root.join("README.md")];
+    let at_the_top = ["README.md", "SECURITY.md", "CONTRIBUTING.md"];
+    let mut pages = at_the_top.map(|name| root.join(name)).to_vec();
     for entry in std::fs::read_dir(root.join("docs"))? {
         let page = entry?.path();
         pages.extend(Some(page).filter(|page| page.extension().is_some_and(|e| e == "md")));

@@ -1,0 +1,96 @@
+// Starts and stops recordings.
+import { spawn, spawnSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { environment, input, recordingName } from './runner.mjs';
+
+const SHELLS = [
+  ['bash', '-eo', 'pipefail'],
+  ['sh', '-e'],
+];
+
+const options = () => input('options').split('\n').map((line) => line.trim()).filter(Boolean);
+const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
+
+/** Runs the script as the runner runs a step, recorded if there is a tr. Gives its exit status. */
+export async function script(tr, trace) {
+  // The same name in each run, so that tr diff matches the processes. Not -c: the recording would
+  // hold the text of the script.
+  const file = path.join(process.env.RUNNER_TEMP ?? os.tmpdir(), `${recordingName()}.sh`);
+  fs.writeFileSync(file, `${process.env.INPUT_RUN}\n`);
+  const shell = SHELLS.find(([name]) => spawnSync(name, ['-c', ':']).status === 0) ?? SHELLS[1];
+  const command = [...shell, file];
+  const record = ['record', '--best-effort', '-o', trace, ...options(), '--'];
+  const [program, ...args] = tr ? [tr, ...record, ...command] : command;
+  const cwd = path.resolve(input('working-directory') || '.');
+  const child = spawn(program, args, { cwd, env: environment(), stdio: 'inherit' });
+  // The runner signals this process alone when the job is cancelled.
+  const pass = (signal) => child.kill(signal);
+  process.on('SIGINT', pass);
+  process.on('SIGTERM', pass);
+  return new Promise((done) => {
+    child.on('error', (error) => {
+      process.stderr.write(`${error.message}\n`);
+      done(127);
+    });
+    child.on('close', (code, signal) => done(code ?? (signal === 'SIGINT' ? 130 : 143)));
+  });
+}
+
+/** Fields of /proc/PID/stat behind the name, which may hold blanks. */
+function stat(pid) {
+  try {
+    const text = fs.readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const end = text.lastIndexOf(')');
+    const [state, parent, ...rest] = text.slice(end + 2).split(' ');
+    return { name: text.slice(text.indexOf('(') + 1, end), state, parent: Number(parent), start: rest[17] };
+  } catch {
+    return undefined;
+  }
+}
+
+/** The process that starts the steps of the job. In a job's container it is not visible. */
+function worker() {
+  let pid = process.ppid;
+  for (let up = 0; pid > 1 && up < 5; up += 1) {
+    const is = stat(pid);
+    if (is?.name === 'Runner.Worker') return pid;
+    pid = is?.parent ?? 0;
+  }
+  throw new Error('the process of the runner is not visible (a job in a container?): give an input run');
+}
+
+/** Starts a recorder of the whole job. Gives its pid and start time, which identify it. */
+export async function start(tr, trace) {
+  const log = `${trace}.log`;
+  const out = fs.openSync(log, 'w', 0o600);
+  const args = ['record', '-o', trace, '--pid', String(worker()), ...options()];
+  const child = spawn(tr, args, { env: environment(), stdio: ['ignore', out, out], detached: true });
+  child.unref();
+  let ended;
+  child.on('error', (error) => (ended = error.message));
+  child.on('exit', (code) => (ended = `tr record ended with status ${code}`));
+  // The file appears when recording has begun.
+  for (let waited = 0; waited < 300 && !fs.existsSync(trace); waited += 1) {
+    if (ended) throw new Error(`${ended}: ${fs.readFileSync(log, 'utf8').trim()}`);
+    await sleep(100);
+  }
+  if (!fs.existsSync(trace)) {
+    child.kill('SIGINT');
+    throw new Error('tr record did not start within 30 s');
+  }
+  return { pid: child.pid, start: stat(child.pid)?.start ?? '' };
+}
+
+/** Ends the recorder of the whole job, and waits until the recording is complete. */
+export async function stop(trace, pid, begun) {
+  const alive = () => {
+    const is = stat(pid);
+    return is && is.start === begun && is.state !== 'Z';
+  };
+  if (alive()) process.kill(pid, 'SIGINT');
+  for (let waited = 0; waited < 300 && alive(); waited += 1) await sleep(100);
+  process.stdout.write(fs.readFileSync(`${trace}.log`, 'utf8'));
+  if (alive()) throw new Error('tr record did not end within 30 s');
+}

@@ -1,0 +1,73 @@
+//! docs/ci.md: its recipe runs, and it names all inputs of the action and this version.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use libtest_mimic::{Failed, Trial};
+
+use crate::common::{trial, TR};
+use crate::runner::{defaults, root, said};
+
+pub fn trials() -> Vec<Trial> {
+    vec![
+        trial("versions_agree", None, versions_agree),
+        trial("every_input_is_documented", None, every_input),
+        trial("the_recipe_for_shells_runs", None, recipe),
+    ]
+}
+
+/// The release that the integrations and their documents name is this version.
+fn versions_agree() -> Result<(), Failed> {
+    let version = env!("CARGO_PKG_VERSION");
+    let role = "ci/ansible/roles/tr_record/defaults/main.yml";
+    for (file, text) in [
+        ("README.md", format!("OWNER/tr@v{version}")),
+        ("docs/ci.md", format!("OWNER/tr@v{version}")),
+        ("ci/gitlab/tr.yml", format!("TR_VERSION: \"{version}\"")),
+        (role, format!("/v{version}/tr-{version}-")),
+    ] {
+        let all = fs::read_to_string(root().join(file))?;
+        assert!(all.contains(&text), "{file} lacks {text}");
+        let current = all.matches(&format!("tr@v{version}")).count();
+        assert_eq!(all.matches("tr@v").count(), current, "{file}");
+    }
+    Ok(())
+}
+
+fn every_input() -> Result<(), Failed> {
+    let text = fs::read_to_string(root().join("docs/ci.md"))?;
+    let (_, table) = text.split_once("| input | default |").unwrap();
+    let (table, _) = table.split_once("\n\n").unwrap();
+    for name in defaults().keys() {
+        assert!(table.contains(&format!("`{name}`")), "{name}");
+    }
+    Ok(())
+}
+
+/// The lines of "Other systems", with a `make` that fails.
+fn recipe() -> Result<(), Failed> {
+    let text = fs::read_to_string(root().join("docs/ci.md"))?;
+    let lines = text.lines().skip_while(|line| *line != "    status=0");
+    let lines = lines.take_while(|line| line.starts_with("    "));
+    let script: String = lines.map(|line| format!("{}\n", &line[4..])).collect();
+    assert_eq!(script.lines().count(), 5, "{script}");
+    for shell in ["bash", "sh"] {
+        let directory = tempfile::tempdir()?;
+        let place = directory.path();
+        fs::create_dir(place.join("bin"))?;
+        symlink(TR, place.join("bin/tr"))?;
+        fs::write(place.join("Makefile"), "test:\n\tsleep 0.1; exit 3\n")?;
+        let path = std::env::var("PATH")?;
+        let mut run = Command::new(shell);
+        run.args(["-e", "-c", &script]).current_dir(place);
+        run.env("PATH", format!("{}/bin:{path}", place.display()));
+        let out = run.output()?;
+        // make's own status of a failed recipe.
+        assert_eq!(out.status.code(), Some(2), "{}", said(&out));
+        assert!(fs::read_to_string(place.join("report.html"))?.contains("<html"));
+        let summary = fs::read_to_string(place.join("summary.md"))?;
+        assert!(summary.contains("make test"), "{summary}");
+    }
+    Ok(())
+}

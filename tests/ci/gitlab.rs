@@ -1,0 +1,211 @@
+//! The template in a GitLab job: before_script and script in one shell, after_script in another.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Output};
+
+use libtest_mimic::{Failed, Trial};
+use serde_json::{json, Value};
+use tempfile::TempDir;
+
+use crate::common::{lacks, list, trial, why_not, TR};
+use crate::forge::Forge;
+use crate::runner::{root, said};
+
+pub fn trials() -> Vec<Trial> {
+    let note = lacks("curl").or_else(|| lacks("jq"));
+    vec![
+        trial("gitlab_records_a_command", lacks("bash"), command),
+        trial(
+            "gitlab_records_the_whole_job",
+            lacks("bash").or_else(why_not),
+            whole_job,
+        ),
+        trial("gitlab_without_tr_runs_the_script", lacks("curl"), untraced),
+        trial("gitlab_notes_once_on_a_merge_request", note, note_once),
+    ]
+}
+
+struct Job {
+    forge: Forge,
+    directory: TempDir,
+    environment: BTreeMap<String, String>,
+}
+
+/// The text of a block (`before_script: - |`) of the template.
+fn block(name: &str) -> String {
+    let text = fs::read_to_string(root().join("ci/gitlab/tr.yml")).unwrap();
+    let lines = text
+        .lines()
+        .skip_while(|line| *line != format!("  {name}:"));
+    let mut lines = lines.skip(1);
+    assert_eq!(lines.next(), Some("    - |"));
+    let inside = lines.take_while(|line| line.starts_with("      "));
+    inside.map(|line| format!("{}\n", &line[6..])).collect()
+}
+
+fn variables() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(root().join("ci/gitlab/tr.yml")).unwrap();
+    let inside = text.split("  variables:\n").nth(1).unwrap();
+    let inside = inside.lines().take_while(|line| line.starts_with("    "));
+    let pairs = inside.filter_map(|line| line.trim().split_once(": "));
+    let pairs = pairs.filter(|(name, _)| name.starts_with("TR_"));
+    let pairs = pairs.map(|(name, value)| (name.to_owned(), value.trim_matches('"').to_owned()));
+    let all: BTreeMap<_, _> = pairs.collect();
+    assert!(all.len() >= 6, "{all:?}");
+    all
+}
+
+impl Job {
+    fn new() -> Job {
+        let directory = tempfile::tempdir().unwrap();
+        let forge = Forge::start();
+        let mut environment = variables();
+        let place = directory.path().display().to_string();
+        for (name, value) in [
+            ("PATH", std::env::var("PATH").unwrap().as_str()),
+            ("HOME", &place),
+            ("CI_PROJECT_DIR", &place),
+            ("CI_JOB_NAME", "test @everyone: [1/2]"),
+            ("CI_JOB_URL", "https://gitlab.example/o/p/-/jobs/9"),
+            ("CI_PROJECT_ID", "3"),
+            ("CI_API_V4_URL", &format!("{}/api/v4", forge.url)),
+            ("TR_PATH", TR),
+        ] {
+            environment.insert(name.into(), value.into());
+        }
+        Job {
+            forge,
+            directory,
+            environment,
+        }
+    }
+
+    fn set(mut self, name: &str, value: &str) -> Job {
+        self.environment.insert(name.into(), value.into());
+        self
+    }
+
+    /// The runner's shell evaluates a script with nothing to read, in a subshell (the feature flag
+    /// FF_USE_NEW_BASH_EVAL_STRATEGY): bash makes 1 of any other status otherwise.
+    fn shell(&self, shell: &str, script: &str) -> Output {
+        let mut command = Command::new(shell);
+        let environment = self.environment.iter();
+        command.env_clear().envs(environment).env("SCRIPT", script);
+        command.current_dir(self.directory.path());
+        let text = "set -e\n: | (eval \"$SCRIPT\")\n";
+        command.args(["-c", text]).output().unwrap()
+    }
+
+    /// The status of the job, and its log.
+    fn run(&self, shell: &str, script: &str) -> (Option<i32>, String) {
+        let out = self.shell(shell, &format!("{}{script}", block("before_script")));
+        // A container ends with the script's shell: the recorder must have ended before.
+        let pid = self.directory.path().join("tr-recording/pid");
+        assert!(!pid.exists(), "{}", said(&out));
+        let after = self.shell(shell, &block("after_script"));
+        assert!(after.status.success(), "{}", said(&after));
+        (out.status.code(), said(&out) + &said(&after))
+    }
+
+    fn read(&self, name: &str) -> String {
+        let file = self.directory.path().join("tr-recording").join(name);
+        fs::read_to_string(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+    }
+}
+
+fn command() -> Result<(), Failed> {
+    for shell in ["bash", "sh"] {
+        let job = Job::new();
+        let (status, text) = job.run(shell, "tr_record sh -c 'sleep 0.1; exit 7'");
+        assert_eq!(status, Some(7), "{text}");
+        let page = "https://gitlab.example/o/p/-/jobs/9/artifacts/file/tr-recording/report.html";
+        assert!(job.read("summary.md").contains(page), "{text}");
+        assert!(job.read("report.html").contains("<html"), "{text}");
+    }
+    Ok(())
+}
+
+fn whole_job() -> Result<(), Failed> {
+    for shell in ["bash", "sh"] {
+        let job = Job::new().set("TR_WHOLE_JOB", "true");
+        let (status, text) = job.run(shell, "sleep 0.31\nsh -c 'exit 3'\ntouch never");
+        assert_eq!(status, Some(3), "{text}");
+        assert!(!job.directory.path().join("never").exists());
+        let trace = job.directory.path().join("tr-recording/trace.bin");
+        let verified = Command::new(TR).arg("verify").arg(&trace).output()?;
+        assert!(verified.status.success(), "{}", said(&verified));
+        let mut analyze = Command::new(TR);
+        analyze
+            .arg("analyze")
+            .arg(&trace)
+            .args(["--format", "json"]);
+        let analysis: Value = serde_json::from_slice(&analyze.output()?.stdout)?;
+        let slept = list(&analysis, "processes").iter();
+        let slept = slept.filter(|it| it["argv"] == json!(["sleep", "0.31"]));
+        assert_eq!(slept.count(), 1, "{text}");
+    }
+    Ok(())
+}
+
+fn untraced() -> Result<(), Failed> {
+    let job = Job::new().set("TR_PATH", "/nonexistent");
+    let releases = format!("{}/releases", job.forge.url);
+    let job = job.set("TR_RELEASES", &releases).set("TR_VERSION", "9.9.9");
+    let (status, text) = job.run("sh", "tr_record sh -c 'exit 4'");
+    assert_eq!(status, Some(4), "{text}");
+    assert!(text.contains("the job is not recorded"), "{text}");
+    // A download with another checksum is not executed.
+    let name = format!("tr-9.9.9-{}-linux.tar.gz", std::env::consts::ARCH);
+    let list = format!("{}  {name}\n", "0".repeat(64));
+    let mut state = job.forge.state();
+    let place = "/releases/v9.9.9";
+    state
+        .files
+        .insert(format!("{place}/{name}"), b"hostile".to_vec());
+    state
+        .files
+        .insert(format!("{place}/SHA256SUMS"), list.into());
+    drop(state);
+    let (status, text) = job.run("sh", "tr_record sh -c 'exit 4'");
+    assert_eq!(status, Some(4), "{text}");
+    assert!(
+        text.contains("FAILED") && text.contains("not recorded"),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn note_once() -> Result<(), Failed> {
+    let job = Job::new()
+        .set("TR_TOKEN", "the-token")
+        .set("CI_MERGE_REQUEST_IID", "5")
+        .set(
+            "CI_MERGE_REQUEST_TARGET_BRANCH_NAME",
+            "main&x=$(touch pwned)",
+        );
+    let script = "tr_record sh -c 'sleep 0.1' '@everyone' '[a](http://evil.example)'";
+    let marker = "<!-- tr: test%20%40everyone%3A%20%5B1%2F2%5D -->";
+    let other = json!({ "id": 1, "body": format!("{marker} x"), "author": { "id": 8 } });
+    job.forge.state().comments.push(other);
+    let (_, text) = job.run("bash", script);
+    assert_eq!(job.forge.state().comments.len(), 2, "{text}");
+    let trace = fs::read(job.directory.path().join("tr-recording/trace.bin"))?;
+    job.forge.state().files.insert("base".into(), trace);
+    let (status, text) = job.run("bash", script);
+    assert_eq!(status, Some(0), "{text}");
+    assert!(!text.contains("the-token"), "{text}");
+    let state = job.forge.state();
+    assert_eq!(state.comments.len(), 2, "updated: {text}");
+    let body = state.comments[1]["body"].as_str().unwrap();
+    assert!(body.starts_with(marker) && body.contains("→"), "{body}");
+    assert!(
+        !body.contains("@everyone") && !body.contains("](http://evil"),
+        "{body}"
+    );
+    let asked = state.requests.join("\n");
+    let encoded = "/jobs/artifacts/main%26x%3D%24(touch%20pwned)/raw/tr-recording/trace.bin?job=test%20%40everyone";
+    assert!(asked.contains(encoded), "{asked}");
+    assert!(!job.directory.path().join("pwned").exists());
+    Ok(())
+}

@@ -1,0 +1,213 @@
+//! The action on pull requests: one comment, the comparison with the base branch, the gate, and
+//! recordings of strangers.
+
+use std::fs;
+use std::process::Command;
+
+use libtest_mimic::{Failed, Trial};
+use serde_json::{json, Value};
+
+use crate::common::{trial, TR};
+use crate::runner::{lacks_node, said, Job};
+
+pub fn trials() -> Vec<Trial> {
+    let node = lacks_node;
+    vec![
+        trial("a_pull_request_has_one_comment", node(), one_comment),
+        trial("the_gate_compares_with_the_base", node(), gate),
+        trial("a_fork_is_no_base", node(), fork_is_no_base),
+        trial("hostile_strings_stay_text", node(), hostile),
+        trial("a_run_of_a_fork_is_compared_afterwards", node(), of_run),
+    ]
+}
+
+fn pull_request(base: &str) -> Value {
+    json!({ "pull_request": { "number": 5, "title": "@everyone `x`", "base": { "ref": base } } })
+}
+
+/// A recording of a command.
+fn recording(job: &Job, command: &[&str]) -> Vec<u8> {
+    let file = job.place("base.bin");
+    let mut record = Command::new(TR);
+    record.args(["record", "-q", "-o"]).arg(&file).arg("--");
+    let done = record.args(command).status().unwrap();
+    assert!(done.success());
+    fs::read(file).unwrap()
+}
+
+fn keep_five(job: &Job, branch: &str) {
+    for id in 1..=5 {
+        let bytes = recording(job, &["bash", "-c", "/bin/true"]);
+        job.forge.keep(id, "tr-test-0.bin", branch, false, bytes);
+    }
+}
+
+fn bodies(job: &Job) -> Vec<String> {
+    let state = job.forge.state();
+    let text = |comment: &Value| comment["body"].as_str().unwrap().to_owned();
+    state.comments.iter().map(text).collect()
+}
+
+fn one_comment() -> Result<(), Failed> {
+    let mut job = Job::new().input("run", "true").input("comment", "true");
+    job.event(&pull_request("main"));
+    // A stranger's comment with our marker, which the stranger can change later.
+    let marker = "<!-- tr: tr-test-0 -->";
+    let stranger = json!({ "id": 1, "body": format!("{marker} x"), "user": { "login": "eve", "type": "User" } });
+    job.forge.state().comments.push(stranger);
+    let out = job.step();
+    assert!(out.status.success(), "{}", said(&out));
+    let first = bodies(&job);
+    assert_eq!(first.len(), 2, "{first:?}");
+    assert!(first[1].starts_with(marker), "{}", first[1]);
+    assert!(!first[1].contains("→"), "no base: {}", first[1]);
+
+    keep_five(&job, "main");
+    let out = job.step();
+    assert!(out.status.success(), "{}", said(&out));
+    let second = bodies(&job);
+    assert_eq!(second.len(), 2, "updated: {second:?}");
+    assert_eq!(second[0], first[0], "the stranger's is left alone");
+    assert!(
+        second[1].contains("→") && second[1].len() < 65_536,
+        "{}",
+        second[1]
+    );
+    let summary = job.read("GITHUB_STEP_SUMMARY");
+    assert!(summary.contains("→"), "{summary}");
+
+    // A token without the right to comment fails nothing.
+    job.event(&json!({ "pull_request": { "number": 6, "base": { "ref": "main" } } }));
+    let out = job.step();
+    let text = said(&out);
+    assert!(
+        out.status.success() && text.contains("GitHub answers 404"),
+        "{text}"
+    );
+    Ok(())
+}
+
+fn gate() -> Result<(), Failed> {
+    let run = |script: &str, bases: u64, strict: &str| {
+        let mut job = Job::new()
+            .input("run", script)
+            .input("fail-over", "300%")
+            .input("strict", strict);
+        job.event(&pull_request("main"));
+        for id in 1..=bases {
+            let bytes = recording(&job, &["sleep", "0.3"]);
+            job.forge.keep(id, "tr-test-0.bin", "main", false, bytes);
+        }
+        let out = job.step();
+        (out.status.code(), said(&out))
+    };
+    let (status, text) = run("sleep 3", 5, "false");
+    assert_eq!(status, Some(1), "{text}");
+    assert!(
+        text.contains("::error title=tr::the limit of fail-over (300%25)"),
+        "{text}"
+    );
+    let (status, text) = run("sleep 0.3", 5, "true");
+    assert_eq!(status, Some(0), "{text}");
+    // Too few recordings decide nothing.
+    let (status, text) = run("sleep 3", 2, "false");
+    assert_eq!(status, Some(0), "{text}");
+    assert!(text.contains("fail-over needs 4 recordings"), "{text}");
+    let (status, _) = run("sleep 3", 2, "true");
+    assert_eq!(status, Some(1));
+    Ok(())
+}
+
+/// A branch of a fork can have the base's name.
+fn fork_is_no_base() -> Result<(), Failed> {
+    let mut job = Job::new().input("run", "true").input("comment", "true");
+    job.event(&pull_request("main"));
+    job.forge
+        .keep(1, "tr-test-0.bin", "main", true, b"hostile".to_vec());
+    let out = job.step();
+    let text = said(&out);
+    assert!(text.contains("no recording of the base branch"), "{text}");
+    let requests = job.forge.state().requests.join("\n");
+    assert!(!requests.contains("/zip"), "{requests}");
+    Ok(())
+}
+
+/// Command lines, branches and titles neither ping, nor link, nor execute, nor break out.
+fn hostile() -> Result<(), Failed> {
+    let evil = r#"@everyone [a](http://evil.example) <img src=x>"#;
+    let lines = r"\n::error::pwned\n```\n</details>\n::set-output name=a::b";
+    let script = format!(
+        "bash -c \"$(printf ': \\047{lines} `x`\\047; sleep 0.3; exit 5')\" || :\n\
+         bash -c ': \"{evil}\"; for ((i = 0; i < 400000; i++)); do :; done; exit 5'"
+    );
+    let mut job = Job::new().input("run", &script).input("comment", "true");
+    let branch = "main$(touch pwned)`touch pwned`&status=failure#";
+    job.event(&pull_request(branch));
+    keep_five(&job, branch);
+    let out = job.step();
+    let text = said(&out);
+    assert_eq!(out.status.code(), Some(5), "{text}");
+    let commands = text
+        .lines()
+        .filter(|line| line.trim_start().starts_with("::"));
+    assert_eq!(commands.collect::<Vec<_>>(), Vec::<&str>::new());
+    assert!(!job.place("workspace/pwned").exists());
+    let encoded =
+        "branch=main%24(touch%20pwned)%60touch%20pwned%60%26status%3Dfailure%23&status=success";
+    let requests = job.forge.state().requests.join("\n");
+    assert!(requests.contains(encoded), "{requests}");
+    let summary = job.read("GITHUB_STEP_SUMMARY");
+    let comment = bodies(&job).pop().unwrap_or_default();
+    assert!(
+        summary.contains("everyone") && comment.contains("everyone"),
+        "{comment}"
+    );
+    for text in [summary, comment] {
+        for evil in ["@everyone", "](http://evil", "<img", "`x`", "\n::"] {
+            assert!(!text.contains(evil), "{evil} in {text}");
+        }
+        let (opened, closed) = (text.matches("<details>"), text.matches("</details>"));
+        assert_eq!(opened.count(), closed.count(), "{text}");
+    }
+    Ok(())
+}
+
+/// A run of a fork has no right to comment. A workflow_run with that right reads its recording.
+fn of_run() -> Result<(), Failed> {
+    let mut job = Job::new().input("of-run", "1001").input("comment", "true");
+    let head = json!({ "id": 1001, "head_sha": "abc", "head_branch": "main",
+        "head_repository": { "owner": { "login": "eve" } }, "pull_requests": [] });
+    job.event(&json!({ "workflow_run": head }));
+    let bytes = recording(&job, &["sleep", "0.1"]);
+    job.forge.keep(1, "tr-test-0.bin", "main", true, bytes);
+    for id in 2..=5 {
+        let bytes = recording(&job, &["sleep", "0.1"]);
+        job.forge.keep(id, "tr-test-0.bin", "main", false, bytes);
+    }
+    // Another pull request of the same branch name has another head.
+    job.forge.state().pulls = vec![
+        json!({ "number": 4, "head": { "sha": "other" }, "base": { "ref": "main" } }),
+        json!({ "number": 5, "head": { "sha": "abc" }, "base": { "ref": "main" } }),
+    ];
+    let out = job.step();
+    assert!(out.status.success(), "{}", said(&out));
+    let all = bodies(&job);
+    assert_eq!(all.len(), 1, "{}", said(&out));
+    assert!(all[0].contains("→"), "{}", all[0]);
+    let requests = job.forge.state().requests.join("\n");
+    assert!(requests.contains("head=eve%3Amain"), "{requests}");
+
+    // The stranger's file is no recording.
+    job.forge
+        .state()
+        .files
+        .insert("1".into(), b"<script>".to_vec());
+    let out = job.step();
+    let text = said(&out);
+    assert!(out.status.success() && text.contains("::warning"), "{text}");
+    // The id comes from the event alone.
+    let out = job.input("of-run", "1002").step();
+    let text = said(&out);
+    assert!(text.contains("of-run must be"), "{text}");
+    Ok(())
+}

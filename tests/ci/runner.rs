@@ -1,0 +1,184 @@
+//! GitHub's runner: the environment that it gives to an action, and the files that it reads
+//! afterwards.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::TR;
+use crate::forge::Forge;
+
+/// The payload is `{"scp":"Actions.Results:run-id:job-id"}`.
+const RUNTIME_TOKEN: &str = "head.eyJzY3AiOiJBY3Rpb25zLlJlc3VsdHM6cnVuLWlkOmpvYi1pZCJ9.signature";
+/// The names of the files through which an action answers.
+const FILES: [&str; 5] = [
+    "GITHUB_OUTPUT",
+    "GITHUB_STATE",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_ENV",
+    "GITHUB_PATH",
+];
+
+pub fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+pub struct Job {
+    pub forge: Forge,
+    directory: TempDir,
+    environment: BTreeMap<String, String>,
+}
+
+/// The inputs of action.yml with their defaults, as the runner evaluates them.
+pub fn defaults() -> BTreeMap<String, String> {
+    let text = fs::read_to_string(root().join("action.yml")).unwrap();
+    let inputs = text.split("\ninputs:\n").nth(1).unwrap();
+    let inputs = inputs.split("\noutputs:\n").next().unwrap();
+    let (mut all, mut name) = (BTreeMap::new(), String::new());
+    for line in inputs.lines() {
+        if let Some(value) = line.strip_prefix("    default: ") {
+            let value = value.trim_matches('\'');
+            let value = value.replace("${{ github.job }}", "test");
+            let value = value.replace("${{ strategy.job-index }}", "0");
+            let value = value.replace("${{ github.token }}", "the-token");
+            assert!(!value.contains("${{"), "{value}: not evaluated");
+            all.insert(name.clone(), value);
+        } else if !line.starts_with("   ") {
+            name = line.trim().trim_end_matches(':').to_owned();
+            all.insert(name.clone(), String::new());
+        }
+    }
+    assert!(all.len() > 15, "{all:?}");
+    all
+}
+
+/// The action's program for the step (`main`) or for the end of the job (`post`).
+pub fn program(of: &str) -> PathBuf {
+    let text = fs::read_to_string(root().join("action.yml")).unwrap();
+    let start = format!("  {of}: ");
+    let file = text.lines().find_map(|line| line.strip_prefix(&start));
+    root().join(file.unwrap())
+}
+
+impl Job {
+    pub fn new() -> Job {
+        let directory = tempfile::tempdir().unwrap();
+        let forge = Forge::start();
+        let place = |name: &str| directory.path().join(name).display().to_string();
+        for name in ["work/_temp", "workspace"] {
+            fs::create_dir_all(directory.path().join(name)).unwrap();
+        }
+        let mut environment = BTreeMap::new();
+        let mut set = |name: &str, value: String| environment.insert(name.to_owned(), value);
+        for file in FILES {
+            fs::write(directory.path().join(file), "").unwrap();
+            set(file, place(file));
+        }
+        set("PATH", std::env::var("PATH").unwrap());
+        set("HOME", place(""));
+        set("RUNNER_TEMP", place("work/_temp"));
+        set("GITHUB_EVENT_PATH", place("event.json"));
+        set("GITHUB_API_URL", format!("{}/api", forge.url));
+        set("GITHUB_SERVER_URL", forge.url.clone());
+        set("GITHUB_REPOSITORY", "owner/project".into());
+        set("GITHUB_ACTION_REPOSITORY", "maker/tr".into());
+        set("GITHUB_RUN_ID", "77".into());
+        set("GITHUB_ACTIONS", "true".into());
+        set("ACTIONS_RESULTS_URL", format!("{}/", forge.url));
+        set("ACTIONS_RUNTIME_TOKEN", RUNTIME_TOKEN.into());
+        for (name, value) in defaults() {
+            set(&format!("INPUT_{}", name.to_uppercase()), value);
+        }
+        let mut job = Job {
+            forge,
+            directory,
+            environment,
+        };
+        job.event(&serde_json::json!({}));
+        job.input("path", TR)
+    }
+
+    pub fn input(mut self, name: &str, value: &str) -> Job {
+        let name = format!("INPUT_{}", name.to_uppercase());
+        let old = self.environment.insert(name.clone(), value.into());
+        assert!(old.is_some(), "action.yml has no {name}");
+        self
+    }
+
+    pub fn event(&mut self, event: &Value) {
+        fs::write(self.place("event.json"), event.to_string()).unwrap();
+    }
+
+    pub fn place(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.place(name)).unwrap()
+    }
+
+    /// A command with the environment of a step that is an action.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        let environment = self.environment.iter();
+        command.env_clear().envs(environment);
+        command.current_dir(self.place("workspace"));
+        command
+    }
+
+    /// Runs the action's step.
+    pub fn step(&self) -> Output {
+        for file in FILES {
+            fs::write(self.place(file), "").unwrap();
+        }
+        let mut node = self.command("node");
+        node.arg(program("main")).output().unwrap()
+    }
+
+    /// The values that the action wrote to a file.
+    pub fn values(&self, file: &str) -> BTreeMap<String, String> {
+        let text = self.read(file);
+        let (mut lines, mut all) = (text.lines(), BTreeMap::new());
+        while let Some((name, end)) = lines.next().and_then(|line| line.split_once("<<")) {
+            let value: Vec<&str> = lines.by_ref().take_while(|line| *line != end).collect();
+            all.insert(name.to_owned(), value.join("\n"));
+        }
+        all
+    }
+
+    /// An executable file in the job's directory.
+    pub fn executable(&self, name: &str, text: &str) -> PathBuf {
+        let file = self.place(name);
+        fs::write(&file, text).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        file
+    }
+}
+
+pub fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
+}
+
+/// The reason to skip a test of the action.
+pub fn lacks_node() -> Option<String> {
+    let out = Command::new("node").arg("--version").output();
+    let out = out.map(|out| String::from_utf8_lossy(&out.stdout).into_owned());
+    let major = |version: &str| {
+        version
+            .trim()
+            .strip_prefix('v')?
+            .split('.')
+            .next()?
+            .parse()
+            .ok()
+    };
+    match out.ok().and_then(|version| major(&version)) {
+        Some(20u32..) => None,
+        _ => Some("Node 20 or later is not installed".into()),
+    }
+}
