@@ -69,6 +69,10 @@ pub struct Args {
     /// Mask matches in command lines: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
+    /// Sum up the system calls of each process (report syscalls). Each call costs
+    /// some 0.1 µs more
+    #[arg(long)]
+    syscalls: bool,
     /// Mask the addresses of connections: each is host-1, host-2, …
     #[arg(long)]
     mask_addresses: bool,
@@ -163,6 +167,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         duration: args.duration,
         buffer: args.buffer,
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
+        syscalls: args.syscalls,
         mask_addresses: args.mask_addresses,
         inherited: Inherited::now(
             inherited::sigpipe_ignored(),

@@ -28,6 +28,7 @@ mod start;
 mod storm;
 mod sudo;
 mod support;
+mod syscalls;
 mod terminal;
 #[cfg(target_arch = "x86_64")]
 mod writes;
@@ -56,6 +57,7 @@ fn main() {
         network::TESTS,
         disk::TESTS,
         machine::TESTS,
+        syscalls::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
         #[cfg(target_arch = "x86_64")]
@@ -116,6 +118,8 @@ fn main() {
             "the_command_finds_everything_as_without_tr" => common::lacks("ps"),
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
             "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
+            syscalls::STRACE => common::lacks("strace"),
+            syscalls::SMALL => common::lacks("gcc"),
             machine::THROTTLED => machine::no_quota(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {

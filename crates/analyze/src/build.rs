@@ -58,6 +58,12 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.blocks = std::mem::take(&mut tracker.blocks);
     analysis.blocks.retain(|(time, _)| inside(*time));
     analysis.connections = connections.finish((start, end), thread_ix);
+    let calls = std::mem::take(&mut tracker.calls);
+    if calls.left_out > 0 {
+        let what = "system calls beyond the analysis's limit";
+        analysis.quality.anomalies.push((what, calls.left_out));
+    }
+    analysis.calls = calls.finish(|ix| order.process(&tracker, ix));
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {
         let tasks = order.threads.iter().map(|(ix, _)| ix.place());

@@ -22,6 +22,7 @@ pub mod parallelism;
 pub mod programs;
 mod reading;
 mod state;
+pub mod syscalls;
 mod tid_map;
 pub mod timeline;
 mod tracker;

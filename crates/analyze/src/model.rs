@@ -11,6 +11,7 @@ use tr_format::tally::Events;
 
 use crate::arena::Ix;
 use crate::network::Connection;
+use crate::syscalls::Call;
 use crate::timeline::{Sample, Timeline};
 
 /// Index into [`Analysis::processes`]: see [`Analysis::process`].
@@ -85,6 +86,8 @@ pub struct Analysis {
     /// The requests to disks of each interval that ends in the span, by the end; at most
     /// [`Analysis::BLOCKS`].
     pub blocks: Vec<(Ktime, Box<Block>)>,
+    /// System calls by process; at most [`Analysis::CALLS`].
+    pub calls: Vec<Call>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,
@@ -107,6 +110,9 @@ impl Analysis {
     /// The most samples of counters that an analysis keeps, with some 300 bytes for each: those
     /// of three days.
     pub const SAMPLES: usize = 1 << 18;
+
+    /// The most sums of system calls that an analysis keeps, with some 100 bytes for each.
+    pub const CALLS: usize = 1 << 20;
 
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {

@@ -184,6 +184,8 @@ impl Keeper {
                     if let LifeKind::Counters(counters) = &event.kind {
                         // Those after the end tell of the time before it.
                         tracker.sample(time, counters);
+                    } else if let LifeKind::SystemCalls(calls) = &event.kind {
+                        tracker.system_calls(time, calls);
                     } else if inside || names {
                         tracker.life(time, event);
                     }

@@ -35,6 +35,7 @@ use crate::gaps::{Gaps, Spans};
 use crate::model::Basis;
 use crate::network::Connections;
 use crate::state::{Bucket, Ended, State, States};
+use crate::syscalls::Calls;
 use crate::tid_map::{CpuMap, IdMap};
 use crate::timeline::{ActorRef, Draft, Sample};
 
@@ -54,6 +55,8 @@ pub struct Tracker {
     pub marks: Vec<(Ktime, Mark)>,
     /// See [`Analysis::counters`](crate::model::Analysis::counters).
     pub counters: Vec<(Ktime, Counters)>,
+    /// System calls.
+    pub calls: Calls,
     /// TCP connections.
     pub connections: Connections,
     /// See [`Analysis::blocks`](crate::model::Analysis::blocks).
@@ -128,6 +131,7 @@ impl Tracker {
             cgroups: BTreeMap::new(),
             marks: Vec::new(),
             counters: Vec::new(),
+            calls: Calls::default(),
             connections: Connections::default(),
             blocks: Vec::new(),
             anomalies: BTreeMap::new(),

@@ -88,6 +88,7 @@ fn costs_of(storm: &Path) -> Costs {
         pid_max: 1 << 22,
         targets: vec![child.id()],
         target_cgroup: None,
+        syscalls: false,
         count_emitted: false,
         hidden_tid: 0,
     };

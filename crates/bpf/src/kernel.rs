@@ -36,6 +36,8 @@ impl Extras {
     pub const NETWORK: Extras = Extras(1);
     /// Requests to block devices.
     pub const BLOCK: Extras = Extras(2);
+    /// System calls (`CONFIG_FTRACE_SYSCALLS`), which are recorded only if asked for.
+    pub const CALLS: Extras = Extras(1 << 8);
 
     /// All of `other` are there.
     pub fn has(self, other: Extras) -> bool {
@@ -44,10 +46,12 @@ impl Extras {
 }
 
 /// Tracepoints that a kernel can lack, and the facts that need them.
-const OPTIONAL: [(&str, Extras); 3] = [
+const OPTIONAL: [(&str, Extras); 5] = [
     ("inet_sock_set_state", Extras::NETWORK),
     ("block_rq_issue", Extras::BLOCK),
     ("block_rq_complete", Extras::BLOCK),
+    ("sys_enter", Extras::CALLS),
+    ("sys_exit", Extras::CALLS),
 ];
 
 /// The tracepoints that the recorder requires.

@@ -1,6 +1,7 @@
 //! The BPF programs (`src/bpf/tracer.bpf.c`), their wire structs ([`wire`]), the kernel's
 //! features ([`Kernel`]), their loader ([`Programs`]) and their reader ([`Tracer`]). Files and reports are other crates'.
 
+mod calls;
 mod kernel;
 mod life;
 mod refusal;

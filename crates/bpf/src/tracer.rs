@@ -13,6 +13,7 @@ use libbpf_rs::{IterOpts, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut}
 use memmap2::{MmapOptions, MmapRaw};
 use zerocopy::FromBytes;
 
+use crate::calls::Calls;
 use crate::life::LifeRing;
 use crate::slots::{Sched, Shared, Slots};
 use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
@@ -54,6 +55,8 @@ pub struct Settings {
     pub targets: Vec<u32>,
     /// The cgroup (v2) to follow from the start.
     pub target_cgroup: Option<u64>,
+    /// Sum up the system calls of the followed tasks.
+    pub syscalls: bool,
     /// Count each attempt to emit an event.
     pub count_emitted: bool,
     /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
@@ -148,6 +151,8 @@ pub struct Programs {
     life: OwnedFd,
     /// The link of the iterator over the tasks.
     tasks: OwnedFd,
+    /// The map of [`Calls`], if system calls are recorded.
+    calls: Option<OwnedFd>,
     /// A link for each program, in the order of [`in_order`].
     links: Vec<OwnedFd>,
     /// The programs, in the same order.
@@ -160,6 +165,7 @@ pub struct Programs {
 /// of the process.
 pub struct Tracer {
     programs: Programs,
+    calls: Option<Calls>,
     /// The mapped global data of the programs.
     memory: MmapRaw,
     /// The CPUs with slots, in the order of their regions.
@@ -279,6 +285,10 @@ impl Programs {
             memory: own(skel.maps.bss.as_fd())?,
             life: own(skel.maps.life_ring.as_fd())?,
             tasks: own(tasks.as_fd())?,
+            calls: match skel.progs.sys_exit_btf.autoload() {
+                true => Some(own(skel.maps.call_sums.as_fd())?),
+                false => None,
+            },
             links,
             programs,
             raw,
@@ -293,7 +303,8 @@ impl Programs {
     /// The descriptors, in the order that [`Programs::from_descriptors`] takes.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let single = [&self.slots, &self.memory, &self.life, &self.tasks];
-        let all = single.into_iter().chain(&self.links).chain(&self.programs);
+        let all = single.into_iter().chain(&self.calls);
+        let all = all.chain(&self.links).chain(&self.programs);
         all.map(AsFd::as_fd).collect()
     }
 
@@ -303,8 +314,10 @@ impl Programs {
         let mut rest = descriptors.into_iter();
         let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
         let mut links: Vec<OwnedFd> = rest.collect();
+        // As many links as programs, and the map of system calls if they are recorded.
+        let calls = (links.len() % 2 == 1).then(|| links.remove(0));
         // A kernel can lack tracepoints.
-        if links.len() % 2 != 0 || !(2 * REQUIRED..=2 * PROGRAMS).contains(&links.len()) {
+        if !(2 * REQUIRED..=2 * (PROGRAMS + CALLS)).contains(&links.len()) {
             return None;
         }
         let programs = links.split_off(links.len() / 2);
@@ -313,6 +326,7 @@ impl Programs {
             memory,
             life,
             tasks,
+            calls,
             links,
             programs,
             raw,
@@ -338,10 +352,12 @@ impl Programs {
 /// The size of the programs' global data in bytes: equal in two processes of one version.
 pub const MEMORY: usize = size_of::<skel::types::bss>();
 
-/// The number of programs without the iterator.
+/// The number of programs without the iterator and without those on system calls.
 const PROGRAMS: usize = 13;
 /// Of these, the ones that every kernel has the tracepoints for.
 const REQUIRED: usize = 10;
+/// The number of programs on system calls.
+const CALLS: usize = 2;
 
 /// The loaded programs, without those whose tracepoint this kernel lacks, in the order of their
 /// attachment; the last one is on signals. Lifecycle
@@ -365,7 +381,12 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'
         (&progs.signal_btf, &progs.signal_raw),
     ];
     let all: [_; PROGRAMS] = pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf });
-    all.into_iter().filter(|it| it.autoload()).collect()
+    let mut all: Vec<&ProgramMut<'a>> = all.into_iter().filter(|it| it.autoload()).collect();
+    let calls: [_; CALLS] = [&progs.sys_exit_btf, &progs.sys_enter_btf];
+    for program in calls.into_iter().filter(|it| it.autoload()) {
+        all.insert(all.len().saturating_sub(1), program);
+    }
+    all
 }
 
 impl Tracer {
@@ -385,7 +406,10 @@ impl Tracer {
         let memory = MmapOptions::new()
             .len(MEMORY)
             .map_raw(programs.memory.as_raw_fd());
+        let calls = programs.calls.as_ref().map(|map| Calls::map(map.as_fd()));
+        let calls = calls.transpose();
         Ok(Tracer {
+            calls: calls.map_err(|error| failed("map the system calls")(error.into()))?,
             memory: memory.map_err(|error| failed("map the programs' memory")(error.into()))?,
             programs,
             cpus: settings.cpus.clone(),
@@ -563,6 +587,31 @@ impl Tracer {
         }
     }
 
+    /// System calls are recorded.
+    pub fn has_calls(&self) -> bool {
+        self.calls.is_some()
+    }
+
+    /// System calls for which there was no room.
+    pub fn call_overflow(&self) -> u64 {
+        self.read_bss(|bss| &bss.call_overflow)
+    }
+
+    /// Has the programs fill the other table of system calls. Some may still write to the first
+    /// one for a moment.
+    pub fn change_call_table(&mut self) {
+        let table = &raw mut self.bss_mut().call_table;
+        // SAFETY: the field lives as long as the mapping; the programs only read it.
+        unsafe { ptr::write_volatile(table, ptr::read_volatile(table) ^ 1) };
+    }
+
+    /// Empties the table that the programs do not fill.
+    pub fn take_calls(&self) -> Vec<wire::CallSum> {
+        let active = self.read_bss(|bss| &bss.call_table);
+        let calls = self.calls.as_ref();
+        calls.map_or_else(Vec::new, |calls| calls.take(active))
+    }
+
     /// The kernel's statistics of the programs so far.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
@@ -651,7 +700,8 @@ fn open<'a>(
         let section = program.section().to_string_lossy().into_owned();
         let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
         let tracepoint = section.split_once('/').map_or("", |(_, name)| name);
-        program.set_autoload(wanted && kernel.has(tracepoint));
+        let asked = settings.syscalls || !tracepoint.starts_with("sys_");
+        program.set_autoload(wanted && asked && kernel.has(tracepoint));
     }
     // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
     let followed = settings.pid_max.clamp(1, 1 << 22);
@@ -674,6 +724,11 @@ fn open<'a>(
         rodata.chosen_cpus = settings.later_cpus.is_none();
     }
     let maps = &mut skel.maps;
+    // Linux 5.11 has the map of tasks' storage.
+    let calls = settings.syscalls && !raw && kernel.extras.has(Extras::CALLS);
+    for map in [&mut maps.call_sums, &mut maps.entered] {
+        map.set_autocreate(calls).map_err(failed(action))?;
+    }
     maps.life_ring
         .set_max_entries(settings.life_ring)
         .map_err(failed(action))?;

@@ -34,6 +34,10 @@ pub const REASON_BY_DESCRIPTOR: u8 = 32;
 pub const REASON_WRITE: u8 = 64;
 /// `reason`: the system call can wake the reader of a socket.
 pub const REASON_SENDS: u8 = 128;
+/// Places of a table of system calls, a power of two.
+pub const CALL_SUMS: usize = 65_536;
+/// In a [`CallSum`]'s key: the call is of a 32-bit program.
+pub const CALL_COMPAT: u32 = 1 << 31;
 /// System calls of the table of reasons.
 pub const SYSCALLS: usize = 512;
 
@@ -219,6 +223,8 @@ wire! {
     BlockDevice = "block_device" {
         in_flight: u64, last: u64, busy: u64, sums: [BlockSums; BLOCK_GROUPS],
     }
+    /// Sums over one system call of a process.
+    CallSum = "call_sum" { key: u64, count: u64, errors: u64, ns: u64, longest: u64 }
 }
 
 /// The scheduling event in a [`Slot`].

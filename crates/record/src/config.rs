@@ -27,6 +27,8 @@ pub struct Config {
     pub duration: Option<Duration>,
     /// The memory of all rings in bytes; `None`: by the number of CPUs.
     pub buffer: Option<u64>,
+    /// Record system calls.
+    pub syscalls: bool,
     /// Mask the addresses of connections.
     pub mask_addresses: bool,
     /// The longest recorded argv in bytes.

@@ -83,6 +83,7 @@ fn try_bpf(loader: Loader) -> Result<Vec<String>, Error> {
         pid_max: host::pid_max(),
         targets: Vec::new(),
         target_cgroup: None,
+        syscalls: false,
         count_emitted: false,
         hidden_tid: 0,
     };

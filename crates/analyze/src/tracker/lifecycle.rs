@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use tr_format::counters::Counters;
+use tr_format::counters::{Counters, SystemCalls};
 use tr_format::event::{
     Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
     Snapshot, Tgid, Tid,
@@ -86,6 +86,18 @@ impl Tracker {
         if self.counters.len() < Analysis::SAMPLES {
             self.counters.push((time, counters.clone()));
         }
+    }
+
+    /// Takes system calls of a process.
+    pub fn system_calls(&mut self, time: Ktime, calls: &SystemCalls) {
+        let leader = self.task(Tid(calls.tgid.0));
+        let leader = leader.map(|ix| &self.tasks[ix]);
+        let life = leader.map_or((Ktime(0), Ktime(u64::MAX)), |task| {
+            (task.start, task.end.unwrap_or(Ktime(u64::MAX)))
+        });
+        let process = leader.map(|task| task.process);
+        let span = (self.start, self.end);
+        self.calls.take(time, calls, process, (life, span));
     }
 
     /// A task that forks, executes a program or exits is running, whether or not its

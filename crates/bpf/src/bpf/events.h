@@ -326,4 +326,18 @@ struct block_device {
 	struct block_sums sums[BLOCK_GROUPS];
 };
 
+/* Sums over one system call of a process since user space emptied the table. */
+struct call_sum {
+	__u64 key; /* process << 32 | CALL_COMPAT | number; 0: free */
+	__u64 count;
+	__u64 errors;
+	__u64 ns; /* from entry to return */
+	__u64 longest;
+};
+
+/* Places of a table, a power of two. */
+#define CALL_SUMS 65536
+/* The call is of a 32-bit program. */
+#define CALL_COMPAT (1U << 31)
+
 #endif

@@ -29,8 +29,10 @@ enum {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
 	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 enum {
+	BPF_F_NO_PREALLOC = 1 << 0,
 	BPF_F_MMAPABLE = 1 << 10,
 };
 enum {
@@ -39,6 +41,9 @@ enum {
 enum {
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
+};
+enum {
+	BPF_LOCAL_STORAGE_GET_F_CREATE = 1,
 };
 enum {
 	BPF_RB_AVAIL_DATA = 0,
@@ -52,6 +57,10 @@ enum {
 #define USER_CS 0x33
 /* arch/arm64/include/uapi/asm/ptrace.h: these bits are 0 in 64-bit user mode. */
 #define PSR_MODE 0x1f
+/* This one is 1 in 32-bit user mode. */
+#define PSR_MODE32 0x10
+/* arch/x86/include/asm/thread_info.h: the task is in a 32-bit system call. */
+#define TS_COMPAT 0x0002
 #define SIGNAL_GROUP_EXIT 0x00000004
 
 #define TASK_COMM_LEN 16
@@ -231,7 +240,12 @@ struct linux_binprm {
 	const char *filename;
 };
 
+struct thread_info {
+	__u32 status; /* x86 */
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int __state;
 	void *stack;
 	struct files_struct *files;

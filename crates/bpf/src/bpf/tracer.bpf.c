@@ -74,6 +74,9 @@ __u32 extras;
 __u64 newly_followed;
 /* Tasks whose id did not fit into `followed`. */
 __u64 follow_overflow;
+/* The table of `call_sums` that the programs fill: 0 or 1. And calls without a place in it. */
+__u32 call_table;
+__u64 call_overflow;
 /* Connections that found no room in `connections`, and ports in `listeners`. */
 __u64 connection_overflow;
 /* The numbers of the block devices, in the order of their first requests; 0: none yet. */
@@ -100,6 +103,7 @@ union wire_types {
 	struct wire_connection connection;
 	struct block_sums block_sums;
 	struct block_device block_device;
+	struct call_sum call_sum;
 	enum reason reason;
 } *wire_types;
 
@@ -1233,6 +1237,7 @@ PROGRAM(signal, signal_generate, on_signal(ctx[0], (struct task_struct *)ctx[2])
 
 #include "network.h"
 #include "block.h"
+#include "syscalls.h"
 
 /* ---- Living tasks ---- */
 

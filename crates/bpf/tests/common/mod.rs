@@ -39,6 +39,7 @@ pub fn settings(ring: u32) -> Settings {
         pid_max: 1 << 22,
         targets: Vec::new(),
         target_cgroup: None,
+        syscalls: false,
         count_emitted: true,
         hidden_tid: 0,
     }

@@ -20,6 +20,7 @@ pub mod quality;
 pub mod run_queue;
 pub mod series;
 pub mod steps;
+pub mod syscalls;
 pub mod top;
 pub mod tree;
 
@@ -48,6 +49,7 @@ named! {
         Series = "series", "The time on a CPU of each process, per interval";
         Disk = "disk", "Waits for disks and files, and the bytes read and written";
         Network = "network", "TCP connections, by remote host and by process";
+        Syscalls = "syscalls", "System calls, as strace -c counts them";
         Machine = "machine", "The machine: CPU time of others, pressure, memory, frequency";
         Cpus = "cpus", "The time of each CPU: this build, others, idle";
         Quality = "quality", "How far the numbers can be trusted";
@@ -65,7 +67,7 @@ impl Kind {
     pub fn needs_timeline(self) -> bool {
         !matches!(
             self,
-            Kind::Top | Kind::Audit | Kind::Quality | Kind::Tree | Kind::Execs
+            Kind::Top | Kind::Audit | Kind::Quality | Kind::Tree | Kind::Execs | Kind::Syscalls
         )
     }
 
@@ -80,6 +82,7 @@ impl Kind {
                 | Kind::CriticalPath
                 | Kind::Series
                 | Kind::Machine
+                | Kind::Syscalls
         )
     }
 
@@ -87,6 +90,9 @@ impl Kind {
     pub fn make<'a>(self, view: &View<'a>) -> Box<dyn Report + 'a> {
         if self.needs_events() && view.analysis.basis() != Basis::Events {
             return Box::new(not_known::NotKnown::new(self, view));
+        }
+        if self == Kind::Syscalls && !view.analysis.meta.has(Extra::SystemCalls) {
+            return Box::new(not_known::NotKnown::of_syscalls(view));
         }
         if self == Kind::Network && !view.analysis.meta.has(Extra::Network) {
             return Box::new(not_known::NotKnown::of_network(view));
@@ -106,6 +112,7 @@ impl Kind {
             Kind::Series => Box::new(series::Series::new(view)),
             Kind::Disk => Box::new(disk::Disk::new(view)),
             Kind::Network => Box::new(network::Network::new(view)),
+            Kind::Syscalls => Box::new(syscalls::SystemCalls::new(view)),
             Kind::Machine => match machine::Machine::new(view) {
                 Some(machine) => Box::new(machine),
                 None => Box::new(not_known::NotKnown::of_machine()),

@@ -1,5 +1,6 @@
 //! Kernel-stamped events of the BPF programs, which `tr` has attached or, by sudo, the loader.
 
+mod calls;
 mod convert;
 mod devices;
 pub mod loader;
@@ -15,6 +16,7 @@ use tr_bpf::{Extras, Kernel, Rings, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
 use tr_format::meta::{Extra, Facts, Method, Origin};
 
+use self::calls::Calls;
 use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
@@ -40,6 +42,8 @@ struct Bpf {
     sink: Sink,
     /// `None`: this kernel lacks their tracepoints.
     devices: Option<Devices>,
+    /// System calls, if they are recorded.
+    calls: Option<Calls>,
     /// The process of sudo, until it has ended.
     sudo: Option<Sudo>,
 }
@@ -85,6 +89,7 @@ pub fn start(
         pid_max: host::pid_max(),
         targets: targets.pids,
         target_cgroup: targets.cgroup,
+        syscalls: config.syscalls,
         count_emitted: false,
         hidden_tid: 0,
     };
@@ -111,6 +116,8 @@ pub fn start(
         };
         convert::snapshot(task, argv)
     });
+    let calls_missing = (config.syscalls && !attached.tracer.has_calls())
+        .then(|| "system calls: this kernel lacks their tracepoints or tasks' storage".to_owned());
     Ok(Started {
         scope: targets.scope,
         root,
@@ -118,8 +125,11 @@ pub fn start(
             method: Method::Sudo,
             facts: Facts::default(),
         }),
-        extras: Some(extras(attached.tracer.extras())),
-        missing: missing(&attached),
+        extras: Some(extras(&attached.tracer)),
+        missing: missing(&attached)
+            .into_iter()
+            .chain(calls_missing)
+            .collect(),
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring),
         living: living.collect(),
@@ -128,18 +138,21 @@ pub fn start(
             rings,
             sink,
             devices: None,
+            calls: None,
             sudo: attached.sudo,
         }),
     })
 }
 
-/// Their numbers in the file.
-fn extras(extras: Extras) -> Vec<u8> {
+/// The numbers of the facts that these programs record.
+fn extras(tracer: &Tracer) -> Vec<u8> {
+    let extras = tracer.extras();
     let all = [
-        (Extras::NETWORK, Extra::Network),
-        (Extras::BLOCK, Extra::Block),
+        (extras.has(Extras::NETWORK), Extra::Network),
+        (extras.has(Extras::BLOCK), Extra::Block),
+        (tracer.has_calls(), Extra::SystemCalls),
     ];
-    let there = all.iter().filter(|(bit, _)| extras.has(*bit));
+    let there = all.iter().filter(|(is, _)| *is);
     there.map(|(_, extra)| *extra as u8).collect()
 }
 
@@ -225,6 +238,9 @@ impl Source for Bpf {
             let events = devices.read(self.tracer.block_devices(), host::now());
             self.sink.push_own(events);
         }
+        if let Some(calls) = &mut self.calls {
+            self.sink.push_own(calls.drain(&mut self.tracer));
+        }
     }
 
     fn begin(&mut self, start: Ktime) {
@@ -233,6 +249,9 @@ impl Source for Bpf {
             // What came before belongs to no interval.
             devices.read(self.tracer.block_devices(), start);
             self.devices = Some(devices);
+        }
+        if self.tracer.has_calls() {
+            self.calls = Some(Calls::new(&mut self.tracer, start));
         }
     }
 
@@ -282,6 +301,7 @@ impl Source for Bpf {
         let facts = [
             (missed, "TCP connections"),
             (self.tracer.block_overflow(), "requests to block devices"),
+            (self.tracer.call_overflow(), "system calls"),
         ];
         for (missed, fact) in facts.into_iter().filter(|(missed, _)| *missed > 0) {
             let what = format!("{missed} {fact}, for which the programs had no room");
@@ -290,6 +310,9 @@ impl Source for Bpf {
         }
         if let Some(devices) = &mut self.devices {
             losses.extend(devices.read(self.tracer.block_devices(), span.1));
+        }
+        if let Some(calls) = &mut self.calls {
+            losses.extend(calls.finish(&mut self.tracer, span.1));
         }
         Last {
             losses,

@@ -7,7 +7,7 @@ use tr_bpf::{wire, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Of this version of the messages.
-const MAGIC: [u8; 8] = *b"trload01";
+const MAGIC: [u8; 8] = *b"trload02";
 /// The programs' map of targets has as many entries.
 const MOST_TARGETS: usize = 4096;
 /// The words of a bit for each CPU.
@@ -20,6 +20,7 @@ const PID_MAX: u32 = 1 << 22;
 const ALL: u32 = 1;
 const LATER_CPUS: u32 = 2;
 const CGROUP: u32 = 4;
+const SYSCALLS: u32 = 8;
 
 /// The settings of the programs.
 #[derive(Clone, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
@@ -65,6 +66,7 @@ impl Request {
             (settings.all, ALL),
             (settings.later_cpus.is_some(), LATER_CPUS),
             (settings.target_cgroup.is_some(), CGROUP),
+            (settings.syscalls, SYSCALLS),
         ];
         for (is, flag) in flags {
             request.flags |= if is { flag } else { 0 };
@@ -95,7 +97,7 @@ impl Request {
             .collect();
         let ring = |bytes: u32| bytes.is_power_of_two() && (4096..=LARGEST_RING).contains(&bytes);
         let targets = self.targets.get(..self.target_count as usize);
-        let valid = self.flags & !(ALL | LATER_CPUS | CGROUP) == 0
+        let valid = self.flags & !(ALL | LATER_CPUS | CGROUP | SYSCALLS) == 0
             && !cpus.is_empty()
             && self.later_cpus as usize <= wire::MAX_CPUS
             && self.possible_cpus as usize <= wire::MAX_CPUS
@@ -117,6 +119,7 @@ impl Request {
             pid_max: self.pid_max,
             targets: targets.to_vec(),
             target_cgroup: has(CGROUP).then_some(self.cgroup),
+            syscalls: has(SYSCALLS),
             count_emitted: false,
             hidden_tid: 0,
         };
@@ -197,6 +200,7 @@ mod tests {
             pid_max: 32_768,
             targets: vec![7, 4711],
             target_cgroup: Some(99),
+            syscalls: true,
             count_emitted: false,
             hidden_tid: 0,
         }
@@ -223,7 +227,7 @@ mod tests {
         let changes: [fn(&mut Request); 12] = [
             |it| it.magic[7] = b'0',
             |it| it.memory += 64,
-            |it| it.flags |= 8,
+            |it| it.flags |= 16,
             |it| it.cpus = [0; CPU_WORDS],
             |it| it.later_cpus = u32::MAX,
             |it| it.possible_cpus = 1025,

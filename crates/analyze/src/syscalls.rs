@@ -1,0 +1,115 @@
+//! System calls of processes: the recorder's sums in the analyzed span.
+
+use std::collections::BTreeMap;
+
+use tr_format::counters::{CallSum, SystemCalls};
+use tr_format::event::Ktime;
+
+use crate::model::{Analysis, ProcessIx};
+use crate::tracker::ProcIx;
+
+/// One system call of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The process, if it is recorded.
+    pub process: Option<ProcessIx>,
+    /// The sums in the span.
+    pub sum: CallSum,
+}
+
+/// Sums up the calls of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Calls {
+    /// By process, and by call: its number, and whether it is of a 32-bit program.
+    sums: BTreeMap<(Option<ProcIx>, bool, u32), CallSum>,
+    /// Calls beyond the limit.
+    pub left_out: u64,
+}
+
+impl Calls {
+    /// Adds the calls of a process that lived from `life.0` to `life.1`. Those of an interval of
+    /// which the span has less than half belong to another window.
+    pub fn take(
+        &mut self,
+        time: Ktime,
+        calls: &SystemCalls,
+        process: Option<ProcIx>,
+        (life, span): ((Ktime, Ktime), (Ktime, Ktime)),
+    ) {
+        let clipped = (calls.since.max(life.0), time.min(life.1));
+        let (from, to) = if clipped.0 <= clipped.1 {
+            clipped
+        } else {
+            (calls.since, time)
+        };
+        let inside = to.min(span.1).since(from.max(span.0));
+        let within = from >= span.0 && to <= span.1;
+        if !within && (inside == 0 || inside.saturating_mul(2) < to.since(from)) {
+            return;
+        }
+        for call in &calls.calls {
+            let key = (process, call.compat, call.number);
+            if self.sums.len() >= Analysis::CALLS && !self.sums.contains_key(&key) {
+                self.left_out = self.left_out.saturating_add(call.count);
+                continue;
+            }
+            let sum = self.sums.entry(key).or_insert(CallSum {
+                number: call.number,
+                compat: call.compat,
+                ..CallSum::default()
+            });
+            sum.count = sum.count.saturating_add(call.count);
+            sum.errors = sum.errors.saturating_add(call.errors);
+            sum.ns = sum.ns.saturating_add(call.ns);
+            sum.longest = sum.longest.max(call.longest);
+        }
+    }
+
+    /// The calls, in order of the processes.
+    pub fn finish(self, process: impl Fn(ProcIx) -> Option<ProcessIx>) -> Vec<Call> {
+        let all = self.sums.into_iter();
+        let mut all: Vec<Call> = all
+            .map(|((of, ..), sum)| Call {
+                process: of.and_then(&process),
+                sum,
+            })
+            .collect();
+        all.sort_by_key(|call| (call.process, call.sum.compat, call.sum.number));
+        all
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::Tgid;
+
+    use super::*;
+
+    #[test]
+    fn an_interval_belongs_to_the_window_with_most_of_it() {
+        let calls = SystemCalls {
+            tgid: Tgid(1),
+            since: Ktime(1000),
+            calls: vec![CallSum {
+                count: 7,
+                ..CallSum::default()
+            }],
+        };
+        let counted = |life: (u64, u64), span: (u64, u64)| {
+            let mut all = Calls::default();
+            let times = |(a, b)| (Ktime(a), Ktime(b));
+            all.take(Ktime(2000), &calls, None, (times(life), times(span)));
+            all.finish(|_| None)
+                .iter()
+                .map(|it| it.sum.count)
+                .sum::<u64>()
+        };
+        assert_eq!(counted((0, 9000), (0, 9000)), 7);
+        assert_eq!(counted((0, 9000), (1400, 9000)), 7);
+        assert_eq!(counted((0, 9000), (1600, 9000)), 0);
+        // It lived in the last part alone.
+        assert_eq!(counted((1800, 9000), (1600, 9000)), 7);
+        assert_eq!(counted((0, 1200), (1600, 9000)), 0);
+        assert_eq!(counted((0, 9000), (2000, 9000)), 0);
+    }
+}

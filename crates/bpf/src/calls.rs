@@ -1,0 +1,53 @@
+//! The reader of the sums of system calls: two mapped tables, of which the programs fill one
+//! (`syscalls.h`).
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use memmap2::{MmapOptions, MmapRaw};
+
+use crate::wire::{CallSum, CALL_SUMS};
+
+/// The words of a sum, in the order of [`CallSum`].
+const WORDS: usize = size_of::<CallSum>() / size_of::<u64>();
+
+/// The tables.
+#[derive(Debug)]
+pub struct Calls(MmapRaw);
+
+impl Calls {
+    /// Maps them.
+    pub(crate) fn map(map: BorrowedFd<'_>) -> std::io::Result<Calls> {
+        let bytes = 2 * CALL_SUMS * size_of::<CallSum>();
+        MmapOptions::new()
+            .len(bytes)
+            .map_raw(map.as_raw_fd())
+            .map(Calls)
+    }
+
+    /// Empties the table that the programs do not fill; they fill `active`.
+    pub(crate) fn take(&self, active: u32) -> Vec<CallSum> {
+        let words = self.0.len() / size_of::<u64>();
+        // SAFETY: the mapping lives as long as `self`, has this many words at a page's boundary, and
+        // both sides access them as atomics.
+        let words =
+            unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast::<AtomicU64>(), words) };
+        let first = if active & 1 == 0 { CALL_SUMS } else { 0 };
+        let table = words.chunks_exact(WORDS).skip(first).take(CALL_SUMS);
+        let used = table.filter(|sum| {
+            sum.first()
+                .is_some_and(|key| key.load(Ordering::Relaxed) != 0)
+        });
+        used.filter_map(|sum| {
+            let mut values = sum.iter().map(|word| word.swap(0, Ordering::Relaxed));
+            Some(CallSum {
+                key: values.next()?,
+                count: values.next()?,
+                errors: values.next()?,
+                ns: values.next()?,
+                longest: values.next()?,
+            })
+        })
+        .collect()
+    }
+}

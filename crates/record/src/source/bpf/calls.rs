@@ -1,0 +1,96 @@
+//! System calls: the programs' sums, once a second.
+
+use std::time::{Duration, Instant};
+
+use tr_bpf::{wire, Tracer};
+use tr_format::counters::{CallSum, SystemCalls};
+use tr_format::event::{Ktime, LifeEvent, LifeKind, Tgid};
+
+use crate::host;
+use crate::source::recorder;
+
+/// The interval between two readings.
+const EVERY: Duration = Duration::from_secs(1);
+/// The programs may still write to a table so long after they have been given the other one.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// The readings of the programs' tables.
+pub struct Calls {
+    /// When the programs were given the other table, if that is not read yet.
+    changed: Option<(Ktime, Instant)>,
+    /// The end of the last reading's interval.
+    since: Ktime,
+    next: Instant,
+}
+
+impl Calls {
+    /// For a recording that begins at `start`: calls before it belong to no interval.
+    pub fn new(tracer: &mut Tracer, start: Ktime) -> Calls {
+        tracer.change_call_table();
+        tracer.take_calls();
+        Calls {
+            changed: None,
+            since: start,
+            next: Instant::now() + EVERY,
+        }
+    }
+
+    /// The events of an interval that has ended, if one has.
+    pub fn drain(&mut self, tracer: &mut Tracer) -> Vec<LifeEvent> {
+        let now = Instant::now();
+        if let Some((at, _)) = self.changed.filter(|(_, when)| now >= *when + SETTLED) {
+            self.changed = None;
+            return self.events(tracer, at);
+        }
+        if self.changed.is_none() && now >= self.next {
+            self.next = now + EVERY;
+            self.change(tracer);
+        }
+        Vec::new()
+    }
+
+    fn change(&mut self, tracer: &mut Tracer) {
+        self.changed = Some((host::now(), Instant::now()));
+        tracer.change_call_table();
+    }
+
+    /// The rest, after the programs have been detached.
+    pub fn finish(&mut self, tracer: &mut Tracer, end: Ktime) -> Vec<LifeEvent> {
+        let mut events = Vec::new();
+        if let Some((at, _)) = self.changed.take() {
+            events = self.events(tracer, at);
+        }
+        tracer.change_call_table();
+        events.extend(self.events(tracer, end));
+        events
+    }
+
+    fn events(&mut self, tracer: &mut Tracer, at: Ktime) -> Vec<LifeEvent> {
+        let since = std::mem::replace(&mut self.since, at);
+        let mut sums = tracer.take_calls();
+        sums.sort_unstable_by_key(|sum| sum.key);
+        let process = |sum: &wire::CallSum| (sum.key >> 32) as u32;
+        let of_processes = sums.chunk_by(|a, b| process(a) == process(b));
+        let events = of_processes.map(|sums| {
+            let calls = SystemCalls {
+                tgid: Tgid(sums.first().map_or(0, process)),
+                since,
+                calls: sums.iter().map(call).collect(),
+            };
+            recorder(at, LifeKind::SystemCalls(calls))
+        });
+        events.collect()
+    }
+}
+
+fn call(sum: &wire::CallSum) -> CallSum {
+    let number = sum.key as u32;
+    CallSum {
+        number: number & !wire::CALL_COMPAT,
+        compat: number & wire::CALL_COMPAT != 0,
+        count: sum.count,
+        errors: sum.errors,
+        ns: sum.ns,
+        longest: sum.longest,
+    }
+}

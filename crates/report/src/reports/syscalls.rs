@@ -1,0 +1,222 @@
+//! System calls, in the columns of `strace -c`.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashMap};
+
+use serde_json::{json, Value};
+use syscalls::{aarch64, arm, x86, x86_64};
+use tr_analyze::model::ProcessIx;
+use tr_format::counters::CallSum;
+
+use crate::members::{members, Members};
+use crate::query::By;
+use crate::style::{Paint, Style};
+use crate::table::{csv, Cell, Table};
+use crate::units;
+use crate::view::{Report, View};
+
+/// Rows in text without `--top`.
+const ROWS: usize = 20;
+
+/// The report.
+pub struct SystemCalls<'a> {
+    view: View<'a>,
+    by: Option<By>,
+    all: CallSum,
+    /// Those with the longest time first.
+    rows: Vec<Row>,
+}
+
+/// One call of all chosen processes, or of a group of them.
+struct Row {
+    /// The group's name and, of one process, its pid.
+    group: Option<(String, Option<u32>)>,
+    name: String,
+    sum: CallSum,
+}
+
+impl<'a> SystemCalls<'a> {
+    /// Sums up the calls of the chosen processes.
+    pub fn new(view: &View<'a>) -> SystemCalls<'a> {
+        let analysis = view.analysis;
+        // The kernel's sums are of whole processes.
+        let by = match view.ask.by {
+            Some(By::Thread) => Some(By::Process),
+            by => by,
+        };
+        let groups = members(view, by.unwrap_or(By::Process));
+        let mut place: HashMap<ProcessIx, usize> = HashMap::new();
+        for (at, group) in groups.iter().enumerate() {
+            let processes = group.threads.iter().map(|ix| analysis.thread(*ix).process);
+            place.extend(processes.map(|ix| (ix, at)));
+        }
+        let everything = view.chosen.len() == analysis.processes.len();
+        let mut sums: BTreeMap<(Option<usize>, bool, u32), CallSum> = BTreeMap::new();
+        let mut all = CallSum::default();
+        for call in &analysis.calls {
+            let at = call.process.and_then(|ix| place.get(&ix)).copied();
+            if at.is_none() && !(everything && call.process.is_none()) {
+                continue;
+            }
+            let key = (
+                at.filter(|_| by.is_some()),
+                call.sum.compat,
+                call.sum.number,
+            );
+            add(sums.entry(key).or_default(), &call.sum);
+            add(&mut all, &call.sum);
+        }
+        let named = |at: Option<usize>| {
+            let group = at.and_then(|at| groups.get(at));
+            let name = |it: &Members| (it.name.clone(), it.pid);
+            group.map_or(("unknown".into(), None), name)
+        };
+        let machine = &analysis.meta.machine;
+        let rows = sums.into_iter().map(|((at, compat, number), sum)| Row {
+            group: by.map(|_| named(at)),
+            name: name_of(machine, number, compat),
+            sum,
+        });
+        let mut rows: Vec<Row> = rows.collect();
+        rows.sort_by_key(|row| Reverse((row.sum.ns, row.sum.count)));
+        SystemCalls {
+            view: *view,
+            by,
+            all,
+            rows,
+        }
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
+        let rows = self.rows.iter().take(self.view.ask.most());
+        rows.map(|row| {
+            json!({
+                "name": row.group.as_ref().map(|(name, _)| name),
+                "pid": row.group.as_ref().and_then(|(_, pid)| *pid),
+                "syscall": row.name,
+                "number": row.sum.number,
+                "compat": row.sum.compat,
+                "calls": row.sum.count,
+                "errors": row.sum.errors,
+                "ns": row.sum.ns,
+                "longest_ns": row.sum.longest,
+            })
+        })
+    }
+}
+
+fn add(to: &mut CallSum, sum: &CallSum) {
+    to.number = sum.number;
+    to.compat = sum.compat;
+    to.count = to.count.saturating_add(sum.count);
+    to.errors = to.errors.saturating_add(sum.errors);
+    to.ns = to.ns.saturating_add(sum.ns);
+    to.longest = to.longest.max(sum.longest);
+}
+
+/// The name of a call on this machine (`uname -m`).
+fn name_of(machine: &str, number: u32, compat: bool) -> String {
+    let at = number as usize;
+    let name = match (machine, compat) {
+        ("x86_64", false) => x86_64::Sysno::new(at).map(|it| it.name()),
+        ("x86_64", true) => x86::Sysno::new(at).map(|it| it.name()),
+        ("aarch64", false) => aarch64::Sysno::new(at).map(|it| it.name()),
+        ("aarch64", true) => arm::Sysno::new(at).map(|it| it.name()),
+        _ => None,
+    };
+    let name = name.map_or_else(|| format!("syscall_{number:#x}"), str::to_owned);
+    if compat {
+        format!("{name} (32-bit)")
+    } else {
+        name
+    }
+}
+
+impl Report for SystemCalls<'_> {
+    fn text(&self, style: &Style) -> String {
+        let mut out = String::new();
+        let (all, whole) = (&self.all, self.all.ns);
+        let head = format!(
+            "{} in {}, {} with an error",
+            units::plural(all.count, "system call", "system calls"),
+            units::time(all.ns),
+            units::count(all.errors),
+        );
+        style.painted(&mut out, Paint::Bold, &head);
+        if self.rows.is_empty() {
+            return out;
+        }
+        let total = Row {
+            group: None,
+            name: "total".into(),
+            sum: *all,
+        };
+        let shown = self.view.ask.limit.unwrap_or(ROWS);
+        let grouped = self.by.is_some();
+        let title = self.by.map_or("syscall", By::title);
+        let last = move |row: &&Row| match &row.group {
+            Some((name, _)) => name.clone(),
+            None if grouped => String::new(),
+            None => row.name.clone(),
+        };
+        let percent = move |row: &&Row| {
+            let share = row.sum.ns as f64 * 100.0 / whole.max(1) as f64;
+            Cell::Text(format!("{share:.2}"))
+        };
+        let each = |row: &&Row| row.sum.ns.checked_div(row.sum.count).unwrap_or(0) / 1000;
+        let seconds = |row: &&Row| Cell::Text(format!("{:.6}", row.sum.ns as f64 / 1e9));
+        let table = Table::new(title, last)
+            .column("% time", percent)
+            .column("seconds", seconds)
+            .column("usecs/call", move |row| Cell::Count(each(row)))
+            .column("calls", |row| Cell::Count(row.sum.count))
+            .column("errors", |row| Cell::few(row.sum.errors, Cell::Count))
+            .words(if grouped { "syscall" } else { "" }, move |row| {
+                if grouped {
+                    Cell::Text(row.name.clone())
+                } else {
+                    Cell::Empty
+                }
+            })
+            .column_if(self.by == Some(By::Process), "pid", |row| {
+                let pid = row.group.as_ref().and_then(|(_, pid)| *pid);
+                pid.map_or(Cell::Empty, Cell::Id)
+            });
+        let rows = self.rows.iter().take(shown).chain([&total]);
+        out.push_str(&table.text(rows, style, 0));
+        style.more(&mut out, self.rows.len(), shown, "");
+        out
+    }
+
+    fn json(&self) -> Option<Value> {
+        Some(json!({
+            "calls": self.all.count,
+            "errors": self.all.errors,
+            "ns": self.all.ns,
+            "by": self.by.map(By::name),
+            "rows": self.rows().collect::<Vec<_>>(),
+        }))
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        csv(
+            self.rows(),
+            "name pid syscall number compat calls errors ns longest_ns",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_have_the_names_of_their_table() {
+        assert_eq!(name_of("x86_64", 0, false), "read");
+        assert_eq!(name_of("x86_64", 3, true), "read (32-bit)");
+        assert_eq!(name_of("aarch64", 63, false), "read");
+        assert_eq!(name_of("aarch64", 3, true), "read (32-bit)");
+        assert_eq!(name_of("x86_64", 9999, false), "syscall_0x270f");
+        assert_eq!(name_of("riscv64", 63, false), "syscall_0x3f");
+    }
+}

@@ -1,0 +1,219 @@
+//! System calls, held against strace's counts of another run of the same programs.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::support::{ensure, int, list, record, scratch, text, tr, Test};
+
+pub const TESTS: &[Test] = &[
+    (STRACE, as_strace),
+    ("a_call_lasts_from_its_entry_to_its_return", sleeps),
+    ("system_calls_of_a_window_are_those_of_its_seconds", window),
+    (SMALL, small),
+    ("without_the_option_no_system_calls_are_recorded", none),
+];
+
+pub const STRACE: &str = "system_calls_are_those_that_strace_counts";
+pub const SMALL: &str = "system_calls_of_32_bits_are_told_apart";
+
+fn report(trace: &Path, options: &[&str]) -> Result<Value, Failed> {
+    let args = ["analyze", "--report", "syscalls", "--format", "json"];
+    let out = tr(&[&args, options].concat(), trace)?;
+    let mut all: Value = serde_json::from_slice(&out)?;
+    let rules: Value = serde_json::from_str(include_str!(
+        "../../crates/report/schema/analysis.schema.json"
+    ))?;
+    crate::common::schema::validate(&rules, &all)?;
+    Ok(all["syscalls"].take())
+}
+
+/// Calls and errors by name.
+fn counts(report: &Value) -> BTreeMap<String, (u64, u64)> {
+    let mut counts = BTreeMap::new();
+    for row in list(report, "rows") {
+        let name = row["syscall"].as_str().unwrap_or("?").to_owned();
+        let sum: &mut (u64, u64) = counts.entry(name).or_default();
+        sum.0 += int(row, "calls");
+        sum.1 += int(row, "errors");
+    }
+    counts
+}
+
+/// The table of `strace -c`; the column of errors is empty for 0.
+fn strace(table: &str) -> BTreeMap<String, (u64, u64)> {
+    let rows = table.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let (calls, rest) = words.get(3..)?.split_first()?;
+        let calls = calls.parse().ok()?;
+        match rest {
+            [name] => Some(((*name).to_owned(), (calls, 0))),
+            [errors, name] => Some(((*name).to_owned(), (calls, errors.parse().ok()?))),
+            _ => None,
+        }
+    });
+    rows.filter(|(name, _)| name != "total").collect()
+}
+
+/// Forks, execs, errors, and 2,000 short calls.
+const SCRIPT: &str = "for i in 1 2 3 4; do /bin/true; done; /bin/cat /nonexistent; \
+     /bin/dd if=/dev/zero of=/dev/null bs=1 count=1000; /bin/ls /";
+
+fn as_strace() -> Result<(), Failed> {
+    let (trace, log) = (scratch("strace.bin"), scratch("strace.txt"));
+    let command = ["/bin/sh", "-c", SCRIPT];
+    let name = log.to_string_lossy();
+    let traced = Command::new("strace")
+        .args(["-c", "-f", "-o", &name])
+        .args(command)
+        .output()?;
+    ensure(traced.status.success(), || text(&traced.stderr))?;
+    let theirs = strace(&std::fs::read_to_string(&log)?);
+    let out = record(&trace, &["--syscalls"], &command)?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let whole = report(&trace, &[])?;
+    let mut ours = counts(&whole);
+    let what = || format!("{theirs:?}\n{whole}");
+    // COMMAND's process prepares its signals before the exec.
+    for name in ["rt_sigaction", "rt_sigprocmask"] {
+        let own = ours.get_mut(name).ok_or("no signals")?;
+        let known = theirs.get(name).copied().unwrap_or_default();
+        ensure((0..8).contains(&(own.0.wrapping_sub(known.0))), what)?;
+        *own = known;
+    }
+    // A signal that comes before a call has begun leaves none to be repeated.
+    let interrupted = ["rt_sigreturn", "wait4", "restart_syscall"];
+    ours.retain(|name, sum| sum.0 > 0 && !interrupted.contains(&name.as_str()));
+    let mut theirs_kept = theirs.clone();
+    theirs_kept.retain(|name, _| !interrupted.contains(&name.as_str()));
+    ensure(ours == theirs_kept, what)?;
+    ensure(ours["write"].0 >= 1000 && ours["execve"] == (8, 0), what)?;
+    // Every grouping has all of them.
+    for by in ["process", "program", "step"] {
+        let grouped = report(&trace, &["--by", by])?;
+        let sum = |name| {
+            list(&grouped, "rows")
+                .iter()
+                .map(|row| int(row, name))
+                .sum::<u64>()
+        };
+        ensure(sum("calls") == int(&whole, "calls"), || grouped.to_string())?;
+        ensure(sum("ns") == int(&whole, "ns"), || grouped.to_string())?;
+    }
+    let dd = report(&trace, &["--argv", "^/bin/dd", "--by", "program"])?;
+    let writes = list(&dd, "rows")
+        .iter()
+        .find(|row| row["syscall"] == "write");
+    let writes = writes.ok_or("dd does not write")?;
+    ensure(int(writes, "calls") >= 1000 && writes["name"] == "dd", what)?;
+    let said = text(&tr(
+        &["analyze", "--report", "syscalls", "--top", "3"],
+        &trace,
+    )?);
+    let head = [
+        "% time",
+        "seconds",
+        "usecs/call",
+        "calls",
+        "errors",
+        "syscall",
+    ];
+    let line = said.lines().nth(1).unwrap_or_default();
+    let mut rest = line;
+    for title in head {
+        let at = rest.find(title).ok_or_else(|| said.clone())?;
+        rest = &rest[at + title.len()..];
+    }
+    Ok(())
+}
+
+fn sleeps() -> Result<(), Failed> {
+    let trace = scratch("sleeps.bin");
+    let command = ["/bin/sh", "-c", "/bin/sleep 0.3; /bin/sleep 1.4"];
+    let out = record(&trace, &["--syscalls"], &command)?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let all = report(&trace, &[])?;
+    let rows = list(&all, "rows");
+    let sleep = rows.iter().find(|row| row["syscall"] == "clock_nanosleep");
+    let sleep = sleep.ok_or_else(|| all.to_string())?;
+    let what = || sleep.to_string();
+    ensure(int(sleep, "calls") == 2 && int(sleep, "errors") == 0, what)?;
+    let (ns, longest) = (int(sleep, "ns"), int(sleep, "longest_ns"));
+    // They may wait for a CPU at the end.
+    ensure((1_700_000_000..2_100_000_000).contains(&ns), what)?;
+    ensure((1_400_000_000..1_800_000_000).contains(&longest), what)
+}
+
+fn window() -> Result<(), Failed> {
+    let trace = scratch("window.bin");
+    let script = "/bin/dd if=/dev/zero of=/dev/null bs=1 count=5000; /bin/sleep 2.6; \
+                  /bin/dd if=/dev/zero of=/dev/null bs=1 count=300";
+    let out = record(&trace, &["--syscalls"], &["/bin/sh", "-c", script])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let writes = |options: &[&str]| {
+        let counts = counts(&report(&trace, options)?);
+        Ok::<u64, Failed>(counts.get("write").map_or(0, |sum| sum.0))
+    };
+    let (all, first, last) = (
+        writes(&[])?,
+        writes(&["--to", "1700ms"])?,
+        writes(&["--from", "1700ms"])?,
+    );
+    let what = || format!("{all} {first} {last}");
+    ensure(first >= 5000 && first < 5100, what)?;
+    ensure(last >= 300 && last < 400, what)?;
+    ensure(first + last == all, what)
+}
+
+const SOURCE: &str = r#"
+static long call(long nr, long a)
+{
+	long ret;
+	__asm__ volatile("int $0x80" : "=a"(ret) : "a"(nr), "b"(a) : "memory");
+	return ret;
+}
+void _start(void)
+{
+	for (int i = 0; i < 10; i++)
+		call(64, 0); /* getppid */
+	call(6, 99); /* close */
+	call(1, 0); /* exit */
+}
+"#;
+
+fn small() -> Result<(), Failed> {
+    let (source, program) = (scratch("small.c"), scratch("small"));
+    std::fs::write(&source, SOURCE)?;
+    let flags = ["-m32", "-static", "-nostdlib", "-fno-pie", "-no-pie", "-O1"];
+    let mut gcc = Command::new("gcc");
+    gcc.args(flags).arg("-o").arg(&program).arg(&source);
+    if !gcc.output()?.status.success() {
+        return Ok(()); // gcc has no -m32
+    }
+    if Command::new(&program).output().is_err() {
+        return Ok(()); // the kernel has no 32-bit system calls
+    }
+    let trace = scratch("small.bin");
+    let out = record(&trace, &["--syscalls"], &[&program.to_string_lossy()])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let all = report(&trace, &[])?;
+    let counts = counts(&all);
+    let of = |name: &str| counts.get(name).copied();
+    let what = || all.to_string();
+    ensure(of("getppid (32-bit)") == Some((10, 0)), what)?;
+    ensure(of("close (32-bit)") == Some((1, 1)), what)?;
+    ensure(
+        of("execve") == Some((1, 0)) && of("getppid").is_none(),
+        what,
+    )
+}
+
+fn none() -> Result<(), Failed> {
+    let trace = scratch("none.bin");
+    let out = record(&trace, &[], &["true"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    ensure(report(&trace, &[])?.is_null(), || "there are some".into())
+}
