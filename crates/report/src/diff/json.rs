@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Change, Diff, Figure, Gate, Judged, Program, Run, StepChange, Verdict};
+use super::{CallChange, Change, Diff, Figure, Gate, Judged, Program, Run, StepChange, Verdict};
 use crate::encode::object;
 
 #[derive(Serialize)]
@@ -21,6 +21,9 @@ struct Document {
     changes: Vec<OneChange>,
     programs: Vec<OneProgram>,
     steps: Vec<OneStep>,
+    runner: Option<String>,
+    machine: BTreeMap<String, Value>,
+    syscalls: Vec<OneCall>,
     gate: Option<OneGate>,
 }
 
@@ -86,6 +89,12 @@ object! {
         critical_path: Option<Value> = step.path.as_ref().map(value),
     }
 
+    OneCall(call: &CallChange) {
+        syscall: String = call.name.clone(),
+        calls: Value = value(&call.count),
+        ns: Value = value(&call.time),
+    }
+
     OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {
         figure: String = key(figure),
         most_percent: f64 = most,
@@ -133,6 +142,13 @@ impl Diff {
             changes: self.changes.iter().map(OneChange::new).collect(),
             programs: self.programs.iter().map(OneProgram::new).collect(),
             steps: self.steps.iter().map(OneStep::new).collect(),
+            runner: self.runner(),
+            machine: {
+                let loads = self.loads.iter();
+                let loads = loads.map(|(load, it)| (load.name().replace('-', "_"), value(it)));
+                loads.collect()
+            },
+            syscalls: self.calls.iter().map(OneCall::new).collect(),
             gate: gate.map(|((figure, most), gate)| OneGate::new(figure, most, gate)),
         };
         serde_json::to_string_pretty(&document).map(|json| json + "\n")

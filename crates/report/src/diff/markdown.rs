@@ -32,6 +32,9 @@ impl Diff {
         });
         let _ = writeln!(out, "### {}{change}\n", code(&command(&self.new)));
         let _ = writeln!(out, "**{}**\n", markdown(&self.conclusion()));
+        if let Some(text) = self.runner() {
+            let _ = writeln!(out, "**{}**\n", markdown(&text));
+        }
         if let Some(gate) = self.gate() {
             let failed = gate.as_ref().map_or(true, Gate::failed);
             let text = gate.map_or_else(|why| why, |gate| gate.text());
@@ -51,6 +54,8 @@ impl Diff {
             self.steps_table(&mut out);
             self.programs_table(&mut out);
         }
+        self.loads_table(&mut out);
+        self.calls_table(&mut out);
         let _ = writeln!(out, "<sub>{}</sub>", self.statistic());
         out
     }
@@ -117,6 +122,46 @@ impl Diff {
             );
         }
         out.push_str(if fold { "\n</details>\n\n" } else { "\n" });
+    }
+
+    fn loads_table(&self, out: &mut String) {
+        if self.loads.is_empty() {
+            return;
+        }
+        out.push_str("| the machine | base | new | difference |\n| --- | ---: | ---: | ---: |\n");
+        for (load, judged) in &self.loads {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} |",
+                load.title(),
+                units::time(judged.base),
+                units::time(judged.new),
+                signed(judged.difference(), units::time),
+            );
+        }
+        out.push('\n');
+    }
+
+    fn calls_table(&self, out: &mut String) {
+        if self.calls.is_empty() {
+            return;
+        }
+        out.push_str("<details><summary>system calls</summary>\n\n");
+        out.push_str("| system call | calls | base | new | time |\n");
+        out.push_str("| --- | ---: | ---: | ---: | ---: |\n");
+        for call in self.calls.iter().take(self.ask.top) {
+            let _ = writeln!(
+                out,
+                "| {} | {} → {} | {} | {} | {} |",
+                code(&call.name),
+                units::count(call.count.base),
+                units::count(call.count.new),
+                units::time(call.time.base),
+                units::time(call.time.new),
+                signed(call.time.difference(), units::time),
+            );
+        }
+        out.push_str("\n</details>\n\n");
     }
 
     fn steps_table(&self, out: &mut String) {

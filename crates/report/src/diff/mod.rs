@@ -4,6 +4,7 @@
 mod align;
 mod html;
 mod json;
+mod machine;
 mod markdown;
 pub(crate) mod normal;
 mod run;
@@ -16,6 +17,7 @@ use std::collections::BTreeMap;
 
 use crate::names::named;
 use align::Slot;
+use machine::{CallChange, Load};
 pub use run::{Figure, Figures, Run};
 pub use spread::{Judged, Verdict};
 use steps::StepChange;
@@ -48,6 +50,10 @@ pub struct Diff {
     programs: Vec<Program>,
     /// Steps with a difference, the largest first.
     steps: Vec<StepChange>,
+    /// The machine's figures that differ noticeably.
+    loads: Vec<(Load, Judged)>,
+    /// System calls that differ noticeably, the largest difference of time first.
+    calls: Vec<CallChange>,
     /// The number of processes on both sides.
     matched: usize,
 }
@@ -135,7 +141,10 @@ impl Diff {
             let judged = Judged::new(&of(&base, figure), &of(&new, figure))?;
             Some((figure, judged))
         });
-        let whole = whole.collect();
+        let whole: Vec<(Figure, Judged)> = whole.collect();
+        let mut walls = whole.iter().filter(|(figure, _)| *figure == Figure::Wall);
+        let loads = machine::loads_of(&base, &new, walls.next().map(|(_, wall)| wall));
+        let calls = machine::calls_of(&base, &new, ask.least);
         let changes = changes(&slots, base.len(), &ask);
         let programs = programs(&slots, base.len(), &ask);
         let both = |slot: &&Slot| {
@@ -145,6 +154,8 @@ impl Diff {
         Diff {
             matched: slots.iter().filter(both).count(),
             whole,
+            loads,
+            calls,
             changes,
             programs,
             steps: steps::changes(&base, &new, &ask),

@@ -6,6 +6,7 @@ use tr_analyze::critical_path::{self, CriticalPath, Kind, Segment};
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 
+use super::machine::Machine;
 use super::normal::{self, Paths};
 use super::steps::{self, StepSums};
 use crate::names::named;
@@ -48,7 +49,7 @@ impl Figures {
         self.0.get(figure as usize).copied().flatten()
     }
 
-    fn new(wall: u64, times: &Times, rss: Option<u64>, path: Option<u64>) -> Figures {
+    pub(super) fn new(wall: u64, times: &Times, rss: Option<u64>, path: Option<u64>) -> Figures {
         // In the order of `Figure`.
         Figures([
             Some(wall),
@@ -107,6 +108,8 @@ pub struct Run {
     pub steps: StepSums,
     /// The critical path by process.
     pub path: Vec<Bar>,
+    /// The machine, and the system calls.
+    pub machine: Machine,
 }
 
 /// A stretch of the critical path in one process, in ns since the start.
@@ -169,6 +172,7 @@ impl Run {
             path: path
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
+            machine: Machine::of(analysis),
         }
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{
-    percent, signed, Change, Diff, Figure, Gate, Judged, Program, Run, StepChange, Verdict, What,
+    percent, signed, CallChange, Change, Diff, Figure, Gate, Judged, Load, Program, Run,
+    StepChange, Verdict, What,
 };
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -66,6 +67,9 @@ impl Diff {
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         style.wrapped(&mut out, Paint::Bold, "", &self.conclusion());
+        if let Some(text) = self.runner() {
+            style.wrapped(&mut out, Paint::Bold, "", &text);
+        }
         self.header(&mut out, style);
         for text in self.warnings() {
             style.wrapped(&mut out, Paint::Bad, "! ", &text);
@@ -80,6 +84,8 @@ impl Diff {
             self.by_step(&mut out, style);
             self.by_program(&mut out, style);
         }
+        self.by_load(&mut out, style);
+        self.by_call(&mut out, style);
         if let Some(gate) = self.gate() {
             let paint = Paint::bad_if(gate.as_ref().map_or(true, Gate::failed));
             let text = gate.map_or_else(|why| why, |gate| gate.text());
@@ -161,6 +167,39 @@ impl Diff {
                 Cell::Text(format!("{n} of {of}"))
             })
             .text(all.into_iter().take(shown), style, 0);
+        let _ = write!(out, "\n{table}");
+    }
+
+    fn by_load(&self, out: &mut String, style: &Style) {
+        if self.loads.is_empty() {
+            return;
+        }
+        let table = Table::new("the machine", |(load, _): &&(Load, Judged)| {
+            load.title().to_owned()
+        })
+        .column("base", |(_, judged)| Cell::Time(judged.base))
+        .column("new", |(_, judged)| Cell::Time(judged.new))
+        .column("difference", |(_, judged)| {
+            signed(judged.difference(), units::time).into()
+        })
+        .text(&self.loads, style, 0);
+        let _ = write!(out, "\n{table}");
+    }
+
+    fn by_call(&self, out: &mut String, style: &Style) {
+        if self.calls.is_empty() {
+            return;
+        }
+        let shown = self.calls.len().min(self.ask.top);
+        let title = units::top("system call", shown, self.calls.len());
+        let table = Table::new(title, |call: &&CallChange| call.name.clone())
+            .column("base", |call| Cell::Time(call.time.base))
+            .column("new", |call| Cell::Time(call.time.new))
+            .column("time", |call| {
+                signed(call.time.difference(), units::time).into()
+            })
+            .column("calls", |call| count((call.count.base, call.count.new)))
+            .text(self.calls.iter().take(shown), style, 0);
         let _ = write!(out, "\n{table}");
     }
 

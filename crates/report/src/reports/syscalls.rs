@@ -115,7 +115,7 @@ fn add(to: &mut CallSum, sum: &CallSum) {
 }
 
 /// The name of a call on this machine (`uname -m`).
-fn name_of(machine: &str, number: u32, compat: bool) -> String {
+pub(crate) fn name_of(machine: &str, number: u32, compat: bool) -> String {
     let at = number as usize;
     let name = match (machine, compat) {
         ("x86_64", false) => x86_64::Sysno::new(at).map(|it| it.name()),

@@ -1,6 +1,7 @@
 //! Unit tests of `align`.
 
 use super::*;
+use crate::diff::machine::Machine;
 
 /// Processes with their parents' indexes and keys: exact, then label.
 fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
@@ -23,6 +24,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         processes: processes.iter().map(process).collect(),
         steps: Default::default(),
         path: Vec::new(),
+        machine: Machine::default(),
     }
 }
 

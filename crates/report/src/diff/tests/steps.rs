@@ -1,6 +1,7 @@
 //! Unit tests of the comparison of steps.
 
 use super::*;
+use crate::diff::machine::Machine;
 use crate::diff::Figures;
 
 /// A run with these steps: name, wall time, CPU time.
@@ -27,6 +28,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         processes: Vec::new(),
         steps: steps.iter().map(step).collect(),
         path: Vec::new(),
+        machine: Machine::default(),
     }
 }
 

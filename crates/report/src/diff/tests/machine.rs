@@ -1,0 +1,105 @@
+//! Unit tests of the comparison of the machine.
+
+use tr_analyze::model::Times;
+
+use super::*;
+use crate::diff::{Ask, Figures};
+
+const SECOND: u64 = 1_000_000_000;
+
+/// A run of so many seconds: wall time, CPU time, in run queues, of others.
+fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
+    let times = Times {
+        on_cpu: on_cpu * SECOND,
+        run_queue: run_queue * SECOND,
+        ..Times::default()
+    };
+    Run {
+        file: String::new(),
+        command: String::new(),
+        status: None,
+        cpus: 2,
+        kernel: String::new(),
+        cut: false,
+        lost: false,
+        figures: Figures::new(wall * SECOND, &times, None, None),
+        processes: Vec::new(),
+        steps: crate::diff::steps::StepSums::default(),
+        path: Vec::new(),
+        machine: Machine {
+            loads: [(Load::Others, others * SECOND)].into(),
+            work: Some(on_cpu * SECOND),
+            calls: Some(BTreeMap::new()),
+        },
+    }
+}
+
+fn diff(base: Run, new: Run) -> Diff {
+    let ask = Ask {
+        top: 9,
+        least: 1,
+        gate: None,
+    };
+    Diff::new(vec![base], vec![new], ask)
+}
+
+#[test]
+fn a_busy_runner_explains_a_slower_build_of_equal_work() {
+    let base = || run([100, 150, 10, 5]);
+    let said = |new| diff(base(), run(new)).runner();
+    let text = said([140, 151, 60, 80]).unwrap();
+    assert!(text.contains("2:30 min and 2:31 min"), "{text}");
+    assert!(text.contains("other tasks: +1:15 min"), "{text}");
+    // More work of its own; a sleep; more jobs at once; nothing withheld.
+    assert_eq!(said([140, 190, 60, 80]), None);
+    assert_eq!(said([140, 150, 10, 12]), None);
+    assert_eq!(said([140, 150, 10, 80]), None);
+    assert_eq!(said([140, 150, 60, 5]), None);
+    // The other way round, and equally fast.
+    let back = diff(run([140, 151, 60, 80]), base()).runner();
+    assert!(back.unwrap().contains("−1:15 min"));
+    assert_eq!(said([101, 150, 60, 80]), None);
+}
+
+#[test]
+fn what_the_hypervisor_takes_is_no_work() {
+    let mut new = run([140, 190, 10, 5]);
+    new.machine.work = Some(150 * SECOND);
+    new.machine.loads = [(Load::Others, 5 * SECOND), (Load::Stolen, 45 * SECOND)].into();
+    let mut base = run([100, 150, 10, 5]);
+    base.machine.loads.insert(Load::Stolen, 0);
+    let text = diff(base, new).runner().unwrap();
+    assert!(
+        text.contains("stolen by the hypervisor: +45.00 s"),
+        "{text}"
+    );
+}
+
+#[test]
+fn calls_that_differ_are_found() {
+    let with = |calls: &[(&str, u64, u64)]| {
+        let mut run = run([100, 150, 10, 5]);
+        let calls = calls
+            .iter()
+            .map(|(name, n, ns)| ((*name).to_owned(), (*n, *ns)));
+        run.machine.calls = Some(calls.collect());
+        run
+    };
+    let base = with(&[("read", 1000, 50), ("write", 1000, 500), ("open", 10, 0)]);
+    let new = with(&[
+        ("read", 2000, 51),
+        ("write", 1001, 501),
+        ("open", 20, 0),
+        ("stat", 500, 9),
+    ]);
+    let found = calls_of(&[base], &[new], 5);
+    let names: Vec<(&str, i128)> = found
+        .iter()
+        .map(|it| (it.name.as_str(), it.count.difference()))
+        .collect();
+    assert_eq!(names, [("stat", 500), ("read", 1000)]);
+    // On one side they were not recorded.
+    let mut none = with(&[]);
+    none.machine.calls = None;
+    assert!(calls_of(&[none], &[with(&[("read", 2000, 51)])], 5).is_empty());
+}
