@@ -63,12 +63,13 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
         }
         Ok(())
     };
-    for (name, format) in [("network.txt", "text"), ("network.csv", "csv")] {
-        let args = ["analyze", "../format/3.2.bin", "--report", "network"];
-        check(
-            name.into(),
-            &[&args[..], &["--width", "90", "--format", format]].concat(),
-        )?;
+    for (version, report) in [("3.2", "network"), ("3.3", "machine"), ("3.3", "syscalls")] {
+        for (suffix, format) in [("txt", "text"), ("csv", "csv")] {
+            let file = format!("../format/{version}.bin");
+            let args = ["analyze", &file, "--report", report, "--format", format];
+            let args = [&args[..], &["--width", "90"]].concat();
+            check(format!("{report}.{suffix}"), &args)?;
+        }
     }
     for trace in TRACES {
         let file = format!("{trace}.bin");
