@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The cost of tr record --syscalls.
 
-A storm of 600,000 system calls (dd bs=1), and with BUILD a build: runs bare, recorded, and recorded
-with --syscalls, one after the other; prints the medians of the ratios of their CPU times and wall
-times, the CPU time that --syscalls adds to a call, and the bytes that it adds to the trace.
+A storm of 4,000,000 system calls (dd bs=1), and with BUILD a build: runs bare, recorded, and recorded
+with --syscalls, one after the other. Prints the medians of the ratios of the load's own CPU times, the
+CPU time that --syscalls adds to a call, the recorder's CPU times, and the bytes of the traces.
 Usage: syscalls.py TR [ROUNDS [BUILD...]]
 """
 import json
@@ -13,41 +13,47 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
-STORM = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=300000", "status=none"]
+STORM = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=2000000", "status=none"]
 
 
-def timed(command):
-    """Wall time and CPU time of a command and its descendants, in seconds."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+def bare(load):
+    """CPU time of a command and its descendants, in seconds."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(load, check=True, stdout=subprocess.DEVNULL)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def asked(tr, *args):
+    return json.loads(subprocess.run([tr, *args, "--format", "json"], check=True, capture_output=True).stdout)
+
+
+def recorded(tr, options, load, trace):
+    """CPU times of the load and of the recorder, in seconds, and the bytes of the trace."""
+    command = [tr, "record", "-q", "--method", "bpf", *options, "-o", trace, "--", *load]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-    after, wall = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic() - start
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    cpu = asked(tr, "analyze", trace)["totals"]["on_cpu_ns"] / 1e9
+    own = asked(tr, "info", trace)["cost"]["recorder_ns"] / 1e9
+    return cpu, own, os.path.getsize(trace)
 
 
 def measure(tr, rounds, load, trace):
-    ways = {
-        "bare": load,
-        "recorded": [tr, "record", "-q", "--method", "bpf", "-o", trace, "--", *load],
-        "--syscalls": [tr, "record", "-q", "--method", "bpf", "--syscalls", "-o", trace, "--", *load],
-    }
-    walls, cpus, sizes = ({way: [] for way in ways} for _ in range(3))
+    median = statistics.median
+    plain, sums, base = [], [], []
     for _ in range(rounds):
-        for way, command in ways.items():
-            wall, cpu = timed(command)
-            walls[way].append(wall)
-            cpus[way].append(cpu)
-            sizes[way].append(0 if way == "bare" else os.path.getsize(trace))
-    for one, other in ("recorded", "bare"), ("--syscalls", "bare"), ("--syscalls", "recorded"):
-        wall, cpu = (statistics.median(a / b for a, b in zip(of[one], of[other])) for of in (walls, cpus))
-        print(f"  {one} / {other}: wall {wall:.3f}, CPU {cpu:.3f}")
-    report = subprocess.run([tr, "analyze", trace, "--report", "syscalls", "--format", "json"], check=True,
-                            capture_output=True).stdout
-    calls = json.loads(report)["syscalls"]["calls"]
-    added = statistics.median(a - b for a, b in zip(cpus["--syscalls"], cpus["recorded"]))
-    plain, more = (statistics.median(sizes[way]) for way in ("recorded", "--syscalls"))
-    print(f"  {calls} calls, {added / calls * 1e9:.0f} ns of CPU more for each; {more:.0f} bytes, {plain:.0f} without")
+        base.append(bare(load))
+        plain.append(recorded(tr, [], load, trace))
+        sums.append(recorded(tr, ["--syscalls"], load, trace))
+    calls = asked(tr, "analyze", trace, "--report", "syscalls")["syscalls"]["calls"]
+    ratio = lambda one, other: median(a / b for a, b in zip(one, other))
+    cpu, more = [run[0] for run in plain], [run[0] for run in sums]
+    print(f"  CPU: recorded / bare {ratio(cpu, base):.3f}, --syscalls / bare {ratio(more, base):.3f},"
+          f" --syscalls / recorded {ratio(more, cpu):.3f}")
+    added = median(a - b for a, b in zip(more, cpu)) / calls * 1e9
+    print(f"  {calls} calls, {added:.0f} ns more for each; bare {median(base):.2f} s")
+    for name, runs in ("recorded", plain), ("--syscalls", sums):
+        print(f"  {name}: recorder {median(run[1] for run in runs) * 1e3:.0f} ms, {median(run[2] for run in runs):.0f} bytes")
 
 
 def main():

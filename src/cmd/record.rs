@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
     /// Sum up the system calls of each process (report syscalls). Each call costs
-    /// some 0.1 µs more
+    /// some 0.3 µs more
     #[arg(long)]
     syscalls: bool,
     /// Mask the addresses of connections: each is host-1, host-2, …
