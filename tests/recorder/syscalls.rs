@@ -163,8 +163,8 @@ fn window() -> Result<(), Failed> {
         writes(&["--from", "1700ms"])?,
     );
     let what = || format!("{all} {first} {last}");
-    ensure(first >= 5000 && first < 5100, what)?;
-    ensure(last >= 300 && last < 400, what)?;
+    ensure((5000..5100).contains(&first), what)?;
+    ensure((300..400).contains(&last), what)?;
     ensure(first + last == all, what)
 }
 
