@@ -215,5 +215,10 @@ fn none() -> Result<(), Failed> {
     let trace = scratch("none.bin");
     let out = record(&trace, &[], &["true"])?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    ensure(report(&trace, &[])?.is_null(), || "there are some".into())
+    ensure(report(&trace, &[])?.is_null(), || "there are some".into())?;
+    // ptrace(2) records none; the report says why.
+    let out = record(&trace, &["--syscalls", "--method", "ptrace"], &["true"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let said = text(&tr(&["analyze", "--report", "syscalls"], &trace)?);
+    ensure(said.contains("only BPF programs record them"), || said)
 }

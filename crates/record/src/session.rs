@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use tr_format::event::{Comm, Ktime, LifeKind, Stream};
-use tr_format::meta::{Cost, EndReason, Method, Summary};
+use tr_format::meta::{Cost, EndReason, Extra, Method, Summary};
 use tr_output::{Destination, Settings as OutputSettings};
 
 use crate::collector::Collector;
@@ -24,6 +24,9 @@ use crate::{header, host, urgency, Error};
 
 /// The interval between two checks for living descendants (`--wait-all`).
 const LIVING_CHECK: Duration = Duration::from_millis(250);
+
+/// If `--syscalls` has no effect, beside the other facts that are missing.
+const NO_CALLS: &str = "system calls: only BPF programs record them, by tp_btf (Linux 5.12)";
 
 /// How a recording went.
 #[derive(Debug)]
@@ -201,6 +204,10 @@ impl Session {
     ) -> Result<Session, Error> {
         let online = host::online_cpus();
         let (mut started, refusals) = source::start(config, child, &online)?;
+        let extras = started.extras.as_deref().unwrap_or_default();
+        if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
+            started.missing.push(NO_CALLS.to_owned());
+        }
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config
             .command

@@ -220,6 +220,18 @@ impl<'a> Dec<'a> {
                 what: (*self.path()?).into(),
             }),
             tag::END => self.end()?,
+            0 => return Err(Fault::Content("unknown kind of event")),
+            kind => match self.later(kind, time)? {
+                Some(kind) => kind,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(LifeEvent { time, cpu, kind }))
+    }
+
+    /// An event of the kinds since version 3.2.
+    fn later(&mut self, kind: u8, time: Ktime) -> Result<Option<LifeKind>, Fault> {
+        Ok(Some(match kind {
             tag::CONNECT => self.connect()?,
             tag::CONNECTED => LifeKind::Connected(Connected {
                 id: self.connection()?,
@@ -258,11 +270,9 @@ impl<'a> Dec<'a> {
                     ns: self.int(Col::Reclaim)?,
                 })
             }
-            0 => return Err(Fault::Content("unknown kind of event")),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
-        };
-        Ok(Some(LifeEvent { time, cpu, kind }))
+        }))
     }
 
     fn fork(&mut self, time: Ktime) -> Result<LifeKind, Fault> {

@@ -116,8 +116,6 @@ pub fn start(
         };
         convert::snapshot(task, argv)
     });
-    let calls_missing = (config.syscalls && !attached.tracer.has_calls())
-        .then(|| "system calls: this kernel lacks their tracepoints or tasks' storage".to_owned());
     Ok(Started {
         scope: targets.scope,
         root,
@@ -126,10 +124,7 @@ pub fn start(
             facts: Facts::default(),
         }),
         extras: Some(extras(&attached.tracer)),
-        missing: missing(&attached)
-            .into_iter()
-            .chain(calls_missing)
-            .collect(),
+        missing: missing(&attached),
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring),
         living: living.collect(),
