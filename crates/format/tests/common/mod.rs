@@ -256,7 +256,7 @@ fn counters(time: u64, tgid: Tgid, dice: &mut Dice) -> [Event; 4] {
     let mut first = Counters::default();
     // A kernel lacks the same counters in each sample.
     for counter in Counter::ALL {
-        if counter as u64 % 3 > 0 {
+        if !(counter as u64).is_multiple_of(3) {
             first.set(counter, dice.below(1 << 50));
         }
     }
