@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -10,7 +12,7 @@ use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use crate::common::{int, list, trial, why_not, TR};
+use crate::common::{int, lacks, list, trial, why_not, TR};
 use crate::runner::{lacks_node, program, said, Job};
 
 pub fn trials() -> Vec<Trial> {
@@ -21,6 +23,14 @@ pub fn trials() -> Vec<Trial> {
             "the_job_is_recorded_by_steps",
             node().or_else(why_not),
             whole_job,
+        ),
+        trial(
+            "a_hosted_job_is_recorded_by_sudo",
+            node()
+                .or_else(not_root)
+                .or_else(|| lacks("sudo"))
+                .or_else(why_not),
+            whole_job_by_sudo,
         ),
         trial("without_tr_the_script_runs", node(), untraced),
         trial("a_job_that_cannot_be_recorded_goes_on", node(), no_worker),
@@ -85,6 +95,38 @@ fn sha256(bytes: &[u8]) -> String {
 /// A worker runs the steps; one fails, the next is left out, and the post step runs all the same.
 fn whole_job() -> Result<(), Failed> {
     let job = Job::new();
+    let worker = worker(&job)?;
+    recorded_by_steps(&job, &mut job.command(&worker.to_string_lossy()), "bpf")
+}
+
+/// The same on a hosted machine: the runner is an ordinary user, whom sudo asks for no password.
+fn whole_job_by_sudo() -> Result<(), Failed> {
+    let job = Job::new();
+    let tr = job.place("tr");
+    fs::copy(TR, &tr)?;
+    let job = job.input("path", &tr.to_string_lossy());
+    let worker = worker(&job)?;
+    let rules = job.place("sudoers");
+    fs::write(&rules, "nobody ALL=(root) NOPASSWD: ALL\n")?;
+    fs::set_permissions(&rules, fs::Permissions::from_mode(0o440))?;
+    let mut unshare = job.command("unshare");
+    unshare.env("RUNNER_ENVIRONMENT", "github-hosted");
+    unshare.args(["-m", "bash", "-ec"]).arg(
+        "mount --bind \"$1/sudoers\" /etc/sudoers
+        chown -R nobody \"$1\"; chown root \"$1/sudoers\" \"$1/tr\"
+        exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all \"$2\"",
+    );
+    unshare.arg("worker").arg(job.place("")).arg(worker);
+    recorded_by_steps(&job, &mut unshare, "sudo")
+}
+
+fn not_root() -> Option<String> {
+    let root = nix::unistd::Uid::effective().is_root();
+    (!root).then(|| "only root can become nobody".into())
+}
+
+/// The runner's worker, and the scripts of its steps.
+fn worker(job: &Job) -> Result<PathBuf, Failed> {
     let steps = [
         ("1b2c3d4e-0000-4000-8000-000000000001", "sleep 0.3"),
         ("2b2c3d4e-0000-4000-8000-000000000002", "sleep 0.2; exit 3"),
@@ -112,14 +154,19 @@ exit $failed
         post = program("post").display(),
         files = files.join(" "),
     );
-    let worker = job.executable("Runner.Worker", &worker);
-    let out = job.command(&worker.to_string_lossy()).output()?;
+    Ok(job.executable("Runner.Worker", &worker))
+}
+
+fn recorded_by_steps(job: &Job, worker: &mut Command, method: &str) -> Result<(), Failed> {
+    let out = worker.output()?;
     let text = said(&out);
     assert_eq!(out.status.code(), Some(3), "{text}");
     assert!(!text.contains("::warning"), "{text}");
     assert!(!job.place("workspace/never").exists());
 
-    let trace = &job.values("GITHUB_OUTPUT")["trace"];
+    let outputs = job.values("GITHUB_OUTPUT");
+    assert_eq!(outputs["method"], method, "{text}");
+    let trace = &outputs["trace"];
     let mut analyze = Command::new(TR);
     analyze.args(["analyze", trace, "--report", "steps", "--format", "json"]);
     let document: Value = serde_json::from_slice(&analyze.output()?.stdout)?;
