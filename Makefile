@@ -29,6 +29,14 @@ install: ## install a built tr into PREFIX (/usr/local); SETCAP=1 lets it trace,
 uninstall: ## remove the files of make install
 	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install.sh --remove
 
+DIST ?= dist
+release: ## build the tarball, the packages and the checksums of a release into DIST (dist)
+	@scripts/setup.sh build
+	@scripts/release.sh "$(DIST)"
+
+test-release: ## install the release in bare root filesystems and record there, as root; build it twice
+	@scripts/test-release.sh "$(DIST)"
+
 test: ## run every test; those that record use sudo
 	@if scripts/setup.sh test; then scripts/test.sh; else scripts/test.sh --without-record; fi
 
@@ -69,4 +77,4 @@ fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
-.PHONY: help setup build demo install uninstall test test-unprivileged test-kernels check fmt bench web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall release test-release test test-unprivileged test-kernels check fmt bench web screenshots fuzz fixtures

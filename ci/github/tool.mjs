@@ -71,9 +71,8 @@ async function release(wanted) {
   const file = path.join(directory, name);
   fs.writeFileSync(file, archive);
   const unpacked = spawnSync('tar', ['-xzf', file, '-C', directory], { encoding: 'utf8' });
-  const found = fs.readdirSync(directory, { recursive: true }).map((it) => path.join(directory, it));
-  const tr = found.find((it) => path.basename(it) === 'tr' && fs.statSync(it).isFile());
-  if (!tr || !version(tr)) throw new Error(`${name} holds no tr that runs here: ${unpacked.stderr}`);
+  const tr = path.join(directory, name.replace(/\.tar\.gz$/, ''), 'bin', 'tr');
+  if (!version(tr)) throw new Error(`${name} holds no tr that runs here: ${unpacked.stderr}`);
   return tr;
 }
 

@@ -19,6 +19,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         )
         .into());
     }
+    // BTF has the names of the sources: the same ones in any directory.
+    let here = env::var("CARGO_MANIFEST_DIR")?;
+    let sources = format!("-fdebug-prefix-map={here}=crates/bpf");
     SkeletonBuilder::new()
         .source("src/bpf/tracer.bpf.c")
         .clang(&clang)
@@ -27,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // a program of that name the code stays as it is generated.
         .rustfmt("/nonexistent")
         // Every kernel with ring buffers has v3 (32-bit registers).
-        .clang_args(["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf"])
+        .clang_args(["-Wall", "-Werror", "-mcpu=v3", "-Isrc/bpf", &sources])
         .build_and_generate(out.join("tracer.skel.rs"))?;
     println!("cargo:rerun-if-changed=src/bpf");
     Ok(())

@@ -236,13 +236,14 @@ fn release() -> Result<(), Failed> {
             .input("path", "")
             .input("version", "9.9.9");
         let marker = job.place("executed");
-        fs::create_dir_all(job.place("release/tr-9.9.9/bin")).unwrap();
+        let top = format!("tr-9.9.9-{}-linux", std::env::consts::ARCH);
+        fs::create_dir_all(job.place("release").join(&top).join("bin")).unwrap();
         let tr = format!("#!/bin/sh\n: >'{}'\nexec '{TR}' \"$@\"\n", marker.display());
-        job.executable("release/tr-9.9.9/bin/tr", &tr);
+        job.executable(&format!("release/{top}/bin/tr"), &tr);
         let archive = job.place("release.tar.gz");
         let mut tar = Command::new("tar");
         tar.args(["-czf"]).arg(&archive).arg("-C");
-        tar.arg(job.place("release")).arg("tr-9.9.9");
+        tar.arg(job.place("release")).arg(&top);
         assert!(tar.status().unwrap().success());
         let bytes = fs::read(&archive).unwrap();
         let sum = sha256(&bytes);
