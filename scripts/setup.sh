@@ -95,4 +95,7 @@ if command -v npm >/dev/null && ! [ $web/node_modules/.package-lock.json -nt $we
 	echo "setup: npm ci --prefix $web (what the page's sources are checked, bundled and tested with)" >&2
 	npm ci --silent --prefix $web || echo "setup: npm ci failed: the page's tests are skipped" >&2
 fi
+if command -v npm >/dev/null; then
+	scripts/trace_processor.sh || echo "setup: no trace_processor: the tests of exports to Perfetto are skipped" >&2
+fi
 exit $status

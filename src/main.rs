@@ -18,6 +18,7 @@ mod cmd;
 mod confine;
 mod contents;
 mod copy;
+mod filters;
 mod inherited;
 mod layout;
 mod mapping;
@@ -49,6 +50,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr analyze --report execs --failed\n  \
         tr diff main.bin pr.bin            changes between two builds\n  \
         tr report                          the analysis as an HTML page\n  \
+        tr export --format perfetto -o build.pftrace\n  \
         tr summary                         ten lines for the page of a CI job\n  \
         tr info                            the contents of the recording\n  \
         tr verify                          check the recording for damage\n  \
@@ -57,7 +59,7 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr mark tests -- make check        name a part of a recording\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
-        Without a file, analyze, report, summary, info, dump and verify read trace.bin.\n\
+        Without a file, analyze, report, summary, export, info, dump and verify read trace.bin.\n\
         tr help COMMAND says more."
 )]
 struct Cli {
@@ -73,6 +75,7 @@ enum Command {
     Report(cmd::report::Args),
     Summary(cmd::summary::Args),
     Diff(cmd::diff::Args),
+    Export(cmd::export::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
@@ -145,6 +148,7 @@ fn main() -> ExitCode {
         Command::Report(args) => cmd::report::run(&args),
         Command::Summary(args) => cmd::summary::run(&args),
         Command::Diff(args) => cmd::diff::run(&args),
+        Command::Export(args) => cmd::export::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),

@@ -269,6 +269,10 @@ fn no_subcommand_passes_hostile_text_on() {
             "diff demo.bin",
             "diff demo.bin --format json",
             "summary",
+            "export --format folded -o -",
+            "export --format speedscope -o -",
+            "export --format chrome -o -",
+            "export --format perfetto -o out.pftrace",
             "recover",
         ];
         lines.extend([

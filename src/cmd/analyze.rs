@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::ValueEnum;
-use regex::bytes::Regex;
 use tr_analyze::{Analysis, Options};
-use tr_format::event::{CpuId, Tgid};
+use tr_format::event::CpuId;
 use tr_format::reader::Trace;
 use tr_report::ci::Ci;
-use tr_report::query::{By, Filter, Group, Sort};
+use tr_report::query::{By, Group, Sort};
 use tr_report::reports::series::Series;
 use tr_report::reports::{ci_tracer, top, Ask, Kind, View};
 use tr_report::style::document;
 use tr_report::{escape, json, untraced};
 
 use crate::budget::Budget;
+use crate::filters::Filters;
 use crate::layout::Layout;
 use crate::{args, open, progress};
 
@@ -64,30 +64,11 @@ pub struct Args {
     /// otherwise
     #[arg(long, value_name = "GROUP", value_parser = Group::parse)]
     group: Vec<Group>,
-    /// Only processes that failed: an exit status other than 0, or a signal
-    #[arg(long)]
-    failed: bool,
-    /// Only processes (in execs: executions) that took at least this long
-    #[arg(long, value_name = "T", value_parser = args::duration)]
-    min: Option<Duration>,
+    #[command(flatten)]
+    filters: Filters,
     /// Length of an interval of a report over time, e.g. 100ms [default: 1s]
     #[arg(long, value_name = "T", value_parser = interval)]
     interval: Option<Duration>,
-    /// Only processes whose comm matches
-    #[arg(long, value_name = "RE")]
-    comm: Option<Regex>,
-    /// Only processes whose command line matches
-    #[arg(long, value_name = "RE")]
-    argv: Option<Regex>,
-    /// Only processes whose cgroup's path matches
-    #[arg(long, value_name = "RE")]
-    cgroup: Option<Regex>,
-    /// Only this process and its descendants
-    #[arg(long, value_name = "N")]
-    pid: Option<u32>,
-    /// Only processes in a step of this name (see --report steps)
-    #[arg(long, value_name = "NAME")]
-    step: Option<String>,
     /// Count only time on this CPU; time on others is unknown. In max-off-cpu: only
     /// threads that left this CPU; in run-queue: only waits that ended on it
     #[arg(long, value_name = "N")]
@@ -132,18 +113,6 @@ impl Args {
         }
     }
 
-    fn filter(&self) -> Filter {
-        Filter {
-            comm: self.comm.clone(),
-            argv: self.argv.clone(),
-            cgroup: self.cgroup.clone(),
-            pid: self.pid.map(Tgid),
-            failed: self.failed,
-            min: self.min.map_or(0, args::nanoseconds),
-            step: self.step.clone(),
-        }
-    }
-
     fn ask(&self) -> Ask {
         let by_group = || (!self.group.is_empty()).then_some(By::Group);
         Ask {
@@ -154,10 +123,10 @@ impl Args {
             groups: self.group.clone(),
             interval: self.interval.map(args::nanoseconds),
             cpu: self.cpu.map(CpuId),
-            failed: self.failed,
-            min: self.min.map_or(0, args::nanoseconds),
-            pid: self.pid.map(Tgid),
-            step: self.step.clone(),
+            failed: self.filters.failed,
+            min: self.filters.min(),
+            pid: self.filters.pid(),
+            step: self.filters.step.clone(),
         }
     }
 }
@@ -213,7 +182,7 @@ pub fn run(args: &Args) -> ExitCode {
 
 /// Writes the reports of the processes that were asked for.
 fn write(args: &Args, kinds: &[Kind], analysis: &Analysis, name: &str) -> ExitCode {
-    let filter = args.filter();
+    let filter = args.filters.filter();
     let chosen = filter.apply(analysis);
     if chosen.is_empty() && !analysis.processes.is_empty() {
         eprintln!(

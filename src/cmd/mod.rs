@@ -5,6 +5,7 @@ pub mod diff;
 #[cfg(feature = "record")]
 pub mod doctor;
 pub mod dump;
+pub mod export;
 pub mod info;
 #[cfg(feature = "record")]
 pub mod loader;

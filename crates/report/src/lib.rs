@@ -7,6 +7,7 @@ pub mod diff;
 mod encode;
 pub mod escape;
 pub mod exit;
+pub mod export;
 pub mod hist;
 pub mod html;
 pub mod json;

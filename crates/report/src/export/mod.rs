@@ -1,0 +1,80 @@
+//! `tr export`: a recording for other tools.
+//!
+//! Every text of a recording is escaped as for a terminal. What redaction removed is not in the
+//! recording any more.
+
+mod chrome;
+mod messages;
+mod perfetto;
+mod stacks;
+
+use std::io::{self, Write};
+
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_format::reader::Trace;
+
+use crate::names::named;
+use crate::view::View;
+
+named! {
+    /// The format of an export.
+    pub enum Format {
+        /// Protobuf.
+        Perfetto = "perfetto", "a trace for ui.perfetto.dev and trace_processor";
+        /// JSON.
+        Chrome = "chrome", "a JSON array of trace events, of processes alone";
+        /// Text.
+        Folded = "folded", "a line for each stack of processes, with its weight";
+        /// JSON.
+        Speedscope = "speedscope", "stacks of processes for speedscope.app";
+    }
+}
+
+named! {
+    /// The weight of a process in a stack.
+    #[derive(Default)]
+    pub enum Weight {
+        /// Its CPU time.
+        #[default]
+        Cpu = "cpu", "CPU time";
+        /// Its wall time without that of its children.
+        Wall = "wall", "wall time, without that of children";
+        /// Its time in run queues, asleep and blocked.
+        Waiting = "waiting", "time waiting for a CPU, asleep or blocked";
+    }
+}
+
+/// Writes an export of the chosen processes. `trace` is read once more for the scheduling
+/// events. The analysis has a timeline if [`Format::needs_timeline`].
+///
+/// # Errors
+/// Those of `out`.
+pub fn write(
+    format: Format,
+    view: &View<'_>,
+    trace: &Trace,
+    weight: Weight,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    match format {
+        Format::Perfetto => perfetto::write(view, trace, out),
+        Format::Chrome => chrome::write(view, out),
+        Format::Folded => stacks::folded(view, weight, out),
+        Format::Speedscope => stacks::speedscope(view, weight, out),
+    }
+}
+
+impl Format {
+    /// The export has the critical path.
+    pub fn needs_timeline(self) -> bool {
+        self == Format::Perfetto
+    }
+}
+
+/// A process and its parents, the outermost one first.
+fn lineage(analysis: &Analysis, process: ProcessIx) -> Vec<ProcessIx> {
+    let parent = |ix: &ProcessIx| analysis.process(*ix).parent;
+    let mut line: Vec<ProcessIx> = std::iter::successors(Some(process), parent).collect();
+    line.reverse();
+    line
+}

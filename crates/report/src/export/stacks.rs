@@ -1,0 +1,113 @@
+//! Processes as stacks: folded lines, and the file of speedscope.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde_json::json;
+use tr_analyze::model::{Analysis, Process};
+
+use super::{lineage, Weight};
+use crate::label;
+use crate::units;
+use crate::view::View;
+
+/// The sums of equal stacks of names, in ns.
+fn stacks(view: &View<'_>, weight: Weight) -> BTreeMap<Vec<String>, u64> {
+    let analysis = view.analysis;
+    let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    let ids: Vec<_> = analysis.process_ids().collect();
+    for ix in view.chosen.iter().filter_map(|at| ids.get(*at)) {
+        let ns = of(analysis, analysis.process(*ix), weight);
+        if ns > 0 {
+            let line = lineage(analysis, *ix);
+            let names = line.iter().map(|ix| name(analysis.process(*ix)));
+            let sum = sums.entry(names.collect()).or_default();
+            *sum = sum.saturating_add(ns);
+        }
+    }
+    sums
+}
+
+/// A process's name as a frame. Semicolons separate frames.
+fn name(process: &Process) -> String {
+    units::shorten(&label::label(process), 200).replace(';', ",")
+}
+
+fn of(analysis: &Analysis, process: &Process, weight: Weight) -> u64 {
+    let times = &process.times;
+    match weight {
+        Weight::Cpu => times.on_cpu,
+        Weight::Waiting => [
+            times.run_queue,
+            times.sleep,
+            times.blocked,
+            times.asleep_or_blocked,
+        ]
+        .into_iter()
+        .fold(0, u64::saturating_add),
+        Weight::Wall => {
+            let mut covered = 0;
+            let mut until = process.start;
+            // In order of start.
+            for child in &process.children {
+                let child = analysis.process(*child);
+                let (from, to) = (child.start.max(until), child.end.min(process.end));
+                covered += to.since(from);
+                until = until.max(to);
+            }
+            process.end.since(process.start).saturating_sub(covered)
+        }
+    }
+}
+
+/// A line for each stack: frames with semicolons between, a blank, the weight in µs.
+pub fn folded(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
+    for (names, ns) in stacks(view, weight) {
+        if ns >= 500 {
+            writeln!(out, "{} {}", names.join(";"), (ns + 500) / 1000)?;
+        }
+    }
+    Ok(())
+}
+
+/// A sampled profile with a sample for each stack.
+pub fn speedscope(view: &View<'_>, weight: Weight, out: &mut dyn Write) -> io::Result<()> {
+    let stacks = stacks(view, weight);
+    let mut frames: BTreeMap<&str, usize> = BTreeMap::new();
+    for name in stacks.keys().flatten() {
+        let next = frames.len();
+        frames.entry(name).or_insert(next);
+    }
+    let mut names = vec![""; frames.len()];
+    for (name, at) in &frames {
+        if let Some(place) = names.get_mut(*at) {
+            *place = name;
+        }
+    }
+    let place = |name: &String| frames.get(name.as_str()).copied();
+    let samples = stacks
+        .keys()
+        .map(|names| names.iter().filter_map(place).collect::<Vec<_>>());
+    let all = stacks
+        .values()
+        .fold(0, |sum: u64, ns| sum.saturating_add(*ns));
+    let file = crate::escape::text(view.file.as_bytes());
+    let document = json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "name": file,
+        "exporter": format!("tr {}", env!("CARGO_PKG_VERSION")),
+        "shared": {
+            "frames": names.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>(),
+        },
+        "profiles": [{
+            "type": "sampled",
+            "name": weight.title(),
+            "unit": "nanoseconds",
+            "startValue": 0,
+            "endValue": all,
+            "samples": samples.collect::<Vec<_>>(),
+            "weights": stacks.values().collect::<Vec<_>>(),
+        }],
+    });
+    out.write_all(crate::json::document(&document, false)?.as_bytes())
+}
