@@ -65,7 +65,7 @@ async function compare(tr, trace, name, branch) {
   return { markdown: done.stdout, exceeded: gated && done.status === 1, runs: files.length };
 }
 
-/** The comment's text: what tr writes is safe in Markdown, and nothing else is in it. */
+/** The comment's text: only output of tr, which is safe in Markdown. */
 async function comment(pull, name, { summary, diff }) {
   const marker = `<!-- tr: ${name} -->`;
   const body = diff.markdown ? `${diff.markdown}\n${summary}` : summary;

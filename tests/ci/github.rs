@@ -203,7 +203,7 @@ fn untraced() -> Result<(), Failed> {
     assert_eq!(out.status.code(), Some(4), "{text}");
     assert!(text.contains("::warning title=tr::not traced: "), "{text}");
     assert_eq!(job.values("GITHUB_OUTPUT")["method"], "none");
-    // Only who asks for it has a failed job.
+    // The job fails with strict alone.
     for (strict, status) in [("false", 0), ("true", 1)] {
         let job = Job::new().input("run", "true").input("path", "/bin/cat");
         let out = job.input("strict", strict).step();
