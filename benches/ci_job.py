@@ -11,7 +11,6 @@ Example: ci_job.py target/release/tr lua-5.4.6 'make clean' 'make -j2 linux' './
 import argparse
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -57,9 +56,8 @@ def job(options, rounds, trace=None):
         if child.returncode:
             sys.exit("a step failed")
         if recorder:
-            # It may have ended with the worker.
-            recorder.send_signal(signal.SIGINT)
-            if recorder.wait():
+            # It ends with the worker. A signal would end the wait for its output.
+            if recorder.wait(60):
                 sys.exit("tr record failed")
     return json.loads(out)
 

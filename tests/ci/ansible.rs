@@ -117,6 +117,22 @@ fn without() -> Result<(), Failed> {
         "{}",
         said(&out)
     );
+    // A download without a checksum, and one with another.
+    let out = play(&directory, "start", "", "");
+    assert!(
+        said(&out).contains("tr_record_checksum is empty"),
+        "{}",
+        said(&out)
+    );
+    fs::write(directory.path().join("release.tar.gz"), "hostile")?;
+    let place = directory.path().display();
+    let archive = format!(
+        "        tr_record_archive: file://{place}/release.tar.gz\n        tr_record_checksum: sha256:{}",
+        "0".repeat(64)
+    );
+    let out = play(&directory, "start", "", &archive);
+    assert!(out.status.success(), "{}", said(&out));
+    assert!(said(&out).contains("did not match"), "{}", said(&out));
     let required = "        tr_record_required: true";
     let out = play(&directory, "start", "/bin/cat", required);
     assert!(!out.status.success(), "{}", said(&out));
