@@ -17,6 +17,7 @@ mod inject;
 mod kinds;
 mod limits;
 mod machine;
+mod memory;
 mod network;
 mod options;
 mod ptrace;
@@ -38,7 +39,11 @@ use libtest_mimic::Arguments;
 fn main() {
     // A recorded program of a test is this one.
     if let Some(role) = std::env::var_os(network::ROLE) {
-        return network::play(&role.to_string_lossy());
+        let role = role.to_string_lossy();
+        return match role.strip_prefix("memory ") {
+            Some(role) => memory::play(role),
+            None => network::play(&role),
+        };
     }
     let mut args = Arguments::from_args();
     // Their times would disturb each other.
@@ -58,6 +63,7 @@ fn main() {
         disk::TESTS,
         machine::TESTS,
         syscalls::TESTS,
+        memory::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
         #[cfg(target_arch = "x86_64")]

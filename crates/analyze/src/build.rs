@@ -54,6 +54,8 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             .anomalies
             .push((what, connections.left_out));
     }
+    let memory = std::mem::take(&mut tracker.memory);
+    analysis.memory = memory.finish((start, end), thread_ix);
     let inside = |time: Ktime| time > start && time <= end;
     analysis.blocks = std::mem::take(&mut tracker.blocks);
     analysis.blocks.retain(|(time, _)| inside(*time));

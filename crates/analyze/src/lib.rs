@@ -15,6 +15,7 @@ pub mod critical_path;
 mod gaps;
 mod graph;
 pub mod machine;
+pub mod memory;
 pub mod model;
 pub mod network;
 pub mod order;

@@ -10,6 +10,7 @@ use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
 
 use crate::arena::Ix;
+use crate::memory::MemoryEvent;
 use crate::network::Connection;
 use crate::syscalls::Call;
 use crate::timeline::{Sample, Timeline};
@@ -88,6 +89,8 @@ pub struct Analysis {
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// System calls by process; at most [`Analysis::CALLS`].
     pub calls: Vec<Call>,
+    /// Waits for memory and kills for lack of it, in order of time.
+    pub memory: Vec<MemoryEvent>,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,

@@ -32,6 +32,7 @@ use crate::arena::Arena;
 use crate::clock_check::ClockCheck;
 use crate::concurrency::Concurrency;
 use crate::gaps::{Gaps, Spans};
+use crate::memory::Memory;
 use crate::model::Basis;
 use crate::network::Connections;
 use crate::state::{Bucket, Ended, State, States};
@@ -61,6 +62,8 @@ pub struct Tracker {
     pub connections: Connections,
     /// See [`Analysis::blocks`](crate::model::Analysis::blocks).
     pub blocks: Vec<(Ktime, Box<Block>)>,
+    /// Waits for memory, and kills for lack of it.
+    pub(crate) memory: Memory,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
@@ -134,6 +137,7 @@ impl Tracker {
             calls: Calls::default(),
             connections: Connections::default(),
             blocks: Vec::new(),
+            memory: Memory::default(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),

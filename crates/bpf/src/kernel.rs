@@ -25,6 +25,8 @@ pub struct Kernel {
     pub extras: Extras,
     /// `block_rq_issue` has the request queue as its first argument (before 5.11).
     pub issue_has_queue: bool,
+    /// `mark_victim` has the task as its argument (6.9).
+    pub victim_is_task: bool,
 }
 
 /// Facts that not every kernel has tracepoints for.
@@ -38,6 +40,12 @@ impl Extras {
     pub const BLOCK: Extras = Extras(2);
     /// System calls (`CONFIG_FTRACE_SYSCALLS`), which are recorded only if asked for.
     pub const CALLS: Extras = Extras(1 << 8);
+    /// Direct reclaim of memory.
+    pub const RECLAIM: Extras = Extras(4);
+    /// Reclaim of memory of a cgroup.
+    pub const CGROUP_RECLAIM: Extras = Extras(8);
+    /// Kills for lack of memory.
+    pub const OOM_KILLS: Extras = Extras(16);
 
     /// All of `other` are there.
     pub fn has(self, other: Extras) -> bool {
@@ -46,10 +54,15 @@ impl Extras {
 }
 
 /// Tracepoints that a kernel can lack, and the facts that need them.
-const OPTIONAL: [(&str, Extras); 5] = [
+const OPTIONAL: [(&str, Extras); 10] = [
     ("inet_sock_set_state", Extras::NETWORK),
     ("block_rq_issue", Extras::BLOCK),
     ("block_rq_complete", Extras::BLOCK),
+    ("mm_vmscan_direct_reclaim_begin", Extras::RECLAIM),
+    ("mm_vmscan_direct_reclaim_end", Extras::RECLAIM),
+    ("mm_vmscan_memcg_reclaim_begin", Extras::CGROUP_RECLAIM),
+    ("mm_vmscan_memcg_reclaim_end", Extras::CGROUP_RECLAIM),
+    ("mark_victim", Extras::OOM_KILLS),
     ("sys_enter", Extras::CALLS),
     ("sys_exit", Extras::CALLS),
 ];
@@ -123,6 +136,8 @@ impl Kernel {
             preempt_count: per_cpu_distance(&btf, "__preempt_count", "preempt_count"),
             current: per_cpu_distance(&btf, "current_task", "current_task"),
             extras: extras(&btf),
+            victim_is_task: arguments(&btf, "mark_victim")
+                .is_some_and(|all| all.first() == Some(&BtfKind::Ptr)),
             issue_has_queue: arguments(&btf, "block_rq_issue").is_some_and(|all| all.len() > 1),
         })
     }

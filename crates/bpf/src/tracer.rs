@@ -353,7 +353,7 @@ impl Programs {
 pub const MEMORY: usize = size_of::<skel::types::bss>();
 
 /// The number of programs without the iterator and without those on system calls.
-const PROGRAMS: usize = 13;
+const PROGRAMS: usize = 18;
 /// Of these, the ones that every kernel has the tracepoints for.
 const REQUIRED: usize = 10;
 /// The number of programs on system calls.
@@ -378,6 +378,11 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'
         // A request whose issue is recorded has its completion recorded.
         (&progs.complete_btf, &progs.complete_raw),
         (&progs.issue_btf, &progs.issue_raw),
+        (&progs.reclaim_btf, &progs.reclaim_raw),
+        (&progs.reclaimed_btf, &progs.reclaimed_raw),
+        (&progs.memcg_btf, &progs.memcg_raw),
+        (&progs.memcg_done_btf, &progs.memcg_done_raw),
+        (&progs.victim_btf, &progs.victim_raw),
         (&progs.signal_btf, &progs.signal_raw),
     ];
     let all: [_; PROGRAMS] = pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf });
@@ -470,16 +475,11 @@ impl Tracer {
     /// # Errors
     /// [`Error::Bpf`].
     pub fn snapshot(&mut self) -> Result<Vec<wire::Snapshot>, Error> {
-        let mut bytes = Vec::new();
+        let mut bytes;
         loop {
             self.bss_mut().newly_followed = 0;
-            bytes.clear();
-            let iterator = match &mut self.helper {
-                Some(helper) => helper(),
-                None => self.programs.iterator(),
-            };
-            let read = iterator.and_then(|fd| std::fs::File::from(fd).read_to_end(&mut bytes));
-            read.map_err(|error| failed("list the living tasks")(error.into()))?;
+            let read = self.iterate();
+            bytes = read.map_err(|error| failed("list the living tasks")(error.into()))?;
             if self.read_bss(|bss| &bss.newly_followed) == 0 {
                 break;
             }
@@ -489,6 +489,32 @@ impl Tracer {
             .chunks_exact(size)
             .filter_map(|b| wire::Snapshot::read_from_bytes(b).ok())
             .collect())
+    }
+
+    /// The resident pages of the living followed processes together; pages that several share
+    /// count for each. `None` if the kernel refuses to list the tasks.
+    pub fn resident_pages(&mut self) -> Option<u64> {
+        let bss = self.bss_mut();
+        (bss.sum_resident, bss.resident) = (1, 0);
+        let read = self.iterate();
+        self.bss_mut().sum_resident = 0;
+        read.ok().map(|_| self.read_bss(|bss| &bss.resident))
+    }
+
+    /// Runs the iterator over all tasks; returns what it writes.
+    fn iterate(&mut self) -> std::io::Result<Vec<u8>> {
+        let iterator = match &mut self.helper {
+            Some(helper) => helper(),
+            None => self.programs.iterator(),
+        };
+        let mut bytes = Vec::new();
+        std::fs::File::from(iterator?).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// Tasks whose reclaim of memory found no room.
+    pub fn reclaim_overflow(&self) -> u64 {
+        self.read_bss(|bss| &bss.reclaim_overflow)
     }
 
     /// The reader of the records, which outlives the programs; `receiver` gets every record.
@@ -714,6 +740,7 @@ fn open<'a>(
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
         rodata.issue_has_queue = kernel.issue_has_queue;
+        rodata.victim_is_task = kernel.victim_is_task;
         rodata.follow_all = settings.all;
         rodata.followed_count = followed;
         rodata.slot_count = u64::from(settings.slots());

@@ -114,6 +114,10 @@ pub const LIFE_CONNECTED: u32 = 11;
 pub const LIFE_ACCEPTED: u32 = 12;
 /// `life_kind`: [`Connection`], is over.
 pub const LIFE_CLOSED: u32 = 13;
+/// `life_kind`: [`Reclaim`].
+pub const LIFE_RECLAIM: u32 = 15;
+/// `life_kind`: [`OomKill`].
+pub const LIFE_OOM_KILL: u32 = 16;
 
 /// A connection's state: established.
 pub const TCP_ESTABLISHED: u16 = 1;
@@ -215,6 +219,10 @@ wire! {
         family: u16, error: u16, local: [u8; 16], remote: [u8; 16], sent: u64, received: u64,
         state: u16, reset: u16, pad: u32,
     }
+    /// Memory that a task has reclaimed.
+    Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
+    /// A process that the kernel kills for lack of memory.
+    OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
     /// Sums over the requests of a block device and group.
     BlockSums = "block_sums" {
         count: u64, bytes: u64, latency: u64, longest: u64, buckets: [u32; BLOCK_BUCKETS],

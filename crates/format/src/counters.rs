@@ -95,6 +95,12 @@ counters! {
     AvailableMemory = 17, "available_memory", Bytes;
     /// Mean frequency of the CPUs (`scaling_cur_freq`).
     Frequency = 18, "frequency", Frequency;
+    /// Resident memory of the recorded processes together (`rss_stat`).
+    Resident = 19, "resident", Bytes;
+    /// The limit of the memory of COMMAND's cgroup (`memory.max`).
+    CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
+    /// The largest memory of COMMAND's cgroup since its beginning (`memory.peak`).
+    CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
 }
 
 /// The number of counters.

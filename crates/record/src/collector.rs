@@ -4,6 +4,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
+use tr_format::counters::Counter;
 use tr_format::event::{Ktime, LifeEvent, LifeKind};
 
 use crate::host;
@@ -98,7 +99,11 @@ impl Collector {
         }
         if now >= self.next_sample {
             self.next_sample = now + SAMPLE_EVERY;
-            let counters = LifeKind::Counters(self.machine.sample());
+            let mut counters = self.machine.sample();
+            if let Some(bytes) = self.source.resident() {
+                counters.set(Counter::Resident, bytes);
+            }
+            let counters = LifeKind::Counters(counters);
             self.own.push(recorder(host::now(), counters));
         }
         if let Some(batch) = self.waiting.take() {

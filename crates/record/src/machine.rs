@@ -240,11 +240,20 @@ fn files(cgroups: &str, mounts: &Path) -> Vec<(PathBuf, Text)> {
             let path = directory.join(format!("{name}.pressure"));
             files.push((path, Text::Pressure(some, full)));
         }
-        files.push((directory.join("memory.current"), Text::Number(CgroupMemory)));
+        let numbers = [
+            ("memory.current", CgroupMemory),
+            ("memory.max", CgroupMemoryLimit),
+            ("memory.peak", CgroupMemoryPeak),
+        ];
+        files.extend(numbers.map(|(name, it)| (directory.join(name), Text::Number(it))));
     }
     for directory in directories(cgroups, mounts, "memory") {
-        let path = directory.join("memory.usage_in_bytes");
-        files.push((path, Text::Number(CgroupMemory)));
+        let numbers = [
+            ("memory.usage_in_bytes", CgroupMemory),
+            ("memory.limit_in_bytes", CgroupMemoryLimit),
+            ("memory.max_usage_in_bytes", CgroupMemoryPeak),
+        ];
+        files.extend(numbers.map(|(name, it)| (directory.join(name), Text::Number(it))));
     }
     files.extend(quotas(cgroups, mounts));
     let cpus = host::online_cpus();

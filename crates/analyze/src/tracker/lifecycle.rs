@@ -12,6 +12,7 @@ use tr_format::event::{
 use super::tables::{push_first, NewProcess};
 use super::task::NewTask;
 use super::{ProcIx, TaskIx, Tracker};
+use crate::memory;
 use crate::model::{Analysis, Basis, ExecSpan, Times};
 use crate::state::{Bucket, Ended, State};
 
@@ -21,6 +22,11 @@ impl Tracker {
         self.pass_gaps(time);
         self.begin(time);
         let counted = u64::from(self.inside(time));
+        if let Some((tid, fact)) = memory::fact(&event.kind) {
+            if let Some(task) = self.task(tid) {
+                self.memory.take(time, task, fact);
+            }
+        }
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += counted;

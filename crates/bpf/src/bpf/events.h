@@ -97,6 +97,8 @@ enum life_kind {
 	LIFE_CONNECTED = 11,
 	LIFE_ACCEPTED = 12,
 	LIFE_CLOSED = 13,
+	LIFE_RECLAIM = 15,
+	LIFE_OOM_KILL = 16,
 };
 
 struct wire_head {
@@ -263,6 +265,22 @@ struct wire_connection {
 	__u16 state;	/* closed: the TCP state before */
 	__u16 reset;	/* closed: without a FIN */
 	__u32 pad;
+};
+
+/* The reclaim of memory since the task's record before. */
+struct wire_reclaim {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u64 count;
+	__u64 ns;
+};
+
+struct wire_oom_kill {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u64 pages; /* resident; 0: unknown */
 };
 
 #define MAX_CPUS 1024

@@ -160,6 +160,19 @@ struct mm_struct {
 	struct percpu_counter rss_stat[NR_MM_COUNTERS];
 };
 
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+struct mm_rss_stat {
+	atomic_long_t count[NR_MM_COUNTERS];
+};
+
+/* Before 6.2 (f1a7941243c1 "mm: convert mm's rss stats into percpu_counter"). */
+struct mm_struct___v6_1 {
+	struct mm_rss_stat rss_stat;
+};
+
 struct list_head {
 	struct list_head *next;
 };

@@ -50,6 +50,8 @@ const volatile bool count_emitted = false;
 const volatile bool chosen_cpus = false;
 /* block_rq_issue has the request queue as its first argument (before 5.11). */
 const volatile bool issue_has_queue = false;
+/* mark_victim has the task as its argument (since 6.9). */
+const volatile bool victim_is_task = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
 
@@ -84,6 +86,13 @@ __u32 block_numbers[BLOCK_DEVICES];
 struct block_device block_devices[BLOCK_DEVICES] __attribute__((aligned(64)));
 /* Requests that found no room. */
 __u64 block_overflow;
+/* A followed task has reclaimed memory. */
+bool any_reclaimed;
+/* Tasks that found no room in `reclaimers`. */
+__u64 reclaim_overflow;
+/* The iterator adds up the resident pages of the followed processes instead of listing tasks. */
+__u32 sum_resident;
+__u64 resident;
 
 /* Brings the wire structs into the object's BTF, for a test. */
 union wire_types {
@@ -101,6 +110,8 @@ union wire_types {
 	struct wire_snapshot snapshot;
 	struct wire_join join;
 	struct wire_connection connection;
+	struct wire_reclaim reclaim;
+	struct wire_oom_kill oom_kill;
 	struct block_sums block_sums;
 	struct block_device block_device;
 	struct call_sum call_sum;
@@ -826,6 +837,8 @@ static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
 
 PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)ctx[0]))
 
+#include "memory.h"
+
 /* ---- Processes ---- */
 
 static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
@@ -961,8 +974,7 @@ PROGRAM(exec, sched_process_exec,
 static __always_inline __u64 program_rss(struct task_struct *task)
 {
 	struct mm_struct *mm;
-	__u64 most;
-	__s64 now = 0;
+	__u64 most, now;
 
 	if (!exit_has_group_dead)
 		return 0;
@@ -970,15 +982,7 @@ static __always_inline __u64 program_rss(struct task_struct *task)
 	if (!mm)
 		return 0;
 	most = BPF_CORE_READ(mm, hiwater_rss);
-#define ADD(counter)                                                                            \
-	{                                                                                       \
-		__s64 count = BPF_CORE_READ(mm, rss_stat[counter].count);                       \
-		now += count > 0 ? count : 0;                                                   \
-	}
-	ADD(MM_FILEPAGES);
-	ADD(MM_ANONPAGES);
-	ADD(MM_SHMEMPAGES);
-#undef ADD
+	now = resident_pages(mm);
 	return most > now ? most : now;
 }
 
@@ -991,6 +995,7 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 
 	if (!is_followed(tid))
 		return 0;
+	end_reclaim(tid, BPF_CORE_READ(task, tgid));
 	time = bpf_ktime_get_ns();
 	count_life();
 	exit = reserve_life(time, LIFE_EXIT, sizeof(*exit), true);
@@ -1266,6 +1271,10 @@ int snapshot(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
+	if (sum_resident) {
+		add_resident(task);
+		return 0;
+	}
 	self = (struct task_struct *)bpf_get_current_task();
 	recorder_level = BPF_CORE_READ(self, thread_pid, level);
 	if (!regs_offset)

@@ -34,6 +34,12 @@ pub trait Source {
     /// COMMAND will be released; the recording begins.
     fn begin(&mut self, _start: Ktime) {}
 
+    /// The resident memory of the followed processes together in bytes, where the kernel adds
+    /// it up.
+    fn resident(&mut self) -> Option<u64> {
+        None
+    }
+
     /// The memory of the collected events, in bytes.
     fn bytes(&self) -> usize;
 

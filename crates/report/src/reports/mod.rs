@@ -12,6 +12,7 @@ pub(crate) mod failed;
 pub mod histogram;
 pub mod machine;
 pub mod max_off_cpu;
+pub mod memory;
 pub mod network;
 mod not_known;
 pub mod off_cpu;
@@ -48,6 +49,7 @@ named! {
         Histogram = "histogram", "The lengths of the slices on a CPU";
         Series = "series", "The time on a CPU of each process, per interval";
         Disk = "disk", "Waits for disks and files, and the bytes read and written";
+        Memory = "memory", "The largest resident sets, waits for memory, kills for lack of it";
         Network = "network", "TCP connections, by remote host and by process";
         Syscalls = "syscalls", "System calls, as strace -c counts them";
         Machine = "machine", "The machine: CPU time of others, pressure, memory, frequency";
@@ -67,7 +69,13 @@ impl Kind {
     pub fn needs_timeline(self) -> bool {
         !matches!(
             self,
-            Kind::Top | Kind::Audit | Kind::Quality | Kind::Tree | Kind::Execs | Kind::Syscalls
+            Kind::Top
+                | Kind::Audit
+                | Kind::Quality
+                | Kind::Tree
+                | Kind::Execs
+                | Kind::Syscalls
+                | Kind::Memory
         )
     }
 
@@ -83,6 +91,7 @@ impl Kind {
                 | Kind::Series
                 | Kind::Machine
                 | Kind::Syscalls
+                | Kind::Memory
         )
     }
 
@@ -111,6 +120,7 @@ impl Kind {
             Kind::Steps => Box::new(steps::StepsReport::new(view)),
             Kind::Series => Box::new(series::Series::new(view)),
             Kind::Disk => Box::new(disk::Disk::new(view)),
+            Kind::Memory => Box::new(memory::Memory::new(view)),
             Kind::Network => Box::new(network::Network::new(view)),
             Kind::Syscalls => Box::new(syscalls::SystemCalls::new(view)),
             Kind::Machine => match machine::Machine::new(view) {

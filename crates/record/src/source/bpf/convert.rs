@@ -4,8 +4,8 @@
 use tr_bpf::wire;
 use tr_format::event::{
     Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
-    Ktime, LifeEvent, LifeKind, LossCause, Lost, Reason, Rename, SchedEvent, SchedKind, Snapshot,
-    Stream, Tgid, Tid,
+    Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Reason, Reclaim, Rename, SchedEvent,
+    SchedKind, Snapshot, Stream, Tgid, Tid,
 };
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -94,6 +94,8 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_CONNECT | wire::LIFE_CONNECTED | wire::LIFE_ACCEPTED | wire::LIFE_CLOSED => {
             parse(record).and_then(|event| connection(head.kind, &event))
         }
+        wire::LIFE_RECLAIM => parse(record).map(reclaim),
+        wire::LIFE_OOM_KILL => parse(record).map(|event| oom_kill(event, page)),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
             let Some(event) = parse::<wire::LifeLost>(record) else {
@@ -205,6 +207,23 @@ fn rename(event: wire::Rename) -> LifeKind {
         tid: Tid(event.tid),
         tgid: Tgid(event.tgid),
         comm: Comm::new(&event.comm),
+    })
+}
+
+fn reclaim(event: wire::Reclaim) -> LifeKind {
+    LifeKind::Reclaim(Reclaim {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        count: event.count,
+        ns: event.ns,
+    })
+}
+
+fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {
+    LifeKind::OomKill(OomKill {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        resident: (event.pages > 0).then(|| event.pages.saturating_mul(page)),
     })
 }
 

@@ -146,6 +146,7 @@ fn extras(tracer: &Tracer) -> Vec<u8> {
         (extras.has(Extras::NETWORK), Extra::Network),
         (extras.has(Extras::BLOCK), Extra::Block),
         (tracer.has_calls(), Extra::SystemCalls),
+        (extras.has(Extras::RECLAIM), Extra::Memory),
     ];
     let there = all.iter().filter(|(is, _)| *is);
     there.map(|(_, extra)| *extra as u8).collect()
@@ -202,6 +203,20 @@ pub fn missing(attached: &Attached) -> Vec<String> {
              block_rq_complete",
         ),
         (
+            !tracer.extras().has(Extras::RECLAIM),
+            "direct reclaim of memory: this kernel lacks the tracepoints \
+             mm_vmscan_direct_reclaim_begin and _end",
+        ),
+        (
+            !tracer.extras().has(Extras::CGROUP_RECLAIM),
+            "reclaim of a cgroup's memory: this kernel lacks the tracepoints \
+             mm_vmscan_memcg_reclaim_begin and _end",
+        ),
+        (
+            !tracer.extras().has(Extras::OOM_KILLS),
+            "kills for lack of memory: this kernel has no tracepoint mark_victim",
+        ),
+        (
             host::cgroup2_mount().is_none(),
             "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
         ),
@@ -248,6 +263,11 @@ impl Source for Bpf {
         if self.tracer.has_calls() {
             self.calls = Some(Calls::new(&mut self.tracer, start));
         }
+    }
+
+    fn resident(&mut self) -> Option<u64> {
+        let pages = self.tracer.resident_pages()?;
+        Some(pages.saturating_mul(u64::from(host::page_size())))
     }
 
     fn bytes(&self) -> usize {
@@ -297,6 +317,10 @@ impl Source for Bpf {
             (missed, "TCP connections"),
             (self.tracer.block_overflow(), "requests to block devices"),
             (self.tracer.call_overflow(), "system calls"),
+            (
+                self.tracer.reclaim_overflow(),
+                "times that tasks reclaimed memory",
+            ),
         ];
         for (missed, fact) in facts.into_iter().filter(|(missed, _)| *missed > 0) {
             let what = format!("{missed} {fact}, for which the programs had no room");

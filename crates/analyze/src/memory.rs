@@ -1,0 +1,81 @@
+//! Waits for memory, and kills for lack of it.
+
+use tr_format::event::{Ktime, LifeKind, Tid};
+
+use crate::model::ThreadIx;
+use crate::tracker::TaskIx;
+
+/// A fact about a thread's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryEvent<T = ThreadIx> {
+    /// When; of a sum, its end.
+    pub time: Ktime,
+    /// The thread.
+    pub thread: T,
+    /// What.
+    pub kind: MemoryKind,
+}
+
+/// The kinds of a [`MemoryEvent`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MemoryKind {
+    /// Since its event before, the thread has so often reclaimed memory, which took so many ns.
+    Reclaimed(u64, u64),
+    /// The thread has exited, after waits for pages from swap of so many ns.
+    Swapped(u64),
+    /// The kernel killed the process, which had so many bytes resident, if that is known.
+    Killed(Option<u64>),
+}
+
+/// The memory events of the recorded tasks.
+#[derive(Debug, Default)]
+pub(crate) struct Memory {
+    all: Vec<MemoryEvent<TaskIx>>,
+}
+
+impl Memory {
+    /// The most events that an analysis keeps.
+    const MOST: usize = 1 << 20;
+
+    /// Takes a fact about a task's memory.
+    pub(crate) fn take(&mut self, time: Ktime, task: TaskIx, kind: MemoryKind) {
+        if self.all.len() < Memory::MOST {
+            self.all.push(MemoryEvent {
+                time,
+                thread: task,
+                kind,
+            });
+        }
+    }
+
+    /// Those of the span.
+    pub(crate) fn finish(
+        self,
+        (start, end): (Ktime, Ktime),
+        thread: impl Fn(TaskIx) -> Option<ThreadIx>,
+    ) -> Vec<MemoryEvent> {
+        let all = self.all.into_iter();
+        let inside = all.filter(|it| it.time > start && it.time <= end);
+        let known = inside.filter_map(|it| {
+            Some(MemoryEvent {
+                time: it.time,
+                thread: thread(it.thread)?,
+                kind: it.kind,
+            })
+        });
+        known.collect()
+    }
+}
+
+/// The task of an event about memory, and the fact.
+pub(crate) fn fact(kind: &LifeKind) -> Option<(Tid, MemoryKind)> {
+    match kind {
+        LifeKind::Reclaim(it) => Some((it.tid, MemoryKind::Reclaimed(it.count, it.ns))),
+        LifeKind::OomKill(it) => Some((it.tid, MemoryKind::Killed(it.resident))),
+        LifeKind::Exit(it) => {
+            let swapped = it.delays.swap.filter(|ns| *ns > 0)?;
+            Some((it.tid, MemoryKind::Swapped(swapped)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,311 @@
+//! Memory: the largest resident sets, waits for memory, and kills for lack of it.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Write;
+
+use serde_json::{json, Value};
+use tr_analyze::memory::MemoryKind;
+use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_format::counters::{Counter, Counters};
+use tr_format::event::Ktime;
+
+use crate::members::{members, Members};
+use crate::query::By;
+use crate::style::{Paint, Style};
+use crate::table::{csv, Cell, Table};
+use crate::view::{Report, View};
+use crate::{label, units};
+
+/// The report.
+pub struct Memory<'a> {
+    view: View<'a>,
+    by: By,
+    all: Sum,
+    /// Those with the largest resident sets first.
+    rows: Vec<(Members, Sum)>,
+    killed: Vec<Killed>,
+    /// The samples of the span.
+    samples: Vec<(u64, &'a Counters)>,
+}
+
+/// Figures of threads and their processes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    /// The largest resident set of a process; `None` before its exit.
+    peak: Option<u64>,
+    major_faults: Option<u64>,
+    reclaims: u64,
+    reclaimed: u64,
+    swapped: u64,
+    killed: u64,
+}
+
+/// A process that the kernel killed for lack of memory.
+struct Killed {
+    process: ProcessIx,
+    at: u64,
+    resident: Option<u64>,
+}
+
+impl Sum {
+    fn is_empty(&self) -> bool {
+        let figures = [self.peak, self.major_faults];
+        let sums = [self.reclaims, self.swapped, self.killed];
+        figures.iter().all(|it| it.unwrap_or(0) == 0) && sums.iter().all(|it| *it == 0)
+    }
+
+    fn add(&mut self, kind: MemoryKind) {
+        match kind {
+            MemoryKind::Reclaimed(count, ns) => {
+                self.reclaims = self.reclaims.saturating_add(count);
+                self.reclaimed = self.reclaimed.saturating_add(ns);
+            }
+            MemoryKind::Swapped(ns) => self.swapped = self.swapped.saturating_add(ns),
+            MemoryKind::Killed(_) => self.killed += 1,
+        }
+    }
+
+    fn json(&self) -> Value {
+        json!({
+            "peak_bytes": self.peak,
+            "major_faults": self.major_faults,
+            "reclaims": self.reclaims,
+            "reclaim_ns": self.reclaimed,
+            "swap_ns": self.swapped,
+            "oom_kills": self.killed,
+        })
+    }
+}
+
+impl<'a> Memory<'a> {
+    /// The memory of the chosen processes.
+    pub fn new(view: &View<'a>) -> Memory<'a> {
+        let analysis = view.analysis;
+        let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
+        for it in &analysis.memory {
+            facts.entry(it.thread).or_default().push(it.kind);
+        }
+        // The kernel's figures are of whole processes.
+        let by = view.ask.by.unwrap_or_default();
+        let by = if by == By::Thread { By::Process } else { by };
+        let mut rows: Vec<(Members, Sum)> = members(view, by)
+            .into_iter()
+            .map(|group| {
+                let sum = sum(analysis, &group.threads, &facts);
+                (group, sum)
+            })
+            .filter(|(_, sum)| !sum.is_empty())
+            .collect();
+        rows.sort_by_key(|(_, sum)| Reverse((sum.killed, sum.peak, sum.reclaimed)));
+        let threads: Vec<ThreadIx> = view
+            .processes()
+            .flat_map(|it| it.threads.iter().copied())
+            .collect();
+        Memory {
+            view: *view,
+            by,
+            all: sum(analysis, &threads, &facts),
+            rows,
+            killed: killed(view, &threads),
+            samples: samples(view),
+        }
+    }
+
+    /// The largest sampled value of a counter.
+    fn most(&self, counter: Counter) -> Option<u64> {
+        let values = self.samples.iter().filter_map(|(_, it)| it.get(counter));
+        values.max()
+    }
+
+    fn head(&self) -> String {
+        let peak = self.rows.iter().max_by_key(|(_, sum)| sum.peak);
+        let peak = peak.and_then(|(group, sum)| Some((group, sum.peak?)));
+        match peak {
+            Some((group, peak)) if self.by == By::Process => {
+                format!("Peak memory: {} {}", group.name, units::bytes(peak))
+            }
+            Some((_, peak)) => format!("Peak memory of a process: {}", units::bytes(peak)),
+            None => "Peak memory: not known before the processes' exits".to_owned(),
+        }
+    }
+
+    /// Sentences about all recorded processes and their cgroup.
+    fn sums(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(most) = self.most(Counter::Resident) {
+            let most = units::bytes(most);
+            lines.push(format!(
+                "All processes together: at most {most} resident, of samples a second apart"
+            ));
+        }
+        let used = self
+            .most(Counter::CgroupMemoryPeak)
+            .or_else(|| self.most(Counter::CgroupMemory));
+        let limit = self.most(Counter::CgroupMemoryLimit);
+        // Without a limit v1 has the largest number of pages.
+        let limit = limit.filter(|bytes| *bytes < 1 << 62);
+        if let (Some(used), Some(limit)) = (used, limit) {
+            let share = units::share(used, limit);
+            let (used, limit) = (units::bytes(used), units::bytes(limit));
+            lines.push(format!("The cgroup used {used} of {limit}: {share}"));
+        }
+        if self.all.reclaims > 0 {
+            let time = units::time(self.all.reclaimed);
+            let times = units::plural(self.all.reclaims, "time", "times");
+            lines.push(format!(
+                "Threads reclaimed memory {times}, which took {time}"
+            ));
+        }
+        lines
+    }
+
+    fn rows(&self) -> impl Iterator<Item = Value> + '_ {
+        let rows = self.rows.iter().take(self.view.ask.most());
+        rows.map(|(group, sum)| {
+            let name = json!({ "name": group.name, "pid": group.pid });
+            crate::encode::with(name, sum.json())
+        })
+    }
+}
+
+/// The figures of these threads and their processes.
+fn sum(
+    analysis: &Analysis,
+    threads: &[ThreadIx],
+    facts: &HashMap<ThreadIx, Vec<MemoryKind>>,
+) -> Sum {
+    let mut sum = Sum::default();
+    let processes: HashSet<ProcessIx> = threads
+        .iter()
+        .map(|ix| analysis.thread(*ix).process)
+        .collect();
+    let processes = || processes.iter().map(|ix| analysis.process(*ix));
+    sum.peak = processes().filter_map(|it| it.max_rss).max();
+    let faults = processes().filter_map(|it| it.faults);
+    sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
+    let mine = threads.iter().filter_map(|ix| facts.get(ix));
+    mine.flatten().for_each(|fact| sum.add(*fact));
+    sum
+}
+
+fn killed(view: &View<'_>, threads: &[ThreadIx]) -> Vec<Killed> {
+    let chosen: HashSet<ThreadIx> = threads.iter().copied().collect();
+    let mine = view.analysis.memory.iter();
+    let mine = mine.filter(|it| chosen.contains(&it.thread));
+    mine.filter_map(|it| match it.kind {
+        MemoryKind::Killed(resident) => Some(Killed {
+            process: view.analysis.thread(it.thread).process,
+            at: view.since(it.time),
+            resident,
+        }),
+        _ => None,
+    })
+    .collect()
+}
+
+fn samples<'a>(view: &View<'a>) -> Vec<(u64, &'a Counters)> {
+    let span = view.analysis.start..=view.analysis.end;
+    let inside = |time: &Ktime| span.contains(time);
+    let samples = view.analysis.counters.iter();
+    let samples = samples.filter(|(time, _)| inside(time));
+    samples
+        .map(|(time, counters)| (view.since(*time), counters))
+        .collect()
+}
+
+/// Nothing instead of 0.
+fn few(number: u64, cell: impl Fn(u64) -> Cell) -> Cell {
+    match number {
+        0 => Cell::Empty,
+        number => cell(number),
+    }
+}
+
+impl Report for Memory<'_> {
+    fn text(&self, style: &Style) -> String {
+        let mut out = String::new();
+        style.painted(&mut out, Paint::Bold, &self.head());
+        for line in self.sums() {
+            style.line(&mut out, &line);
+        }
+        for it in &self.killed {
+            let process = self.view.analysis.process(it.process);
+            let resident = it.resident.map(units::bytes);
+            let resident = resident.map_or_else(String::new, |it| format!(" with {it} resident"));
+            let what = format!(" (pid {}) at {}{resident}", process.pid.0, units::at(it.at));
+            let lead = "Killed for lack of memory";
+            let room = style
+                .width
+                .saturating_sub(lead.len() + 3 + units::width(&what));
+            let who = units::shorten(&label::label(process), room.max(12));
+            let lead = style.paint(Paint::Bad, lead);
+            let _ = writeln!(out, "{lead}   {who}{what}");
+        }
+        if self.rows.is_empty() {
+            return out;
+        }
+        let any = |of: fn(&Sum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
+        let shown = self.rows.iter().take(self.view.ask.top);
+        let title = units::top(self.by.title(), shown.len(), self.rows.len());
+        let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
+            .column("peak", |(_, sum)| Cell::known(sum.peak, Cell::Bytes))
+            .column_if(
+                any(|it| it.major_faults.unwrap_or(0)),
+                "major",
+                |(_, sum)| Cell::known(sum.major_faults, |it| few(it, Cell::Count)),
+            )
+            .column_if(any(|it| it.reclaims), "reclaims", |(_, sum)| {
+                few(sum.reclaims, Cell::Count)
+            })
+            .column_if(any(|it| it.reclaimed), "reclaim", |(_, sum)| {
+                few(sum.reclaimed, Cell::Time)
+            })
+            .column_if(any(|it| it.swapped), "swap", |(_, sum)| {
+                few(sum.swapped, Cell::Time)
+            })
+            .column_if(self.by == By::Process, "pid", |(group, _)| {
+                Cell::known(group.pid, Cell::Id)
+            });
+        out.push('\n');
+        out.push_str(&table.text(shown, style, 0));
+        out
+    }
+
+    fn json(&self) -> Option<Value> {
+        let analysis = self.view.analysis;
+        let kills = self.killed.iter().map(|it| {
+            let process = analysis.process(it.process);
+            json!({
+                "pid": process.pid.0,
+                "process": label::label(process),
+                "at_ns": it.at,
+                "resident_bytes": it.resident,
+            })
+        });
+        let samples = self.samples.iter().take(self.view.ask.most());
+        let samples = samples.map(|(at, counters)| {
+            json!({
+                "at_ns": at,
+                "resident_bytes": counters.get(Counter::Resident),
+                "cgroup_bytes": counters.get(Counter::CgroupMemory),
+                "available_bytes": counters.get(Counter::AvailableMemory),
+            })
+        });
+        let more = json!({
+            "resident_bytes": self.most(Counter::Resident),
+            "cgroup_bytes": self.most(Counter::CgroupMemory),
+            "cgroup_peak_bytes": self.most(Counter::CgroupMemoryPeak),
+            "cgroup_limit_bytes": self.most(Counter::CgroupMemoryLimit),
+            "kills": kills.collect::<Vec<_>>(),
+            "rows": self.rows().collect::<Vec<_>>(),
+            "samples": samples.collect::<Vec<_>>(),
+        });
+        Some(crate::encode::with(self.all.json(), more))
+    }
+
+    fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        let columns = "name pid peak_bytes major_faults reclaims reclaim_ns swap_ns oom_kills";
+        csv(self.rows(), columns)
+    }
+}

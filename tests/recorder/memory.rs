@@ -1,0 +1,159 @@
+//! The figures of `--report memory`, held against a program of a known size and against a cgroup
+//! with a limit.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::network::ROLE;
+use crate::support::{ensure, int, list, recording, scratch, text, tr, Test};
+
+pub const TESTS: &[Test] = &[
+    ("the_resident_memory_is_what_a_program_holds", held),
+    ("a_limit_of_memory_shows_as_reclaim_and_as_a_kill", limited),
+];
+
+const MIB: u64 = 1 << 20;
+/// The memory that a program holds.
+const HELD: u64 = 200 * MIB;
+/// The limit of a cgroup.
+const LIMIT: u64 = 64 * MIB;
+
+/// Plays a recorded program.
+pub fn play(role: &str) {
+    if role == "hold" {
+        let memory = vec![1u8; HELD as usize];
+        // Some samples, which are a second apart.
+        std::thread::sleep(Duration::from_millis(3500));
+        std::hint::black_box(&memory);
+        return;
+    }
+    let mut memory = Vec::new();
+    loop {
+        memory.push(vec![1u8; MIB as usize]);
+        std::hint::black_box(&memory);
+    }
+}
+
+fn report(trace: &Path) -> Result<Value, Failed> {
+    let out = tr(
+        &["analyze", "--report", "memory", "--format", "json"],
+        trace,
+    )?;
+    let mut all: Value = serde_json::from_slice(&out)?;
+    let rules: Value = serde_json::from_str(include_str!(
+        "../../crates/report/schema/analysis.schema.json"
+    ))?;
+    crate::common::schema::validate(&rules, &all)?;
+    Ok(all["memory"].take())
+}
+
+fn held() -> Result<(), Failed> {
+    let trace = scratch("memory.bin");
+    let this = std::env::current_exe()?;
+    let mut tr = recording(&trace, &[], &[&this.to_string_lossy()]);
+    let out = tr.env(ROLE, "memory hold").output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let found = report(&trace)?;
+    let what = || found.to_string();
+    // The program itself, and the counters' error.
+    let bounds = HELD - 2 * MIB..HELD + 24 * MIB;
+    ensure(bounds.contains(&int(&found, "peak_bytes")), what)?;
+    ensure(bounds.contains(&int(&found, "resident_bytes")), what)?;
+    let samples = list(&found, "samples").iter();
+    let full = samples.filter(|it| {
+        let resident = it["resident_bytes"].as_u64();
+        resident.is_some_and(|bytes| bounds.contains(&bytes))
+    });
+    ensure(full.count() >= 2, what)?;
+    ensure(list(&found, "kills").is_empty(), what)
+}
+
+/// A cgroup with a limit of memory.
+struct Limited(PathBuf);
+
+impl Limited {
+    /// `None`: this machine has no such controller.
+    fn new() -> Option<Limited> {
+        let name = format!("tr-memory-{}", std::process::id());
+        let files = [
+            ("/sys/fs/cgroup/memory", "memory.limit_in_bytes"),
+            ("/sys/fs/cgroup", "memory.max"),
+        ];
+        files.into_iter().find_map(|(mount, file)| {
+            let group = Limited(Path::new(mount).join(&name));
+            fs::create_dir(&group.0).ok()?;
+            fs::write(group.0.join(file), LIMIT.to_string()).ok()?;
+            Some(group)
+        })
+    }
+
+    /// The kernel's number of kills.
+    fn kills(&self) -> Option<u64> {
+        let files = ["memory.oom_control", "memory.events"];
+        let text = files
+            .iter()
+            .find_map(|file| fs::read_to_string(self.0.join(file)).ok())?;
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("oom_kill "))?;
+        line.trim().parse().ok()
+    }
+}
+
+impl Drop for Limited {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+fn limited() -> Result<(), Failed> {
+    let Some(group) = Limited::new() else {
+        eprintln!("no cgroup that limits memory");
+        return Ok(());
+    };
+    let (trace, file) = (scratch("memory-limit.bin"), scratch("memory.data"));
+    let script = format!(
+        "echo $$ > {}/cgroup.procs && \
+         dd if=/dev/zero of={} bs=1M count=200 status=none && exec {}",
+        group.0.display(),
+        file.display(),
+        std::env::current_exe()?.display(),
+    );
+    let begin = Instant::now();
+    let mut tr = recording(&trace, &[], &["sh", "-c", &script]);
+    let out = tr.env(ROLE, "memory grow").output()?;
+    let wall = begin.elapsed().as_nanos() as u64;
+    let _ = fs::remove_file(&file);
+    ensure(out.status.code() == Some(137), || text(&out.stderr))?;
+    let found = report(&trace)?;
+    let what = || format!("{found}, kernel: {:?}", group.kills());
+    let kills = list(&found, "kills");
+    ensure(kills.len() as u64 == group.kills().unwrap_or(1), what)?;
+    ensure(kills.len() == 1, what)?;
+    ensure(
+        kills[0]["process"]
+            .as_str()
+            .is_some_and(|it| it.contains("recorder")),
+        what,
+    )?;
+    // Before 6.9 the kernel does not tell the program's memory.
+    let resident = kills[0]["resident_bytes"].as_u64();
+    let least = LIMIT / 2;
+    ensure(
+        resident.is_none_or(|bytes| (least..LIMIT + 16 * MIB).contains(&bytes)),
+        what,
+    )?;
+    // The pages of dd's file had to go, page by page.
+    let rows = list(&found, "rows");
+    let dd = rows
+        .iter()
+        .find(|row| row["name"].as_str().is_some_and(|it| it.starts_with("dd ")));
+    let dd = dd.ok_or_else(what)?;
+    ensure(int(dd, "reclaims") > 0, what)?;
+    ensure((1..wall).contains(&int(dd, "reclaim_ns")), what)?;
+    ensure(int(&found, "oom_kills") == 1, what)
+}
