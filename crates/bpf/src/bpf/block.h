@@ -109,13 +109,10 @@ static __always_inline int on_issue(bool btf, struct request *request)
 	device = &block_devices[issued.device & (BLOCK_DEVICES - 1)];
 	issued.bytes = FIELD(btf, request, __data_len);
 	issued.time = bpf_ktime_get_ns();
-	/* A requeued request is in flight already. */
-	if (bpf_map_lookup_elem(&requests, &key)) {
-		bpf_map_update_elem(&requests, &key, &issued, 0);
-		return 0;
-	}
 	if (bpf_map_update_elem(&requests, &key, &issued, BPF_NOEXIST)) {
-		__sync_fetch_and_add(&block_overflow, 1);
+		/* A requeued request is in flight already. */
+		if (bpf_map_update_elem(&requests, &key, &issued, BPF_EXIST))
+			__sync_fetch_and_add(&block_overflow, 1);
 		return 0;
 	}
 	add_busy(device, issued.time);

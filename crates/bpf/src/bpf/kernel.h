@@ -37,6 +37,7 @@ enum {
 };
 enum {
 	BPF_NOEXIST = 1,
+	BPF_EXIST = 2,
 };
 enum {
 	BPF_RB_NO_WAKEUP = 1,

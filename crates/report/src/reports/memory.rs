@@ -123,7 +123,7 @@ impl<'a> Memory<'a> {
         let peak = peak.and_then(|(group, sum)| Some((group, sum.peak?)));
         match peak {
             Some((group, peak)) if self.by == By::Process => {
-                format!("Peak memory: {} {}", group.name, units::bytes(peak))
+                format!("Peak memory: {}, {}", units::bytes(peak), group.name)
             }
             Some((_, peak)) => format!("Peak memory of a process: {}", units::bytes(peak)),
             None => "Peak memory: not known before the processes' exits".to_owned(),
@@ -225,7 +225,8 @@ fn few(number: u64, cell: impl Fn(u64) -> Cell) -> Cell {
 impl Report for Memory<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
-        style.painted(&mut out, Paint::Bold, &self.head());
+        let head = units::shorten(&self.head(), style.width);
+        style.painted(&mut out, Paint::Bold, &head);
         for line in self.sums() {
             style.line(&mut out, &line);
         }
