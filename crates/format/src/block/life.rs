@@ -160,6 +160,8 @@ struct Known {
     connection: u64,
     connection_tid: u32,
     counters: Counters,
+    /// The task of the last kill for lack of memory or reclaim.
+    memory_tid: u32,
     /// The process of the last system calls.
     calls_of: u32,
 }

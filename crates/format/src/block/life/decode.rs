@@ -254,7 +254,7 @@ impl<'a> Dec<'a> {
             tag::SYSTEM_CALLS => self.system_calls(time)?,
             tag::BLOCK => LifeKind::Block(Box::new(self.block()?)),
             tag::OOM_KILL => {
-                let (tid, tgid) = self.task()?;
+                let (tid, tgid) = self.memory_task(Col::OomResident)?;
                 LifeKind::OomKill(OomKill {
                     tid,
                     tgid,
@@ -262,7 +262,7 @@ impl<'a> Dec<'a> {
                 })
             }
             tag::RECLAIM => {
-                let (tid, tgid) = self.task()?;
+                let (tid, tgid) = self.memory_task(Col::Reclaim)?;
                 LifeKind::Reclaim(Reclaim {
                     tid,
                     tgid,
@@ -459,6 +459,12 @@ impl<'a> Dec<'a> {
         let tgid = self.diff(Col::ConnectionTask, tid)?;
         self.known.connection_tid = tid;
         Ok(Some((Tid(tid), Tgid(tgid))))
+    }
+
+    fn memory_task(&mut self, col: Col) -> Result<(Tid, Tgid), Fault> {
+        let tid = self.diff(col, self.known.memory_tid)?;
+        self.known.memory_tid = tid;
+        Ok((Tid(tid), Tgid(self.diff(col, tid)?)))
     }
 
     fn endpoint(&mut self) -> Result<Endpoint, Fault> {

@@ -189,13 +189,13 @@ impl Enc {
             LifeKind::Block(block) => self.block(block),
             LifeKind::OomKill(kill) => {
                 self.byte(Col::Kind, tag::OOM_KILL);
-                self.task(kill.tid, kill.tgid);
+                self.memory_task(Col::OomResident, kill.tid, kill.tgid);
                 let resident = kill.resident.map_or(0, |bytes| bytes.saturating_add(1));
                 self.int(Col::OomResident, resident);
             }
             LifeKind::Reclaim(reclaim) => {
                 self.byte(Col::Kind, tag::RECLAIM);
-                self.task(reclaim.tid, reclaim.tgid);
+                self.memory_task(Col::Reclaim, reclaim.tid, reclaim.tgid);
                 self.int(Col::Reclaim, reclaim.count);
                 self.int(Col::Reclaim, reclaim.ns);
             }
@@ -369,6 +369,14 @@ impl Enc {
         self.int(Col::ConnectionTask, step + 1);
         self.diff(Col::ConnectionTask, tgid.0, tid.0);
         self.known.connection_tid = tid.0;
+    }
+
+    /// In the event's own column: an older reader skips the event, and has not moved the task in
+    /// the list of recent ones.
+    fn memory_task(&mut self, col: Col, tid: Tid, tgid: Tgid) {
+        self.diff(col, tid.0, self.known.memory_tid);
+        self.diff(col, tgid.0, tid.0);
+        self.known.memory_tid = tid.0;
     }
 
     fn endpoint(&mut self, endpoint: &Endpoint) {
