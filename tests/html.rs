@@ -19,7 +19,7 @@ use tr_sim::scenario::{self, Weights};
 use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 33] = [
+const TESTS: [&str; 37] = [
     "opens_from_disk_and_asks_for_nothing",
     "advice_leads_to_its_evidence",
     "what_is_not_known_is_no_zero",
@@ -31,6 +31,10 @@ const TESTS: [&str; 33] = [
     "repeated_siblings_are_one_row",
     "sleepers_take_no_row",
     "the_timeline_is_coloured_by_what_is_chosen",
+    "small_siblings_are_one_cell",
+    "the_strip_tells_what_others_have",
+    "waits_have_their_reasons",
+    "connections_have_lanes",
     "threads_unfold_under_their_process",
     "lanes_of_the_cpus",
     "two_recordings_side_by_side",
@@ -105,7 +109,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
         "analyze",
         &trace,
         "--report",
-        "advice,critical-path",
+        "advice,critical-path,off-cpu,disk,network",
         "--format",
         "json",
     ])?;
@@ -178,6 +182,10 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&sleeper, directory, "sleeper")?;
     let cargo = fixtures.with_file_name("advice/clean-cargo.bin");
     page(&cargo, directory, "cargo")?;
+    let fsync = fixtures.with_file_name("advice/fsync.bin");
+    page(&fsync, directory, "fsync")?;
+    let network = fixtures.with_file_name("format/3.2.bin");
+    page(&network, directory, "network")?;
     let totals = directory.join("totals.bin");
     let command = ["--", "sh", "-c", "/bin/true; sleep 0.05"];
     let mut args = vec!["record", "-q", "--method", "ptrace", "-o"];

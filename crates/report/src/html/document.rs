@@ -7,6 +7,8 @@
 use serde::Serialize;
 use tr_analyze::critical_path::{CriticalPath, Kind, Then};
 use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread};
+use tr_analyze::network::Connection;
+use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
 use tr_format::meta::Scope;
 
@@ -29,6 +31,9 @@ const TEXTS: usize = 8 << 20;
 const EVIDENCE: usize = 40;
 /// The most pieces of the critical path, and the most steps.
 const STEPS: usize = 20_000;
+/// The most connections, and samples of the machine's counters.
+const CONNECTIONS: usize = 5_000;
+const SAMPLES: usize = 2_000;
 
 /// The whole document.
 #[derive(Serialize)]
@@ -50,6 +55,10 @@ pub struct Document {
     execs: Execs,
     path: Option<Path>,
     steps: StepColumns,
+    connections: Connections,
+    /// Their number, if some are left out.
+    connections_of: usize,
+    counters: Counters,
     segments: Sizes,
 }
 
@@ -198,6 +207,55 @@ columns!(StepColumns(zero: Ktime, step: &steps::Step, times: &StepTimes, strings
     spent: u32 = strings.add(spent(step, times)),
 });
 
+columns!(Connections(analysis: &Analysis, connection: &Connection, strings: &mut Strings) {
+    process: Option<u32> = connection.thread.map(|ix| analysis.thread(ix).process.0),
+    remote: u32 = strings.add(connection.remote.to_string()),
+    accepted: u8 = connection.accepted.into(),
+    from: u64 = connection.begun.since(analysis.meta.start),
+    established: Option<u64> = connection.established.map(|at| at.since(analysis.meta.start)),
+    to: u64 = connection.closed.unwrap_or(analysis.end).since(analysis.meta.start),
+    failed: u8 = connection.failed().into(),
+    sent: Option<u64> = connection.bytes.map(|(sent, _)| sent),
+    received: Option<u64> = connection.bytes.map(|(_, received)| received),
+});
+
+columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
+    at: u64 = time.since(zero),
+    busy: Option<u64> = values.get(Counter::Busy),
+    stolen: Option<u64> = values.get(Counter::Stolen),
+    throttled: Option<u64> = values.get(Counter::Throttled),
+    cpu: Option<u64> = values.get(Counter::CpuSome),
+    io: Option<u64> = values.get(Counter::IoSome),
+    memory: Option<u64> = values.get(Counter::MemorySome),
+    available: Option<u64> = values.get(Counter::AvailableMemory),
+});
+
+/// The longest connections, in order of their beginning.
+fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
+    let mut chosen: Vec<&Connection> = analysis.connections.iter().collect();
+    if chosen.len() > CONNECTIONS {
+        let length = |it: &Connection| it.closed.unwrap_or(analysis.end).since(it.begun);
+        chosen.sort_by_key(|it| std::cmp::Reverse(length(it)));
+        chosen.truncate(CONNECTIONS);
+        chosen.sort_by_key(|it| it.begun);
+    }
+    let mut columns = Connections::default();
+    for connection in chosen {
+        columns.push(analysis, connection, strings);
+    }
+    columns
+}
+
+/// The samples of the machine's counters: of many every second one, or fewer.
+fn counters(analysis: &Analysis) -> Counters {
+    let mut columns = Counters::default();
+    let step = analysis.counters.len() / SAMPLES + 1;
+    for (time, values) in analysis.counters.iter().step_by(step) {
+        columns.push(analysis.meta.start, *time, values);
+    }
+    columns
+}
+
 /// What a step's time went to, in words.
 fn spent(step: &steps::Step, times: &StepTimes) -> String {
     let result = step.result.clone();
@@ -305,6 +363,9 @@ pub fn document(
         execs,
         path: path.map(|path| columns_of(analysis, path)),
         steps: steps.columns(analysis, path, &mut strings),
+        connections: connections(analysis, &mut strings),
+        connections_of: analysis.connections.len(),
+        counters: counters(analysis),
         segments: Sizes::new(segments),
         strings: strings.list(),
     }

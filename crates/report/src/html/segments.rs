@@ -6,8 +6,10 @@
 //! without zooming in stay sharp. Samples of a recording without scheduling events are such
 //! pieces from the start.
 
+use tr_analyze::awaited::Awaited;
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::timeline::{Actor, Bucket, Sample, Stretch, Wait};
+use tr_format::event::Reason;
 
 /// The most pieces of a page: 2 to 6 bytes each in the file.
 pub const ROOM: u64 = 500_000;
@@ -41,19 +43,42 @@ const SAMPLE: u64 = 1_000_000;
 /// The kind of a merged piece.
 pub const MIXED: u8 = 10;
 
-/// A state's number in the page.
-pub fn kind(doing: Bucket) -> u8 {
-    match doing {
-        Bucket::Unknown => 0,
-        Bucket::OnCpu(_) => 1,
-        Bucket::RunQueue { preempted: false } => 2,
-        Bucket::RunQueue { preempted: true } => 3,
-        Bucket::Wait(Wait::Sleep) => 4,
-        Bucket::Wait(Wait::Stopped) => 5,
-        Bucket::Wait(Wait::Io) => 6,
-        Bucket::Wait(Wait::Vfork) => 7,
-        Bucket::Wait(Wait::Blocked) => 8,
-        Bucket::Wait(Wait::Unknown) => 9,
+/// A state's number in the page; of a wait that of its reason, too.
+fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> u8 {
+    let wait = match stretch.doing {
+        Bucket::Unknown => return 0,
+        Bucket::OnCpu(_) => return 1,
+        Bucket::RunQueue { preempted: false } => return 2,
+        Bucket::RunQueue { preempted: true } => return 3,
+        Bucket::Wait(wait) => wait,
+    };
+    match analysis.awaited(thread, stretch) {
+        Some(Awaited::Sleep) => 4,
+        Some(Awaited::Continue) => 5,
+        Some(Awaited::Disk) => 20 + on_storage(stretch.reason),
+        Some(Awaited::Vfork) => 7,
+        Some(Awaited::Kernel) => 8,
+        None | Some(Awaited::Unknown) => 9,
+        Some(Awaited::Child) => 12,
+        Some(Awaited::Slot) => 13,
+        Some(Awaited::Pipe) => 14,
+        Some(Awaited::Lock) => 15,
+        Some(Awaited::Socket) => 16,
+        Some(Awaited::Timer) => 17,
+        Some(Awaited::Events) => 18,
+        Some(Awaited::Terminal) => 19,
+        // Blocked, or asleep: the states count apart.
+        Some(Awaited::File) if wait == Wait::Blocked => 23 + on_storage(stretch.reason),
+        Some(Awaited::File) => 26 + on_storage(stretch.reason),
+    }
+}
+
+/// The part of a wait for storage: 1 fsync, 2 page faults, 0 all else.
+fn on_storage(reason: Reason) -> u8 {
+    match reason {
+        Reason::Sync => 1,
+        Reason::PageFault => 2,
+        _ => 0,
     }
 }
 
@@ -236,7 +261,7 @@ pub fn segments(analysis: &Analysis, room: u64) -> Segments {
                     out.shares.push(shares(&times));
                 }
                 Piece::One(stretch) => {
-                    out.kinds.push(kind(stretch.doing));
+                    out.kinds.push(kind(analysis, ix, &stretch));
                     out.by.push(match (stretch.doing, stretch.actor) {
                         (Bucket::OnCpu(cpu), _) => cpu.map_or(0, |cpu| u64::from(cpu.0) + 1),
                         (_, Actor::Unknown) => 0,

@@ -3,7 +3,7 @@
 import { hue } from "./colors";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
-import { fit, sized, type Theme } from "./paint";
+import { fit, hatch, sized, type Theme } from "./paint";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -77,11 +77,11 @@ export class CpuLanes {
     const { t0, t1 } = store.state;
     const { start, end } = data.pieces;
     const x = (t: number) => gutter + ((Math.min(Math.max(t, t0), t1) - t0) / (t1 - t0)) * (width - gutter);
-    const hatch = this.hatch(ctx, theme);
+    const unknown = hatch(ctx, theme.css.line);
     all.forEach(({ pieces }, row) => {
       const y = row * ROW;
       // Idle, if all tasks are recorded; else it may have run others.
-      ctx.fillStyle = data.doc.trace.all ? theme.css.panel : hatch;
+      ctx.fillStyle = data.doc.trace.all ? theme.css.panel : unknown;
       ctx.fillRect(gutter, y, width - gutter, ROW - 2);
       let drawn = -1;
       for (let n = this.from(pieces, t0); n < pieces.length && start[pieces[n]] < t1; n++) {
@@ -110,23 +110,6 @@ export class CpuLanes {
       ctx.fillStyle = theme.css.ink;
       ctx.fillText(fit(ctx, label, wide), 3, y + ROW - 6);
     });
-  }
-
-  /** Hatched: not known. */
-  private hatch(ctx: CanvasRenderingContext2D, theme: Theme): CanvasPattern | string {
-    const tile = document.createElement("canvas");
-    [tile.width, tile.height] = [6, 6];
-    const draw = tile.getContext("2d");
-    if (!draw) return theme.css.line;
-    draw.strokeStyle = theme.css.line;
-    draw.lineWidth = 1.5;
-    draw.beginPath();
-    for (const shift of [-6, 0, 6]) {
-      draw.moveTo(shift, 6);
-      draw.lineTo(shift + 6, 0);
-    }
-    draw.stroke();
-    return ctx.createPattern(tile, "repeat") ?? theme.css.line;
   }
 
   /** The first piece that ends after a time. */

@@ -4,7 +4,7 @@
 export const STATES = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"] as const;
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
 
-/** What each kind of piece is, and which state it counts as. */
+/** What each kind of piece is, and which state it counts as (segments.rs). */
 export const KINDS: [string, number][] = [
   ["unknown", UNKNOWN],
   ["on CPU", ON],
@@ -12,14 +12,30 @@ export const KINDS: [string, number][] = [
   ["waiting for a CPU, preempted", WAIT],
   ["asleep", ASLEEP],
   ["stopped", ASLEEP],
-  ["blocked on storage", BLOCKED],
-  ["blocked in vfork", BLOCKED],
-  ["blocked", BLOCKED],
+  ["disk", BLOCKED],
+  ["vfork child", BLOCKED],
+  ["blocked in the kernel", BLOCKED],
   ["unknown", UNKNOWN],
   ["several", UNKNOWN],
   ["a task that is not recorded", UNKNOWN],
+  ["child", ASLEEP],
+  ["job slot", ASLEEP],
+  ["pipe", ASLEEP],
+  ["lock", ASLEEP],
+  ["socket", ASLEEP],
+  ["timer", ASLEEP],
+  ["events (poll)", ASLEEP],
+  ["terminal", ASLEEP],
+  ...[BLOCKED, BLOCKED, ASLEEP].flatMap((state, n): [string, number][] => [n === 0 ? "disk" : "file", "fsync", "page fault"].map((name) => [name, state])),
 ];
 export const MIXED = 10;
+/** The first kind of waits for disks and files; all later ones are. */
+export const STORAGE = 20;
+/** Whether a kind of piece is a wait whose end has a waker. */
+export function waits(kind: number): boolean {
+  const state = KINDS[kind]?.[1];
+  return state === ASLEEP || state === BLOCKED;
+}
 const STATE_OF = Uint8Array.from(KINDS.map(([, state]) => state));
 
 type Times = { on_cpu: number[]; run_queue: number[]; sleep: number[]; blocked: number[]; unknown: number[] };
@@ -61,6 +77,12 @@ export interface Doc {
   };
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
   steps: { name: number[]; kind: number[]; from: number[]; to: number[]; failed: number[]; spent: number[] };
+  /** The longest ones, and the number of all. */
+  connections: { process: (number | null)[]; remote: number[]; accepted: number[]; from: number[]; established: (number | null)[]; to: number[];
+    failed: number[]; sent: (number | null)[]; received: (number | null)[] };
+  connections_of: number;
+  /** Samples of the machine's totals, ns (available: bytes). */
+  counters: { at: number[] } & Record<"busy" | "stolen" | "throttled" | "cpu" | "io" | "memory" | "available", (number | null)[]>;
   segments: { grain: number; unit: number; pieces: number; mixed: number };
 }
 

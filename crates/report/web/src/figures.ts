@@ -1,6 +1,6 @@
 // The times of each process in the shown range, and their sums.
 
-import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, MIXED, type Data } from "./data";
+import { BLOCKED, ASLEEP, ON, UNKNOWN, WAIT, KINDS, type Data } from "./data";
 import type { Store } from "./state";
 
 /** The times of all processes in a range, by state; NaN: not known. */
@@ -83,22 +83,26 @@ export function sums(data: Data, store: Store): Sums {
   return out;
 }
 
-/** The time off CPU of the shown processes in the range, by kind of piece. */
-export function waits(data: Data, store: Store): [string, number, number][] {
+/** The time off CPU of the shown processes in the range, by reason: name, ns, state, longest first. */
+export function reasons(data: Data, store: Store): [string, number, number][] {
   const { t0, t1 } = store.state;
   const { first, start, end, kind } = data.pieces;
-  const by = new Map<number, number>();
+  const by = new Map<string, [string, number, number]>();
   for (let ix = 0; ix < data.n; ix++) {
     if (!store.shown(ix)) continue;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
       for (let at = first[t]; at < first[t + 1]; at++) {
-        if (kind[at] < 2 || kind[at] >= 9 || kind[at] === MIXED) continue;
+        const [name, state] = KINDS[kind[at]] ?? KINDS[0];
+        if (state === ON || state === UNKNOWN) continue;
         const ns = Math.min(end[at], t1) - Math.max(start[at], t0);
-        if (ns > 0) by.set(kind[at], (by.get(kind[at]) ?? 0) + ns);
+        if (ns <= 0) continue;
+        const row = by.get(name);
+        if (row) row[1] += ns;
+        else by.set(name, [name, ns, state]);
       }
     }
   }
-  return [...by].map(([k, ns]): [string, number, number] => [KINDS[k][0], ns, KINDS[k][1]]).sort((a, b) => b[1] - a[1]);
+  return [...by.values()].sort((a, b) => b[1] - a[1]);
 }
 
 /** The time in the range by the number of shown threads on a CPU; null: pieces hold several states. */

@@ -191,6 +191,7 @@ async function main() {
     [["[", "]"], "critical path: the step before, the next one", (key) => move(context, key === "[" ? -1 : 1)],
     [["f"], "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)", () => store.set({ fold: !state.fold })],
     [["c"], "lanes of the CPUs (Timeline)", () => store.set({ cpus: !state.cpus })],
+    [["r"], "lanes of network, disks and the machine, where recorded (Timeline)", () => store.set({ resources: !state.resources })],
     [["e"], "wake-ups of the selected process (Timeline)", () => store.set({ wakeups: !state.wakeups })],
     [["p"], "pin the selected process above the timeline, or let it go", () => { if (state.sel >= 0) pin(store, state.sel); }],
     [["m"], "note at the pointer (Heatmap, Timeline); the link keeps it", () => {

@@ -3,7 +3,7 @@
 
 import type { Data } from "./data";
 import { h } from "./dom";
-import { busy, figures, lives, sums, waits } from "./figures";
+import { busy, figures, lives, reasons, sums } from "./figures";
 import { steps } from "./path";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
@@ -230,12 +230,19 @@ export class Overview {
     }));
   }
 
-  /** Waits in the part that is shown. */
+  /** Waits in the part that is shown; where pieces hold several states, the short ones are missing. */
   private reasons(): HTMLElement | null {
-    if (!this.store.narrowed) return null;
-    const rows = waits(this.data, this.store);
+    const rows = reasons(this.data, this.store);
     if (rows.length === 0) return null;
-    return this.card("Waits by reason", "", ...rows.map(([name, ns, s]) => this.bar(name, ns, rows[0][1], time(ns), "", `s${s}`)));
+    const { grain } = this.data.doc.segments;
+    const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
+    const card = this.card("Waits by reason", grain > 0 ? `longer than ${time(grain)}` : "", ...rows.slice(0, 10).map(([name, ns, s]) => {
+      const bar = this.bar(name, ns, rows[0][1], time(ns), share(ns, whole), `s${s}`);
+      bar.dataset.ns = String(ns);
+      return bar;
+    }));
+    card.id = "reasons";
+    return card;
   }
 
   private longest(): HTMLElement {

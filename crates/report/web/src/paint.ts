@@ -59,6 +59,23 @@ export function sized(canvas: HTMLCanvasElement, width: number, height: number):
   return ctx;
 }
 
+/** Hatched: not a state that was seen. */
+export function hatch(ctx: CanvasRenderingContext2D, color: string): CanvasPattern | string {
+  const tile = document.createElement("canvas");
+  [tile.width, tile.height] = [6, 6];
+  const draw = tile.getContext("2d");
+  if (!draw) return color;
+  draw.strokeStyle = color;
+  draw.lineWidth = 1.5;
+  draw.beginPath();
+  for (const shift of [-6, 0, 6]) {
+    draw.moveTo(shift, 6);
+    draw.lineTo(shift + 6, 0);
+  }
+  draw.stroke();
+  return ctx.createPattern(tile, "repeat") ?? color;
+}
+
 /** Pixels of a canvas. */
 export class Pixels {
   image: ImageData;

@@ -39,6 +39,8 @@ export interface State {
   fold: boolean;
   /** The lanes of the CPUs are drawn. */
   cpus: boolean;
+  /** The lanes of network, disks and the machine are drawn. */
+  resources: boolean;
   /** A measured span, `from-to`, in ns since the start of the recording. */
   ruler: string;
   /** Notes: a line each, with the time in ns and the text. */
@@ -71,7 +73,7 @@ export class Store {
     const { from, to } = data.doc.trace;
     this.initial = {
       view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
-      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, color: "state", fold: true, cpus: false, ruler: "", notes: "", pins: "", wakeups: false,
+      rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, color: "state", fold: true, cpus: false, resources: true, ruler: "", notes: "", pins: "", wakeups: false,
     };
     this.state = { ...this.initial };
     this.scope = new Uint8Array(data.n);
@@ -269,6 +271,7 @@ export class Store {
       else if (key === "step") s.step = Number.isInteger(Number(value)) && Number(value) >= 0 ? Number(value) : -1;
       else if (key === "descending") s.descending = value === "1";
       else if (key === "cpus") s.cpus = value === "1";
+      else if (key === "resources") s.resources = value === "1";
       else if (key === "fold") s.fold = value === "1";
       else if (key === "wakeups") s.wakeups = value === "1";
     }

@@ -5,9 +5,10 @@ import { area, curveStepAfter } from "d3-shape";
 import { scaleLinear } from "d3-scale";
 import { axisBottom } from "d3-axis";
 import { select } from "d3-selection";
-import { KINDS, STATES, UNKNOWN, type Data } from "./data";
+import { BLOCKED, KINDS, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { h } from "./dom";
-import { density, theme, type Theme } from "./paint";
+import { FONT } from "./heatmap";
+import { density, hatch, theme, type Theme } from "./paint";
 import type { Store } from "./state";
 import { clock, inside, type Context } from "./timeview";
 import { at, time } from "./units";
@@ -38,6 +39,7 @@ export class Strip {
     const legend = h("div", { class: "legend" },
       ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
       h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`),
+      this.data.doc.trace.all ? null : h("span", { class: "key", title: "A task waits, and a CPU runs none of the recorded tasks" }, h("i", { class: "swatch others" }), "others have the CPU"),
       this.data.doc.path ? h("span", { class: "key" }, "· lower band: the critical path, by program") : null);
     this.element = h("section", { class: "strip", "aria-label": "The whole recording" },
       h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis);
@@ -90,8 +92,11 @@ export class Strip {
     const n = this.columns.length / 5;
     const column = Math.min(n - 1, Math.max(0, Math.floor(((t - from) / (to - from)) * n)));
     if (n === 0) return;
-    const parts = [0, 1, 2].map((s) => `${this.columns[s * n + column].toFixed(1)} ${STATES[s]}`);
+    const parts = [ON, WAIT, BLOCKED, UNKNOWN].filter((s) => s < UNKNOWN || this.columns[s * n + column] > 0.05)
+      .map((s) => `${this.columns[s * n + column].toFixed(1)} ${STATES[s]}`);
+    const others = this.others(column);
     const lines = [h("strong", {}, at(t, to - from)), h("div", {}, parts.join(" · "))];
+    if (others > 0.05) lines.push(h("div", {}, `others have ${others.toFixed(1)} of ${this.data.doc.trace.cpus} CPUs`));
     const path = this.data.doc.path;
     const box = this.plot.getBoundingClientRect();
     if (path && event.clientY - box.top > HEIGHT) {
@@ -99,6 +104,13 @@ export class Strip {
       if (ix >= 0) lines.push(h("div", {}, `critical path: ${this.data.label(ix)}`));
     }
     this.context.tip.show(event, ...lines);
+  }
+
+  /** The CPUs that tasks wait for and that run none of the recorded tasks. */
+  private others(column: number): number {
+    const n = this.columns.length / 5;
+    const { all, cpus } = this.data.doc.trace;
+    return all ? 0 : Math.max(0, Math.min(this.columns[WAIT * n + column], cpus - this.columns[ON * n + column]));
   }
 
   private sum(n: number) {
@@ -194,6 +206,17 @@ export class Strip {
       ctx.fill();
       for (const c of cells) base[c] += value(c);
     }
+    // Others have a CPU for which tasks wait: between the running ones and the line.
+    ctx.fillStyle = hatch(ctx, colors.css.ink);
+    for (let c = 0; c < n; c++) {
+      const others = this.others(c);
+      if (others > 0.02) ctx.fillRect((c / n) * width, y(columns[c] + others), width / n, y(columns[c]) - y(columns[c] + others));
+    }
+    ctx.fillStyle = hatch(ctx, colors.css.unknown);
+    for (let c = 0; c < n; c++) {
+      const top = Math.max(y.range()[1], y(base[c] + columns[UNKNOWN * n + c]));
+      if (y(base[c]) - top > 0.5) ctx.fillRect((c / n) * width, top, width / n, y(base[c]) - top);
+    }
     // As many as there are CPUs.
     ctx.strokeStyle = colors.css.dim;
     ctx.setLineDash([3, 3]);
@@ -204,6 +227,19 @@ export class Strip {
     ctx.lineTo(width, line);
     ctx.stroke();
     ctx.setLineDash([]);
+    ctx.font = FONT.replace("12px", "10px");
+    const cpus = this.data.doc.trace.cpus;
+    const labels: [number, string][] = [[line, `${cpus} ${cpus === 1 ? "CPU" : "CPUs"}`]];
+    if (y(cpus) - y(peak) > 14) labels.push([y(peak) + 6, `${peak < 10 ? peak.toFixed(1).replace(/\.0$/, "") : peak.toFixed(0)} tasks`]);
+    for (const [at, text] of labels) {
+      const wide = ctx.measureText(text).width;
+      ctx.fillStyle = colors.css.panel;
+      ctx.globalAlpha = 0.8;
+      ctx.fillRect(width - wide - 5, Math.max(0, at - 6), wide + 5, 12);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = colors.css.dim;
+      ctx.fillText(text, width - wide - 3, Math.max(9, at + 4));
+    }
     if (path) this.drawPath(ctx, colors, width);
     this.axis.setAttribute("width", String(width));
     this.axis.setAttribute("height", String(AXIS));

@@ -3,13 +3,14 @@
 
 import { HUES, hue } from "./colors";
 import { CpuLanes } from "./cpus";
-import { KINDS } from "./data";
+import { KINDS, STATES, waits } from "./data";
 import { choice, h } from "./dom";
 import { clip, FONT } from "./heatmap";
 import { Lane } from "./lane";
 import { fit } from "./paint";
 import { PathLane } from "./path";
 import { Pins } from "./pins";
+import { Resources } from "./resources";
 import { alike, type Group } from "./siblings";
 import type { Color } from "./state";
 import { TimeView, zoomButtons, type Context, type Frame } from "./timeview";
@@ -60,13 +61,16 @@ export class Timeline extends TimeView {
     const lanes = new CpuLanes(context, ranks);
     const cpus = h("button", { type: "button", class: "toggle", id: "cpus", title: "Processes on each CPU (c)", disabled: !lanes.known,
       onclick: () => store.set({ cpus: !store.state.cpus }) }, "CPUs");
+    const resources = new Resources(context);
+    const toggle = h("button", { type: "button", class: "toggle", id: "resources", title: "Network connections, waits for disks, and the machine (r)",
+      onclick: () => store.set({ resources: !store.state.resources }) }, "Resources");
     const fold = h("button", { type: "button", class: "toggle", id: "fold", title: "Parents that only wait, sleepers and repeated siblings take no lanes of their own (f)",
       onclick: () => store.set({ fold: !store.state.fold }) }, "Fold");
-    const wakeups = h("button", { type: "button", class: "toggle", title: "Who woke the selected process, and whom it woke (e)",
+    const wakeups = h("button", { type: "button", class: "toggle", id: "wakeups", title: "Who woke the selected process, and whom it woke (e)",
       onclick: () => store.set({ wakeups: !store.state.wakeups }) }, "Wake-ups");
     super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click a process to select it",
-      h("div", { class: "toolbar" }, h("span", { class: "dim" }, "Colour"), color.element, fold, cpus, wakeups, zoomButtons(store),
-        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), [Lane.of(context), PathLane.of(context), lanes, new Pins(context)]);
+      h("div", { class: "toolbar" }, h("span", { class: "dim" }, "Colour"), color.element, fold, cpus, resources.known ? toggle : null, wakeups, zoomButtons(store),
+        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), [Lane.of(context), PathLane.of(context), lanes, resources, new Pins(context)]);
     this.element.querySelector(".toolbar")!.append(this.note, key);
     this.quiet = quiet(data);
     this.path = steps(data);
@@ -78,6 +82,7 @@ export class Timeline extends TimeView {
       key.replaceChildren(...(store.state.color === "program" ? programs : []).map((name, n) => h("span", { class: "key" }, h("i", { class: `swatch p${n}` }), name)),
         ...(store.state.color === "program" && ranks.size > HUES ? [h("span", { class: "key" }, h("i", { class: "swatch p8" }), "others")] : []));
       cpus.setAttribute("aria-pressed", String(store.state.cpus));
+      toggle.setAttribute("aria-pressed", String(store.state.resources));
       fold.setAttribute("aria-pressed", String(store.state.fold));
       wakeups.setAttribute("aria-pressed", String(store.state.wakeups));
       wakeups.disabled = store.state.sel < 0;
@@ -442,12 +447,11 @@ export class Timeline extends TimeView {
     const { data } = this;
     const { first, end, by, kind } = data.pieces;
     const list: Wake[] = [];
-    const waits = (at: number) => kind[at] >= 4 && kind[at] <= 8 && by[at] >= 3;
     const threads = data.processOf.length;
     for (let t = 0; t < threads; t++) {
       const own = data.processOf[t] === sel;
       for (let at = first[t]; at < first[t + 1]; at++) {
-        if (!waits(at)) continue;
+        if (by[at] < 3 || !waits(kind[at])) continue;
         const waker = data.processOf[by[at] - 3];
         if (waker === undefined || (own ? false : waker !== sel)) continue;
         list.push({ time: end[at], from: waker, to: data.processOf[t] });
@@ -538,7 +542,8 @@ export class Timeline extends TimeView {
       const parts = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"].map((name, s) => [name, shares[share[piece] + s]] as const);
       return `${length}: ${parts.filter(([, s]) => s > 0.004).map(([name, s]) => `${name} ${(s * 100).toFixed(0)} %`).join(", ")}`;
     }
-    const name = KINDS[kind[piece]][0];
+    const [reason, state] = KINDS[kind[piece]] ?? KINDS[0];
+    const name = waits(kind[piece]) && reason !== STATES[state] ? `${STATES[state]}, ${reason}` : reason;
     const who = by[piece];
     if (kind[piece] === 1) return `${name}${who > 0 ? ` ${who - 1}` : ""}, ${length}`;
     if (kind[piece] === 0 || who === 0) return `${name}, ${length}`;

@@ -3,6 +3,7 @@
 
 import { hierarchy, partition, type HierarchyRectangularNode } from "d3-hierarchy";
 import { arc } from "d3-shape";
+import { HUES } from "./colors";
 import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { figures, lives } from "./figures";
@@ -13,9 +14,13 @@ import type { Metric, Store } from "./state";
 import type { Context } from "./timeview";
 import { count, time } from "./units";
 
-type Node = HierarchyRectangularNode<number>;
+/** Siblings in one cell of the pictures; none: all processes. */
+type Cell = number[];
+type Node = HierarchyRectangularNode<Cell>;
 
 const RINGS = 7;
+/** Siblings of a program with a smaller share of the whole are one cell: their names could not be read. */
+const SMALL = 0.012;
 const ROW = 24;
 /** So many children of one process at a time. */
 const MOST = 200;
@@ -54,6 +59,8 @@ export class Tree {
   private sunBox: HTMLElement;
   private iceBox: HTMLElement;
   private root: Node | null = null;
+  /** Each process's cell. */
+  private cells = new Map<number, Node>();
   private depth = 1;
   private key = "";
   private none = h("p", { class: "empty", hidden: true }, "No process matches here.");
@@ -126,17 +133,16 @@ export class Tree {
     if (root >= 0) this.store.set({ root: this.data.parent[root], sel: root });
   }
 
-  /** A click on the middle goes up, on another one down to it. */
+  /** A click on the middle goes up, on another one down to it; of several the largest is chosen. */
   private descend(node: Node | null) {
     if (!node) return;
     if (node === this.root) return this.up();
-    const ix = node.data;
-    if (ix < -1) {
-      this.open.add(ix);
-      this.store.set({ sel: this.groups[-2 - ix].members[0] });
-      return;
-    }
-    this.store.set({ sel: ix, root: this.data.children[ix].length > 0 ? ix : this.store.state.root });
+    const [ix] = node.data;
+    if (node.data.length === 1) return this.store.set({ sel: ix, root: this.data.children[ix].length > 0 ? ix : this.store.state.root });
+    this.below(this.data.parent[ix]);
+    const group = this.groupOf.get(ix);
+    if (group !== undefined) this.open.add(group);
+    this.store.set({ sel: ix });
   }
 
   update() {
@@ -154,27 +160,53 @@ export class Tree {
 
   private layout() {
     const { data, store } = this;
-    const top = store.state.root >= 0 ? store.state.root : data.roots.length === 1 ? data.roots[0] : -1;
-    const root = hierarchy<number>(top, (ix) => (ix < -1 ? null : this.below(ix)));
-    const value = (ix: number) => (store.scope[ix] ? own(data, store, ix, store.state.metric) : 0);
-    root.sum((ix) => (ix === -1 ? 0 : this.members(ix).reduce((sum, member) => sum + value(member), 0)));
-    root.sort((a, b) => (b.value ?? 0) - (a.value ?? 0) || a.data - b.data);
-    this.root = partition<number>()(root);
+    const { metric, root: chosen } = store.state;
+    const sums = Float64Array.from({ length: data.n }, (_, ix) => (store.scope[ix] ? own(data, store, ix, metric) : 0));
+    const values = sums.slice();
+    for (let at = data.n - 1; at >= 0; at--) {
+      const ix = data.order[at];
+      if (data.parent[ix] >= 0) values[data.parent[ix]] += values[ix];
+    }
+    const top: Cell = chosen >= 0 ? [chosen] : data.roots.length === 1 ? data.roots : [];
+    const least = SMALL * (top.length > 0 ? values[top[0]] : data.roots.reduce((sum, ix) => sum + values[ix], 0));
+    const parts = (cell: Cell): Cell[] => {
+      const small = new Map<string, Cell>();
+      const out: Cell[] = [];
+      for (const ix of cell.length > 0 ? cell.flatMap((of) => data.children[of]) : data.roots) {
+        const known = values[ix] < least ? small.get(data.program(ix)) : undefined;
+        if (known) known.push(ix);
+        else out.push([ix]);
+        if (!known && values[ix] < least) small.set(data.program(ix), out[out.length - 1]);
+      }
+      for (const several of out) if (several.length > 1) several.sort((a, b) => values[b] - values[a] || a - b);
+      return out;
+    };
+    const root = hierarchy<Cell>(top, parts);
+    root.sum((cell) => cell.reduce((sum, ix) => sum + sums[ix], 0));
+    root.sort((a, b) => (b.value ?? 0) - (a.value ?? 0) || a.data[0] - b.data[0]);
+    this.root = partition<Cell>()(root);
+    this.cells.clear();
     // Levels of which nothing can be seen take no room.
     this.depth = 1;
     this.root.each((d) => {
-      if (d.x1 - d.x0 > 0.006) this.depth = Math.max(this.depth, Math.min(RINGS, d.depth));
+      for (const ix of d.data) this.cells.set(ix, d);
+      if (d.x1 - d.x0 > 0.03) this.depth = Math.max(this.depth, Math.min(RINGS, d.depth));
     });
   }
 
-  private color(ix: number, colors: ReturnType<typeof theme>): string {
-    if (ix === -1) return colors.css.line;
-    const rank = this.ranks.get(this.data.program(this.members(ix)[0])) ?? 99;
-    return rank < 8 ? colors.programs[rank] : colors.css.faint;
+  private color({ data: [ix] }: Node, colors: ReturnType<typeof theme>): string {
+    if (ix === undefined) return colors.css.line;
+    return colors.programs[this.ranks.get(this.data.program(ix)) ?? HUES] ?? colors.css.faint;
   }
-  private name(ix: number): string {
-    if (ix < -1) return `${count(this.members(ix).length)} × ${this.groups[-2 - ix].program}`;
-    return ix < 0 ? "All processes" : this.data.label(ix);
+  private name({ data: cell }: Node): string {
+    if (cell.length > 1) return `${count(cell.length)} × ${this.data.program(cell[0])}`;
+    return cell.length === 0 ? "All processes" : this.data.label(cell[0]);
+  }
+  private shows({ data: cell }: Node): boolean {
+    return cell.length === 0 || cell.some((ix) => this.store.shown(ix));
+  }
+  private fails({ data: cell }: Node): boolean {
+    return cell.some((ix) => this.data.failed(ix));
   }
 
   draw() {
@@ -206,20 +238,20 @@ export class Tree {
     ctx.font = FONT;
     ctx.textAlign = "center";
     ctx.textBaseline = "middle";
+    const chosen = this.cells.get(this.store.state.sel);
     root.each((d) => {
       if (d.depth === 0 || d.depth > this.rings() || (d.x1 - d.x0) * d.depth * ring * 6.28 < 0.4) return;
       ctx.beginPath();
       shape(d);
-      const shown = d.data === -1 || this.members(d.data).some((ix) => this.store.shown(ix));
-      ctx.globalAlpha = shown ? 1 : 0.25;
-      ctx.fillStyle = this.color(d.data, colors);
+      ctx.globalAlpha = this.shows(d) ? 1 : 0.25;
+      ctx.fillStyle = this.color(d, colors);
       ctx.fill();
-      if (d.data !== -1 && this.members(d.data).some((ix) => this.data.failed(ix))) {
+      if (this.fails(d)) {
         ctx.strokeStyle = colors.css.bad;
         ctx.lineWidth = 1.5;
         ctx.stroke();
       }
-      if (d.data === this.store.state.sel) {
+      if (d === chosen) {
         ctx.strokeStyle = colors.css.ink;
         ctx.lineWidth = 2.5;
         ctx.stroke();
@@ -227,7 +259,7 @@ export class Tree {
       const radius = ring * (d.depth + 0.7);
       const length = (d.x1 - d.x0) * 2 * Math.PI * radius;
       const middle = (d.x0 + d.x1) * Math.PI - Math.PI / 2;
-      ctx.fillStyle = ink(this.color(d.data, colors));
+      ctx.fillStyle = ink(this.color(d, colors));
       ctx.save();
       if (length > 64) {
         ctx.rotate(middle);
@@ -236,24 +268,26 @@ export class Tree {
         ctx.rotate(below ? -Math.PI / 2 : Math.PI / 2);
         // Straight text in a bent ring: no longer than the bend allows.
         const straight = Math.min(length - 6, 2 * Math.sqrt(Math.max(0, 2 * radius * (ring / 2 - 8))) + 24);
-        for (const px of [11, 10]) if (ctx.measureText(this.name(d.data)).width > straight) ctx.font = FONT.replace("12px", `${px}px`);
-        ctx.fillText(fit(ctx, this.name(d.data), straight), 0, 0);
+        for (const px of [11, 10]) if (ctx.measureText(this.name(d)).width > straight) ctx.font = FONT.replace("12px", `${px}px`);
+        ctx.fillText(fit(ctx, this.name(d), straight), 0, 0);
       } else if (length > 13 && ring > 34) {
         ctx.rotate(middle);
         ctx.translate(radius, 0);
         if (Math.cos(middle) < 0) ctx.rotate(Math.PI);
-        ctx.fillText(fit(ctx, this.name(d.data), ring - 8), 0, 0);
+        ctx.fillText(fit(ctx, this.name(d), ring - 8), 0, 0);
       }
       ctx.restore();
       ctx.globalAlpha = 1;
     });
-    const room = Math.max(60, ring * 2.2 - 8);
+    // As long as the circle is wide, two lines above its middle.
+    const room = 2 * Math.sqrt(Math.max(900, (ring * 1.2) ** 2 - 26 ** 2)) - 10;
     ctx.fillStyle = colors.css.ink;
     ctx.font = `600 ${FONT}`;
-    ctx.fillText(fit(ctx, this.name(root.data), room), 0, -9);
+    const lines = wrap(ctx, this.name(root), room);
+    lines.forEach((line, n) => ctx.fillText(line, 0, (n - lines.length) * 16 + 7));
     ctx.font = FONT;
     ctx.fillStyle = colors.css.dim;
-    ctx.fillText(fit(ctx, `${time(root.value ?? 0)} ${NAMES[this.store.state.metric]}`, room), 0, 9);
+    ctx.fillText(fit(ctx, `${time(root.value ?? 0)} ${NAMES[this.store.state.metric]}`, room), 0, 11);
     ctx.restore();
   }
 
@@ -265,23 +299,24 @@ export class Tree {
     if (!ctx) return;
     ctx.font = FONT;
     ctx.textBaseline = "middle";
+    const chosen = this.cells.get(this.store.state.sel);
     root.each((d) => {
       const [a, b] = [d.x0 * width, d.x1 * width];
       if (d.depth >= levels || b - a < 0.3) return;
       const y = d.depth * ROW;
-      const color = d.depth === 0 && d.data < 0 ? colors.css.line : this.color(d.data, colors);
-      ctx.globalAlpha = d.data === -1 || this.members(d.data).some((ix) => this.store.shown(ix)) ? 1 : 0.25;
+      const color = this.color(d, colors);
+      ctx.globalAlpha = this.shows(d) ? 1 : 0.25;
       ctx.fillStyle = color;
       ctx.fillRect(a, y, Math.max(0.5, b - a - (b - a > 3 ? 1 : 0)), ROW - 1);
-      if (d.data !== -1 && this.members(d.data).some((ix) => this.data.failed(ix))) {
+      if (this.fails(d)) {
         ctx.fillStyle = colors.css.bad;
         ctx.fillRect(a, y + ROW - 4, Math.max(2, b - a - 1), 3);
       }
       if (b - a > 24) {
-        ctx.fillStyle = d.data === -1 ? colors.css.ink : ink(color);
-        ctx.fillText(fit(ctx, this.name(d.data), b - a - 10), a + 5, y + ROW / 2);
+        ctx.fillStyle = ink(color);
+        ctx.fillText(fit(ctx, this.name(d), b - a - 10), a + 5, y + ROW / 2);
       }
-      if (d.data === this.store.state.sel && d.data >= 0) {
+      if (d === chosen) {
         ctx.strokeStyle = colors.css.ink;
         ctx.lineWidth = 2;
         ctx.strokeRect(a + 1, y + 1, Math.max(2, b - a - 3), ROW - 3);
@@ -314,12 +349,12 @@ export class Tree {
 
   private hover(event: PointerEvent, node: Node | null) {
     if (!node) return this.context.tip.hide();
-    const ix = node.data;
+    const [ix] = node.data;
     const whole = this.root?.value ?? 0;
-    const lines = [h("strong", {}, this.name(ix)),
+    const lines = [h("strong", {}, this.name(node)),
       h("div", {}, `${NAMES[this.store.state.metric]} ${time(node.value ?? 0)}${whole > 0 ? ` · ${(((node.value ?? 0) * 100) / whole).toFixed(1)} %` : ""} with descendants`)];
-    if (ix < -1) lines.push(h("div", { class: "dim" }, `wall ${time(this.members(ix).reduce((sum, member) => sum + this.data.wall(member), 0))} together`));
-    if (ix >= 0) {
+    if (node.data.length > 1) lines.push(h("div", { class: "dim" }, `wall ${time(node.data.reduce((sum, member) => sum + this.data.wall(member), 0))} together`));
+    if (node.data.length === 1) {
       const p = this.data.doc.processes;
       lines.push(h("div", { class: "dim" }, `pid ${p.pid[ix]} · own CPU ${time(p.on_cpu[ix])} · wall ${time(this.data.wall(ix))} · ${this.data.exit(ix)} · ${count(p.tree_processes[ix])} in the subtree`));
       lines.push(h("div", { class: "argv" }, clip(this.data.argv(ix))));
@@ -502,6 +537,16 @@ function ink(color: string): string {
   const hex = /^#([0-9a-f]{6})$/i.exec(color);
   if (!hex) return "#000";
   const n = parseInt(hex[1], 16);
-  const light = 0.299 * (n >> 16) + 0.587 * ((n >> 8) & 0xff) + 0.114 * (n & 0xff);
-  return light > 140 ? "#14171a" : "#ffffff";
+  const light = (part: number) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const all = 0.2126 * light(n >> 16) + 0.7152 * light((n >> 8) & 0xff) + 0.0722 * light(n & 0xff);
+  // Where the contrast to both is the same.
+  return all > 0.18 ? "#14171a" : "#ffffff";
+}
+
+/** A text in up to two lines of a width. */
+function wrap(ctx: CanvasRenderingContext2D, text: string, width: number): string[] {
+  const words = text.split(" ");
+  let first = 1;
+  while (first < words.length && ctx.measureText(words.slice(0, first + 1).join(" ")).width <= width) first++;
+  return [words.slice(0, first).join(" "), words.slice(first).join(" ")].filter((line) => line).map((line) => fit(ctx, line, width));
 }

@@ -424,6 +424,99 @@ const tests = {
     page.calm();
   },
 
+  // Siblings too small to be read are one cell, with children or without.
+  async small_siblings_are_one_cell() {
+    const { processes } = analysis("demo");
+    const page = await open("demo", "#view=tree");
+    await settle(page);
+    const box = await page.locator(".icicle canvas").boundingBox();
+    const root = processes.find((p) => !processes.some((q) => q.pid === p.ppid));
+    const small = processes.filter((p) => p.ppid === root.pid && p.argv?.[0] === "cc" && p.tree.on_cpu_ns < root.tree.on_cpu_ns * 0.012);
+    assert.ok(small.length > 10);
+    const seen = new Set();
+    for (let x = 4; x < box.width; x += 8) {
+      await page.mouse.move(box.x + x, box.y + 36);
+      if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip strong"));
+    }
+    assert.ok(seen.has(`${small.length} × cc`), [...seen].join());
+    // Their sum, to the digits that are shown.
+    const cpu = small.reduce((sum, p) => sum + p.tree.on_cpu_ns, 0) / root.tree.on_cpu_ns;
+    for (let x = 4; x < box.width; x += 4) {
+      await page.mouse.move(box.x + x, box.y + 36);
+      if ((await page.textContent(".tip strong")) === `${small.length} × cc`) break;
+    }
+    assert.ok((await page.textContent(".tip")).includes(`${(cpu * 100).toFixed(1)} % with descendants`), await page.textContent(".tip"));
+    page.calm();
+  },
+
+  // The strip tells which CPUs others have while a task waits.
+  async the_strip_tells_what_others_have() {
+    for (const [name, others] of [["demo", true], ["chaos", false]]) {
+      const page = await open(name);
+      const { trace } = analysis(name);
+      const box = await page.locator(".strip-plot").boundingBox();
+      let [most, unknown] = [0, 0];
+      for (let n = 0; n < 150; n++) {
+        await page.mouse.move(box.x + (box.width * (n + 0.5)) / 150, box.y + 20);
+        const tip = await page.textContent(".tip");
+        most = Math.max(most, Number(/others have ([\d.]+) of/.exec(tip)?.[1] ?? 0));
+        unknown += / unknown/.test(tip) ? 1 : 0;
+        const [, on, wait] = /([\d.]+) on CPU · ([\d.]+) waiting/.exec(tip);
+        const mine = Math.min(Number(wait), trace.cpus - Number(on));
+        if (others && mine > 0.2) assert.ok(Math.abs(Number(/others have ([\d.]+) of/.exec(tip)?.[1] ?? 0) - mine) < 0.2, tip);
+      }
+      assert.ok(most <= trace.cpus && most > 0 === others, `${name}: ${most}`);
+      if (analysis(name).totals.unknown_ns === 0) assert.equal(unknown, 0);
+      page.calm();
+    }
+  },
+
+  // The waits of the page are those of the reports.
+  async waits_have_their_reasons() {
+    const { off_cpu, disk } = analysis("fsync");
+    const page = await open("fsync");
+    const rows = Object.fromEntries(await page.$$eval("#reasons .row", (all) => all.map((row) => [row.querySelector(".bar-name").textContent, Number(row.dataset.ns)])));
+    const total = (...names) => off_cpu.reasons.filter(({ reason }) => names.includes(reason)).reduce((sum, { total_ns }) => sum + total_ns, 0);
+    const row = (...names) => names.reduce((sum, name) => sum + (rows[name] ?? 0), 0);
+    assert.equal(row("child"), total("child"));
+    assert.equal(row("waiting for a CPU"), total("woken"));
+    assert.equal(row("waiting for a CPU, preempted"), total("preempted"));
+    assert.ok(disk.sync_ns > 1e8);
+    assert.equal(row("fsync"), disk.sync_ns);
+    assert.equal(row("page fault"), disk.fault_ns);
+    assert.equal(row("disk", "file", "fsync", "page fault"), disk.waited_ns);
+    assert.equal(row("disk", "file", "fsync", "page fault"), total("block-io", "file"));
+    // A lane of its own: pointing at it tells who waits.
+    await page.view("timeline");
+    const box = await page.locator(".resources canvas").boundingBox();
+    await page.mouse.move(box.x + box.width * 0.7, box.y + box.height - 6);
+    assert.match(await page.textContent(".tip"), /^Waits for disks and files.*(fsync|disk) .*store\.py/);
+    await page.press("body", "r");
+    await settle(page);
+    assert.equal(await page.isVisible(".resources"), false);
+    page.calm();
+  },
+
+  async connections_have_lanes() {
+    const { processes, network, trace } = analysis("network");
+    const page = await open("network", "#view=timeline");
+    await settle(page);
+    const box = await page.locator(".resources canvas").boundingBox();
+    const seen = new Set();
+    for (let x = box.width * 0.6; x < box.width; x++) for (const y of [9, 27, 45]) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip"));
+    }
+    for (const it of network.connections.filter(({ begun_ns, closed_ns }) => (closed_ns ?? trace.duration_ns) - begun_ns > trace.duration_ns / 100)) {
+      const remote = `${it.direction === "in" ? "from " : ""}${it.remote}:${it.remote_port}`;
+      const tip = [...seen].find((tip) => tip.startsWith(remote) && tip.includes(`pid ${it.pid} `));
+      assert.ok(tip, `${JSON.stringify(it)} in ${[...seen].join("\n")}`);
+      if (it.sent_bytes !== null) assert.ok(tip.includes(`${it.sent_bytes} B sent`) || it.sent_bytes >= 10240, tip);
+    }
+    assert.ok(processes.length > 1);
+    page.calm();
+  },
+
   async threads_unfold_under_their_process() {
     const { processes } = analysis("cargo");
     const page = await open("cargo", "#view=timeline");
@@ -896,7 +989,7 @@ const tests = {
     const page = await open("demo", "#view=timeline&t=5000000000-9000000000&sel=60&q=cc1&wakeups=1");
     const see = async (page) => [
       await page.getAttribute("#tab-timeline", "aria-selected"), await page.textContent(".range"),
-      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute(".toggle:not(#fold, #cpus)", "aria-pressed"),
+      await page.textContent(".details h2"), await page.inputValue("input[type=search]"), await page.getAttribute("#wakeups", "aria-pressed"),
     ];
     const first = await see(page);
     assert.equal(first[0], "true");
@@ -1027,18 +1120,18 @@ const tests = {
         drawn: count((pixel, at) => differs(pixel, at) && pixel === accent),
       };
     });
-    assert.ok(await page.isDisabled(".toggle:not(#fold, #cpus)"));
+    assert.ok(await page.isDisabled("#wakeups"));
     await page.press("body", "n");
     await page.waitForSelector(".details:not([hidden])");
     await settle(page);
     const selected = await changed();
     await page.press("body", "e");
     await settle(page);
-    assert.equal(await page.getAttribute(".toggle:not(#fold, #cpus)", "aria-pressed"), "true");
+    assert.equal(await page.getAttribute("#wakeups", "aria-pressed"), "true");
     // Most of a line is mixed with what it crosses: between two columns of pixels.
     const arrows = await changed();
     assert.ok(arrows.pixels > 60 && arrows.drawn > 0, JSON.stringify([selected, arrows]));
-    await page.click(".toggle:not(#fold, #cpus)");
+    await page.click("#wakeups");
     await settle(page);
     const { pixels, accent } = await changed();
     assert.deepEqual({ pixels, accent }, { pixels: arrows.pixels, accent: selected.accent });

@@ -56,8 +56,8 @@ fn sums(segments: &Segments) -> Vec<([f64; 5], f64)> {
                 }
                 1 => sums[0] += length,
                 2 | 3 => sums[1] += length,
-                6..=8 => sums[2] += length,
-                4 | 5 => sums[3] += length,
+                6..=8 | 20..=25 => sums[2] += length,
+                4 | 5 | 12..=19 | 26..=28 => sums[3] += length,
                 _ => sums[4] += length,
             }
             off += segments.unit as f64;
