@@ -1,9 +1,10 @@
-//! `tr diff` as a page: the verdict, the critical paths of both sides over one time axis, the
+//! `tr diff` as a page: the verdict, the timelines of both sides over one time axis, the
 //! differences. It has no script.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::lanes::Axis;
 use super::text::{command, difference, value, verdict};
 use super::{percent, signed, Change, Diff, Figure, Gate, Judged, Run, What};
 use crate::escape::html;
@@ -12,17 +13,13 @@ use crate::units;
 
 /// The page around the comparison.
 const PAGE: &str = include_str!("../../web/src/diff.html");
-/// The colours of programs; the last is that of the others.
-const COLORS: usize = 8;
-/// A shorter part of a path is not drawn: this share of the longer path.
-const SHORT: u64 = 500;
 
 impl Diff {
     /// One HTML file that needs nothing else.
     pub fn html(&self) -> String {
         let mut body = String::new();
         self.page_head(&mut body);
-        self.page_paths(&mut body);
+        self.page_timelines(&mut body);
         if self.same() {
             let _ = writeln!(
                 body,
@@ -66,53 +63,34 @@ impl Diff {
         );
     }
 
-    /// The critical path of the first run of each side, over the same time axis.
-    fn page_paths(&self, out: &mut String) {
+    /// The timelines of the first run of each side, over the same time axis.
+    fn page_timelines(&self, out: &mut String) {
         let (Some(base), Some(new)) = (self.base.first(), self.new.first()) else {
             return;
         };
-        let end = |run: &Run| run.path.iter().map(|bar| bar.to).max().unwrap_or(0);
-        let whole = end(base).max(end(new));
-        if whole == 0 {
+        let axis = Axis::new([base, new]);
+        if axis.is_empty() {
             return;
         }
-        let mut sums = BTreeMap::<&str, u64>::new();
-        for bar in base.path.iter().chain(&new.path) {
-            *sums.entry(&bar.program).or_default() += bar.to.saturating_sub(bar.from);
-        }
-        let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
-        ranked.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
-        let rank = |program: &str| {
-            let place = ranked.iter().position(|(name, _)| *name == program);
-            place.unwrap_or(COLORS).min(COLORS)
-        };
-        out.push_str("<section class=\"card\"><h2>Critical paths <small>of the first run of each side, over one time axis</small></h2>\n");
+        out.push_str("<section class=\"card\"><h2>Timelines <small>of the first run of each side, over one time axis: the critical path, then all processes that did not only wait for others</small></h2>\n");
         for (name, run) in [("base", base), ("new", new)] {
-            let _ = write!(
+            let wall = run.figures.get(Figure::Wall).unwrap_or(0);
+            let _ = writeln!(
                 out,
-                "<p>{name} {}</p>\n<svg class=\"path-bar\" id=\"path-{name}\" role=\"img\" aria-label=\"Critical path of {name}\">",
-                units::time(end(run))
+                "<p><b>{name}</b> {} · {} processes</p>",
+                units::time(wall),
+                units::count(run.processes.len() as u64)
             );
-            for bar in &run.path {
-                let length = bar.to.saturating_sub(bar.from);
-                if length.saturating_mul(SHORT) < whole {
-                    continue;
-                }
-                let part = |ns: u64| ns as f64 * 100.0 / whole as f64;
-                let _ = write!(
+            axis.path(out, name, run);
+            let left_out = axis.timeline(out, name, run);
+            axis.ticks(out);
+            if left_out > 0 {
+                let left_out = units::count(left_out as u64);
+                let _ = writeln!(
                     out,
-                    "<svg x=\"{:.3}%\" width=\"{:.3}%\" height=\"26\"><title>{}: {} from {} s</title>\
-                     <rect class=\"p{}\" width=\"100%\" height=\"100%\"/><text x=\"4\" y=\"18\">{}</text></svg>",
-                    part(bar.from),
-                    part(length),
-                    html(&bar.label),
-                    units::time(length),
-                    units::at(bar.from),
-                    rank(&bar.program),
-                    html(&bar.label),
+                    "<p class=\"dim\">{left_out} processes more at once than there are lanes</p>"
                 );
             }
-            out.push_str("</svg>\n");
         }
         out.push_str("</section>\n");
     }

@@ -4,6 +4,7 @@
 mod align;
 mod html;
 mod json;
+mod lanes;
 mod machine;
 mod markdown;
 pub(crate) mod normal;

@@ -110,10 +110,12 @@ pub struct Run {
     pub path: Vec<Bar>,
     /// The machine, and the system calls.
     pub machine: Machine,
+    /// The processes that did not only wait for others, in order of their beginning.
+    pub timeline: Vec<Bar>,
 }
 
-/// A stretch of the critical path in one process, in ns since the start.
-#[derive(Clone, Debug)]
+/// A stretch of a process, in ns since the start.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bar {
     /// Its beginning.
     pub from: u64,
@@ -173,8 +175,37 @@ impl Run {
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
             machine: Machine::of(analysis),
+            timeline: timeline(analysis),
         }
     }
+}
+
+/// The processes over time. Those with children that were on a CPU for less than a tenth of
+/// their time only waited: make, a compiler's driver.
+fn timeline(analysis: &Analysis) -> Vec<Bar> {
+    let mut parents = vec![false; analysis.processes.len()];
+    for process in &analysis.processes {
+        let parent = process.parent.map(|parent| parent.0 as usize);
+        if let Some(parent) = parent.and_then(|at| parents.get_mut(at)) {
+            *parent = true;
+        }
+    }
+    let since = |time: Ktime| time.since(analysis.start);
+    let processes = analysis.processes.iter().zip(parents);
+    let worked = processes.filter(|(process, parent)| {
+        let wall = process.end.since(process.start);
+        let on_cpu = process.times.on_cpu_known().unwrap_or(wall);
+        !parent || on_cpu.saturating_mul(10) >= wall
+    });
+    let bars = worked.map(|(process, _)| Bar {
+        from: since(process.start),
+        to: since(process.end),
+        program: label::program(process),
+        label: label::label(process),
+    });
+    let mut bars: Vec<Bar> = bars.collect();
+    bars.sort_by_key(|bar| (bar.from, bar.to));
+    bars
 }
 
 /// The critical path by process.

@@ -25,6 +25,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         steps: Default::default(),
         path: Vec::new(),
         machine: Machine::default(),
+        timeline: Vec::new(),
     }
 }
 

@@ -26,6 +26,7 @@ fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         processes: Vec::new(),
         steps: crate::diff::steps::StepSums::default(),
         path: Vec::new(),
+        timeline: Vec::new(),
         machine: Machine {
             loads: [(Load::Others, others * SECOND)].into(),
             work: Some(on_cpu * SECOND),

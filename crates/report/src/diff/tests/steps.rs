@@ -29,6 +29,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         steps: steps.iter().map(step).collect(),
         path: Vec::new(),
         machine: Machine::default(),
+        timeline: Vec::new(),
     }
 }
 

@@ -1,0 +1,215 @@
+//! The timelines of the page of `tr diff`: lanes of processes over the time axis of both runs.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use super::run::Bar;
+use super::Run;
+use crate::escape::html;
+use crate::units;
+
+/// The colours of programs; the last is that of the others.
+const COLORS: usize = 8;
+/// A bar is short below this share of the axis; short neighbours in a lane are one bar.
+const SHORT: u64 = 500;
+/// A bar below this share of the axis has no name, and a tick this close to the end no number.
+const NAMED: u64 = 40;
+/// The most lanes of a run.
+const LANES: usize = 40;
+/// The height of a lane and of its bar, in CSS pixels.
+const LANE: usize = 18;
+const BAR: usize = 16;
+
+/// A bar of a lane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Drawn<'a> {
+    from: u64,
+    to: u64,
+    first: &'a Bar,
+    /// The number of processes.
+    count: usize,
+    /// All are of the first one's program.
+    alike: bool,
+}
+
+impl Drawn<'_> {
+    fn name(&self) -> String {
+        match (self.count, self.alike) {
+            (1, _) => self.first.label.clone(),
+            (count, true) => format!("{} × {}", units::count(count as u64), self.first.program),
+            (count, false) => format!("{} processes", units::count(count as u64)),
+        }
+    }
+}
+
+/// The time axis and the colours of both runs.
+pub(super) struct Axis<'a> {
+    whole: u64,
+    ranks: BTreeMap<&'a str, usize>,
+}
+
+impl<'a> Axis<'a> {
+    /// As long as the longer run; the programs with the longest bars have colours.
+    pub fn new(runs: [&'a Run; 2]) -> Axis<'a> {
+        let bars = || {
+            let runs = runs.into_iter();
+            runs.flat_map(|run| run.path.iter().chain(&run.timeline))
+        };
+        let mut sums = BTreeMap::<&str, u64>::new();
+        for bar in bars() {
+            *sums.entry(&bar.program).or_default() += bar.to.saturating_sub(bar.from);
+        }
+        let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
+        ranked.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        let ranked = ranked.into_iter().take(COLORS).enumerate();
+        Axis {
+            whole: bars().map(|bar| bar.to).max().unwrap_or(0),
+            ranks: ranked.map(|(rank, (name, _))| (name, rank)).collect(),
+        }
+    }
+
+    /// Without length there is nothing to draw.
+    pub fn is_empty(&self) -> bool {
+        self.whole == 0
+    }
+
+    fn percent(&self, ns: u64) -> f64 {
+        ns as f64 * 100.0 / self.whole as f64
+    }
+
+    fn is_short(&self, ns: u64) -> bool {
+        ns.saturating_mul(SHORT) < self.whole
+    }
+
+    /// A bar with its name; what has no room is cut.
+    fn bar(&self, out: &mut String, bar: &Drawn<'_>, top: usize, height: usize) {
+        let length = bar.to.saturating_sub(bar.from);
+        let rank = self.ranks.get(bar.first.program.as_str());
+        let name = html(&bar.name());
+        let text = if length.saturating_mul(NAMED) < self.whole {
+            String::new()
+        } else {
+            format!("<text x=\"4\" y=\"{}\">{name}</text>", height - 4)
+        };
+        let _ = write!(
+            out,
+            "<svg x=\"{:.3}%\" y=\"{top}\" width=\"{:.3}%\" height=\"{height}\"><title>{name}: {} from {} s</title>\
+             <rect class=\"p{}\" width=\"100%\" height=\"100%\"/>{text}</svg>",
+            self.percent(bar.from),
+            self.percent(length.max(self.whole / 2000)),
+            units::time(length),
+            units::at(bar.from),
+            rank.unwrap_or(&COLORS),
+        );
+    }
+
+    /// The critical path as one lane.
+    pub fn path(&self, out: &mut String, name: &str, run: &Run) {
+        let _ = write!(
+            out,
+            "<svg class=\"path-bar\" id=\"path-{name}\" height=\"26\" role=\"img\" aria-label=\"Critical path of {name}\">"
+        );
+        for bar in &run.path {
+            let drawn = one(bar);
+            if !self.is_short(bar.to.saturating_sub(bar.from)) {
+                self.bar(out, &drawn, 0, 26);
+            }
+        }
+        out.push_str("</svg>\n");
+    }
+
+    /// All processes that did not only wait for others; how many have no lane.
+    pub fn timeline(&self, out: &mut String, name: &str, run: &Run) -> usize {
+        let (lanes, left_out) = self.pack(&run.timeline);
+        let _ = write!(
+            out,
+            "<svg class=\"path-bar\" id=\"lanes-{name}\" height=\"{}\" role=\"img\" aria-label=\"Processes of {name}\">",
+            lanes.len() * LANE
+        );
+        for (lane, bars) in lanes.iter().enumerate() {
+            for bar in bars {
+                self.bar(out, bar, lane * LANE, BAR);
+            }
+        }
+        out.push_str("</svg>\n");
+        left_out
+    }
+
+    /// The first lane with room, in order of the beginning.
+    fn pack<'b>(&self, bars: &'b [Bar]) -> (Vec<Vec<Drawn<'b>>>, usize) {
+        let mut lanes: Vec<Vec<Drawn<'b>>> = Vec::new();
+        let mut left_out = 0;
+        for bar in bars {
+            let free = |lane: &Vec<Drawn<'_>>| lane.last().is_none_or(|last| last.to <= bar.from);
+            let lane = match lanes.iter().position(free) {
+                Some(lane) => lane,
+                None if lanes.len() < LANES => {
+                    lanes.push(Vec::new());
+                    lanes.len() - 1
+                }
+                None => {
+                    left_out += 1;
+                    continue;
+                }
+            };
+            let Some(lane) = lanes.get_mut(lane) else {
+                continue;
+            };
+            let short = |from: u64, to: u64| self.is_short(to.saturating_sub(from));
+            match lane.last_mut() {
+                Some(last)
+                    if short(bar.from, bar.to)
+                        && short(last.to, bar.from)
+                        && (last.count > 1 || short(last.from, last.to)) =>
+                {
+                    last.to = bar.to;
+                    last.count += 1;
+                    last.alike &= last.first.program == bar.program;
+                }
+                _ => lane.push(one(bar)),
+            }
+        }
+        (lanes, left_out)
+    }
+
+    /// Seconds below the lanes.
+    pub fn ticks(&self, out: &mut String) {
+        let mut step = 1_000;
+        for factor in [2, 5, 10].into_iter().cycle() {
+            if self.whole / step <= 10 {
+                break;
+            }
+            step = match factor {
+                2 => step * 2,
+                5 => step / 2 * 5,
+                _ => step * 2,
+            };
+        }
+        out.push_str("<svg class=\"ticks\" height=\"18\" aria-hidden=\"true\">");
+        let mut at = 0;
+        while at < self.whole - self.whole / NAMED {
+            let seconds = at as f64 / 1e9;
+            let _ = write!(
+                out,
+                "<text x=\"{:.3}%\" y=\"13\">{seconds} s</text>",
+                self.percent(at)
+            );
+            at += step;
+        }
+        out.push_str("</svg>\n");
+    }
+}
+
+fn one(bar: &Bar) -> Drawn<'_> {
+    Drawn {
+        from: bar.from,
+        to: bar.to,
+        first: bar,
+        count: 1,
+        alike: true,
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/lanes.rs"]
+mod tests;

@@ -1,0 +1,64 @@
+//! Unit tests of `lanes`.
+
+use super::*;
+
+fn bar(from: u64, to: u64, program: &str) -> Bar {
+    Bar {
+        from,
+        to,
+        program: program.into(),
+        label: format!("{program} {from}"),
+    }
+}
+
+fn axis() -> Axis<'static> {
+    Axis {
+        whole: 1_000_000,
+        ranks: BTreeMap::new(),
+    }
+}
+
+#[test]
+fn those_at_once_have_lanes_of_their_own() {
+    let bars = [
+        bar(0, 400_000, "a"),
+        bar(100_000, 200_000, "b"),
+        bar(200_000, 500_000, "c"),
+        bar(400_000, 500_000, "d"),
+    ];
+    let (lanes, left_out) = axis().pack(&bars);
+    let names = |lane: &Vec<Drawn<'_>>| lane.iter().map(Drawn::name).collect::<Vec<_>>();
+    let names: Vec<_> = lanes.iter().map(names).collect();
+    assert_eq!(names, [["a 0", "d 400000"], ["b 100000", "c 200000"]]);
+    assert_eq!(left_out, 0);
+}
+
+#[test]
+fn short_neighbours_are_one_bar() {
+    // The last one of them is far from the others.
+    let mut bars: Vec<Bar> = (0..50)
+        .map(|n| bar(n * 1000, n * 1000 + 900, "true"))
+        .collect();
+    bars.push(bar(100_000, 100_900, "true"));
+    bars.push(bar(101_000, 101_900, "false"));
+    let axis = axis();
+    let (lanes, _) = axis.pack(&bars);
+    let [lane] = lanes.as_slice() else {
+        panic!("{lanes:?}");
+    };
+    let drawn: Vec<_> = lane.iter().map(|it| (it.name(), it.from, it.to)).collect();
+    assert_eq!(
+        drawn,
+        [
+            ("50 × true".into(), 0, 49_900),
+            ("2 processes".into(), 100_000, 101_900)
+        ]
+    );
+}
+
+#[test]
+fn those_beyond_the_last_lane_are_counted() {
+    let bars: Vec<Bar> = (0..50).map(|n| bar(n, 500_000, "cc1")).collect();
+    let (lanes, left_out) = axis().pack(&bars);
+    assert_eq!((lanes.len(), left_out), (LANES, 50 - LANES));
+}
