@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Basis};
+use tr_analyze::model::Analysis;
 use tr_format::meta::Scope;
 
 use crate::advice::{advise, Advice};
@@ -237,11 +237,7 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>
             units::share(it.time, whole)
         )
     });
-    let title = match analysis.basis() {
-        Basis::Events => "Critical path",
-        _ => "Chain of forks and exits",
-    };
-    (title, parts.collect())
+    (critical_path::title(analysis), parts.collect())
 }
 
 /// The longest steps of the first level that has more than one.

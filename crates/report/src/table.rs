@@ -249,13 +249,16 @@ impl<'a, R> Table<'a, R> {
         widths
     }
 
-    /// The title of the names. If the whole title has no room there, it has a line of its own.
+    /// The title of the names. If the whole title has no room there, the figures in its brackets
+    /// have a line of their own.
     fn heading(&self, out: &mut String, room: usize, style: &Style) -> &str {
         let noun = noun(&self.title);
         if units::width(&self.title) <= room || noun.len() == self.title.len() {
             return &self.title;
         }
-        for line in units::wrap(&self.title, style.width) {
+        let figures = self.title.get(noun.len()..).unwrap_or_default();
+        let figures = units::sentence(figures.trim_start_matches(" (").trim_end_matches(')'));
+        for line in units::wrap(&figures, style.width) {
             style.painted(out, Paint::Bold, &line);
         }
         noun

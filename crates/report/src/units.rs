@@ -70,6 +70,13 @@ pub fn top(what: &str, shown: usize, all: usize) -> String {
     format!("{what} (top {} of {})", shown.min(all), count(all as u64))
 }
 
+/// With a capital letter.
+pub fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}
+
 /// 28253 as 28,253.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();

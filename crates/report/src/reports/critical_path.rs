@@ -32,6 +32,14 @@ pub(crate) fn groups(analysis: &Analysis) -> Groups {
 pub(crate) const BY_LIVES: &str =
     "at least this chain, without wake-ups: it follows forks and ends of processes only";
 
+/// The path's name: without scheduling events it has no wake-ups.
+pub(crate) fn title(analysis: &Analysis) -> &'static str {
+    match analysis.basis() {
+        Basis::Events => "Critical path",
+        _ => "Chain of forks and exits",
+    }
+}
+
 /// The path of the process of `--pid`, or of COMMAND.
 pub(crate) fn path_of(view: &View<'_>) -> Result<CriticalPath, NoPath> {
     let analysis = view.analysis;
@@ -547,7 +555,8 @@ impl Report for PathReport<'_> {
         let found = match &self.found {
             Ok(found) => found,
             Err(why) => {
-                style.line(&mut out, &format!("Critical path: {why}"));
+                let title = title(self.view.analysis);
+                style.line(&mut out, &format!("{title}: {why}"));
                 return out;
             }
         };
@@ -559,7 +568,8 @@ impl Report for PathReport<'_> {
             _ => "the exit",
         };
         let title = format!(
-            "Critical path: {} from the exec at {} s to {end} at {} s",
+            "{}: {} from the exec at {} s to {end} at {} s",
+            title(self.view.analysis),
             units::time(path.length()),
             units::at(self.view.since(path.from)),
             units::at(self.view.since(path.to)),

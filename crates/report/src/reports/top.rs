@@ -112,11 +112,9 @@ impl Report for Top<'_> {
                 let whole = path.length();
                 let groups = critical_path::groups(analysis);
                 let shares = critical_path::shares(analysis, &groups, path);
-                let title = match analysis.basis() {
-                    Basis::Events => "Critical path: what set the build time",
-                    _ => "Chain of forks and exits: what set the build time",
-                };
-                let title = style.paint(Paint::Bold, title);
+                let title = critical_path::title(analysis);
+                let title = format!("{title}: what set the build time");
+                let title = style.paint(Paint::Bold, &title);
                 let length = style.paint(Paint::Dim, &format!("({})", units::time(whole)));
                 let _ = writeln!(above, "{title}   {length}");
                 // Beside a blank line, the rest of the path, and a table with its two titles.
