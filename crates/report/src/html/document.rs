@@ -54,6 +54,8 @@ pub struct Document {
     threads: Threads,
     execs: Execs,
     path: Option<Path>,
+    /// The path's name.
+    path_title: &'static str,
     steps: StepColumns,
     connections: Connections,
     /// Their number, if some are left out.
@@ -140,7 +142,7 @@ macro_rules! columns {
     };
 }
 
-columns!(Processes(analysis: &Analysis, process: &Process, in_step: Option<u32>, strings: &mut Strings) {
+columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<u32>), strings: &mut Strings) {
     pid: u32 = process.pid.0,
     ppid: Option<u32> = process.ppid.map(|pid| pid.0),
     parent: Option<u32> = process.parent.map(|ProcessIx(ix)| ix),
@@ -150,8 +152,9 @@ columns!(Processes(analysis: &Analysis, process: &Process, in_step: Option<u32>,
     argv: Option<u32> = argv(&process.argv, strings),
     cgroup: Option<u32> = query::cgroup_path(analysis, process)
         .map(|path| strings.add(escape::text(path))),
-    start: u64 = process.start.since(analysis.meta.start),
-    end: u64 = process.end.since(analysis.meta.start),
+    // Since the start of the process before.
+    start: i64 = difference(process.start.since(analysis.meta.start), around.0),
+    wall: u64 = process.end.since(process.start),
     alive: u8 = process.alive.into(),
     started_before: u8 = process.started_before.into(),
     kthread: u8 = process.kthread.into(),
@@ -175,7 +178,9 @@ columns!(Processes(analysis: &Analysis, process: &Process, in_step: Option<u32>,
     threads: usize = process.threads.len(),
     execs: usize = process.execs.len(),
     // The innermost step at its end, as a row of the steps.
-    step: Option<u32> = in_step,
+    step: Option<u32> = around.1,
+    // Its one thread has the same figures, and no row of its own.
+    alone: u8 = alone(analysis, process).into(),
 });
 
 columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
@@ -190,9 +195,10 @@ columns!(Threads(zero: Ktime, thread: &Thread, strings: &mut Strings) {
     unknown: u64 = thread.times.unknown,
 });
 
-columns!(Execs(zero: Ktime, exec: &ExecSpan, strings: &mut Strings) {
-    start: u64 = exec.start.since(zero),
-    end: u64 = exec.end.since(zero),
+columns!(Execs(start: Ktime, exec: &ExecSpan, strings: &mut Strings) {
+    // Since the start of the process.
+    start: i64 = difference(exec.start.0, start.0),
+    wall: u64 = exec.end.since(exec.start),
     label: u32 = strings.add(label::label_of(&exec.argv, &exec.comm, false)),
     argv: Option<u32> = argv(&exec.argv, strings),
     on_cpu: Option<u64> = exec.times.on_cpu_known(),
@@ -337,15 +343,17 @@ pub fn document(
     let mut threads = Threads::default();
     let mut execs = Execs::default();
     let steps = Chosen::new(analysis);
+    let mut before = 0;
     for (at, process) in analysis.processes.iter().enumerate() {
         let step = steps.row_of(analysis, at);
-        processes.push(analysis, process, step, &mut strings);
-        let of = process.threads.iter();
+        processes.push(analysis, process, (before, step), &mut strings);
+        before = process.start.since(zero);
+        let of = process.threads.iter().filter(|_| !alone(analysis, process));
         for thread in of.filter_map(|ix| analysis.threads.get(ix.0 as usize)) {
             threads.push(zero, thread, &mut strings);
         }
         for exec in &process.execs {
-            execs.push(zero, exec, &mut strings);
+            execs.push(process.start, exec, &mut strings);
         }
     }
     Document {
@@ -362,6 +370,7 @@ pub fn document(
         threads,
         execs,
         path: path.map(|path| columns_of(analysis, path)),
+        path_title: critical_path::title(analysis),
         steps: steps.columns(analysis, path, &mut strings),
         connections: connections(analysis, &mut strings),
         connections_of: analysis.connections.len(),
@@ -369,6 +378,23 @@ pub fn document(
         segments: Sizes::new(segments),
         strings: strings.list(),
     }
+}
+
+fn difference(time: u64, before: u64) -> i64 {
+    time.cast_signed().wrapping_sub(before.cast_signed())
+}
+
+/// The process has one thread, whose figures are the process's.
+fn alone(analysis: &Analysis, process: &Process) -> bool {
+    let [only] = process.threads.as_slice() else {
+        return false;
+    };
+    let same = |thread: &Thread| {
+        (thread.tid.0, thread.start, thread.end) == (process.pid.0, process.start, process.end)
+            && thread.comm == process.comm
+            && thread.times == process.times
+    };
+    analysis.threads.get(only.0 as usize).is_some_and(same)
 }
 
 fn advice(analysis: &Analysis, file: &str, path: &CriticalPath) -> Vec<Change> {

@@ -4,7 +4,7 @@
 export const STATES = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"] as const;
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
 
-/** What each kind of piece is, and which state it counts as (segments.rs). */
+/** The name of each kind of piece, and its state (segments.rs). */
 export const KINDS: [string, number][] = [
   ["unknown", UNKNOWN],
   ["on CPU", ON],
@@ -75,6 +75,8 @@ export interface Doc {
     from: number; thread: number[]; length: number[]; kind: number[]; then: number[]; inferred: number[];
     shares: [string, number, number][];
   };
+  /** The path's name: without scheduling events it is a chain of forks and exits. */
+  path_title: string;
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
   steps: { name: number[]; kind: number[]; from: number[]; to: number[]; failed: number[]; spent: number[] };
   /** The longest ones, and the number of all. */
@@ -197,6 +199,10 @@ export class Data {
     }
   }
 
+  /** The path's name within a sentence. */
+  get pathName(): string {
+    return this.doc.path_title.toLowerCase();
+  }
   string(ix: number | null): string {
     return ix === null ? "" : this.doc.strings[ix] ?? "";
   }
@@ -305,12 +311,42 @@ function sums(counts: number[]): Uint32Array {
   return out;
 }
 
+/** The document in the page (document.rs): starts are differences, lengths replace ends. */
+interface Packed extends Omit<Doc, "processes" | "execs"> {
+  processes: Doc["processes"] & { wall: number[]; alone: number[] };
+  execs: Doc["execs"] & { wall: number[] };
+}
+
+/** Restores the ends, and the threads that are as their processes: the page leaves them out. */
+function restore(doc: Packed): Doc {
+  const { processes: p, execs: x, threads: t } = doc;
+  let begin = 0;
+  p.start = p.start.map((since) => (begin += since));
+  p.end = p.start.map((start, ix) => start + p.wall[ix]);
+  let exec = 0;
+  x.end = [];
+  const keys = Object.keys(t) as (keyof Doc["threads"])[];
+  const full = Object.fromEntries(keys.map((key) => [key, [] as number[]])) as Doc["threads"];
+  let thread = 0;
+  p.pid.forEach((pid, ix) => {
+    for (let n = 0; n < p.execs[ix]; n++, exec++) {
+      x.start[exec] += p.start[ix];
+      x.end.push(x.start[exec] + x.wall[exec]);
+    }
+    for (let n = 0; n < p.threads[ix]; n++) {
+      for (const key of keys) full[key].push(p.alone[ix] ? (key === "tid" ? pid : p[key][ix]) : t[key][thread]);
+      if (!p.alone[ix]) thread++;
+    }
+  });
+  return { ...doc, threads: full };
+}
+
 /** Reads the data out of the page. */
 export async function load(element: HTMLElement): Promise<Data> {
   const bytes = await unpack(element.textContent ?? "");
   element.textContent = "";
   const length = new DataView(bytes.buffer).getUint32(0, true);
-  const doc = JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Doc;
+  const doc = restore(JSON.parse(new TextDecoder().decode(bytes.subarray(4, 4 + length))) as Packed);
   const read = new Reader(bytes, 4 + length);
   const { pieces: n, mixed, unit } = doc.segments;
   const threads = n > 0 ? doc.threads.tid.length : 0;

@@ -18,7 +18,7 @@ import { count } from "./units";
 
 const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table" };
 
-/** What the pointer does. */
+/** The pointer's actions. */
 const POINTER: [string, string][] = [
   ["drag", "pan; over the strip on top: zoom to a range"],
   ["Ctrl + wheel, pinch", "zoom"],
@@ -27,7 +27,7 @@ const POINTER: [string, string][] = [
   ["double click", "zoom in; on a process: only its subtree"],
 ];
 
-/** Keys, what they do, and how. */
+/** Keys, their help and their action. */
 type Key = [string[], string, (key: string) => void];
 
 /** Names of keys for people. */
@@ -188,7 +188,7 @@ async function main() {
       if (state.sel >= 0) store.set({ root: state.sel });
     }],
     [["u"], "up: to the parent, to all", () => tree.up()],
-    [["[", "]"], "critical path: the step before, the next one", (key) => move(context, key === "[" ? -1 : 1)],
+    [["[", "]"], `${data.pathName}: the step before, the next one`, (key) => move(context, key === "[" ? -1 : 1)],
     [["f"], "fold or unfold waiting parents, sleepers and repeated siblings (Timeline)", () => store.set({ fold: !state.fold })],
     [["c"], "lanes of the CPUs (Timeline)", () => store.set({ cpus: !state.cpus })],
     [["r"], "lanes of network, disks and the machine, where recorded (Timeline)", () => store.set({ resources: !state.resources })],

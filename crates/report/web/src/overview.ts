@@ -183,7 +183,7 @@ export class Overview {
     const whole = rows.reduce((sum, [, ns]) => sum + ns, 0);
     if (whole === 0) return null;
     const n = steps(data).length;
-    const card = this.card("Critical path: what set the build time", n > 1 ? `${count(n)} steps` : "", ...rows.slice(0, 8).map(([name, ns, times]) =>
+    const card = this.card(`${data.doc.path_title}: what set the build time`, n > 1 ? `${count(n)} steps` : "", ...rows.slice(0, 8).map(([name, ns, times]) =>
       this.bar(name, ns, rows[0][1], time(ns), `${share(ns, whole)} · ${count(times)} ×`, color(name), () => store.set({ view: "timeline" }))));
     card.append(h("button", { type: "button", class: "link go", onclick: () => store.set({ view: "timeline", step: 0, sel: steps(data)[0]?.process ?? -1 }) }, "Go through it step by step ( ] )"));
     return card;

@@ -90,7 +90,7 @@ export function name(data: Data, step: Step): string {
 
 export class PathLane {
   readonly element: HTMLElement;
-  private canvas = h("canvas", { role: "img", "aria-label": "The critical path over time, step by step" });
+  private canvas = h("canvas", { role: "img", "aria-label": "The path over time, step by step" });
   private all: Step[];
   private place = { gutter: 0, width: 1 };
 
@@ -101,7 +101,7 @@ export class PathLane {
 
   private constructor(private context: Context) {
     this.all = steps(context.data);
-    this.element = h("div", { class: "lane path-lane", title: "Critical path: [ and ] go from step to step" }, this.canvas);
+    this.element = h("div", { class: "lane path-lane", title: `${context.data.doc.path_title}: [ and ] go from step to step` }, this.canvas);
     this.canvas.addEventListener("pointermove", (event) => this.hover(event));
     this.canvas.addEventListener("pointerleave", () => context.tip.hide());
     this.canvas.addEventListener("click", (event) => {
@@ -174,7 +174,7 @@ export class PathLane {
     const step = this.all[n];
     tip.show(event,
       h("strong", {}, name(data, step)),
-      h("div", { class: "dim" }, `critical path, step ${n + 1} of ${this.all.length} · from ${at(step.from)} · ${time(step.to - step.from)}${step.inferred ? " · inferred" : ""}`),
+      h("div", { class: "dim" }, `${data.pathName}, step ${n + 1} of ${this.all.length} · from ${at(step.from)} · ${time(step.to - step.from)}${step.inferred ? " · inferred" : ""}`),
       h("div", {}, did(step)));
   }
 }
@@ -195,8 +195,8 @@ export function card(context: Context): HTMLElement | null {
   const link = (to: number) => h("button", { type: "button", class: "link", onclick: () => choose(context, to) }, name(data, all[to]));
   const before = all[n - 1];
   const after = all[n + 1];
-  return h("section", { class: "step-card", "aria-label": "Step of the critical path" },
-    h("h3", {}, `Critical path, step ${n + 1} of ${all.length}`),
+  return h("section", { class: "step-card", "aria-label": `Step of the ${data.pathName}` },
+    h("h3", {}, `${data.doc.path_title}, step ${n + 1} of ${all.length}`),
     h("p", {}, `${at(step.from)} to ${at(step.to)}, ${time(step.to - step.from)}: ${did(step)}`),
     step.inferred ? h("p", { class: "dim" }, "Inferred: no event shows this step.") : null,
     h("p", { class: "unlocked" }, h("b", {}, "Unlocked by "), ...(before ? [link(n - 1), ` (${THEN[before.then]?.[1] ?? ""})`] : ["the start of the recording"])),

@@ -1,4 +1,4 @@
-// Lanes above the timeline of what the recording has of network, disks and the machine.
+// Lanes above the timeline: network connections, waits for disks, counters of the machine.
 
 import { KINDS, ON, STORAGE, type Data } from "./data";
 import { h } from "./dom";
@@ -8,7 +8,7 @@ import type { Context } from "./timeview";
 import { at, bytes, time } from "./units";
 
 const ROW = 18;
-/** The most rows of connections; what has none is seen after zooming in. */
+/** The most rows of connections; those without a row appear after zooming in. */
 const CONNECTIONS = 4;
 /** A smaller share of time gives the machine's counter no lane. */
 const LEAST = 0.01;
@@ -220,7 +220,7 @@ function storage(data: Data): Waits {
   return { piece, thread: piece.map((p) => of.get(p)!) };
 }
 
-/** The counters that have something to tell. */
+/** The counters that changed. */
 function machine(data: Data): Series[] {
   const { counters, trace } = data.doc;
   const times = counters.at;

@@ -33,7 +33,7 @@ export interface State {
   q: string;
   /** The chosen step of the critical path; -1: none. */
   step: number;
-  /** What the colours of the timeline stand for. */
+  /** The meaning of the timeline's colours. */
   color: Color;
   /** Parents that only wait, sleepers and repeated siblings take no lanes of their own. */
   fold: boolean;
@@ -51,6 +51,9 @@ export interface State {
   wakeups: boolean;
 }
 
+/** The address changes no more often while something moves, ms. */
+const PAUSE = 160;
+
 type Listener = (state: State, changed: Set<keyof State>) => void;
 
 export class Store {
@@ -61,6 +64,8 @@ export class Store {
   private timer = 0;
   private written = "";
   private last = -1e9;
+  private wrote = -1e9;
+  private later = 0;
   /** Called with what to search for: whether each process matches; null: no search. */
   matches: Uint8Array | null = null;
   matchCount = 0;
@@ -221,10 +226,20 @@ export class Store {
   }
 
   private write(changed: Set<keyof State>) {
-    this.written = this.encode(this.state);
-    // An entry of the history for each view, but not for every step of a drag or letter of a search.
     const now = performance.now();
     const same = changed.size > 0 && [...changed].every((key) => key === "t0" || key === "t1" || key === "q" || (key === "ruler" && this.state.ruler !== ""));
+    const { dataset } = document.documentElement;
+    clearTimeout(this.later);
+    // Browsers take no more than 200 changes in 30 s, and each costs milliseconds.
+    if (same && now - this.wrote < PAUSE) {
+      this.later = setTimeout(() => this.write(changed), PAUSE);
+      dataset.moving = "1";
+      return;
+    }
+    delete dataset.moving;
+    this.wrote = now;
+    this.written = this.encode(this.state);
+    // An entry of the history for each view, but not for every step of a drag or letter of a search.
     const entry = this.listeners.length > 0 && this.written !== location.hash && !(same && now - this.last < 800);
     if (same) this.last = now;
     const address = this.written || location.pathname + location.search;

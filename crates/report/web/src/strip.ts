@@ -1,16 +1,13 @@
 // The whole recording at a glance, above all views: how many were busy at once,
 // the critical path, and the span that the views show, to be dragged.
 
-import { area, curveStepAfter } from "d3-shape";
-import { scaleLinear } from "d3-scale";
-import { axisBottom } from "d3-axis";
-import { select } from "d3-selection";
+import { Axis } from "./axis";
 import { BLOCKED, KINDS, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { density, hatch, theme, type Theme } from "./paint";
 import type { Store } from "./state";
-import { clock, inside, type Context } from "./timeview";
+import type { Context } from "./timeview";
 import { at, time } from "./units";
 
 const HEIGHT = 56;
@@ -22,7 +19,7 @@ export class Strip {
   private canvas = h("canvas", { role: "img", "aria-label": "Tasks that were busy at once, over the whole recording" });
   private frame = h("div", { class: "window" }, h("i", { class: "handle left" }), h("i", { class: "handle right" }));
   private plot: HTMLElement;
-  private axis = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  private axis = new Axis(AXIS, false);
   private range = h("span", { class: "range" });
   private scopeKey = "";
   private columns: Float64Array = new Float64Array(0);
@@ -33,16 +30,14 @@ export class Strip {
   constructor(private context: Context, private programRanks: Map<string, number>) {
     this.data = context.data;
     this.store = context.store;
-    this.axis.setAttribute("class", "axis");
-    this.axis.setAttribute("aria-hidden", "true");
     this.plot = h("div", { class: "strip-plot" }, this.canvas, this.frame);
     const legend = h("div", { class: "legend" },
       ...STATES.map((name, s) => h("span", { class: "key" }, h("i", { class: `swatch s${s}` }), name)),
       h("span", { class: "key" }, h("i", { class: "swatch dashes" }), this.data.doc.trace.cpus === 1 ? "1 CPU" : `${this.data.doc.trace.cpus} CPUs`),
       this.data.doc.trace.all ? null : h("span", { class: "key", title: "A task waits, and a CPU runs none of the recorded tasks" }, h("i", { class: "swatch others" }), "others have the CPU"),
-      this.data.doc.path ? h("span", { class: "key" }, "· lower band: the critical path, by program") : null);
+      this.data.doc.path ? h("span", { class: "key" }, `· lower band: the ${this.data.pathName}, by program`) : null);
     this.element = h("section", { class: "strip", "aria-label": "The whole recording" },
-      h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis);
+      h("div", { class: "strip-head" }, legend, this.range), this.plot, this.axis.element);
     new ResizeObserver(() => this.draw(true)).observe(this.plot);
     this.listen();
   }
@@ -101,7 +96,7 @@ export class Strip {
     const box = this.plot.getBoundingClientRect();
     if (path && event.clientY - box.top > HEIGHT) {
       const ix = pathAt(this.data, t);
-      if (ix >= 0) lines.push(h("div", {}, `critical path: ${this.data.label(ix)}`));
+      if (ix >= 0) lines.push(h("div", {}, `${this.data.pathName}: ${this.data.label(ix)}`));
     }
     this.context.tip.show(event, ...lines);
   }
@@ -194,17 +189,18 @@ export class Strip {
     const columns = this.columns;
     let peak = this.data.doc.trace.cpus;
     for (let c = 0; c < n; c++) peak = Math.max(peak, columns[c] + columns[n + c] + columns[2 * n + c]);
-    const y = scaleLinear([0, peak], [HEIGHT - 1, 2]);
-    const base = new Float64Array(n + 1);
-    const cells = Array.from({ length: n + 1 }, (_, c) => c);
-    for (const s of [0, 1, 2]) {
-      const value = (c: number) => columns[s * n + Math.min(c, n - 1)];
-      const shape = area<number>().x((c) => (c / n) * width).y0((c) => y(base[c])).y1((c) => y(base[c] + value(c))).curve(curveStepAfter).context(ctx);
-      ctx.beginPath();
-      shape(cells);
+    const top = 2;
+    const y = (tasks: number) => HEIGHT - 1 - (tasks / peak) * (HEIGHT - 1 - top);
+    const base = new Float64Array(n);
+    for (const s of [ON, WAIT, BLOCKED]) {
       ctx.fillStyle = [colors.css.on, colors.css.wait, colors.css.blocked][s];
+      ctx.beginPath();
+      for (let c = 0; c < n; c++) {
+        const value = columns[s * n + c];
+        if (value > 0) ctx.rect((c / n) * width, y(base[c] + value), width / n, y(base[c]) - y(base[c] + value));
+        base[c] += value;
+      }
       ctx.fill();
-      for (const c of cells) base[c] += value(c);
     }
     // Others have a CPU for which tasks wait: between the running ones and the line.
     ctx.fillStyle = hatch(ctx, colors.css.ink);
@@ -214,8 +210,8 @@ export class Strip {
     }
     ctx.fillStyle = hatch(ctx, colors.css.unknown);
     for (let c = 0; c < n; c++) {
-      const top = Math.max(y.range()[1], y(base[c] + columns[UNKNOWN * n + c]));
-      if (y(base[c]) - top > 0.5) ctx.fillRect((c / n) * width, top, width / n, y(base[c]) - top);
+      const over = Math.max(top, y(base[c] + columns[UNKNOWN * n + c]));
+      if (y(base[c]) - over > 0.5) ctx.fillRect((c / n) * width, over, width / n, y(base[c]) - over);
     }
     // As many as there are CPUs.
     ctx.strokeStyle = colors.css.dim;
@@ -241,15 +237,7 @@ export class Strip {
       ctx.fillText(text, width - wide - 3, Math.max(9, at + 4));
     }
     if (path) this.drawPath(ctx, colors, width);
-    this.axis.setAttribute("width", String(width));
-    this.axis.setAttribute("height", String(AXIS));
-    const scale = scaleLinear([from / 1e9, to / 1e9], [0, width]);
-    const ticks = Math.max(2, Math.floor(width / 120));
-    const step = scale.ticks(ticks);
-    const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10((step[1] ?? 1) - (step[0] ?? 0)) - 1e-9)));
-    select(this.axis).selectAll<SVGGElement, null>("g.x").data([null]).join("g").attr("class", "x")
-      .call(axisBottom(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)))
-      .each((_, n, groups) => inside(groups[n] as SVGGElement, 0, width));
+    this.axis.draw([from, to], [0, width]);
   }
 }
 

@@ -70,7 +70,7 @@ export class Timeline extends TimeView {
       onclick: () => store.set({ wakeups: !store.state.wakeups }) }, "Wake-ups");
     super(context, "Timeline of the process tree", "Drag to pan · Ctrl + wheel or a double click to zoom · Shift + drag to measure · click a process to select it",
       h("div", { class: "toolbar" }, h("span", { class: "dim" }, "Colour"), color.element, fold, cpus, resources.known ? toggle : null, wakeups, zoomButtons(store),
-        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), "critical path") : null), [Lane.of(context), PathLane.of(context), lanes, resources, new Pins(context)]);
+        data.doc.path ? h("span", { class: "key" }, h("i", { class: "swatch path" }), data.pathName) : null), [Lane.of(context), PathLane.of(context), lanes, resources, new Pins(context)]);
     this.element.querySelector(".toolbar")!.append(this.note, key);
     this.quiet = quiet(data);
     this.path = steps(data);
@@ -240,7 +240,7 @@ export class Timeline extends TimeView {
     return 8 + lane * this.pitch;
   }
 
-  /** What is in a lane in the shown time. */
+  /** The processes and groups of a lane in the shown time. */
   private inSight(lane: number): number[] {
     const { data, groups } = this;
     const { start, end } = data.doc.processes;

@@ -1,9 +1,7 @@
 // What the heatmap and the timeline share: rows beside a time axis, scrolled,
 // zoomed, panned and pointed at.
 
-import { axisTop } from "d3-axis";
-import { scaleLinear } from "d3-scale";
-import { select } from "d3-selection";
+import { Axis } from "./axis";
 import type { Data } from "./data";
 import { h, Tip } from "./dom";
 import { Marks, measure } from "./marks";
@@ -50,7 +48,7 @@ export abstract class TimeView {
   private canvas = h("canvas", { tabindex: "0" });
   private scroll: HTMLElement;
   private spacer = h("div", { class: "spacer" });
-  private axis = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  private axis = new Axis(AXIS, true);
   private marks: Marks;
   /** The time under the pointer. */
   private pointed = -1;
@@ -70,11 +68,9 @@ export abstract class TimeView {
     this.marks = new Marks(this.store);
     this.canvas.setAttribute("role", "img");
     this.canvas.setAttribute("aria-label", name);
-    this.axis.setAttribute("class", "axis");
-    this.axis.setAttribute("aria-hidden", "true");
     this.scroll = h("div", { class: "scroll" }, this.canvas, this.spacer);
     this.element = h("div", { class: "timeview" }, toolbar,
-      h("div", { class: "plot" }, ...above.map((lane) => lane?.element ?? null), this.axis, this.scroll, this.marks.element, this.empty), h("p", { class: "hint" }, hint));
+      h("div", { class: "plot" }, ...above.map((lane) => lane?.element ?? null), this.axis.element, this.scroll, this.marks.element, this.empty), h("p", { class: "hint" }, hint));
     this.scroll.addEventListener("scroll", () => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroll);
     this.listen();
@@ -165,7 +161,7 @@ export abstract class TimeView {
     ctx.clearRect(0, 0, w, hgt);
     this.paint({ ctx, pixels: this.pixels, theme: this.colors, ratio, gutter, width, height, top: this.scroll.scrollTop, state, x });
     for (const lane of this.above) lane?.draw(width, gutter, this.colors);
-    this.drawAxis(width, gutter);
+    this.axis.draw([state.t0, state.t1], [gutter, width]);
     this.marks.draw(width, gutter);
   }
 
@@ -179,21 +175,6 @@ export abstract class TimeView {
   protected blit(frame: Frame) {
     frame.ctx.putImageData(frame.pixels.image, Math.round(frame.gutter * frame.ratio), 0);
     frame.ctx.setTransform(frame.ratio, 0, 0, frame.ratio, 0, 0);
-  }
-
-  private drawAxis(width: number, gutter: number) {
-    const { t0, t1 } = this.store.state;
-    const scale = scaleLinear([t0 / 1e9, t1 / 1e9], [gutter, width]);
-    const ticks = Math.max(2, Math.floor((width - gutter) / 110));
-    const step = scale.ticks(ticks);
-    const span = (step[1] ?? 1) - (step[0] ?? 0);
-    const digits = Math.max(0, Math.min(9, Math.ceil(-Math.log10(span) - 1e-9)));
-    this.axis.setAttribute("width", String(width));
-    this.axis.setAttribute("height", String(AXIS));
-    const group = select(this.axis).selectAll<SVGGElement, null>("g.x").data([null]).join("g").attr("class", "x")
-      .attr("transform", `translate(0,${AXIS - 1})`);
-    group.call(axisTop(scale).ticks(ticks).tickSizeOuter(0).tickFormat((s) => clock(Number(s), digits)));
-    inside(group.node()!, gutter, width);
   }
 
   private listen() {
@@ -267,22 +248,6 @@ export abstract class TimeView {
     this.store.pan(-moved / plot);
     this.drag = this.drag && { ...this.drag, x: event.clientX, y: event.clientY, t0: this.store.state.t0, t1: this.store.state.t1, top: this.scroll.scrollTop };
   }
-}
-
-/** Moves the labels at the ends of an axis between its ends, where paper would cut them. */
-export function inside(group: SVGGElement, left: number, right: number) {
-  for (const tick of group.querySelectorAll<SVGGElement>(".tick")) {
-    const x = Number(/translate\(([\d.]+)/.exec(tick.getAttribute("transform") ?? "")?.[1] ?? 0);
-    tick.querySelector("text")?.setAttribute("text-anchor", x - left < 24 ? "start" : right - x < 24 ? "end" : "middle");
-  }
-}
-
-/** Seconds, as minutes and hours where there are. */
-export function clock(s: number, digits: number): string {
-  if (s < 60) return `${s.toFixed(digits)} s`;
-  const seconds = (s % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
-  const minutes = Math.floor(s / 60);
-  return minutes < 60 ? `${minutes}:${seconds}` : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
 }
 
 /** Buttons for the time axis. */

@@ -1,8 +1,6 @@
 // The process tree three times: as a list to go through, as a sunburst, as an
 // icicle. A click goes down to the subtree, in all views.
 
-import { hierarchy, partition, type HierarchyRectangularNode } from "d3-hierarchy";
-import { arc } from "d3-shape";
 import { HUES } from "./colors";
 import type { Data } from "./data";
 import { choice, h } from "./dom";
@@ -16,7 +14,15 @@ import { count, time } from "./units";
 
 /** Siblings in one cell of the pictures; none: all processes. */
 type Cell = number[];
-type Node = HierarchyRectangularNode<Cell>;
+/** A cell's place: its depth, and its part of the whole from 0 to 1. */
+interface Node {
+  data: Cell;
+  depth: number;
+  value: number;
+  x0: number;
+  x1: number;
+  children: Node[];
+}
 
 const RINGS = 7;
 /** Siblings of a program with a smaller share of the whole are one cell: their names could not be read. */
@@ -59,6 +65,8 @@ export class Tree {
   private sunBox: HTMLElement;
   private iceBox: HTMLElement;
   private root: Node | null = null;
+  /** All cells, parents first. */
+  private nodes: Node[] = [];
   /** Each process's cell. */
   private cells = new Map<number, Node>();
   private depth = 1;
@@ -181,17 +189,31 @@ export class Tree {
       for (const several of out) if (several.length > 1) several.sort((a, b) => values[b] - values[a] || a - b);
       return out;
     };
-    const root = hierarchy<Cell>(top, parts);
-    root.sum((cell) => cell.reduce((sum, ix) => sum + sums[ix], 0));
-    root.sort((a, b) => (b.value ?? 0) - (a.value ?? 0) || a.data[0] - b.data[0]);
-    this.root = partition<Cell>()(root);
+    const node = (data: Cell, depth: number): Node => ({ data, depth, value: data.reduce((sum, ix) => sum + sums[ix], 0), x0: 0, x1: 1, children: [] });
+    this.root = node(top, 0);
+    this.nodes = [this.root];
+    // The list grows while it is gone through.
+    for (const parent of this.nodes) {
+      parent.children = parts(parent.data).map((cell) => node(cell, parent.depth + 1));
+      for (const child of parent.children) this.nodes.push(child);
+    }
+    for (let at = this.nodes.length - 1; at >= 0; at--) {
+      const { children } = this.nodes[at];
+      for (const child of children) this.nodes[at].value += child.value;
+      children.sort((a, b) => b.value - a.value || a.data[0] - b.data[0]);
+    }
     this.cells.clear();
     // Levels of which nothing can be seen take no room.
     this.depth = 1;
-    this.root.each((d) => {
+    for (const d of this.nodes) {
+      let x = d.x0;
+      for (const child of d.children) {
+        child.x0 = x;
+        child.x1 = x += d.value > 0 ? ((d.x1 - d.x0) * child.value) / d.value : 0;
+      }
       for (const ix of d.data) this.cells.set(ix, d);
       if (d.x1 - d.x0 > 0.03) this.depth = Math.max(this.depth, Math.min(RINGS, d.depth));
-    });
+    }
   }
 
   private color({ data: [ix] }: Node, colors: ReturnType<typeof theme>): string {
@@ -229,19 +251,24 @@ export class Tree {
     const ctx = sized(this.sun, size, size);
     if (!ctx) return;
     const ring = (size / 2 - 10) / (this.rings() + 1.2);
-    const shape = arc<Node>()
-      .startAngle((d) => d.x0 * 2 * Math.PI).endAngle((d) => d.x1 * 2 * Math.PI)
-      .padAngle((d) => Math.min(0.004, (d.x1 - d.x0) * Math.PI)).padRadius(size / 3)
-      .innerRadius((d) => ring * (d.depth + 0.2)).outerRadius((d) => ring * (d.depth + 1.2) - 1).context(ctx);
+    // A part of a ring, half a pixel apart from its neighbours.
+    const shape = (d: Node) => {
+      const [from, to] = [(d.x0 - 0.25) * 2 * Math.PI, (d.x1 - 0.25) * 2 * Math.PI];
+      const [inner, outer] = [ring * (d.depth + 0.2), ring * (d.depth + 1.2) - 1];
+      const gap = (radius: number) => (to - from < 6.28 ? Math.min(0.5 / radius, (to - from) / 4) : 0);
+      ctx.beginPath();
+      ctx.arc(0, 0, outer, from + gap(outer), to - gap(outer));
+      ctx.arc(0, 0, inner, to - gap(inner), from + gap(inner), true);
+      ctx.closePath();
+    };
     ctx.save();
     ctx.translate(size / 2, size / 2);
     ctx.font = FONT;
     ctx.textAlign = "center";
     ctx.textBaseline = "middle";
     const chosen = this.cells.get(this.store.state.sel);
-    root.each((d) => {
+    this.nodes.forEach((d) => {
       if (d.depth === 0 || d.depth > this.rings() || (d.x1 - d.x0) * d.depth * ring * 6.28 < 0.4) return;
-      ctx.beginPath();
       shape(d);
       ctx.globalAlpha = this.shows(d) ? 1 : 0.25;
       ctx.fillStyle = this.color(d, colors);
@@ -287,20 +314,19 @@ export class Tree {
     lines.forEach((line, n) => ctx.fillText(line, 0, (n - lines.length) * 16 + 7));
     ctx.font = FONT;
     ctx.fillStyle = colors.css.dim;
-    ctx.fillText(fit(ctx, `${time(root.value ?? 0)} ${NAMES[this.store.state.metric]}`, room), 0, 11);
+    ctx.fillText(fit(ctx, `${time(root.value)} ${NAMES[this.store.state.metric]}`, room), 0, 11);
     ctx.restore();
   }
 
   private drawIce(colors: ReturnType<typeof theme>) {
-    const root = this.root!;
     const width = this.iceBox.clientWidth;
-    const levels = Math.min(14, root.height + 1);
+    const levels = Math.min(14, this.nodes[this.nodes.length - 1].depth + 1);
     const ctx = sized(this.ice, width, levels * ROW);
     if (!ctx) return;
     ctx.font = FONT;
     ctx.textBaseline = "middle";
     const chosen = this.cells.get(this.store.state.sel);
-    root.each((d) => {
+    this.nodes.forEach((d) => {
       const [a, b] = [d.x0 * width, d.x1 * width];
       if (d.depth >= levels || b - a < 0.3) return;
       const y = d.depth * ROW;
@@ -343,7 +369,7 @@ export class Tree {
   }
   private find(depth: number, x: number): Node | null {
     let node: Node | null = this.root;
-    while (node && node.depth < depth) node = node.children?.find((child) => x >= child.x0 && x < child.x1) ?? null;
+    while (node && node.depth < depth) node = node.children.find((child) => x >= child.x0 && x < child.x1) ?? null;
     return node;
   }
 
@@ -352,7 +378,7 @@ export class Tree {
     const [ix] = node.data;
     const whole = this.root?.value ?? 0;
     const lines = [h("strong", {}, this.name(node)),
-      h("div", {}, `${NAMES[this.store.state.metric]} ${time(node.value ?? 0)}${whole > 0 ? ` · ${(((node.value ?? 0) * 100) / whole).toFixed(1)} %` : ""} with descendants`)];
+      h("div", {}, `${NAMES[this.store.state.metric]} ${time(node.value)}${whole > 0 ? ` · ${(((node.value) * 100) / whole).toFixed(1)} %` : ""} with descendants`)];
     if (node.data.length > 1) lines.push(h("div", { class: "dim" }, `wall ${time(node.data.reduce((sum, member) => sum + this.data.wall(member), 0))} together`));
     if (node.data.length === 1) {
       const p = this.data.doc.processes;
@@ -539,7 +565,7 @@ function ink(color: string): string {
   const n = parseInt(hex[1], 16);
   const light = (part: number) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
   const all = 0.2126 * light(n >> 16) + 0.7152 * light((n >> 8) & 0xff) + 0.0722 * light(n & 0xff);
-  // Where the contrast to both is the same.
+  // At this luminance the contrast to both is equal.
   return all > 0.18 ? "#14171a" : "#ffffff";
 }
 

@@ -1,0 +1,53 @@
+// Axes of time.
+
+/** Round times that divide a span into about `count` parts, in ns, and the digits of seconds that tell them apart. */
+export function ticks(from: number, to: number, count: number): { at: number[]; digits: number } {
+  const span = Math.max(1, to - from);
+  const rough = span / Math.max(1, count);
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const nice = power * (rough < 1.5 * power ? 1 : rough < 3.5 * power ? 2 : rough < 7.5 * power ? 5 : 10);
+  const at: number[] = [];
+  for (let n = Math.ceil(from / nice); n * nice <= to; n++) at.push(n * nice);
+  return { at, digits: Math.max(0, Math.min(9, 9 - Math.floor(Math.log10(nice) + 1e-9))) };
+}
+
+/** Seconds, as minutes and hours where there are. */
+export function clock(s: number, digits: number): string {
+  if (s < 60) return `${s.toFixed(digits)} s`;
+  const seconds = (s % 60).toFixed(digits).padStart(digits > 0 ? digits + 3 : 2, "0");
+  const minutes = Math.floor(s / 60);
+  return minutes < 60 ? `${minutes}:${seconds}` : `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${seconds}`;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function node(name: string, attributes: Record<string, string | number>): SVGElement {
+  const element = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, String(value));
+  return element;
+}
+
+/** An axis between two places, below a plot or above it. */
+export class Axis {
+  readonly element = node("svg", { class: "axis", "aria-hidden": "true" }) as SVGSVGElement;
+
+  constructor(private height: number, private above: boolean) {}
+
+  draw([t0, t1]: [number, number], [left, right]: [number, number]) {
+    const { element, height, above } = this;
+    element.setAttribute("width", String(right));
+    element.setAttribute("height", String(height));
+    const { at, digits } = ticks(t0, t1, Math.max(2, Math.floor((right - left) / 110)));
+    const line = above ? height - 1 : 0;
+    element.replaceChildren(...at.map((t) => {
+      const x = left + ((t - t0) / (t1 - t0)) * (right - left);
+      // Labels at the ends stand between them, where paper would cut them.
+      const anchor = x - left < 24 ? "start" : right - x < 24 ? "end" : "middle";
+      const text = node("text", { x, y: above ? line - 9 : line + 17, "text-anchor": anchor });
+      text.textContent = clock(t / 1e9, digits);
+      const tick = node("g", { class: "tick" });
+      tick.append(node("line", { x1: x, x2: x, y1: line, y2: above ? line - 6 : line + 6 }), text);
+      return tick;
+    }));
+  }
+}
