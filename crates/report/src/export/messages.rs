@@ -20,7 +20,7 @@ pub struct TracePacket {
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Data {
     #[prost(message, tag = "1")]
-    FtraceEvents(FtraceEventBundle),
+    FtraceEvents(Box<FtraceEventBundle>),
     #[prost(message, tag = "2")]
     ProcessTree(ProcessTree),
     #[prost(message, tag = "6")]

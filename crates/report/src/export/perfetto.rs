@@ -677,7 +677,7 @@ impl Cpu {
             event: std::mem::take(&mut self.events),
             compact_sched: Some(std::mem::take(&mut self.compact)),
         };
-        packets.put(None, Data::FtraceEvents(bundle))
+        packets.put(None, Data::FtraceEvents(Box::new(bundle)))
     }
 }
 
