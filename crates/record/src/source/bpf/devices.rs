@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn a_reading_has_the_increase_of_devices_that_were_used() {
         let mut devices = Devices::new(Ktime(100));
-        let number = 9999 << MINOR_BITS | 5;
+        let number = 4000 << MINOR_BITS | 5;
         let mut read = |sums, now| {
             let events = devices.read(vec![(number, sums)], Ktime(now));
             let blocks = events.into_iter().map(|event| match event.kind {
@@ -126,7 +126,7 @@ mod tests {
         };
         let first = read(sums(3, u32::MAX), 150);
         assert_eq!(first.len(), 1);
-        assert_eq!(first[0].device.to_string(), "9999:5");
+        assert_eq!(first[0].device.to_string(), "4000:5");
         assert_eq!((first[0].interval, first[0].busy), (50, 30));
         assert_eq!(&*first[0].name, b"");
         assert!(read(sums(3, u32::MAX), 250).is_empty());
