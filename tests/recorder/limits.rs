@@ -27,12 +27,12 @@ fn runs(dir: &Path) -> usize {
     std::fs::read(dir.join("runs")).map_or(0, |runs| runs.len() / 2)
 }
 
-/// Address space (from the least in which this program starts), descriptors, file sizes.
+/// Address space (from little more than this program needs to start), descriptors, file sizes.
 fn limits() -> Result<(), Failed> {
     let dir = scratch("limits");
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir)?;
-    let space = (16..48).map(|mib| format!("--as={}", mib << 20));
+    let space = (20..52).map(|mib| format!("--as={}", mib << 20));
     let files = (16..48)
         .step_by(4)
         .map(|number| format!("--nofile={number}"));
