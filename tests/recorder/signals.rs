@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 
 use crate::support::{
-    analyze, ensure, eventually, info, int, kill, recording, scratch, text, Test,
+    analyze, ensure, eventually, info, int, kill, recording, scratch, text, Test, TR,
 };
 
 pub const TESTS: &[Test] = &[
@@ -18,6 +18,7 @@ pub const TESTS: &[Test] = &[
     ("the_end_is_noticed_without_a_descriptor", no_descriptors),
     ("timeout_ends_the_command_as_without_tr", timeout),
     ("an_output_that_stalls_at_the_end_can_be_given_up", given_up),
+    ("a_signal_does_not_cut_a_slow_output", signalled_while_slow),
 ];
 
 /// Prints its number of SIGINTs, a second after the first.
@@ -222,4 +223,28 @@ fn given_up() -> Result<(), Failed> {
         format!("only after {:?}", asked.elapsed())
     })?;
     ensure(rest.contains("given up"), || rest)
+}
+
+/// A signal while a slow output takes the end of the trace: it takes all of it.
+fn signalled_while_slow() -> Result<(), Failed> {
+    let (fifo, copy) = (scratch("slow.fifo"), scratch("slow.bin"));
+    let _ = std::fs::remove_file(&fifo);
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU)?;
+    let mut reader = Command::new("sh")
+        .args([
+            "-c",
+            "exec <\"$FIFO\" >\"$COPY\"; head -c 1000; sleep 1; exec cat",
+        ])
+        .env("FIFO", &fifo)
+        .env("COPY", &copy)
+        .spawn()?;
+    let script = "i=0; while [ $i -lt 3000 ]; do /bin/true; i=$((i+1)); done; \
+                  (sleep 0.1; kill -INT $PPID) & exit 7";
+    let out = recording(&fifo, &[], &["sh", "-c", script]).output()?;
+    reader.wait()?;
+    let told = text(&out.stderr);
+    ensure(out.status.code() == Some(7), || format!("{out:?}"))?;
+    ensure(!told.contains("given up"), || told.clone())?;
+    let verified = Command::new(TR).arg("verify").arg(&copy).output()?;
+    ensure(verified.status.success(), || text(&verified.stdout))
 }

@@ -18,6 +18,8 @@ pub struct Stall {
     since: Instant,
     /// COMMAND's end.
     over_since: Option<Instant>,
+    /// A signal has come since then.
+    signalled: bool,
     pause: Duration,
     /// Called once, after [`LONG`].
     on_long: Option<fn()>,
@@ -29,13 +31,15 @@ impl Stall {
         Stall {
             since: Instant::now(),
             over_since: None,
+            signalled: false,
             pause: Duration::from_micros(200),
             on_long: Some(on_long),
         }
     }
 
-    /// Sleeps once. While COMMAND runs, signals are passed on to COMMAND; afterwards a
-    /// signal or [`LIMIT`] ends the wait: false.
+    /// Sleeps once. While COMMAND runs, signals are passed on to COMMAND; afterwards [`LIMIT`]
+    /// ends the wait, or a signal when the wait is long: false. A CI system cancels a job by a
+    /// signal, and a busy disk is not a stalled one.
     pub fn go_on(
         &mut self,
         running: Option<&Running>,
@@ -54,7 +58,8 @@ impl Stall {
             return true;
         }
         let since = *self.over_since.get_or_insert_with(Instant::now);
-        !signal && since.elapsed() < LIMIT
+        self.signalled |= signal;
+        !(self.signalled && self.is_long()) && since.elapsed() < LIMIT
     }
 
     /// The wait has lasted for [`LONG`].
