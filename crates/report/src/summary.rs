@@ -240,24 +240,26 @@ fn parts(analysis: &Analysis, path: &CriticalPath) -> (&'static str, Vec<String>
     (critical_path::title(analysis), parts.collect())
 }
 
-/// The longest steps of the first level that has more than one.
+/// The longest steps of the first level on which no step takes nearly all of the time.
 fn steps(analysis: &Analysis) -> Vec<String> {
     let steps = Steps::new(analysis);
     let list = steps.list();
     let inside = |around: Option<usize>| {
         let of = list.iter().enumerate();
-        of.filter(move |(_, step)| step.parent == around && !step.is_moment())
+        let of = of.filter(|(_, step)| step.parent == around && !step.is_moment());
+        let mut found: Vec<(usize, &Step)> = of.collect();
+        found.sort_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
+        found
     };
-    let mut around = None;
-    let mut found: Vec<(usize, &Step)> = inside(None).collect();
-    while let [(at, _)] = *found.as_slice() {
-        around = Some(at);
-        found = inside(around).collect();
+    let wall = analysis.end.since(analysis.start);
+    let mut found = inside(None);
+    while let Some((at, step)) = found.first() {
+        let below = inside(Some(*at));
+        if below.is_empty() || step.wall() < wall / 5 * 4 {
+            break;
+        }
+        found = below;
     }
-    if found.is_empty() {
-        found.extend(around.and_then(|at| Some((at, list.get(at)?))));
-    }
-    found.sort_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
     let words = found.into_iter().take(MOST).map(|(_, step)| {
         let failed = if step.failed() { ", failed" } else { "" };
         let name = units::shorten(&step.name, NAME);
