@@ -29,7 +29,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 root=$work/$name
 mkdir -p "$dist" "$root/share/doc/tr"
-PREFIX='' DESTDIR=$root scripts/install.sh "$tr" >/dev/null
+PREFIX=/ DESTDIR=$root scripts/install.sh "$tr" >/dev/null
 cp LICENSE-APACHE LICENSE-MIT LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$root/share/doc/tr"
 scripts/cargo.sh metadata --locked --format-version 1 --filter-platform "$arch-unknown-linux-gnu" |
 	scripts/sbom.py "$version" "$epoch" "glibc=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)=LGPL-2.1-or-later" \
@@ -37,12 +37,9 @@ scripts/cargo.sh metadata --locked --format-version 1 --filter-platform "$arch-u
 		"zlib=$(pkg-config --modversion zlib)=Zlib" >"$root/share/doc/tr/tr.spdx.json"
 chmod -R u=rwX,go=rX "$root"
 
-# pack FILE DIRECTORY: its contents with one owner, one time and one order.
-pack() {
-	tar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -C "$2" -cf - . | gzip -9n >"$1"
-}
-
-pack "$dist/$name.tar.gz" "$work"
+# One owner, one time and one order.
+tar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -C "$work" -cf - "$name" |
+	gzip -9n >"$dist/$name.tar.gz"
 cp "$root/share/doc/tr/tr.spdx.json" "$dist/$name.spdx.json"
 files=("$name.tar.gz" "$name.spdx.json")
 
