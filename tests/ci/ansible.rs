@@ -7,8 +7,8 @@ use libtest_mimic::{Failed, Trial};
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
-use crate::common::{lacks, list, trial, why_not, TR};
-use crate::runner::{root, said};
+use crate::common::{lacks, trial, why_not, TR};
+use crate::runner::{root, said, slept_once};
 
 pub fn trials() -> Vec<Trial> {
     let reason = || lacks("ansible-playbook").or_else(why_not);
@@ -89,17 +89,7 @@ fn plays() -> Result<(), Failed> {
     );
     let logs = directory.path().join("logs/node1");
     let trace = logs.join("trace.bin");
-    let verified = Command::new(TR).arg("verify").arg(&trace).output()?;
-    assert!(verified.status.success(), "{}", said(&verified));
-    let mut analyze = Command::new(TR);
-    analyze
-        .arg("analyze")
-        .arg(&trace)
-        .args(["--format", "json"]);
-    let analysis: Value = serde_json::from_slice(&analyze.output()?.stdout)?;
-    let slept = list(&analysis, "processes").iter();
-    let slept = slept.filter(|it| it["argv"] == json!(["sleep", "0.37"]));
-    assert_eq!(slept.count(), 1);
+    slept_once(&trace, "0.37")?;
     assert!(fs::read_to_string(logs.join("report.html"))?.contains("<html"));
     assert!(!fs::read_to_string(logs.join("summary.md"))?.is_empty());
     let returned = fs::read_to_string(directory.path().join("returned"))?;

@@ -5,12 +5,12 @@ use std::fs;
 use std::process::{Command, Output};
 
 use libtest_mimic::{Failed, Trial};
-use serde_json::{json, Value};
+use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{lacks, list, trial, why_not, TR};
+use crate::common::{lacks, trial, why_not, TR};
 use crate::forge::Forge;
-use crate::runner::{root, said};
+use crate::runner::{root, said, slept_once};
 
 pub fn trials() -> Vec<Trial> {
     let note = lacks("curl").or_else(|| lacks("jq"));
@@ -133,17 +133,7 @@ fn whole_job() -> Result<(), Failed> {
         assert_eq!(status, Some(3), "{text}");
         assert!(!job.directory.path().join("never").exists());
         let trace = job.directory.path().join("tr-recording/trace.bin");
-        let verified = Command::new(TR).arg("verify").arg(&trace).output()?;
-        assert!(verified.status.success(), "{}", said(&verified));
-        let mut analyze = Command::new(TR);
-        analyze
-            .arg("analyze")
-            .arg(&trace)
-            .args(["--format", "json"]);
-        let analysis: Value = serde_json::from_slice(&analyze.output()?.stdout)?;
-        let slept = list(&analysis, "processes").iter();
-        let slept = slept.filter(|it| it["argv"] == json!(["sleep", "0.31"]));
-        assert_eq!(slept.count(), 1, "{text}");
+        slept_once(&trace, "0.31").map_err(|e| format!("{e}: {text}"))?;
     }
     Ok(())
 }

@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::common::TR;
+use crate::common::{analyze, ensure, list, Failure, TR};
 use crate::forge::Forge;
 
 /// The payload is `{"scp":"Actions.Results:run-id:job-id"}`.
@@ -162,6 +162,17 @@ impl Job {
 
 pub fn said(out: &Output) -> String {
     String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
+}
+
+/// The recording is whole, and has one `sleep` of this length.
+pub fn slept_once(trace: &Path, seconds: &str) -> Result<(), Failure> {
+    let verified = Command::new(TR).arg("verify").arg(trace).output()?;
+    ensure(verified.status.success(), || said(&verified))?;
+    let analysis = analyze(trace)?;
+    let slept = list(&analysis, "processes").iter();
+    let slept = slept.filter(|it| it["argv"] == serde_json::json!(["sleep", seconds]));
+    let count = slept.count();
+    ensure(count == 1, || format!("{count} times sleep {seconds}"))
 }
 
 /// The reason to skip a test of the action.

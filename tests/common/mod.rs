@@ -87,13 +87,13 @@ pub fn int(value: &Value, name: &str) -> u64 {
     value[name].as_u64().unwrap_or(u64::MAX)
 }
 
-/// `tr analyze --format json` of a trace, checked: it fits the schema, and each process's
-/// times add up to its threads' lifetimes.
-pub fn analyze(trace: &Path) -> Result<Value, Failure> {
+/// The document of `tr analyze` with these options, checked against the schema.
+pub fn document(trace: &Path, options: &[&str]) -> Result<Value, Failure> {
     let out = Command::new(TR)
         .arg("analyze")
         .arg(trace)
         .args(["--format", "json"])
+        .args(options)
         .output()?;
     if !out.status.success() {
         return Err(String::from_utf8_lossy(&out.stderr).into_owned().into());
@@ -103,6 +103,13 @@ pub fn analyze(trace: &Path) -> Result<Value, Failure> {
         "../../crates/report/schema/analysis.schema.json"
     ))?;
     schema::validate(&rules, &analysis)?;
+    Ok(analysis)
+}
+
+/// `tr analyze --format json` of a trace, checked: it fits the schema, and each process's
+/// times add up to its threads' lifetimes.
+pub fn analyze(trace: &Path) -> Result<Value, Failure> {
+    let analysis = document(trace, &[])?;
     const TIMES: [&str; 6] = [
         "on_cpu_ns",
         "run_queue_ns",

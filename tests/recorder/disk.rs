@@ -10,7 +10,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common::{int, list};
-use crate::support::{ensure, record, scratch, text, tr, Test};
+use crate::support::{ensure, record, report, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
     ("bytes_on_disk_are_those_that_dd_moved", moved),
@@ -22,16 +22,6 @@ pub const TESTS: &[Test] = &[
 ];
 
 const BYTES: u64 = 64 * 65_536;
-
-fn report(trace: &Path) -> Result<Value, Failed> {
-    let out = tr(&["analyze", "--report", "disk", "--format", "json"], trace)?;
-    let mut all: Value = serde_json::from_slice(&out)?;
-    let rules: Value = serde_json::from_str(include_str!(
-        "../../crates/report/schema/analysis.schema.json"
-    ))?;
-    crate::common::schema::validate(&rules, &all)?;
-    Ok(all["disk"].take())
-}
 
 fn moved() -> Result<(), Failed> {
     let (trace, file) = (scratch("disk.bin"), scratch("disk.data"));
@@ -48,7 +38,7 @@ fn moved() -> Result<(), Failed> {
         return Ok(());
     }
     ensure(out.status.success(), || said.clone())?;
-    let disk = &report(&trace)?;
+    let disk = &report(&trace, "disk", &[])?;
     let what = || disk.to_string();
     let rows = list(disk, "rows");
     let dds: Vec<&Value> = rows
@@ -109,7 +99,7 @@ impl Loop {
 
     /// Its part of the report on the trace.
     fn of(&self, trace: &Path) -> Result<Value, Failed> {
-        let disk = report(trace)?;
+        let disk = report(trace, "disk", &[])?;
         let devices = list(&disk, "devices");
         let mine = devices.iter().find(|it| it["name"] == self.name());
         Ok(mine.ok_or_else(|| disk.to_string())?.clone())

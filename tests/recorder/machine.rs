@@ -8,7 +8,7 @@ use std::process::Command;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::support::{analyze, dump, ensure, int, list, record, scratch, text, tr, Test};
+use crate::support::{analyze, dump, ensure, int, list, record, report, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
     ("counters_are_between_two_readings_of_proc", between),
@@ -110,18 +110,6 @@ fn between() -> Result<(), Failed> {
     Ok(())
 }
 
-/// A document of `--report machine`.
-fn report(trace: &std::path::Path, options: &[&str]) -> Result<Value, Failed> {
-    let args = ["analyze", "--report", "machine", "--format", "json"];
-    let out = tr(&[&args, options].concat(), trace)?;
-    let mut all: Value = serde_json::from_slice(&out)?;
-    let rules: Value = serde_json::from_str(include_str!(
-        "../../crates/report/schema/analysis.schema.json"
-    ))?;
-    crate::common::schema::validate(&rules, &all)?;
-    Ok(all["machine"].take())
-}
-
 /// CPU time of a process that has ended, from its `/proc/PID/schedstat`.
 fn run_time(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
@@ -143,7 +131,7 @@ fn others() -> Result<(), Failed> {
     hog.wait()?;
     let out = out?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    let whole = report(&trace, &[])?;
+    let whole = report(&trace, "machine", &[])?;
     let what = || format!("{hogged} {whole}");
     let all = int(&whole, "length_ns") * int(&whole, "cpus");
     let sum = |of: &Value| {
@@ -169,7 +157,7 @@ fn others() -> Result<(), Failed> {
     }
     // In the last second the build sleeps, and the hog does not.
     let from = format!("{}ms", int(&whole, "length_ns") / 1_000_000 - 600);
-    let last = report(&trace, &["--from", &from])?;
+    let last = report(&trace, "machine", &["--from", &from])?;
     let what = || format!("{from}: {last}");
     let length = int(&last, "length_ns");
     ensure(length.abs_diff(600_000_000) < 50_000_000, what)?;
@@ -232,7 +220,7 @@ fn throttled() -> Result<(), Failed> {
     let ns = value("throttled_usec ").map(|us| us * 1000);
     let ns = ns.or_else(|| value("throttled_time ")).ok_or("no figure")?;
     let periods = value("nr_throttled ").ok_or("no figure")?;
-    let machine = report(&trace, &[])?;
+    let machine = report(&trace, "machine", &[])?;
     let what = || format!("{ns} in {periods}: {machine}");
     // The file counts from tr's start to its end, the trace from COMMAND's.
     let throttled = int(&machine, "throttled_ns");

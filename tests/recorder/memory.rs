@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use serde_json::Value;
 
 use crate::network::ROLE;
-use crate::support::{ensure, int, list, recording, scratch, text, tr, Test};
+use crate::support::{ensure, int, list, recording, report, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
     ("the_resident_memory_is_what_a_program_holds", held),
@@ -38,26 +37,13 @@ pub fn play(role: &str) {
     }
 }
 
-fn report(trace: &Path) -> Result<Value, Failed> {
-    let out = tr(
-        &["analyze", "--report", "memory", "--format", "json"],
-        trace,
-    )?;
-    let mut all: Value = serde_json::from_slice(&out)?;
-    let rules: Value = serde_json::from_str(include_str!(
-        "../../crates/report/schema/analysis.schema.json"
-    ))?;
-    crate::common::schema::validate(&rules, &all)?;
-    Ok(all["memory"].take())
-}
-
 fn held() -> Result<(), Failed> {
     let trace = scratch("memory.bin");
     let this = std::env::current_exe()?;
     let mut tr = recording(&trace, &[], &[&this.to_string_lossy()]);
     let out = tr.env(ROLE, "memory hold").output()?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    let found = report(&trace)?;
+    let found = report(&trace, "memory", &[])?;
     let what = || found.to_string();
     // The program itself, and the counters' error.
     let bounds = HELD - 2 * MIB..HELD + 24 * MIB;
@@ -129,7 +115,7 @@ fn limited() -> Result<(), Failed> {
     let wall = begin.elapsed().as_nanos() as u64;
     let _ = fs::remove_file(&file);
     ensure(out.status.code() == Some(137), || text(&out.stderr))?;
-    let found = report(&trace)?;
+    let found = report(&trace, "memory", &[])?;
     let what = || format!("{found}, kernel: {:?}", group.kills());
     let kills = list(&found, "kills");
     ensure(kills.len() as u64 == group.kills().unwrap_or(1), what)?;

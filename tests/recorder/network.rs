@@ -7,9 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use libtest_mimic::Failed;
-use serde_json::Value;
 
-use crate::support::{dump, ensure, int, list, recording, scratch, text, tr, Test};
+use crate::support::{dump, ensure, int, list, recording, report, scratch, text, tr, Test};
 
 pub const TESTS: &[Test] = &[
     (
@@ -111,19 +110,6 @@ fn recorded(trace: &Path, options: &[&str], role: &str) -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))
 }
 
-fn report(trace: &Path) -> Result<Value, Failed> {
-    let out = tr(
-        &["analyze", "--report", "network", "--format", "json"],
-        trace,
-    )?;
-    let mut all: Value = serde_json::from_slice(&out)?;
-    let rules: Value = serde_json::from_str(include_str!(
-        "../../crates/report/schema/analysis.schema.json"
-    ))?;
-    crate::common::schema::validate(&rules, &all)?;
-    Ok(all["network"].take())
-}
-
 fn peers() -> Result<(), Failed> {
     let trace = scratch("network.bin");
     let listeners = ["127.0.0.1:0", "[::1]:0", "127.0.0.1:0"]
@@ -136,7 +122,7 @@ fn peers() -> Result<(), Failed> {
     let servers = std::thread::spawn(move || listeners.iter().map(answer).collect::<Vec<_>>());
     recorded(&trace, &[], &format!("client {}", words.join(" ")))?;
     let seen = servers.join().map_err(|_| "a server has failed")?;
-    let network = report(&trace)?;
+    let network = report(&trace, "network", &[])?;
     let found = list(&network, "connections");
     ensure(found.len() == 3, || network.to_string())?;
     for ((it, (peer, question)), address) in found.iter().zip(&seen).zip(&addresses) {
@@ -172,7 +158,7 @@ fn peers() -> Result<(), Failed> {
 fn local() -> Result<(), Failed> {
     let trace = scratch("pair.bin");
     recorded(&trace, &[], "pair")?;
-    let network = report(&trace)?;
+    let network = report(&trace, "network", &[])?;
     let found = list(&network, "connections");
     let [out, into] = found else {
         return Err(network.to_string().into());
@@ -209,7 +195,7 @@ fn failures() -> Result<(), Failed> {
     });
     recorded(&trace, &[], &to)?;
     server.join().map_err(|_| "the server has failed")?;
-    let network = report(&trace)?;
+    let network = report(&trace, "network", &[])?;
     let found = list(&network, "connections");
     let endings: Vec<_> = found.iter().map(|it| &it["ending"]).collect();
     ensure(endings == ["refused", "reset"], || network.to_string())?;

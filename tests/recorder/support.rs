@@ -50,6 +50,12 @@ pub fn analyze(trace: &Path) -> Result<Value, Failed> {
     Ok(common::analyze(trace)?)
 }
 
+/// A report's value in JSON.
+pub fn report(trace: &Path, kind: &str, options: &[&str]) -> Result<Value, Failed> {
+    let mut all = common::document(trace, &[&["--report", kind], options].concat())?;
+    Ok(all[kind].take())
+}
+
 pub fn info(trace: &Path) -> Result<Value, Failed> {
     Ok(serde_json::from_slice(&tr(
         &["info", "--format", "json"],

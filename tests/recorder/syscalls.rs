@@ -1,13 +1,12 @@
 //! System calls, held against strace's counts of another run of the same programs.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::process::Command;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::support::{ensure, int, list, record, scratch, text, tr, Test};
+use crate::support::{ensure, int, list, record, report, scratch, text, tr, Test};
 
 pub const TESTS: &[Test] = &[
     (STRACE, as_strace),
@@ -19,17 +18,6 @@ pub const TESTS: &[Test] = &[
 
 pub const STRACE: &str = "system_calls_are_those_that_strace_counts";
 pub const SMALL: &str = "system_calls_of_32_bits_are_told_apart";
-
-fn report(trace: &Path, options: &[&str]) -> Result<Value, Failed> {
-    let args = ["analyze", "--report", "syscalls", "--format", "json"];
-    let out = tr(&[&args, options].concat(), trace)?;
-    let mut all: Value = serde_json::from_slice(&out)?;
-    let rules: Value = serde_json::from_str(include_str!(
-        "../../crates/report/schema/analysis.schema.json"
-    ))?;
-    crate::common::schema::validate(&rules, &all)?;
-    Ok(all["syscalls"].take())
-}
 
 /// Calls and errors by name.
 fn counts(report: &Value) -> BTreeMap<String, (u64, u64)> {
@@ -74,7 +62,7 @@ fn as_strace() -> Result<(), Failed> {
     let theirs = strace(&std::fs::read_to_string(&log)?);
     let out = record(&trace, &["--syscalls"], &command)?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    let whole = report(&trace, &[])?;
+    let whole = report(&trace, "syscalls", &[])?;
     let mut ours = counts(&whole);
     let what = || format!("{theirs:?}\n{whole}");
     // COMMAND's process prepares its signals before the exec.
@@ -93,7 +81,7 @@ fn as_strace() -> Result<(), Failed> {
     ensure(ours["write"].0 >= 1000 && ours["execve"] == (8, 0), what)?;
     // Every grouping has all of them.
     for by in ["process", "program", "step"] {
-        let grouped = report(&trace, &["--by", by])?;
+        let grouped = report(&trace, "syscalls", &["--by", by])?;
         let sum = |name| {
             list(&grouped, "rows")
                 .iter()
@@ -103,7 +91,11 @@ fn as_strace() -> Result<(), Failed> {
         ensure(sum("calls") == int(&whole, "calls"), || grouped.to_string())?;
         ensure(sum("ns") == int(&whole, "ns"), || grouped.to_string())?;
     }
-    let dd = report(&trace, &["--argv", "^/bin/dd", "--by", "program"])?;
+    let dd = report(
+        &trace,
+        "syscalls",
+        &["--argv", "^/bin/dd", "--by", "program"],
+    )?;
     let writes = list(&dd, "rows")
         .iter()
         .find(|row| row["syscall"] == "write");
@@ -135,7 +127,7 @@ fn sleeps() -> Result<(), Failed> {
     let command = ["/bin/sh", "-c", "/bin/sleep 0.3; /bin/sleep 1.4"];
     let out = record(&trace, &["--syscalls"], &command)?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    let all = report(&trace, &[])?;
+    let all = report(&trace, "syscalls", &[])?;
     let rows = list(&all, "rows");
     let sleep = rows.iter().find(|row| row["syscall"] == "clock_nanosleep");
     let sleep = sleep.ok_or_else(|| all.to_string())?;
@@ -154,7 +146,7 @@ fn window() -> Result<(), Failed> {
     let out = record(&trace, &["--syscalls"], &["/bin/sh", "-c", script])?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let writes = |options: &[&str]| {
-        let counts = counts(&report(&trace, options)?);
+        let counts = counts(&report(&trace, "syscalls", options)?);
         Ok::<u64, Failed>(counts.get("write").map_or(0, |sum| sum.0))
     };
     let (all, first, last) = (
@@ -199,7 +191,7 @@ fn small() -> Result<(), Failed> {
     let trace = scratch("small.bin");
     let out = record(&trace, &["--syscalls"], &[&program.to_string_lossy()])?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    let all = report(&trace, &[])?;
+    let all = report(&trace, "syscalls", &[])?;
     let counts = counts(&all);
     let of = |name: &str| counts.get(name).copied();
     let what = || all.to_string();
@@ -215,7 +207,9 @@ fn none() -> Result<(), Failed> {
     let trace = scratch("none.bin");
     let out = record(&trace, &[], &["true"])?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    ensure(report(&trace, &[])?.is_null(), || "there are some".into())?;
+    ensure(report(&trace, "syscalls", &[])?.is_null(), || {
+        "there are some".into()
+    })?;
     // ptrace(2) records none; the report says why.
     let out = record(&trace, &["--syscalls", "--method", "ptrace"], &["true"])?;
     ensure(out.status.success(), || text(&out.stderr))?;
