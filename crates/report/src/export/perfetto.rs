@@ -58,12 +58,13 @@ pub fn write(view: &View<'_>, trace: &Trace, out: &mut dyn Write) -> io::Result<
         switches(view, &comms, &mut packets)?;
         Lives::new(view).write(trace, &mut packets)?;
     }
-    packets.flush()
+    Ok(())
 }
 
 /// Encodes packets.
 struct Packets<'a> {
     out: &'a mut dyn Write,
+    /// The packet, encoded.
     buffer: Vec<u8>,
     /// The last track's uuid.
     tracks: u64,
@@ -80,17 +81,9 @@ impl Packets<'_> {
             sequence_flags: u32::from(std::mem::take(&mut self.first)),
             data: Some(data),
         };
-        messages::field(&packet, &mut self.buffer);
-        if self.buffer.len() > 1 << 16 {
-            self.flush()?;
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.out.write_all(&self.buffer)?;
         self.buffer.clear();
-        Ok(())
+        messages::field(&packet, &mut self.buffer);
+        self.out.write_all(&self.buffer)
     }
 
     /// A new track.
