@@ -151,6 +151,16 @@ named! {
     }
 }
 
+impl By {
+    /// For figures that the kernel has of whole processes: no rows of threads.
+    pub fn of_processes(self) -> By {
+        match self {
+            By::Thread => By::Process,
+            by => by,
+        }
+    }
+}
+
 /// A row of a table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Row {

@@ -4,7 +4,6 @@ use std::fmt::Write;
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::Analysis;
-use tr_format::meta::Scope;
 
 use crate::advice::{advise, Advice};
 use crate::reports::failed::{self, Failure};
@@ -46,7 +45,7 @@ impl Summary {
     /// [`Options::timeline`](tr_analyze::Options::timeline).
     pub fn new(view: &View<'_>) -> Summary {
         let analysis = view.analysis;
-        let command = units::shorten(&recorded(analysis), 2 * NAME);
+        let command = units::shorten(&who::recorded_where(&analysis.meta), 2 * NAME);
         let path = critical_path::path_of(view).ok();
         if let Some(reason) = untraced::reason(analysis) {
             return Summary {
@@ -186,15 +185,6 @@ fn said(advice: &Advice) -> String {
         "{}: {} (saves at most {gain})",
         advice.finding, advice.action
     )
-}
-
-fn recorded(analysis: &Analysis) -> String {
-    let meta = &analysis.meta;
-    let what = who::recorded(meta);
-    if meta.command.is_empty() && meta.scope == Scope::All {
-        return format!("{what} {}", escape::text(meta.host.as_bytes()));
-    }
-    what
 }
 
 /// The status and the wall time.

@@ -17,6 +17,15 @@ pub fn recorded(meta: &Metadata) -> String {
     }
 }
 
+/// As [`recorded`], with the name of a machine that was recorded as a whole.
+pub fn recorded_where(meta: &Metadata) -> String {
+    let what = recorded(meta);
+    if meta.command.is_empty() && meta.scope == Scope::All {
+        return format!("{what} {}", escape::text(meta.host.as_bytes()));
+    }
+    what
+}
+
 /// A thread and its process.
 pub fn thread(analysis: &Analysis, ix: ThreadIx) -> Option<(&Thread, &Process)> {
     let thread = analysis.threads.get(ix.0 as usize)?;

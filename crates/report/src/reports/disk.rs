@@ -89,8 +89,7 @@ impl<'a> Disk<'a> {
         let analysis = view.analysis;
         let on_path = path_waits(view);
         // The kernel's figures are of whole processes.
-        let by = view.ask.by.unwrap_or_default();
-        let by = if by == By::Thread { By::Process } else { by };
+        let by = view.ask.by.unwrap_or_default().of_processes();
         let rows = members(view, by).into_iter();
         let mut rows: Vec<(Members, Sum)> = rows
             .map(|group| {

@@ -87,8 +87,7 @@ impl<'a> Memory<'a> {
             facts.entry(it.thread).or_default().push(it.kind);
         }
         // The kernel's figures are of whole processes.
-        let by = view.ask.by.unwrap_or_default();
-        let by = if by == By::Thread { By::Process } else { by };
+        let by = view.ask.by.unwrap_or_default().of_processes();
         let mut rows: Vec<(Members, Sum)> = members(view, by)
             .into_iter()
             .map(|group| {
@@ -214,14 +213,6 @@ fn samples<'a>(view: &View<'a>) -> Vec<(u64, &'a Counters)> {
         .collect()
 }
 
-/// Nothing instead of 0.
-fn few(number: u64, cell: impl Fn(u64) -> Cell) -> Cell {
-    match number {
-        0 => Cell::Empty,
-        number => cell(number),
-    }
-}
-
 impl Report for Memory<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
@@ -254,16 +245,16 @@ impl Report for Memory<'_> {
             .column_if(
                 any(|it| it.major_faults.unwrap_or(0)),
                 "major",
-                |(_, sum)| Cell::known(sum.major_faults, |it| few(it, Cell::Count)),
+                |(_, sum)| Cell::known(sum.major_faults, |it| Cell::few(it, Cell::Count)),
             )
             .column_if(any(|it| it.reclaims), "reclaims", |(_, sum)| {
-                few(sum.reclaims, Cell::Count)
+                Cell::few(sum.reclaims, Cell::Count)
             })
             .column_if(any(|it| it.reclaimed), "reclaim", |(_, sum)| {
-                few(sum.reclaimed, Cell::Time)
+                Cell::few(sum.reclaimed, Cell::Time)
             })
             .column_if(any(|it| it.swapped), "swap", |(_, sum)| {
-                few(sum.swapped, Cell::Time)
+                Cell::few(sum.swapped, Cell::Time)
             })
             .column_if(self.by == By::Process, "pid", |(group, _)| {
                 Cell::known(group.pid, Cell::Id)

@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::Stream;
-use tr_format::meta::{Known, Scope};
+use tr_format::meta::Known;
 
 use crate::advice::advise;
 use crate::ci::Ci;
@@ -173,10 +173,7 @@ fn header(out: &mut String, view: &View, style: &Style) {
     } else {
         0.0
     };
-    let mut what = who::recorded(meta);
-    if meta.command.is_empty() && meta.scope == Scope::All {
-        what = format!("{what} {}", escape::text(meta.host.as_bytes()));
-    }
+    let what = who::recorded_where(meta);
     let mut facts = Vec::new();
     match analysis.summary.as_ref().map(|summary| summary.status) {
         Some(Some(raw)) => facts.push(exit::words(raw)),
