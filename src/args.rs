@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
 /// `64M`, `16384`, `16K`: a number of bytes.
 pub fn size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
@@ -108,6 +110,17 @@ pub fn behind(from: Option<Duration>, analysis: &tr_analyze::Analysis) -> Option
     let end = Duration::from_nanos(analysis.whole);
     (from >= end && from > Duration::ZERO).then(|| {
         format!("--from {from:?} is behind the end of the recording, which is {end:.3?} long")
+    })
+}
+
+/// A parser of words, each for a value.
+pub fn words<T: Copy + Send + Sync + 'static, const N: usize>(
+    known: [(T, PossibleValue); N],
+) -> impl TypedValueParser<Value = T> {
+    let words = known.clone().map(|(_, word)| word);
+    PossibleValuesParser::new(words).try_map(move |given| {
+        let meant = known.iter().find(|(_, word)| word.matches(&given, false));
+        meant.map(|(value, _)| *value).ok_or("no such word")
     })
 }
 

@@ -302,12 +302,7 @@ fn word<T: Copy + Send + Sync + 'static, const N: usize>(
 ) -> impl TypedValueParser<Value = T> {
     // The column TIME of execs is the wall time of the other reports.
     let also = |name: &str| (name == "wall").then_some("time");
-    let known = words.map(|(_, name)| PossibleValue::new(name).aliases(also(name)));
-    PossibleValuesParser::new(known).try_map(move |given| {
-        let is = |name: &str| name == given || also(name) == Some(&given);
-        let meant = words.iter().find(|(_, name)| is(name));
-        meant.map(|(value, _)| *value).ok_or("no such word")
-    })
+    args::words(words.map(|(value, name)| (value, PossibleValue::new(name).aliases(also(name)))))
 }
 
 /// A value of `--report`.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
 use tr_report::export::{self, Format, Weight};
 use tr_report::reports::{Ask, View};
@@ -53,15 +53,11 @@ pub struct Args {
     budget: Budget,
 }
 
-/// Values by their names.
+/// Values by their names, with a line of help each.
 fn values<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [(T, &'static str, &'static str); N],
 ) -> impl TypedValueParser<Value = T> {
-    let possible = all.map(|(_, name, help)| PossibleValue::new(name).help(help));
-    PossibleValuesParser::new(possible).try_map(move |word| {
-        let found = all.iter().find(|(_, name, _)| *name == word);
-        found.map(|(value, ..)| *value).ok_or("no such value")
-    })
+    args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
 }
 
 /// Runs it.
