@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use libtest_mimic::Failed;
@@ -110,9 +110,9 @@ fn between() -> Result<(), Failed> {
     Ok(())
 }
 
-/// CPU time of a process that has ended, from its `/proc/PID/schedstat`.
-fn run_time(pid: u32) -> u64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/schedstat")).unwrap_or_default();
+/// The CPU time in a copy of `/proc/PID/schedstat`.
+fn run_time(copy: &Path) -> u64 {
+    let text = fs::read_to_string(copy).unwrap_or_default();
     let first = text.split_whitespace().next();
     first.and_then(|ns| ns.parse().ok()).unwrap_or(0)
 }
@@ -122,15 +122,20 @@ const LOOP: &str = "while :; do :; done";
 /// A hog outside of the recording is others' time, in the whole and in a window.
 fn others() -> Result<(), Failed> {
     let trace = scratch("others.bin");
+    let copies = [scratch("others.first"), scratch("others.last")];
     let mut hog = Command::new("sh").args(["-c", LOOP]).spawn()?;
-    let before = run_time(hog.id());
-    let script = format!("timeout 2 sh -c '{LOOP}'; sleep 1");
+    // COMMAND reads the hog's time: the recorder's start and end are not in the recording.
+    let read = |copy: &Path| format!("cat /proc/{}/schedstat > '{}'", hog.id(), copy.display());
+    let [first, last] = [&copies[0], &copies[1]].map(|copy| read(copy));
+    let script = format!("{first}; timeout 2 sh -c '{LOOP}'; sleep 1; {last}");
     let out = record(&trace, &[], &["sh", "-c", &script]);
-    let hogged = run_time(hog.id()) - before;
     hog.kill()?;
     hog.wait()?;
     let out = out?;
     ensure(out.status.success(), || text(&out.stderr))?;
+    let [first, last] = [&copies[0], &copies[1]].map(|copy| run_time(copy));
+    ensure(first > 0 && last > first, || format!("{first} {last}"))?;
+    let hogged = last - first;
     let whole = report(&trace, "machine", &[])?;
     let what = || format!("{hogged} {whole}");
     let all = int(&whole, "length_ns") * int(&whole, "cpus");
@@ -156,7 +161,9 @@ fn others() -> Result<(), Failed> {
         ensure(parts.sum::<u64>().abs_diff(int(&whole, name)) < 1000, what)?;
     }
     // In the last second the build sleeps, and the hog does not.
-    let from = format!("{}ms", int(&whole, "length_ns") / 1_000_000 - 600);
+    let last = list(&whole, "samples").last().ok_or("no sample")?;
+    let end = int(last, "from_ns") + int(last, "length_ns");
+    let from = format!("{}ns", end - 600_000_000);
     let last = report(&trace, "machine", &["--from", &from])?;
     let what = || format!("{from}: {last}");
     let length = int(&last, "length_ns");
