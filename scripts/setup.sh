@@ -67,7 +67,10 @@ if [ "$part" = kernels ]; then
 	want qemu-system-x86 here qemu-system-x86_64
 	want busybox-static here busybox
 	install "recording in other kernels" || echo "setup: these kernels are skipped" >&2
-	exit $status
+	if command -v python3 >/dev/null; then
+	scripts/python.sh || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
+fi
+exit $status
 fi
 want strace here strace
 want procps here ps
@@ -78,6 +81,8 @@ want util-linux here setpriv
 want libcap2-bin here setcap
 want stress-ng here stress-ng
 want python3 here python3
+want python3-venv python3 -c 'import ensurepip, venv'
+want curl here curl
 # The first python3 on PATH may lack it.
 want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python -c "import zstandard" && exit; done; exit 1'
 # The page of `tr report` is tested in a browser. Ubuntu has Chromium only as a snap, which
@@ -97,5 +102,8 @@ if command -v npm >/dev/null && ! [ $web/node_modules/.package-lock.json -nt $we
 fi
 if command -v npm >/dev/null; then
 	scripts/trace_processor.sh || echo "setup: no trace_processor: the tests of exports to Perfetto are skipped" >&2
+fi
+if command -v python3 >/dev/null; then
+	scripts/python.sh || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
 fi
 exit $status

@@ -27,6 +27,7 @@ mod open;
 mod output;
 mod passthrough;
 mod progress;
+mod send;
 // From the crate `record`, which is absent without the feature `record`.
 #[path = "../crates/record/src/status.rs"]
 mod status;

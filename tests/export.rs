@@ -33,8 +33,25 @@ fn main() {
         trial("perfetto_has_the_chosen_processes", reason.clone(), || {
             perfetto("build", &["--comm", "^cc1$"]).map_err(|e| e.to_string().into())
         }),
-        trial("perfetto_has_steps_path_and_wakers", reason, || {
+        trial("perfetto_has_steps_path_and_wakers", reason.clone(), || {
             tracks().map_err(|e| e.to_string().into())
+        }),
+        trial("perfetto_has_a_flow_for_each_wakeup", reason, || {
+            flows().map_err(|e| e.to_string().into())
+        }),
+        trial("otlp_has_processes_and_steps", python().err(), || {
+            spans().map_err(|e| e.to_string().into())
+        }),
+        trial(
+            "otlp_is_sent_again_to_a_busy_receiver",
+            python().err(),
+            || sent().map_err(|e| e.to_string().into()),
+        ),
+        trial("a_receiver_that_is_away_is_an_error", lacks("curl"), || {
+            away().map_err(|e| e.to_string().into())
+        }),
+        trial("otlp_continues_the_trace_around_it", None, || {
+            continued().map_err(|e| e.to_string().into())
         }),
         trial("stacks_have_all_of_the_time", None, || {
             stacks().map_err(|e| e.to_string().into())
@@ -50,13 +67,29 @@ fn fixture(trace: &str) -> String {
     format!("{}/fixtures/traces/{trace}.bin", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The directory of trace_processor, or the reason why it is not there.
-fn trace_processor() -> Result<PathBuf, String> {
-    lacks("node").map_or(Ok(()), Err)?;
+/// A directory of the target directory.
+fn target(name: &str) -> Result<PathBuf, String> {
     // This program lies in target/PROFILE/deps.
     let own = std::env::current_exe().map_err(|e| e.to_string())?;
     let target = own.ancestors().nth(3).ok_or("no target directory")?;
-    let directory = target.join("trace_processor");
+    Ok(target.join(name))
+}
+
+/// Python with OpenTelemetry's classes, or the reason why it is not there.
+fn python() -> Result<PathBuf, String> {
+    lacks("curl").map_or(Ok(()), Err)?;
+    let python = target("python")?.join("bin/python");
+    if python.is_file() {
+        Ok(python)
+    } else {
+        Err("scripts/python.sh has not made its environment".into())
+    }
+}
+
+/// The directory of trace_processor, or the reason why it is not there.
+fn trace_processor() -> Result<PathBuf, String> {
+    lacks("node").map_or(Ok(()), Err)?;
+    let directory = target("trace_processor")?;
     if directory.join("trace_processor.wasm").is_file() {
         Ok(directory)
     } else {
@@ -197,6 +230,203 @@ fn tracks() -> Result<(), Failure> {
     })?;
     let command = rows[8]["cmdline"].as_str().unwrap();
     ensure(command.contains("cc1 -quiet -I"), || command.to_owned())
+}
+
+/// Each wake-up of a recorded task by a recorded task is a flow, on demand.
+fn flows() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("trace.pftrace");
+    let from_to = "select a.ts as ts, ta.tid as waker, tb.tid as wakee from flow f \
+        join slice a on f.slice_out = a.id join thread_track xa on a.track_id = xa.id \
+        join thread ta on xa.utid = ta.utid join slice b on f.slice_in = b.id \
+        join thread_track xb on b.track_id = xb.id join thread tb on xb.utid = tb.utid";
+    let wakings = "select r.ts as ts, w.tid as waker, t.tid as wakee from thread_state s \
+        join thread t using(utid) join thread w on w.utid = s.waker_utid \
+        join ftrace_event r on r.ts = s.ts and r.name = 'sched_waking' \
+        where s.irq_context = 0 and w.tid > 0 and w.tid < 4194304";
+    for (more, least) in [(&[][..], 0), (&["--flows"][..], 100)] {
+        std::fs::write(&file, export("demo", "perfetto", more)?)?;
+        let rows = query(
+            &file,
+            &[&format!("select * from ({from_to}) order by 1, 3")],
+        )?;
+        ensure(
+            rows.len() >= least && (least > 0 || rows.is_empty()),
+            || format!("{} flows", rows.len()),
+        )?;
+        let known = query(&file, &[wakings])?;
+        let missing = known.iter().filter(|it| least > 0 && !rows.contains(it));
+        let missing: Vec<&Value> = missing.collect();
+        ensure(missing.is_empty() && known.len() > 100, || {
+            format!(
+                "{} of {}: {:?}",
+                missing.len(),
+                known.len(),
+                missing.first()
+            )
+        })?;
+    }
+    Ok(())
+}
+
+const OTLP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/otlp.py");
+
+fn rows(text: &[u8]) -> Result<Vec<Value>, Failure> {
+    let text = String::from_utf8(text.to_vec())?;
+    let lines = text.lines().map(|line| Ok(serde_json::from_str(line)?));
+    lines.collect()
+}
+
+/// OpenTelemetry's classes read both encodings: the same spans, one tree, the times of the
+/// analysis.
+fn spans() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let read = |format: &str, encoding: &str| -> Result<Vec<Value>, Failure> {
+        let file = directory.path().join(format);
+        std::fs::write(&file, export("demo", format, &[])?)?;
+        let out = Command::new(python()?)
+            .args([OTLP, "read"])
+            .arg(&file)
+            .arg(encoding)
+            .output()?;
+        ensure(out.status.success(), || {
+            String::from_utf8_lossy(&out.stderr).into_owned()
+        })?;
+        rows(&out.stdout)
+    };
+    let all = read("otlp", "protobuf")?;
+    ensure(all == read("otlp-json", "json")?, || "not equal".into())?;
+    let json = analysis("demo", &["--report", "steps"])?;
+    let text = |span: &Value, name: &str| span[name].as_str().unwrap().to_owned();
+    let ids: BTreeMap<String, &Value> = all.iter().map(|it| (text(it, "id"), it)).collect();
+    ensure(ids.len() == all.len(), || "ids are not unique".into())?;
+    let roots = all.iter().filter(|it| text(it, "parent").is_empty());
+    ensure(roots.count() == 1, || "roots".into())?;
+    ensure(all.iter().all(|it| it["trace"] == all[0]["trace"]), || {
+        "one trace".into()
+    })?;
+    let start = json["trace"]["start_unix_ns"].as_u64().unwrap();
+    let mut long = 0;
+    for process in json["processes"].as_array().unwrap() {
+        let found = all
+            .iter()
+            .find(|it| it["facts"]["process.pid"] == process["pid"]);
+        if process["wall_ns"].as_u64().unwrap() < 100_000_000 {
+            ensure(found.is_none(), || format!("short: {process}"))?;
+            continue;
+        }
+        let span = found.ok_or_else(|| format!("missing: {process}"))?;
+        long += 1;
+        ensure(
+            span["facts"]["tr.on_cpu_ns"] == process["on_cpu_ns"],
+            || format!("{span} {process}"),
+        )?;
+        ensure(span["facts"]["process.exit.code"] == 0, || {
+            format!("{span}")
+        })?;
+        let args = span["facts"]["process.command_args"].as_array().unwrap();
+        ensure(args == process["argv"].as_array().unwrap(), || {
+            format!("{span} {process}")
+        })?;
+        // A step's span begins with the exec. The recording ends after COMMAND.
+        if text(span, "parent").is_empty() {
+            continue;
+        }
+        let end = start + process["end_ns"].as_u64().unwrap();
+        ensure(span["end"] == end, || format!("{span} {end}"))?;
+        // The span around it is of its nearest recorded parent with a span.
+        let parent = ids.get(&text(span, "parent")).ok_or("no parent")?;
+        let pids: Vec<&Value> = lineage(&json, process);
+        ensure(pids.contains(&&parent["facts"]["process.pid"]), || {
+            format!("{span} in {parent}")
+        })?;
+    }
+    ensure(long > 10, || format!("{long} processes"))?;
+    let test = all.iter().find(|it| it["name"] == "tests/sleep.sh");
+    let test = &test.ok_or("no test")?["facts"];
+    ensure(
+        test["test.case.name"] == "tests/sleep.sh" && test["test.case.result.status"] == "pass",
+        || format!("{test}"),
+    )
+}
+
+/// The pids of a process's parents.
+fn lineage<'a>(json: &'a Value, process: &'a Value) -> Vec<&'a Value> {
+    let all = json["processes"].as_array().unwrap();
+    let parent = |it: &&'a Value| all.iter().find(|parent| parent["pid"] == it["ppid"]);
+    let line = std::iter::successors(parent(&process), parent);
+    line.map(|it| &it["pid"]).collect()
+}
+
+fn sent() -> Result<(), Failure> {
+    use std::io::{BufRead, BufReader};
+    let mut receiver = Command::new(python()?)
+        .args([OTLP, "receive", "503", "200"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()?;
+    let mut lines = BufReader::new(receiver.stdout.take().unwrap()).lines();
+    let port = lines.next().ok_or("no port")??;
+    let out = Command::new(TR)
+        .args(["export", &fixture("demo"), "--format", "otlp", "--endpoint"])
+        .arg(format!("http://127.0.0.1:{port}"))
+        .env("OTEL_EXPORTER_OTLP_HEADERS", "x-key=a%20b")
+        .env_remove("http_proxy")
+        .output()?;
+    if !out.status.success() {
+        receiver.kill()?;
+    }
+    receiver.wait()?;
+    ensure(out.status.success(), || {
+        String::from_utf8_lossy(&out.stderr).into_owned()
+    })?;
+    let lines: Vec<String> = lines.collect::<Result<_, _>>()?;
+    let request: Value = serde_json::from_str(&lines[0])?;
+    let expected = serde_json::json!({
+        "path": "/v1/traces", "type": "application/x-protobuf", "key": "a b",
+    });
+    ensure(request == expected, || format!("{request}"))?;
+    ensure(lines.len() > 10, || format!("{} spans", lines.len()))
+}
+
+fn away() -> Result<(), Failure> {
+    // Nothing listens on the port of a closed socket.
+    let port = std::net::TcpListener::bind("127.0.0.1:0")?
+        .local_addr()?
+        .port();
+    let out = Command::new(TR)
+        .args(["export", &fixture("demo"), "--format", "otlp", "--endpoint"])
+        .arg(format!("http://127.0.0.1:{port}"))
+        .env_remove("http_proxy")
+        .output()?;
+    let text = String::from_utf8_lossy(&out.stderr).into_owned();
+    ensure(out.status.code() == Some(1), || text.clone())?;
+    ensure(text.contains("did not take the export"), || text.clone())
+}
+
+/// A recording in a span has that span's trace.
+fn continued() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("trace.bin");
+    let (trace, span) = ("0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331");
+    let out = Command::new(TR)
+        .args(["record", "--method", "poll", "-o"])
+        .arg(&file)
+        .args(["--", "false"])
+        .env("TRACEPARENT", format!("00-{trace}-{span}-01"))
+        .output()?;
+    ensure(out.status.code() == Some(1), || format!("{out:?}"))?;
+    let out = Command::new(TR)
+        .arg("export")
+        .arg(&file)
+        .args(["--format", "otlp-json", "-o", "-"])
+        .output()?;
+    let json: Value = serde_json::from_slice(&out.stdout)?;
+    let root = &json["resourceSpans"][0]["scopeSpans"][0]["spans"][0];
+    ensure(
+        root["traceId"] == trace && root["parentSpanId"] == span,
+        || format!("{root}"),
+    )?;
+    ensure(root["status"]["message"] == "exit 1", || format!("{root}"))
 }
 
 fn stacks() -> Result<(), Failure> {

@@ -1,32 +1,37 @@
 //! `tr export`: a recording for other tools.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
-use tr_report::export::{self, Format, Weight};
+use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
 use crate::budget::Budget;
 use crate::filters::Filters;
-use crate::{args, open, output, progress};
+use crate::{args, open, output, progress, send};
 
-/// Write a recording for another tool: Perfetto, speedscope, flame graphs
+/// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 perfetto: scheduling events, the process tree, and as tracks programs, steps, tests, the
 critical path and the machine's counters. Tasks that the recording does not have are one
 task, \"not recorded\". Perfetto reads gzip, too: -o - | gzip > build.pftrace.gz
 
-Exit status: 0; 1 when OUT cannot be written; 2 when FILE cannot be read at all.
+otlp: a span for the recording, and for each step and process of at least --min (100ms).
+The span around the recording is that of TRACEPARENT, or the GitHub job's.
+
+Exit status: 0; 1 when OUT cannot be written or URL does not take it; 2 when FILE cannot be
+read at all.
 
 Examples:
   tr export trace.bin --format perfetto -o build.pftrace
   tr export trace.bin --format folded -o - | flamegraph.pl > build.svg
-  tr export trace.bin --format speedscope --weight waiting -o waits.speedscope.json")]
+  tr export trace.bin --format speedscope --weight waiting -o waits.speedscope.json
+  tr export trace.bin --format otlp --endpoint http://localhost:4318")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
@@ -36,11 +41,18 @@ pub struct Args {
     format: Format,
     /// The export; - is standard output. An existing file is replaced once the export is
     /// complete
-    #[arg(short, long, value_name = "OUT")]
-    output: PathBuf,
+    #[arg(short, long, value_name = "OUT", required_unless_present = "endpoint")]
+    output: Option<PathBuf>,
+    /// Send otlp to this URL by curl, for at most 30 s; without a path, to its /v1/traces.
+    /// OTEL_EXPORTER_OTLP_HEADERS has further headers: name=value,name=value
+    #[arg(long, value_name = "URL", conflicts_with = "output")]
+    endpoint: Option<String>,
     /// The weight of a stack in folded and speedscope
     #[arg(long, default_value = "cpu", value_parser = values(Weight::ALL.map(|it| (it, it.name(), it.title()))))]
     weight: Weight,
+    /// In perfetto: an arrow from waker to wakee for each wake-up
+    #[arg(long)]
+    flows: bool,
     #[command(flatten)]
     filters: Filters,
     /// Export from this time of the recording on, e.g. 1.5s
@@ -62,6 +74,10 @@ fn values<T: Copy + Send + Sync + 'static, const N: usize>(
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
+    if args.endpoint.is_some() && !args.format.is_otlp() {
+        eprintln!("tr: --endpoint takes --format otlp or otlp-json");
+        return ExitCode::from(open::UNREADABLE);
+    }
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
@@ -79,35 +95,61 @@ pub fn run(args: &Args) -> ExitCode {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);
     }
-    let chosen = args.filters.filter().apply(&analysis);
+    let mut filter = args.filters.filter();
+    if args.format.is_otlp() && filter.min == 0 {
+        filter.min = otlp::LEAST;
+    }
+    let ask = Ask {
+        min: filter.min,
+        ..Ask::default()
+    };
+    let chosen = filter.apply(&analysis);
     if chosen.is_empty() && !analysis.processes.is_empty() {
         let all = analysis.processes.len();
         eprintln!("tr: none of the {all} processes matches");
     }
-    let ask = Ask::default();
     let view = View {
         analysis: &analysis,
         chosen: &chosen,
         file: &name,
         ask: &ask,
     };
-    let write = |out: &mut dyn Write| export::write(args.format, &view, &trace, args.weight, out);
-    if args.output.as_os_str() == "-" {
+    let settings = Settings {
+        format: args.format,
+        weight: args.weight,
+        flows: args.flows,
+    };
+    let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);
+    match (&args.output, &args.endpoint) {
+        (Some(output), _) => to_file(output, &args.file, write),
+        (None, Some(url)) => send::otlp(url, args.format, write),
+        // clap asks for one of them.
+        (None, None) => ExitCode::from(open::UNREADABLE),
+    }
+}
+
+/// Writes to a file or to standard output.
+fn to_file(
+    output: &Path,
+    trace: &Path,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> ExitCode {
+    if output.as_os_str() == "-" {
         let out = open::stdout().map(std::io::BufWriter::new);
         return open::printed(out.and_then(|mut out| {
             write(&mut out)?;
             out.flush()
         }));
     }
-    let shown = tr_report::escape::text(args.output.as_os_str().as_encoded_bytes());
-    let written = output::whole(&args.output, &args.file, false, |file| {
+    let shown = tr_report::escape::text(output.as_os_str().as_encoded_bytes());
+    let written = output::whole(output, trace, false, |file| {
         let mut file = std::io::BufWriter::new(file);
         write(&mut file)?;
         file.flush()
     });
     match written {
         Ok(()) => {
-            let size = std::fs::metadata(&args.output).map_or(0, |file| file.len());
+            let size = std::fs::metadata(output).map_or(0, |file| file.len());
             eprintln!("tr: {shown}: {}", tr_report::units::bytes(size));
             ExitCode::SUCCESS
         }

@@ -57,6 +57,12 @@ impl Ci {
         Ci(known.collect())
     }
 
+    /// The value of an identifier.
+    pub fn value(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(own, _)| *own == name);
+        found.map(|(_, value)| value.as_str())
+    }
+
     /// `run 17`, `commit 1f3a…`, for people.
     pub fn words(&self) -> Vec<String> {
         let words = self.0.iter();

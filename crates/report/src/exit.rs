@@ -19,6 +19,13 @@ impl From<u32> for Exit {
     }
 }
 
+impl Exit {
+    /// The exit code, unless a signal killed the process.
+    pub(crate) fn code(self) -> Option<u32> {
+        self.code
+    }
+}
+
 /// `exit 0`, `killed by SIGKILL`.
 pub fn words(status: u32) -> String {
     const NAMES: [&str; 16] = [

@@ -225,6 +225,10 @@ pub struct TrackEvent {
     pub track_uuid: u64,
     #[prost(string, optional, tag = "23")]
     pub name: Option<String>,
+    #[prost(fixed64, repeated, packed = "false", tag = "47")]
+    pub flow_ids: Vec<u64>,
+    #[prost(fixed64, repeated, packed = "false", tag = "48")]
+    pub terminating_flow_ids: Vec<u64>,
     #[prost(double, optional, tag = "44")]
     pub double_counter_value: Option<f64>,
 }

@@ -5,6 +5,7 @@
 
 mod chrome;
 mod messages;
+pub mod otlp;
 mod perfetto;
 mod stacks;
 
@@ -21,6 +22,10 @@ named! {
     pub enum Format {
         /// Protobuf.
         Perfetto = "perfetto", "a trace for ui.perfetto.dev and trace_processor";
+        /// Protobuf.
+        Otlp = "otlp", "spans of OpenTelemetry, of steps and processes";
+        /// JSON.
+        OtlpJson = "otlp-json", "the same spans as JSON";
         /// JSON.
         Chrome = "chrome", "a JSON array of trace events, of processes alone";
         /// Text.
@@ -44,30 +49,47 @@ named! {
     }
 }
 
+/// The settings of an export.
+#[derive(Clone, Copy, Debug)]
+pub struct Settings {
+    /// Its format.
+    pub format: Format,
+    /// The weight of stacks.
+    pub weight: Weight,
+    /// Wake-ups are flows in Perfetto.
+    pub flows: bool,
+}
+
 /// Writes an export of the chosen processes. `trace` is read once more for the scheduling
 /// events. The analysis has a timeline if [`Format::needs_timeline`].
 ///
 /// # Errors
 /// Those of `out`.
 pub fn write(
-    format: Format,
+    settings: Settings,
     view: &View<'_>,
     trace: &Trace,
-    weight: Weight,
     out: &mut dyn Write,
 ) -> io::Result<()> {
-    match format {
-        Format::Perfetto => perfetto::write(view, trace, out),
+    match settings.format {
+        Format::Perfetto => perfetto::write(view, trace, settings.flows, out),
+        Format::Otlp => otlp::write(view, otlp::Encoding::Protobuf, out),
+        Format::OtlpJson => otlp::write(view, otlp::Encoding::Json, out),
         Format::Chrome => chrome::write(view, out),
-        Format::Folded => stacks::folded(view, weight, out),
-        Format::Speedscope => stacks::speedscope(view, weight, out),
+        Format::Folded => stacks::folded(view, settings.weight, out),
+        Format::Speedscope => stacks::speedscope(view, settings.weight, out),
     }
 }
 
 impl Format {
     /// The export has the critical path.
     pub fn needs_timeline(self) -> bool {
-        self == Format::Perfetto
+        self == Format::Perfetto || self.is_otlp()
+    }
+
+    /// The export is a request of OTLP.
+    pub fn is_otlp(self) -> bool {
+        matches!(self, Format::Otlp | Format::OtlpJson)
     }
 }
 

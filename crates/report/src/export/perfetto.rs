@@ -25,6 +25,7 @@ use tr_format::reader::Trace;
 use super::messages::{self, *};
 use crate::exit;
 use crate::reports::critical_path;
+use crate::steps::times::Use;
 use crate::steps::{self, Steps};
 use crate::view::View;
 use crate::{escape, label};
@@ -43,11 +44,13 @@ const SEQUENCE: u32 = 1;
 /// The interval of the counter of running tasks, in ns.
 const INTERVAL: u64 = 10_000_000;
 
-pub fn write(view: &View<'_>, trace: &Trace, out: &mut dyn Write) -> io::Result<()> {
+pub fn write(view: &View<'_>, trace: &Trace, flows: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut packets = Packets {
         out,
         buffer: Vec::new(),
         tracks: 0,
+        threads: HashMap::new(),
+        flows: 0,
         first: true,
     };
     head(view.analysis, &mut packets)?;
@@ -56,7 +59,7 @@ pub fn write(view: &View<'_>, trace: &Trace, out: &mut dyn Write) -> io::Result<
         let comms = view.analysis.threads.iter();
         let comms = comms.map(|thread| (thread.tid, thread.comm)).collect();
         switches(view, &comms, &mut packets)?;
-        Lives::new(view).write(trace, &mut packets)?;
+        Lives::new(view, flows).write(trace, &mut packets)?;
     }
     Ok(())
 }
@@ -68,6 +71,10 @@ struct Packets<'a> {
     buffer: Vec<u8>,
     /// The last track's uuid.
     tracks: u64,
+    /// The tracks of threads.
+    threads: HashMap<(Tgid, Tid), u64>,
+    /// The last flow's id.
+    flows: u64,
     /// No packet has been written.
     first: bool,
 }
@@ -93,6 +100,44 @@ impl Packets<'_> {
         let track = TrackDescriptor { uuid, ..track };
         self.put(None, Data::TrackDescriptor(track))?;
         Ok(uuid)
+    }
+
+    /// The track of a thread.
+    fn thread(&mut self, pid: Tgid, tid: Tid) -> io::Result<u64> {
+        if let Some(track) = self.threads.get(&(pid, tid)) {
+            return Ok(*track);
+        }
+        let thread = ThreadDescriptor {
+            pid: id(pid.0),
+            tid: id(tid.0),
+        };
+        let track = self.track(TrackDescriptor {
+            thread: Some(thread),
+            ..TrackDescriptor::default()
+        })?;
+        self.threads.insert((pid, tid), track);
+        Ok(track)
+    }
+
+    /// An arrow from the track of a waker to that of its wakee.
+    fn flow(&mut self, time: Ktime, waker: u64, wakee: u64) -> io::Result<()> {
+        self.flows += 1;
+        let instant = |track_uuid, name: &str| TrackEvent {
+            r#type: 3,
+            track_uuid,
+            name: Some(name.to_owned()),
+            ..TrackEvent::default()
+        };
+        let begin = TrackEvent {
+            flow_ids: vec![self.flows],
+            ..instant(waker, "wakes")
+        };
+        let end = TrackEvent {
+            terminating_flow_ids: vec![self.flows],
+            ..instant(wakee, "woken")
+        };
+        self.put(Some(time), Data::TrackEvent(begin))?;
+        self.put(Some(time), Data::TrackEvent(end))
     }
 
     fn named(&mut self, name: &str) -> io::Result<u64> {
@@ -201,17 +246,10 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
 fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
     let analysis = view.analysis;
     for process in view.processes() {
-        let thread = ThreadDescriptor {
-            pid: id(process.pid.0),
-            tid: id(process.pid.0),
-        };
         if process.execs.is_empty() {
             continue;
         }
-        let track = packets.track(TrackDescriptor {
-            thread: Some(thread),
-            ..TrackDescriptor::default()
-        })?;
+        let track = packets.thread(process.pid, Tid(process.pid.0))?;
         for (at, exec) in process.execs.iter().enumerate() {
             let mut facts = vec![words("argv", escape::command(exec.argv.args()))];
             let last = at + 1 == process.execs.len();
@@ -241,7 +279,7 @@ fn tracks(view: &View<'_>, packets: &mut Packets<'_>) -> io::Result<()> {
             let thread = analysis.thread(segment.thread);
             let process = analysis.process(thread.process);
             let mut facts = vec![
-                words("kind", format!("{:?}", segment.kind)),
+                words("kind", Use::of(segment.kind, true).title().to_owned()),
                 number("pid", u64::from(process.pid.0)),
                 number("tid", u64::from(thread.tid.0)),
             ];
@@ -426,6 +464,8 @@ struct Lives<'a> {
     comms: HashMap<Tid, Comm>,
     /// The parents of the living processes.
     parents: HashMap<Tgid, Tgid>,
+    /// The processes of the living tasks, if wake-ups are drawn as flows.
+    flows: Option<HashMap<Tid, Tgid>>,
 }
 
 /// A CPU's bundle.
@@ -439,7 +479,7 @@ struct Cpu {
 }
 
 impl<'a> Lives<'a> {
-    fn new(view: &View<'a>) -> Lives<'a> {
+    fn new(view: &View<'a>, flows: bool) -> Lives<'a> {
         let analysis = view.analysis;
         let threads = view.processes().flat_map(|process| &process.threads);
         Lives {
@@ -448,6 +488,14 @@ impl<'a> Lives<'a> {
             cpus: BTreeMap::new(),
             comms: HashMap::new(),
             parents: HashMap::new(),
+            flows: flows.then(HashMap::new),
+        }
+    }
+
+    /// A task began in this process.
+    fn task(&mut self, tid: Tid, tgid: Tgid) {
+        if let Some(processes) = &mut self.flows {
+            processes.insert(tid, tgid);
         }
     }
 
@@ -492,6 +540,12 @@ impl<'a> Lives<'a> {
             Context::SoftIrq => 0x10,
             Context::Task | Context::SendSoftIrq => 0,
         };
+        let known = |tid: Tid| Some((*self.flows.as_ref()?.get(&tid)?, tid));
+        let ends = known(waker).zip(known(wakee));
+        if let Some((from, to)) = ends.filter(|_| flags == 0 && self.chosen.contains(&waker)) {
+            let (from, to) = (packets.thread(from.0, from.1)?, packets.thread(to.0, to.1)?);
+            packets.flow(event.time, from, to)?;
+        }
         let cpu = self.cpus.entry(number).or_default();
         if new {
             let comm = self.comms.get(&wakee).copied().unwrap_or_default();
@@ -518,6 +572,7 @@ impl<'a> Lives<'a> {
         match &event.kind {
             LifeKind::Snapshot(task) => {
                 self.comms.insert(task.tid, task.comm);
+                self.task(task.tid, task.tgid);
                 if !self.chosen.contains(&task.tid) {
                     return Ok(());
                 }
@@ -540,6 +595,7 @@ impl<'a> Lives<'a> {
             }
             LifeKind::Fork(fork) => {
                 self.comms.insert(fork.tid, fork.comm);
+                self.task(fork.tid, fork.tgid);
                 if fork.tid.0 == fork.tgid.0 {
                     self.parents.insert(fork.tgid, fork.parent_tgid);
                 }

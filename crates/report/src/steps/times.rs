@@ -33,7 +33,7 @@ named! {
 impl Use {
     /// The use of time in a step: waits for what they were for, work outside of the step as
     /// that of others.
-    fn of(doing: Doing, inside: bool) -> Use {
+    pub(crate) fn of(doing: Doing, inside: bool) -> Use {
         match doing {
             Doing::OnCpu | Doing::RunQueue(_) if !inside => Use::Others,
             Doing::OnCpu => Use::OnCpu,

@@ -1,0 +1,152 @@
+//! The ids of spans, by which parts of one trace find each other without coordination.
+//!
+//! A recording inside of a span has that span's context in TRACEPARENT (W3C Trace Context). A
+//! recording in a job of GitHub Actions takes the ids that the OpenTelemetry collector's
+//! githubreceiver derives from the events of the same run (trace_event_handling.go): parts of
+//! SHA-256 sums of the numbers of run, attempt and job.
+
+use sha2::{Digest, Sha256};
+use tr_format::meta::Metadata;
+
+/// The trace, and the span around the recording.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ids {
+    pub trace: [u8; 16],
+    /// Empty if there is none.
+    pub parent: Vec<u8>,
+}
+
+impl Ids {
+    /// Those of a recording.
+    pub fn new(meta: &Metadata) -> Ids {
+        let value = |wanted: &str| {
+            let found = meta.ci.iter().find(|(name, _)| name == wanted);
+            found.map(|(_, value)| value.as_str())
+        };
+        let context = value("TRACEPARENT").and_then(context);
+        context.unwrap_or_else(
+            || match (value("GITHUB_RUN_ID"), value("GITHUB_RUN_ATTEMPT")) {
+                (Some(run), Some(attempt)) => github(run, attempt, value("CHECK_RUN_ID")),
+                _ => Ids {
+                    trace: part(&own(meta), 0),
+                    parent: Vec::new(),
+                },
+            },
+        )
+    }
+
+    /// The span of a thing of the recording.
+    pub fn span(&self, meta: &Metadata, thing: &str) -> [u8; 8] {
+        part(&format!("{} {thing}", own(meta)), 0)
+    }
+}
+
+/// No other recording has this text.
+fn own(meta: &Metadata) -> String {
+    let root = meta.root.map_or(0, |pid| pid.0);
+    let (host, real, start) = (&meta.host, meta.start_clock.real, meta.start.0);
+    format!("tr {host} {real} {start} {root}")
+}
+
+/// Bytes of the SHA-256 sum of a text.
+fn part<const N: usize>(text: &str, from: usize) -> [u8; N] {
+    let sum = Sha256::digest(text.as_bytes());
+    let mut part = [0; N];
+    for (to, byte) in part.iter_mut().zip(sum.iter().skip(from)) {
+        *to = *byte;
+    }
+    part
+}
+
+/// The ids of a GitHub job: its span where the number of its check run is known, else the
+/// span of the workflow's run.
+fn github(run: &str, attempt: &str, check_run: Option<&str>) -> Ids {
+    let parent = match check_run {
+        Some(number) => format!("{number}-j"),
+        None => format!("{run}{attempt}s"),
+    };
+    Ids {
+        trace: part(&format!("{run}{attempt}t"), 0),
+        parent: part::<8>(&parent, 8).to_vec(),
+    }
+}
+
+/// A traceparent: version, trace, span, flags in hexadecimal digits.
+fn context(text: &str) -> Option<Ids> {
+    let mut parts = text.trim().split('-');
+    let (version, trace) = (parts.next()?, bytes::<16>(parts.next()?)?);
+    let (parent, _flags) = (bytes::<8>(parts.next()?)?, bytes::<1>(parts.next()?)?);
+    let known = bytes::<1>(version)? != [0xff] && trace != [0; 16] && parent != [0; 8];
+    let more = version == "00" && parts.next().is_some();
+    (known && !more).then(|| Ids {
+        trace,
+        parent: parent.to_vec(),
+    })
+}
+
+fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
+    let lower = |c: u8| c.is_ascii_digit() || (b'a'..=b'f').contains(&c);
+    let whole = digits.len() == 2 * N && digits.bytes().all(lower);
+    let mut bytes = [0; N];
+    for (at, byte) in bytes.iter_mut().enumerate() {
+        *byte = u8::from_str_radix(digits.get(2 * at..2 * at + 2)?, 16).ok()?;
+    }
+    whole.then_some(bytes)
+}
+
+/// Hexadecimal digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::expect_used)]
+    use super::*;
+
+    fn ids(ci: &[(&str, &str)]) -> (String, String) {
+        let ci = ci.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));
+        let ids = Ids::new(&Metadata {
+            ci: ci.collect(),
+            ..Metadata::default()
+        });
+        (hex(&ids.trace), hex(&ids.parent))
+    }
+
+    #[test]
+    fn a_context_is_taken_or_left() {
+        const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+        const SPAN: &str = "b7ad6b7169203331";
+        let whole = format!("00-{TRACE}-{SPAN}-01");
+        let taken = (TRACE.to_owned(), SPAN.to_owned());
+        assert_eq!(ids(&[("TRACEPARENT", &whole)]), taken);
+        assert_eq!(
+            ids(&[("TRACEPARENT", &format!("01-{TRACE}-{SPAN}-01-x"))]),
+            taken
+        );
+        let own = ids(&[]);
+        for bad in [
+            format!("00-{TRACE}-{SPAN}-01-x"),
+            format!("ff-{TRACE}-{SPAN}-01"),
+            format!("00-{}-{SPAN}-01", "0".repeat(32)),
+            format!("00-{}-{SPAN}-01", TRACE.to_uppercase()),
+            format!("00-{TRACE}-{}-01", &SPAN[1..]),
+            "00-é".to_owned(),
+            String::new(),
+        ] {
+            assert_eq!(ids(&[("TRACEPARENT", &bad)]), own, "{bad}");
+        }
+        assert_eq!(own.1, "");
+    }
+
+    /// The sums are those of sha256sum.
+    #[test]
+    fn ids_in_github_actions_are_the_collectors() {
+        let run = [("GITHUB_RUN_ID", "17"), ("GITHUB_RUN_ATTEMPT", "2")];
+        let (trace, parent) = ids(&run);
+        assert_eq!(trace, "86c9da7f8004732f43c483d449e20b9b");
+        assert_eq!(parent, "efe10a659718150d");
+        let job = [run[0], run[1], ("CHECK_RUN_ID", "4")];
+        assert_eq!(ids(&job), (trace, "b507932bd1e77f7a".to_owned()));
+    }
+}

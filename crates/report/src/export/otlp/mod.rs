@@ -1,0 +1,469 @@
+//! Spans of OpenTelemetry (OTLP 1.x): the recording, its steps, its processes. Names and
+//! attributes are those of the semantic conventions (cicd, process, test, vcs); ours begin
+//! with `tr.`.
+
+mod ids;
+mod messages;
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use serde_json::{json, Value};
+use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
+use tr_format::event::Ktime;
+
+use self::ids::{hex, Ids};
+use self::messages::*;
+use crate::ci::Ci;
+use crate::exit::{self, Exit};
+use crate::reports::critical_path;
+use crate::steps::{Kind, Step, StepIx, Steps};
+use crate::view::View;
+use crate::{escape, label};
+
+/// The least length of a step or a process with a span of its own, in ns, unless the user
+/// gives one.
+pub const LEAST: u64 = 100_000_000;
+
+/// Spans that are encoded at once.
+const CHUNK: usize = 512;
+/// SPAN_KIND_INTERNAL.
+const INTERNAL: i32 = 1;
+/// STATUS_CODE_ERROR.
+const ERROR: i32 = 2;
+
+/// The encoding of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Encoding {
+    /// proto3's.
+    Protobuf,
+    /// OTLP's JSON: ids in hexadecimal digits, 64-bit integers as strings.
+    Json,
+}
+
+/// Writes an ExportTraceServiceRequest.
+pub fn write(view: &View<'_>, encoding: Encoding, out: &mut dyn Write) -> io::Result<()> {
+    let spans = Spans::new(view);
+    let resource = resource(view.analysis);
+    let mut all = spans.all().peekable();
+    if encoding == Encoding::Json {
+        out.write_all(b"{\"resourceSpans\":[")?;
+    }
+    while all.peek().is_some() {
+        let part = ResourceSpans {
+            resource: Some(resource.clone()),
+            scope_spans: vec![ScopeSpans {
+                scope: Some(Scope {
+                    name: "tr".to_owned(),
+                    version: env!("CARGO_PKG_VERSION").to_owned(),
+                }),
+                spans: all.by_ref().take(CHUNK).collect(),
+            }],
+        };
+        match encoding {
+            Encoding::Protobuf => {
+                let mut bytes = Vec::new();
+                messages::field(&part, &mut bytes);
+                out.write_all(&bytes)?;
+            }
+            Encoding::Json => {
+                serde_json::to_writer(&mut *out, &resource_json(&part))?;
+                if all.peek().is_some() {
+                    out.write_all(b",")?;
+                }
+            }
+        }
+    }
+    if encoding == Encoding::Json {
+        out.write_all(b"]}\n")?;
+    }
+    Ok(())
+}
+
+/// A span of the recording.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Thing {
+    /// The recording, which has the span of COMMAND's process.
+    Recording,
+    Step(StepIx),
+    Process(ProcessIx),
+}
+
+struct Spans<'a> {
+    view: View<'a>,
+    ids: Ids,
+    steps: Steps,
+    /// The steps that are the execution of a process, by process.
+    executions: HashMap<ProcessIx, StepIx>,
+    /// The processes with spans of their own.
+    chosen: Vec<bool>,
+    root: Option<ProcessIx>,
+    /// Time on the critical path in ns, by process.
+    path: HashMap<ProcessIx, u64>,
+}
+
+impl<'a> Spans<'a> {
+    fn new(view: &View<'a>) -> Spans<'a> {
+        let analysis = view.analysis;
+        let steps = Steps::new(analysis);
+        let mut chosen = vec![false; analysis.processes.len()];
+        for at in view.chosen {
+            if let Some(chosen) = chosen.get_mut(*at) {
+                *chosen = true;
+            }
+        }
+        let mut executions = HashMap::new();
+        for (at, step) in steps.list().iter().enumerate() {
+            let executed = |ix: &ProcessIx| {
+                let mut execs = analysis.process(*ix).execs.iter();
+                execs.any(|exec| exec.start == step.from)
+            };
+            let process = step.process.filter(|_| step.kind != Kind::Mark);
+            if let Some(process) = process.filter(executed).filter(|_| long(view, step)) {
+                executions.entry(process).or_insert(at);
+            }
+        }
+        let mut path = HashMap::new();
+        for segment in critical_path::path_of(view)
+            .iter()
+            .flat_map(|path| &path.segments)
+        {
+            let process = analysis.thread(segment.thread).process;
+            *path.entry(process).or_default() += segment.length();
+        }
+        let root = analysis.process_ids().find(|ix| {
+            let process = analysis.process(*ix);
+            process.parent.is_none() && Some(process.pid) == analysis.meta.root
+        });
+        Spans {
+            view: *view,
+            ids: Ids::new(&analysis.meta),
+            steps,
+            executions,
+            chosen,
+            root,
+            path,
+        }
+    }
+
+    /// The recording, then steps and processes in their order.
+    fn all(&self) -> impl Iterator<Item = Span> + '_ {
+        let steps = self.steps.list().iter().enumerate();
+        let steps = steps.filter(|(_, step)| long(&self.view, step));
+        let processes = self.view.analysis.process_ids();
+        let own = processes.filter(|ix| self.thing(*ix) == Some(Thing::Process(*ix)));
+        std::iter::once(self.recording())
+            .chain(steps.map(|(at, step)| self.step(at, step)))
+            .chain(own.map(|ix| self.process(ix)))
+    }
+
+    /// The span of a process, if it has one.
+    fn thing(&self, process: ProcessIx) -> Option<Thing> {
+        if Some(process) == self.root {
+            return Some(Thing::Recording);
+        }
+        if let Some(step) = self.executions.get(&process) {
+            return Some(Thing::Step(*step));
+        }
+        let chosen = self.chosen.get(process.0 as usize) == Some(&true);
+        chosen.then_some(Thing::Process(process))
+    }
+
+    /// The innermost span: that of the process or of one of its parents if that process is in
+    /// the step, else that of the step.
+    fn around(&self, process: Option<ProcessIx>, step: Option<StepIx>) -> Thing {
+        let analysis = self.view.analysis;
+        let step = self.steps.around(step).find(|at| {
+            let step = self.steps.list().get(*at);
+            step.is_some_and(|step| long(&self.view, step))
+        });
+        let line = std::iter::successors(process, |ix| analysis.process(*ix).parent);
+        let mut spans = line.filter_map(|ix| Some((ix, self.thing(ix)?)));
+        let Some(step) = step else {
+            return spans.next().map_or(Thing::Recording, |(_, thing)| thing);
+        };
+        let inside = |ix: ProcessIx, thing: Thing| match thing {
+            Thing::Recording => false,
+            Thing::Step(own) => self.steps.around(Some(own)).any(|at| at == step),
+            Thing::Process(_) => {
+                let own = self.steps.of_process(analysis, ix.0 as usize);
+                self.steps.around(own).any(|at| at == step)
+            }
+        };
+        match spans.next() {
+            Some((ix, thing)) if inside(ix, thing) => thing,
+            _ => Thing::Step(step),
+        }
+    }
+
+    fn id(&self, thing: Thing) -> Vec<u8> {
+        let name = match thing {
+            Thing::Recording => "recording".to_owned(),
+            Thing::Step(at) => format!("step {at}"),
+            Thing::Process(at) => format!("process {}", at.0),
+        };
+        self.ids.span(&self.view.analysis.meta, &name).to_vec()
+    }
+
+    fn span(
+        &self,
+        thing: Thing,
+        parent: Option<Thing>,
+        name: String,
+        times: (Ktime, Ktime),
+    ) -> Span {
+        let meta = &self.view.analysis.meta;
+        let unix = |time: Ktime| meta.start_clock.real.saturating_add(time.since(meta.start));
+        Span {
+            trace_id: self.ids.trace.to_vec(),
+            span_id: self.id(thing),
+            parent_span_id: parent.map_or_else(|| self.ids.parent.clone(), |it| self.id(it)),
+            name,
+            kind: INTERNAL,
+            start_time_unix_nano: unix(times.0),
+            end_time_unix_nano: unix(times.1),
+            attributes: Vec::new(),
+            status: None,
+        }
+    }
+
+    fn recording(&self) -> Span {
+        let analysis = self.view.analysis;
+        let root = self.root.map(|ix| analysis.process(ix));
+        let name = match root {
+            Some(root) => label::label(root),
+            None => "tr record".to_owned(),
+        };
+        let times = (analysis.start, analysis.end);
+        let mut span = self.span(Thing::Recording, None, name, times);
+        if let Some(ix) = self.root {
+            self.describe(ix, &mut span);
+        }
+        span
+    }
+
+    fn step(&self, at: StepIx, step: &Step) -> Span {
+        let thing = Thing::Step(at);
+        let execution = step
+            .process
+            .filter(|it| self.executions.get(it) == Some(&at));
+        let inside = match execution {
+            Some(process) => self.view.analysis.process(process).parent,
+            None => step.process,
+        };
+        let parent = self.around(inside, step.parent);
+        let mut span = self.span(thing, Some(parent), step.name.clone(), (step.from, step.to));
+        if let Some(process) = execution {
+            self.describe(process, &mut span);
+        }
+        span.attributes.push(text("tr.step.kind", step.kind.name()));
+        let passed = step.ended.then_some(!step.failed());
+        let (name, result, words) = match step.kind {
+            Kind::Test => (
+                "test.case.name",
+                "test.case.result.status",
+                ["fail", "pass"],
+            ),
+            Kind::Job | Kind::Target | Kind::Unit | Kind::Mark => (
+                "cicd.pipeline.task.name",
+                "cicd.pipeline.task.run.result",
+                ["failure", "success"],
+            ),
+        };
+        span.attributes.push(text(name, &step.name));
+        if let Some(word) = passed.and_then(|passed| words.get(usize::from(passed))) {
+            span.attributes.push(text(result, word));
+        }
+        if let Some(result) = &step.result {
+            span.attributes.push(text("tr.step.result", result));
+        }
+        if step.failed() {
+            span.status = Some(error(step.status, step.result.as_deref()));
+        }
+        span
+    }
+
+    fn process(&self, ix: ProcessIx) -> Span {
+        let analysis = self.view.analysis;
+        let process = analysis.process(ix);
+        let leader = process.threads.first();
+        let step = leader.and_then(|leader| self.steps.at(*leader, process.start));
+        // A step of the process itself is inside of it.
+        let step = self.steps.around(step).find(|at| {
+            let step = self.steps.list().get(*at);
+            step.is_some_and(|step| step.process != Some(ix))
+        });
+        let parent = self.around(process.parent, step);
+        let times = (process.start, process.end);
+        let thing = Thing::Process(ix);
+        let mut span = self.span(thing, Some(parent), label::label(process), times);
+        self.describe(ix, &mut span);
+        span
+    }
+
+    /// The attributes and the status of a process.
+    fn describe(&self, ix: ProcessIx, span: &mut Span) {
+        let process = self.view.analysis.process(ix);
+        let facts = &mut span.attributes;
+        facts.push(int("process.pid", u64::from(process.pid.0)));
+        facts.extend(
+            process
+                .ppid
+                .map(|pid| int("process.parent_pid", u64::from(pid.0))),
+        );
+        facts.extend(program(process));
+        facts.extend(times(&process.times));
+        if let Some(ns) = self.path.get(&ix) {
+            facts.push(int("tr.critical_path_ns", *ns));
+        }
+        if let Some(code) = process.status.and_then(|status| Exit::from(status).code()) {
+            facts.push(int("process.exit.code", u64::from(code)));
+        }
+        if exit::failed(process.status) {
+            span.status = Some(error(process.status, None));
+        }
+    }
+}
+
+/// A step is long enough for a span.
+fn long(view: &View<'_>, step: &Step) -> bool {
+    step.wall() >= view.ask.min && !step.is_moment()
+}
+
+/// The last program of a process.
+fn program(process: &Process) -> Vec<KeyValue> {
+    let args = process.argv.args().map(|arg| AnyValue {
+        value: Some(Any::String(escape::text(arg))),
+    });
+    let args = Any::Array(ArrayValue {
+        values: args.collect(),
+    });
+    let mut facts = vec![
+        text("process.executable.name", &label::program(process)),
+        fact("process.command_args", args),
+    ];
+    let file = process
+        .execs
+        .last()
+        .map(|exec| escape::text(&exec.filename));
+    let file = file.filter(|file| !file.is_empty());
+    facts.extend(file.map(|file| text("process.executable.path", &file)));
+    facts
+}
+
+fn times(times: &Times) -> impl Iterator<Item = KeyValue> {
+    let all = [
+        ("tr.on_cpu_ns", times.on_cpu),
+        ("tr.run_queue_ns", times.run_queue),
+        ("tr.sleep_ns", times.sleep),
+        ("tr.blocked_ns", times.blocked),
+        ("tr.asleep_or_blocked_ns", times.asleep_or_blocked),
+        ("tr.unknown_ns", times.unknown),
+    ];
+    let known = all.into_iter().filter(|(_, ns)| *ns > 0);
+    known.map(|(name, ns)| int(name, ns))
+}
+
+fn error(status: Option<u32>, result: Option<&str>) -> Status {
+    let words = result.map(str::to_owned).or(status.map(exit::words));
+    Status {
+        message: words.unwrap_or_default(),
+        code: ERROR,
+    }
+}
+
+/// The run and its machine.
+fn resource(analysis: &Analysis) -> Resource {
+    let meta = &analysis.meta;
+    let ci = Ci::new(meta);
+    let arch = match meta.machine.as_str() {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let mut attributes = vec![
+        text("service.name", ci.value("project").unwrap_or("tr")),
+        text("os.type", "linux"),
+        text("host.name", &escape::text(meta.host.as_bytes())),
+        text("host.arch", &escape::text(arch.as_bytes())),
+    ];
+    let names = [
+        ("project", "vcs.repository.name"),
+        ("run", "cicd.pipeline.run.id"),
+        ("attempt", "tr.ci.attempt"),
+        ("job", "tr.ci.job"),
+        ("commit", "vcs.ref.head.revision"),
+        ("branch", "vcs.ref.head.name"),
+    ];
+    let known = names
+        .iter()
+        .filter_map(|(own, name)| Some(text(name, ci.value(own)?)));
+    attributes.extend(known);
+    Resource { attributes }
+}
+
+fn fact(key: &str, value: Any) -> KeyValue {
+    KeyValue {
+        key: key.to_owned(),
+        value: Some(AnyValue { value: Some(value) }),
+    }
+}
+
+fn text(key: &str, value: &str) -> KeyValue {
+    fact(key, Any::String(value.to_owned()))
+}
+
+fn int(key: &str, value: u64) -> KeyValue {
+    fact(key, Any::Int(i64::try_from(value).unwrap_or(i64::MAX)))
+}
+
+/// OTLP's JSON: ids in hexadecimal digits, 64-bit integers as strings.
+fn resource_json(part: &ResourceSpans) -> Value {
+    let attributes = part.resource.iter().flat_map(|it| &it.attributes);
+    let scopes = part.scope_spans.iter().map(|scope| {
+        let of = scope.scope.as_ref();
+        json!({
+            "scope": of.map(|it| json!({ "name": it.name, "version": it.version })),
+            "spans": scope.spans.iter().map(span_json).collect::<Vec<_>>(),
+        })
+    });
+    json!({
+        "resource": { "attributes": attributes.map(fact_json).collect::<Vec<_>>() },
+        "scopeSpans": scopes.collect::<Vec<_>>(),
+    })
+}
+
+fn span_json(span: &Span) -> Value {
+    let status = span.status.iter();
+    let status = status
+        .map(|it| json!({ "message": it.message, "code": it.code }))
+        .next();
+    json!({
+        "traceId": hex(&span.trace_id),
+        "spanId": hex(&span.span_id),
+        "parentSpanId": hex(&span.parent_span_id),
+        "name": span.name,
+        "kind": span.kind,
+        "startTimeUnixNano": span.start_time_unix_nano.to_string(),
+        "endTimeUnixNano": span.end_time_unix_nano.to_string(),
+        "attributes": span.attributes.iter().map(fact_json).collect::<Vec<_>>(),
+        "status": status.unwrap_or_else(|| json!({})),
+    })
+}
+
+fn fact_json(fact: &KeyValue) -> Value {
+    let value = fact.value.as_ref().map_or(Value::Null, any_json);
+    json!({ "key": fact.key, "value": value })
+}
+
+fn any_json(value: &AnyValue) -> Value {
+    match &value.value {
+        None => json!({}),
+        Some(Any::String(text)) => json!({ "stringValue": text }),
+        Some(Any::Int(number)) => json!({ "intValue": number.to_string() }),
+        Some(Any::Array(all)) => {
+            let values = all.values.iter().map(any_json);
+            json!({ "arrayValue": { "values": values.collect::<Vec<_>>() } })
+        }
+    }
+}

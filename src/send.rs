@@ -1,0 +1,171 @@
+//! Sending an export to a receiver, by curl: it knows the machine's proxies and certificates.
+
+use std::io::{self, Seek, SeekFrom, Write};
+use std::process::{Command, ExitCode, Stdio};
+
+use tr_report::escape;
+use tr_report::export::Format;
+
+/// The seconds after which an attempt fails.
+const ATTEMPT: u32 = 10;
+/// The seconds after which no further attempt begins: a build waits for 30 s at most.
+const LAST: u32 = 20;
+/// Attempts after the first, when the receiver is away or busy.
+const RETRIES: u32 = 3;
+/// OpenTelemetry's variable of further headers.
+const HEADERS: &str = "OTEL_EXPORTER_OTLP_HEADERS";
+
+/// Sends an export of OTLP.
+pub fn otlp(
+    url: &str,
+    format: Format,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> ExitCode {
+    let shown = escape::text(url.as_bytes());
+    match send(url, format, write) {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => {
+            eprintln!("tr: {shown} did not take the export");
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("tr: cannot send to {shown}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn send(
+    url: &str,
+    format: Format,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> io::Result<std::process::ExitStatus> {
+    let target = target(url)?;
+    let mut body = tempfile::tempfile()?;
+    let mut out = io::BufWriter::new(&body);
+    write(&mut out)?;
+    out.flush()?;
+    drop(out);
+    body.seek(SeekFrom::Start(0))?;
+    // The configuration of curl has the headers: a command line is no place for secrets.
+    let mut settings = tempfile::NamedTempFile::new()?;
+    settings.write_all(config(&target, format)?.as_bytes())?;
+    let curl = Command::new("curl")
+        .args(["--disable", "--config"])
+        .arg(settings.path())
+        .stdin(Stdio::from(body))
+        .stdout(Stdio::null())
+        .status();
+    curl.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => io::Error::new(
+            error.kind(),
+            "curl is not installed. Send a file instead: -o FILE",
+        ),
+        _ => error,
+    })
+}
+
+/// The URL, with the path of OTLP's traces if it has none.
+fn target(url: &str) -> io::Result<String> {
+    let bad = || {
+        let text = "the URL does not begin with http:// or https://";
+        io::Error::new(io::ErrorKind::InvalidInput, text)
+    };
+    let (scheme, rest) = url.split_once("://").ok_or_else(bad)?;
+    if !matches!(scheme, "http" | "https") || rest.is_empty() {
+        return Err(bad());
+    }
+    Ok(match rest.split_once('/') {
+        None => format!("{url}/v1/traces"),
+        Some((_, "")) => format!("{url}v1/traces"),
+        Some(_) => url.to_owned(),
+    })
+}
+
+/// curl's configuration.
+fn config(url: &str, format: Format) -> io::Result<String> {
+    let kind = match format {
+        Format::OtlpJson => "application/json",
+        _ => "application/x-protobuf",
+    };
+    let mut lines = vec![
+        "silent".to_owned(),
+        "show-error".to_owned(),
+        "fail".to_owned(),
+        "globoff".to_owned(),
+        format!("max-time = {ATTEMPT}"),
+        format!("retry = {RETRIES}"),
+        format!("retry-max-time = {LAST}"),
+        "retry-connrefused".to_owned(),
+        "data-binary = \"@-\"".to_owned(),
+        format!("url = {}", quoted(url)?),
+        format!("header = {}", quoted(&format!("content-type: {kind}"))?),
+    ];
+    for (name, value) in headers(&std::env::var(HEADERS).unwrap_or_default()) {
+        lines.push(format!("header = {}", quoted(&format!("{name}: {value}"))?));
+    }
+    Ok(lines.join("\n") + "\n")
+}
+
+/// A value of curl's configuration.
+fn quoted(value: &str) -> io::Result<String> {
+    if value.contains(char::is_control) {
+        let text = "a control character in the URL or in a header";
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+    }
+    Ok(format!(
+        "\"{}\"",
+        value.replace('\\', "\\\\").replace('"', "\\\"")
+    ))
+}
+
+/// Headers of the variable: `name=value,name=value`, values with %-escapes.
+fn headers(text: &str) -> impl Iterator<Item = (&str, String)> {
+    let pairs = text.split(',').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (name.trim(), unescaped(value.trim())))
+}
+
+fn unescaped(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((first, more)) = rest.split_first() {
+        let digits = more.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let byte = digits.and_then(|two| u8::from_str_radix(two, 16).ok());
+        match byte.filter(|_| *first == b'%') {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = more.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn urls_without_a_path_are_completed() {
+        let whole = "http://localhost:4318/v1/traces";
+        assert_eq!(target("http://localhost:4318").unwrap(), whole);
+        assert_eq!(target("http://localhost:4318/").unwrap(), whole);
+        assert_eq!(target("https://a/b").unwrap(), "https://a/b");
+        for bad in ["", "localhost:4318", "file:///etc/passwd", "https://"] {
+            assert!(target(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn settings_hold_any_header() {
+        let all: Vec<_> = headers("a=b%20c, d = \"e\\%2,f").collect();
+        assert_eq!(all, [("a", "b c".into()), ("d", "\"e\\%2".into())]);
+        assert_eq!(quoted("\"\\").unwrap(), "\"\\\"\\\\\"");
+        assert!(quoted("a\nurl = b").is_err());
+    }
+}

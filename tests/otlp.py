@@ -1,0 +1,89 @@
+"""Reads exports of OTLP by OpenTelemetry's own classes.
+
+    otlp.py read FILE ENCODING      the spans of a file, a line of JSON each
+    otlp.py receive STATUS...       a receiver on loopback: prints its port, answers the requests
+                                    with these statuses in turn, then prints their spans
+"""
+
+import http.server
+import json
+import sys
+
+from google.protobuf import json_format
+from opentelemetry.proto.collector.trace.v1 import trace_service_pb2 as service
+
+
+def value(any_value):
+    kind = any_value.WhichOneof("value")
+    if kind == "array_value":
+        return [value(each) for each in any_value.array_value.values]
+    return getattr(any_value, kind)
+
+
+def parse(data, encoding):
+    request = service.ExportTraceServiceRequest()
+    if encoding == "json":
+        tree = json.loads(data)
+        # Of OTLP's JSON, only the ids differ from proto3's: hexadecimal digits, not base64.
+        for resource in tree["resourceSpans"]:
+            for scope in resource["scopeSpans"]:
+                for span in scope["spans"]:
+                    for name in ("traceId", "spanId", "parentSpanId"):
+                        raw = bytes.fromhex(span[name])
+                        span[name] = __import__("base64").b64encode(raw).decode()
+        json_format.ParseDict(tree, request)
+    else:
+        request.ParseFromString(data)
+    return request
+
+
+def show(request):
+    for resource in request.resource_spans:
+        about = {each.key: value(each.value) for each in resource.resource.attributes}
+        for scope in resource.scope_spans:
+            for span in scope.spans:
+                row = {
+                    "resource": about,
+                    "trace": span.trace_id.hex(),
+                    "id": span.span_id.hex(),
+                    "parent": span.parent_span_id.hex(),
+                    "name": span.name,
+                    "kind": span.kind,
+                    "start": span.start_time_unix_nano,
+                    "end": span.end_time_unix_nano,
+                    "status": span.status.code,
+                    "message": span.status.message,
+                    "facts": {each.key: value(each.value) for each in span.attributes},
+                }
+                print(json.dumps(row))
+
+
+def receive(statuses):
+    statuses = [int(each) for each in statuses]
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            data = self.rfile.read(int(self.headers["content-length"]))
+            kind = self.headers["content-type"]
+            status = statuses.pop(0)
+            self.send_response(status)
+            self.end_headers()
+            if status == 200:
+                about = {"path": self.path, "type": kind, "key": self.headers.get("x-key")}
+                print(json.dumps(about))
+                show(parse(data, "json" if kind == "application/json" else "protobuf"))
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    print(server.server_port, flush=True)
+    while statuses:
+        server.handle_request()
+
+
+if sys.argv[1] == "read":
+    with open(sys.argv[2], "rb") as file:
+        show(parse(file.read(), sys.argv[3]))
+else:
+    receive(sys.argv[2:])
