@@ -1,64 +1,78 @@
 #!/usr/bin/env bash
-# Builds a release for this machine's architecture into DIR (dist): the static tr in a tarball with manual
-# pages, completions, licences and an SPDX list of its parts, a Debian package, an RPM where rpmbuild is
-# installed, and SHA256SUMS. The same sources and toolchain give the same bytes in any directory.
+# Builds a release into DIR (dist), for this machine's architecture and, on x86-64 with the packages of
+# docs/releasing.md, for aarch64: the static tr in a tarball with manual pages, completions, licences and an SPDX
+# list of its parts, a Debian package, an RPM where rpmbuild is installed, and SHA256SUMS. The same sources and
+# toolchain give the same bytes in any directory.
 #
 #   release.sh [DIR]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$(realpath -m "${1:-dist}")
 version=$(sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
-arch=$(uname -m)
-name=tr-$version-$arch-linux
-epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
-export SOURCE_DATE_EPOCH=$epoch
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct)}
+summary="Where did the time go? Records a build or test run and reads it back"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$dist"
+files=()
 
 # The paths of this machine are in no part of the binary.
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
 export RUSTFLAGS="--remap-path-prefix=$PWD=. --remap-path-prefix=$target=target --remap-path-prefix=$cargo_home=cargo"
 export CFLAGS="-ffile-prefix-map=$target=target -ffile-prefix-map=$cargo_home=cargo"
-scripts/build.sh
-tr=$target/release/tr
-if readelf -lW "$tr" | grep -q INTERP; then
-	echo "release: $tr is not static: make setup installs the static libraries" >&2
-	exit 1
-fi
 
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-root=$work/$name
-mkdir -p "$dist" "$root/share/doc/tr"
-PREFIX=/ DESTDIR=$root scripts/install.sh "$tr" >/dev/null
-cp LICENSE-APACHE LICENSE-MIT LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$root/share/doc/tr"
-scripts/cargo.sh metadata --locked --format-version 1 --filter-platform "$arch-unknown-linux-gnu" |
-	scripts/sbom.py "$version" "$epoch" "glibc=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)=LGPL-2.1-or-later" \
-		"libelf=$(pkg-config --modversion libelf)=GPL-2.0-or-later OR LGPL-3.0-or-later" \
-		"zlib=$(pkg-config --modversion zlib)=Zlib" >"$root/share/doc/tr/tr.spdx.json"
-chmod -R u=rwX,go=rX "$root"
+# parts ARCH: the SPDX list. The system's libraries have the versions of the packages that were linked.
+parts() {
+	local multiarch=$1-linux-gnu
+	version_of() { PKG_CONFIG_LIBDIR=/usr/lib/$multiarch/pkgconfig pkg-config --modversion "$1"; }
+	scripts/cargo.sh metadata --locked --format-version 1 --filter-platform "$1-unknown-linux-gnu" |
+		scripts/sbom.py "$version" "$SOURCE_DATE_EPOCH" \
+			"glibc=$(getconf GNU_LIBC_VERSION | cut -d' ' -f2)=LGPL-2.1-or-later" \
+			"libelf=$(version_of libelf)=GPL-2.0-or-later OR LGPL-3.0-or-later" "zlib=$(version_of zlib)=Zlib"
+}
 
-# One owner, one time and one order.
-tar --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner -C "$work" -cf - "$name" |
-	gzip -9n >"$dist/$name.tar.gz"
-cp "$root/share/doc/tr/tr.spdx.json" "$dist/$name.spdx.json"
-files=("$name.tar.gz" "$name.spdx.json")
+# tree ARCH TR ROOT: the installed files below ROOT. Pages and completions are texts of the native tr.
+tree() {
+	local arch=$1 tr=$2 root=$3
+	if readelf -lW "$tr" | grep -q INTERP; then
+		echo "release: $tr is not static: make setup installs the static libraries" >&2
+		exit 1
+	fi
+	mkdir -p "$root/share/doc/tr"
+	PREFIX=/ DESTDIR=$root scripts/install.sh "$native" >/dev/null
+	install -m 755 "$tr" "$root/bin/tr"
+	cp LICENSE-APACHE LICENSE-MIT LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$root/share/doc/tr"
+	parts "$arch" >"$root/share/doc/tr/tr.spdx.json"
+	chmod -R u=rwX,go=rX "$root"
+}
 
-# Into /usr/local: /usr/bin/tr is the system's, to which ours passes other uses on.
-if command -v dpkg-deb >/dev/null; then
-	deb=$work/deb
+# tarball NAME ROOT: with one owner, one time and one order.
+tarball() {
+	tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "${2%/*}" -cf - "$1" |
+		gzip -9n >"$dist/$1.tar.gz"
+	cp "$2/share/doc/tr/tr.spdx.json" "$dist/$1.spdx.json"
+	files+=("$1.tar.gz" "$1.spdx.json")
+}
+
+# debian ARCH ROOT: into /usr/local, as /usr/bin/tr is the system's, to which ours passes other uses on.
+debian() {
+	local arch deb=$work/$1-deb file
+	arch=${1/x86_64/amd64}
+	arch=${arch/aarch64/arm64}
+	file=tr-where-time_${version}_$arch.deb
 	mkdir -p "$deb/DEBIAN" "$deb/usr"
-	cp -r "$root" "$deb/usr/local"
-	debarch=$(dpkg --print-architecture)
+	cp -r "$2" "$deb/usr/local"
 	cat >"$deb/DEBIAN/control" <<-END
 		Package: tr-where-time
 		Version: $version
-		Architecture: $debarch
+		Architecture: $arch
 		Maintainer: the developers of tr
 		Suggests: libcap2-bin
 		Section: devel
 		Priority: optional
 		Installed-Size: $(du -sk --apparent-size "$deb/usr" | cut -f1)
-		Description: Where did the time go? Records a build or test run and reads it back
+		Description: $summary
 		 Records the scheduler and process events of a command with eBPF, or with ptrace where
 		 BPF is not allowed, and says for every process how long it ran, waited or slept.
 	END
@@ -69,32 +83,59 @@ if command -v dpkg-deb >/dev/null; then
 		echo "    setcap cap_bpf,cap_perfmon+ep /usr/local/bin/tr"
 	END
 	chmod 755 "$deb/DEBIAN/postinst"
-	dpkg-deb --root-owner-group -Zgzip --build "$deb" "$dist/tr-where-time_${version}_$debarch.deb" >/dev/null
-	files+=("tr-where-time_${version}_$debarch.deb")
-else
-	echo "release: no Debian package: dpkg-deb is not installed"
-fi
-if command -v rpmbuild >/dev/null; then
-	cat >"$work/tr.spec" <<-END
+	dpkg-deb --root-owner-group -Zgzip --build "$deb" "$dist/$file" >/dev/null
+	files+=("$file")
+}
+
+# rpm ARCH ROOT: the files alone. The directories are the system's.
+rpm() {
+	local spec=$work/tr.spec rpm=$work/$1-rpm
+	cat >"$spec" <<-END
 		Name: tr-where-time
 		Version: $version
 		Release: 1
-		Summary: Where did the time go? Records a build or test run and reads it back
+		Summary: $summary
 		License: (MIT OR Apache-2.0) AND (GPL-2.0-only OR BSD-2-Clause)
 		%description
-		Records the scheduler and process events of a command with eBPF or ptrace.
+		Records the scheduler and process events of a command with eBPF, or with ptrace where
+		BPF is not allowed, and says for every process how long it ran, waited or slept.
 		%install
 		mkdir -p %{buildroot}/usr
-		cp -r $root %{buildroot}/usr/local
+		cp -r $2 %{buildroot}/usr/local
 		%files
-		/usr/local
+		$(cd "$2" && find . -type f | sort | sed 's|^\.|/usr/local|')
 	END
-	rpmbuild -bb --quiet --define "_topdir $work/rpm" --define "clamp_mtime_to_source_date_epoch 1" \
-		--define "use_source_date_epoch_as_buildtime 1" --define "_buildhost localhost" "$work/tr.spec"
-	cp "$work"/rpm/RPMS/*/*.rpm "$dist"
-	files+=("$(basename "$work"/rpm/RPMS/*/*.rpm)")
-else
-	echo "release: no RPM: rpmbuild is not installed"
+	# The programs of the distribution would strip and compress by rules of its own.
+	rpmbuild -bb --quiet --target "$1-linux" --define "_topdir $rpm" --define "__os_install_post %{nil}" \
+		--define "debug_package %{nil}" --define "_build_id_links none" --define "_buildhost localhost" \
+		--define "clamp_mtime_to_source_date_epoch 1" --define "use_source_date_epoch_as_buildtime 1" "$spec"
+	cp "$rpm"/RPMS/*/*.rpm "$dist"
+	files+=("$(basename "$rpm"/RPMS/*/*.rpm)")
+}
+
+# release ARCH TR
+release() {
+	local name=tr-$version-$1-linux
+	local root=$work/$name
+	tree "$1" "$2" "$root"
+	tarball "$name" "$root"
+	if command -v dpkg-deb >/dev/null; then debian "$1" "$root"; else echo "release: no Debian package: dpkg-deb is not installed"; fi
+	if command -v rpmbuild >/dev/null; then rpm "$1" "$root"; else echo "release: no RPM: rpmbuild is not installed"; fi
+	echo "release: $1: tr is $(stat -c %s "$root/bin/tr") bytes"
+}
+
+scripts/build.sh
+native=$target/release/tr
+release "$(uname -m)" "$native"
+other=$target/aarch64-unknown-linux-gnu/release/tr
+if [ "$(uname -m)" = x86_64 ]; then
+	status=0
+	scripts/build.sh --aarch64 || status=$?
+	case $status in
+	0) release aarch64 "$other" ;;
+	3) echo "release: no release for aarch64 (docs/releasing.md)" ;;
+	*) exit "$status" ;;
+	esac
 fi
 (cd "$dist" && sha256sum "${files[@]}" >SHA256SUMS && cat SHA256SUMS)
-echo "release: tr is $(stat -c %s "$tr") bytes; $dist"
+echo "release: $dist"

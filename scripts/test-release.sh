@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Tests a release, as root: its tarball in bare root filesystems (Debian 12, Ubuntu 24.04 by debootstrap, and one
-# with busybox alone, as in Alpine), its Debian package, and a second build in another directory, which gives
-# the same bytes. A filesystem that cannot be made here is skipped.
+# Tests a release, as root: its tarball in bare root filesystems (Debian 12, Ubuntu 24.04 by debootstrap, Alpine's
+# minirootfs, or busybox alone where Alpine's server cannot be reached), its packages, its image, the program for
+# aarch64 under qemu-user, and a second build in another directory, which gives the same bytes. A part whose tools
+# or server are missing is skipped, by name.
 #
 #   test-release.sh [DIR]     DIR: of release.sh (dist)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 dist=$(realpath "${1:-dist}")
+ubuntu=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}
+alpine=${ALPINE_MINIROOTFS:-https://dl-cdn.alpinelinux.org/alpine/v3.20/releases/x86_64/alpine-minirootfs-3.20.3-x86_64.tar.gz}
 work=$(mktemp -d)
+results=()
 failed=0
 mounted=()
 cleanup() {
@@ -15,25 +19,27 @@ cleanup() {
 	rm -rf --one-file-system "$work"
 }
 trap cleanup EXIT
+have() { command -v "$1" >/dev/null; }
+result() { # result PART RESULT
+	echo "test-release: $1: $2"
+	results+=("$1: $2")
+	[[ $2 != FAILED* ]] || failed=1
+}
+check() { # check PART COMMAND...
+	local part=$1
+	shift
+	if "$@"; then result "$part" passed; else result "$part" FAILED; fi
+}
 (cd "$dist" && sha256sum -c SHA256SUMS)
-tarball=$(echo "$dist"/tr-*-linux.tar.gz)
+arch=$(uname -m)
+tarball=$(echo "$dist"/tr-*-"$arch"-linux.tar.gz)
 
-# try NAME ROOT: records and reads in this root filesystem.
-try() {
-	local name=$1 root=$2
-	mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/tmp"
-	for at in proc sys dev; do
-		mount --rbind --make-rslave "/$at" "$root/$at"
-		mounted+=("$root/$at")
-	done
-	mkdir -p "$root/usr/local"
-	tar -xzf "$tarball" -C "$root/usr/local" --strip-components=1
-	# What a user does first.
-	if chroot "$root" /bin/sh -c '
+# What a user does first, in a root filesystem. The shell of busybox runs its own tr whatever PATH says.
+first_use() {
+	chroot "$1" /bin/sh -c '
 		set -e
 		export PATH=/usr/local/bin:/usr/bin:/bin
 		cd /tmp
-		# The shell of busybox runs its own tr whatever PATH says.
 		tr=/usr/local/bin/tr
 		$tr --version
 		$tr record --method bpf -o t.bin -- sh -c "sleep 0.2; true; exit 3" || [ $? = 3 ]
@@ -41,57 +47,122 @@ try() {
 		$tr summary t.bin
 		$tr report t.bin -o t.html
 		[ "$(echo abc | $tr a-c A-C)" = ABC ]
-	'; then
-		echo "test-release: $name: passed"
-	else
-		echo "test-release: $name: FAILED"
-		failed=1
-	fi
+	'
 }
 
-bare() { # bare NAME SUITE MIRROR SCRIPT
+try() { # try NAME ROOT
+	local name=$1 root=$2
+	mkdir -p "$root/proc" "$root/sys" "$root/dev" "$root/tmp" "$root/usr/local"
+	for at in proc sys dev; do
+		mount --rbind --make-rslave "/$at" "$root/$at"
+		mounted+=("$root/$at")
+	done
+	tar -xzf "$tarball" -C "$root/usr/local" --strip-components=1
+	check "$name" first_use "$root"
+}
+
+bare() { # bare NAME SUITE MIRROR [SCRIPT]
 	local root=$work/$1
-	if ! command -v debootstrap >/dev/null; then
-		echo "test-release: $1: skipped: debootstrap is not installed"
+	if ! have debootstrap; then
+		result "$1" "skipped: debootstrap is not installed"
 	elif debootstrap --no-check-gpg --variant=minbase "$2" "$root" ${3:+"$3"} ${4:+"$4"} >"$work/$1.log" 2>&1; then
 		try "$1" "$root"
 	else
-		echo "test-release: $1: skipped: $(tail -n 1 "$work/$1.log")"
+		result "$1" "skipped: $(tail -n 1 "$work/$1.log")"
 	fi
 }
 
-bare debian-12 bookworm "${DEBIAN_MIRROR-}"
-if [ -n "${UBUNTU_MIRROR-}" ]; then
-	bare ubuntu-24.04 noble "$UBUNTU_MIRROR" /usr/share/debootstrap/scripts/gutsy
-else
-	echo "test-release: ubuntu-24.04: skipped: UBUNTU_MIRROR does not name a mirror"
-fi
-if busybox=$(command -v busybox) && ! readelf -lW "$busybox" | grep -q INTERP; then
-	mkdir -p "$work/busybox/bin"
-	cp "$busybox" "$work/busybox/bin/busybox"
-	for applet in sh sleep true tr; do ln -s busybox "$work/busybox/bin/$applet"; done
-	try busybox "$work/busybox"
-else
-	echo "test-release: busybox: skipped: no static busybox is installed"
-fi
-
-if deb=$(ls "$dist"/*.deb 2>/dev/null) && [ -d "$work/debian-12/etc" ]; then
-	cp "$deb" "$work/debian-12/tmp/tr.deb"
-	if chroot "$work/debian-12" sh -c 'rm -r /usr/local/bin/tr && dpkg -i /tmp/tr.deb && tr --version | grep "^tr " && dpkg -r tr-where-time'; then
-		echo "test-release: Debian package: passed"
-	else
-		echo "test-release: Debian package: FAILED"
-		failed=1
+small() {
+	local busybox
+	mkdir -p "$work/alpine" "$work/busybox/bin"
+	if curl -fsSL -m 120 -o "$work/alpine.tar.gz" "$alpine" 2>"$work/alpine.log"; then
+		tar -xzf "$work/alpine.tar.gz" -C "$work/alpine"
+		try alpine "$work/alpine"
+		return
 	fi
+	result alpine "skipped: $(tail -n 1 "$work/alpine.log")"
+	if busybox=$(command -v busybox) && ! readelf -lW "$busybox" | grep -q INTERP; then
+		cp "$busybox" "$work/busybox/bin/busybox"
+		for applet in sh sleep true tr; do ln -s busybox "$work/busybox/bin/$applet"; done
+		try busybox "$work/busybox"
+	else
+		result busybox "skipped: no static busybox is installed"
+	fi
+}
+
+# Both packages go into the Debian root filesystem, one after the other.
+debian_package() {
+	rm -f "$root/usr/local/bin/tr"
+	cp "$deb" "$root/tmp/tr.deb"
+	chroot "$root" dpkg -i /tmp/tr.deb && first_use "$root" && chroot "$root" dpkg -r tr-where-time &&
+		[ ! -e "$root/usr/local/bin/tr" ]
+}
+rpm_package() {
+	local package
+	rpm -qlp "$rpm" | grep -x /usr/local/bin/tr || return 1
+	rm -f "$root/usr/local/bin/tr"
+	rpm --root "$root" --nodeps -i "$rpm" || return 1
+	package=$(rpm --root "$root" -q tr-where-time) && first_use "$root" && rpm --root "$root" --nodeps -e "$package" &&
+		[ ! -e "$root/usr/local/bin/tr" ]
+}
+
+# The image, with storage of its own; it holds nothing but tr, which reads a recording from standard input.
+image() {
+	local container buildah=(buildah --root "$work/image" --runroot "$work/image-run" --storage-driver vfs)
+	mkdir "$work/context"
+	tar -xzf "$tarball" --strip-components=1 -C "$work/context"
+	"${buildah[@]}" bud -q --isolation chroot -f ci/oci/Containerfile -t tr "$work/context" &&
+		container=$("${buildah[@]}" from tr) &&
+		"${buildah[@]}" run --isolation chroot "$container" -- /usr/local/bin/tr summary - \
+			<fixtures/traces/demo.bin >"$work/summary" && cmp "$work/summary" <("$native" summary - <fixtures/traces/demo.bin)
+}
+
+# The program for aarch64 says the same about a recording, byte for byte.
+aarch64() {
+	local emulated
+	tar -xzf "$dist"/tr-*-aarch64-linux.tar.gz -C "$work"
+	emulated=$(echo "$work"/tr-*-aarch64-linux/bin/tr)
+	for trace in fixtures/traces/{demo,build,linux-6.12-all}.bin; do
+		for report in "analyze --format json" "analyze --report critical-path" verify; do
+			# shellcheck disable=SC2086 # words
+			cmp <(qemu-aarch64-static "$emulated" $report "$trace") <("$native" $report "$trace") || return 1
+		done
+	done
+}
+
+bare debian-12 bookworm "${DEBIAN_MIRROR-}"
+bare ubuntu-24.04 noble "$ubuntu" /usr/share/debootstrap/scripts/gutsy
+small
+
+mkdir "$work/native"
+tar -xzf "$tarball" --strip-components=1 -C "$work/native"
+native=$work/native/bin/tr
+root=$work/debian-12
+deb=$(echo "$dist"/*_"$(dpkg --print-architecture 2>/dev/null || true)".deb)
+rpm=$(echo "$dist"/*."$arch".rpm)
+if ! [ -f "$deb" ] || ! [ -d "$root/etc" ]; then
+	result "Debian package" "skipped: no package, or no root filesystem of Debian"
+else
+	check "Debian package" debian_package
+fi
+if ! [ -f "$rpm" ] || ! [ -d "$root/etc" ]; then
+	result RPM "skipped: no package, or no root filesystem of Debian"
+else
+	check RPM rpm_package
+fi
+if have buildah; then check image image; else result image "skipped: buildah is not installed"; fi
+if ! ls "$dist"/*-aarch64-linux.tar.gz >/dev/null 2>&1 || [ "$arch" = aarch64 ]; then
+	result aarch64 "skipped: no release for another architecture"
+elif ! have qemu-aarch64-static; then
+	result aarch64 "skipped: qemu-user-static is not installed"
+else
+	check "aarch64, reading (qemu-user has neither BPF nor ptrace)" aarch64
 fi
 
 echo "test-release: building once more, in another directory"
 git clone -q . "$work/again"
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) CARGO_TARGET_DIR=$work/again-target "$work/again/scripts/release.sh" "$work/dist" >/dev/null
-if cmp "$dist/SHA256SUMS" "$work/dist/SHA256SUMS"; then
-	echo "test-release: two builds: equal"
-else
-	echo "test-release: two builds: DIFFERENT"
-	failed=1
-fi
-exit $failed
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) CARGO_TARGET_DIR=$work/again-target \
+	"$work/again/scripts/release.sh" "$work/dist" >/dev/null
+check "two builds are equal" cmp "$dist/SHA256SUMS" "$work/dist/SHA256SUMS"
+printf '%s\n' "" "${results[@]}"
+exit "$failed"
