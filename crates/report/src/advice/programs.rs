@@ -1,5 +1,8 @@
 //! Programs by the part that they have in a build, and the words for a change.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 /// The part of a program in a build.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
@@ -122,30 +125,30 @@ pub(super) struct Known {
     pub action: &'static str,
 }
 
-/// The row of a program; `None`: it is not known.
-pub(super) fn known(program: &str) -> Option<Known> {
-    let row = PROGRAMS
-        .iter()
-        .find(|(_, names, ..)| names.split('|').any(|name| is(program, name)));
-    row.map(|(part, _, options, action)| Known {
-        part: *part,
-        options,
-        action,
-    })
-}
+/// The rows by name: a search for every name in every program took most of an analysis.
+static KNOWN: LazyLock<HashMap<&str, Known>> = LazyLock::new(|| {
+    let rows = PROGRAMS.iter().flat_map(|(part, names, options, action)| {
+        let known = Known {
+            part: *part,
+            options,
+            action,
+        };
+        names.split('|').map(move |name| (name, known))
+    });
+    rows.collect()
+});
 
-/// Whether a program has this name, with a target before it or a version behind.
-fn is(program: &str, name: &str) -> bool {
-    let version = |rest: &str| {
-        rest.starts_with('-') && rest.chars().skip(1).all(|c| c.is_ascii_digit() || c == '.')
-    };
-    let Some(at) = program.find(name) else {
-        return false;
-    };
-    let (before, rest) = program.split_at(at);
-    let behind = rest.get(name.len()..).unwrap_or_default();
-    (before.is_empty() || (before.ends_with('-') && before.contains("linux")))
-        && (behind.is_empty() || version(behind))
+/// The row of a program, with a target before its name or a version behind; `None`: it is not known.
+pub(super) fn known(program: &str) -> Option<Known> {
+    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let name = name.strip_suffix('-').unwrap_or(program);
+    if let Some(known) = KNOWN.get(name) {
+        return Some(*known);
+    }
+    let (_, system) = name.split_once("linux")?;
+    let parts = system.match_indices('-');
+    let mut names = parts.filter_map(|(at, _)| system.get(at + 1..));
+    names.find_map(|name| KNOWN.get(name)).copied()
 }
 
 /// The part of a program.
@@ -187,7 +190,10 @@ mod tests {
         for (program, want) in [
             ("ld", Some(Part::Linker)),
             ("x86_64-linux-gnu-ld", Some(Part::Linker)),
+            ("x86_64-linux-gnu-ld-2.40", Some(Part::Linker)),
             ("clang-15", Some(Part::Compiler)),
+            ("lto1", Some(Part::Compiler)),
+            ("apt-get install", Some(Part::Install)),
             ("old", None),
             ("bold", None),
             ("sh", Some(Part::Shell)),
