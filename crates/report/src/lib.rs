@@ -16,6 +16,7 @@ pub mod members;
 mod names;
 pub mod query;
 pub mod reports;
+mod sort;
 pub mod steps;
 pub mod style;
 pub mod summary;

@@ -8,6 +8,7 @@ use tr_analyze::model::{Analysis, Process, Thread, Times};
 use tr_format::event::Tgid;
 
 use crate::names::named;
+use crate::sort::Rows;
 use crate::steps::Steps;
 use crate::{escape, exit, label};
 
@@ -362,7 +363,7 @@ pub fn first_rows(
         }
         _ => grouped(analysis, processes, by, groups),
     };
-    rows.sort_by(|a, b| (key(sort, a), &a.name).cmp(&(key(sort, b), &b.name)));
+    rows.order_by(|a, b| (key(sort, a), &a.name).cmp(&(key(sort, b), &b.name)));
     let all = rows.len();
     rows.truncate(most);
     (rows, all)

@@ -8,6 +8,7 @@ use tr_analyze::model::Analysis;
 use crate::advice::{advise, Advice};
 use crate::reports::failed::{self, Failure};
 use crate::reports::{critical_path, top};
+use crate::sort::Rows;
 use crate::steps::{Step, Steps};
 use crate::style::{Paint, Style};
 use crate::view::View;
@@ -238,7 +239,7 @@ fn steps(analysis: &Analysis) -> Vec<String> {
         let of = list.iter().enumerate();
         let of = of.filter(|(_, step)| step.parent == around && !step.is_moment());
         let mut found: Vec<(usize, &Step)> = of.collect();
-        found.sort_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
+        found.order_by_key(|(at, step)| (std::cmp::Reverse(step.wall()), *at));
         found
     };
     let wall = analysis.end.since(analysis.start);

@@ -12,6 +12,7 @@ use tr_format::event::Ktime;
 use super::facts::{add, Facts};
 use super::programs::{self, Known, Part};
 use super::{Candidate, Kind};
+use crate::sort::Rows;
 use crate::units;
 
 /// The least number of jobs in a row, and the least length of one in ns.
@@ -147,7 +148,7 @@ struct Row {
 }
 
 fn row(facts: &Facts<'_>, owner: Group, mut jobs: Vec<Job>) -> Option<Row> {
-    jobs.sort_by_key(|job| (job.from, job.group));
+    jobs.order_by_key(|job| (job.from, job.group));
     let from = jobs.first()?.from;
     let slowest = jobs.iter().max_by_key(|job| job.to.since(job.from))?;
     let at_once = at_once(&jobs);

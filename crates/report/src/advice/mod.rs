@@ -22,6 +22,7 @@ use tr_analyze::what_if::{self, Without};
 use tr_format::event::Ktime;
 
 use crate::names::named;
+use crate::sort::Rows;
 use crate::view::View;
 use facts::Facts;
 
@@ -137,7 +138,7 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Vec<Advice> {
     ];
     let mut candidates: Vec<Candidate> = rules.iter().flat_map(|rule| rule(&facts)).collect();
     candidates.retain(|it| it.cap.saturating_mul(least(it.kind)) >= facts.wall);
-    candidates.sort_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
+    candidates.order_by_key(|it| (std::cmp::Reverse(it.cap), it.kind));
     candidates.truncate(CANDIDATES);
     let scenarios: Vec<Without> = candidates.iter().map(|it| it.without.clone()).collect();
     let Ok(gains) = what_if::gains(view.analysis, facts.path, &facts.groups, &scenarios) else {
@@ -149,14 +150,14 @@ pub fn advise<'a>(view: &View<'a>, path: &'a CriticalPath) -> Vec<Advice> {
     rated.extend(gains.into_iter().zip(candidates));
     rated.retain(|(gain, it)| gain.saturating_mul(least(it.kind)) >= facts.wall && *gain > 0);
     let mut advice = distinct(&facts, rated);
-    advice.sort_by_key(|it| (std::cmp::Reverse(it.gain), it.kind));
+    advice.order_by_key(|it| (std::cmp::Reverse(it.gain), it.kind));
     advice.truncate(MOST);
     advice
 }
 
 /// Leaves out what a more specific candidate explains already.
 fn distinct(facts: &Facts<'_>, mut rated: Vec<(u64, Candidate)>) -> Vec<Advice> {
-    rated.sort_by_key(|(gain, it)| (it.kind.is_generic(), std::cmp::Reverse(*gain), it.kind));
+    rated.order_by_key(|(gain, it)| (it.kind.is_generic(), std::cmp::Reverse(*gain), it.kind));
     let mut kept: Vec<(Kind, Vec<bool>)> = Vec::new();
     let mut explained: BTreeSet<ProcessIx> = BTreeSet::new();
     let mut advice = Vec::new();

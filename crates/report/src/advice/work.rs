@@ -11,6 +11,7 @@ use super::facts::{add, Facts};
 use super::programs::{self, Part};
 use super::{Candidate, Kind};
 use crate::diff::normal::{argument, Paths};
+use crate::sort::Rows;
 use crate::{encode, units};
 
 /// One task alone matters from this share of the wall time on: a tenth. Every build has
@@ -61,7 +62,7 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
         }
     }
     let mut linkers: Vec<(u64, Group)> = on_path.into_iter().map(|(it, ns)| (ns, it)).collect();
-    linkers.sort_by_key(|(time, group)| (std::cmp::Reverse(*time), *group));
+    linkers.order_by_key(|(time, group)| (std::cmp::Reverse(*time), *group));
     let times = linkers.iter().map(|(time, _)| *time);
     let sum = times.fold(0, u64::saturating_add);
     let (_, longest) = linkers.first()?;

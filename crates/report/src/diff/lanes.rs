@@ -6,6 +6,7 @@ use std::fmt::Write;
 use super::run::Bar;
 use super::Run;
 use crate::escape::html;
+use crate::sort::Rows;
 use crate::units;
 
 /// The colours of programs; the last is that of the others.
@@ -60,7 +61,7 @@ impl<'a> Axis<'a> {
             *sums.entry(&bar.program).or_default() += bar.to.saturating_sub(bar.from);
         }
         let mut ranked: Vec<(&str, u64)> = sums.into_iter().collect();
-        ranked.sort_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
+        ranked.order_by_key(|(name, ns)| (std::cmp::Reverse(*ns), *name));
         let ranked = ranked.into_iter().take(COLORS).enumerate();
         Axis {
             whole: bars().map(|bar| bar.to).max().unwrap_or(0),

@@ -11,6 +11,7 @@ use tr_format::meta::{Extra, Scope};
 use super::{Diff, Figure, Judged, Run, Verdict};
 use crate::names::named;
 use crate::reports::syscalls::name_of;
+use crate::sort::Rows;
 use crate::units;
 
 named! {
@@ -179,7 +180,7 @@ pub fn calls_of(base: &[Run], new: &[Run], least: u64) -> Vec<CallChange> {
             || (longer && is_noticeable(&it.time, larger(&it.time)))
     });
     let size = |judged: &Judged| judged.difference().unsigned_abs();
-    changes.sort_by_key(|it| Reverse((size(&it.time), size(&it.count))));
+    changes.order_by_key(|it| Reverse((size(&it.time), size(&it.count))));
     changes
 }
 

@@ -17,6 +17,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::names::named;
+use crate::sort::Rows;
 use align::Slot;
 use machine::{CallChange, Load};
 pub use run::{Figure, Figures, Run};
@@ -410,7 +411,7 @@ fn changes(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Change> {
             _ => TIMES.iter().any(|figure| large(figure) && beyond(figure)),
         }
     });
-    all.sort_by(|a, b| (Reverse(a.size()), &a.label).cmp(&(Reverse(b.size()), &b.label)));
+    all.order_by(|a, b| (Reverse(a.size()), &a.label).cmp(&(Reverse(b.size()), &b.label)));
     all
 }
 
@@ -494,7 +495,7 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
     };
     let of = |program: &Program| size(&program.on_cpu).max(program.path.as_ref().map_or(0, size));
     programs.retain(|program| of(program) >= u128::from(ask.least.max(1)));
-    programs.sort_by(|a, b| (Reverse(of(a)), &a.name).cmp(&(Reverse(of(b)), &b.name)));
+    programs.order_by(|a, b| (Reverse(of(a)), &a.name).cmp(&(Reverse(of(b)), &b.name)));
     programs
 }
 

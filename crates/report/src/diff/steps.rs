@@ -7,6 +7,7 @@ use tr_analyze::critical_path::Segment;
 use tr_analyze::model::Analysis;
 
 use super::{Ask, Judged, Run, Verdict};
+use crate::sort::Rows;
 use crate::steps::times::{AllTimes, Use};
 use crate::steps::{Kind, Steps};
 
@@ -117,7 +118,7 @@ pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Vec<StepChange> {
         });
     }
     let size = |change: &StepChange| change.wall.difference().unsigned_abs();
-    changes.sort_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
+    changes.order_by(|a, b| (Reverse(size(a)), &a.name).cmp(&(Reverse(size(b)), &b.name)));
     changes
 }
 

@@ -19,6 +19,7 @@ use crate::html::segments::Segments;
 use crate::html::strings::Strings;
 use crate::json::by_events;
 use crate::reports::{critical_path, top};
+use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
 use crate::view::{Ask, View};
@@ -241,9 +242,9 @@ fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
     let mut chosen: Vec<&Connection> = analysis.connections.iter().collect();
     if chosen.len() > CONNECTIONS {
         let length = |it: &Connection| it.closed.unwrap_or(analysis.end).since(it.begun);
-        chosen.sort_by_key(|it| std::cmp::Reverse(length(it)));
+        chosen.order_by_key(|it| std::cmp::Reverse(length(it)));
         chosen.truncate(CONNECTIONS);
-        chosen.sort_by_key(|it| it.begun);
+        chosen.order_by_key(|it| it.begun);
     }
     let mut columns = Connections::default();
     for connection in chosen {
@@ -282,7 +283,7 @@ impl Chosen {
         let steps = Steps::new(analysis);
         let mut rows: Vec<usize> = (0..steps.list().len()).collect();
         let wall = |at: &usize| steps.list().get(*at).map_or(0, steps::Step::wall);
-        rows.sort_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
+        rows.order_by_key(|at| (std::cmp::Reverse(wall(at)), *at));
         rows.truncate(STEPS);
         rows.sort_unstable();
         Chosen { steps, rows }

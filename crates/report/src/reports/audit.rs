@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, KernelFigures, Thread, Times};
 
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::Report;
@@ -246,7 +247,7 @@ pub fn audit(analysis: &Analysis) -> Audit {
     out.kernel_more_ns = sums.kernel_more;
     out.run_queue = sums.run_queue;
     out.beyond_bounds = sums.doubts();
-    compared.sort_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
+    compared.order_by_key(|(difference, thread, _)| (*difference, thread.start, thread.tid));
     by_switch.sort_unstable();
     let differences = compared.iter().map(|(difference, ..)| *difference);
     out.differences_ns = quantiles(&differences.collect::<Vec<_>>());

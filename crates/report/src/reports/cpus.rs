@@ -13,6 +13,7 @@ use tr_analyze::timeline::{Actor, Bucket};
 use tr_format::event::CpuId;
 use tr_format::meta::Scope;
 
+use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -227,7 +228,7 @@ fn by_program(analysis: &Analysis, times: HashMap<usize, u64>) -> Vec<(String, u
         *sum = sum.saturating_add(ns);
     }
     let mut programs: Vec<(String, u64)> = programs.into_iter().collect();
-    programs.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    programs.order_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     programs
 }
 

@@ -12,6 +12,7 @@ use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
 
 use crate::encode::with;
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -158,7 +159,7 @@ pub(crate) fn shares(analysis: &Analysis, groups: &Groups, path: &CriticalPath) 
         count,
     };
     let mut shares: Vec<Share> = sums.into_iter().map(named).collect();
-    shares.sort_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
+    shares.order_by(|a, b| b.time.cmp(&a.time).then_with(|| a.name.cmp(&b.name)));
     shares
 }
 
@@ -397,7 +398,7 @@ impl<'a> PathReport<'a> {
             }
         }
         let mut programs: Vec<(Group, u64)> = programs.into_iter().collect();
-        programs.sort_by_key(|(group, time)| (Reverse(*time), *group));
+        programs.order_by_key(|(group, time)| (Reverse(*time), *group));
         let names = programs.iter().map(|(group, _)| self.groups.name(*group));
         let names: Vec<&str> = names.take(4).collect();
         let more = if programs.len() > 4 { ", …" } else { "" };

@@ -9,6 +9,7 @@ use tr_format::device::{bucket_end, Block, Device, Requests, BUCKETS, GROUPS};
 use tr_format::meta::Extra;
 
 use crate::escape;
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;
@@ -116,7 +117,7 @@ fn disks<'a>(view: &View<'a>, analysis: &'a Analysis) -> Vec<Disk<'a>> {
         disk.samples.push((view.since(*time), block));
     }
     let mut disks: Vec<Disk<'a>> = disks.into_values().collect();
-    disks.sort_by_key(|disk| Reverse((disk.busy, disk.all.count)));
+    disks.order_by_key(|disk| Reverse((disk.busy, disk.all.count)));
     disks
 }
 

@@ -13,6 +13,7 @@ use super::critical_path;
 use super::devices::Devices;
 use crate::members::{members, Members};
 use crate::query::By;
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::units;
@@ -98,7 +99,7 @@ impl<'a> Disk<'a> {
             })
             .filter(|(_, sum)| !sum.is_empty())
             .collect();
-        rows.sort_by_key(|(_, sum)| {
+        rows.order_by_key(|(_, sum)| {
             let (read, written) = sum.io.unwrap_or_default();
             Reverse((sum.waited, read.saturating_add(written)))
         });

@@ -9,6 +9,7 @@ use tr_analyze::model::{Basis, ExecSpan, Process};
 use crate::encode::{self, with};
 use crate::exit::{self, Exit};
 use crate::query::{self, Sort};
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -145,7 +146,7 @@ fn sort(rows: &mut [Execution], by: Sort) {
             Sort::Pid => u64::MAX - u64::from(row.process.pid.0),
         }
     };
-    rows.sort_by_key(|row| {
+    rows.order_by_key(|row| {
         let key = u64::MAX - key(row);
         (key, row.exec.start, row.process.pid, row.process.start)
     });

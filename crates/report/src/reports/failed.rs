@@ -5,6 +5,7 @@ use std::fmt::Write;
 use tr_analyze::critical_path;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::view::View;
 use crate::{escape, exit, label, units};
@@ -41,7 +42,7 @@ pub(super) fn failed(out: &mut String, view: &View<'_>, style: &Style) {
     let below = others.clone().copied();
     let below = below.filter(|process| parent_fails(analysis, process));
     let mut below: Vec<&Process> = below.collect();
-    below.sort_by_key(|process| std::cmp::Reverse((process.end, process.pid)));
+    below.order_by_key(|process| std::cmp::Reverse((process.end, process.pid)));
     for process in below.iter().take(FEW) {
         line(out, process, style);
     }

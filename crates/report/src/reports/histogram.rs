@@ -6,6 +6,7 @@ use tr_analyze::waits;
 use crate::hist::{Groups, Hist, SLOT_COLUMNS};
 use crate::members::{members, Members};
 use crate::query::By;
+use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::csv;
 use crate::view::{Report, View};
@@ -35,7 +36,7 @@ impl<'a> Histogram<'a> {
             (group, hist)
         });
         let mut groups: Vec<_> = groups.filter(|(_, hist)| time(hist) > 0).collect();
-        groups.sort_by_key(|(_, hist)| std::cmp::Reverse(time(hist)));
+        groups.order_by_key(|(_, hist)| std::cmp::Reverse(time(hist)));
         let groups = Groups {
             view: *view,
             by,

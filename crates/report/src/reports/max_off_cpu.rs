@@ -14,6 +14,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::Process;
 use tr_analyze::waits::{self, Piece};
 
+use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -96,7 +97,7 @@ impl<'a> MaxOffCpu<'a> {
 
     fn longest(&self, most: usize) -> Vec<Row> {
         let mut rows: Vec<&Longest> = self.rows.iter().collect();
-        rows.sort_by_key(|row| Reverse(row.piece.length()));
+        rows.order_by_key(|row| Reverse(row.piece.length()));
         rows.truncate(most);
         rows.into_iter().map(|row| self.row(row)).collect()
     }

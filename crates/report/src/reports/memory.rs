@@ -12,6 +12,7 @@ use tr_format::event::Ktime;
 
 use crate::members::{members, Members};
 use crate::query::By;
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -96,7 +97,7 @@ impl<'a> Memory<'a> {
             })
             .filter(|(_, sum)| !sum.is_empty())
             .collect();
-        rows.sort_by_key(|(_, sum)| Reverse((sum.killed, sum.peak, sum.reclaimed)));
+        rows.order_by_key(|(_, sum)| Reverse((sum.killed, sum.peak, sum.reclaimed)));
         let threads: Vec<ThreadIx> = view
             .processes()
             .flat_map(|it| it.threads.iter().copied())

@@ -10,6 +10,7 @@ use tr_analyze::network::{self, Connection, Waited};
 use tr_format::network::{Address, Ending, Endpoint};
 
 use super::critical_path;
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -281,7 +282,7 @@ impl<'a> Network<'a> {
 /// In the order of the waits on the path, then of the bytes.
 fn by_weight<K: Ord>(sums: BTreeMap<K, Sum>) -> Vec<(K, Sum)> {
     let mut all: Vec<(K, Sum)> = sums.into_iter().collect();
-    all.sort_by_key(|(_, sum)| {
+    all.order_by_key(|(_, sum)| {
         let bytes = sum.sent.saturating_add(sum.received);
         Reverse((sum.path_wait, bytes, sum.connections))
     });

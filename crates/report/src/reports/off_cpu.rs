@@ -11,6 +11,7 @@ use crate::encode::with;
 use crate::members::{members, Members};
 use crate::names::named;
 use crate::query::{By, Sort};
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -221,7 +222,7 @@ impl<'a> OffCpu<'a> {
             Some(Sort::Unknown) => sums.of(&[Reason::Unknown]),
             _ => sums.total(),
         };
-        report.groups.sort_by_key(|(_, sums)| Reverse(key(sums)));
+        report.groups.order_by_key(|(_, sums)| Reverse(key(sums)));
         report
     }
 
@@ -270,7 +271,7 @@ impl<'a> OffCpu<'a> {
         let title = format!("reasons of the time off CPU of {one_or_more}");
         let whole = self.all.total();
         let mut rows: Vec<_> = self.all.used().collect();
-        rows.sort_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
+        rows.order_by_key(|(reason, sum)| (*reason == Reason::Unknown, Reverse(sum.total)));
         // The kernel's totals show how long, not when.
         let mut sums = ByKernel::default();
         self.view.processes().for_each(|it| sums.add(&it.by_kernel));
@@ -341,7 +342,7 @@ impl<'a> OffCpu<'a> {
             return (used.into_iter().map(|(reason, _)| reason).collect(), vec![]);
         }
         room = room.saturating_sub(TIME + 2); // of the rest's column
-        used.sort_by_key(|(reason, total)| (*reason != Reason::Unknown, Reverse(*total)));
+        used.order_by_key(|(reason, total)| (*reason != Reason::Unknown, Reverse(*total)));
         let mut columns = Vec::new();
         let mut rest = Vec::new();
         for (reason, _) in used {
@@ -353,7 +354,7 @@ impl<'a> OffCpu<'a> {
                 _ => rest.push(reason),
             }
         }
-        columns.sort_by_key(|reason| *reason as usize);
+        columns.order_by_key(|reason| *reason as usize);
         (columns, rest)
     }
 

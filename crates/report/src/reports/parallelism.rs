@@ -9,6 +9,7 @@ use tr_analyze::parallelism::{self, Alone, Idle, Parallelism};
 use tr_analyze::programs::Groups;
 
 use crate::reports::critical_path;
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -186,7 +187,7 @@ impl<'a> ParallelismReport<'a> {
                 serial: sum.serial,
             })
             .collect();
-        sums.sort_by(|a, b| {
+        sums.order_by(|a, b| {
             let order = (b.serial, b.ran).cmp(&(a.serial, a.ran));
             order.then_with(|| a.name.cmp(&b.name))
         });

@@ -18,6 +18,7 @@ use crate::hist::{self, Groups, Hist, SLOT_COLUMNS};
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::reports::critical_path;
+use crate::sort::Rows;
 use crate::style::Style;
 use crate::table::{csv, Cell, Table};
 use crate::units;
@@ -85,7 +86,7 @@ impl<'a> RunQueue<'a> {
                 groups.push((group, Hist::new(pieces.iter().map(length))));
             }
         }
-        groups.sort_by_key(|(_, hist)| Reverse(hist.total()));
+        groups.order_by_key(|(_, hist)| Reverse(hist.total()));
         let cpus = cpus.into_iter();
         RunQueue {
             all: Hist::new(all),

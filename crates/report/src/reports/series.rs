@@ -6,6 +6,7 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Basis, Process, ThreadIx};
 use tr_analyze::timeline::Bucket;
 
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::csv;
 use crate::view::{Report, View};
@@ -184,7 +185,7 @@ impl Series<'_> {
     fn ranked(&self) -> Vec<&Line<'_>> {
         let mut lines: Vec<&Line> = self.lines.iter().collect();
         lines.retain(|line| !line.values.is_empty());
-        lines.sort_by_key(|line| {
+        lines.order_by_key(|line| {
             let p = line.process;
             (u64::MAX - p.times.on_cpu, p.start, p.pid)
         });

@@ -9,6 +9,7 @@ use crate::exit::{self, Exit};
 use crate::query::Sort;
 use crate::reports::critical_path;
 use crate::reports::tree::Levels;
+use crate::sort::Rows;
 use crate::steps::times::{AllTimes, Spent, StepTimes, Use};
 use crate::steps::{Kind, Step, StepIx, Steps};
 use crate::style::{Paint, Style};
@@ -162,7 +163,7 @@ impl<'a> StepsReport<'a> {
         let mut order: Vec<StepIx> = (0..self.kept.len())
             .filter(|at| self.is_kept(*at))
             .collect();
-        order.sort_by_key(|at| (Reverse(self.key(*at)), *at));
+        order.order_by_key(|at| (Reverse(self.key(*at)), *at));
         let mut shown = vec![false; self.kept.len()];
         let mut count = 0;
         for at in order {
@@ -273,7 +274,7 @@ impl<'a> StepsReport<'a> {
             step.kind == Kind::Test && self.is_kept(*at) && !has_tests(*at) && times.spent.is_some()
         });
         let mut tests: Vec<_> = tests.collect();
-        tests.sort_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
+        tests.order_by_key(|(at, step, _)| (Reverse(step.wall()), *at));
         if tests.is_empty() {
             return;
         }

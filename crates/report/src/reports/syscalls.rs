@@ -10,6 +10,7 @@ use tr_format::counters::CallSum;
 
 use crate::members::{members, Members};
 use crate::query::By;
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::units;
@@ -78,7 +79,7 @@ impl<'a> SystemCalls<'a> {
             sum,
         });
         let mut rows: Vec<Row> = rows.collect();
-        rows.sort_by_key(|row| Reverse((row.sum.ns, row.sum.count)));
+        rows.order_by_key(|row| Reverse((row.sum.ns, row.sum.count)));
         SystemCalls {
             view: *view,
             by,

@@ -14,6 +14,7 @@ use tr_analyze::model::{Analysis, Process};
 
 use crate::encode::with;
 use crate::exit::{self, Exit};
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
@@ -257,7 +258,7 @@ impl Tree<'_> {
         let one = |node: usize| (weight(&node), node, Item::One { node, open: false });
         for mut kind in kinds.into_values() {
             // The heaviest first; equal ones by start.
-            kind.sort_by_key(|at| (Reverse(weight(at)), *at));
+            kind.order_by_key(|at| (Reverse(weight(at)), *at));
             let small = kind.partition_point(|at| weight(at) >= least.max(1));
             // The slowest of a kind stands for the others.
             let alone = match kind.len() - small {
@@ -276,7 +277,7 @@ impl Tree<'_> {
                 items.push((sum.weight, *first, Item::Folded { sum, name }));
             }
         }
-        items.sort_by_key(|(weight, at, _)| (Reverse(*weight), *at));
+        items.order_by_key(|(weight, at, _)| (Reverse(*weight), *at));
         let rest = if items.len() > room {
             items.split_off(room.saturating_sub(1))
         } else {
@@ -286,7 +287,7 @@ impl Tree<'_> {
             Item::One { node, .. } => self.node(*node).map_or(0, |node| node.sum.longest),
             Item::Folded { .. } => 0,
         };
-        items.sort_by_key(|(_, at, item)| {
+        items.order_by_key(|(_, at, item)| {
             (
                 matches!(item, Item::Folded { .. }),
                 Reverse(wall(item)),

@@ -1,5 +1,6 @@
 //! Spans between marks, and those that cannot be told apart.
 
+use crate::sort::Rows;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
@@ -37,7 +38,7 @@ pub(super) fn spans(analysis: &Analysis) -> Vec<Span> {
         span.ended &= span.to <= analysis.end;
         span.to = span.to.min(analysis.end);
     }
-    spans.sort_by(|a, b| {
+    spans.order_by(|a, b| {
         let place = |span: &Span| (span.process, span.thread, span.from);
         let key = |span: &Span| (place(span), std::cmp::Reverse(span.to));
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
@@ -61,7 +62,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
             }
         }
     }
-    marks.sort_by_key(|(time, ix, _)| (*time, *ix));
+    marks.order_by_key(|(time, ix, _)| (*time, *ix));
     let mut spans = Vec::new();
     // The open spans of each name.
     let mut open: HashMap<Vec<u8>, Vec<(Ktime, ProcessIx)>> = HashMap::new();
@@ -169,7 +170,7 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
         }
     };
     let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
-    marks.sort_by_key(|(time, _)| *time);
+    marks.order_by_key(|(time, _)| *time);
     let mut spans = Vec::new();
     let key = |mark: &event::Mark| (mark.pid, mark.tid, mark.name.clone(), mark.id.clone());
     let mut open: HashMap<_, Vec<(Ktime, &event::Mark)>> = HashMap::new();
@@ -267,7 +268,7 @@ fn find_overlaps(spans: &mut [Span]) {
     // One that ends later begins inside this one.
     let mut order: Vec<usize> = (0..spans.len()).collect();
     let end = |at: &usize| spans.get(*at).map(|span| span.to);
-    order.sort_by_key(|at| std::cmp::Reverse(end(at)));
+    order.order_by_key(|at| std::cmp::Reverse(end(at)));
     let mut begins = BTreeSet::new();
     for same in order.chunk_by(|a, b| end(a) == end(b)) {
         for (at, span) in same.iter().filter_map(|at| Some((*at, spans.get(*at)?))) {

@@ -10,6 +10,7 @@ use tr_format::event::Ktime;
 
 use super::{StepIx, Steps};
 use crate::names::named;
+use crate::sort::Rows;
 use crate::units;
 
 named! {
@@ -72,7 +73,7 @@ impl Spent {
         let whole = all.iter().map(|(ns, _)| *ns).fold(0, u64::saturating_add);
         let large = |(ns, _): &(u64, Use)| *ns > whole / 100;
         let mut uses: Vec<_> = all.into_iter().filter(large).collect();
-        uses.sort_by_key(|(ns, what)| (Reverse(*ns), *what));
+        uses.order_by_key(|(ns, what)| (Reverse(*ns), *what));
         let uses = uses.iter().take(3);
         let uses = uses.map(|(ns, what)| format!("{} {}", what.title(), units::time(*ns)));
         uses.collect::<Vec<_>>().join(", ")
