@@ -173,7 +173,7 @@ fn recorded_by_steps(job: &Job, worker: &mut Command, method: &str) -> Result<()
     let found = list(&document["steps"], "steps").iter();
     let found = found.map(|step| (step["name"].as_str().unwrap_or(""), int(step, "wall_ns")));
     let found: Vec<(&str, u64)> = found.collect();
-    for (name, ms) in [("run 1b2c3d4e", 300), ("run 2b2c3d4e", 200)] {
+    for (name, ms) in [("run sleep 0.3", 300), ("run sleep 0.2", 200)] {
         let (_, wall) = found.iter().find(|step| step.0 == name).ok_or(name)?;
         assert!((ms..ms + 5000).contains(&(wall / 1_000_000)), "{found:?}");
     }

@@ -200,6 +200,41 @@ target make all 0-900
     assert_eq!(rows, want);
 }
 
+/// The runner of GitHub gives each script a random name: the first program in it names the step.
+#[test]
+fn a_script_is_named_after_its_first_program() {
+    let analysis = built(&[
+        (None, 0, 900, &[(0, "Runner.Worker")]),
+        (
+            Some(0),
+            10,
+            300,
+            &[(
+                11,
+                "bash -e /w/_temp/1b2c3d4e-0000-4000-8000-000000000001.sh",
+            )],
+        ),
+        // A subshell, which executes nothing itself.
+        (Some(1), 20, 30, &[]),
+        (Some(1), 40, 200, &[(41, "/usr/bin/make -j2 test")]),
+        (
+            Some(0),
+            310,
+            400,
+            &[(
+                311,
+                "bash -e /w/_temp/2b2c3d4e-0000-4000-8000-000000000002.sh",
+            )],
+        ),
+    ]);
+    let want = "\
+job run make -j2 test 11-300
+  target make test 41-200
+job run 2b2c3d4e 311-400
+";
+    assert_eq!(tree(&analysis), want);
+}
+
 /// Marks of a shell, of the shell's last command (which the shell's own process executes), and
 /// of two shells below one process.
 #[test]

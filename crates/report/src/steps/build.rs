@@ -9,6 +9,7 @@ use tr_format::event::Ktime;
 use super::rules::{self, Found, Tests};
 use super::spans::{self, Span};
 use super::{at, Kind, Since, Step, StepIx, Steps};
+use crate::sort::Rows;
 use crate::{escape, label};
 
 pub(super) fn steps(analysis: &Analysis) -> Steps {
@@ -141,7 +142,7 @@ impl Build<'_> {
             changes.push((span.from, 2, Change::Begin(span)));
             changes.push((span.to, 0, Change::End(span)));
         }
-        changes.sort_by_key(|(time, order, _)| (*time, *order));
+        changes.order_by_key(|(time, order, _)| (*time, *order));
         // The steps that the process is in, the innermost last; of a span with its end.
         let mut inside: Vec<(StepIx, Option<&Span>)> = Vec::new();
         let mut since = vec![(process.start, around)];
@@ -178,7 +179,7 @@ impl Build<'_> {
             changes.push((span.from, 2, Some(span)));
             changes.push((span.to, 0, Some(span)));
         }
-        changes.sort_by_key(|(time, order, _)| (*time, *order));
+        changes.order_by_key(|(time, order, _)| (*time, *order));
         let mut inside: Vec<(StepIx, &Span)> = Vec::new();
         let mut out: Vec<Since> = Vec::new();
         for (time, order, span) in changes {
@@ -217,6 +218,7 @@ impl Build<'_> {
                 name: label::label_of(&exec.argv, &exec.comm, false),
                 tests: Tests::None,
                 nests: false,
+                script: false,
             })
         });
         let tests = found.as_ref().map_or(Tests::None, |found| found.tests);
@@ -231,8 +233,10 @@ impl Build<'_> {
         }
         let end_of = |ix: &ThreadIx| self.analysis.thread(*ix).end;
         let last = process.threads.iter().rev().copied().max_by_key(end_of);
+        let program = found.script.then(|| self.first_program(process));
+        let name = program.flatten().map(|program| format!("run {program}"));
         Some(self.add(Step {
-            name: found.name,
+            name: name.unwrap_or(found.name),
             kind: found.kind,
             parent: around,
             depth: 0,
@@ -246,6 +250,16 @@ impl Build<'_> {
             status: process.status,
             result: None,
         }))
+    }
+
+    /// The first program that a script starts: the runner names a script after a random number, so
+    /// that its name would differ between runs.
+    fn first_program(&self, script: &Process) -> Option<String> {
+        let children = script.children.iter().map(|ix| self.analysis.process(*ix));
+        let exec = children
+            .filter(|child| child.start >= script.start)
+            .find_map(|child| child.execs.first())?;
+        Some(label::label_of(&exec.argv, &exec.comm, false))
     }
 
     fn add_span(&mut self, span: &Span, around: Option<StepIx>) -> StepIx {

@@ -17,6 +17,8 @@ pub(super) struct Found {
     /// One inside another one of the same name is a step of its own. Otherwise it is the same
     /// step: `gcc -o lua` starts `ld -o lua`.
     pub nests: bool,
+    /// A runner's script with a random name: the first program that it starts tells more.
+    pub script: bool,
 }
 
 /// The tests of a test runner.
@@ -438,6 +440,7 @@ fn found(kind: Kind, name: impl Into<String>) -> Option<Found> {
         name: name.into(),
         tests: Tests::None,
         nests: false,
+        script: false,
     })
 }
 
@@ -447,6 +450,7 @@ fn test_runner(name: impl Into<String>) -> Option<Found> {
         name: name.into(),
         tests: Tests::Children,
         nests: false,
+        script: false,
     })
 }
 
@@ -502,6 +506,7 @@ fn make(line: &Line) -> Option<Found> {
         name: in_directory("make", directory, goals),
         tests: Tests::None,
         nests: true,
+        script: false,
     })
 }
 
@@ -840,7 +845,11 @@ fn github(line: &Line) -> Option<Found> {
     let id = script.split_once('.').map_or(script, |(id, _)| id);
     let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
     let is = id.len() == 36 && id.split('-').count() == 5 && id.split('-').all(hex);
-    is.then(|| found(Kind::Job, format!("run {}", id.get(..8)?)))?
+    let name = is.then(|| id.get(..8))??;
+    Some(Found {
+        script: true,
+        ..found(Kind::Job, format!("run {name}"))?
+    })
 }
 
 fn ansible_module(line: &Line) -> Option<Found> {
@@ -878,6 +887,7 @@ fn cargo_test(line: &Line) -> Option<Found> {
             name,
             tests: Tests::Threads,
             nests: false,
+            script: false,
         }),
     }
 }
