@@ -47,14 +47,21 @@ test-kernels: ## test recordings in Debian's kernels (in QEMU) and in this one
 	@scripts/setup.sh kernels
 	@scripts/test-kernels.sh
 
-check: setup ## check formatting, clippy, docs, layers, features, MSRV, the page's bundle
+check: setup ## check formatting, clippy, docs, layers, features, packages, MSRV, the page's bundle
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
 	CLANG=/nonexistent $(CARGO) clippy --locked --no-default-features --all-targets -- -D warnings
+	scripts/deny.sh
 	scripts/msrv.sh
 	scripts/web.sh check
+
+minimal-versions: ## compile with the oldest versions that the Cargo.toml files allow (needs the network)
+	scripts/minimal-versions.sh
+
+audit: ## check licences, duplicates, sources and known vulnerabilities of the packages (needs the network)
+	scripts/deny.sh --advisories
 
 fmt: ## format the code
 	$(CARGO) fmt --all
@@ -77,4 +84,4 @@ fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
-.PHONY: help setup build demo install uninstall release test-release test test-unprivileged test-kernels check fmt bench web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall release test-release test test-unprivileged test-kernels check minimal-versions audit fmt bench web screenshots fuzz fixtures

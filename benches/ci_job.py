@@ -4,7 +4,9 @@
 A worker process runs the steps as GitHub's runner does, one script after the other, again and
 again until a bare run takes SECONDS. Pairs of such jobs, bare and recorded (tr record --pid WORKER),
 the order of a pair alternating. Prints the median ratio of the wall times and of the CPU times of
-the steps, the recorder's own CPU time, and the recording's size by the minute.
+the steps, the recorder's own CPU time, and the recording's size by the minute. With --pairs 0: one recorded job
+under kernel.bpf_stats_enabled, and the share of recorder and BPF programs in the CPU time of the steps, which other
+load of the machine does not change.
 Usage: ci_job.py TR DIRECTORY STEP... [--seconds 600] [--pairs 3]
 Example: ci_job.py target/release/tr lua-5.4.6 'make clean' 'make -j2 linux' './tests.sh'
 """
@@ -17,6 +19,9 @@ import sys
 import tempfile
 import time
 import uuid
+
+
+STATS = "/proc/sys/kernel/bpf_stats_enabled"
 
 
 def worker(directory, rounds, steps):
@@ -62,6 +67,19 @@ def job(options, rounds, trace=None):
     return json.loads(out)
 
 
+def share(options, rounds, trace):
+    """Records one job under bpf_stats_enabled; gives its CPU time in s."""
+    with open(STATS, encoding="utf-8") as file:
+        before = file.read()
+    try:
+        with open(STATS, "w", encoding="utf-8") as file:
+            file.write("1")
+        return job(options, rounds, trace)["cpu"]
+    finally:
+        with open(STATS, "w", encoding="utf-8") as file:
+            file.write(before)
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("tr")
@@ -86,14 +104,22 @@ def main():
             walls.append(recorded["wall"] / bare["wall"])
             cpus.append(recorded["cpu"] / bare["cpu"])
             print(f"bare {bare['wall']:.1f} s, recorded {recorded['wall']:.1f} s", flush=True)
+        if options.pairs == 0:
+            used = share(options, rounds, trace)
         info = subprocess.run([options.tr, "info", "--format", "json", trace], check=True, capture_output=True)
         info, size = json.loads(info.stdout), os.path.getsize(trace)
     # An empty recording would cost nothing.
     assert info["events"] > 100 * rounds and info["method"] == "bpf", info
     minutes = info["duration_ns"] / 60e9
-    print(f"recorded / bare, median of {options.pairs} pairs: wall {statistics.median(walls):.4f},"
-          f" CPU of the steps {statistics.median(cpus):.4f}")
-    print(f"recorder {info['cost']['recorder_ns'] / 1e9:.2f} s of CPU; {info['events']} events,"
+    cost = info["cost"]
+    if options.pairs == 0:
+        own = cost["recorder_ns"] + cost["bpf_ns"]
+        print(f"recorder and BPF programs {own / 1e9:.2f} s of CPU, {100 * own / 1e9 / used:.3f} % of the steps'"
+              f" {used:.1f} s in {60 * minutes:.0f} s (BPF {cost['bpf_ns'] / 1e9:.2f} s)")
+    else:
+        print(f"recorded / bare, median of {options.pairs} pairs: wall {statistics.median(walls):.4f}"
+              f" ({min(walls):.3f} to {max(walls):.3f}), CPU of the steps {statistics.median(cpus):.4f}")
+    print(f"recorder {cost['recorder_ns'] / 1e9:.2f} s of CPU; {info['events']} events,"
           f" lost {info['lost_events'] or 0}; {size / 1e6:.2f} MB, {size / 1e6 / minutes:.3f} MB a minute")
 
 
