@@ -45,6 +45,11 @@ impl Filters {
         self.min.map_or(0, args::nanoseconds)
     }
 
+    /// `--min` in ns, or `default` without it.
+    pub fn min_or(&self, default: Duration) -> u64 {
+        args::nanoseconds(self.min.unwrap_or(default))
+    }
+
     /// The filter.
     pub fn filter(&self) -> Filter {
         Filter {

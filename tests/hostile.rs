@@ -269,6 +269,8 @@ fn no_subcommand_passes_hostile_text_on() {
             "diff demo.bin",
             "diff demo.bin --format json",
             "summary",
+            "export --format otlp --min 0ns -o out.otlp",
+            "export --format otlp-json --min 0ns -o -",
             "export --format folded -o -",
             "export --format speedscope -o -",
             "export --format chrome -o -",

@@ -96,8 +96,8 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(open::UNREADABLE);
     }
     let mut filter = args.filters.filter();
-    if args.format.is_otlp() && filter.min == 0 {
-        filter.min = otlp::LEAST;
+    if args.format.is_otlp() {
+        filter.min = args.filters.min_or(otlp::LEAST);
     }
     let ask = Ask {
         min: filter.min,

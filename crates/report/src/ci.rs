@@ -57,9 +57,9 @@ impl Ci {
         Ci(known.collect())
     }
 
-    /// The value of an identifier.
-    pub fn value(&self, name: &str) -> Option<&str> {
-        let found = self.0.iter().find(|(own, _)| *own == name);
+    /// An identifier by its name.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let found = self.0.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| value.as_str())
     }
 

@@ -7,6 +7,7 @@ mod messages;
 
 use std::collections::HashMap;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
@@ -21,9 +22,8 @@ use crate::steps::{Kind, Step, StepIx, Steps};
 use crate::view::View;
 use crate::{escape, label};
 
-/// The least length of a step or a process with a span of its own, in ns, unless the user
-/// gives one.
-pub const LEAST: u64 = 100_000_000;
+/// The least length of a step or a process with a span of its own, unless the user gives one.
+pub const LEAST: Duration = Duration::from_millis(100);
 
 /// Spans that are encoded at once.
 const CHUNK: usize = 512;
@@ -382,7 +382,7 @@ fn resource(analysis: &Analysis) -> Resource {
         other => other,
     };
     let mut attributes = vec![
-        text("service.name", ci.value("project").unwrap_or("tr")),
+        text("service.name", ci.get("project").unwrap_or("tr")),
         text("os.type", "linux"),
         text("host.name", &escape::text(meta.host.as_bytes())),
         text("host.arch", &escape::text(arch.as_bytes())),
@@ -397,7 +397,7 @@ fn resource(analysis: &Analysis) -> Resource {
     ];
     let known = names
         .iter()
-        .filter_map(|(own, name)| Some(text(name, ci.value(own)?)));
+        .filter_map(|(own, name)| Some(text(name, ci.get(own)?)));
     attributes.extend(known);
     Resource { attributes }
 }
