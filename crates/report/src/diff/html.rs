@@ -34,12 +34,16 @@ impl Diff {
                 self.page_changes(&mut body, what);
             }
         }
+        self.page_machine(&mut body);
         let title = html(&command(&self.new));
         let verdict = html(&self.conclusion());
         static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
     }
 
     fn page_head(&self, out: &mut String) {
+        if let Some(text) = self.explanation() {
+            let _ = writeln!(out, "<p><b>{}</b></p>", html(&text));
+        }
         if let Some(gate) = self.gate() {
             let failed = gate.as_ref().map_or(true, Gate::failed);
             let text = gate.map_or_else(|why| why, |gate| gate.text());
@@ -154,6 +158,38 @@ impl Diff {
             "count",
         ];
         table(out, "By program", &titles, rows);
+    }
+
+    /// The machine, what the builds asked of it, and the system calls.
+    fn page_machine(&self, out: &mut String) {
+        let rows = self.loads.iter().map(|(load, judged)| {
+            vec![
+                load.title().to_owned(),
+                units::time(judged.base),
+                units::time(judged.new),
+                signed(judged.difference(), units::time),
+            ]
+        });
+        let titles = |what| [what, "base", "new", "difference"];
+        table(out, "The machine", &titles("figure"), rows);
+        let rows = self.demands.iter().map(|(demand, judged)| {
+            vec![
+                demand.title().to_owned(),
+                demand.show(judged.base),
+                demand.show(judged.new),
+                demand.change(judged),
+            ]
+        });
+        table(out, "Disks, network, memory", &titles("figure"), rows);
+        let rows = self.calls.iter().take(self.ask.top).map(|call| {
+            vec![
+                call.name.clone(),
+                units::time(call.time.base),
+                units::time(call.time.new),
+                signed(call.time.difference(), units::time),
+            ]
+        });
+        table(out, "System calls", &titles("system call"), rows);
     }
 
     fn page_changes(&self, out: &mut String, what: What) {

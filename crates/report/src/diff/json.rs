@@ -23,6 +23,7 @@ struct Document {
     steps: Vec<OneStep>,
     runner: Option<String>,
     machine: BTreeMap<String, Value>,
+    demands: BTreeMap<String, Value>,
     syscalls: Vec<OneCall>,
     gate: Option<OneGate>,
 }
@@ -142,11 +143,16 @@ impl Diff {
             changes: self.changes.iter().map(OneChange::new).collect(),
             programs: self.programs.iter().map(OneProgram::new).collect(),
             steps: self.steps.iter().map(OneStep::new).collect(),
-            runner: self.runner(),
+            runner: self.explanation(),
             machine: {
                 let loads = self.loads.iter();
                 let loads = loads.map(|(load, it)| (load.name().replace('-', "_"), value(it)));
                 loads.collect()
+            },
+            demands: {
+                let demands = self.demands.iter();
+                let demands = demands.map(|(it, by)| (it.name().replace('-', "_"), value(by)));
+                demands.collect()
             },
             syscalls: self.calls.iter().map(OneCall::new).collect(),
             gate: gate.map(|((figure, most), gate)| OneGate::new(figure, most, gate)),

@@ -45,7 +45,7 @@ pub struct Machine {
     /// In ns.
     loads: BTreeMap<Load, u64>,
     /// CPU time of the build without the part that the hypervisor took, in ns.
-    work: Option<u64>,
+    pub(super) work: Option<u64>,
     /// System calls by name: calls, and their ns. `None`: not recorded.
     calls: Option<BTreeMap<String, (u64, u64)>>,
 }
@@ -123,7 +123,7 @@ pub struct CallChange {
 }
 
 /// Compares values that a run may lack.
-fn judge<'a>(
+pub fn judge<'a>(
     (base, new): (&'a [Run], &'a [Run]),
     of: impl Fn(&'a Run) -> Option<u64>,
 ) -> Option<Judged> {
@@ -132,7 +132,7 @@ fn judge<'a>(
 }
 
 /// The difference is at least this part of the larger side: a twentieth.
-fn is_noticeable(judged: &Judged, whole: u64) -> bool {
+pub fn is_noticeable(judged: &Judged, whole: u64) -> bool {
     let size = judged.difference().unsigned_abs();
     judged.verdict != Verdict::Inside && size > 0 && size * 20 >= u128::from(whole)
 }
@@ -225,4 +225,4 @@ impl Diff {
 
 #[cfg(test)]
 #[path = "tests/machine.rs"]
-mod tests;
+pub(super) mod tests;

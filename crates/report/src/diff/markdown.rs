@@ -32,7 +32,7 @@ impl Diff {
         });
         let _ = writeln!(out, "### {}{change}\n", code(&command(&self.new)));
         let _ = writeln!(out, "**{}**\n", markdown(&self.conclusion()));
-        if let Some(text) = self.runner() {
+        if let Some(text) = self.explanation() {
             let _ = writeln!(out, "**{}**\n", markdown(&text));
         }
         if let Some(gate) = self.gate() {
@@ -55,6 +55,7 @@ impl Diff {
             self.programs_table(&mut out);
         }
         self.loads_table(&mut out);
+        self.demands_table(&mut out);
         self.calls_table(&mut out);
         let _ = writeln!(out, "<sub>{}</sub>", self.statistic());
         out
@@ -137,6 +138,25 @@ impl Diff {
                 units::time(judged.base),
                 units::time(judged.new),
                 signed(judged.difference(), units::time),
+            );
+        }
+        out.push('\n');
+    }
+
+    fn demands_table(&self, out: &mut String) {
+        if self.demands.is_empty() {
+            return;
+        }
+        out.push_str("| disks, network, memory | base | new | difference |\n");
+        out.push_str("| --- | ---: | ---: | ---: |\n");
+        for (demand, judged) in &self.demands {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} |",
+                demand.title(),
+                demand.show(judged.base),
+                demand.show(judged.new),
+                demand.change(judged),
             );
         }
         out.push('\n');

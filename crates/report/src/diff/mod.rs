@@ -2,6 +2,7 @@
 //! it before and several after.
 
 mod align;
+mod demands;
 mod html;
 mod json;
 mod lanes;
@@ -19,6 +20,7 @@ use std::collections::BTreeMap;
 use crate::names::named;
 use crate::sort::Rows;
 use align::Slot;
+use demands::Demand;
 use machine::{CallChange, Load};
 pub use run::{Figure, Figures, Run};
 pub use spread::{Judged, Verdict};
@@ -54,6 +56,8 @@ pub struct Diff {
     steps: Vec<StepChange>,
     /// The machine's figures that differ noticeably.
     loads: Vec<(Load, Judged)>,
+    /// What the builds asked of disks, the network and memory, where it differs noticeably.
+    demands: Vec<(Demand, Judged)>,
     /// System calls that differ noticeably, the largest difference of time first.
     calls: Vec<CallChange>,
     /// The number of processes on both sides.
@@ -146,6 +150,7 @@ impl Diff {
         let whole: Vec<(Figure, Judged)> = whole.collect();
         let mut walls = whole.iter().filter(|(figure, _)| *figure == Figure::Wall);
         let loads = machine::loads_of(&base, &new, walls.next().map(|(_, wall)| wall));
+        let demands = demands::changes(&base, &new, ask.least);
         let calls = machine::calls_of(&base, &new, ask.least);
         let changes = changes(&slots, base.len(), &ask);
         let programs = programs(&slots, base.len(), &ask);
@@ -157,6 +162,7 @@ impl Diff {
             matched: slots.iter().filter(both).count(),
             whole,
             loads,
+            demands,
             calls,
             changes,
             programs,
@@ -265,6 +271,11 @@ impl Diff {
             format!("; most of all {} {by}", most.label)
         });
         format!("{word}: {figures}{most}")
+    }
+
+    /// The machine explains the difference of the wall time: in words.
+    fn explanation(&self) -> Option<String> {
+        self.runner().or_else(|| self.waited())
     }
 
     /// The statistic, in words.
@@ -499,10 +510,10 @@ fn programs(slots: &[Slot], base: usize, ask: &Ask) -> Vec<Program> {
     programs
 }
 
-/// A difference of times, with its sign; `–` for none.
-fn signed(ns: i128, show: fn(u64) -> String) -> String {
-    let size = u64::try_from(ns.unsigned_abs()).unwrap_or(u64::MAX);
-    match ns.signum() {
+/// A difference with its sign; `–` for none.
+fn signed(difference: i128, show: impl Fn(u64) -> String) -> String {
+    let size = u64::try_from(difference.unsigned_abs()).unwrap_or(u64::MAX);
+    match difference.signum() {
         0 => "–".into(),
         1 => format!("+{}", show(size)),
         _ => format!("−{}", show(size)),

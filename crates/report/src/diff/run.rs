@@ -6,6 +6,7 @@ use tr_analyze::critical_path::{self, CriticalPath, Kind, Segment};
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
 
+use super::demands::{self, Demands};
 use super::machine::Machine;
 use super::normal::{self, Paths};
 use super::steps::{self, StepSums};
@@ -108,6 +109,8 @@ pub struct Run {
     pub steps: StepSums,
     /// The critical path by process.
     pub path: Vec<Bar>,
+    /// What the build asked of disks, the network and memory.
+    pub demands: Demands,
     /// The machine, and the system calls.
     pub machine: Machine,
     /// The processes that did not only wait for others, in order of their beginning.
@@ -174,6 +177,7 @@ impl Run {
             path: path
                 .as_ref()
                 .map_or(Vec::new(), |path| bars(analysis, path)),
+            demands: demands::of(analysis, path.as_ref()),
             machine: Machine::of(analysis),
             timeline: timeline(analysis),
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use super::{
-    percent, signed, CallChange, Change, Diff, Figure, Gate, Judged, Load, Program, Run,
+    percent, signed, CallChange, Change, Demand, Diff, Figure, Gate, Judged, Load, Program, Run,
     StepChange, Verdict, What,
 };
 use crate::style::{Paint, Style};
@@ -67,7 +67,7 @@ impl Diff {
     pub fn text(&self, style: &Style) -> String {
         let mut out = String::new();
         style.wrapped(&mut out, Paint::Bold, "", &self.conclusion());
-        if let Some(text) = self.runner() {
+        if let Some(text) = self.explanation() {
             style.wrapped(&mut out, Paint::Bold, "", &text);
         }
         self.header(&mut out, style);
@@ -85,6 +85,7 @@ impl Diff {
             self.by_program(&mut out, style);
         }
         self.by_load(&mut out, style);
+        self.by_demand(&mut out, style);
         self.by_call(&mut out, style);
         if let Some(gate) = self.gate() {
             let paint = Paint::bad_if(gate.as_ref().map_or(true, Gate::failed));
@@ -183,6 +184,21 @@ impl Diff {
             signed(judged.difference(), units::time).into()
         })
         .text(&self.loads, style, 0);
+        let _ = write!(out, "\n{table}");
+    }
+
+    fn by_demand(&self, out: &mut String, style: &Style) {
+        if self.demands.is_empty() {
+            return;
+        }
+        let table = Table::new(
+            "disks, network, memory",
+            |(demand, _): &&(Demand, Judged)| demand.title().to_owned(),
+        )
+        .column("base", |(demand, it)| demand.show(it.base).into())
+        .column("new", |(demand, it)| demand.show(it.new).into())
+        .column("difference", |(demand, it)| demand.change(it).into())
+        .text(&self.demands, style, 0);
         let _ = write!(out, "\n{table}");
     }
 

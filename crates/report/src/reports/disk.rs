@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use serde_json::{json, Value};
 use tr_analyze::awaited::Awaited;
-use tr_analyze::critical_path::Kind;
+use tr_analyze::critical_path::{CriticalPath, Kind};
 use tr_analyze::model::{Analysis, ThreadIx};
 use tr_format::event::Reason;
 
@@ -31,18 +31,18 @@ pub struct Disk<'a> {
 
 /// Sums over threads.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+pub(crate) struct Sum {
     /// Bytes read from and written to storage; `None`: not known of all processes.
-    io: Option<(u64, u64)>,
+    pub io: Option<(u64, u64)>,
     major_faults: Option<u64>,
     /// Waits for block I/O, and for files without block I/O of the thread's own.
-    waited: u64,
+    pub waited: u64,
     /// Of `waited`: in fsync and its relatives.
-    sync: u64,
+    pub sync: u64,
     /// Of `waited`: in page faults.
     fault: u64,
     /// Of the critical path; `None` without one.
-    path: Option<u64>,
+    pub path: Option<u64>,
 }
 
 impl Sum {
@@ -88,7 +88,8 @@ impl<'a> Disk<'a> {
     /// The chosen processes that used a disk.
     pub fn new(view: &View<'a>) -> Disk<'a> {
         let analysis = view.analysis;
-        let on_path = path_waits(view);
+        let path = critical_path::path_of(view).ok();
+        let on_path = path.as_ref().map(path_waits);
         // The kernel's figures are of whole processes.
         let by = view.ask.by.unwrap_or_default().of_processes();
         let rows = members(view, by).into_iter();
@@ -118,14 +119,22 @@ impl<'a> Disk<'a> {
 }
 
 /// The time of each thread on the critical path in which it waited for a disk.
-fn path_waits(view: &View<'_>) -> Option<HashMap<ThreadIx, u64>> {
-    let path = critical_path::path_of(view).ok()?;
+fn path_waits(path: &CriticalPath) -> HashMap<ThreadIx, u64> {
     let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
     for segment in path.segments.iter().filter(|it| it.kind == Kind::Disk) {
         let sum = waits.entry(segment.thread).or_default();
         *sum = sum.saturating_add(segment.length());
     }
-    Some(waits)
+    waits
+}
+
+/// The figures of a whole recording.
+pub(crate) fn totals(
+    analysis: &Analysis,
+    threads: &[ThreadIx],
+    path: Option<&CriticalPath>,
+) -> Sum {
+    sum(analysis, threads, path.map(path_waits).as_ref())
 }
 
 /// The figures of these threads and their processes.

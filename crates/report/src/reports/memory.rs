@@ -32,14 +32,14 @@ pub struct Memory<'a> {
 
 /// Figures of threads and their processes.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+pub(crate) struct Sum {
     /// The largest resident set of a process; `None` before its exit.
     peak: Option<u64>,
-    major_faults: Option<u64>,
+    pub major_faults: Option<u64>,
     reclaims: u64,
-    reclaimed: u64,
-    swapped: u64,
-    killed: u64,
+    pub reclaimed: u64,
+    pub swapped: u64,
+    pub killed: u64,
 }
 
 /// A process that the kernel killed for lack of memory.
@@ -83,10 +83,7 @@ impl<'a> Memory<'a> {
     /// The memory of the chosen processes.
     pub fn new(view: &View<'a>) -> Memory<'a> {
         let analysis = view.analysis;
-        let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
-        for it in &analysis.memory {
-            facts.entry(it.thread).or_default().push(it.kind);
-        }
+        let facts = facts(analysis);
         // The kernel's figures are of whole processes.
         let by = view.ask.by.unwrap_or_default().of_processes();
         let mut rows: Vec<(Members, Sum)> = members(view, by)
@@ -167,6 +164,19 @@ impl<'a> Memory<'a> {
             crate::encode::with(name, sum.json())
         })
     }
+}
+
+fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
+    let mut facts: HashMap<ThreadIx, Vec<MemoryKind>> = HashMap::new();
+    for it in &analysis.memory {
+        facts.entry(it.thread).or_default().push(it.kind);
+    }
+    facts
+}
+
+/// The figures of a whole recording.
+pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> Sum {
+    sum(analysis, threads, &facts(analysis))
 }
 
 /// The figures of these threads and their processes.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write;
 
 use serde_json::{json, Value};
+use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
 use tr_analyze::network::{self, Connection, Waited};
 use tr_format::network::{Address, Ending, Endpoint};
@@ -81,15 +82,15 @@ impl Host {
 
 /// Sums over connections.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    connections: u64,
-    failed: u64,
-    connecting: u64,
+pub(crate) struct Sum {
+    pub connections: u64,
+    pub failed: u64,
+    pub connecting: u64,
     open: u64,
-    sent: u64,
-    received: u64,
+    pub sent: u64,
+    pub received: u64,
     /// Of the critical path.
-    path_wait: u64,
+    pub path_wait: u64,
 }
 
 impl Sum {
@@ -277,6 +278,20 @@ impl<'a> Network<'a> {
         let shown = self.chosen.iter().take(most);
         shown.map(|it| self.connection(it))
     }
+}
+
+/// The figures of a whole recording.
+pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> Sum {
+    let mut sum = Sum::default();
+    for it in &analysis.connections {
+        sum.add(analysis, it);
+    }
+    let waited = path.map(|path| network::waited(analysis, path));
+    sum.path_wait = waited
+        .iter()
+        .flatten()
+        .fold(0, |sum, it| sum.saturating_add(it.ns));
+    sum
 }
 
 /// In the order of the waits on the path, then of the bytes.

@@ -24,6 +24,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         processes: processes.iter().map(process).collect(),
         steps: Default::default(),
         path: Vec::new(),
+        demands: Default::default(),
         machine: Machine::default(),
         timeline: Vec::new(),
     }

@@ -8,7 +8,7 @@ use crate::diff::{Ask, Figures};
 const SECOND: u64 = 1_000_000_000;
 
 /// A run of so many seconds: wall time, CPU time, in run queues, of others.
-fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
+pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
     let times = Times {
         on_cpu: on_cpu * SECOND,
         run_queue: run_queue * SECOND,
@@ -27,6 +27,7 @@ fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         steps: crate::diff::steps::StepSums::default(),
         path: Vec::new(),
         timeline: Vec::new(),
+        demands: Default::default(),
         machine: Machine {
             loads: [(Load::Others, others * SECOND)].into(),
             work: Some(on_cpu * SECOND),
@@ -35,7 +36,7 @@ fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
     }
 }
 
-fn diff(base: Run, new: Run) -> Diff {
+pub(in crate::diff) fn diff(base: Run, new: Run) -> Diff {
     let ask = Ask {
         top: 9,
         least: 1,

@@ -28,6 +28,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         processes: Vec::new(),
         steps: steps.iter().map(step).collect(),
         path: Vec::new(),
+        demands: Default::default(),
         machine: Machine::default(),
         timeline: Vec::new(),
     }
