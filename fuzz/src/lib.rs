@@ -12,6 +12,7 @@ mod pieces;
 use pieces::{add, begin, stored, trailer};
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
 use tr_format::device::{Block, Device, BUCKETS};
+use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
 use tr_format::meta::{Metadata, Summary};
@@ -328,7 +329,7 @@ fn counters(input: &mut Input, calls: bool, tgid: Tgid) -> LifeKind {
 }
 
 fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> LifeKind {
-    match input.byte() % 3 {
+    match input.byte() % 5 {
         0 => LifeKind::OomKill(OomKill {
             tid,
             tgid,
@@ -340,6 +341,24 @@ fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> L
             count: input.number(),
             ns: input.number(),
         }),
+        2 => LifeKind::DnsQuery(Box::new(DnsQuery {
+            tid,
+            tgid,
+            server: Address::V4((input.number() as u32).into()),
+            port: input.number() as u16,
+            id: input.number() as u16,
+            kind: input.number() as u16,
+            name: input.number().to_le_bytes().into(),
+        })),
+        3 => LifeKind::DnsAnswer(Box::new(DnsAnswer {
+            server: Address::V6((input.number() as u128).into()),
+            port: set.then(|| input.number() as u16),
+            id: set.then(|| input.number() as u16),
+            code: set.then(|| input.byte()),
+            addresses: (0..input.byte() % 4)
+                .map(|_| Address::Masked(input.number()))
+                .collect(),
+        })),
         _ => {
             let mut block = Block {
                 device: Device {

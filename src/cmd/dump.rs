@@ -9,6 +9,7 @@ use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
 use tr_format::counters::SystemCalls;
 use tr_format::device::{Block, GROUPS};
+use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Account, Argv, Exec, Exit, Final, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot,
     Stream, TaskEnd, Tgid, Tid,
@@ -260,6 +261,8 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
                 ("ns", json!(e.ns)),
             ]),
         ),
+        LifeKind::DnsQuery(e) => ("dns_query", dns_query(e)),
+        LifeKind::DnsAnswer(e) => ("dns_answer", dns_answer(e)),
     }
 }
 
@@ -322,6 +325,29 @@ fn system_calls(e: &SystemCalls) -> Map<String, Value> {
         ("tgid", json!(e.tgid.0)),
         ("since", json!(e.since.0)),
         ("calls", calls.collect()),
+    ])
+}
+
+fn dns_query(e: &DnsQuery) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("server", json!(e.server.to_string())),
+        ("port", json!(e.port)),
+        ("id", json!(e.id)),
+        ("type", json!(e.kind)),
+        ("name", bytes(&e.name)),
+    ])
+}
+
+fn dns_answer(e: &DnsAnswer) -> Map<String, Value> {
+    let addresses = e.addresses.iter().map(ToString::to_string);
+    fields([
+        ("server", json!(e.server.to_string())),
+        ("port", json!(e.port)),
+        ("id", json!(e.id)),
+        ("code", json!(e.code)),
+        ("addresses", json!(addresses.collect::<Vec<_>>())),
     ])
 }
 

@@ -54,6 +54,12 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
             .anomalies
             .push((what, connections.left_out));
     }
+    let lookups = std::mem::take(&mut tracker.lookups);
+    if lookups.left_out > 0 {
+        let what = "DNS queries beyond the analysis's limit";
+        analysis.quality.anomalies.push((what, lookups.left_out));
+    }
+    analysis.lookups = lookups.finish((start, end), thread_ix);
     let memory = std::mem::take(&mut tracker.memory);
     analysis.memory = memory.finish((start, end), thread_ix);
     let inside = |time: Ktime| time > start && time <= end;

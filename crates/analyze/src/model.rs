@@ -10,6 +10,7 @@ use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
 
 use crate::arena::Ix;
+use crate::dns::Lookup;
 use crate::memory::MemoryEvent;
 use crate::network::Connection;
 use crate::syscalls::Call;
@@ -81,6 +82,8 @@ pub struct Analysis {
     pub marks: Vec<(Ktime, Mark)>,
     /// TCP connections, in order of their beginning; at most [`Analysis::CONNECTIONS`].
     pub connections: Vec<Connection>,
+    /// DNS queries, in their order; at most [`Analysis::LOOKUPS`].
+    pub lookups: Vec<Lookup>,
     /// Samples of the machine's counters, in order of time; at most [`Analysis::SAMPLES`]. Those
     /// around the span are there, too.
     pub counters: Vec<(Ktime, Counters)>,
@@ -109,6 +112,9 @@ impl Analysis {
 
     /// The most connections that an analysis keeps, with some 200 bytes for each.
     pub const CONNECTIONS: usize = 1 << 20;
+
+    /// The most DNS queries that an analysis keeps, with some 300 bytes for each.
+    pub const LOOKUPS: usize = 1 << 19;
 
     /// The most samples of counters that an analysis keeps, with some 300 bytes for each: those
     /// of three days.

@@ -31,6 +31,7 @@ use tr_format::meta::{Metadata, Scope};
 use crate::arena::Arena;
 use crate::clock_check::ClockCheck;
 use crate::concurrency::Concurrency;
+use crate::dns::Lookups;
 use crate::gaps::{Gaps, Spans};
 use crate::memory::Memory;
 use crate::model::Basis;
@@ -60,6 +61,8 @@ pub struct Tracker {
     pub calls: Calls,
     /// TCP connections.
     pub connections: Connections,
+    /// DNS queries.
+    pub lookups: Lookups,
     /// See [`Analysis::blocks`](crate::model::Analysis::blocks).
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// Waits for memory, and kills for lack of it.
@@ -136,6 +139,7 @@ impl Tracker {
             counters: Vec::new(),
             calls: Calls::default(),
             connections: Connections::default(),
+            lookups: Lookups::default(),
             blocks: Vec::new(),
             memory: Memory::default(),
             anomalies: BTreeMap::new(),

@@ -46,6 +46,8 @@ impl Extras {
     pub const CGROUP_RECLAIM: Extras = Extras(8);
     /// Kills for lack of memory.
     pub const OOM_KILLS: Extras = Extras(16);
+    /// DNS queries by UDP.
+    pub const DNS: Extras = Extras(32);
 
     /// All of `other` are there.
     pub fn has(self, other: Extras) -> bool {
@@ -54,7 +56,7 @@ impl Extras {
 }
 
 /// Tracepoints that a kernel can lack, and the facts that need them.
-const OPTIONAL: [(&str, Extras); 10] = [
+const OPTIONAL: [(&str, Extras); 12] = [
     ("inet_sock_set_state", Extras::NETWORK),
     ("block_rq_issue", Extras::BLOCK),
     ("block_rq_complete", Extras::BLOCK),
@@ -63,6 +65,8 @@ const OPTIONAL: [(&str, Extras); 10] = [
     ("mm_vmscan_memcg_reclaim_begin", Extras::CGROUP_RECLAIM),
     ("mm_vmscan_memcg_reclaim_end", Extras::CGROUP_RECLAIM),
     ("mark_victim", Extras::OOM_KILLS),
+    ("net_dev_queue", Extras::DNS),
+    ("netif_receive_skb", Extras::DNS),
     ("sys_enter", Extras::CALLS),
     ("sys_exit", Extras::CALLS),
 ];

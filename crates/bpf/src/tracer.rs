@@ -353,7 +353,7 @@ impl Programs {
 pub const MEMORY: usize = size_of::<skel::types::bss>();
 
 /// The number of programs without the iterator and without those on system calls.
-const PROGRAMS: usize = 18;
+const PROGRAMS: usize = 20;
 /// Of these, the ones that every kernel has the tracepoints for.
 const REQUIRED: usize = 10;
 /// The number of programs on system calls.
@@ -375,6 +375,9 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'
         (&progs.waking_btf, &progs.waking_raw),
         (&progs.switch_btf, &progs.switch_raw),
         (&progs.socket_state_btf, &progs.socket_state_raw),
+        // A query that is recorded has its answer recorded.
+        (&progs.packet_received_btf, &progs.packet_received_raw),
+        (&progs.packet_sent_btf, &progs.packet_sent_raw),
         // A request whose issue is recorded has its completion recorded.
         (&progs.complete_btf, &progs.complete_raw),
         (&progs.issue_btf, &progs.issue_raw),

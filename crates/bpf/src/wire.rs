@@ -118,6 +118,10 @@ pub const LIFE_CLOSED: u32 = 13;
 pub const LIFE_RECLAIM: u32 = 15;
 /// `life_kind`: [`OomKill`].
 pub const LIFE_OOM_KILL: u32 = 16;
+/// `life_kind`: [`Dns`], a query.
+pub const LIFE_DNS_QUERY: u32 = 17;
+/// `life_kind`: [`Dns`], an answer.
+pub const LIFE_DNS_ANSWER: u32 = 18;
 
 /// A connection's state: established.
 pub const TCP_ESTABLISHED: u16 = 1;
@@ -223,6 +227,11 @@ wire! {
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// A process that the kernel kills for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
+    /// A DNS message by UDP.
+    Dns = "wire_dns" {
+        head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,
+        message: [u8; 512],
+    }
     /// Sums over the requests of a block device and group.
     BlockSums = "block_sums" {
         count: u64, bytes: u64, latency: u64, longest: u64, buckets: [u32; BLOCK_BUCKETS],

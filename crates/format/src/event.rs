@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::counters::{Counters, SystemCalls};
 use crate::device::Block;
+use crate::dns::{DnsAnswer, DnsQuery};
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
 
@@ -227,6 +228,10 @@ pub enum LifeKind {
     OomKill(OomKill),
     /// A task has reclaimed memory.
     Reclaim(Reclaim),
+    /// A task sends a DNS query.
+    DnsQuery(Box<DnsQuery>),
+    /// A DNS server's answer has arrived.
+    DnsAnswer(Box<DnsAnswer>),
 }
 
 impl LifeKind {

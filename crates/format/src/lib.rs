@@ -7,6 +7,7 @@
 mod block;
 pub mod counters;
 pub mod device;
+pub mod dns;
 pub mod error;
 pub mod event;
 pub mod frame;

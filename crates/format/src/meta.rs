@@ -60,6 +60,8 @@ pub enum Extra {
     Block = 2,
     /// Direct reclaim and kills for lack of memory.
     Memory = 3,
+    /// DNS queries.
+    Dns = 4,
 }
 
 impl Metadata {

@@ -65,11 +65,15 @@ pub struct Events {
     pub oom_kills: u64,
     /// `Reclaim`.
     pub reclaims: u64,
+    /// `DnsQuery`.
+    pub dns_queries: u64,
+    /// `DnsAnswer`.
+    pub dns_answers: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 28] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 30] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -99,6 +103,8 @@ impl Events {
             ("block", self.blocks),
             ("oom_kill", self.oom_kills),
             ("reclaim", self.reclaims),
+            ("dns_query", self.dns_queries),
+            ("dns_answer", self.dns_answers),
         ]
     }
 
@@ -134,6 +140,8 @@ impl Events {
             blocks: at(25),
             oom_kills: at(26),
             reclaims: at(27),
+            dns_queries: at(28),
+            dns_answers: at(29),
         }
     }
 
@@ -182,6 +190,8 @@ impl Events {
         self.blocks += other.blocks;
         self.oom_kills += other.oom_kills;
         self.reclaims += other.reclaims;
+        self.dns_queries += other.dns_queries;
+        self.dns_answers += other.dns_answers;
     }
 
     /// Counts one lifecycle event.
@@ -212,6 +222,8 @@ impl Events {
             LifeKind::Block(_) => &mut self.blocks,
             LifeKind::OomKill(_) => &mut self.oom_kills,
             LifeKind::Reclaim(_) => &mut self.reclaims,
+            LifeKind::DnsQuery(_) => &mut self.dns_queries,
+            LifeKind::DnsAnswer(_) => &mut self.dns_answers,
         } += 1;
     }
 }

@@ -17,6 +17,8 @@ pub struct Connections {
     /// Addresses are masked, by their order in the recording.
     mask: bool,
     masked: HashMap<Address, u64>,
+    /// Names of DNS queries in the same way.
+    names: HashMap<Box<[u8]>, usize>,
 }
 
 impl Connections {
@@ -49,6 +51,16 @@ impl Connections {
                 let number = self.numbers.remove(&closed.id.0);
                 return set(&mut closed.id, number);
             }
+            LifeKind::DnsQuery(query) => {
+                self.mask_address(&mut query.server);
+                self.mask_name(&mut query.name);
+            }
+            LifeKind::DnsAnswer(answer) => {
+                self.mask_address(&mut answer.server);
+                for address in &mut answer.addresses {
+                    self.mask_address(address);
+                }
+            }
             _ => {}
         }
         true
@@ -61,12 +73,25 @@ impl Connections {
     }
 
     fn mask(&mut self, end: &mut Endpoint) {
-        if !self.mask || end.address.is_loopback() != Some(false) {
+        self.mask_address(&mut end.address);
+    }
+
+    fn mask_address(&mut self, address: &mut Address) {
+        if !self.mask || address.is_loopback() != Some(false) {
             return;
         }
         let next = self.masked.len() as u64 + 1;
-        let number = *self.masked.entry(end.address).or_insert(next);
-        end.address = Address::Masked(number);
+        let number = *self.masked.entry(*address).or_insert(next);
+        *address = Address::Masked(number);
+    }
+
+    fn mask_name(&mut self, name: &mut Box<[u8]>) {
+        if !self.mask {
+            return;
+        }
+        let next = self.names.len() + 1;
+        let number = *self.names.entry(name.clone()).or_insert(next);
+        *name = format!("name-{number}").into_bytes().into();
     }
 }
 

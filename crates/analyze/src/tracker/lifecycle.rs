@@ -73,6 +73,11 @@ impl Tracker {
                 connections.take(time, kind, |tid| self.task(tid));
                 self.connections = connections;
             }
+            kind @ (LifeKind::DnsQuery(_) | LifeKind::DnsAnswer(_)) => {
+                let mut lookups = std::mem::take(&mut self.lookups);
+                lookups.take(time, kind, |tid| self.task(tid));
+                self.lookups = lookups;
+            }
             LifeKind::Block(block) => {
                 if self.blocks.len() < Analysis::BLOCKS {
                     self.blocks.push((time, block.clone()));

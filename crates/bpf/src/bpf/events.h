@@ -99,6 +99,8 @@ enum life_kind {
 	LIFE_CLOSED = 13,
 	LIFE_RECLAIM = 15,
 	LIFE_OOM_KILL = 16,
+	LIFE_DNS_QUERY = 17,
+	LIFE_DNS_ANSWER = 18,
 };
 
 struct wire_head {
@@ -281,6 +283,20 @@ struct wire_oom_kill {
 	__u32 tid;
 	__u32 tgid;
 	__u64 pages; /* resident; 0: unknown */
+};
+
+#define DNS_MESSAGE 512
+
+/* A DNS message by UDP. An IPv4 address has the first 4 bytes. */
+struct wire_dns {
+	struct wire_head head;
+	__u32 tid; /* query */
+	__u32 tgid;
+	__u8 server[16];
+	__u16 family;
+	__u16 port; /* of the recorded machine; 0: unknown */
+	__u32 length; /* of message; 0: not readable */
+	__u8 message[DNS_MESSAGE]; /* its first bytes */
 };
 
 #define MAX_CPUS 1024

@@ -349,6 +349,17 @@ struct tcp_sock {
 	__u32 write_seq;
 };
 
+/* The header fields are members of an anonymous struct since 5.18. */
+struct sk_buff {
+	struct sock *sk;
+	unsigned int len;
+	unsigned int data_len;
+	__be16 protocol;
+	__u16 network_header;
+	unsigned char *head;
+	unsigned char *data;
+};
+
 struct gendisk {
 	int major;
 	int first_minor;

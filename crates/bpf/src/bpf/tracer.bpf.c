@@ -90,6 +90,8 @@ __u64 block_overflow;
 bool any_reclaimed;
 /* Tasks that found no room in `reclaimers`. */
 __u64 reclaim_overflow;
+/* A followed task has sent a DNS query. */
+bool any_query;
 /* The iterator adds up the resident pages of the followed processes instead of listing tasks. */
 __u32 sum_resident;
 __u64 resident;
@@ -112,6 +114,7 @@ union wire_types {
 	struct wire_connection connection;
 	struct wire_reclaim reclaim;
 	struct wire_oom_kill oom_kill;
+	struct wire_dns dns;
 	struct block_sums block_sums;
 	struct block_device block_device;
 	struct call_sum call_sum;
@@ -1241,6 +1244,7 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 PROGRAM(signal, signal_generate, on_signal(ctx[0], (struct task_struct *)ctx[2]))
 
 #include "network.h"
+#include "dns.h"
 #include "block.h"
 #include "syscalls.h"
 

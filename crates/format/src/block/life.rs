@@ -106,10 +106,12 @@ enum Col {
     Buckets,
     OomResident,
     Reclaim,
+    Dns,
+    DnsBytes,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::Reclaim as usize + 1;
+const COLUMNS: usize = Col::DnsBytes as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -139,6 +141,8 @@ mod tag {
     pub const BLOCK: u8 = 24;
     pub const OOM_KILL: u8 = 25;
     pub const RECLAIM: u8 = 26;
+    pub const DNS_QUERY: u8 = 27;
+    pub const DNS_ANSWER: u8 = 28;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -162,6 +166,8 @@ struct Known {
     counters: Counters,
     /// The task of the last kill for lack of memory or reclaim.
     memory_tid: u32,
+    /// The task of the last DNS query.
+    dns_tid: u32,
     /// The process of the last system calls.
     calls_of: u32,
 }
@@ -339,6 +345,8 @@ pub fn columns() -> Vec<String> {
         Col::Buckets,
         Col::OomResident,
         Col::Reclaim,
+        Col::Dns,
+        Col::DnsBytes,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -346,7 +354,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 26] {
+pub fn kinds() -> [(u8, &'static str); 28] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -374,5 +382,7 @@ pub fn kinds() -> [(u8, &'static str); 26] {
         (tag::BLOCK, "block"),
         (tag::OOM_KILL, "oom kill"),
         (tag::RECLAIM, "reclaim"),
+        (tag::DNS_QUERY, "dns query"),
+        (tag::DNS_ANSWER, "dns answer"),
     ]
 }

@@ -3,6 +3,7 @@
 
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
 use tr_format::device::{Block, Device, BUCKETS};
+use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
 use tr_format::network::{
@@ -248,6 +249,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     .chain(connections(time + 916_000, (id, tgid), dice))
     .chain(counters(time + 917_000, tgid, dice))
     .chain(memory(time + 918_000, (id, tgid), dice))
+    .chain(dns(time + 919_000, (id, tgid), dice))
     .collect()
 }
 
@@ -345,6 +347,39 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
+    ]
+}
+
+/// A DNS query and an answer.
+fn dns(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
+    let address = |dice: &mut Dice| match dice.below(3) {
+        0 => Address::V4((dice.below(4) as u32).into()),
+        1 => Address::V6(u128::from(dice.next()).into()),
+        _ => Address::Masked(dice.below(3)),
+    };
+    let query = DnsQuery {
+        tid,
+        tgid,
+        server: address(dice),
+        port: dice.next() as u16,
+        id: dice.next() as u16,
+        kind: dice.next() as u16,
+        name: b"registry.example.org"
+            .get(dice.below(9) as usize..)
+            .unwrap()
+            .into(),
+    };
+    let known = dice.below(2) == 0;
+    let answer = DnsAnswer {
+        server: address(dice),
+        port: known.then(|| dice.next() as u16),
+        id: known.then(|| dice.next() as u16),
+        code: known.then(|| dice.next() as u8),
+        addresses: (0..dice.below(4)).map(|_| address(dice)).collect(),
+    };
+    [
+        life(time, Some(2), LifeKind::DnsQuery(Box::new(query))),
+        life(time + 20, Some(1), LifeKind::DnsAnswer(Box::new(answer))),
     ]
 }
 

@@ -10,6 +10,7 @@ pub mod disk;
 pub mod execs;
 pub(crate) mod failed;
 pub mod histogram;
+mod lookups;
 pub mod machine;
 pub mod max_off_cpu;
 pub mod memory;

@@ -11,6 +11,7 @@ use tr_analyze::network::{self, Connection, Waited};
 use tr_format::network::{Address, Ending, Endpoint};
 
 use super::critical_path;
+use super::lookups::Lookups;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
@@ -30,6 +31,7 @@ pub struct Network<'a> {
     /// The time of the critical path in which a chosen process waited for the network; `None`
     /// without a path.
     path_wait: Option<u64>,
+    lookups: Lookups<'a>,
 }
 
 /// A function of a row's key.
@@ -162,6 +164,7 @@ impl<'a> Network<'a> {
             processes: by_weight(processes),
             chosen,
             path_wait: mine.map(sum),
+            lookups: Lookups::new(view, all, is_chosen),
         }
     }
 
@@ -338,6 +341,7 @@ impl Report for Network<'_> {
             style.line(&mut out, &text);
         }
         if self.chosen.is_empty() {
+            self.lookups.text(&mut out, style);
             return out;
         }
         self.failures(&mut out, style);
@@ -351,10 +355,12 @@ impl Report for Network<'_> {
                 *known = known.filter(|known| *known == peer);
             }
         }
-        let host = move |host: Host| match peers.get(&host) {
-            Some(Some(peer)) => {
+        let names = self.lookups.names();
+        let host = move |host: Host| match (peers.get(&host), names.get(&host.address())) {
+            (Some(Some(peer)), _) => {
                 format!("{} {}", host.text(), label::label(analysis.process(*peer)))
             }
+            (_, Some(name)) => format!("{} {name}", host.text()),
             _ => host.text(),
         };
         out.push('\n');
@@ -373,17 +379,20 @@ impl Report for Network<'_> {
             style,
         );
         out.push_str(&table);
+        self.lookups.text(&mut out, style);
         out
     }
 
     fn json(&self) -> Option<Value> {
         let path = self.path_wait.is_some();
         let most = self.view.ask.most();
+        let names = self.lookups.names();
         let hosts = self.hosts.iter().take(most).map(|(host, sum)| {
             let object = json!({
                 "direction": host.direction(),
                 "address": host.address().to_string(),
                 "port": host.port(),
+                "name": names.get(&host.address()),
             });
             crate::encode::with(object, sum.json(path))
         });
@@ -400,14 +409,16 @@ impl Report for Network<'_> {
             "hosts": hosts.collect::<Vec<_>>(),
             "processes": processes.collect::<Vec<_>>(),
             "connections": self.connections().collect::<Vec<_>>(),
+            "lookups": self.lookups.json(),
         }))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         csv(
-            self.connections(),
+            self.connections().chain(self.lookups.rows()),
             "pid tid process direction local local_port remote remote_port peer_pid begun_ns \
-             established_ns closed_ns connecting_ns open_ns ending sent_bytes received_bytes",
+             established_ns closed_ns connecting_ns open_ns ending sent_bytes received_bytes \
+             name type",
         )
     }
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
 use crate::device::{Block, Device};
+use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
 use crate::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
     Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, OomKill, Point,
@@ -270,6 +271,8 @@ impl<'a> Dec<'a> {
                     ns: self.int(Col::Reclaim)?,
                 })
             }
+            tag::DNS_QUERY => LifeKind::DnsQuery(Box::new(self.dns_query()?)),
+            tag::DNS_ANSWER => LifeKind::DnsAnswer(Box::new(self.dns_answer()?)),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
         }))
@@ -486,10 +489,54 @@ impl<'a> Dec<'a> {
             return Ok(Address::Masked(self.int(Col::NewAddress)?));
         }
         let bytes = self.column(Col::NewAddress).take(length)?;
-        let v4 = <[u8; 4]>::try_from(bytes).map(|ip| Address::V4(ip.into()));
-        let v6 = || <[u8; 16]>::try_from(bytes).map(|ip| Address::V6(ip.into()));
-        v4.or_else(|_| v6())
-            .map_err(|_| Fault::Content("unknown length of an address"))
+        address(bytes)
+    }
+
+    fn dns_bytes(&mut self) -> Result<&'a [u8], Fault> {
+        let len = self.int(Col::Dns)?;
+        crate::error::within("a string's length", len, limits::NAME as u64)?;
+        self.spend(len as usize)?;
+        self.column(Col::DnsBytes).take(len)
+    }
+
+    fn dns_address(&mut self) -> Result<Address, Fault> {
+        let bytes = self.dns_bytes()?;
+        if bytes.is_empty() {
+            return Ok(Address::Masked(self.int(Col::Dns)?));
+        }
+        address(bytes)
+    }
+
+    fn dns_query(&mut self) -> Result<DnsQuery, Fault> {
+        let tid = self.diff(Col::Dns, self.known.dns_tid)?;
+        self.known.dns_tid = tid;
+        Ok(DnsQuery {
+            tid: Tid(tid),
+            tgid: Tgid(self.diff(Col::Dns, tid)?),
+            server: self.dns_address()?,
+            port: self.column(Col::Dns).int16()?,
+            id: self.column(Col::Dns).int16()?,
+            kind: self.column(Col::Dns).int16()?,
+            name: self.dns_bytes()?.into(),
+        })
+    }
+
+    fn dns_answer(&mut self) -> Result<DnsAnswer, Fault> {
+        let server = self.dns_address()?;
+        let mut optional = || self.int(Col::Dns).map(|value| value.checked_sub(1));
+        let (port, id, code) = (optional()?, optional()?, optional()?);
+        let small = |value: Option<u64>| value.map(u16::try_from).transpose();
+        let wrong = |_| Fault::Content("a number of a DNS answer is too large");
+        let count = self.int(Col::Dns)?;
+        crate::error::within("the number of addresses", count, ADDRESSES as u64)?;
+        let addresses = (0..count).map(|_| self.dns_address());
+        Ok(DnsAnswer {
+            server,
+            addresses: addresses.collect::<Result<_, _>>()?,
+            port: small(port).map_err(wrong)?,
+            id: small(id).map_err(wrong)?,
+            code: code.map(u8::try_from).transpose().map_err(wrong)?,
+        })
     }
 
     fn connect(&mut self) -> Result<LifeKind, Fault> {
@@ -648,6 +695,13 @@ impl<'a> Dec<'a> {
             cause,
         }))
     }
+}
+
+fn address(bytes: &[u8]) -> Result<Address, Fault> {
+    let v4 = <[u8; 4]>::try_from(bytes).map(|ip| Address::V4(ip.into()));
+    let v6 = || <[u8; 16]>::try_from(bytes).map(|ip| Address::V6(ip.into()));
+    v4.or_else(|_| v6())
+        .map_err(|_| Fault::Content("unknown length of an address"))
 }
 
 /// The element at distance `back` from the end; the last one has distance 1.

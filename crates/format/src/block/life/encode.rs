@@ -10,6 +10,7 @@ use super::{
 };
 use crate::counters::{CallSum, Counters, SystemCalls};
 use crate::device::Block;
+use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
 use crate::event::{
     Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
     Lost, Mark, Point, Snapshot, Stream, TaskEnd, Tgid, Tid,
@@ -199,6 +200,8 @@ impl Enc {
                 self.int(Col::Reclaim, reclaim.count);
                 self.int(Col::Reclaim, reclaim.ns);
             }
+            LifeKind::DnsQuery(query) => self.dns_query(query),
+            LifeKind::DnsAnswer(answer) => self.dns_answer(answer),
         }
     }
 
@@ -492,6 +495,49 @@ impl Enc {
         }
     }
 
+    fn dns_bytes(&mut self, bytes: &[u8]) {
+        self.int(Col::Dns, bytes.len() as u64);
+        self.column(Col::DnsBytes).extend_from_slice(bytes);
+    }
+
+    /// Not as an end of a connection, whose columns an older reader knows.
+    fn dns_address(&mut self, address: Address) {
+        match address {
+            Address::V4(ip) => self.dns_bytes(&ip.octets()),
+            Address::V6(ip) => self.dns_bytes(&ip.octets()),
+            Address::Masked(number) => {
+                self.int(Col::Dns, 0);
+                self.int(Col::Dns, number);
+            }
+        }
+    }
+
+    fn dns_query(&mut self, query: &DnsQuery) {
+        self.byte(Col::Kind, tag::DNS_QUERY);
+        self.diff(Col::Dns, query.tid.0, self.known.dns_tid);
+        self.diff(Col::Dns, query.tgid.0, query.tid.0);
+        self.known.dns_tid = query.tid.0;
+        self.dns_address(query.server);
+        for value in [query.port, query.id, query.kind] {
+            self.int(Col::Dns, value.into());
+        }
+        self.dns_bytes(query.name.get(..limits::NAME).unwrap_or(&query.name));
+    }
+
+    fn dns_answer(&mut self, answer: &DnsAnswer) {
+        self.byte(Col::Kind, tag::DNS_ANSWER);
+        self.dns_address(answer.server);
+        let values = [answer.port, answer.id, answer.code.map(u16::from)];
+        for value in values {
+            self.int(Col::Dns, value.map_or(0, |value| u64::from(value) + 1));
+        }
+        let addresses = answer.addresses.iter().take(ADDRESSES);
+        self.int(Col::Dns, addresses.len() as u64);
+        for address in addresses {
+            self.dns_address(*address);
+        }
+    }
+
     fn snapshot(&mut self, task: &Snapshot) {
         self.byte(Col::Kind, tag::SNAPSHOT);
         self.task(task.tid, task.tgid);
@@ -542,6 +588,10 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
         }
         LifeKind::Degraded(degraded) => degraded.what.len(),
         LifeKind::SystemCalls(calls) => std::mem::size_of::<CallSum>() * calls.calls.len(),
+        LifeKind::DnsQuery(query) => std::mem::size_of::<DnsQuery>() + query.name.len(),
+        LifeKind::DnsAnswer(answer) => {
+            std::mem::size_of::<DnsAnswer>() + std::mem::size_of_val(&*answer.addresses)
+        }
         LifeKind::Block(block) => std::mem::size_of::<Block>() + block.name.len(),
         _ => 0,
     };

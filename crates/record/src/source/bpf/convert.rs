@@ -2,6 +2,7 @@
 //! one function for each kind. No other module knows both forms.
 
 use tr_bpf::wire;
+use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
     Ktime, LifeEvent, LifeKind, LossCause, Lost, OomKill, Reason, Reclaim, Rename, SchedEvent,
@@ -12,6 +13,7 @@ use tr_format::network::{
 };
 use zerocopy::FromBytes;
 
+use super::dns;
 use crate::host;
 use crate::source::recorder;
 
@@ -96,6 +98,8 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         }
         wire::LIFE_RECLAIM => parse(record).map(reclaim),
         wire::LIFE_OOM_KILL => parse(record).map(|event| oom_kill(event, page)),
+        wire::LIFE_DNS_QUERY => parse(record).and_then(|event| dns_query(&event)),
+        wire::LIFE_DNS_ANSWER => parse(record).and_then(|event| dns_answer(&event)),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
             let Some(event) = parse::<wire::LifeLost>(record) else {
@@ -263,6 +267,42 @@ fn connection(kind: u32, event: &wire::Connection) -> Option<LifeKind> {
             received: event.received,
         }),
     })
+}
+
+/// The copied bytes of a message.
+fn message(event: &wire::Dns) -> &[u8] {
+    let message = event.message.get(..event.length as usize);
+    message.unwrap_or(&event.message)
+}
+
+/// `None` for a message that is no query.
+fn dns_query(event: &wire::Dns) -> Option<LifeKind> {
+    let message = dns::parse(message(event)).filter(|it| !it.is_answer)?;
+    Some(LifeKind::DnsQuery(Box::new(DnsQuery {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        server: address_of(event.family, &event.server)?,
+        port: event.port,
+        id: message.id,
+        kind: message.kind,
+        name: message.name.into(),
+    })))
+}
+
+/// `None` for a message that is no answer.
+fn dns_answer(event: &wire::Dns) -> Option<LifeKind> {
+    let message = dns::parse(message(event));
+    if message.as_ref().is_some_and(|it| !it.is_answer) {
+        return None;
+    }
+    let addresses = message.as_ref().map(|it| it.addresses.as_slice().into());
+    Some(LifeKind::DnsAnswer(Box::new(DnsAnswer {
+        server: address_of(event.family, &event.server)?,
+        port: message.as_ref().map(|_| event.port),
+        id: message.as_ref().map(|it| it.id),
+        code: message.as_ref().map(|it| it.code),
+        addresses: addresses.unwrap_or_default(),
+    })))
 }
 
 /// An IPv4 address in a socket of IPv6 is one of IPv4.

@@ -3,6 +3,7 @@
 mod calls;
 mod convert;
 mod devices;
+mod dns;
 pub mod loader;
 mod losses;
 mod request;
@@ -147,6 +148,7 @@ fn extras(tracer: &Tracer) -> Vec<u8> {
         (extras.has(Extras::BLOCK), Extra::Block),
         (tracer.has_calls(), Extra::SystemCalls),
         (extras.has(Extras::RECLAIM), Extra::Memory),
+        (extras.has(Extras::DNS), Extra::Dns),
     ];
     let there = all.iter().filter(|(is, _)| *is);
     there.map(|(_, extra)| *extra as u8).collect()
@@ -196,6 +198,10 @@ pub fn missing(attached: &Attached) -> Vec<String> {
         (
             !tracer.extras().has(Extras::NETWORK),
             "TCP connections: this kernel has no tracepoint inet_sock_set_state",
+        ),
+        (
+            !tracer.extras().has(Extras::DNS),
+            "DNS queries: this kernel lacks the tracepoints net_dev_queue and netif_receive_skb",
         ),
         (
             !tracer.extras().has(Extras::BLOCK),

@@ -1,0 +1,223 @@
+//! DNS queries: who asked for which name, and how long the answer took.
+
+use std::collections::{HashMap, VecDeque};
+
+use tr_format::dns::{DnsAnswer, DnsQuery};
+use tr_format::event::{Ktime, LifeKind, Tid};
+use tr_format::network::Address;
+
+use crate::model::{Analysis, ThreadIx};
+use crate::tracker::TaskIx;
+
+/// A query and its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lookup<T = Option<ThreadIx>> {
+    /// The thread that sent the query.
+    pub thread: T,
+    /// When.
+    pub asked: Ktime,
+    /// When the answer arrived; `None`: it did not.
+    pub answered: Option<Ktime>,
+    /// The query.
+    pub query: Box<DnsQuery>,
+    /// The answer's code (RCODE), if it could be read.
+    pub code: Option<u8>,
+    /// The answer's addresses.
+    pub addresses: Box<[Address]>,
+}
+
+impl<T> Lookup<T> {
+    /// From the query to the answer or, without one, to `end`, in ns.
+    pub fn length(&self, end: Ktime) -> u64 {
+        self.answered.unwrap_or(end).since(self.asked)
+    }
+
+    /// There was no answer, or it was an error.
+    pub fn failed(&self) -> bool {
+        self.answered.is_none() || self.code.is_some_and(|code| code != 0)
+    }
+}
+
+/// A packet that passes several devices (bridges, tunnels) is recorded at each; a resolver waits
+/// longer before it asks again.
+const SAME_PACKET: u64 = 100_000_000;
+
+/// Collects the lookups of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Lookups {
+    all: Vec<Lookup<Option<TaskIx>>>,
+    /// The last query of a server, port and id.
+    last: HashMap<(Address, u16, u16), usize>,
+    /// The queries of a server, in their order; the first ones can have an answer.
+    of_server: HashMap<Address, VecDeque<usize>>,
+    /// Those beyond the limit.
+    pub left_out: u64,
+}
+
+impl Lookups {
+    /// Takes an event; `task` finds a task by its tid.
+    pub fn take(&mut self, time: Ktime, kind: &LifeKind, task: impl Fn(Tid) -> Option<TaskIx>) {
+        match kind {
+            LifeKind::DnsQuery(query) => self.query(time, query, task(query.tid)),
+            LifeKind::DnsAnswer(answer) => self.answer(time, answer),
+            _ => {}
+        }
+    }
+
+    fn query(&mut self, time: Ktime, query: &DnsQuery, thread: Option<TaskIx>) {
+        let key = (query.server, query.port, query.id);
+        let before = self.last.get(&key).and_then(|at| self.all.get(*at));
+        if before.is_some_and(|it| {
+            it.answered.is_none()
+                && time.since(it.asked) < SAME_PACKET
+                && it.query.name == query.name
+                && it.query.kind == query.kind
+        }) {
+            return;
+        }
+        if self.all.len() >= Analysis::LOOKUPS {
+            self.left_out += 1;
+            return;
+        }
+        let at = self.all.len();
+        self.last.insert(key, at);
+        self.of_server
+            .entry(query.server)
+            .or_default()
+            .push_back(at);
+        self.all.push(Lookup {
+            thread,
+            asked: time,
+            answered: None,
+            query: Box::new(query.clone()),
+            code: None,
+            addresses: Box::default(),
+        });
+    }
+
+    fn answer(&mut self, time: Ktime, answer: &DnsAnswer) {
+        let at = match (answer.port, answer.id) {
+            (Some(port), Some(id)) => self.last.remove(&(answer.server, port, id)),
+            _ => self.first_open(answer.server),
+        };
+        if let Some(lookup) = at.and_then(|at| self.all.get_mut(at)) {
+            lookup.answered = Some(time);
+            lookup.code = answer.code;
+            lookup.addresses = answer.addresses.clone();
+        }
+    }
+
+    /// The first query of a server without an answer.
+    fn first_open(&mut self, server: Address) -> Option<usize> {
+        let queue = self.of_server.get_mut(&server)?;
+        while let Some(at) = queue.pop_front() {
+            if self.all.get(at).is_some_and(|it| it.answered.is_none()) {
+                return Some(at);
+            }
+        }
+        None
+    }
+
+    /// The lookups of the span `start..end`, in order of their queries.
+    pub fn finish(
+        self,
+        (start, end): (Ktime, Ktime),
+        thread: impl Fn(TaskIx) -> Option<ThreadIx>,
+    ) -> Vec<Lookup> {
+        let all = self.all.into_iter();
+        let inside = all.filter(|it| it.asked < end && it.answered.is_none_or(|at| at >= start));
+        let all = inside.map(|it| Lookup {
+            thread: it.thread.and_then(&thread),
+            asked: it.asked,
+            answered: it.answered,
+            query: it.query,
+            code: it.code,
+            addresses: it.addresses,
+        });
+        all.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::Tgid;
+
+    use super::*;
+
+    const SERVER: Address = Address::V4(std::net::Ipv4Addr::new(10, 0, 0, 2));
+
+    fn ask(lookups: &mut Lookups, ms: u64, id: u16, name: &str) {
+        let query = DnsQuery {
+            tid: Tid(7),
+            tgid: Tgid(7),
+            server: SERVER,
+            port: 4000,
+            id,
+            kind: 1,
+            name: name.as_bytes().into(),
+        };
+        let kind = LifeKind::DnsQuery(Box::new(query));
+        lookups.take(Ktime(ms * 1_000_000), &kind, |_| None);
+    }
+
+    fn answer(lookups: &mut Lookups, ms: u64, id: Option<u16>, code: u8) {
+        let answer = DnsAnswer {
+            server: SERVER,
+            port: id.map(|_| 4000),
+            id,
+            code: id.map(|_| code),
+            addresses: Box::default(),
+        };
+        let kind = LifeKind::DnsAnswer(Box::new(answer));
+        lookups.take(Ktime(ms * 1_000_000), &kind, |_| None);
+    }
+
+    /// Each lookup's name, its length in ms, and whether it failed.
+    fn found(lookups: Lookups) -> Vec<(String, Option<u64>, bool)> {
+        let all = lookups.finish((Ktime(0), Ktime(u64::MAX)), |_| None);
+        let row = |it: &Lookup| {
+            let name = String::from_utf8_lossy(&it.query.name).into_owned();
+            let length = it.answered.map(|at| at.since(it.asked) / 1_000_000);
+            (name, length, it.failed())
+        };
+        all.iter().map(row).collect()
+    }
+
+    #[test]
+    fn answers_belong_to_the_query_of_their_port_and_id() {
+        let mut lookups = Lookups::default();
+        ask(&mut lookups, 0, 1, "a");
+        ask(&mut lookups, 1, 2, "b");
+        // The same packet at a second device.
+        ask(&mut lookups, 2, 2, "b");
+        answer(&mut lookups, 30, Some(2), 3);
+        answer(&mut lookups, 31, Some(2), 3);
+        answer(&mut lookups, 50, Some(1), 0);
+        answer(&mut lookups, 60, Some(9), 0);
+        // Asked again after 5 s.
+        ask(&mut lookups, 100, 3, "c");
+        ask(&mut lookups, 5100, 3, "c");
+        answer(&mut lookups, 5110, Some(3), 0);
+        let expected = [
+            ("a".to_owned(), Some(50), false),
+            ("b".to_owned(), Some(29), true),
+            ("c".to_owned(), None, true),
+            ("c".to_owned(), Some(10), false),
+        ];
+        assert_eq!(found(lookups), expected);
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_belongs_to_the_first_open_query() {
+        let mut lookups = Lookups::default();
+        ask(&mut lookups, 0, 1, "a");
+        ask(&mut lookups, 0, 2, "b");
+        ask(&mut lookups, 0, 3, "c");
+        answer(&mut lookups, 10, Some(1), 0);
+        answer(&mut lookups, 20, None, 0);
+        answer(&mut lookups, 30, None, 0);
+        answer(&mut lookups, 40, None, 0);
+        let lengths: Vec<Option<u64>> = found(lookups).into_iter().map(|it| it.1).collect();
+        assert_eq!(lengths, [Some(10), Some(20), Some(30)]);
+    }
+}

@@ -1,0 +1,225 @@
+//! DNS queries by name: a part of the report on the network.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde_json::{json, Map, Value};
+use tr_analyze::dns::Lookup;
+use tr_analyze::model::ProcessIx;
+use tr_format::meta::Extra;
+use tr_format::network::Address;
+
+use crate::style::{Paint, Style};
+use crate::table::{Cell, Table};
+use crate::view::View;
+use crate::{escape, label, units};
+
+/// The beginning of the recorder's words for a kernel without the tracepoints.
+const MISSING: &str = "DNS queries: ";
+
+/// The queries of the chosen processes.
+pub struct Lookups<'a> {
+    view: View<'a>,
+    /// `None`: the recording lacks them.
+    chosen: Option<Vec<&'a Lookup>>,
+}
+
+/// The queries for a name.
+#[derive(Clone, Debug, Default)]
+struct Name {
+    name: String,
+    queries: u64,
+    unanswered: u64,
+    errors: u64,
+    /// Until the answer, in ns.
+    sum: u64,
+    longest: u64,
+    processes: BTreeSet<ProcessIx>,
+}
+
+impl<'a> Lookups<'a> {
+    /// Those of the processes that `is_chosen`; with `all` those of unknown ones, too.
+    pub fn new(view: &View<'a>, all: bool, is_chosen: impl Fn(ProcessIx) -> bool) -> Lookups<'a> {
+        let analysis = view.analysis;
+        let mine = |it: &&Lookup| process(view, it).map_or(all, &is_chosen);
+        let known = analysis.meta.has(Extra::Dns);
+        Lookups {
+            view: *view,
+            chosen: known.then(|| analysis.lookups.iter().filter(mine).collect()),
+        }
+    }
+
+    /// The names that processes asked for, by the addresses of the answers.
+    pub fn names(&self) -> HashMap<Address, String> {
+        let mut names = HashMap::new();
+        for it in self.chosen.iter().flatten() {
+            for address in &it.addresses {
+                names.entry(*address).or_insert_with(|| name_of(it));
+            }
+        }
+        names
+    }
+
+    /// Those with the longest sum of times first.
+    fn by_name(&self) -> Vec<Name> {
+        let end = self.view.analysis.end;
+        let mut names: BTreeMap<&[u8], Name> = BTreeMap::new();
+        for it in self.chosen.iter().flatten() {
+            let row = names.entry(&it.query.name).or_insert_with(|| Name {
+                name: name_of(it),
+                ..Name::default()
+            });
+            let length = it.length(end);
+            row.queries += 1;
+            row.unanswered += u64::from(it.answered.is_none());
+            row.errors += u64::from(it.code.is_some_and(|code| code != 0));
+            row.sum = row.sum.saturating_add(length);
+            row.longest = row.longest.max(length);
+            row.processes.extend(process(&self.view, it));
+        }
+        let mut rows: Vec<Name> = names.into_values().collect();
+        rows.sort_by_key(|row| Reverse((row.sum, row.queries)));
+        rows
+    }
+
+    /// Appends the table.
+    pub fn text(&self, out: &mut String, style: &Style) {
+        let analysis = self.view.analysis;
+        let Some(chosen) = &self.chosen else {
+            let mut missing = analysis.meta.missing.iter();
+            if let Some(why) = missing.find(|it| it.starts_with(MISSING)) {
+                style.line(out, &escape::text(why.as_bytes()));
+            }
+            return;
+        };
+        if chosen.is_empty() {
+            return;
+        }
+        let rows = self.by_name();
+        let head = format!(
+            "{} for {}",
+            units::plural(chosen.len() as u64, "DNS query", "DNS queries"),
+            units::plural(rows.len() as u64, "name", "names"),
+        );
+        out.push('\n');
+        style.painted(out, Paint::Bold, &head);
+        let any = |of: fn(&Name) -> u64| rows.iter().any(|row| of(row) > 0);
+        let by = |row: &&Name| match row.processes.first() {
+            Some(ix) if row.processes.len() == 1 => label::label(analysis.process(*ix)).into(),
+            Some(_) => Cell::Text(format!("{} processes", row.processes.len())),
+            None => Cell::Empty,
+        };
+        let table = Table::new("name", |row: &&Name| row.name.clone())
+            .column("queries", |row| Cell::Count(row.queries))
+            .column_if(any(|row| row.errors), "errors", |row| {
+                Cell::few(row.errors, Cell::Count)
+            })
+            .column_if(any(|row| row.unanswered), "unanswered", |row| {
+                Cell::few(row.unanswered, Cell::Count)
+            })
+            .column("until answer", |row| Cell::Time(row.sum))
+            .column("longest", |row| Cell::Time(row.longest))
+            .words("process", by);
+        out.push_str(&table.text(rows.iter().take(self.view.ask.top), style, 0));
+        style.more(out, rows.len(), self.view.ask.top, " names");
+    }
+
+    /// Their JSON; null if the recording lacks them.
+    pub fn json(&self) -> Value {
+        let most = self.view.ask.most();
+        let rows = self.chosen.as_ref().map(|chosen| {
+            let rows = chosen.iter().take(most).map(|it| self.lookup(it));
+            rows.map(Value::Object).collect::<Vec<_>>()
+        });
+        json!(rows)
+    }
+
+    /// Their rows in CSV, in the columns of connections.
+    pub fn rows(&self) -> impl Iterator<Item = Value> + '_ {
+        let all = self.chosen.iter().flatten().take(self.view.ask.most());
+        all.map(|it| {
+            let mut row = self.lookup(it);
+            let moved = [
+                ("server", "remote"),
+                ("asked_ns", "begun_ns"),
+                ("answered_ns", "closed_ns"),
+            ];
+            for (from, to) in moved.into_iter().chain([("answer", "ending")]) {
+                let value = row.remove(from).unwrap_or_default();
+                row.insert(to.into(), value);
+            }
+            row.insert("direction".into(), json!("dns"));
+            row.insert("remote_port".into(), json!(53));
+            Value::Object(row)
+        })
+    }
+
+    fn lookup(&self, it: &Lookup) -> Map<String, Value> {
+        let analysis = self.view.analysis;
+        let process = process(&self.view, it).map(|ix| analysis.process(ix));
+        let addresses = it.addresses.iter().map(ToString::to_string);
+        let fields = [
+            ("pid", json!(process.map(|process| process.pid.0))),
+            ("process", json!(process.map(label::label))),
+            ("server", json!(it.query.server.to_string())),
+            ("name", json!(name_of(it))),
+            ("type", json!(kind(it.query.kind))),
+            ("asked_ns", json!(self.view.since(it.asked))),
+            (
+                "answered_ns",
+                json!(it.answered.map(|at| self.view.since(at))),
+            ),
+            ("answer", json!(answer(it))),
+            ("addresses", json!(addresses.collect::<Vec<_>>())),
+        ];
+        let fields = fields.into_iter();
+        fields
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect()
+    }
+}
+
+fn process(view: &View<'_>, it: &Lookup) -> Option<ProcessIx> {
+    it.thread.map(|ix| view.analysis.thread(ix).process)
+}
+
+fn name_of(it: &Lookup) -> String {
+    match &*it.query.name {
+        [] => ".".into(),
+        name => escape::text(name),
+    }
+}
+
+/// The names of the IANA's registry of DNS parameters.
+fn kind(number: u16) -> String {
+    let name = match number {
+        1 => "A",
+        2 => "NS",
+        5 => "CNAME",
+        6 => "SOA",
+        12 => "PTR",
+        15 => "MX",
+        16 => "TXT",
+        28 => "AAAA",
+        33 => "SRV",
+        64 => "SVCB",
+        65 => "HTTPS",
+        _ => return format!("TYPE{number}"),
+    };
+    name.to_owned()
+}
+
+/// The result in a word; `None` without an answer, or if the recorder could not read it.
+fn answer(it: &Lookup) -> Option<String> {
+    it.answered?;
+    let name = match it.code? {
+        0 => "NOERROR",
+        1 => "FORMERR",
+        2 => "SERVFAIL",
+        3 => "NXDOMAIN",
+        4 => "NOTIMP",
+        5 => "REFUSED",
+        code => return Some(format!("RCODE{code}")),
+    };
+    Some(name.to_owned())
+}
