@@ -26,7 +26,7 @@ package() {
 # fetch SERIES: downloads its kernel as $cache/SERIES/vmlinuz, or prints the reason why it cannot.
 fetch() {
 	local series=$1 dir=$cache/$1 name
-	if [ -e "$dir/vmlinuz" ]; then return; fi
+	if [ -e "$dir/vmlinuz" ] && [ -e "$dir/loop.ko" ]; then return; fi
 	command -v apt-get >/dev/null || { echo "no apt-get to fetch it with"; return 1; }
 	name=$(package "$series")
 	[ -n "$name" ] || { echo "no package linux-image-$series.*-cloud-amd64 here"; return 1; }
@@ -35,6 +35,10 @@ fetch() {
 	(cd "$dir" && apt-get download "$name" >/dev/null 2>"$cache/fetch.err") ||
 		{ echo "cannot download $name: $(tail -1 "$cache/fetch.err")"; return 1; }
 	dpkg -x "$dir"/*.deb "$dir/unpacked"
+	for module in "$dir"/unpacked/lib/modules/*/kernel/drivers/block/loop.ko*; do
+		cp "$module" "$dir/"
+	done
+	[ ! -e "$dir/loop.ko.xz" ] || xz -d "$dir/loop.ko.xz"
 	mv "$dir"/unpacked/boot/vmlinuz-* "$dir/vmlinuz"
 	rm -rf "$dir/unpacked" "$dir"/*.deb
 }
@@ -44,10 +48,12 @@ guest() {
 	local series=$1 dir=$cache/$1 root status=0
 	fetch "$series" || return 1
 	root=$dir/root
-	rm -rf "$root" "$dir"/{followed,all}.* "$dir/status" "$dir/out.tar"
+	rm -rf "$root" "$dir"/{followed,all,facts}.* "$dir/status" "$dir/out.tar"
 	mkdir -p "$root/bin"
 	cp tests/kernels/init "$root/init"
-	cp "$(command -v busybox)" "$cache/load" "$root/bin/"
+	cp "$(command -v busybox)" "$cache/load" "$cache/dns" "$root/bin/"
+	cp tests/kernels/facts.sh "$root/bin/facts"
+	cp "$dir/loop.ko" "$root/"
 	strip -o "$root/bin/tr" target/debug/tr
 	# The program's libraries and the loader, at their paths.
 	ldd target/debug/tr | grep -o '/[^ ]*' | while read -r library; do
@@ -126,6 +132,7 @@ cpus=$(awk '/^Cpus_allowed_list/ { print $2 }' /proc/self/status | sed 's/,/\n/g
 	awk -F- '{ for (i = $1; i <= ($2 == "" ? $1 : $2) && n < 2; i++) printf "%s%d", n++ ? "," : "", i }')
 scripts/cargo.sh build --locked -q
 gcc -O1 -static -pthread -o "$cache/load" fixtures/programs/load.c
+gcc -O1 -static -pthread -o "$cache/dns" fixtures/programs/dns.c
 if (($# == 0)); then set -- 6.1 6.12 host; fi
 for kernel; do
 	case $kernel in

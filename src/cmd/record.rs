@@ -73,7 +73,7 @@ pub struct Args {
     /// some 0.3 µs more
     #[arg(long)]
     syscalls: bool,
-    /// Mask the addresses of connections: each is host-1, host-2, …
+    /// Mask the addresses of connections and the names of DNS queries: host-1, name-1, …
     #[arg(long)]
     mask_addresses: bool,
     /// If tracing cannot start, warn and run COMMAND untraced; FILE then says so,

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
 
 mod account;
+mod facts;
 mod ftrace;
 
 use std::collections::{BTreeMap, HashMap};
@@ -291,6 +292,10 @@ fn recordings_are_as_the_kernel_says() {
             let recording = Recording::read(&path);
             println!("{}", recording.check());
             latest = latest.max(recording.analysis.quality.commit_delay);
+        }
+        let facts = directory.join("facts.bin");
+        if facts.exists() {
+            println!("{}", facts::check(&facts));
         }
     }
     println!("the longest commit delay: at least {}", us(latest));

@@ -40,6 +40,9 @@ fn main() {
     // A recorded program of a test is this one.
     if let Some(role) = std::env::var_os(network::ROLE) {
         let role = role.to_string_lossy();
+        if &*role == "calls" {
+            return syscalls::play();
+        }
         return match role.strip_prefix("memory ") {
             Some(role) => memory::play(role),
             None => network::play(&role),
@@ -137,6 +140,7 @@ fn main() {
             doctor::DOCTOR | rights::REFUSALS => {
                 rights::not_root().or_else(|| common::lacks("setpriv"))
             }
+            network::LOOKUPS => rights::not_root(),
             terminal::TIOCSTI => rights::not_root().or_else(|| common::lacks("python3")),
             "a_signal_that_would_end_tr_is_passed_on" => common::lacks("python3"),
             "the_command_runs_as_another_user" | "a_planted_link_or_fifo_is_refused" => {

@@ -1,10 +1,10 @@
 //! TCP connections, held against what both ends know of them.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
@@ -18,10 +18,14 @@ pub const TESTS: &[Test] = &[
     ("both_ends_of_a_local_connection_find_each_other", local),
     ("refusals_and_resets_are_told_apart", failures),
     ("no_connection_is_recorded_of_others", others),
+    (LOOKUPS, lookups),
 ];
 
 /// The variable that makes this program one of the recorded ones.
 pub const ROLE: &str = "TR_TEST_ROLE";
+
+/// It needs root: its server has the port of DNS.
+pub const LOOKUPS: &str = "queries_have_the_names_and_times_that_the_server_saw";
 
 /// The delay of a server's answer.
 const DELAY: Duration = Duration::from_millis(150);
@@ -40,6 +44,7 @@ pub fn play(role: &str) {
         Some("server") => serve_own(),
         Some("pair") => pair(),
         Some("failures") => fail(&addresses),
+        Some("lookups") => addresses.iter().for_each(|to| look_up(*to)),
         other => panic!("no role {other:?}"),
     }
 }
@@ -223,4 +228,115 @@ fn others() -> Result<(), Failed> {
     let events = dump(&trace)?;
     let any = events.iter().find(|it| !it["connection"].is_null());
     ensure(any.is_none(), || format!("{any:?}"))
+}
+
+/// A query of type A for `LABEL.example`.
+fn question(id: u8, label: &str) -> Vec<u8> {
+    let mut message = vec![7, id, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, label.len() as u8];
+    message.extend_from_slice(label.as_bytes());
+    message.extend_from_slice(b"\x07example\0\0\x01\0\x01");
+    message
+}
+
+/// Asks for three names at once, then for one that is not answered; connects to the address of
+/// the first.
+fn look_up(server: SocketAddr) {
+    let any = if server.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    };
+    let socket = UdpSocket::bind(any).expect("a port");
+    for (id, label) in ["slow", "nowhere", "fast"].iter().enumerate() {
+        let sent = socket.send_to(&question(id as u8, label), server);
+        sent.expect("a query");
+    }
+    for _ in 0..3 {
+        socket.recv(&mut [0; 512]).expect("an answer");
+    }
+    let sent = socket.send_to(&question(9, "silent"), server);
+    sent.expect("a query");
+    socket.set_read_timeout(Some(DELAY)).expect("a limit");
+    assert!(socket.recv(&mut [0; 512]).is_err());
+    let _ = TcpStream::connect("127.9.8.7:9");
+}
+
+/// Answers three queries: "slow" after the others and after [`DELAY`], "nowhere" with "no such
+/// name", each of the others with 127.9.8.7. Returns the times from their arrivals to the answers.
+fn resolve(socket: &UdpSocket) -> std::io::Result<Vec<(String, Duration)>> {
+    let mut queries = Vec::new();
+    for _ in 0..3 {
+        let mut message = vec![0; 512];
+        let (length, from) = socket.recv_from(&mut message)?;
+        message.truncate(length);
+        queries.push((message, from, Instant::now()));
+    }
+    let mut times = Vec::new();
+    queries.sort_by_key(|(message, ..)| message[13] == b's');
+    for (mut message, from, arrived) in queries {
+        let label =
+            String::from_utf8_lossy(&message[13..13 + usize::from(message[12])]).into_owned();
+        std::thread::sleep(if label == "slow" { DELAY } else { DELAY / 5 });
+        message[2] |= 0x80;
+        if label == "nowhere" {
+            message[3] = 3;
+        } else {
+            message[7] = 1;
+            message.extend_from_slice(&[0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 127, 9, 8, 7]);
+        }
+        socket.send_to(&message, from)?;
+        times.push((label, arrived.elapsed()));
+    }
+    Ok(times)
+}
+
+fn lookups() -> Result<(), Failed> {
+    for server in ["127.9.8.53:53", "[::1]:53"] {
+        let trace = scratch("lookups.bin");
+        let socket = UdpSocket::bind(server)?;
+        let resolver = std::thread::spawn(move || resolve(&socket));
+        recorded(&trace, &[], &format!("lookups {server}"))?;
+        let seen = resolver.join().map_err(|_| "the server has failed")??;
+        let network = report(&trace, "network", &[])?;
+        let found = list(&network, "lookups");
+        let what = || format!("{network}\nseen: {seen:?}");
+        ensure(found.len() == 4, what)?;
+        for (label, time) in &seen {
+            let name = format!("{label}.example");
+            let it = found.iter().find(|it| it["name"] == name.as_str());
+            let it = it.ok_or_else(what)?;
+            let took = int(it, "answered_ns").saturating_sub(int(it, "asked_ns"));
+            let took = Duration::from_nanos(took);
+            // The server sees the query later, and its own answer may be descheduled.
+            let least = time.saturating_sub(Duration::from_millis(20));
+            ensure(took >= least && took < *time + Duration::from_secs(2), what)?;
+            let code = if label == "nowhere" {
+                "NXDOMAIN"
+            } else {
+                "NOERROR"
+            };
+            ensure(it["answer"] == code && it["type"] == "A", what)?;
+            ensure(!it["pid"].is_null(), what)?;
+        }
+        let silent = found.iter().find(|it| it["name"] == "silent.example");
+        let silent = silent.ok_or_else(what)?;
+        ensure(silent["answered_ns"].is_null(), what)?;
+        // The host that was connected to has the name that was asked for first.
+        let hosts = list(&network, "hosts");
+        let host = hosts.iter().find(|it| it["address"] == "127.9.8.7");
+        let names = ["slow.example", "fast.example"];
+        let named = host.and_then(|it| it["name"].as_str());
+        ensure(named.is_some_and(|name| names.contains(&name)), what)?;
+        // No name and no address with the option.
+        let socket = UdpSocket::bind(server)?;
+        let resolver = std::thread::spawn(move || resolve(&socket));
+        recorded(&trace, &["--mask-addresses"], &format!("lookups {server}"))?;
+        resolver.join().map_err(|_| "the server has failed")??;
+        let masked = report(&trace, "network", &[])?.to_string();
+        ensure(
+            !masked.contains("example") && masked.contains("name-4"),
+            || masked.clone(),
+        )?;
+    }
+    Ok(())
 }

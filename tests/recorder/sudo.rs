@@ -13,7 +13,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::rights::elsewhere;
-use crate::support::{analyze, dump, ensure, eventually, info, int, list, text, Test};
+use crate::support::{analyze, dump, ensure, eventually, info, int, list, report, text, Test};
 
 /// These tests need root, sudo and the right to trace.
 pub const TESTS: &[Test] = &[
@@ -203,6 +203,14 @@ fn as_root() -> Result<(), Failed> {
     ensure((80_000_000..1_000_000_000).contains(&asleep), || {
         asleep.to_string()
     })?;
+    // System calls, by tables that the recorder maps: as an ordinary user it may not call bpf(2).
+    let dd = ["dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=3000"];
+    succeeds(&mut place.record(&["--sudo", "--syscalls"], &dd)?)?;
+    let calls = report(&trace, "syscalls", &[])?;
+    let writes = list(&calls, "rows").iter();
+    let writes = writes.filter(|row| row["syscall"] == "write");
+    let writes: u64 = writes.map(|row| int(row, "calls")).sum();
+    ensure((3000..3100).contains(&writes), || calls.to_string())?;
     // The whole machine, too.
     let mut all = place.command(&place.at("tr"))?;
     succeeds(all.args([

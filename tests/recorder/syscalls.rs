@@ -6,13 +6,15 @@ use std::process::Command;
 use libtest_mimic::Failed;
 use serde_json::Value;
 
-use crate::support::{ensure, int, list, record, report, scratch, text, tr, Test};
+use crate::network::ROLE;
+use crate::support::{ensure, info, int, list, record, recording, report, scratch, text, tr, Test};
 
 pub const TESTS: &[Test] = &[
     (STRACE, as_strace),
     ("a_call_lasts_from_its_entry_to_its_return", sleeps),
     ("system_calls_of_a_window_are_those_of_its_seconds", window),
     (SMALL, small),
+    ("calls_without_room_are_counted", overflow),
     ("without_the_option_no_system_calls_are_recorded", none),
 ];
 
@@ -215,4 +217,48 @@ fn none() -> Result<(), Failed> {
     ensure(out.status.success(), || text(&out.stderr))?;
     let said = text(&tr(&["analyze", "--report", "syscalls"], &trace)?);
     ensure(said.contains("only BPF programs record them"), || said)
+}
+
+/// The numbers of calls that no kernel has, each of which needs a place of its own: more than
+/// there are.
+const NUMBERS: std::ops::Range<i64> = 100_000..180_000;
+
+/// Plays a recorded program.
+pub fn play() {
+    for number in NUMBERS {
+        // SAFETY: no such system call.
+        unsafe { nix::libc::syscall(number) };
+    }
+}
+
+fn overflow() -> Result<(), Failed> {
+    let trace = scratch("overflow.bin");
+    let this = std::env::current_exe()?;
+    let mut tr = recording(&trace, &["--syscalls"], &[&this.to_string_lossy()]);
+    let out = tr.env(ROLE, "calls").output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let all = report(&trace, "syscalls", &[])?;
+    let rows = list(&all, "rows").iter();
+    let strange = rows.filter(|row| NUMBERS.contains(&(int(row, "number") as i64)));
+    let counted: u64 = strange.map(|row| int(row, "calls")).sum();
+    let degraded = info(&trace)?["degraded"].to_string();
+    let words = degraded.split(['"', ' ']);
+    let missed: u64 = words
+        .filter_map(|word| word.parse::<u64>().ok())
+        .next_back()
+        .unwrap_or(0);
+    let what = || format!("{counted} counted, {missed} missed: {degraded}");
+    ensure(
+        degraded.contains("system calls, for which the programs had no room"),
+        what,
+    )?;
+    let all = (NUMBERS.end - NUMBERS.start) as u64;
+    // Other calls can be among the missed ones.
+    ensure((all..all + 500).contains(&(counted + missed)), what)?;
+    ensure(counted > 0, what)?;
+    let verified = Command::new(env!("CARGO_BIN_EXE_tr"))
+        .arg("verify")
+        .arg(&trace)
+        .output()?;
+    ensure(verified.status.success(), || text(&verified.stdout))
 }

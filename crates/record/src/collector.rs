@@ -99,11 +99,7 @@ impl Collector {
         }
         if now >= self.next_sample {
             self.next_sample = now + SAMPLE_EVERY;
-            let mut counters = self.machine.sample();
-            if let Some(bytes) = self.source.resident() {
-                counters.set(Counter::Resident, bytes);
-            }
-            let counters = LifeKind::Counters(counters);
+            let counters = self.counters();
             self.own.push(recorder(host::now(), counters));
         }
         if let Some(batch) = self.waiting.take() {
@@ -114,6 +110,15 @@ impl Collector {
             let batch = self.batch(flush);
             self.offer(batch);
         }
+    }
+
+    /// A sample of the machine's counters and of the memory of the recorded processes.
+    pub fn counters(&mut self) -> LifeKind {
+        let mut counters = self.machine.sample();
+        if let Some(bytes) = self.source.resident() {
+            counters.set(Counter::Resident, bytes);
+        }
+        LifeKind::Counters(counters)
     }
 
     fn batch(&mut self, flush: bool) -> Batch {

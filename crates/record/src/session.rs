@@ -303,7 +303,7 @@ impl Session {
         if endings.command_ended {
             self.collector.source.drain_command();
         }
-        let counters = self.collector.machine.sample();
+        let counters = self.collector.counters();
         let (end, end_clock) = (host::now(), host::clock());
         let alive = if endings.command_ended && config.follow == Follow::Command {
             self.alive(endings.command.as_ref())
@@ -313,7 +313,7 @@ impl Session {
         let Last { losses, kernel_ns } = self.collector.source.stop((self.start, end));
         let mut own = losses;
         own.push(recorder(end, LifeKind::Clock(end_clock)));
-        own.push(recorder(end, LifeKind::Counters(counters)));
+        own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
         let (batches, mut source, output) = self.collector.finish(own, end);
 

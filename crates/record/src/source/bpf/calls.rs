@@ -14,6 +14,9 @@ const EVERY: Duration = Duration::from_secs(1);
 /// The programs may still write to a table so long after they have been given the other one.
 const SETTLED: Duration = Duration::from_millis(100);
 
+/// The most sums of an event: a frame holds several events, and [`tr_format::limits::CALLS`] sums.
+const SUMS: usize = 4096;
+
 /// The readings of the programs' tables.
 pub struct Calls {
     /// When the programs were given the other table, if that is not read yet.
@@ -71,7 +74,8 @@ impl Calls {
         sums.sort_unstable_by_key(|sum| sum.key);
         let process = |sum: &wire::CallSum| (sum.key >> 32) as u32;
         let of_processes = sums.chunk_by(|a, b| process(a) == process(b));
-        let events = of_processes.map(|sums| {
+        let parts = of_processes.flat_map(|sums| sums.chunks(SUMS));
+        let events = parts.map(|sums| {
             let calls = SystemCalls {
                 tgid: Tgid(sums.first().map_or(0, process)),
                 since,
