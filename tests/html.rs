@@ -35,6 +35,7 @@ const TESTS: [&str; 37] = [
     "the_strip_shows_the_cpus_of_others",
     "waits_have_their_reasons",
     "connections_have_lanes",
+    "counters_of_the_machine_have_lanes",
     "threads_unfold_under_their_process",
     "lanes_of_the_cpus",
     "two_recordings_side_by_side",
@@ -109,7 +110,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
         "analyze",
         &trace,
         "--report",
-        "advice,critical-path,off-cpu,disk,network",
+        "advice,critical-path,off-cpu,disk,network,machine",
         "--format",
         "json",
     ])?;
@@ -186,6 +187,8 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&fsync, directory, "fsync")?;
     let network = fixtures.with_file_name("format/3.2.bin");
     page(&network, directory, "network")?;
+    let facts = fixtures.with_file_name("format/3.4.bin");
+    page(&facts, directory, "facts")?;
     let totals = directory.join("totals.bin");
     let command = ["--", "sh", "-c", "/bin/true; sleep 0.05"];
     let mut args = vec!["record", "-q", "--method", "ptrace", "-o"];

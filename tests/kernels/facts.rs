@@ -145,7 +145,11 @@ fn counters(analysis: &Analysis, pressure: bool) {
         assert!(last.get(counter).is_some(), "{counter:?}: {last:?}");
     }
     for counter in [Counter::CpuSome, Counter::IoSome, Counter::MemoryFull] {
-        assert_eq!(last.get(counter).is_some(), pressure, "{counter:?}: {last:?}");
+        assert_eq!(
+            last.get(counter).is_some(),
+            pressure,
+            "{counter:?}: {last:?}"
+        );
     }
     let mut resident = analysis.counters.iter();
     assert!(resident.any(|(_, it)| it.get(Counter::Resident).is_some()));

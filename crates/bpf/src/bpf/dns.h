@@ -109,13 +109,16 @@ static __always_inline struct wire_dns *reserve_dns(struct packet *packet, __u32
 
 static __always_inline int on_packet_sent(struct sk_buff *skb)
 {
-	__u64 self = bpf_get_current_pid_tgid(), data, ip;
+	__u64 socket = (__u64)PEEK(struct sk_buff, skb, sk), self, data, ip;
 	struct packet packet;
 	struct wire_dns *record;
 	__u32 readable, one = 1;
 
-	/* A packet that is forwarded has no socket. */
-	if (!is_followed((__u32)self) || !BPF_CORE_READ(skb, sk))
+	/* A packet that is forwarded has no socket. Most packets are TCP's. */
+	if (!socket || PEEK(struct sock, socket, sk_protocol) != IPPROTO_UDP)
+		return 0;
+	self = bpf_get_current_pid_tgid();
+	if (!is_followed((__u32)self))
 		return 0;
 	/* From the link's header on. */
 	data = (__u64)BPF_CORE_READ(skb, data);

@@ -31,7 +31,7 @@ struct Name {
     queries: u64,
     unanswered: u64,
     errors: u64,
-    /// Until the answer, in ns.
+    /// Until the answer, of those with one, in ns.
     sum: u64,
     longest: u64,
     processes: BTreeSet<ProcessIx>,
@@ -69,7 +69,7 @@ impl<'a> Lookups<'a> {
                 name: name_of(it),
                 ..Name::default()
             });
-            let length = it.length(end);
+            let length = it.answered.map_or(0, |_| it.length(end));
             row.queries += 1;
             row.unanswered += u64::from(it.answered.is_none());
             row.errors += u64::from(it.code.is_some_and(|code| code != 0));
@@ -117,8 +117,8 @@ impl<'a> Lookups<'a> {
             .column_if(any(|row| row.unanswered), "unanswered", |row| {
                 Cell::few(row.unanswered, Cell::Count)
             })
-            .column("until answer", |row| Cell::Time(row.sum))
-            .column("longest", |row| Cell::Time(row.longest))
+            .column("until answer", |row| Cell::few(row.sum, Cell::Time))
+            .column("longest", |row| Cell::few(row.longest, Cell::Time))
             .words("process", by);
         out.push_str(&table.text(rows.iter().take(self.view.ask.top), style, 0));
         style.more(out, rows.len(), self.view.ask.top, " names");

@@ -523,6 +523,33 @@ const tests = {
     page.calm();
   },
 
+  async counters_of_the_machine_have_lanes() {
+    const { machine } = analysis("facts");
+    const page = await open("facts", "#view=timeline");
+    await settle(page);
+    const box = await page.locator(".resources canvas").boundingBox();
+    const seen = new Set();
+    for (let x = box.width * 0.25; x < box.width; x += 3) for (let y = 9; y < box.height; y += 18) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip"));
+    }
+    const percent = (share) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
+    const lanes = [["Pressure: CPU", "cpu_some_ns"], ["Pressure: I/O", "io_some_ns"]];
+    let found = 0;
+    for (const [lane, name] of lanes) {
+      const shares = machine.samples.map((it) => (it[name] ?? 0) / it.length_ns);
+      if (!shares.some((share) => share > 0.01)) continue;
+      found++;
+      const longest = machine.samples.filter((it) => it.length_ns > 5e8);
+      for (const it of longest) {
+        const text = `${lane}: ${percent(Math.min(1, it[name] / it.length_ns))}`;
+        assert.ok([...seen].some((tip) => tip.startsWith(text)), `${text} in ${[...seen].join("\n")}`);
+      }
+    }
+    assert.ok(found > 0, JSON.stringify(machine.samples));
+    page.calm();
+  },
+
   async threads_unfold_under_their_process() {
     const { processes } = analysis("cargo");
     const page = await open("cargo", "#view=timeline");
