@@ -29,7 +29,8 @@ allow tr-output
 allow tr-record tr-bpf tr-format tr-output tr-redact
 allow tr-analyze tr-format
 allow tr-report tr-analyze tr-format
-for crate in format output redact analyze report; do
+allow tr-import tr-analyze tr-format tr-report
+for crate in format output redact analyze report import; do
 	forbid "tr-$crate" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
 		echo "layers: crates/$crate must forbid unsafe code" >&2

@@ -32,6 +32,7 @@ mod send;
 #[path = "../crates/record/src/status.rs"]
 mod status;
 mod suspend;
+mod with;
 
 use std::process::ExitCode;
 
@@ -93,10 +94,10 @@ impl Command {
     /// The files that a subcommand reads which writes none.
     fn only_reads(&self) -> Option<Vec<&std::path::Path>> {
         match self {
-            Command::Analyze(args) => Some(vec![args.file()]),
+            Command::Analyze(args) => Some(args.files()),
             Command::Info(args) => Some(vec![args.file()]),
             Command::Dump(args) => Some(vec![args.file()]),
-            Command::Summary(args) => Some(vec![args.file()]),
+            Command::Summary(args) => Some(args.files()),
             Command::Verify(args) => Some(vec![args.file()]),
             Command::Diff(args) => Some(args.files()),
             _ => None,

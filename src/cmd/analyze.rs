@@ -19,6 +19,7 @@ use tr_report::{escape, json, untraced};
 use crate::budget::Budget;
 use crate::filters::Filters;
 use crate::layout::Layout;
+use crate::with::With;
 use crate::{args, open, progress};
 
 /// Analyze a recording: times of processes, waits, critical path
@@ -89,6 +90,8 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     threads: Option<usize>,
     #[command(flatten)]
+    with: With,
+    #[command(flatten)]
     budget: Budget,
     #[command(flatten)]
     layout: Layout,
@@ -132,9 +135,10 @@ impl Args {
 }
 
 impl Args {
-    /// The trace.
-    pub fn file(&self) -> &std::path::Path {
-        &self.file
+    /// The files that it reads.
+    pub fn files(&self) -> Vec<&std::path::Path> {
+        let trace = std::iter::once(self.file.as_path());
+        trace.chain(self.with.paths()).collect()
     }
 }
 
@@ -169,13 +173,18 @@ pub fn run(args: &Args) -> ExitCode {
     };
     // Not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
-    let analysis = std::mem::ManuallyDrop::new(progress::analyze(&trace, &options, args.budget));
+    let analysis = progress::analyze(&trace, &options, args.budget);
+    let mut analysis = std::mem::ManuallyDrop::new(analysis);
     if let Some(why) = args::behind(args.from, &analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(2);
     }
     if let Some(done) = untraced(args, &analysis, &name) {
         return done;
+    }
+    if let Err(why) = args.with.add(&mut analysis) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(open::UNREADABLE);
     }
     write(args, &kinds, &analysis, &name)
 }

@@ -12,6 +12,7 @@ use tr_report::reports::{Ask, View};
 
 use crate::budget::Budget;
 use crate::filters::Filters;
+use crate::with::With;
 use crate::{args, open, output, progress, send};
 
 /// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs
@@ -62,6 +63,8 @@ pub struct Args {
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
     #[command(flatten)]
+    with: With,
+    #[command(flatten)]
     budget: Budget,
 }
 
@@ -90,7 +93,11 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: args.format.needs_timeline(),
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options, args.budget);
+    let mut analysis = progress::analyze(&trace, &options, args.budget);
+    if let Err(why) = args.with.add(&mut analysis) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(open::UNREADABLE);
+    }
     if let Some(why) = args::behind(args.from, &analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);

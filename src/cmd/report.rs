@@ -10,6 +10,7 @@ use tr_analyze::Options;
 use tr_report::untraced;
 
 use crate::budget::Budget;
+use crate::with::With;
 use crate::{args, open, output, progress};
 
 /// Write the analysis as one HTML file
@@ -33,6 +34,8 @@ pub struct Args {
     /// Show up to this time of the recording
     #[arg(long, value_name = "T", value_parser = args::duration)]
     to: Option<Duration>,
+    #[command(flatten)]
+    with: With,
     #[command(flatten)]
     budget: Budget,
 }
@@ -61,7 +64,11 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options, args.budget);
+    let mut analysis = progress::analyze(&trace, &options, args.budget);
+    if let Err(why) = args.with.add(&mut analysis) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(open::UNREADABLE);
+    }
     if let Some(why) = args::behind(args.from, &analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);

@@ -11,6 +11,7 @@ use tr_report::summary::{Links, Summary};
 
 use crate::budget::Budget;
 use crate::layout::Layout;
+use crate::with::With;
 use crate::{open, progress};
 
 /// Summarize a recording in ten lines, for the page of a CI job
@@ -40,6 +41,8 @@ pub struct Args {
     #[arg(long, value_name = "URL")]
     artifact: Option<String>,
     #[command(flatten)]
+    with: With,
+    #[command(flatten)]
     budget: Budget,
     #[command(flatten)]
     layout: Layout,
@@ -52,9 +55,10 @@ enum FormatArg {
 }
 
 impl Args {
-    /// The trace.
-    pub fn file(&self) -> &std::path::Path {
-        &self.file
+    /// The files that it reads.
+    pub fn files(&self) -> Vec<&std::path::Path> {
+        let trace = std::iter::once(self.file.as_path());
+        trace.chain(self.with.paths()).collect()
     }
 }
 
@@ -70,7 +74,11 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options, args.budget);
+    let mut analysis = progress::analyze(&trace, &options, args.budget);
+    if let Err(why) = args.with.add(&mut analysis) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(open::UNREADABLE);
+    }
     let chosen = Filter::default().apply(&analysis);
     let ask = Ask::default();
     let view = View {

@@ -100,6 +100,40 @@ pub struct Analysis {
     /// Every thread's samples in order, beside the timeline of a recording without
     /// scheduling events.
     pub samples: Vec<Vec<Sample>>,
+    /// Spans of other tools' files. The analysis has none: an importer adds them.
+    pub imported: Vec<Imported>,
+}
+
+/// A span of another tool's file, under the process that it belongs to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Imported {
+    /// Its beginning.
+    pub from: Ktime,
+    /// Its end.
+    pub to: Ktime,
+    /// The kind of step that it is.
+    pub kind: ImportedKind,
+    /// The tool's name for it, as the file has it.
+    pub name: Box<[u8]>,
+    /// The result of a test.
+    pub result: Option<&'static str>,
+    /// The process.
+    pub process: ProcessIx,
+    /// The thread, if it is a span of one thread.
+    pub thread: Option<ThreadIx>,
+    /// It is the whole life of the process.
+    pub whole: bool,
+}
+
+/// The kind of an imported span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportedKind {
+    /// A target of a build.
+    Target,
+    /// A unit of a compiler, or a part of its work.
+    Unit,
+    /// A test.
+    Test,
 }
 
 #[allow(clippy::indexing_slicing)] // an index of this analysis is valid
@@ -186,6 +220,25 @@ pub struct Quality {
     pub degraded: Vec<(Ktime, Box<[u8]>)>,
     /// Two CPUs whose clocks disagree, which makes all times of the trace doubtful.
     pub clocks: Option<ClockDisagreement>,
+    /// The files of [`Analysis::imported`].
+    pub imports: Vec<Import>,
+}
+
+/// Another tool's file: the number of its spans, and of those with a place in the recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Import {
+    /// The file's path.
+    pub file: Box<[u8]>,
+    /// Its spans.
+    pub spans: u64,
+    /// Those under a recorded process.
+    pub placed: u64,
+    /// Those outside of the analyzed span.
+    pub outside: u64,
+    /// Those that are left out for their number.
+    pub left_out: u64,
+    /// The reason why the file, or a part of it, has no place; an assumption about its times.
+    pub note: Option<String>,
 }
 
 /// The pair of CPUs whose clocks disagree by most, as impossible event orders prove.

@@ -10,6 +10,7 @@ pub mod exit;
 pub mod export;
 pub mod hist;
 pub mod html;
+pub mod imports;
 pub mod json;
 pub mod label;
 pub mod members;

@@ -1,8 +1,10 @@
 //! The quality of the trace: how far its numbers can be trusted.
 
 use serde_json::{json, Value};
-use tr_analyze::model::Analysis;
+use tr_analyze::model::{Analysis, Import};
 
+use crate::encode::text;
+use crate::imports;
 use crate::reports::top;
 use crate::style::{Paint, Style};
 use crate::table::csv;
@@ -76,6 +78,24 @@ impl<'a> QualityReport<'a> {
     }
 }
 
+impl QualityReport<'_> {
+    /// The files of `--with`.
+    fn imports(&self) -> Value {
+        let imports = self.view.analysis.quality.imports.iter();
+        let row = |import: &Import| {
+            json!({
+                "file": text(&import.file),
+                "spans": import.spans,
+                "placed": import.placed,
+                "outside": import.outside,
+                "left_out": import.left_out,
+                "note": import.note,
+            })
+        };
+        imports.map(row).collect()
+    }
+}
+
 fn known(ns: u64) -> String {
     match ns {
         0 => "none".into(),
@@ -119,6 +139,14 @@ impl Report for QualityReport<'_> {
         for text in top::warnings(self.view.analysis) {
             style.wrapped(&mut out, Paint::Bad, "! ", &text);
         }
+        for import in &self.view.analysis.quality.imports {
+            style.wrapped(
+                &mut out,
+                Paint::Plain,
+                "  with ",
+                &imports::sentence(import),
+            );
+        }
         let found = top::anomalies(self.view.analysis);
         if !found.is_empty() {
             style.items(&mut out, "Anomalies   ", &found, " · ");
@@ -136,6 +164,7 @@ impl Report for QualityReport<'_> {
             "stolen_ns": machine.stolen_ns,
             "memory_stalled_ns": machine.memory_stalled_ns,
             "warnings": top::warnings(self.view.analysis),
+            "imports": self.imports(),
         }))
     }
 

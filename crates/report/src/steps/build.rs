@@ -1,7 +1,7 @@
 //! Finds the steps: processes from parents to children, so that a process begins in the step
 //! of the thread that forked it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use tr_analyze::model::{Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_format::event::Ktime;
@@ -19,6 +19,7 @@ pub(super) fn steps(analysis: &Analysis) -> Steps {
         spans: HashMap::new(),
         of_threads: HashMap::new(),
         tests: vec![Vec::new(); analysis.processes.len()],
+        whole: HashSet::new(),
         list: Vec::new(),
         threads: vec![Vec::new(); analysis.threads.len()],
     };
@@ -69,6 +70,8 @@ struct Build<'a> {
     of_threads: HashMap<ThreadIx, Vec<&'a Span>>,
     /// For each process the tests that its executions run.
     tests: Vec<Vec<(Ktime, Tests)>>,
+    /// The steps of whole processes that other tools' files name.
+    whole: HashSet<StepIx>,
     list: Vec<Step>,
     threads: Vec<Vec<Since>>,
 }
@@ -137,9 +140,10 @@ impl Build<'_> {
     fn changes(&mut self, ix: ProcessIx, process: &Process, around: Option<StepIx>) -> Vec<Since> {
         let mut changes: Vec<(Ktime, u8, Change)> = Vec::new();
         let execs = process.execs.iter().enumerate();
-        changes.extend(execs.map(|(n, exec)| (exec.start, 1, Change::Exec(n, exec))));
+        changes.extend(execs.map(|(n, exec)| (exec.start, 2, Change::Exec(n, exec))));
         for span in self.spans.remove(&ix).unwrap_or_default() {
-            changes.push((span.from, 2, Change::Begin(span)));
+            let begin = if span.whole { 1 } else { 3 };
+            changes.push((span.from, begin, Change::Begin(span)));
             changes.push((span.to, 0, Change::End(span)));
         }
         changes.order_by_key(|(time, order, _)| (*time, *order));
@@ -228,7 +232,13 @@ impl Build<'_> {
         let found = found?;
         let same = around.and_then(|around| self.list.get(around));
         let same = same.is_some_and(|it| (it.kind, &it.name) == (found.kind, &found.name));
-        if same && !found.nests {
+        // The tool that started the process names it better than its command line.
+        let mut outer = std::iter::successors(around, |at| self.list.get(*at)?.parent);
+        let named = outer.any(|at| {
+            let step = self.whole.get(&at).and_then(|at| self.list.get(*at));
+            step.is_some_and(|step| step.process == Some(ix) && step.kind == found.kind)
+        });
+        if named || same && !found.nests {
             return None;
         }
         let end_of = |ix: &ThreadIx| self.analysis.thread(*ix).end;
@@ -264,7 +274,8 @@ impl Build<'_> {
 
     fn add_span(&mut self, span: &Span, around: Option<StepIx>) -> StepIx {
         let process = span.process.map(|ix| self.analysis.process(ix));
-        self.add(Step {
+        let whole = process.filter(|_| span.whole);
+        let step = self.add(Step {
             name: escape::text(&span.name),
             kind: span.kind,
             parent: around,
@@ -278,9 +289,13 @@ impl Build<'_> {
                 .thread
                 .or_else(|| process.and_then(|process| process.threads.first().copied())),
             has_work: !span.overlaps && process.is_some(),
-            status: None,
+            status: whole.and_then(|process| process.status),
             result: (!span.result.is_empty()).then(|| escape::text(&span.result)),
-        })
+        });
+        if whole.is_some() {
+            self.whole.insert(step);
+        }
+        step
     }
 
     fn add(&mut self, step: Step) -> StepIx {

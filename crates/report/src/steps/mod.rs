@@ -2,7 +2,8 @@
 //! starts (a make target, a compilation, a test), a thread that runs a test, or a span
 //! between two marks. Steps nest. The rules that name executions are in `rules`.
 //!
-//! Everything comes from the trace: no file and no variable is read.
+//! They come from the trace, and from the other tools' files whose spans an importer has added
+//! to the analysis.
 
 mod build;
 mod rules;

@@ -1,10 +1,10 @@
-//! Spans between marks, and those that cannot be told apart.
+//! Spans between marks, spans of other tools' files, and overlaps of spans.
 
 use crate::sort::Rows;
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Bound;
 
-use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
+use tr_analyze::model::{Analysis, ImportedKind, ProcessIx, ThreadIx};
 use tr_format::event::{self, Ktime, Point};
 
 use super::rules::Mark;
@@ -27,12 +27,15 @@ pub(super) struct Span {
     pub thread: Option<ThreadIx>,
     /// It overlaps with another one of its process, neither being inside the other.
     pub overlaps: bool,
+    /// It is the whole life of the process, as another tool names it.
+    pub whole: bool,
 }
 
 /// The spans of an analysis, in order: one that is inside another comes after it.
 pub(super) fn spans(analysis: &Analysis) -> Vec<Span> {
     let mut spans = of_commands(analysis);
     spans.extend(of_programs(analysis));
+    spans.extend(of_files(analysis));
     spans.retain(|span| span.from <= analysis.end && span.to >= analysis.start);
     for span in &mut spans {
         span.ended &= span.to <= analysis.end;
@@ -40,7 +43,9 @@ pub(super) fn spans(analysis: &Analysis) -> Vec<Span> {
     }
     spans.order_by(|a, b| {
         let place = |span: &Span| (span.process, span.thread, span.from);
-        let key = |span: &Span| (place(span), std::cmp::Reverse(span.to));
+        // A span without a length is not inside one that begins with it.
+        let has_length = |span: &Span| span.from < span.to;
+        let key = |span: &Span| (place(span), has_length(span), std::cmp::Reverse(span.to));
         key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
     });
     let place = |span: &Span| (span.process, span.thread);
@@ -79,6 +84,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
                 process,
                 thread: None,
                 overlaps: false,
+                whole: false,
             });
         };
         match event {
@@ -121,6 +127,7 @@ fn of_commands(analysis: &Analysis) -> Vec<Span> {
             process,
             thread: None,
             overlaps: false,
+            whole: false,
         }
     }));
     spans
@@ -167,6 +174,7 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
             process: place.map(|(process, _)| process),
             thread: place.and_then(|(_, thread)| thread),
             overlaps: false,
+            whole: false,
         }
     };
     let mut marks: Vec<&(Ktime, event::Mark)> = analysis.marks.iter().collect();
@@ -195,6 +203,26 @@ fn of_programs(analysis: &Analysis) -> Vec<Span> {
         ));
     }
     spans
+}
+
+/// The spans of other tools' files.
+fn of_files(analysis: &Analysis) -> impl Iterator<Item = Span> + '_ {
+    analysis.imported.iter().map(|it| Span {
+        from: it.from,
+        to: it.to.max(it.from),
+        ended: !it.whole || !analysis.process(it.process).alive,
+        name: it.name.to_vec(),
+        kind: match it.kind {
+            ImportedKind::Target => Kind::Target,
+            ImportedKind::Unit => Kind::Unit,
+            ImportedKind::Test => Kind::Test,
+        },
+        result: it.result.unwrap_or_default().as_bytes().to_vec(),
+        process: Some(it.process),
+        thread: it.thread,
+        overlaps: false,
+        whole: it.whole,
+    })
 }
 
 /// The process of these that lived then. Containers have equal pids: of several it is none,

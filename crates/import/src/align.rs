@@ -1,0 +1,140 @@
+//! Finds the processes that a tool started for the records of its file, whose times count from
+//! a moment that the file does not have.
+
+use std::collections::HashSet;
+
+use tr_analyze::model::{Analysis, ProcessIx};
+
+use crate::recording::signed;
+
+/// A record's times since the tool's beginning, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    pub from: i64,
+    pub to: i64,
+}
+
+/// The most by which the times of a record and of its process differ, in ns: a tool on a busy
+/// machine starts a process late, and sees its end late.
+const LATE: u64 = 250_000_000;
+
+/// The same without a name that agrees.
+const LATE_UNNAMED: u64 = 50_000_000;
+
+/// Two beginnings of a tool that differ by less are the same.
+const SAME: u64 = 50_000_000;
+
+/// A tool reads its clock this soon after its start, in ns; one that reads its files first does so
+/// later.
+const SOON: u64 = 150_000_000;
+
+/// Finds the process of each record among `children` of a tool: of those that its name fits
+/// (`named`), the one at its time; or else the only one at its time.
+pub fn align(
+    analysis: &Analysis,
+    tool: ProcessIx,
+    spans: &[Span],
+    named: &[Vec<ProcessIx>],
+    children: &[ProcessIx],
+) -> Vec<Option<ProcessIx>> {
+    let mut found = vec![None; spans.len()];
+    let life = |ix: ProcessIx| {
+        let process = analysis.process(ix);
+        (signed(process.start), signed(process.end))
+    };
+    let mut zeros = Vec::new();
+    for (span, named) in spans.iter().zip(named) {
+        for ix in named {
+            let (start, end) = life(*ix);
+            let (life, length) = (end.abs_diff(start), span.to.abs_diff(span.from));
+            if life.abs_diff(length) <= LATE {
+                zeros.push(start.saturating_sub(span.from));
+            }
+        }
+    }
+    let tool = analysis.process(tool);
+    let execs = tool.execs.iter().filter(|exec| !exec.started_before);
+    let began = execs.last().map(|exec| signed(exec.start));
+    let soon = |zero: &&i64| began.is_some_and(|began| zero.abs_diff(began) <= SOON);
+    let at_its_start: Vec<i64> = zeros.iter().filter(soon).copied().collect();
+    let Some(zero) = most_frequent(at_its_start).or_else(|| most_frequent(zeros)) else {
+        return found;
+    };
+    let distance = |ix: ProcessIx, span: &Span| {
+        let (start, end) = life(ix);
+        let at = |time: i64| zero.saturating_add(time);
+        start.abs_diff(at(span.from)).max(end.abs_diff(at(span.to)))
+    };
+    // The nearest first: a command line names what it reads, too, such as the objects of a link.
+    let pairs = spans.iter().zip(named).enumerate();
+    let pairs = pairs.flat_map(|(at, (span, named))| {
+        let pair = move |ix: &ProcessIx| (distance(*ix, span), at, *ix);
+        named.iter().map(pair)
+    });
+    let mut pairs: Vec<_> = pairs.filter(|(distance, ..)| *distance <= LATE).collect();
+    pairs.sort_unstable();
+    let mut used = HashSet::new();
+    for (_, at, ix) in pairs {
+        if let Some(process) = found.get_mut(at) {
+            if process.is_none() && used.insert(ix) {
+                *process = Some(ix);
+            }
+        }
+    }
+    let mut left: Vec<ProcessIx> = children.to_vec();
+    left.retain(|ix| !used.contains(ix));
+    left.sort_by_key(|ix| life(*ix).0);
+    for (span, process) in spans.iter().zip(&mut found) {
+        if process.is_some() {
+            continue;
+        }
+        let from = zero.saturating_add(span.from);
+        let first =
+            left.partition_point(|ix| life(*ix).0 < from.saturating_sub_unsigned(LATE_UNNAMED));
+        let around = left.iter().skip(first).copied();
+        let around =
+            around.take_while(|ix| life(*ix).0 <= from.saturating_add_unsigned(LATE_UNNAMED));
+        let mut near =
+            around.filter(|ix| distance(*ix, span) <= LATE_UNNAMED && !used.contains(ix));
+        if let (Some(only), None) = (near.next(), near.next()) {
+            *process = Some(only);
+            used.insert(only);
+        }
+    }
+    found
+}
+
+/// The middle of the most values that are within [`SAME`]; of equally many the first.
+fn most_frequent(mut values: Vec<i64>) -> Option<i64> {
+    values.sort_unstable();
+    let mut best: &[i64] = &[];
+    let mut first = 0;
+    for last in 0..values.len() {
+        let value = values.get(last)?;
+        while values
+            .get(first)
+            .is_some_and(|first| value.abs_diff(*first) > SAME)
+        {
+            first += 1;
+        }
+        let same = values.get(first..=last)?;
+        if same.len() > best.len() {
+            best = same;
+        }
+    }
+    best.get(best.len() / 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_frequent;
+
+    #[test]
+    fn the_beginning_on_which_most_agree_counts() {
+        let ms = |ms: i64| ms * 1_000_000;
+        assert_eq!(most_frequent(vec![]), None);
+        assert_eq!(most_frequent(vec![7]), Some(7));
+        let values = vec![ms(900), ms(10), ms(12), ms(11), ms(500), ms(510)];
+        assert_eq!(most_frequent(values), Some(ms(11)));
+    }
+}

@@ -1,0 +1,296 @@
+//! The page of `cargo build --timings`: its script has each unit with its beginning and length
+//! in seconds since cargo's start, rounded to 10 ms.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use serde::de::{Deserializer, SeqAccess, Visitor};
+use serde::Deserialize;
+use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_format::event::Argv;
+
+use crate::align::{align, Span};
+use crate::recording::{base, program, signed, Recording};
+use crate::{Error, Placed};
+
+const FORMAT: &str = "cargo --timings";
+
+/// The units follow.
+const UNITS: &[u8] = b"const UNIT_DATA = ";
+
+/// The most units: the largest workspaces have some thousands.
+const MOST: usize = 20_000;
+
+/// The units of a build.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timings {
+    units: Vec<Unit>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+struct Unit {
+    name: String,
+    version: String,
+    /// Empty for a library, or ` NAME "KIND"`, ` build-script`, each with ` (MODE)`.
+    target: String,
+    start: f64,
+    duration: f64,
+    /// Up to cargo 1.86: when the metadata was there, after which code is generated.
+    rmeta_time: Option<f64>,
+    /// Since then.
+    sections: Option<Vec<(String, Section)>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+struct Section {
+    start: f64,
+    end: f64,
+}
+
+/// A list of units that is not read further than its limit.
+struct List {
+    units: Vec<Unit>,
+    too_many: bool,
+}
+
+impl<'de> Deserialize<'de> for List {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct All;
+        impl<'de> Visitor<'de> for All {
+            type Value = List;
+
+            fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                out.write_str("a list of units")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<List, A::Error> {
+                let mut all = List {
+                    units: Vec::new(),
+                    too_many: false,
+                };
+                while let Some(unit) = list.next_element()? {
+                    if all.units.len() == MOST {
+                        all.too_many = true;
+                        all.units.clear();
+                    }
+                    all.units.push(unit);
+                }
+                Ok(all)
+            }
+        }
+        deserializer.deserialize_seq(All)
+    }
+}
+
+impl Timings {
+    /// `None` for another page.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Timings>, Error> {
+        let mut places = bytes.windows(UNITS.len());
+        let Some(at) = places.position(|part| part == UNITS) else {
+            return Ok(None);
+        };
+        let data = bytes.get(at + UNITS.len()..).unwrap_or_default();
+        let before = bytes.get(..at).unwrap_or_default();
+        let lines = before.iter().filter(|byte| **byte == b'\n').count();
+        let damaged = |what: String| Error::Damaged {
+            format: FORMAT,
+            what: format!("UNIT_DATA in line {}: {what}", lines + 1),
+        };
+        let mut values = serde_json::Deserializer::from_slice(data).into_iter::<List>();
+        let list = match values.next() {
+            Some(Ok(list)) => list,
+            Some(Err(error)) => return Err(damaged(error.to_string())),
+            None => return Err(damaged("nothing follows".to_owned())),
+        };
+        if list.too_many {
+            return Err(Error::Count {
+                format: FORMAT,
+                what: "units",
+                limit: MOST,
+            });
+        }
+        let mut units = list.units;
+        // cargo does not measure doctests.
+        units.retain(|unit| unit.duration > 0.0 || !unit.target.ends_with("(doc test)"));
+        Ok(Some(Timings { units }))
+    }
+
+    /// Places each unit on its compiler's process, and inside it the parts of its work.
+    pub(crate) fn place(&self, recording: &Recording<'_>) -> Placed {
+        let analysis = recording.analysis;
+        let spans: Vec<Span> = self.units.iter().map(Unit::span).collect();
+        let mut best = Vec::new();
+        let count = |found: &[Option<ProcessIx>]| found.iter().flatten().count();
+        let is_cargo = |ix: &ProcessIx| program(analysis.process(*ix)) == b"cargo";
+        for cargo in analysis.process_ids().filter(is_cargo) {
+            let children = &analysis.process(cargo).children;
+            let mut works: HashMap<Work, Vec<ProcessIx>> = HashMap::new();
+            for ix in children {
+                if let Some(work) = Work::of(&analysis.process(*ix).argv) {
+                    works.entry(work).or_default().push(*ix);
+                }
+            }
+            let named = |unit: &Unit| {
+                let same = works
+                    .get(&unit.work())
+                    .map(Vec::as_slice)
+                    .unwrap_or_default();
+                unit.of_version(recording, same)
+            };
+            let named: Vec<Vec<ProcessIx>> = self.units.iter().map(named).collect();
+            let compilers: Vec<ProcessIx> = works.into_values().flatten().collect();
+            let aligned = align(analysis, cargo, &spans, &named, &compilers);
+            if count(&aligned) > count(&best) {
+                best = aligned;
+            }
+        }
+        let mut placed = Placed {
+            all: self.units.len() as u64,
+            ..Placed::default()
+        };
+        for (unit, process) in self.units.iter().zip(best) {
+            if let Some(process) = process {
+                unit.on(recording, process, &mut placed);
+            }
+        }
+        placed
+    }
+}
+
+/// The work of a process, by which a unit finds it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Work {
+    /// A crate's compilation.
+    Compile {
+        crate_name: Vec<u8>,
+        test: bool,
+    },
+    Document {
+        crate_name: Vec<u8>,
+    },
+    /// The run of a package's build script.
+    Run {
+        package: Vec<u8>,
+    },
+}
+
+impl Work {
+    fn of(argv: &Argv) -> Option<Work> {
+        let args: Vec<&[u8]> = argv.args().collect();
+        let program = args.first()?;
+        if matches!(base(program), b"build-script-build" | b"build-script-main") {
+            let directory = program.rsplit(|byte| *byte == b'/').nth(1)?;
+            // The directory is PACKAGE-HASH.
+            let dash = directory.iter().rposition(|byte| *byte == b'-')?;
+            let package = directory.get(..dash)?.to_vec();
+            return Some(Work::Run { package });
+        }
+        let at = args.iter().position(|arg| *arg == b"--crate-name")?;
+        let crate_name = args.get(at + 1)?.to_vec();
+        let documents = args.iter().take(at).any(|arg| base(arg) == b"rustdoc");
+        Some(if documents {
+            Work::Document { crate_name }
+        } else {
+            let test = args.contains(&&b"--test"[..]);
+            Work::Compile { crate_name, test }
+        })
+    }
+}
+
+impl Unit {
+    fn span(&self) -> Span {
+        let from = ns(self.start);
+        Span {
+            from,
+            to: from.saturating_add(ns(self.duration)),
+        }
+    }
+
+    fn work(&self) -> Work {
+        let target = self.target.trim_start();
+        let of_package = target.is_empty() || target.starts_with('(');
+        let name = target.split(' ').next().filter(|_| !of_package);
+        let name = name.unwrap_or(&self.name);
+        if name == "build-script" {
+            return match target.ends_with("(run)") {
+                true => Work::Run {
+                    package: self.name.as_bytes().to_vec(),
+                },
+                false => Work::Compile {
+                    crate_name: b"build_script_build".to_vec(),
+                    test: false,
+                },
+            };
+        }
+        let crate_name = name.replace('-', "_").into_bytes();
+        if target.ends_with("(doc)") {
+            return Work::Document { crate_name };
+        }
+        let test = target.ends_with("test)");
+        Work::Compile { crate_name, test }
+    }
+
+    /// Of the processes of several versions of a package those of this one, if their sources'
+    /// directory has the version in its name.
+    fn of_version(&self, recording: &Recording<'_>, same: &[ProcessIx]) -> Vec<ProcessIx> {
+        let directory = format!("{}-{}", self.name, self.version);
+        let is = |ix: &ProcessIx| {
+            let mut args = recording.analysis.process(*ix).argv.args();
+            args.any(|arg| {
+                let mut parts = arg.split(|byte| *byte == b'/');
+                parts.any(|part| part == directory.as_bytes())
+            })
+        };
+        let of_version: Vec<ProcessIx> = same.iter().copied().filter(is).collect();
+        match of_version.is_empty() {
+            true => same.to_vec(),
+            false => of_version,
+        }
+    }
+
+    /// The parts of the compiler's work, since its beginning.
+    fn parts<'a>(&'a self) -> Vec<(&'a str, i64, i64)> {
+        match (&self.sections, self.rmeta_time) {
+            (Some(sections), _) => {
+                let part =
+                    |(name, it): &'a (String, Section)| (name.as_str(), ns(it.start), ns(it.end));
+                sections.iter().map(part).collect()
+            }
+            (None, Some(rmeta)) if rmeta > 0.0 => vec![
+                ("frontend", 0, ns(rmeta)),
+                ("codegen", ns(rmeta), ns(self.duration)),
+            ],
+            (None, _) => Vec::new(),
+        }
+    }
+
+    fn on(&self, recording: &Recording<'_>, process: ProcessIx, placed: &mut Placed) {
+        let life = recording.analysis.process(process);
+        let name = format!("{} v{}{}", self.name, self.version, self.target);
+        let span = |name: &str, (from, to), whole| Imported {
+            from,
+            to,
+            kind: ImportedKind::Unit,
+            name: name.as_bytes().into(),
+            result: None,
+            process,
+            thread: None,
+            whole,
+        };
+        placed.spans.push(span(&name, (life.start, life.end), true));
+        let start = signed(life.start);
+        for (name, from, to) in self.parts() {
+            let (from, to) = (start.saturating_add(from), start.saturating_add(to));
+            if let Some(times) = recording.inside(process, from, to.max(from)) {
+                placed.spans.push(span(name, times, false));
+                placed.parts += 1;
+            }
+        }
+    }
+}
+
+/// Nanoseconds of seconds; 0 for what no time is.
+fn ns(seconds: f64) -> i64 {
+    // `as` saturates, and makes 0 of what is no number.
+    (seconds.clamp(0.0, 1e9) * 1e9) as i64
+}

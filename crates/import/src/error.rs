@@ -1,0 +1,41 @@
+//! The errors of reading other tools' files.
+
+/// An error of reading another tool's file.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// It cannot be opened or read.
+    #[error(transparent)]
+    Io(#[from] std::io::Error),
+    /// It is no regular file.
+    #[error("neither a file nor a directory")]
+    NoFile,
+    /// It is too large.
+    #[error("{} MiB, the limit is {} MiB", found >> 20, limit >> 20)]
+    Size {
+        /// Its bytes.
+        found: u64,
+        /// The most bytes.
+        limit: u64,
+    },
+    /// It has too many records.
+    #[error("{format}: more than {limit} {what}")]
+    Count {
+        /// The format.
+        format: &'static str,
+        /// The records.
+        what: &'static str,
+        /// The most of them.
+        limit: usize,
+    },
+    /// It is no file of a known tool.
+    #[error("neither clang's -ftime-trace, nor a .ninja_log, cargo's --timings or JUnit XML")]
+    Unknown,
+    /// It is damaged.
+    #[error("{format}: {what}")]
+    Damaged {
+        /// The format.
+        format: &'static str,
+        /// The damage, and its place.
+        what: String,
+    },
+}

@@ -1,0 +1,127 @@
+//! A recording as other tools' files see it: times since 1970, pids, words of command lines.
+
+use std::collections::HashMap;
+
+use tr_analyze::model::{Analysis, Process, ProcessIx, ThreadIx};
+use tr_format::event::Ktime;
+
+/// The most by which a tool's clock and the recording's may differ, in ns: times of the day are
+/// adjusted while a recording runs, and a tool reads its clock after its start.
+pub const CLOCKS: i64 = 20_000_000;
+
+/// An analysis, with its processes by pid.
+pub struct Recording<'a> {
+    pub analysis: &'a Analysis,
+    by_pid: HashMap<u32, Vec<ProcessIx>>,
+}
+
+impl<'a> Recording<'a> {
+    pub fn new(analysis: &'a Analysis) -> Recording<'a> {
+        let mut by_pid: HashMap<u32, Vec<ProcessIx>> = HashMap::new();
+        for ix in analysis.process_ids() {
+            // A tool knows its pid in its own container.
+            let pid = analysis.process(ix).ns_pid.0;
+            by_pid.entry(pid).or_default().push(ix);
+        }
+        Recording { analysis, by_pid }
+    }
+
+    /// The processes with a pid.
+    pub fn with_pid(&self, pid: u32) -> &[ProcessIx] {
+        self.by_pid.get(&pid).map_or(&[], Vec::as_slice)
+    }
+
+    /// The recording's time at a time since 1970, both in ns: the clocks are read at the start
+    /// and at the end.
+    pub fn time(&self, unix: i64) -> i64 {
+        let meta = &self.analysis.meta;
+        let (start, real) = (signed(meta.start), as_signed(meta.start_clock.real));
+        let since = unix.saturating_sub(real);
+        let summary = self.analysis.summary.as_ref();
+        let lengths = summary.map(|summary| {
+            let real = as_signed(summary.end_clock.real).saturating_sub(real);
+            (signed(summary.end).saturating_sub(start), real)
+        });
+        let since = match lengths {
+            // Clocks that differ by more than a per cent were set, not adjusted.
+            Some((length, by_real))
+                if by_real > 0 && length.abs_diff(by_real) < by_real as u64 / 100 =>
+            {
+                let scaled = i128::from(since) * i128::from(length) / i128::from(by_real);
+                i64::try_from(scaled).unwrap_or(since)
+            }
+            _ => since,
+        };
+        start.saturating_add(since)
+    }
+
+    /// The thread of a process with this id.
+    pub fn thread(&self, process: ProcessIx, tid: u32) -> Option<ThreadIx> {
+        let threads = self.analysis.process(process).threads.iter().copied();
+        let mut threads = threads.filter(|ix| self.analysis.thread(*ix).ns_tid.0 == tid);
+        threads.next()
+    }
+
+    /// A span clipped to a process's life; `None` if it reaches further beyond than clocks can
+    /// differ.
+    pub fn inside(&self, process: ProcessIx, from: i64, to: i64) -> Option<(Ktime, Ktime)> {
+        let process = self.analysis.process(process);
+        let (start, end) = (signed(process.start), signed(process.end));
+        // A process that is older than the analyzed span began before.
+        let early = !process.started_before && from < start.saturating_sub(CLOCKS);
+        let late = !process.alive && to > end.saturating_add(CLOCKS);
+        if early || late || from > end || to < start {
+            return None;
+        }
+        Some((ktime(from.max(start)), ktime(to.min(end).max(start))))
+    }
+
+    /// The span is outside of the analyzed span.
+    pub fn is_outside(&self, from: i64, to: i64) -> bool {
+        from > signed(self.analysis.end) || to < signed(self.analysis.start)
+    }
+}
+
+/// The recording's clock as a signed number: other tools' times can be before it.
+pub fn signed(time: Ktime) -> i64 {
+    as_signed(time.0)
+}
+
+fn as_signed(time: u64) -> i64 {
+    i64::try_from(time).unwrap_or(i64::MAX)
+}
+
+/// The time of a number; 0 for a negative one.
+pub fn ktime(time: i64) -> Ktime {
+    Ktime(u64::try_from(time).unwrap_or(0))
+}
+
+/// One of the process's command lines has this as an argument, or as the end of a path.
+pub fn names(process: &Process, word: &[u8]) -> bool {
+    let mut execs = process.execs.iter();
+    !word.is_empty()
+        && execs.any(|exec| {
+            let mut args = exec.argv.args();
+            args.any(|arg| is_path(arg, word))
+        })
+}
+
+/// `arg` ends with the path `word`; before it is nothing, or the end of a directory or of an
+/// option's name.
+fn is_path(arg: &[u8], word: &[u8]) -> bool {
+    let Some(before) = arg.strip_suffix(word) else {
+        return false;
+    };
+    before.last().is_none_or(|last| b"/=:".contains(last)) || before == b"-o"
+}
+
+/// The base of the program's path in a process's last command line.
+pub fn program(process: &Process) -> &[u8] {
+    let path = process.argv.args().next().unwrap_or_default();
+    base(path)
+}
+
+/// The last part of a path.
+pub fn base(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}

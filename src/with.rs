@@ -1,0 +1,68 @@
+//! `--with`: other tools' files beside the trace.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use tr_analyze::Analysis;
+use tr_import::Error;
+use tr_report::{escape, imports};
+
+/// The option.
+#[derive(clap::Args, Debug)]
+pub struct With {
+    /// Show this tool's file, too, under the processes that it belongs to: clang's
+    /// -ftime-trace, .ninja_log, cargo --timings, JUnit XML. Of a directory, its
+    /// files with such names. Repeatable
+    #[arg(long, value_name = "PATH")]
+    with: Vec<PathBuf>,
+}
+
+impl With {
+    /// The paths.
+    pub fn paths(&self) -> impl Iterator<Item = &Path> {
+        self.with.iter().map(PathBuf::as_path)
+    }
+
+    /// Adds the files' spans to an analysis, and says on standard error how many have no
+    /// place.
+    ///
+    /// # Errors
+    /// A named path cannot be read, in words. Of a damaged file, standard error has a line.
+    pub fn add(&self, analysis: &mut Analysis) -> Result<(), String> {
+        let mut files = Vec::new();
+        let mut seen = HashSet::new();
+        for path in &self.with {
+            let said = |path: &Path, error: Error| {
+                let path = escape::text(path.as_os_str().as_encoded_bytes());
+                let error = escape::text(error.to_string().as_bytes());
+                format!("--with {path}: {error}")
+            };
+            let found = tr_import::find(path).map_err(|error| said(path, error))?;
+            for it in found
+                .iter()
+                .filter(|it| seen.insert(it.path.canonicalize().ok()))
+            {
+                match tr_import::open(it) {
+                    Ok(Some(file)) => {
+                        let path = it.path.as_os_str().as_encoded_bytes().to_vec();
+                        files.push((path, file));
+                    }
+                    Ok(None) => {}
+                    Err(error) if it.named => return Err(said(&it.path, error)),
+                    Err(error) => eprintln!("tr: {}", said(&it.path, error)),
+                }
+            }
+            if found.is_empty() {
+                let path = escape::text(path.as_os_str().as_encoded_bytes());
+                eprintln!("tr: --with {path}: no file with the name of a known tool's file");
+            }
+        }
+        tr_import::place(&files, analysis);
+        for import in &analysis.quality.imports {
+            if let Some(words) = imports::incomplete(import) {
+                eprintln!("tr: --with {words}");
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,340 @@
+//! `--with`: the files of real tools, recorded here where they are installed, and stored ones.
+#![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use libtest_mimic::{Arguments, Failed};
+use serde_json::Value;
+
+mod common;
+
+use common::{int, lacks, list, why_not, TR};
+
+fn main() {
+    let args = Arguments::from_args();
+    let reason = why_not();
+    let recorded = |name: &str, needs: Option<String>, test: fn() -> Result<(), Failed>| {
+        common::trial(name, reason.clone().or(needs), test)
+    };
+    let trials = vec![
+        recorded("clang", lacks("clang++"), clang),
+        recorded("ninja", lacks("ninja").or(lacks("cc")), ninja),
+        recorded("cargo", lacks("cargo").or(lacks("cc")), cargo),
+        recorded("pytest", lacks_pytest(), pytest),
+        common::trial("stored", None, stored),
+        common::trial("paths", None, paths),
+        common::trial("hostile_names", None, hostile),
+    ];
+    libtest_mimic::run(&args, trials).exit();
+}
+
+fn lacks_pytest() -> Option<String> {
+    let found = Command::new("python3")
+        .args(["-c", "import pytest"])
+        .output();
+    let found = found.is_ok_and(|found| found.status.success());
+    (!found).then(|| "python3 has no pytest".to_owned())
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/imports")
+}
+
+fn scratch(name: &str) -> std::io::Result<PathBuf> {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join("imports")
+        .join(name);
+    if directory.exists() {
+        std::fs::remove_dir_all(&directory)?;
+    }
+    std::fs::create_dir_all(&directory)?;
+    Ok(directory)
+}
+
+fn ensure(good: bool, what: impl FnOnce() -> String) -> Result<(), Failed> {
+    Ok(common::ensure(good, what)?)
+}
+
+fn said(out: &Output) -> String {
+    String::from_utf8_lossy(&out.stdout).into_owned() + &String::from_utf8_lossy(&out.stderr)
+}
+
+/// The analysis of a trace with files: the steps, the files' numbers and standard error.
+struct Analyzed {
+    steps: Vec<Value>,
+    imports: Vec<Value>,
+    said: String,
+}
+
+fn analyze(trace: &Path, with: &[&str], more: &[&str]) -> Result<Analyzed, Failed> {
+    let with = with.iter().flat_map(|path| ["--with", path]);
+    let out = Command::new(TR)
+        .arg("analyze")
+        .arg(trace)
+        .args(["--report", "steps,quality", "--format", "json"])
+        .args(with)
+        .args(more)
+        .current_dir(trace.parent().unwrap_or(Path::new(".")))
+        .output()?;
+    ensure(out.status.success(), || said(&out))?;
+    let document: Value = serde_json::from_slice(&out.stdout)?;
+    Ok(Analyzed {
+        steps: list(&document["steps"], "steps").to_vec(),
+        imports: list(&document["quality"], "imports").to_vec(),
+        said: String::from_utf8_lossy(&out.stderr).into_owned(),
+    })
+}
+
+/// Records the project of one tool and analyzes it with the tool's file.
+fn recorded(tool: &str, with: &str) -> Result<Analyzed, Failed> {
+    let directory = scratch(tool)?;
+    let out = Command::new(TR)
+        .args(["record", "-q", "-o", "trace.bin", "--", "sh"])
+        .arg(fixtures().join("project.sh"))
+        .arg(tool)
+        .current_dir(&directory)
+        .env_remove("CARGO_TARGET_DIR")
+        .output()?;
+    ensure(out.status.success(), || said(&out))?;
+    analyze(&directory.join("trace.bin"), &[with], &[])
+}
+
+/// The steps of a name.
+fn named<'a>(steps: &'a [Value], name: &str) -> Vec<&'a Value> {
+    steps.iter().filter(|step| step["name"] == name).collect()
+}
+
+/// The only step of a name, with its kind.
+fn only<'a>(steps: &'a [Value], kind: &str, name: &str) -> Result<&'a Value, Failed> {
+    match named(steps, name).as_slice() {
+        [step] if step["kind"] == kind => Ok(step),
+        found => Err(format!("{name}: {found:#?}").into()),
+    }
+}
+
+/// All spans of the only file have a place.
+fn all_placed(analyzed: &Analyzed, at_least: u64) -> Result<(), Failed> {
+    let [import] = analyzed.imports.as_slice() else {
+        return Err(format!("{:?}", analyzed.imports).into());
+    };
+    let (spans, placed) = (int(import, "spans"), int(import, "placed"));
+    ensure(spans == placed && spans >= at_least, || format!("{import}"))
+}
+
+/// A step is inside another one, by its times and by the tree.
+fn inside(steps: &[Value], inner: &Value, outer: &Value) -> Result<(), Failed> {
+    let times = |step: &Value| {
+        (
+            int(step, "start_ns"),
+            int(step, "start_ns") + int(step, "wall_ns"),
+        )
+    };
+    let ((from, to), (start, end)) = (times(inner), times(outer));
+    let mut around = inner;
+    let mut is_below = false;
+    while let Some(id) = around["parent"].as_u64() {
+        let parent = steps.iter().find(|step| int(step, "id") == id);
+        around = parent.ok_or("no parent")?;
+        is_below |= around == outer;
+    }
+    ensure(is_below && start <= from && to <= end, || {
+        format!("{inner:#}\nis not inside of\n{outer:#}")
+    })
+}
+
+/// clang's spans are in the process that has its pid.
+fn clang() -> Result<(), Failed> {
+    let analyzed = recorded("clang", "out/main.json")?;
+    all_placed(&analyzed, 3)?;
+    let steps = &analyzed.steps;
+    let object = only(steps, "target", "out/main.o")?;
+    let compiler = only(steps, "unit", "ExecuteCompiler")?;
+    inside(steps, compiler, object)?;
+    let frontend = named(steps, "Frontend");
+    let backend = only(steps, "unit", "Backend")?;
+    inside(steps, backend, compiler)?;
+    inside(steps, frontend.first().ok_or("no Frontend")?, compiler)?;
+    // The compiler took most of its process's time: the clocks agree.
+    let (part, whole) = (int(compiler, "wall_ns"), int(object, "wall_ns"));
+    ensure(part * 4 > whole, || format!("{part} of {whole}"))
+}
+
+/// Each command of the last run that made its outputs is the step of its own process; commands
+/// of earlier runs belong to the earlier process of ninja.
+fn ninja() -> Result<(), Failed> {
+    let analyzed = recorded("ninja", ".ninja_log")?;
+    let [import] = analyzed.imports.as_slice() else {
+        return Err(analyzed.said.into());
+    };
+    // Of the two runs one has most: the other two commands are of the other run.
+    let (spans, placed) = (int(import, "spans"), int(import, "placed"));
+    ensure(spans == 4 && placed == 4, || format!("{import}"))?;
+    let steps = &analyzed.steps;
+    let runs = named(steps, "ninja -j2");
+    let [first, second] = runs.as_slice() else {
+        return Err(format!("{runs:#?}").into());
+    };
+    let generated = only(steps, "target", "out/a.h and 1 more")?;
+    inside(steps, generated, first)?;
+    ensure(int(generated, "wall_ns") >= 200_000_000, || {
+        format!("{generated:#}")
+    })?;
+    inside(steps, only(steps, "target", "out/a.o")?, first)?;
+    for name in ["out/b.o", "out/program"] {
+        let made = named(steps, name);
+        let again = made.last().ok_or("not made")?;
+        inside(steps, again, second)?;
+    }
+    Ok(())
+}
+
+fn cargo() -> Result<(), Failed> {
+    let analyzed = recorded("cargo", "target/cargo-timings")?;
+    all_placed(&analyzed, 4)?;
+    let steps = &analyzed.steps;
+    let build = only(steps, "target", "cargo build")?;
+    for target in [
+        "",
+        " build-script",
+        " build-script (run)",
+        " small-package \"bin\"",
+    ] {
+        let unit = only(steps, "unit", &format!("small-package v1.2.3{target}"))?;
+        inside(steps, unit, build)?;
+    }
+    // Its name in the command line is not a second step.
+    ensure(named(steps, "small_package").is_empty(), || {
+        format!("{steps:#?}")
+    })?;
+    let library = only(steps, "unit", "small-package v1.2.3")?;
+    for part in ["frontend", "codegen"] {
+        inside(steps, only(steps, "unit", part)?, library)?;
+    }
+    Ok(())
+}
+
+fn pytest() -> Result<(), Failed> {
+    let analyzed = recorded("pytest", "tests.xml")?;
+    all_placed(&analyzed, 4)?;
+    tests(&analyzed.steps)
+}
+
+/// The tests of the project have their results, and slept when the recording says so.
+fn tests(steps: &[Value]) -> Result<(), Failed> {
+    let runner = only(steps, "test", "pytest")?;
+    for (name, result, sleep) in [
+        ("test_sleeps", "passed", 300),
+        ("test_fails", "failed", 0),
+        ("test_skipped", "skipped", 0),
+        ("test_sleeps_less", "passed", 100),
+    ] {
+        let test = only(steps, "test", &format!("test_small {name}"))?;
+        inside(steps, test, runner)?;
+        let slept = test["spent"]["sleep_ns"].as_u64().unwrap_or(0);
+        // The file has no beginnings: the spans are where the lengths put them.
+        let enough = slept >= sleep * 300_000;
+        ensure(test["result"] == result && enough, || format!("{test:#}"))?;
+    }
+    Ok(())
+}
+
+/// The stored recording of all four tools, with their files.
+fn stored() -> Result<(), Failed> {
+    let trace = fixtures().join("all.bin");
+    let analyzed = analyze(&trace, &["."], &[])?;
+    let rows = analyzed.imports.iter().map(|import| {
+        let file = import["file"].as_str().unwrap_or_default();
+        let (spans, placed) = (int(import, "spans"), int(import, "placed"));
+        format!("{file}: {placed} of {spans}")
+    });
+    let rows: Vec<String> = rows.collect();
+    let want = [
+        "./.ninja_log: 4 of 4",
+        "./cargo-timing.html: 4 of 4",
+        "./main.json: 67 of 67",
+        "./tests.xml: 4 of 4",
+    ];
+    ensure(rows == want, || format!("{rows:#?}\n{}", analyzed.said))?;
+    tests(&analyzed.steps)?;
+    // Without the files, none of it.
+    let plain = analyze(&trace, &[], &[])?;
+    ensure(named(&plain.steps, "ExecuteCompiler").is_empty(), || {
+        "steps of no file".into()
+    })?;
+    // A part of the recording: the rest is counted.
+    let part = analyze(&trace, &["main.json"], &["--from", "2s"])?;
+    let outside = part.imports.first().map(|import| int(import, "outside"));
+    ensure(outside == Some(67), || part.said.clone())?;
+    ensure(
+        part.said.contains("67 outside of the analyzed span"),
+        || part.said.clone(),
+    )
+}
+
+/// A path that cannot be read is an error; a foreign file in a directory is passed over, and a
+/// damaged one is named.
+fn paths() -> Result<(), Failed> {
+    let directory = scratch("paths")?;
+    let trace = fixtures().join("all.bin");
+    std::fs::write(directory.join("package.json"), "{\"name\": \"x\"}")?;
+    std::fs::write(directory.join("page.xml"), "<html><body></html>")?;
+    let cut = &std::fs::read(fixtures().join("main.json"))?[..400];
+    let cut = [cut, b"\"beginningOfTime\"".as_slice()].concat();
+    std::fs::write(directory.join("cut.json"), cut)?;
+    let run = |path: &Path| {
+        let analyze = ["analyze", "--report", "quality", "--with"];
+        let mut command = Command::new(TR);
+        command.args(analyze).arg(path).arg(&trace).output()
+    };
+    let out = run(&directory)?;
+    let text = said(&out);
+    ensure(out.status.success(), || text.clone())?;
+    ensure(text.contains("cut.json: -ftime-trace: "), || text.clone())?;
+    ensure(
+        !text.contains("package.json") && !text.contains("page.xml"),
+        || text.clone(),
+    )?;
+    for path in ["missing.json", "package.json", "cut.json", "/dev/null"] {
+        let out = run(&directory.join(path))?;
+        ensure(out.status.code() == Some(2), || said(&out))?;
+    }
+    Ok(())
+}
+
+/// The names of a file are no commands for a terminal, and no markup.
+fn hostile() -> Result<(), Failed> {
+    let directory = scratch("hostile")?;
+    let log = std::fs::read_to_string(fixtures().join(".ninja_log"))?;
+    let evil = "\u{1b}]0;x\u{7}<script>alert(1)</script>";
+    std::fs::write(
+        directory.join(".ninja_log"),
+        log.replace("out/a.h\t", &format!("{evil}\t")),
+    )?;
+    let trace = fixtures().join("all.bin");
+    for (args, bad) in [
+        (["analyze", "--report", "steps"].as_slice(), "\u{1b}"),
+        (
+            ["analyze", "--report", "steps", "--format", "json"].as_slice(),
+            "\u{1b}",
+        ),
+        (["report", "-o", "-"].as_slice(), "<script>alert"),
+    ] {
+        let mut command = Command::new(TR);
+        let out = command
+            .args(args)
+            .arg("--with")
+            .arg(&directory)
+            .arg(&trace)
+            .output()?;
+        ensure(out.status.success(), || said(&out))?;
+        let text = String::from_utf8_lossy(&out.stdout);
+        ensure(!text.contains(bad), || text.clone().into_owned())?;
+        if !bad.starts_with('<') {
+            ensure(text.contains("alert(1)"), || {
+                format!("{args:?}: not placed")
+            })?;
+        }
+    }
+    Ok(())
+}
