@@ -53,8 +53,8 @@ pub fn align(
         }
     }
     let tool = analysis.process(tool);
-    let execs = tool.execs.iter().filter(|exec| !exec.started_before);
-    let began = execs.last().map(|exec| signed(exec.start));
+    let mut execs = tool.execs.iter().filter(|exec| !exec.started_before);
+    let began = execs.next_back().map(|exec| signed(exec.start));
     let soon = |zero: &&i64| began.is_some_and(|began| zero.abs_diff(began) <= SOON);
     let at_its_start: Vec<i64> = zeros.iter().filter(soon).copied().collect();
     let Some(zero) = most_frequent(at_its_start).or_else(|| most_frequent(zeros)) else {

@@ -205,5 +205,5 @@ fn seconds(text: &str) -> Option<i64> {
     let seconds: f64 = text.trim().replace(',', "").parse().ok()?;
     (0.0..1e9)
         .contains(&seconds)
-        .then(|| (seconds * 1e9) as i64)
+        .then_some((seconds * 1e9) as i64)
 }
