@@ -114,11 +114,12 @@ pub fn behind(from: Option<Duration>, analysis: &tr_analyze::Analysis) -> Option
 }
 
 /// A parser of words, each for a value.
-pub fn words<T: Copy + Send + Sync + 'static, const N: usize>(
-    known: [(T, PossibleValue); N],
+pub fn words<T: Copy + Send + Sync + 'static>(
+    known: impl IntoIterator<Item = (T, PossibleValue)>,
 ) -> impl TypedValueParser<Value = T> {
-    let words = known.clone().map(|(_, word)| word);
-    PossibleValuesParser::new(words).try_map(move |given| {
+    let known: Vec<(T, PossibleValue)> = known.into_iter().collect();
+    let words = known.iter().map(|(_, word)| word.clone());
+    PossibleValuesParser::new(words.collect::<Vec<_>>()).try_map(move |given| {
         let meant = known.iter().find(|(_, word)| word.matches(&given, false));
         meant.map(|(value, _)| *value).ok_or("no such word")
     })

@@ -1,4 +1,6 @@
-//! `tr export`: a recording for other tools.
+//! `tr export`: a recording for other tools, or as a run of a dataset.
+
+mod dataset;
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use crate::filters::Filters;
 use crate::with::With;
 use crate::{args, open, output, progress, send};
 
-/// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs
+/// Write a recording for another tool: Perfetto, OpenTelemetry, speedscope, flame graphs, DuckDB and Spark
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 perfetto: scheduling events, the process tree, and as tracks programs, steps, tests, the
@@ -25,6 +27,10 @@ task, \"not recorded\". Perfetto reads gzip, too: -o - | gzip > build.pftrace.gz
 otlp: a span for the recording, and for each step and process of at least --min (100ms).
 The span around the recording is that of TRACEPARENT, or the GitHub job's.
 
+parquet: OUT is a directory, a dataset of runs. The recording is added to it as
+TABLE/repo=PROJECT/date=DAY/RUN.parquet; a run that is there already stays as it is. Filters
+choose rows of the table of processes alone, of at least --min (100ms).
+
 Exit status: 0; 1 when OUT cannot be written or URL does not take it; 2 when FILE cannot be
 read at all.
 
@@ -32,16 +38,17 @@ Examples:
   tr export trace.bin --format perfetto -o build.pftrace
   tr export trace.bin --format folded -o - | flamegraph.pl > build.svg
   tr export trace.bin --format speedscope --weight waiting -o waits.speedscope.json
-  tr export trace.bin --format otlp --endpoint http://localhost:4318")]
+  tr export trace.bin --format otlp --endpoint http://localhost:4318
+  tr export trace.bin --format parquet -o runs")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE", default_value = open::DEFAULT)]
     file: PathBuf,
     /// The format
-    #[arg(long, value_parser = values(Format::ALL.map(|it| (it, it.name(), it.title()))))]
-    format: Format,
+    #[arg(long, value_parser = formats())]
+    format: To,
     /// The export; - is standard output. An existing file is replaced once the export is
-    /// complete
+    /// complete. With parquet the dataset's directory
     #[arg(short, long, value_name = "OUT", required_unless_present = "endpoint")]
     output: Option<PathBuf>,
     /// Send otlp to this URL by curl, for at most 30 s; without a path, to its /v1/traces.
@@ -54,6 +61,9 @@ pub struct Args {
     /// In perfetto: an arrow from waker to wakee for each wake-up
     #[arg(long)]
     flows: bool,
+    /// The repository in parquet, instead of the CI system's
+    #[arg(long, value_name = "NAME")]
+    repo: Option<String>,
     #[command(flatten)]
     filters: Filters,
     /// Export from this time of the recording on, e.g. 1.5s
@@ -68,6 +78,23 @@ pub struct Args {
     budget: Budget,
 }
 
+/// The export's destination.
+#[derive(Clone, Copy, Debug)]
+enum To {
+    /// A file of this format.
+    File(Format),
+    /// A dataset of many runs.
+    Dataset,
+}
+
+/// All formats, with a line of help each.
+fn formats() -> impl TypedValueParser<Value = To> {
+    let files = Format::ALL.map(|it| (To::File(it), it.name(), it.title()));
+    let dataset = (To::Dataset, "parquet", "a run of a dataset, for DuckDB and Spark");
+    let all = files.into_iter().chain([dataset]);
+    args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
+}
+
 /// Values by their names, with a line of help each.
 fn values<T: Copy + Send + Sync + 'static, const N: usize>(
     all: [(T, &'static str, &'static str); N],
@@ -77,7 +104,11 @@ fn values<T: Copy + Send + Sync + 'static, const N: usize>(
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    if args.endpoint.is_some() && !args.format.is_otlp() {
+    let format = match args.format {
+        To::File(format) => format,
+        To::Dataset => return dataset::run(args),
+    };
+    if args.endpoint.is_some() && !format.is_otlp() {
         eprintln!("tr: --endpoint takes --format otlp or otlp-json");
         return ExitCode::from(open::UNREADABLE);
     }
@@ -90,7 +121,7 @@ pub fn run(args: &Args) -> ExitCode {
     let options = Options {
         from: args.from.map(args::nanoseconds),
         to: args.to.map(args::nanoseconds),
-        timeline: args.format.needs_timeline(),
+        timeline: format.needs_timeline(),
         ..Options::default()
     };
     let mut analysis = progress::analyze(&trace, &options, args.budget);
@@ -103,7 +134,7 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(open::UNREADABLE);
     }
     let mut filter = args.filters.filter();
-    if args.format.is_otlp() {
+    if format.is_otlp() {
         filter.min = args.filters.min_or(otlp::LEAST);
     }
     let ask = Ask {
@@ -122,14 +153,14 @@ pub fn run(args: &Args) -> ExitCode {
         ask: &ask,
     };
     let settings = Settings {
-        format: args.format,
+        format,
         weight: args.weight,
         flows: args.flows,
     };
     let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);
     match (&args.output, &args.endpoint) {
         (Some(output), _) => to_file(output, &args.file, write),
-        (None, Some(url)) => send::otlp(url, args.format, write),
+        (None, Some(url)) => send::otlp(url, format, write),
         // clap asks for one of them.
         (None, None) => ExitCode::from(open::UNREADABLE),
     }

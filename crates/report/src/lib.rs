@@ -3,6 +3,7 @@
 
 pub mod advice;
 pub mod ci;
+pub mod dataset;
 pub mod diff;
 mod encode;
 pub mod escape;

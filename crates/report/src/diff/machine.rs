@@ -51,6 +51,16 @@ pub struct Machine {
 }
 
 impl Machine {
+    /// A load in ns, if it is known.
+    pub(crate) fn load(&self, load: Load) -> Option<u64> {
+        self.loads.get(&load).copied()
+    }
+
+    /// CPU time of the build without the part that the hypervisor took, in ns.
+    pub(crate) fn work(&self) -> Option<u64> {
+        self.work
+    }
+
     /// Of a whole recording.
     pub fn of(analysis: &Analysis) -> Machine {
         Machine {

@@ -6,12 +6,12 @@ mod demands;
 mod html;
 mod json;
 mod lanes;
-mod machine;
+pub(crate) mod machine;
 mod markdown;
 pub(crate) mod normal;
-mod run;
+pub(crate) mod run;
 mod spread;
-mod steps;
+pub(crate) mod steps;
 mod text;
 
 use std::cmp::Reverse;

@@ -274,7 +274,7 @@ fn parents_first(analysis: &Analysis) -> Vec<usize> {
 }
 
 /// The pids of a process and its ancestors: its arguments may contain them.
-fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
+pub(crate) fn pids(analysis: &Analysis, process: &Process) -> Vec<u32> {
     const GENERATIONS: usize = 32;
     let mut pids = Vec::new();
     let mut next = Some(process);

@@ -66,7 +66,7 @@ pub fn sums(analysis: &Analysis, path: &[Segment]) -> StepSums {
 }
 
 /// A name without the part that is another in each run of a CI job.
-fn stable(kind: Kind, name: &str) -> String {
+pub(crate) fn stable(kind: Kind, name: &str) -> String {
     let cut = |lead: &str| {
         let rest = name.strip_prefix(lead)?;
         let id = rest.len() == 8 && rest.bytes().all(|byte| byte.is_ascii_hexdigit());

@@ -1,0 +1,152 @@
+//! A recording as rows of a dataset of many runs, in Parquet files.
+//!
+//! A dataset is a directory: `TABLE/repo=PROJECT/date=DAY/RUN.parquet`. The file of [`MARKER`] is
+//! written last, so that a run is in the dataset once that file is.
+//!
+//! Every text of a recording is escaped as for a terminal. What redaction removed is not in the
+//! recording any more.
+
+mod parquet;
+mod reduce;
+mod rows;
+mod table;
+mod thrift;
+
+use std::io;
+
+use sha2::{Digest, Sha256};
+use tr_analyze::model::Analysis;
+use tr_format::event::Ktime;
+use tr_format::meta::Metadata;
+
+use crate::ci::Ci;
+pub use table::{Column, Kind, Table, Value};
+use table::Row;
+
+/// The table of which each run has one row.
+pub const MARKER: &str = "runs";
+
+/// The version of the tables, in each file's metadata.
+const VERSION: &str = "1";
+
+/// The repository of a run outside of CI systems.
+const LOCAL: &str = "local";
+
+/// A run's place in a dataset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The directory of its repository: `repo=…`, escaped.
+    pub repo: String,
+    /// The directory of its day in UTC: `date=2026-11-23`.
+    pub date: String,
+    /// The run's id. Recordings that `tr redact` or `tr recover` made of one have the same.
+    pub run: String,
+    project: String,
+}
+
+impl Place {
+    /// The place of a recording; `project` instead of the CI system's.
+    pub fn of(meta: &Metadata, project: Option<&str>) -> Place {
+        let ci = Ci::new(meta);
+        let project = project.or_else(|| ci.get("project")).unwrap_or(LOCAL);
+        let project = crate::escape::text(project.as_bytes());
+        Place {
+            repo: format!("repo={}", directory(&project)),
+            date: format!("date={}", day(meta.start_clock.real)),
+            run: id(meta),
+            project,
+        }
+    }
+}
+
+/// The id of a recording: no two begin at the same nanosecond of three clocks.
+fn id(meta: &Metadata) -> String {
+    let mut hash = Sha256::new();
+    let Ktime(start) = meta.start;
+    for number in [start, meta.start_clock.boot, meta.start_clock.real] {
+        hash.update(number.to_le_bytes());
+    }
+    hash.update(meta.root.map_or(0, |root| root.0).to_le_bytes());
+    hash.update(meta.kernel.as_bytes());
+    hex(&hash.finalize(), 12)
+}
+
+/// The first `bytes` of a hash.
+fn hex(hash: &[u8], bytes: usize) -> String {
+    let bytes = hash.iter().take(bytes);
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The longest escaped value of a partition.
+const LONGEST: usize = 150;
+
+/// A partition's value as Hive escapes it: no separator, and no name that a reader hides.
+fn directory(value: &str) -> String {
+    let mut out = String::new();
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' => out.push(byte.into()),
+            b'.' if !out.is_empty() => out.push('.'),
+            _ => out += &format!("%{byte:02X}"),
+        }
+    }
+    match out.len() {
+        // Hive's name of null.
+        0 => "__HIVE_DEFAULT_PARTITION__".into(),
+        1..=LONGEST => out,
+        _ => {
+            let mut end = LONGEST;
+            // Not inside of an escape.
+            while out.get(end - 2..end).is_some_and(|tail| tail.contains('%')) {
+                end -= 1;
+            }
+            out.truncate(end);
+            out + "-" + &hex(&Sha256::digest(value), 8)
+        }
+    }
+}
+
+/// The day of a time since 1970 in ns: `2026-11-23`, in UTC.
+fn day(unix: u64) -> String {
+    // The algorithm civil_from_days of H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
+    let days = unix / 86_400_000_000_000 + 719_468;
+    let era = days / 146_097;
+    let of_era = days % 146_097;
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = era * 400 + year + u64::from(month <= 2);
+    format!("{year:04}-{month:02}-{day:02}")
+}
+
+/// The tables of a run, [`MARKER`] last. The analysis has a timeline; `chosen` are the processes
+/// that may have rows of their own.
+pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
+    reduce::tables(analysis, chosen, place)
+}
+
+/// The columns of every table.
+pub fn columns() -> Vec<(&'static str, &'static [Column])> {
+    vec![
+        (rows::Step::NAME, rows::Step::COLUMNS),
+        (rows::Program::NAME, rows::Program::COLUMNS),
+        (rows::Process::NAME, rows::Process::COLUMNS),
+        (rows::Path::NAME, rows::Path::COLUMNS),
+        (rows::Machine::NAME, rows::Machine::COLUMNS),
+        (rows::Run::NAME, rows::Run::COLUMNS),
+    ]
+}
+
+/// A table's file.
+///
+/// # Errors
+/// The table is too large.
+pub fn file(table: &Table) -> io::Result<Vec<u8>> {
+    parquet::file(table, &[("tr.table", table.name), ("tr.version", VERSION)])
+}
+
+#[cfg(test)]
+#[path = "tests/mod.rs"]
+mod tests;

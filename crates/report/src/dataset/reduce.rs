@@ -1,0 +1,347 @@
+//! A run's analysis, reduced to rows.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use sha2::{Digest, Sha256};
+use tr_analyze::critical_path::{self, CriticalPath, Kind, Segment};
+use tr_analyze::machine::Samples;
+use tr_analyze::model::{self, Analysis, Times};
+use tr_format::counters::Counter;
+
+use super::rows::{Machine, Path, Process, Program, Run, Step};
+use super::{hex, Place, Table};
+use crate::ci::Ci;
+use crate::diff::machine::{Load, Machine as Loads};
+use crate::diff::normal::{self, Paths};
+use crate::diff::steps::stable;
+use crate::reports::critical_path::groups;
+use crate::steps::times::{AllTimes, Use};
+use crate::steps::{self, Steps};
+use crate::{escape, exit, label, units};
+
+/// The most rows of steps, and of processes: a run of 10,000 processes has less than 100 KiB.
+const STEPS: usize = 1_000;
+const PROCESSES: usize = 400;
+
+/// The longest text of a command.
+const COMMAND: usize = 200;
+
+/// The tables of a run, that of the runs last.
+pub fn tables(analysis: &Analysis, chosen: &[usize], place: &Place) -> Vec<Table> {
+    let path = critical_path::root(analysis)
+        .and_then(|root| critical_path::critical_path(analysis, root))
+        .ok();
+    let (steps, steps_left_out) = steps(analysis, path.as_ref(), &place.run);
+    let (processes, processes_left_out) = processes(analysis, chosen, path.as_ref(), &place.run);
+    let loads = Loads::of(analysis);
+    let run = Run {
+        work_ns: loads.work(),
+        steps_left_out,
+        processes_left_out,
+        ..run(analysis, path.as_ref(), place)
+    };
+    vec![
+        Table::new(steps),
+        Table::new(programs(analysis, &place.run)),
+        Table::new(processes),
+        Table::new(path_rows(analysis, path.as_ref(), &place.run)),
+        Table::new([machine(analysis, &loads, &place.run)]),
+        Table::new([run]),
+    ]
+}
+
+fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
+    let meta = &analysis.meta;
+    let ci = Ci::new(meta);
+    let known = |name| ci.get(name).map(str::to_owned);
+    let summary = analysis.summary.as_ref();
+    let (exit_code, exit_signal) = ended(summary.and_then(|summary| summary.status));
+    let times = &analysis.totals.times;
+    let root = meta.root.map_or(0, |root| root.0);
+    let arguments = meta.command.iter().map(Vec::as_slice);
+    let command = normal_arguments(arguments, &cwd(analysis), &[root]);
+    let quality = &analysis.quality;
+    let on_path = |of: fn(Kind) -> bool| {
+        let segments = path?.segments.iter();
+        let lengths = segments.filter(|it| of(it.kind)).map(Segment::length);
+        Some(lengths.fold(0, u64::saturating_add))
+    };
+    Run {
+        run: place.run.clone(),
+        tool: escape::text(meta.tool_version.as_bytes()),
+        method: meta.method().name().to_owned(),
+        project: place.project.clone(),
+        ci_run: known("run"),
+        attempt: known("attempt"),
+        job: known("job"),
+        commit: known("commit"),
+        branch: known("branch"),
+        command: shown(&command),
+        command_key: key(&command),
+        exit_code,
+        exit_signal,
+        start_unix_ns: meta.start_clock.real,
+        cpus: meta.cpus.len() as u64,
+        wall_ns: analysis.end.since(analysis.start),
+        processes: analysis.totals.processes,
+        threads: analysis.totals.threads,
+        execs: analysis.totals.execs,
+        failed: count(analysis.processes.iter(), |it| exit::failed(it.status)),
+        on_cpu_ns: times.on_cpu_known(),
+        run_queue_ns: times.run_queue_known(),
+        sleep_ns: times.sleep_known(),
+        blocked_ns: times.blocked_known(),
+        unknown_ns: times.unknown,
+        max_rss_bytes: analysis.processes.iter().filter_map(|it| it.max_rss).max(),
+        path_ns: path.map(CriticalPath::length),
+        path_on_cpu_ns: on_path(|kind| kind == Kind::OnCpu),
+        path_run_queue_ns: on_path(|kind| matches!(kind, Kind::RunQueue(_))),
+        path_disk_ns: on_path(|kind| kind == Kind::Disk),
+        path_network_ns: on_path(|kind| kind == Kind::Network),
+        path_sleep_ns: on_path(|kind| kind == Kind::Sleep),
+        path_other_ns: on_path(|kind| use_of(kind) == "other"),
+        path_unknown_ns: on_path(|kind| use_of(kind) == "unknown"),
+        incomplete: summary.is_none() || quality.truncated.is_some() || !quality.lost.is_empty(),
+        lost_events: Some(quality.lost_events).filter(|_| !quality.lost_unknown),
+        ..Run::default()
+    }
+}
+
+/// The use of a part of the critical path.
+fn use_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::OnCpu => "on_cpu",
+        Kind::RunQueue(_) => "run_queue",
+        Kind::Disk => "disk",
+        Kind::Network => "network",
+        Kind::Sleep => "sleep",
+        Kind::Terminal | Kind::Stopped | Kind::Blocked | Kind::Outside(_) => "other",
+        Kind::Lived | Kind::Unknown => "unknown",
+    }
+}
+
+/// A raw status as exit code and signal.
+fn ended(status: Option<u32>) -> (Option<u64>, Option<u64>) {
+    let signal = status.map(|status| u64::from(status & 0x7f));
+    let code = status.map(|status| u64::from(status >> 8 & 0xff));
+    match signal {
+        Some(0) => (code, None),
+        _ => (None, signal),
+    }
+}
+
+fn count<'a, T: 'a>(all: impl Iterator<Item = &'a T>, is: impl Fn(&T) -> bool) -> u64 {
+    all.filter(|it| is(it)).count() as u64
+}
+
+fn cwd(analysis: &Analysis) -> String {
+    String::from_utf8_lossy(&analysis.meta.cwd).into_owned()
+}
+
+/// Arguments without the parts that differ between runs of the same build.
+fn normal_arguments<'a>(
+    arguments: impl Iterator<Item = &'a [u8]>,
+    cwd: &str,
+    pids: &[u32],
+) -> Vec<String> {
+    arguments
+        .map(|it| normal::argument(it, cwd, pids, Paths::Two))
+        .collect()
+}
+
+fn shown(arguments: &[String]) -> String {
+    let text = escape::command(arguments.iter().map(String::as_bytes));
+    units::shorten(&text, COMMAND)
+}
+
+/// A hash that no version of `tr` or Rust changes.
+fn key(arguments: &[String]) -> String {
+    let mut hash = Sha256::new();
+    for argument in arguments {
+        hash.update((argument.len() as u64).to_le_bytes());
+        hash.update(argument);
+    }
+    hex(&hash.finalize(), 8)
+}
+
+fn add(sum: &mut Option<u64>, more: Option<u64>) {
+    *sum = sum.zip(more).map(|(sum, more)| sum.saturating_add(more));
+}
+
+/// The steps of each kind and name, and the number of rows that the limit leaves out. Failed and
+/// long ones stay.
+fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<Step>, u64) {
+    let steps = Steps::new(analysis);
+    let segments = path.map_or(&[][..], |path| &path.segments);
+    let times = AllTimes::new(analysis, &steps, segments);
+    let mut sums: BTreeMap<(steps::Kind, String), Step> = BTreeMap::new();
+    let known = steps.list().iter().zip(&times.steps);
+    for (step, times) in known.filter(|(step, _)| !step.is_moment()) {
+        let name = stable(step.kind, &step.name);
+        let sum = sums.entry((step.kind, name)).or_insert_with_key(|key| Step {
+            run: run.to_owned(),
+            kind: key.0.name().to_owned(),
+            name: key.1.clone(),
+            on_cpu_ns: Some(0),
+            run_queue_ns: Some(0),
+            spent_on_cpu_ns: Some(0),
+            spent_run_queue_ns: Some(0),
+            spent_disk_ns: Some(0),
+            spent_network_ns: Some(0),
+            spent_sleep_ns: Some(0),
+            spent_other_ns: Some(0),
+            spent_unknown_ns: Some(0),
+            ..Step::default()
+        });
+        sum.count += 1;
+        sum.failed += u64::from(step.failed());
+        sum.wall_ns = sum.wall_ns.saturating_add(step.wall());
+        sum.longest_ns = sum.longest_ns.max(step.wall());
+        sum.path_ns = sum.path_ns.saturating_add(times.on_path);
+        let own = |of: fn(&Times) -> Option<u64>| times.times.as_ref().and_then(of);
+        add(&mut sum.on_cpu_ns, own(Times::on_cpu_known));
+        add(&mut sum.run_queue_ns, own(Times::run_queue_known));
+        let spent = |uses: &[Use]| {
+            let spent = times.spent?;
+            let parts = uses.iter().map(|what| spent.of(*what));
+            Some(parts.fold(0, u64::saturating_add))
+        };
+        add(&mut sum.spent_on_cpu_ns, spent(&[Use::OnCpu]));
+        add(&mut sum.spent_run_queue_ns, spent(&[Use::RunQueue]));
+        add(&mut sum.spent_disk_ns, spent(&[Use::Disk]));
+        add(&mut sum.spent_network_ns, spent(&[Use::Network]));
+        add(&mut sum.spent_sleep_ns, spent(&[Use::Sleep]));
+        let other = [Use::Terminal, Use::Stopped, Use::Blocked, Use::Outside, Use::Others];
+        add(&mut sum.spent_other_ns, spent(&other));
+        add(&mut sum.spent_unknown_ns, spent(&[Use::Unknown]));
+    }
+    let mut rows: Vec<Step> = sums.into_values().collect();
+    rows.sort_by_key(|step| (step.failed == 0, Reverse(step.wall_ns)));
+    let left_out = rows.len().saturating_sub(STEPS);
+    rows.truncate(STEPS);
+    rows.sort_by(|a, b| (&a.kind, &a.name).cmp(&(&b.kind, &b.name)));
+    (rows, left_out as u64)
+}
+
+fn programs(analysis: &Analysis, run: &str) -> Vec<Program> {
+    let mut sums: BTreeMap<String, Program> = BTreeMap::new();
+    for process in &analysis.processes {
+        let sum = sums.entry(label::program(process));
+        let sum = sum.or_insert_with_key(|program| Program {
+            run: run.to_owned(),
+            program: program.clone(),
+            on_cpu_ns: Some(0),
+            run_queue_ns: Some(0),
+            sleep_ns: Some(0),
+            blocked_ns: Some(0),
+            ..Program::default()
+        });
+        let times = &process.times;
+        sum.processes += 1;
+        sum.failed += u64::from(exit::failed(process.status));
+        let wall = process.end.since(process.start);
+        sum.wall_ns = sum.wall_ns.saturating_add(wall);
+        sum.unknown_ns = sum.unknown_ns.saturating_add(times.unknown);
+        add(&mut sum.on_cpu_ns, times.on_cpu_known());
+        add(&mut sum.run_queue_ns, times.run_queue_known());
+        add(&mut sum.sleep_ns, times.sleep_known());
+        add(&mut sum.blocked_ns, times.blocked_known());
+        sum.max_rss_bytes = sum.max_rss_bytes.max(process.max_rss);
+    }
+    sums.into_values().collect()
+}
+
+/// The longest of the chosen processes, and the number of those that the limit leaves out.
+fn processes(
+    analysis: &Analysis,
+    chosen: &[usize],
+    path: Option<&CriticalPath>,
+    run: &str,
+) -> (Vec<Process>, u64) {
+    let mut on_path = path.map(|_| vec![0; analysis.processes.len()]);
+    for segment in path.into_iter().flat_map(|path| &path.segments) {
+        let process = analysis.thread(segment.thread).process;
+        let sum = on_path.iter_mut().flat_map(|it| it.get_mut(process.0 as usize));
+        sum.for_each(|sum: &mut u64| *sum = sum.saturating_add(segment.length()));
+    }
+    let all = chosen.iter().filter_map(|at| Some((*at, analysis.processes.get(*at)?)));
+    let mut all: Vec<(usize, &model::Process)> = all.collect();
+    all.sort_by_key(|(at, process)| (Reverse(process.end.since(process.start)), *at));
+    let left_out = all.len().saturating_sub(PROCESSES);
+    all.truncate(PROCESSES);
+    all.sort_unstable_by_key(|(at, _)| *at);
+    let cwd = cwd(analysis);
+    let rows = all.into_iter().map(|(at, process)| {
+        let (exit_code, exit_signal) = ended(process.status);
+        let pids = crate::diff::run::pids(analysis, process);
+        let times = &process.times;
+        Process {
+            run: run.to_owned(),
+            program: label::program(process),
+            label: label::label(process),
+            argv_key: key(&normal_arguments(process.argv.args(), &cwd, &pids)),
+            pid: process.pid.0.into(),
+            start_ns: process.start.since(analysis.start),
+            wall_ns: process.end.since(process.start),
+            on_cpu_ns: times.on_cpu_known(),
+            run_queue_ns: times.run_queue_known(),
+            sleep_ns: times.sleep_known(),
+            blocked_ns: times.blocked_known(),
+            unknown_ns: times.unknown,
+            path_ns: on_path.as_ref().and_then(|sums| sums.get(at).copied()),
+            max_rss_bytes: process.max_rss,
+            exit_code,
+            exit_signal,
+        }
+    });
+    (rows.collect(), left_out as u64)
+}
+
+fn path_rows(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> Vec<Path> {
+    let groups = groups(analysis);
+    let mut sums: BTreeMap<(&str, &str), (u64, u64)> = BTreeMap::new();
+    for segment in path.into_iter().flat_map(|path| &path.segments) {
+        let process = analysis.thread(segment.thread).process;
+        let group = groups.at(process, segment.from);
+        let program = group.map_or("", |group| groups.name(group));
+        let (ns, segments) = sums.entry((program, use_of(segment.kind))).or_default();
+        *ns = ns.saturating_add(segment.length());
+        *segments += 1;
+    }
+    let row = |((program, kind), (ns, segments)): ((&str, &str), (u64, u64))| Path {
+        run: run.to_owned(),
+        program: program.to_owned(),
+        kind: kind.to_owned(),
+        ns,
+        segments,
+    };
+    sums.into_iter().map(row).collect()
+}
+
+fn machine(analysis: &Analysis, loads: &Loads, run: &str) -> Machine {
+    let meta = &analysis.meta;
+    let samples = Samples::of(analysis);
+    let span = (analysis.start, analysis.end);
+    let total = |counter| samples.increase(counter, span);
+    let range = |counter| samples.range(counter, span);
+    let withheld = tr_analyze::machine::withheld(analysis);
+    Machine {
+        run: run.to_owned(),
+        host: escape::text(meta.host.as_bytes()),
+        kernel: escape::text(meta.kernel.as_bytes()),
+        arch: escape::text(meta.machine.as_bytes()),
+        cpus: meta.cpus.len() as u64,
+        busy_ns: total(Counter::Busy),
+        others_ns: loads.load(Load::Others),
+        stolen_ns: withheld.stolen_ns,
+        throttled_ns: withheld.throttled_ns,
+        iowait_ns: total(Counter::Iowait),
+        cpu_some_ns: total(Counter::CpuSome),
+        memory_some_ns: total(Counter::MemorySome),
+        io_some_ns: total(Counter::IoSome),
+        recorder_ns: total(Counter::Recorder),
+        available_memory_bytes: range(Counter::AvailableMemory).map(|it| it.least),
+        frequency_khz: range(Counter::Frequency).map(|it| it.mean),
+    }
+}

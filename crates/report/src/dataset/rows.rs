@@ -1,0 +1,163 @@
+//! The tables of a dataset. Lengths of time are in ns; an unknown value is null.
+//!
+//! Columns are added, never renamed, and never get another meaning: old files stay readable.
+
+use super::table::rows;
+
+rows! {
+    /// One row a run.
+    Run = "runs" {
+        /// The run's id, also the name of its files.
+        run: String,
+        /// The version of `tr` that recorded it.
+        tool: String,
+        /// The way of recording.
+        method: String,
+        /// The project; the partition `repo` is made of it.
+        project: String,
+        /// The CI system's identifiers.
+        ci_run: Option<String>,
+        attempt: Option<String>,
+        job: Option<String>,
+        commit: Option<String>,
+        branch: Option<String>,
+        /// COMMAND, without the parts that differ between runs of the same build.
+        command: String,
+        /// A hash of the whole of it.
+        command_key: String,
+        exit_code: Option<u64>,
+        exit_signal: Option<u64>,
+        start_unix_ns: u64,
+        cpus: u64,
+        wall_ns: u64,
+        processes: u64,
+        threads: u64,
+        execs: u64,
+        failed: u64,
+        on_cpu_ns: Option<u64>,
+        /// Of `on_cpu_ns`, what the hypervisor did not take.
+        work_ns: Option<u64>,
+        run_queue_ns: Option<u64>,
+        sleep_ns: Option<u64>,
+        blocked_ns: Option<u64>,
+        unknown_ns: u64,
+        max_rss_bytes: Option<u64>,
+        /// The critical path, and its parts by use.
+        path_ns: Option<u64>,
+        path_on_cpu_ns: Option<u64>,
+        path_run_queue_ns: Option<u64>,
+        path_disk_ns: Option<u64>,
+        path_network_ns: Option<u64>,
+        path_sleep_ns: Option<u64>,
+        path_other_ns: Option<u64>,
+        path_unknown_ns: Option<u64>,
+        /// Events were lost, or the trace is truncated.
+        incomplete: bool,
+        lost_events: Option<u64>,
+        /// Rows that the limits of the tables left out.
+        steps_left_out: u64,
+        processes_left_out: u64,
+    }
+}
+
+rows! {
+    /// One row for all steps of a kind and name in a run.
+    Step = "steps" {
+        run: String,
+        kind: String,
+        name: String,
+        count: u64,
+        failed: u64,
+        wall_ns: u64,
+        longest_ns: u64,
+        on_cpu_ns: Option<u64>,
+        run_queue_ns: Option<u64>,
+        /// The run's critical path in these steps.
+        path_ns: u64,
+        /// The wall time by use, along each step's own critical path.
+        spent_on_cpu_ns: Option<u64>,
+        spent_run_queue_ns: Option<u64>,
+        spent_disk_ns: Option<u64>,
+        spent_network_ns: Option<u64>,
+        spent_sleep_ns: Option<u64>,
+        spent_other_ns: Option<u64>,
+        spent_unknown_ns: Option<u64>,
+    }
+}
+
+rows! {
+    /// One row a program and run.
+    Program = "programs" {
+        run: String,
+        program: String,
+        processes: u64,
+        failed: u64,
+        wall_ns: u64,
+        on_cpu_ns: Option<u64>,
+        run_queue_ns: Option<u64>,
+        sleep_ns: Option<u64>,
+        blocked_ns: Option<u64>,
+        unknown_ns: u64,
+        max_rss_bytes: Option<u64>,
+    }
+}
+
+rows! {
+    /// The longest processes of a run.
+    Process = "processes" {
+        run: String,
+        program: String,
+        label: String,
+        /// A hash of its arguments, without the parts that differ between runs.
+        argv_key: String,
+        pid: u64,
+        start_ns: u64,
+        wall_ns: u64,
+        on_cpu_ns: Option<u64>,
+        run_queue_ns: Option<u64>,
+        sleep_ns: Option<u64>,
+        blocked_ns: Option<u64>,
+        unknown_ns: u64,
+        path_ns: Option<u64>,
+        max_rss_bytes: Option<u64>,
+        exit_code: Option<u64>,
+        exit_signal: Option<u64>,
+    }
+}
+
+rows! {
+    /// The critical path by program and use.
+    Path = "path" {
+        run: String,
+        program: String,
+        kind: String,
+        ns: u64,
+        segments: u64,
+    }
+}
+
+rows! {
+    /// One row a run: the machine, and its counters over the run.
+    Machine = "machine" {
+        run: String,
+        host: String,
+        kernel: String,
+        arch: String,
+        cpus: u64,
+        /// CPU time of all tasks and interrupts.
+        busy_ns: Option<u64>,
+        /// CPU time of tasks that are no part of the run.
+        others_ns: Option<u64>,
+        stolen_ns: Option<u64>,
+        throttled_ns: Option<u64>,
+        iowait_ns: Option<u64>,
+        /// Time in which some task of the machine waited for it.
+        cpu_some_ns: Option<u64>,
+        memory_some_ns: Option<u64>,
+        io_some_ns: Option<u64>,
+        recorder_ns: Option<u64>,
+        /// The least memory that was available.
+        available_memory_bytes: Option<u64>,
+        frequency_khz: Option<u64>,
+    }
+}

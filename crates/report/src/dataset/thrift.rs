@@ -1,0 +1,136 @@
+//! Thrift's compact protocol, as far as Parquet's headers need it: structs of integers, texts,
+//! lists and structs, whose fields come in the order of their numbers.
+
+const I32: u8 = 5;
+const I64: u8 = 6;
+const BINARY: u8 = 8;
+const LIST: u8 = 9;
+const STRUCT: u8 = 12;
+
+/// Appends an unsigned number, seven bits a byte, the lowest first.
+pub fn varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn zigzag(out: &mut Vec<u8>, value: i64) {
+    varint(out, (value << 1 ^ value >> 63).cast_unsigned());
+}
+
+fn binary(out: &mut Vec<u8>, text: &str) {
+    varint(out, text.len() as u64);
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// A struct.
+pub struct Struct {
+    bytes: Vec<u8>,
+    last: u8,
+}
+
+impl Struct {
+    pub fn new() -> Struct {
+        Struct {
+            bytes: Vec::new(),
+            last: 0,
+        }
+    }
+
+    /// A field's header: its distance to the last field, and its type.
+    fn field(&mut self, number: u8, kind: u8) -> &mut Vec<u8> {
+        debug_assert!(number > self.last && number - self.last < 16);
+        self.bytes.push((number - self.last) << 4 | kind);
+        self.last = number;
+        &mut self.bytes
+    }
+
+    pub fn i32(&mut self, number: u8, value: i32) -> &mut Struct {
+        zigzag(self.field(number, I32), value.into());
+        self
+    }
+
+    pub fn i64(&mut self, number: u8, value: i64) -> &mut Struct {
+        zigzag(self.field(number, I64), value);
+        self
+    }
+
+    pub fn text(&mut self, number: u8, value: &str) -> &mut Struct {
+        binary(self.field(number, BINARY), value);
+        self
+    }
+
+    pub fn list(&mut self, number: u8, list: List) -> &mut Struct {
+        let List { kind, count, bytes } = list;
+        let out = self.field(number, LIST);
+        match u8::try_from(count).ok().filter(|count| *count < 15) {
+            Some(count) => out.push(count << 4 | kind),
+            None => {
+                out.push(0xf0 | kind);
+                varint(out, count);
+            }
+        }
+        out.extend(bytes);
+        self
+    }
+
+    pub fn message(&mut self, number: u8, value: Struct) -> &mut Struct {
+        self.field(number, STRUCT).extend(value.end());
+        self
+    }
+
+    /// Its bytes.
+    pub fn end(mut self) -> Vec<u8> {
+        self.bytes.push(0);
+        self.bytes
+    }
+}
+
+/// A list of values of one type.
+pub struct List {
+    kind: u8,
+    count: u64,
+    bytes: Vec<u8>,
+}
+
+impl List {
+    fn of(kind: u8) -> List {
+        List {
+            kind,
+            count: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    pub fn of_structs() -> List {
+        List::of(STRUCT)
+    }
+
+    pub fn of_i32() -> List {
+        List::of(I32)
+    }
+
+    pub fn of_texts() -> List {
+        List::of(BINARY)
+    }
+
+    pub fn message(&mut self, value: Struct) -> &mut List {
+        self.bytes.extend(value.end());
+        self.count += 1;
+        self
+    }
+
+    pub fn i32(&mut self, value: i32) -> &mut List {
+        zigzag(&mut self.bytes, value.into());
+        self.count += 1;
+        self
+    }
+
+    pub fn text(&mut self, value: &str) -> &mut List {
+        binary(&mut self.bytes, value);
+        self.count += 1;
+        self
+    }
+}

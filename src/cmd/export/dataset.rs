@@ -1,0 +1,105 @@
+//! `tr export --format parquet`: a recording as a run of a dataset.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tr_analyze::Options;
+use tr_report::dataset::{self, Place, Table};
+use tr_report::query::Filter;
+use tr_report::{escape, units};
+
+use super::Args;
+use crate::output::whole;
+use crate::{open, progress};
+
+/// The least wall time of a process with a row of its own.
+const LEAST: Duration = Duration::from_millis(100);
+
+pub fn run(args: &Args) -> ExitCode {
+    if args.from.is_some() || args.to.is_some() {
+        eprintln!("tr: a dataset has whole runs: --from and --to are not for --format parquet");
+        return ExitCode::from(open::UNREADABLE);
+    }
+    let Some(output) = args.output.as_deref().filter(|it| it.as_os_str() != "-") else {
+        eprintln!("tr: a dataset is a directory: -o DIRECTORY");
+        return ExitCode::from(open::UNREADABLE);
+    };
+    let shown = escape::text(output.as_os_str().as_encoded_bytes());
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    open::warn(&trace, &args.file.to_string_lossy());
+    let place = Place::of(trace.meta(), args.repo.as_deref());
+    match present(output, &place) {
+        Ok(None) => {}
+        Ok(Some(file)) => {
+            let file = escape::text(file.as_os_str().as_encoded_bytes());
+            eprintln!("tr: {shown}: has this run already: {file}");
+            return ExitCode::SUCCESS;
+        }
+        Err(error) => return refused(&shown, &error),
+    }
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = progress::analyze(&trace, &options, args.budget);
+    let filter = Filter {
+        min: args.filters.min_or(LEAST),
+        ..args.filters.filter()
+    };
+    let tables = dataset::tables(&analysis, &filter.apply(&analysis), &place);
+    match add((output, &args.file), &place, &tables) {
+        Ok(size) => {
+            let size = units::bytes(size);
+            eprintln!("tr: {shown}: run {} in {}/{}, {size}", place.run, place.repo, place.date);
+            ExitCode::SUCCESS
+        }
+        Err(error) => refused(&shown, &error),
+    }
+}
+
+fn refused(shown: &str, error: &io::Error) -> ExitCode {
+    eprintln!("tr: cannot write {shown}: {error}");
+    ExitCode::FAILURE
+}
+
+/// The file of a run that the dataset has, whatever its repository is called there.
+fn present(directory: &Path, place: &Place) -> io::Result<Option<PathBuf>> {
+    let repositories = match std::fs::read_dir(directory.join(dataset::MARKER)) {
+        Ok(repositories) => repositories,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    for repository in repositories {
+        let file = repository?.path().join(&place.date).join(name(place));
+        if file.try_exists().unwrap_or(false) {
+            return Ok(Some(file));
+        }
+    }
+    Ok(None)
+}
+
+fn name(place: &Place) -> String {
+    format!("{}.parquet", place.run)
+}
+
+/// Writes the run's files; returns their size. Each gets its name when it is complete, and the
+/// one that makes the run part of the dataset is the last.
+fn add((output, trace): (&Path, &Path), place: &Place, tables: &[Table]) -> io::Result<u64> {
+    let mut size = 0;
+    for table in tables {
+        let directory = output.join(table.name);
+        let directory = directory.join(&place.repo).join(&place.date);
+        std::fs::create_dir_all(&directory)?;
+        let bytes = dataset::file(table)?;
+        whole(&directory.join(name(place)), trace, true, |file| {
+            file.write_all(&bytes)
+        })?;
+        size += bytes.len() as u64;
+    }
+    Ok(size)
+}
