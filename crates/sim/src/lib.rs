@@ -39,6 +39,7 @@ mod task;
 pub mod blocks;
 pub mod config;
 pub mod file;
+pub mod fleet;
 pub mod inject;
 pub mod machine;
 pub mod network;

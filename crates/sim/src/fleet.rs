@@ -1,0 +1,233 @@
+//! Many runs of many builds, with planted changes of known cause.
+
+use tr_format::counters::{Counter, Counters};
+use tr_format::event::{Context, LifeEvent, LifeKind, Reason, SchedKind};
+use tr_format::Error;
+
+use crate::blocks::{Cut, Order};
+use crate::config::Config;
+use crate::draw::Draw;
+use crate::program::{chan, ns, Arg, Image, Op, Resident, World};
+use crate::recording::Recording;
+
+/// What changes in a series of runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plant {
+    /// Nothing.
+    Quiet,
+    /// A compilation needs three times the CPU time.
+    Code,
+    /// Other tasks take the CPUs.
+    Busy,
+    /// The hypervisor takes a third of the CPU time.
+    Stolen,
+    /// A test waits longer for the network.
+    Network,
+    /// The job server has one slot instead of two: the same work, one after the other.
+    Serial,
+    /// A test fails in every fourth run, from the first one on.
+    Flaky,
+}
+
+impl Plant {
+    /// All of them.
+    pub const ALL: [Plant; 7] = [
+        Plant::Quiet,
+        Plant::Code,
+        Plant::Busy,
+        Plant::Stolen,
+        Plant::Network,
+        Plant::Serial,
+        Plant::Flaky,
+    ];
+}
+
+/// One run of a series.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FleetRun {
+    /// The series: a repository with one CI job.
+    pub series: u32,
+    /// The run's number in it.
+    pub number: u32,
+    /// The change of the series.
+    pub plant: Plant,
+    /// The first run with the change.
+    pub since: u32,
+}
+
+/// The steps of every run: its name, as `tr` derives it from the arguments, and those.
+pub const STEPS: [(&str, &str, &str); 7] = [
+    ("parse.o", "/usr/bin/gcc", "gcc -c -o parse.o parse.c"),
+    ("code.o", "/usr/bin/gcc", "gcc -c -o code.o code.c"),
+    ("table.o", "/usr/bin/gcc", "gcc -c -o table.o table.c"),
+    ("main.o", "/usr/bin/gcc", "gcc -c -o main.o main.c"),
+    ("prog", "/usr/bin/ld", "ld -o prog parse.o code.o table.o main.o"),
+    ("t/fetch.sh", "/bin/sh", "sh -e t/fetch.sh"),
+    ("t/units.sh", "/bin/sh", "sh -e t/units.sh"),
+];
+
+/// The number of steps that can run at the same time.
+const UNITS: u16 = 4;
+
+const MS: u64 = 1_000_000;
+
+/// The beginning of the first run, in ns since 1970, and the time between two.
+const FIRST: u64 = 1_780_000_000_000_000_000;
+const INTERVAL: u64 = 6 * 3_600_000_000_000;
+
+impl FleetRun {
+    fn changed(&self) -> bool {
+        self.number >= self.since
+    }
+
+    fn is(&self, plant: Plant) -> bool {
+        self.plant == plant && self.changed()
+    }
+
+    /// The test fails in this run.
+    pub fn fails(&self) -> bool {
+        self.plant == Plant::Flaky && self.number % 4 == self.series % 4
+    }
+
+    fn draw(&self) -> Draw {
+        Draw::new(u64::from(self.series) << 32 | u64::from(self.number))
+    }
+
+    /// The programs: COMMAND, a program a step.
+    fn world(&self, draw: &mut Draw) -> World {
+        // Machines of one kind differ in speed; now and then a run has bad luck.
+        let mut speed = draw.length(ns(960, 1040));
+        if draw.chance(40) {
+            speed += draw.length(ns(50, 400));
+        }
+        let stolen = if self.is(Plant::Stolen) { 3 } else { 2 };
+        // Repositories differ in size.
+        let scale = |ms: u64| ms * MS * speed / 1000 * (10 + u64::from(self.series % 5)) / 10;
+        let run = |ms: u64| {
+            let length = scale(ms) * stolen / 2;
+            Op::Run(ns(length * 98 / 100, length * 102 / 100))
+        };
+        let wait = |ms: u64| ns(scale(ms) * 9 / 10, scale(ms) * 11 / 10);
+        let last = UNITS + 1;
+        let mut make = vec![Op::Exec(0), run(1)];
+        for unit in 1..=UNITS {
+            make.extend([Op::Take(chan(0)), Op::Fork(unit, Arg::Same)]);
+        }
+        make.push(Op::WaitAll);
+        for step in last..=STEPS.len() as u16 {
+            make.extend([Op::Fork(step, Arg::Same), Op::WaitAll]);
+        }
+        make.push(Op::ExitGroup(if self.fails() { 2 } else { 0 }));
+        let mut programs = vec![make];
+        for unit in 1..=UNITS {
+            let slow = if unit == 2 && self.is(Plant::Code) { 3 } else { 1 };
+            programs.push(vec![
+                Op::Exec(unit),
+                Op::Io(wait(1)),
+                run(slow * (12 + 2 * u64::from(unit))),
+                Op::Post(chan(0)),
+                Op::ExitGroup(0),
+            ]);
+        }
+        let fetched = if self.is(Plant::Network) { 70 } else { 10 };
+        programs.extend([
+            vec![Op::Exec(last), run(8), Op::Io(wait(3)), Op::ExitGroup(0)],
+            vec![Op::Exec(last + 1), run(2), Op::Sleep(wait(fetched)), run(2), Op::ExitGroup(0)],
+            vec![Op::Exec(last + 2), run(15), Op::ExitGroup(u8::from(self.fails()))],
+            // Another build on the same machine.
+            vec![Op::Run(ns(4 * MS, 9 * MS)), Op::Sleep(ns(MS, 2 * MS)), Op::Goto(0)],
+        ]);
+        let other = programs.len() as u16 - 1;
+        let image = |path: &str, line: &str| Image {
+            path: path.to_owned(),
+            args: line.split(' ').map(str::to_owned).collect(),
+        };
+        let steps = STEPS.map(|(_, path, line)| image(path, line));
+        let resident = Resident {
+            program: other,
+            arg: 0,
+            kthread: false,
+            pin: None,
+        };
+        World {
+            name: "fleet".to_owned(),
+            programs,
+            images: [vec![image("/usr/bin/make", "make -j2 check")], steps.to_vec()].concat(),
+            channels: vec![if self.is(Plant::Serial) { 1 } else { 2 }],
+            residents: vec![resident; if self.is(Plant::Busy) { 3 } else { 0 }],
+            cgroups: 1,
+            ..World::default()
+        }
+    }
+
+    /// The trace file.
+    ///
+    /// # Errors
+    /// The writer refuses an event.
+    pub fn trace(&self) -> Result<Vec<u8>, Error> {
+        let mut draw = self.draw();
+        let mut config = Config::new(self.world(&mut draw), 2, u64::MAX >> 12);
+        config.seed = draw.length(ns(0, u64::MAX / 2));
+        config.linger = Some(MS);
+        let (mut recording, truth) = Recording::record(&config);
+        let busy: u64 = truth.tasks.iter().map(|task| task.times.on_cpu).sum();
+        self.identify(&mut recording, &mut draw);
+        let stolen = if self.is(Plant::Stolen) { busy / 3 } else { 0 };
+        let known = [(Counter::Busy, busy + truth.others - stolen), (Counter::Stolen, stolen)];
+        let (start, end) = (recording.meta.start, recording.end());
+        for (time, share) in [(start, 0), (end, 1)] {
+            let mut counters = Counters::default();
+            for (counter, value) in known {
+                counters.set(counter, value * share);
+            }
+            let kind = LifeKind::Counters(counters);
+            recording.insert(time.0, LifeEvent {
+                time,
+                cpu: None,
+                kind,
+            });
+        }
+        by_network(&mut recording);
+        recording.to_file(&Cut {
+            largest: u32::MAX,
+            order: Order::Written,
+            seed: 1,
+        })
+    }
+
+    fn identify(&self, recording: &mut Recording, draw: &mut Draw) {
+        let (series, number) = (u64::from(self.series), u64::from(self.number));
+        let real = FIRST + number * INTERVAL + series * MS + draw.length(ns(0, MS / 2));
+        let meta = &mut recording.meta;
+        meta.start_clock.real = real;
+        meta.host = format!("runner-{}", draw.length(ns(1, 8)));
+        meta.command = [b"make".to_vec(), b"-j2".to_vec(), b"check".to_vec()].into();
+        meta.cwd = b"/w/build".to_vec();
+        let ci = [
+            ("GITHUB_REPOSITORY", format!("fleet/build-{series:03}")),
+            ("GITHUB_JOB", "check".to_owned()),
+            ("GITHUB_REF", "refs/heads/main".to_owned()),
+            ("GITHUB_RUN_ID", (series * 100_000 + number).to_string()),
+            ("GITHUB_SHA", format!("{:040x}", u128::from(real) << 96 | u128::from(real))),
+        ];
+        meta.ci = ci.map(|(name, value)| (name.to_owned(), value)).into();
+        if let Some(summary) = &mut recording.summary {
+            summary.end_clock.real = real + summary.end.since(recording.meta.start);
+        }
+    }
+}
+
+/// Makes all waits for a timer waits for the network: reads from a socket that softirqs end.
+fn by_network(recording: &mut Recording) {
+    for written in recording.cpus.iter_mut().flatten() {
+        match &mut written.event.kind {
+            SchedKind::Switch { reason, .. } if *reason == Reason::Timer => {
+                *reason = Reason::SocketRead;
+            }
+            SchedKind::Waking { context, .. } if *context == Context::HardIrq => {
+                *context = Context::SoftIrq;
+            }
+            _ => {}
+        }
+    }
+}

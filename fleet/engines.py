@@ -1,0 +1,144 @@
+"""DuckDB and Spark: both load the tables of a dataset and answer the same SQL."""
+
+import re
+
+
+class Unreadable(Exception):
+    """A file that an engine cannot read."""
+
+    def __init__(self, path, reason):
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def _select(present, wanted, condition):
+    """Reads the wanted columns; those that old files lack are null."""
+    parts = [
+        f"CAST({name if name in present else 'NULL'} AS {kind}) AS {name}"
+        for name, kind in [*wanted.items(), ("repo", "string"), ("date", "string")]
+    ]
+    return f"SELECT {', '.join(parts)} FROM {{}} WHERE {condition}"
+
+
+def _named(error, table):
+    """The file of a table that an error names."""
+    text = str(error)
+    for found in re.findall(r"[0-9A-Za-z_-]+\.parquet", text):
+        for path in table.files:
+            if path.endswith("/" + found):
+                return path
+    return None
+
+
+class DuckDb:
+    """DuckDB, in this process."""
+
+    def __init__(self, _master):
+        import duckdb
+
+        self.errors = duckdb.Error
+        self.db = duckdb.connect(config={"preserve_insertion_order": False})
+
+    def load(self, table, wanted, condition):
+        source = (
+            "read_parquet(?, hive_partitioning = true, union_by_name = true,"
+            " hive_types_autocast = false)"
+        )
+        sources = [table.sources()]
+        try:
+            about = self.db.execute(f"DESCRIBE SELECT * FROM {source}", sources).fetchall()
+            query = _select({row[0] for row in about}, wanted, condition).format(source)
+            self.db.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} AS {query}", sources)
+        except self.errors as error:
+            raise self._culprit(error, table) from error
+
+    def _culprit(self, error, table):
+        path = _named(error, table)
+        reason = str(error).splitlines()[0]
+        if path is None:
+            for candidate in table.files:
+                try:
+                    query = "SELECT sum(hash(t)) FROM read_parquet(?) t"
+                    self.db.execute(query, [candidate]).fetchall()
+                except self.errors as own:
+                    path, reason = candidate, str(own).splitlines()[0]
+                    break
+        return Unreadable(path, reason)
+
+    def empty(self, name, wanted):
+        query = _select(set(), wanted, "false").format("(SELECT 1)")
+        self.db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def define(self, name, query):
+        self.db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
+
+    def rows(self, name):
+        result = self.db.execute(f"SELECT * FROM {name}")
+        names = [column[0] for column in result.description]
+        return [dict(zip(names, row)) for row in result.fetchall()]
+
+
+class Spark:
+    """Spark, in a cluster or in this machine."""
+
+    def __init__(self, master):
+        from pyspark.errors import PySparkException
+        from pyspark.sql import SparkSession
+        from py4j.protocol import Py4JError
+
+        self.errors = (PySparkException, Py4JError)
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.ansi.enabled": "true",
+            "spark.sql.session.timeZone": "UTC",
+            # A dataset has many small files: a task reads many of them.
+            "spark.sql.files.openCostInBytes": "65536",
+            "spark.sql.shuffle.partitions": "8",
+            "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+            "spark.sql.adaptive.coalescePartitions.enabled": "true",
+        }
+        builder = SparkSession.builder.appName("tr fleet").master(master)
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        self.session = builder.getOrCreate()
+        self.session.sparkContext.setLogLevel("OFF")
+        self.shown = {}
+
+    def load(self, table, wanted, condition):
+        reader = self.session.read.option("basePath", table.root).option("mergeSchema", "true")
+        paths = [table.root] if table.whole else table.files
+        try:
+            frame = reader.parquet(*paths)
+            frame.createOrReplaceTempView("loaded")
+            query = _select(set(frame.columns), wanted, condition).format("loaded")
+            self.define(table.name, query)
+            self.session.table(table.name).count()
+        except self.errors as error:
+            raise self._culprit(error, table) from error
+
+    def _culprit(self, error, table):
+        path = _named(error, table)
+        reason = str(error).splitlines()[0]
+        if path is None:
+            for candidate in table.files:
+                try:
+                    self.session.read.parquet(candidate).collect()
+                except self.errors as own:
+                    path, reason = candidate, str(own).splitlines()[0]
+                    break
+        return Unreadable(path, reason)
+
+    def empty(self, name, wanted):
+        self.define(name, _select(set(), wanted, "false").format("(SELECT 1)"))
+
+    def define(self, name, query):
+        frame = self.session.sql(query).cache()
+        frame.createOrReplaceTempView(name)
+
+    def rows(self, name):
+        return [row.asDict() for row in self.session.table(name).collect()]
+
+
+ENGINES = {"duckdb": DuckDb, "spark": Spark}

@@ -1,0 +1,257 @@
+"""The answers as text and as one HTML page."""
+
+import base64
+import hashlib
+import html as markup
+
+CAUSES = {
+    ("cpu", 1): "CPU work up: the code or its tools, not the runner.",
+    ("cpu", -1): "CPU work down: the code or its tools, not the runner.",
+    ("shape", 1): "The CPU work is the same, but more of it is on the critical path: less runs in parallel.",
+    ("shape", -1): "The CPU work is the same, but less of it is on the critical path: more runs in parallel.",
+    ("mixed", 1): "No single cause explains half of it.",
+    ("mixed", -1): "No single cause explains half of it.",
+}
+STARVED = {
+    "run-queue": "run-queue wait",
+    "others": "run-queue wait behind other tasks of the machine",
+    "stolen": "CPU time stolen by the hypervisor",
+    "throttled": "time throttled by a CPU quota",
+}
+BLOCKED = {"network": "waits for the network", "disk": "waits for the disk", "sleep": "sleeps and timers"}
+STYLE = """
+body{font:14px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}
+h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}h3{font-size:1rem;margin:1.2rem 0 .2rem;overflow-wrap:anywhere}
+table{border-collapse:collapse;margin:.5rem 0}td,th{padding:.15rem .7rem .15rem 0;text-align:left;vertical-align:top}
+td.n,th.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}th{border-bottom:1px solid #8884}
+p{margin:.2rem 0}.dim{color:#59636e}.up{color:#b3261e}.down{color:#1a7f37}
+svg{display:block;margin:.3rem 0}polyline{fill:none;stroke:#0969da;stroke-width:1.5}
+@media(prefers-color-scheme:dark){body{color:#e6edf3;background:#0d1117}.dim{color:#9198a1}.up{color:#ff7b72}.down{color:#3fb950}polyline{stroke:#4493f8}}
+"""
+
+
+def plain(text):
+    """A text without control characters and marks of direction."""
+    def one(c):
+        hidden = not c.isprintable() and c not in "\n "
+        return f"\\u{{{ord(c):x}}}" if hidden else c
+
+    return "".join(map(one, text))
+
+
+def time(ns):
+    """A length of time in three digits."""
+    if ns is None:
+        return "–"
+    size = abs(ns)
+    for unit, name in [(60e9, "min"), (1e9, "s"), (1e6, "ms"), (1e3, "µs")]:
+        if size >= unit:
+            value = size / unit
+            digits = 2 if value < 9.995 else 1 if value < 99.95 else 0
+            return f"{'−' if ns < 0 else ''}{value:.{digits}f} {name}"
+    return "0"
+
+
+def signed(ns):
+    return time(ns) if ns is None or ns <= 0 else f"+{time(ns)}"
+
+
+def percent(row):
+    share = round(100 * row["change_ns"] / max(1, row["before_ns"]))
+    return f"{'+' if share > 0 else '−'}{abs(share)} %"
+
+
+def sentence(row):
+    """The cause of a change in plain words."""
+    up = 1 if row["change_ns"] >= 0 else -1
+    word = "up" if up > 0 else "down"
+    work = (row["work_after_ns"] or 0) - (row["work_before_ns"] or 0)
+    same = abs(work) * 20 < max(1, row["work_before_ns"] or 0)
+    if row["cause"] == "starved":
+        lead = "CPU unchanged" if same else f"CPU {signed(work)}"
+        end = "the runner, not your change" if same else "mostly the runner"
+        if row["starved_by"] == "run-queue" and row["machine_ns"] is not None:
+            end = "not other work on the runner: more tasks of the build want a CPU at once"
+        if row["cpus"] != row["cpus_before"]:
+            end += f"; it has {row['cpus']} CPUs, before {row['cpus_before']}"
+        return f"{lead}, {STARVED[row['starved_by']]} {word}: {end}."
+    if row["cause"] == "blocked":
+        what = BLOCKED[row["blocked_by"]]
+        lead = "CPU unchanged" if same else f"CPU {signed(work)}"
+        return f"{lead}, {what} {word}: neither the compiler nor the runner's CPUs."
+    return CAUSES[row["cause"], up]
+
+
+def parts(row):
+    names = [("CPU work", "cpu_ns"), ("starved", "starved_ns"), ("blocked", "blocked_ns"), ("path shape", "shape_ns")]
+    return " · ".join(f"{name} {signed(row[key]) if row[key] else '0'}" for name, key in names)
+
+
+# Changes of a command and of its steps are one change within this many runs.
+NEAR = 7
+
+
+def groups(report):
+    """The changes of commands, each with those of its steps beside it; the other steps' changes."""
+    commands = [row for row in report["causes"] if row["kind"] == "command"]
+    rest = [row for row in report["causes"] if row["kind"] != "command"]
+    found = []
+    for row in commands:
+        def near(step):
+            return step["series"] == row["series"] and abs(step["seq"] - row["seq"]) <= NEAR
+
+        programs = [p for p in report["change_programs"] if (p["series"], p["run"]) == (row["series"], row["run"])]
+        # A step of the command's own length says nothing more: make.
+        inside = [step for step in rest if near(step) and step["before_ns"] * 10 < row["before_ns"] * 9]
+        found.append((row, inside, programs))
+        rest = [step for step in rest if not near(step)]
+    return found, rest
+
+
+def since(row):
+    commit = f", commit {row['commit'][:12]}" if row["commit"] else ""
+    before = f" (before {row['commit_before'][:12]})" if row["commit_before"] else ""
+    kernel = ", another kernel" if row["other_kernel"] else ""
+    return f"since {row['day']}{commit}{before}{kernel}"
+
+
+def shift(row):
+    return f"{time(row['before_ns'])} → {time(row['after_ns'])} ({percent(row)})"
+
+
+def details(steps, programs):
+    lines = []
+    if steps:
+        names = [f"{step['name']} {signed(step['change_ns'])}" for step in steps[:4]]
+        lines.append("in " + ", ".join(names) + (f" and {len(steps) - 4} more" if len(steps) > 4 else ""))
+    if programs:
+        names = [f"{p['program']} {signed(p['after_ns'] - p['before_ns'])}" for p in programs]
+        lines.append("CPU by program: " + ", ".join(names))
+    return lines
+
+
+def coverage(report):
+    runs = sum(row["runs"] for row in report["coverage"])
+    out = f"{runs:,} runs of {len(report['coverage'])} repositories, "
+    first = min(row["first_day"] for row in report["coverage"])
+    out += f"{first} to {max(row['last_day'] for row in report['coverage'])}"
+    for key, name in [("incomplete", "with lost events"), ("without_path", "without a critical path")]:
+        count = sum(row[key] for row in report["coverage"])
+        if count:
+            out += f" · {count:,} {name} left out"
+    if report["left_out"]:
+        out += f" · {len(report['left_out'])} files left out"
+    return out
+
+
+TABLES = [
+    ("flaky_tests", "Flaky tests", [("failed", "failed", str), ("runs", "of runs", str), ("flips", "flips", str), ("last_failed", "last", str), ("name", "test", None)]),
+    ("slowest_steps", "Slowest steps and tests", [("total_ns", "total", time), ("median_ns", "median", time), ("p90_ns", "90 %", time), ("starved_ns", "starved", time), ("name", "step", None)]),
+    ("variable_steps", "Most variable steps and tests", [("spread_ns", "80 % within", time), ("median_ns", "median", time), ("varies_by", "by", str), ("name", "step", None)]),
+]
+ROWS = 10
+
+
+def text(report):
+    out = [coverage(report), ""]
+    changes, steps = groups(report)
+    out.append("Changes" if changes else "No command changed")
+    for row, inside, programs in changes:
+        out.append(f"  {row['series']}")
+        out.append(f"    {shift(row)} {since(row)}")
+        out.append(f"    {sentence(row)}")
+        out.append(f"    {parts(row)}")
+        out.extend(f"    {line}" for line in details(inside, programs))
+    if steps:
+        out.extend(["", "Steps that changed, of commands that did not"])
+    for row in steps[:ROWS]:
+        out.append(f"  {row['name']} · {row['series']}")
+        out.append(f"    {shift(row)} {since(row)}")
+        out.append(f"    {sentence(row)}")
+    for key, title, columns in TABLES:
+        rows = report[key][:ROWS]
+        if not rows:
+            continue
+        out.extend(["", title])
+        cells = [[head for _, head, _ in columns]]
+        for row in rows:
+            line = [show(row[name]) if show else f"{row[name]} · {row['series']}" for name, _, show in columns]
+            cells.append(line)
+        widths = [max(len(line[i]) for line in cells) for i in range(len(columns) - 1)]
+        for line in cells:
+            out.append("  " + "  ".join([c.rjust(w) for c, w in zip(line, widths)] + [line[-1]]))
+    out.extend(["", "Medians of the last days"])
+    for series, days in by_series(report):
+        out.append(f"  {series}")
+        for row in days[-3:]:
+            line = f"wall {time(row['wall_ns'])} · CPU {time(row['work_ns'])} · run-queue {time(row['run_queue_ns'])}"
+            path = f"path: CPU {time(row['path_on_cpu_ns'])}, run-queue {time(row['path_run_queue_ns'])}, blocked {time(row['path_blocked_ns'])}"
+            out.append(f"    {row['day']}  {line} · {path}")
+    return plain("\n".join(out)) + "\n"
+
+
+def by_series(report):
+    """The trend of each series; those with changes first."""
+    found = {}
+    for row in report["trend"]:
+        found.setdefault(row["series"], []).append(row)
+    order = [row["series"] for row in report["causes"] if row["kind"] == "command"]
+    order = list(dict.fromkeys(order)) + sorted(found)
+    names = list(dict.fromkeys(order))
+    return [(name, found[name]) for name in names[: 2 * ROWS] if name in found]
+
+
+def line(days, key, label):
+    """A small chart of a figure by day."""
+    values = [row[key] or 0 for row in days]
+    top = max(values) or 1
+    wide, high = 560, 48
+    step = wide / max(1, len(values) - 1)
+    points = " ".join(f"{i * step:.1f},{high - value * (high - 4) / top:.1f}" for i, value in enumerate(values))
+    return f'<svg width="{wide}" height="{high}" role="img" aria-label="{markup.escape(label)}"><polyline points="{points}"/></svg>'
+
+
+def html(report):
+    """One page without scripts that loads nothing."""
+    def e(value):
+        return markup.escape(plain(str(value)))
+
+    changes, steps = groups(report)
+    body = [f"<h1>Runs of the fleet</h1><p class=dim>{e(coverage(report))}</p>"]
+    body.append(f"<h2>{'Changes' if changes else 'No command changed'}</h2>")
+    for row, inside, programs in changes:
+        tint = "up" if row["change_ns"] > 0 else "down"
+        body.append(f"<h3>{e(row['series'])}</h3><p><b class={tint}>{e(shift(row))}</b> {e(since(row))}</p>")
+        body.append(f"<p>{e(sentence(row))}</p><p class=dim>{e(parts(row))}</p>")
+        body.extend(f"<p class=dim>{e(line)}</p>" for line in details(inside, programs))
+    if steps:
+        body.append("<h2>Steps that changed, of commands that did not</h2>")
+    for row in steps[: 2 * ROWS]:
+        body.append(f"<h3>{e(row['name'])} · {e(row['series'])}</h3>")
+        body.append(f"<p><b>{e(shift(row))}</b> {e(since(row))}</p><p>{e(sentence(row))}</p>")
+    for key, title, columns in TABLES:
+        if not report[key]:
+            continue
+        kind = ["" if show is None else " class=n" for _, _, show in columns]
+        head = "".join(f"<th{k}>{e(name)}</th>" for (_, name, _), k in zip(columns, kind))
+        body.append(f"<h2>{e(title)}</h2><table><tr>{head}</tr>")
+        for row in report[key][: 2 * ROWS]:
+            cells = [show(row[name]) if show else f"{row[name]} · {row['series']}" for name, _, show in columns]
+            body.append("<tr>" + "".join(f"<td{k}>{e(c)}</td>" for c, k in zip(cells, kind)) + "</tr>")
+        body.append("</table>")
+    body.append("<h2>Trend of the wall time</h2>")
+    for series, days in by_series(report):
+        last = days[-1]
+        figures = f"{last['day']}: wall {time(last['wall_ns'])}, CPU {time(last['work_ns'])}, run-queue {time(last['run_queue_ns'])}"
+        body.append(f"<h3>{e(series)}</h3>{line(days, 'wall_ns', 'wall time by day')}<p class=dim>{e(figures)}</p>")
+    if report["left_out"]:
+        body.append("<h2>Files left out</h2><ul>")
+        body.extend(f"<li>{e(f['file'])}: {e(f['reason'])}</li>" for f in report["left_out"])
+        body.append("</ul>")
+    digest = base64.b64encode(hashlib.sha256(STYLE.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'sha256-{digest}'"
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        f"<title>Runs of the fleet</title><style>{STYLE}</style><body>{''.join(body)}</body></html>\n"
+    )

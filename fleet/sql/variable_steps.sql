@@ -1,0 +1,36 @@
+-- Which steps and tests vary most, and by what?
+--
+-- Of steps with at least 10 runs, by the distance between the first and the ninth decile of their
+-- wall time. The part that varies most is named with its own distance.
+WITH parts AS (
+    SELECT
+        series, kind, name,
+        count(*) AS runs,
+        percentile_disc(0.5) WITHIN GROUP (ORDER BY wall_ns) AS median_ns,
+        percentile_disc(0.9) WITHIN GROUP (ORDER BY wall_ns)
+            - percentile_disc(0.1) WITHIN GROUP (ORDER BY wall_ns) AS spread_ns,
+        percentile_disc(0.9) WITHIN GROUP (ORDER BY on_cpu_ns)
+            - percentile_disc(0.1) WITHIN GROUP (ORDER BY on_cpu_ns) AS cpu_ns,
+        percentile_disc(0.9) WITHIN GROUP (ORDER BY starved_ns)
+            - percentile_disc(0.1) WITHIN GROUP (ORDER BY starved_ns) AS starved_ns,
+        percentile_disc(0.9) WITHIN GROUP (ORDER BY disk_ns + network_ns + sleep_ns)
+            - percentile_disc(0.1) WITHIN GROUP (ORDER BY disk_ns + network_ns + sleep_ns)
+            AS blocked_ns,
+        percentile_disc(0.9) WITHIN GROUP (ORDER BY others_ns)
+            - percentile_disc(0.1) WITHIN GROUP (ORDER BY others_ns) AS others_ns
+    FROM subjects
+    WHERE kind <> 'command'
+    GROUP BY series, kind, name
+)
+SELECT
+    series, kind, name, runs, median_ns, spread_ns, cpu_ns, starved_ns, blocked_ns, others_ns,
+    CASE
+        WHEN cpu_ns >= greatest(starved_ns, blocked_ns, others_ns) THEN 'cpu'
+        WHEN starved_ns >= greatest(blocked_ns, others_ns) THEN 'starved'
+        WHEN blocked_ns >= others_ns THEN 'blocked'
+        ELSE 'others'
+    END AS varies_by
+FROM parts
+WHERE runs >= 10 AND spread_ns > 0
+ORDER BY spread_ns DESC, series, kind, name
+LIMIT 50
