@@ -38,7 +38,11 @@ class DuckDb:
         import duckdb
 
         self.errors = duckdb.Error
+        self.version = duckdb.__version__
         self.db = duckdb.connect(config={"preserve_insertion_order": False})
+
+    def about(self):
+        return {"name": "duckdb", "version": self.version, "executors": 0}
 
     def load(self, table, wanted, condition):
         source = (
@@ -104,7 +108,11 @@ class Spark:
             builder = builder.config(name, value)
         self.session = builder.getOrCreate()
         self.session.sparkContext.setLogLevel("OFF")
-        self.shown = {}
+
+    def about(self):
+        # One of them is the driver.
+        blocks = self.session.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
+        return {"name": "spark", "version": self.session.version, "executors": blocks - 1}
 
     def load(self, table, wanted, condition):
         reader = self.session.read.option("basePath", table.root).option("mergeSchema", "true")

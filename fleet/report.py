@@ -96,6 +96,7 @@ def answer(engine, args):
     for name in ANSWERS:
         engine.define(name, question(name))
         report[name] = engine.rows(name)
+    report["engine"] = engine.about()
     return report
 
 

@@ -90,7 +90,11 @@ enum To {
 /// All formats, with a line of help each.
 fn formats() -> impl TypedValueParser<Value = To> {
     let files = Format::ALL.map(|it| (To::File(it), it.name(), it.title()));
-    let dataset = (To::Dataset, "parquet", "a run of a dataset, for DuckDB and Spark");
+    let dataset = (
+        To::Dataset,
+        "parquet",
+        "a run of a dataset, for DuckDB and Spark",
+    );
     let all = files.into_iter().chain([dataset]);
     args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
 }

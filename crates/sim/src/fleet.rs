@@ -61,7 +61,11 @@ pub const STEPS: [(&str, &str, &str); 7] = [
     ("code.o", "/usr/bin/gcc", "gcc -c -o code.o code.c"),
     ("table.o", "/usr/bin/gcc", "gcc -c -o table.o table.c"),
     ("main.o", "/usr/bin/gcc", "gcc -c -o main.o main.c"),
-    ("prog", "/usr/bin/ld", "ld -o prog parse.o code.o table.o main.o"),
+    (
+        "prog",
+        "/usr/bin/ld",
+        "ld -o prog parse.o code.o table.o main.o",
+    ),
     ("t/fetch.sh", "/bin/sh", "sh -e t/fetch.sh"),
     ("t/units.sh", "/bin/sh", "sh -e t/units.sh"),
 ];
@@ -120,7 +124,11 @@ impl FleetRun {
         make.push(Op::ExitGroup(if self.fails() { 2 } else { 0 }));
         let mut programs = vec![make];
         for unit in 1..=UNITS {
-            let slow = if unit == 2 && self.is(Plant::Code) { 3 } else { 1 };
+            let slow = if unit == 2 && self.is(Plant::Code) {
+                3
+            } else {
+                1
+            };
             programs.push(vec![
                 Op::Exec(unit),
                 Op::Io(wait(1)),
@@ -132,10 +140,24 @@ impl FleetRun {
         let fetched = if self.is(Plant::Network) { 70 } else { 10 };
         programs.extend([
             vec![Op::Exec(last), run(8), Op::Io(wait(3)), Op::ExitGroup(0)],
-            vec![Op::Exec(last + 1), run(2), Op::Sleep(wait(fetched)), run(2), Op::ExitGroup(0)],
-            vec![Op::Exec(last + 2), run(15), Op::ExitGroup(u8::from(self.fails()))],
+            vec![
+                Op::Exec(last + 1),
+                run(2),
+                Op::Sleep(wait(fetched)),
+                run(2),
+                Op::ExitGroup(0),
+            ],
+            vec![
+                Op::Exec(last + 2),
+                run(15),
+                Op::ExitGroup(u8::from(self.fails())),
+            ],
             // Another build on the same machine.
-            vec![Op::Run(ns(4 * MS, 9 * MS)), Op::Sleep(ns(MS, 2 * MS)), Op::Goto(0)],
+            vec![
+                Op::Run(ns(4 * MS, 9 * MS)),
+                Op::Sleep(ns(MS, 2 * MS)),
+                Op::Goto(0),
+            ],
         ]);
         let other = programs.len() as u16 - 1;
         let image = |path: &str, line: &str| Image {
@@ -152,7 +174,11 @@ impl FleetRun {
         World {
             name: "fleet".to_owned(),
             programs,
-            images: [vec![image("/usr/bin/make", "make -j2 check")], steps.to_vec()].concat(),
+            images: [
+                vec![image("/usr/bin/make", "make -j2 check")],
+                steps.to_vec(),
+            ]
+            .concat(),
             channels: vec![if self.is(Plant::Serial) { 1 } else { 2 }],
             residents: vec![resident; if self.is(Plant::Busy) { 3 } else { 0 }],
             cgroups: 1,
@@ -173,7 +199,10 @@ impl FleetRun {
         let busy: u64 = truth.tasks.iter().map(|task| task.times.on_cpu).sum();
         self.identify(&mut recording, &mut draw);
         let stolen = if self.is(Plant::Stolen) { busy / 3 } else { 0 };
-        let known = [(Counter::Busy, busy + truth.others - stolen), (Counter::Stolen, stolen)];
+        let known = [
+            (Counter::Busy, busy + truth.others - stolen),
+            (Counter::Stolen, stolen),
+        ];
         let (start, end) = (recording.meta.start, recording.end());
         for (time, share) in [(start, 0), (end, 1)] {
             let mut counters = Counters::default();
@@ -181,11 +210,14 @@ impl FleetRun {
                 counters.set(counter, value * share);
             }
             let kind = LifeKind::Counters(counters);
-            recording.insert(time.0, LifeEvent {
-                time,
-                cpu: None,
-                kind,
-            });
+            recording.insert(
+                time.0,
+                LifeEvent {
+                    time,
+                    cpu: None,
+                    kind,
+                },
+            );
         }
         by_network(&mut recording);
         recording.to_file(&Cut {
@@ -208,7 +240,10 @@ impl FleetRun {
             ("GITHUB_JOB", "check".to_owned()),
             ("GITHUB_REF", "refs/heads/main".to_owned()),
             ("GITHUB_RUN_ID", (series * 100_000 + number).to_string()),
-            ("GITHUB_SHA", format!("{:040x}", u128::from(real) << 96 | u128::from(real))),
+            (
+                "GITHUB_SHA",
+                format!("{:040x}", u128::from(real) << 96 | u128::from(real)),
+            ),
         ];
         meta.ci = ci.map(|(name, value)| (name.to_owned(), value)).into();
         if let Some(summary) = &mut recording.summary {

@@ -55,7 +55,10 @@ pub fn run(args: &Args) -> ExitCode {
     match add((output, &args.file), &place, &tables) {
         Ok(size) => {
             let size = units::bytes(size);
-            eprintln!("tr: {shown}: run {} in {}/{}, {size}", place.run, place.repo, place.date);
+            eprintln!(
+                "tr: {shown}: run {} in {}/{}, {size}",
+                place.run, place.repo, place.date
+            );
             ExitCode::SUCCESS
         }
         Err(error) => refused(&shown, &error),

@@ -20,8 +20,8 @@ use tr_format::event::Ktime;
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
-pub use table::{Column, Kind, Table, Value};
 use table::Row;
+pub use table::{Column, Kind, Table, Value};
 
 /// The table of which each run has one row.
 pub const MARKER: &str = "runs";

@@ -179,21 +179,23 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
     let known = steps.list().iter().zip(&times.steps);
     for (step, times) in known.filter(|(step, _)| !step.is_moment()) {
         let name = stable(step.kind, &step.name);
-        let sum = sums.entry((step.kind, name)).or_insert_with_key(|key| Step {
-            run: run.to_owned(),
-            kind: key.0.name().to_owned(),
-            name: key.1.clone(),
-            on_cpu_ns: Some(0),
-            run_queue_ns: Some(0),
-            spent_on_cpu_ns: Some(0),
-            spent_run_queue_ns: Some(0),
-            spent_disk_ns: Some(0),
-            spent_network_ns: Some(0),
-            spent_sleep_ns: Some(0),
-            spent_other_ns: Some(0),
-            spent_unknown_ns: Some(0),
-            ..Step::default()
-        });
+        let sum = sums
+            .entry((step.kind, name))
+            .or_insert_with_key(|key| Step {
+                run: run.to_owned(),
+                kind: key.0.name().to_owned(),
+                name: key.1.clone(),
+                on_cpu_ns: Some(0),
+                run_queue_ns: Some(0),
+                spent_on_cpu_ns: Some(0),
+                spent_run_queue_ns: Some(0),
+                spent_disk_ns: Some(0),
+                spent_network_ns: Some(0),
+                spent_sleep_ns: Some(0),
+                spent_other_ns: Some(0),
+                spent_unknown_ns: Some(0),
+                ..Step::default()
+            });
         sum.count += 1;
         sum.failed += u64::from(step.failed());
         sum.wall_ns = sum.wall_ns.saturating_add(step.wall());
@@ -212,7 +214,13 @@ fn steps(analysis: &Analysis, path: Option<&CriticalPath>, run: &str) -> (Vec<St
         add(&mut sum.spent_disk_ns, spent(&[Use::Disk]));
         add(&mut sum.spent_network_ns, spent(&[Use::Network]));
         add(&mut sum.spent_sleep_ns, spent(&[Use::Sleep]));
-        let other = [Use::Terminal, Use::Stopped, Use::Blocked, Use::Outside, Use::Others];
+        let other = [
+            Use::Terminal,
+            Use::Stopped,
+            Use::Blocked,
+            Use::Outside,
+            Use::Others,
+        ];
         add(&mut sum.spent_other_ns, spent(&other));
         add(&mut sum.spent_unknown_ns, spent(&[Use::Unknown]));
     }
@@ -262,10 +270,14 @@ fn processes(
     let mut on_path = path.map(|_| vec![0; analysis.processes.len()]);
     for segment in path.into_iter().flat_map(|path| &path.segments) {
         let process = analysis.thread(segment.thread).process;
-        let sum = on_path.iter_mut().flat_map(|it| it.get_mut(process.0 as usize));
+        let sum = on_path
+            .iter_mut()
+            .flat_map(|it| it.get_mut(process.0 as usize));
         sum.for_each(|sum: &mut u64| *sum = sum.saturating_add(segment.length()));
     }
-    let all = chosen.iter().filter_map(|at| Some((*at, analysis.processes.get(*at)?)));
+    let all = chosen
+        .iter()
+        .filter_map(|at| Some((*at, analysis.processes.get(*at)?)));
     let mut all: Vec<(usize, &model::Process)> = all.collect();
     all.sort_by_key(|(at, process)| (Reverse(process.end.since(process.start)), *at));
     let left_out = all.len().saturating_sub(PROCESSES);

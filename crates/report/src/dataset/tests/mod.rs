@@ -11,7 +11,10 @@ fn partitions_are_directories_of_their_own() {
     assert!(directory(&long).len() < 200 && directory(&long) != directory(&other));
     assert_eq!(directory(&long).split('-').next(), Some(&*"%2F".repeat(50)));
     let shifted = directory(&format!("a{long}"));
-    assert!(shifted.starts_with("a%2F") && shifted.contains("%2F-"), "{shifted}");
+    assert!(
+        shifted.starts_with("a%2F") && shifted.contains("%2F-"),
+        "{shifted}"
+    );
 }
 
 #[test]

@@ -1,0 +1,525 @@
+//! Datasets of runs: written by `tr export --format parquet`, read by DuckDB and Spark, and asked
+//! by fleet/report.py.
+#![allow(clippy::expect_used, clippy::unwrap_used, clippy::indexing_slicing)] // of our own files
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::OnceLock;
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use serde_json::{json, Map, Value};
+use tr_sim::fleet::{FleetRun, Plant};
+
+use common::{ensure, lacks, list, trial, Failure, TR};
+
+fn main() {
+    let python = python().err();
+    let spark = python.clone().or_else(|| lacks("java"));
+    let tests = vec![
+        trial("the_runner_knows_every_column", None, || Ok(columns()?)),
+        trial("a_run_is_added_once", None, || Ok(once()?)),
+        trial("names_stay_inside_the_dataset", None, || Ok(hostile()?)),
+        trial("a_large_run_is_small", None, || Ok(small()?)),
+        without_limit(
+            "planted_changes_are_found_and_named",
+            python.clone(),
+            || Ok(planted()?),
+        ),
+        without_limit("spark_gives_the_rows_of_duckdb", spark, || {
+            Ok(spark_equals()?)
+        }),
+        trial("texts_are_no_markup", python.clone(), || Ok(page()?)),
+        trial("files_that_do_not_belong_are_named", python, || {
+            Ok(damaged()?)
+        }),
+    ];
+    libtest_mimic::run(&Arguments::from_args(), tests).exit();
+}
+
+/// A test that takes minutes on a busy machine.
+fn without_limit(name: &str, reason: Option<String>, test: fn() -> Result<(), Failed>) -> Trial {
+    match reason {
+        None => Trial::test(name, test),
+        Some(why) => Trial::test(format!("{name} (skipped: {why})"), test).with_ignored_flag(true),
+    }
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The Python with DuckDB and Spark, or the reason why it is not there.
+fn python() -> Result<PathBuf, String> {
+    // This program lies in target/PROFILE/deps.
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let target = own.ancestors().nth(3).ok_or("no target directory")?;
+    let python = target.join("fleet-venv/bin/python");
+    let there = target.join("fleet-venv/requirements.txt").is_file();
+    there
+        .then_some(python)
+        .ok_or_else(|| "scripts/fleet.sh has not made fleet-venv".into())
+}
+
+fn output(command: &mut Command) -> Result<Output, Failure> {
+    let out = command.output()?;
+    ensure(out.status.success(), || {
+        format!("{command:?}: {}", String::from_utf8_lossy(&out.stderr))
+    })?;
+    Ok(out)
+}
+
+fn export(trace: &Path, dataset: &Path, more: &[&str]) -> Result<String, Failure> {
+    let mut command = Command::new(TR);
+    command
+        .arg("export")
+        .arg(trace)
+        .args(["--format", "parquet", "-o"]);
+    let out = output(command.arg(dataset).args(more))?;
+    Ok(String::from_utf8(out.stderr)?)
+}
+
+fn fixture(name: &str) -> PathBuf {
+    root().join(format!("fixtures/traces/{name}.bin"))
+}
+
+/// All files below a directory, with their contents.
+fn files(directory: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>, Failure> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![directory.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(directory)? {
+            let path = entry?.path();
+            match path.is_dir() {
+                true => open.push(path),
+                false => drop(found.insert(path.clone(), std::fs::read(&path)?)),
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// fleet/columns.json has the columns of the export. With TR_UPDATE it is written.
+fn columns() -> Result<(), Failure> {
+    let mut tables = String::from("{\n");
+    let all = tr_report::dataset::columns();
+    for (place, (name, columns)) in all.iter().enumerate() {
+        tables += &format!(" \"{name}\": {{\n");
+        let lines = columns
+            .iter()
+            .map(|(name, kind)| format!("  \"{name}\": \"{}\"", kind.name()));
+        tables += &lines.collect::<Vec<_>>().join(",\n");
+        tables += if place + 1 < all.len() {
+            "\n },\n"
+        } else {
+            "\n }\n}\n"
+        };
+    }
+    let path = root().join("fleet/columns.json");
+    if std::env::var_os("TR_UPDATE").is_some() {
+        std::fs::write(&path, &tables)?;
+    }
+    ensure(std::fs::read_to_string(&path)? == tables, || {
+        "fleet/columns.json differs: run this test with TR_UPDATE=1".into()
+    })
+}
+
+/// Six files a run, the same after a second export, one under another repository, and one of a
+/// redacted copy.
+fn once() -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let dataset = place.path().join("runs");
+    let said = export(&fixture("demo"), &dataset, &[])?;
+    ensure(said.contains("in repo=local/date=2026-11-22"), || said)?;
+    let before = files(&dataset)?;
+    ensure(before.len() == 6, || format!("{:?}", before.keys()))?;
+    let redacted = place.path().join("redacted.bin");
+    output(
+        Command::new(TR)
+            .arg("redact")
+            .arg(fixture("demo"))
+            .arg("-o")
+            .arg(&redacted),
+    )?;
+    for (trace, more) in [
+        (fixture("demo"), &[][..]),
+        (fixture("demo"), &["--repo", "other"]),
+        (redacted, &[]),
+    ] {
+        let said = export(&trace, &dataset, more)?;
+        ensure(said.contains("has this run already"), || said)?;
+        ensure(files(&dataset)? == before, || "the dataset changed".into())?;
+    }
+    // Without the marker the run is none: an export was killed.
+    let marker = before
+        .keys()
+        .find(|path| path.starts_with(dataset.join("runs")));
+    std::fs::remove_file(marker.ok_or("no row in runs")?)?;
+    export(&fixture("demo"), &dataset, &[])?;
+    ensure(files(&dataset)? == before, || {
+        "the second attempt differs".into()
+    })?;
+    export(&fixture("build"), &dataset, &[])?;
+    ensure(files(&dataset)?.len() == 12, || "no second run".into())?;
+    let mut part = Command::new(TR);
+    part.arg("export")
+        .arg(fixture("demo"))
+        .arg("-o")
+        .arg(&dataset);
+    let refused = part
+        .args(["--format", "parquet", "--from", "1s"])
+        .output()?;
+    ensure(refused.status.code() == Some(2), || format!("{refused:?}"))
+}
+
+/// A repository's name is one directory, whatever it is.
+fn hostile() -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let dataset = place.path().join("runs");
+    let long = "x/".repeat(2000);
+    let names = [
+        "../../../outside",
+        "/etc",
+        "..",
+        "a\nb\u{1b}[31m",
+        "",
+        "date=1",
+        long.as_str(),
+    ];
+    for name in names {
+        // Each is another dataset: a run is in one only once.
+        let dataset = dataset.join(format!("{}", name.len()));
+        export(&fixture("demo"), &dataset, &["--repo", name])?;
+        for path in files(place.path())?.keys() {
+            let inside = path.strip_prefix(&dataset).ok();
+            let depth = inside.map(|path| path.components().count());
+            ensure(depth == Some(4), || format!("{name:?}: {}", path.display()))?;
+        }
+        std::fs::remove_dir_all(&dataset)?;
+    }
+    Ok(())
+}
+
+/// A run of 10,000 processes has at most 100 KB.
+fn small() -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let trace = place.path().join("trace.bin");
+    let world = tr_sim::scenario::make(16, 2_500);
+    let mut config = tr_sim::config::Config::new(world, 16, u64::MAX >> 12);
+    config.linger = Some(1_000_000);
+    config.kernel.pid_max = 1 << 22;
+    config.kernel.max_tasks = 1 << 20;
+    let (_, _, truth) = tr_sim::file::record_to(&config, std::fs::File::create(&trace)?)?;
+    let count = truth.processes.len();
+    ensure(count >= 10_000, || format!("only {count} processes"))?;
+    let dataset = place.path().join("runs");
+    export(&trace, &dataset, &["--min", "0"])?;
+    let sizes = files(&dataset)?;
+    let sizes: Vec<(PathBuf, usize)> = sizes
+        .into_iter()
+        .map(|(path, it)| (path, it.len()))
+        .collect();
+    let size: usize = sizes.iter().map(|(_, size)| size).sum();
+    println!("{count} processes: {size} bytes");
+    ensure(size <= 100_000, || {
+        format!("{count} processes: {size} bytes: {sizes:?}")
+    })
+}
+
+/// Series and runs in each; 40 quiet series of a command and seven steps.
+const SERIES: u32 = 50;
+const RUNS: u32 = 40;
+/// The first run with the change.
+const SINCE: u32 = 20;
+
+fn plant_of(series: u32) -> Plant {
+    let planted = usize::try_from(series).unwrap();
+    match planted < 12 {
+        true => Plant::ALL[1 + planted % (Plant::ALL.len() - 1)],
+        false => Plant::Quiet,
+    }
+}
+
+/// The dataset of 2,000 simulated runs, written by two exports at a time.
+fn fleet() -> Result<&'static Path, Failure> {
+    static FLEET: OnceLock<Result<tempfile::TempDir, String>> = OnceLock::new();
+    let made = FLEET.get_or_init(|| {
+        let place = tempfile::tempdir().map_err(|e| e.to_string())?;
+        let next = AtomicU32::new(0);
+        std::thread::scope(|scope| {
+            let exporter = || {
+                let trace = tempfile::NamedTempFile::new()?;
+                loop {
+                    let at = next.fetch_add(1, Ordering::Relaxed);
+                    if at >= SERIES * RUNS {
+                        return Ok::<_, Failure>(());
+                    }
+                    let (series, number) = (at / RUNS, at % RUNS);
+                    let plant = plant_of(series);
+                    let run = FleetRun {
+                        series,
+                        number,
+                        plant,
+                        since: SINCE,
+                    };
+                    std::fs::write(trace.path(), run.trace()?)?;
+                    export(trace.path(), place.path(), &[])?;
+                }
+            };
+            let threads = [scope.spawn(exporter), scope.spawn(exporter)];
+            let ends = threads.map(|thread| thread.join().map_err(|_| "panic".to_owned()));
+            ends.into_iter()
+                .try_for_each(|end| end?.map_err(|e| e.to_string()))
+        })?;
+        Ok(place)
+    });
+    Ok(made.as_ref().map_err(Clone::clone)?.path())
+}
+
+/// A report, and the messages beside it.
+fn report(dataset: &Path, more: &[&str]) -> Result<(String, String), Failure> {
+    let mut command = Command::new(python()?);
+    // Short queries: time to compile them well is not won back.
+    command.env(
+        "PYSPARK_SUBMIT_ARGS",
+        "--driver-java-options -XX:TieredStopAtLevel=1 \
+         --conf spark.executor.extraJavaOptions=-XX:TieredStopAtLevel=1 pyspark-shell",
+    );
+    command.env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+        .arg(root().join("fleet/report.py"))
+        .arg(dataset)
+        .args(more);
+    let out = output(&mut command)?;
+    Ok((
+        String::from_utf8(out.stdout)?,
+        String::from_utf8(out.stderr)?,
+    ))
+}
+
+fn by_duckdb() -> Result<&'static Map<String, Value>, Failure> {
+    static ROWS: OnceLock<Result<Map<String, Value>, String>> = OnceLock::new();
+    let rows = ROWS.get_or_init(|| {
+        let rows = || {
+            let (text, _) = report(fleet()?, &["--format", "json"])?;
+            Ok::<_, Failure>(serde_json::from_str(&text)?)
+        };
+        rows().map_err(|error| error.to_string())
+    });
+    Ok(rows.as_ref().map_err(Clone::clone)?)
+}
+
+fn text<'a>(row: &'a Value, name: &str) -> &'a str {
+    row[name].as_str().unwrap_or_default()
+}
+
+/// The planted changes, each with its cause; nothing else.
+fn planted() -> Result<(), Failure> {
+    let rows = Value::Object(by_duckdb()?.clone());
+    let coverage = list(&rows, "coverage");
+    let runs: u64 = coverage.iter().filter_map(|row| row["runs"].as_u64()).sum();
+    ensure(runs == u64::from(SERIES * RUNS), || format!("{runs} runs"))?;
+    let of = |row: &Value| -> u32 {
+        let name = text(row, "series").split(" · ").next().unwrap_or_default();
+        name.trim_start_matches("fleet/build-")
+            .parse()
+            .unwrap_or(u32::MAX)
+    };
+    let mut found: BTreeMap<u32, Vec<&Value>> = BTreeMap::new();
+    for row in list(&rows, "causes") {
+        found.entry(of(row)).or_default().push(row);
+    }
+    for series in 0..SERIES {
+        let plant = plant_of(series);
+        let changes = found.remove(&series).unwrap_or_default();
+        let command: Vec<_> = changes
+            .iter()
+            .filter(|row| text(row, "kind") == "command")
+            .collect();
+        let what = || format!("{plant:?}: {changes:#?}");
+        let expected = match plant {
+            Plant::Quiet | Plant::Flaky => {
+                ensure(changes.is_empty(), what)?;
+                continue;
+            }
+            Plant::Code => ("cpu", None),
+            Plant::Busy => ("starved", Some("others")),
+            Plant::Stolen => ("starved", Some("stolen")),
+            Plant::Network => ("blocked", Some("network")),
+            Plant::Serial => ("shape", None),
+        };
+        ensure(command.len() == 1, what)?;
+        let row = command[0];
+        let by = match expected.0 {
+            "starved" => Some(text(row, "starved_by")),
+            "blocked" => Some(text(row, "blocked_by")),
+            _ => None,
+        };
+        ensure((text(row, "cause"), by) == expected, what)?;
+        let seq = row["seq"].as_u64().unwrap_or(0);
+        ensure(seq.abs_diff(u64::from(SINCE) + 1) <= 5, what)?;
+        let step = match plant {
+            Plant::Code => Some(("code.o", "cpu")),
+            Plant::Network => Some(("t/fetch.sh", "blocked")),
+            _ => None,
+        };
+        if let Some((name, cause)) = step {
+            let same = |row: &&&Value| text(row, "name") == name && text(row, "cause") == cause;
+            ensure(changes.iter().any(|row| same(&row)), what)?;
+        }
+    }
+    let flaky = list(&rows, "flaky_tests").iter();
+    let mut flaky: Vec<(u32, &str)> = flaky.map(|row| (of(row), text(row, "name"))).collect();
+    flaky.sort_unstable();
+    let planted = (0..SERIES).filter(|series| plant_of(*series) == Plant::Flaky);
+    let planted: Vec<(u32, &str)> = planted.map(|series| (series, "t/units.sh")).collect();
+    ensure(flaky == planted, || format!("{flaky:?}"))?;
+    let (said, _) = report(fleet()?, &[])?;
+    let sentences = [
+        "CPU work up: the code or its tools, not the runner.",
+        "CPU unchanged, run-queue wait behind other tasks of the machine up: the runner, not your change.",
+        "CPU unchanged, CPU time stolen by the hypervisor up: the runner, not your change.",
+        "CPU unchanged, waits for the network up: neither the compiler nor the runner's CPUs.",
+        "more of it is on the critical path",
+    ];
+    for sentence in sentences {
+        ensure(said.contains(sentence), || {
+            format!("no {sentence:?}: {said}")
+        })?;
+    }
+    Ok(())
+}
+
+/// Two executors, and the same rows.
+fn spark_equals() -> Result<(), Failure> {
+    let master = "local-cluster[2,1,1024]";
+    let options = ["--format", "json", "--engine", "spark", "--master", master];
+    let (text, _) = report(fleet()?, &options)?;
+    let mut spark: Map<String, Value> = serde_json::from_str(&text)?;
+    let mut duckdb = by_duckdb()?.clone();
+    let engine = spark.remove("engine").unwrap_or_default();
+    ensure(engine["executors"] == json!(2), || format!("{engine}"))?;
+    duckdb.remove("engine");
+    ensure(spark.len() == duckdb.len() && duckdb.len() > 8, || {
+        format!("{:?}", duckdb.keys())
+    })?;
+    for (name, rows) in &duckdb {
+        let other = spark.get(name).unwrap_or(&Value::Null);
+        ensure(rows == other, || {
+            format!("{name}: {rows:#} in DuckDB, {other:#} in Spark")
+        })?;
+    }
+    Ok(())
+}
+
+/// The page loads nothing, and a name from a dataset is no markup in it.
+fn page() -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let name = "<script>alert(1)</script>\u{202e}\u{7}";
+    export(&fixture("demo"), place.path(), &["--repo", name])?;
+    let (page, _) = report(place.path(), &["--format", "html"])?;
+    ensure(
+        page.contains("&lt;script&gt;alert(1)&lt;/script&gt;"),
+        || page.clone(),
+    )?;
+    for bad in [
+        "<script", "src=", "href=", "\u{202e}", "\u{7}", "http:", "https:",
+    ] {
+        ensure(!page.contains(bad), || format!("{bad:?} in {page}"))?;
+    }
+    ensure(page.contains("default-src 'none'"), || page.clone())?;
+    let (text, _) = report(place.path(), &[])?;
+    ensure(!text.contains(['\u{202e}', '\u{7}']), || text.clone())?;
+    let (json, _) =
+        report(place.path(), &["--format", "json", "--repo", "no'such"]).unwrap_or_default();
+    ensure(json.is_empty(), || json.clone())
+}
+
+/// Damaged and foreign files are named and left out; files of before a column are read.
+fn damaged() -> Result<(), Failure> {
+    let place = tempfile::tempdir()?;
+    let (trace, dataset) = (place.path().join("trace.bin"), place.path().join("runs"));
+    for number in 0..6 {
+        let run = FleetRun {
+            series: 0,
+            number,
+            plant: Plant::Quiet,
+            since: 0,
+        };
+        std::fs::write(&trace, run.trace()?)?;
+        export(&trace, &dataset, &[])?;
+    }
+    let all = files(&dataset)?;
+    let steps = all
+        .iter()
+        .filter(|(path, _)| path.starts_with(dataset.join("steps")));
+    let steps: Vec<(&PathBuf, &Vec<u8>)> = steps.collect();
+    let name = |path: &Path| {
+        path.strip_prefix(&dataset)
+            .unwrap()
+            .to_string_lossy()
+            .into_owned()
+    };
+    // Cut short; a byte of compressed data that is another; the bytes of another table.
+    std::fs::write(steps[0].0, &steps[0].1[..steps[0].1.len() - 9])?;
+    let mut flipped = steps[1].1.clone();
+    for byte in &mut flipped[30..120] {
+        *byte ^= 0x5a;
+    }
+    std::fs::write(steps[1].0, flipped)?;
+    std::fs::write(dataset.join("steps/notes.txt"), "hello")?;
+    // As an older version wrote it, and one of another program.
+    let old = steps[2].0.clone();
+    let foreign = steps[3].0.with_file_name("foreign.parquet");
+    let script = "import duckdb, sys
+source, foreign = sys.argv[1:]
+duckdb.sql(f\"create table t as select * exclude (spent_network_ns) from read_parquet('{source}', hive_partitioning = false)\")
+duckdb.sql(f\"copy t to '{source}' (format parquet, kv_metadata {{'tr.table': 'steps'}})\")
+duckdb.sql(f\"copy (select 1 as run) to '{foreign}' (format parquet)\")";
+    output(
+        Command::new(python()?)
+            .args(["-c", script])
+            .arg(&old)
+            .arg(&foreign),
+    )?;
+    let copy = steps[4].0.to_string_lossy().replace("/date=", "z/date=");
+    std::fs::create_dir_all(Path::new(&copy).parent().unwrap())?;
+    std::fs::copy(steps[4].0, &copy)?;
+    let mut expected = vec![
+        name(steps[0].0),
+        name(steps[1].0),
+        "steps/notes.txt".to_owned(),
+        name(&foreign),
+        name(Path::new(&copy)),
+    ];
+    expected.sort_unstable();
+    let mut engines = vec!["duckdb"];
+    engines.extend(lacks("java").is_none().then_some("spark"));
+    for engine in engines {
+        let options = [
+            "--format", "json", "--engine", engine, "--master", "local[2]",
+        ];
+        let (text, said) = report(&dataset, &options)?;
+        let rows: Value = serde_json::from_str(&text)?;
+        let left_out = list(&rows, "left_out").iter();
+        let mut left_out: Vec<&str> = left_out.map(|row| row["file"].as_str().unwrap()).collect();
+        left_out.sort_unstable();
+        ensure(left_out == expected, || {
+            format!("{engine}: {left_out:?}, expected {expected:?}")
+        })?;
+        ensure(expected.iter().all(|file| said.contains(file)), || {
+            said.clone()
+        })?;
+        let steps = list(&rows, "slowest_steps").iter();
+        let counts: Vec<u64> = steps.filter_map(|row| row["runs"].as_u64()).collect();
+        // The old file counts; two of six do not.
+        ensure(
+            !counts.is_empty() && counts.iter().all(|it| *it == 4),
+            || format!("{engine}: {counts:?}"),
+        )?;
+    }
+    Ok(())
+}
