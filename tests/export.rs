@@ -10,7 +10,7 @@ use std::process::Command;
 use libtest_mimic::Arguments;
 use serde_json::Value;
 
-use common::{ensure, lacks, trial, Failure, TR};
+use common::{ensure, lacks, python, target, trial, Failure, TR};
 
 fn main() {
     let reason = trace_processor().err();
@@ -65,25 +65,6 @@ fn main() {
 
 fn fixture(trace: &str) -> String {
     format!("{}/fixtures/traces/{trace}.bin", env!("CARGO_MANIFEST_DIR"))
-}
-
-/// A directory of the target directory.
-fn target(name: &str) -> Result<PathBuf, String> {
-    // This program lies in target/PROFILE/deps.
-    let own = std::env::current_exe().map_err(|e| e.to_string())?;
-    let target = own.ancestors().nth(3).ok_or("no target directory")?;
-    Ok(target.join(name))
-}
-
-/// Python with OpenTelemetry's classes, or the reason why it is not there.
-fn python() -> Result<PathBuf, String> {
-    lacks("curl").map_or(Ok(()), Err)?;
-    let python = target("python")?.join("bin/python");
-    if python.is_file() {
-        Ok(python)
-    } else {
-        Err("scripts/python.sh has not made its environment".into())
-    }
 }
 
 /// The directory of trace_processor, or the reason why it is not there.

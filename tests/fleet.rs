@@ -14,7 +14,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 use serde_json::{json, Map, Value};
 use tr_sim::fleet::{FleetRun, Plant};
 
-use common::{ensure, lacks, list, trial, Failure, TR};
+use common::{ensure, lacks, list, python, trial, Failure, TR};
 
 fn main() {
     let python = python().err();
@@ -50,18 +50,6 @@ fn without_limit(name: &str, reason: Option<String>, test: fn() -> Result<(), Fa
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-/// The Python with DuckDB and Spark, or the reason why it is not there.
-fn python() -> Result<PathBuf, String> {
-    // This program lies in target/PROFILE/deps.
-    let own = std::env::current_exe().map_err(|e| e.to_string())?;
-    let target = own.ancestors().nth(3).ok_or("no target directory")?;
-    let python = target.join("fleet-venv/bin/python");
-    let there = target.join("fleet-venv/requirements.txt").is_file();
-    there
-        .then_some(python)
-        .ok_or_else(|| "scripts/fleet.sh has not made fleet-venv".into())
 }
 
 fn output(command: &mut Command) -> Result<Output, Failure> {

@@ -5,7 +5,7 @@
 pub mod schema;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
@@ -39,6 +39,24 @@ pub fn lacks(program: &str) -> Option<String> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).any(|directory| directory.join(program).is_file());
     (!found).then(|| format!("{program} is not installed"))
+}
+
+/// A directory of the target directory.
+pub fn target(name: &str) -> Result<PathBuf, String> {
+    // This program lies in target/PROFILE/deps.
+    let own = std::env::current_exe().map_err(|e| e.to_string())?;
+    let target = own.ancestors().nth(3).ok_or("no target directory")?;
+    Ok(target.join(name))
+}
+
+/// Python with the packages of tests/requirements.txt, or the reason why it is not there.
+pub fn python() -> Result<PathBuf, String> {
+    let environment = target("python")?;
+    if environment.join("wanted").is_file() {
+        Ok(environment.join("bin/python"))
+    } else {
+        Err("scripts/python.sh has not made target/python".into())
+    }
 }
 
 /// The shell's builtin `kill`: procps may be absent.

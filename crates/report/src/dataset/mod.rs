@@ -20,6 +20,7 @@ use tr_format::event::Ktime;
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
+use crate::units;
 use table::Row;
 pub use table::{Column, Kind, Table, Value};
 
@@ -108,17 +109,8 @@ fn directory(value: &str) -> String {
 
 /// The day of a time since 1970 in ns: `2026-11-23`, in UTC.
 fn day(unix: u64) -> String {
-    // The algorithm civil_from_days of H. Hinnant, "chrono-Compatible Low-Level Date Algorithms".
-    let days = unix / 86_400_000_000_000 + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * year + year / 4 - year / 100);
-    let month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month <= 2);
-    format!("{year:04}-{month:02}-{day:02}")
+    let date = units::date(unix);
+    date.split(' ').next().unwrap_or_default().to_owned()
 }
 
 /// The tables of a run, [`MARKER`] last. The analysis has a timeline; `chosen` are the processes

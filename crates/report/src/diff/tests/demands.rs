@@ -1,5 +1,7 @@
 //! Unit tests of the comparison of disks, network and memory.
 
+use std::slice::from_ref;
+
 use super::*;
 use crate::diff::machine::tests::{diff, run};
 
@@ -90,7 +92,7 @@ fn demands_that_differ_are_found() {
         ],
     );
     let found = |least| {
-        let all = changes(&[base.clone()], &[new.clone()], least);
+        let all = changes(from_ref(&base), from_ref(&new), least);
         all.iter()
             .map(|(demand, _)| demand.name())
             .collect::<Vec<_>>()
