@@ -42,7 +42,7 @@ tree() {
 	mkdir -p "$root/share/doc/tr"
 	PREFIX=/ DESTDIR=$root scripts/install.sh "$native" >/dev/null
 	install -m 755 "$tr" "$root/bin/tr"
-	cp LICENSE-APACHE LICENSE-MIT LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$root/share/doc/tr"
+	cp LICENSES/*.txt README.md CHANGELOG.md SECURITY.md "$root/share/doc/tr"
 	parts "$arch" >"$root/share/doc/tr/tr.spdx.json"
 	chmod -R u=rwX,go=rX "$root"
 }

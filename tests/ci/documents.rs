@@ -17,20 +17,29 @@ pub fn trials() -> Vec<Trial> {
     ]
 }
 
-/// The release that the integrations and their documents name is this version.
+/// The release that the integrations and their documents name is this version of this repository.
 fn versions_agree() -> Result<(), Failed> {
     let version = env!("CARGO_PKG_VERSION");
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    let action = repository.trim_start_matches("https://github.com/");
     let role = "ci/ansible/roles/tr_record/defaults/main.yml";
     for (file, text) in [
-        ("README.md", format!("OWNER/tr@v{version}")),
-        ("docs/ci.md", format!("OWNER/tr@v{version}")),
+        ("README.md", format!("uses: {action}@v{version}")),
+        ("docs/ci.md", format!("uses: {action}@v{version}")),
+        (
+            "ci/gitlab/tr.yml",
+            format!("\"{repository}/releases/download\""),
+        ),
         ("ci/gitlab/tr.yml", format!("TR_VERSION: \"{version}\"")),
-        (role, format!("/v{version}/tr-{version}-")),
+        (
+            role,
+            format!("{repository}/releases/download/v{version}/tr-{version}-"),
+        ),
     ] {
         let all = fs::read_to_string(root().join(file))?;
         assert!(all.contains(&text), "{file} lacks {text}");
-        let current = all.matches(&format!("tr@v{version}")).count();
-        assert_eq!(all.matches("tr@v").count(), current, "{file}");
+        let current = all.matches(&format!("uses: {action}@v{version}")).count();
+        assert_eq!(all.matches("/tr@v").count(), current, "{file}");
     }
     Ok(())
 }
