@@ -39,6 +39,10 @@ tree() {
 		echo "release: $tr is not static: make setup installs the static libraries" >&2
 		exit 1
 	fi
+	if readelf -SW "$tr" | grep -q '\.symtab'; then
+		echo "release: $tr is not stripped" >&2
+		exit 1
+	fi
 	mkdir -p "$root/share/doc/tr"
 	PREFIX=/ DESTDIR=$root scripts/install.sh "$native" >/dev/null
 	install -m 755 "$tr" "$root/bin/tr"

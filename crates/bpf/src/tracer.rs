@@ -675,7 +675,8 @@ impl Tracer {
             // SAFETY: both places are ours and valid, and the descriptor is open.
             let done = unsafe { bpf_prog_get_info_by_fd(program.as_raw_fd(), &mut info, &mut len) };
             if done == 0 {
-                let name = info.name.map(|c| c.cast_unsigned());
+                // C's characters are signed on x86-64, unsigned on aarch64.
+                let name = info.name.map(|c| u8::from_ne_bytes(c.to_ne_bytes()));
                 let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
                 infos.push((name.to_string_lossy().into_owned(), info));
             }
