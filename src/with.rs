@@ -10,9 +10,9 @@ use tr_report::{escape, imports};
 /// The option.
 #[derive(clap::Args, Debug)]
 pub struct With {
-    /// Show this tool's file, too, under the processes that it belongs to: clang's
-    /// -ftime-trace, .ninja_log, cargo --timings, JUnit XML. Of a directory, its
-    /// files with such names. Repeatable
+    /// Add the spans of another tool's file as steps of the recorded processes: clang's
+    /// -ftime-trace, .ninja_log, cargo --timings, JUnit XML. A directory stands for
+    /// its files with such names. Can be given several times
     #[arg(long, value_name = "PATH")]
     with: Vec<PathBuf>,
 }
@@ -31,6 +31,7 @@ impl With {
     pub fn add(&self, analysis: &mut Analysis) -> Result<(), String> {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
+        let mut room = tr_import::ALL;
         for path in &self.with {
             let said = |path: &Path, error: Error| {
                 let path = escape::text(path.as_os_str().as_encoded_bytes());
@@ -38,11 +39,9 @@ impl With {
                 format!("--with {path}: {error}")
             };
             let found = tr_import::find(path).map_err(|error| said(path, error))?;
-            for it in found
-                .iter()
-                .filter(|it| seen.insert(it.path.canonicalize().ok()))
-            {
-                match tr_import::open(it) {
+            let new = |it: &&tr_import::Found| seen.insert(it.path.canonicalize().ok());
+            for it in found.iter().filter(new) {
+                match tr_import::open(it, &mut room) {
                     Ok(Some(file)) => {
                         let path = it.path.as_os_str().as_encoded_bytes().to_vec();
                         files.push((path, file));

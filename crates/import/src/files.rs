@@ -51,25 +51,27 @@ fn is_known(path: &Path) -> bool {
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Opens and reads a file. `Ok(None)`: a directory has it, and it is of no known tool.
+/// Opens and reads a file of at most `room` bytes, which is less afterwards. `Ok(None)`: a directory has it, and it is of no known tool.
 ///
 /// # Errors
 /// It cannot be read, is larger than a limit, damaged, or named and of no known tool.
-pub fn open(found: &Found) -> Result<Option<File>, Error> {
+pub fn open(found: &Found, room: &mut u64) -> Result<Option<File>, Error> {
     let file = std::fs::File::open(&found.path)?;
     let meta = file.metadata()?;
     if !meta.is_file() {
         return Err(Error::NoFile);
     }
-    let too_large = |found| Error::Size { found, limit: FILE };
-    if meta.len() > FILE {
+    let limit = FILE.min(*room);
+    let too_large = |found| Error::Size { found, limit };
+    if meta.len() > limit {
         return Err(too_large(meta.len()));
     }
     let mut bytes = Vec::new();
-    file.take(FILE + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > FILE {
+    file.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
     }
+    *room -= bytes.len() as u64;
     match read(&bytes)? {
         None if found.named => Err(Error::Unknown),
         file => Ok(file),

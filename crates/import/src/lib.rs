@@ -25,6 +25,9 @@ use recording::Recording;
 /// The most bytes of a file.
 pub const FILE: u64 = 64 << 20;
 
+/// The most bytes of all files together.
+pub const ALL: u64 = 512 << 20;
+
 /// The most spans of all files together. Each is a step of the reports.
 pub const SPANS: usize = 100_000;
 

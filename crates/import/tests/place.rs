@@ -1,0 +1,311 @@
+//! Files and processes that are easily mistaken for each other.
+#![allow(clippy::expect_used, clippy::indexing_slicing, clippy::unwrap_used)] // in a test
+
+use tr_analyze::model::{Analysis, ExecSpan, Import, Process, ProcessIx, Thread, ThreadIx, Times};
+use tr_format::event::{Argv, CgroupId, Clock, Comm, Ktime, Tgid, Tid};
+use tr_import::{place, read};
+
+/// A process: pid, parent, beginning and end in ms, command line (`~`: a space).
+type Line = (u32, Option<u32>, u64, u64, &'static str);
+
+const MS: u64 = 1_000_000;
+
+/// The recording begins 1 s after the machine, at this time of the day: 2026-11-23T05:54:06Z.
+const REAL: u64 = 1_795_413_246_000 * MS;
+
+fn recording(lines: &[Line]) -> Analysis {
+    let at = |ms: u64| Ktime((1000 + ms) * MS);
+    let mut analysis = Analysis {
+        start: at(0),
+        end: at(100_000),
+        ..Analysis::default()
+    };
+    analysis.meta.start = at(0);
+    analysis.meta.start_clock = Clock {
+        boot: 0,
+        real: REAL,
+    };
+    for (n, (pid, parent, start, end, line)) in lines.iter().enumerate() {
+        let ix = ProcessIx(n as u32);
+        let argv = Argv::from_args(line.split(' ').map(|arg| arg.replace('~', " ")));
+        let exec = ExecSpan {
+            start: at(*start),
+            started_before: false,
+            end: at(*end),
+            ended: true,
+            filename: b"/x".as_slice().into(),
+            argv: argv.clone(),
+            comm: Comm::new(b"x"),
+            times: Times::default(),
+            max_rss: None,
+        };
+        if let Some(parent) = parent {
+            analysis.processes[*parent as usize].children.push(ix);
+        }
+        analysis.processes.push(Process {
+            pid: Tgid(*pid + 50_000),
+            ns_pid: Tid(*pid),
+            ppid: None,
+            parent: parent.map(ProcessIx),
+            children: Vec::new(),
+            comm: Comm::new(b"x"),
+            argv,
+            cgroup: CgroupId(0),
+            kthread: false,
+            start: at(*start),
+            started_before: false,
+            end: at(*end),
+            alive: false,
+            status: Some(0),
+            threads: vec![ThreadIx(n as u32)],
+            times: Times::default(),
+            causes: Default::default(),
+            by_kernel: Default::default(),
+            switches: Default::default(),
+            max_off_cpu: None,
+            max_rss: None,
+            faults: None,
+            io: None,
+            execs: vec![exec],
+            tree: Default::default(),
+        });
+        analysis.threads.push(Thread {
+            tid: Tid(*pid),
+            ns_tid: Tid(*pid),
+            process: ix,
+            comm: Comm::new(b"x"),
+            start: at(*start),
+            started_before: false,
+            end: at(*end),
+            alive: false,
+            times: Times::default(),
+            causes: Default::default(),
+            switches: Default::default(),
+            max_off_cpu: None,
+            migrations: 0,
+            status: Some(0),
+            kernel: None,
+            by_kernel: Default::default(),
+            exited: None,
+            parent: None,
+        });
+    }
+    analysis
+}
+
+/// The spans of a file, one a line: process, beginning and end in ms, name, result; and its
+/// numbers.
+fn placed(name: &str, file: &str, mut analysis: Analysis) -> (String, Import) {
+    let file = read(file.as_bytes())
+        .expect("a file")
+        .expect("of a known tool");
+    place(&[(name.as_bytes().to_vec(), file)], &mut analysis);
+    let since = |time: Ktime| time.since(analysis.start) as f64 / MS as f64;
+    let lines = analysis.imported.iter().map(|span| {
+        let name = String::from_utf8_lossy(&span.name);
+        let result = span.result.unwrap_or("-");
+        let (from, to) = (since(span.from), since(span.to));
+        format!("{} {from}-{to} {name} {result}\n", span.process.0)
+    });
+    (lines.collect(), analysis.quality.imports[0].clone())
+}
+
+fn counts(import: &Import) -> (u64, u64, u64) {
+    (import.spans, import.placed, import.outside)
+}
+
+/// The log has a command of a run before; its output is a word of a command of this run. The
+/// generator's command line names none of its outputs.
+#[test]
+fn ninja_runs() {
+    let analysis = recording(&[
+        (1, None, 0, 90_000, "ninja -j4"),
+        (2, Some(0), 1010, 1110, "sh -c cc~-c~b.c~-o~b.o"),
+        (3, Some(0), 1112, 1320, "sh -c cc~-o~app~a.o~b.o"),
+        (4, Some(0), 1115, 1515, "sh -c ./generate"),
+        (5, Some(0), 1600, 1700, "sh -c cc~-c~c.c~-o~c.o"),
+        (6, None, 0, 90_000, "make"),
+        (7, Some(5), 1010, 1110, "sh -c cc~-c~b.c~-o~b.o"),
+    ]);
+    let log =
+        "# ninja log v6\n0\t205\t1\ta.o\taa\n1005\t1104\t1\tb.o\tbb\n1107\t1314\t1\tapp\tcc\n\
+               1110\t1510\t1\tx.h\tdd\n1110\t1510\t1\ty.h\tdd\n7000\t7100\t1\tc.o\tee\n";
+    let (spans, import) = placed(".ninja_log", log, analysis);
+    let want = "1 1010-1110 b.o -\n2 1112-1320 app -\n3 1115-1515 x.h and 1 more -\n";
+    assert_eq!(spans, want);
+    assert_eq!(counts(&import), (5, 3, 0));
+}
+
+/// Two processes had the pid one after the other; a third one lives in another container.
+#[test]
+fn clang_pids() {
+    let analysis = recording(&[
+        (7, None, 0, 400, "clang -c a.c -o out/a.o"),
+        (7, None, 500, 900, "clang -c b.c -o out/b.o"),
+        (7, None, 450, 950, "sleep 1"),
+    ]);
+    let event = |tid: u32, from: u64, length: u64, name: &str| {
+        format!(r#"{{"ph":"X","pid":7,"tid":{tid},"ts":{from},"dur":{length},"name":"{name}"}}"#)
+    };
+    let file = format!(
+        r#"{{"traceEvents":[{},{},{},{}],"beginningOfTime":{}}}"#,
+        // Rounding made the inner one longer.
+        event(7, 1000, 2000, "Inner"),
+        event(7, 0, 2999, "Outer"),
+        event(9, 0, 5, "Total Outer"),
+        r#"{"ph":"b","pid":7,"tid":7,"id":0,"ts":5000,"name":"Source","args":{"detail":"/a/../b.h"}},
+           {"ph":"e","pid":7,"tid":7,"id":0,"ts":6000,"name":"Source"}"#,
+        REAL / 1000 + 510_000
+    );
+    let (spans, import) = placed("out/b.json", &file, analysis);
+    let want = "1 510-512.999 Outer -\n1 511-512.999 Inner -\n1 515-516 Source /b.h -\n";
+    assert_eq!(spans, want);
+    assert_eq!(counts(&import), (3, 3, 0));
+    // The pid of a container that the recording does not know: the output's name.
+    let file = file.replace("\"pid\":7", "\"pid\":8");
+    let analysis = recording(&[
+        (1, None, 0, 990, "clang -c b.c -o out/b.o"),
+        (2, Some(0), 500, 980, "clang-14 -cc1 -o out/b.o b.c"),
+        (3, None, 505, 980, "clang-14 -cc1 -o out/a.o a.c"),
+    ]);
+    let (spans, _) = placed("out/b.json", &file, analysis);
+    assert!(spans.starts_with("1 510-"), "{spans}");
+    // Before the recording.
+    let file = file.replace("\"beginningOfTime\":1", "\"beginningOfTime\":");
+    let (spans, import) = placed("x.json", &file, recording(&[(8, None, 0, 9, "clang")]));
+    assert_eq!((spans.as_str(), counts(&import)), ("", (3, 0, 3)));
+}
+
+const TESTS: &str = "<testcase classname='c' name='first' time='0.300'/>\
+     <testcase classname='c' name='second' time='0.100'><failure/></testcase>";
+
+fn suite(attributes: &str, cases: &str) -> String {
+    format!(
+        "<?xml version='1.0'?><testsuites><testsuite {attributes}>{cases}</testsuite></testsuites>"
+    )
+}
+
+/// Tests without times end with their suite, in the runner that names the file.
+#[test]
+fn junit_suites() {
+    let lines: &[Line] = &[
+        (1, None, 0, 9000, "sh -c runner~--xml=out.xml"),
+        (2, Some(0), 400, 3000, "runner --xml=out.xml"),
+        (3, Some(0), 300, 8000, "pytest"),
+    ];
+    let of = |attributes: &str| placed("dir/out.xml", &suite(attributes, TESTS), recording(lines));
+    let want = "1 1600-1900 c first passed\n1 1900-2000 c second failed\n";
+    let (spans, import) = of("name='s' timestamp='2026-11-23T05:54:07Z' time='1.0'");
+    assert_eq!(spans, want);
+    assert_eq!(
+        (counts(&import), import.note.as_deref()),
+        (
+            (2, 2, 0),
+            Some("its times are whole seconds: tests are up to 1 s later")
+        )
+    );
+    // The zone next to UTC that is inside of the recording.
+    let (spans, import) = of("timestamp='2026-11-23T07:54:07.000' time='1.0'");
+    assert_eq!(spans, want);
+    assert_eq!(
+        import.note.as_deref(),
+        Some("its times have no zone: UTC+02:00 assumed")
+    );
+    // A whole second before the runner: it began within that second.
+    let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
+    assert_eq!(
+        spans,
+        "1 1000-1300 c first passed\n1 1300-1400 c second failed\n"
+    );
+    // Several at once, and nothing but lengths.
+    for (attributes, note) in [
+        (
+            "timestamp='2026-11-23T05:54:07.0Z' time='0.2'",
+            "tests that overlap have no times of their own",
+        ),
+        ("time='1.0'", "tests without a time of the day"),
+    ] {
+        let (spans, import) = of(attributes);
+        assert_eq!((spans.as_str(), import.note.as_deref()), ("", Some(note)));
+        assert_eq!(counts(&import), (2, 0, 0));
+    }
+    // Another day.
+    let (spans, import) = of("timestamp='2026-11-21T05:54:07.0Z' time='1.0'");
+    assert_eq!((spans.as_str(), counts(&import)), ("", (2, 0, 2)));
+}
+
+/// A test's own process, by its name and length; its own time otherwise.
+#[test]
+fn junit_processes_and_times() {
+    let analysis = recording(&[
+        (1, None, 0, 9000, "cargo nextest run"),
+        (
+            2,
+            Some(0),
+            1000,
+            1310,
+            "/w/deps/x-0123456789abcdef --exact first",
+        ),
+        (
+            3,
+            Some(0),
+            1000,
+            5000,
+            "/w/deps/x-0123456789abcdef --exact second",
+        ),
+    ]);
+    let cases = "<testcase name='first' time='0.300' timestamp='2026-11-23T05:54:07.005Z'/>\
+                 <testcase name='second' time='0.100' timestamp='2026-11-23T05:54:08.005Z'/>\
+                 <testcase name='third' time='0.1' timestamp='2026-11-23T05:54:26.000Z'><skipped/></testcase>";
+    let (spans, import) = placed("j.xml", &suite("name='s'", cases), analysis);
+    let want = "1 1000-1310 first passed\n2 2005-2105 second passed\n";
+    assert_eq!(spans, want);
+    assert_eq!(counts(&import), (3, 2, 0));
+}
+
+/// Two versions of a crate at the same time; the first rustc only asks for a version.
+#[test]
+fn cargo_versions() {
+    let analysis = recording(&[
+        (1, None, 0, 9000, "cargo build"),
+        (2, Some(0), 20, 60, "rustc -vV"),
+        (
+            3,
+            Some(0),
+            200,
+            500,
+            "rustc --crate-name syn /r/syn-2.0.1/src/lib.rs",
+        ),
+        (
+            4,
+            Some(0),
+            200,
+            500,
+            "sccache rustc --crate-name syn /r/syn-1.0.9/src/lib.rs",
+        ),
+        (
+            5,
+            Some(0),
+            510,
+            700,
+            "/t/build/syn-0123456789abcdef/build-script-build",
+        ),
+    ]);
+    let unit = |version: &str, target: &str, from: f64, length: f64| {
+        format!(
+            r#"{{"name":"syn","version":"{version}","target":"{target}","start":{from},"duration":{length},"rmeta_time":null,"sections":null}}"#
+        )
+    };
+    let page = format!(
+        "<html><script>\nconst UNIT_DATA = [{},{},{},{}];\nconst X = 1;",
+        unit("1.0.9", "", 0.2, 0.3),
+        unit("2.0.1", "", 0.2, 0.3),
+        unit("2.0.1", " build-script (run)", 0.5, 0.2),
+        unit("9.9.9", "", 5.0, 0.2),
+    );
+    let (spans, import) = placed("cargo-timing.html", &page, analysis);
+    let want = "3 200-500 syn v1.0.9 -\n2 200-500 syn v2.0.1 -\n\
+                4 510-700 syn v2.0.1 build-script (run) -\n";
+    assert_eq!(spans, want);
+    assert_eq!(counts(&import), (4, 3, 0));
+}
