@@ -1,6 +1,7 @@
 """DuckDB and Spark: both load the tables of a dataset and answer the same SQL."""
 
 import re
+import tempfile
 
 
 class Unreadable(Exception):
@@ -12,13 +13,13 @@ class Unreadable(Exception):
         self.reason = reason
 
 
-def _select(present, wanted, condition):
+def _select(source, present, wanted, condition):
     """Reads the wanted columns; those that old files lack are null."""
     parts = [
         f"CAST({name if name in present else 'NULL'} AS {kind}) AS {name}"
         for name, kind in [*wanted.items(), ("repo", "string"), ("date", "string")]
     ]
-    return f"SELECT {', '.join(parts)} FROM {{}} WHERE {condition}"
+    return f"SELECT {', '.join(parts)} FROM {source} WHERE {condition}"
 
 
 def _named(error, table):
@@ -39,7 +40,10 @@ class DuckDb:
 
         self.errors = duckdb.Error
         self.version = duckdb.__version__
-        self.db = duckdb.connect(config={"preserve_insertion_order": False})
+        # What does not fit into memory goes there, not into the working directory.
+        self.spill = tempfile.TemporaryDirectory(prefix="fleet-")
+        settings = {"preserve_insertion_order": False, "temp_directory": self.spill.name}
+        self.db = duckdb.connect(config=settings)
 
     def about(self):
         return {"name": "duckdb", "version": self.version, "executors": 0}
@@ -52,7 +56,7 @@ class DuckDb:
         sources = [table.sources()]
         try:
             about = self.db.execute(f"DESCRIBE SELECT * FROM {source}", sources).fetchall()
-            query = _select({row[0] for row in about}, wanted, condition).format(source)
+            query = _select(source, {row[0] for row in about}, wanted, condition)
             self.db.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} AS {query}", sources)
         except self.errors as error:
             raise self._culprit(error, table) from error
@@ -71,7 +75,7 @@ class DuckDb:
         return Unreadable(path, reason)
 
     def empty(self, name, wanted):
-        query = _select(set(), wanted, "false").format("(SELECT 1)")
+        query = _select("(SELECT 1)", set(), wanted, "false")
         self.db.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS {query}")
 
     def define(self, name, query):
@@ -120,7 +124,7 @@ class Spark:
         try:
             frame = reader.parquet(*paths)
             frame.createOrReplaceTempView("loaded")
-            query = _select(set(frame.columns), wanted, condition).format("loaded")
+            query = _select("loaded", set(frame.columns), wanted, condition)
             self.define(table.name, query)
             self.session.table(table.name).count()
         except self.errors as error:
@@ -139,7 +143,7 @@ class Spark:
         return Unreadable(path, reason)
 
     def empty(self, name, wanted):
-        self.define(name, _select(set(), wanted, "false").format("(SELECT 1)"))
+        self.define(name, _select("(SELECT 1)", set(), wanted, "false"))
 
     def define(self, name, query):
         frame = self.session.sql(query).cache()

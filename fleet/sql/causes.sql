@@ -15,45 +15,45 @@ WITH sides AS (
         max(CASE WHEN v.n = c.n - 1 THEN s.kernel END) AS kernel_before,
         max(CASE WHEN v.n = c.n THEN s.cpus END) AS cpus,
         max(CASE WHEN v.n = c.n - 1 THEN s.cpus END) AS cpus_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.work_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.work_ns END) AS bigint)
             AS work_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.work_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.work_ns END) AS bigint)
             AS work_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.on_cpu_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.on_cpu_ns END) AS bigint)
             AS on_cpu_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.on_cpu_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.on_cpu_ns END) AS bigint)
             AS on_cpu_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.starved_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.starved_ns END) AS bigint)
             AS starved_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.starved_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.starved_ns END) AS bigint)
             AS starved_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.stolen_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.stolen_ns END) AS bigint)
             AS stolen_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.stolen_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.stolen_ns END) AS bigint)
             AS stolen_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.disk_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.disk_ns END) AS bigint)
             AS disk_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.disk_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.disk_ns END) AS bigint)
             AS disk_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.network_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.network_ns END) AS bigint)
             AS network_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.network_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.network_ns END) AS bigint)
             AS network_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.sleep_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.sleep_ns END) AS bigint)
             AS sleep_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.sleep_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.sleep_ns END) AS bigint)
             AS sleep_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.others_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.others_ns END) AS bigint)
             AS others_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.others_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.others_ns END) AS bigint)
             AS others_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN s.throttled_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN s.throttled_ns END) AS bigint)
             AS throttled_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN s.throttled_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN s.throttled_ns END) AS bigint)
             AS throttled_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN s.others_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN s.others_ns END) AS bigint)
             AS machine_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN s.others_ns END)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN s.others_ns END) AS bigint)
             AS machine_after
     FROM change_points c
     JOIN subjects v

@@ -33,12 +33,12 @@ tested AS (
         sum(1 - after) AS n_before,
         sum(after) AS n_after,
         sum(CASE WHEN after = 1 THEN low - high ELSE 0 END) / 2e0 AS excess,
-        percentile_disc(0.25) WITHIN GROUP (ORDER BY CASE WHEN after = 0 THEN wall_ns END) AS low_before,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN after = 0 THEN wall_ns END) AS before_ns,
-        percentile_disc(0.75) WITHIN GROUP (ORDER BY CASE WHEN after = 0 THEN wall_ns END) AS high_before,
-        percentile_disc(0.25) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS low_after,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS after_ns,
-        percentile_disc(0.75) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS high_after
+        CAST(percentile_disc(0.25) WITHIN GROUP (ORDER BY CASE WHEN after = 0 THEN wall_ns END) AS bigint) AS low_before,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN after = 0 THEN wall_ns END) AS bigint) AS before_ns,
+        CAST(percentile_disc(0.75) WITHIN GROUP (ORDER BY CASE WHEN after = 0 THEN wall_ns END) AS bigint) AS high_before,
+        CAST(percentile_disc(0.25) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS bigint) AS low_after,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS bigint) AS after_ns,
+        CAST(percentile_disc(0.75) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS bigint) AS high_after
     FROM ranked
     GROUP BY series, kind, name, n
 ),

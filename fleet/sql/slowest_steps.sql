@@ -5,9 +5,9 @@ SELECT
     series, kind, name,
     count(*) AS runs,
     sum(wall_ns) AS total_ns,
-    percentile_disc(0.5) WITHIN GROUP (ORDER BY wall_ns) AS median_ns,
-    percentile_disc(0.9) WITHIN GROUP (ORDER BY wall_ns) AS p90_ns,
-    percentile_disc(0.5) WITHIN GROUP (ORDER BY starved_ns) AS starved_ns
+    CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY wall_ns) AS bigint) AS median_ns,
+    CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY wall_ns) AS bigint) AS p90_ns,
+    CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY starved_ns) AS bigint) AS starved_ns
 FROM subjects
 WHERE kind <> 'command'
 GROUP BY series, kind, name

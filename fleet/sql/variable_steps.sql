@@ -6,18 +6,18 @@ WITH parts AS (
     SELECT
         series, kind, name,
         count(*) AS runs,
-        percentile_disc(0.5) WITHIN GROUP (ORDER BY wall_ns) AS median_ns,
-        percentile_disc(0.9) WITHIN GROUP (ORDER BY wall_ns)
-            - percentile_disc(0.1) WITHIN GROUP (ORDER BY wall_ns) AS spread_ns,
-        percentile_disc(0.9) WITHIN GROUP (ORDER BY on_cpu_ns)
-            - percentile_disc(0.1) WITHIN GROUP (ORDER BY on_cpu_ns) AS cpu_ns,
-        percentile_disc(0.9) WITHIN GROUP (ORDER BY starved_ns)
-            - percentile_disc(0.1) WITHIN GROUP (ORDER BY starved_ns) AS starved_ns,
-        percentile_disc(0.9) WITHIN GROUP (ORDER BY disk_ns + network_ns + sleep_ns)
-            - percentile_disc(0.1) WITHIN GROUP (ORDER BY disk_ns + network_ns + sleep_ns)
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY wall_ns) AS bigint) AS median_ns,
+        CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY wall_ns) AS bigint)
+            - CAST(percentile_disc(0.1) WITHIN GROUP (ORDER BY wall_ns) AS bigint) AS spread_ns,
+        CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY on_cpu_ns) AS bigint)
+            - CAST(percentile_disc(0.1) WITHIN GROUP (ORDER BY on_cpu_ns) AS bigint) AS cpu_ns,
+        CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY starved_ns) AS bigint)
+            - CAST(percentile_disc(0.1) WITHIN GROUP (ORDER BY starved_ns) AS bigint) AS starved_ns,
+        CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY disk_ns + network_ns + sleep_ns) AS bigint)
+            - CAST(percentile_disc(0.1) WITHIN GROUP (ORDER BY disk_ns + network_ns + sleep_ns) AS bigint)
             AS blocked_ns,
-        percentile_disc(0.9) WITHIN GROUP (ORDER BY others_ns)
-            - percentile_disc(0.1) WITHIN GROUP (ORDER BY others_ns) AS others_ns
+        CAST(percentile_disc(0.9) WITHIN GROUP (ORDER BY others_ns) AS bigint)
+            - CAST(percentile_disc(0.1) WITHIN GROUP (ORDER BY others_ns) AS bigint) AS others_ns
     FROM subjects
     WHERE kind <> 'command'
     GROUP BY series, kind, name
