@@ -121,7 +121,7 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         ("format/3.0.bin", 3000, 1_786_475_574),
         ("format/3.2.bin", 259, 1_698_529_372),
         ("format/3.3.bin", 262, 168_161_610),
-        ("format/3.4.bin", 909, 1),
+        ("format/3.4.bin", 909, 2_407_975_475),
         ("traces/demo.bin", 2170, 3_612_610_818),
     ] {
         let path = fixture(name);

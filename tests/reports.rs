@@ -63,12 +63,19 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
         }
         Ok(())
     };
-    for (version, report) in [("3.2", "network"), ("3.3", "machine"), ("3.3", "syscalls")] {
+    for (version, report, name) in [
+        ("3.2", "network", "network"),
+        ("3.3", "machine", "machine"),
+        ("3.3", "syscalls", "syscalls"),
+        ("3.4", "network", "network-dns"),
+        ("3.4", "disk", "disk-loop"),
+        ("3.4", "memory", "memory-kill"),
+    ] {
         for (suffix, format) in [("txt", "text"), ("csv", "csv")] {
             let file = format!("../format/{version}.bin");
             let args = ["analyze", &file, "--report", report, "--format", format];
             let args = [&args[..], &["--width", "90"]].concat();
-            check(format!("{report}.{suffix}"), &args)?;
+            check(format!("{name}.{suffix}"), &args)?;
         }
     }
     for trace in TRACES {

@@ -47,18 +47,18 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         })
         .collect();
     let connections = std::mem::take(&mut tracker.connections);
-    if connections.left_out > 0 {
-        let what = "TCP connections beyond the analysis's limit";
-        analysis
-            .quality
-            .anomalies
-            .push((what, connections.left_out));
-    }
     let lookups = std::mem::take(&mut tracker.lookups);
-    if lookups.left_out > 0 {
-        let what = "DNS queries beyond the analysis's limit";
-        analysis.quality.anomalies.push((what, lookups.left_out));
-    }
+    let calls = std::mem::take(&mut tracker.calls);
+    let beyond = [
+        (
+            "TCP connections beyond the analysis's limit",
+            connections.left_out,
+        ),
+        ("DNS queries beyond the analysis's limit", lookups.left_out),
+        ("system calls beyond the analysis's limit", calls.left_out),
+    ];
+    let beyond = beyond.into_iter().filter(|(_, count)| *count > 0);
+    analysis.quality.anomalies.extend(beyond);
     analysis.lookups = lookups.finish((start, end), thread_ix);
     let memory = std::mem::take(&mut tracker.memory);
     analysis.memory = memory.finish((start, end), thread_ix);
@@ -66,11 +66,6 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.blocks = std::mem::take(&mut tracker.blocks);
     analysis.blocks.retain(|(time, _)| inside(*time));
     analysis.connections = connections.finish((start, end), thread_ix);
-    let calls = std::mem::take(&mut tracker.calls);
-    if calls.left_out > 0 {
-        let what = "system calls beyond the analysis's limit";
-        analysis.quality.anomalies.push((what, calls.left_out));
-    }
     analysis.calls = calls.finish(|ix| order.process(&tracker, ix));
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {

@@ -11,8 +11,8 @@
 #define TR_DNS_H
 
 #define DNS_PORT 53
-/* The most servers. */
-#define MAX_SERVERS 64
+/* The most servers; of more, those asked long ago are forgotten. */
+#define MAX_SERVERS 1024
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
 #define IPPROTO_UDP 17
@@ -27,7 +27,7 @@ struct ip_address {
 
 /* The addresses that followed tasks have sent queries to. */
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MAX_SERVERS);
 	__type(key, struct ip_address);
 	__type(value, __u32);

@@ -9,6 +9,7 @@ use tr_analyze::model::ProcessIx;
 use tr_format::meta::Extra;
 use tr_format::network::Address;
 
+use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
 use crate::view::View;
@@ -78,7 +79,7 @@ impl<'a> Lookups<'a> {
             row.processes.extend(process(&self.view, it));
         }
         let mut rows: Vec<Name> = names.into_values().collect();
-        rows.sort_by_key(|row| Reverse((row.sum, row.queries)));
+        rows.order_by_key(|row| Reverse((row.sum, row.queries)));
         rows
     }
 

@@ -220,6 +220,28 @@ impl<'a> Network<'a> {
         out
     }
 
+    /// The wait of the critical path, with its hosts and the process that waited longest.
+    fn path_words(&self, ns: u64) -> String {
+        let mut text = format!(
+            "The critical path waited {} for the network",
+            units::time(ns)
+        );
+        let hosts = self.hosts.iter().filter(|(_, sum)| sum.path_wait > 0);
+        let hosts = hosts.count() as u64;
+        if hosts > 0 {
+            let hosts = units::plural(hosts, "remote host", "remote hosts");
+            let _ = write!(text, ": {hosts}");
+        }
+        let waited = self.processes.iter().filter(|(_, sum)| sum.path_wait > 0);
+        let longest = waited.max_by_key(|(_, sum)| sum.path_wait);
+        if let Some((Some(ix), sum)) = longest {
+            let most = if sum.path_wait < ns { "most " } else { "" };
+            let name = label::label(self.view.analysis.process(*ix));
+            let _ = write!(text, " · {most}in {name}");
+        }
+        text
+    }
+
     fn failures(&self, out: &mut String, style: &Style) {
         let mut failed: BTreeMap<(Ending, Option<ProcessIx>, Host), u64> = BTreeMap::new();
         for it in self.chosen.iter().filter(|it| it.failed()) {
@@ -334,11 +356,8 @@ impl Report for Network<'_> {
         let mut out = String::new();
         style.painted(&mut out, Paint::Bold, &self.head());
         if let Some(ns) = self.path_wait.filter(|ns| *ns > 0) {
-            let text = format!(
-                "The critical path waited {} for the network",
-                units::time(ns)
-            );
-            style.line(&mut out, &text);
+            let text = self.path_words(ns);
+            style.line(&mut out, &units::shorten(&text, style.width));
         }
         if self.chosen.is_empty() {
             self.lookups.text(&mut out, style);
