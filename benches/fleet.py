@@ -5,7 +5,7 @@
 
 DATASET has some simulated runs (tr-sim's example `fleet`, then tr export). Their rows are copied until
 there are RUNS (default 100,000), in 10 periods one after the other, and rows of processes ten times
-each: simulated runs have few. A partition is one file, as a dataset is after a compaction."""
+each: simulated runs have few. A repository has a file a period, as after a compaction."""
 
 import pathlib
 import resource
@@ -37,7 +37,7 @@ for table in TABLES:
     fields = "* exclude (run, repo, date, k" + (", again" if more else "") + (", start_unix_ns)" if start else ")")
     db.execute(
         f"copy (select {fields}, run || '-' || k as run{start}, repo || '-' || k // 10 as repo,"
-        f" cast(cast(date as date) + cast(k % 10 * {days} as integer) as string) as date"
+        f" cast(date '2026-01-01' + cast(k % 10 * {days} as integer) as string) as date"
         f" from {table}, range({copies}) c(k){more})"
         f" to '{work}/{table}' (format parquet, compression zstd, partition_by (repo, date),"
         f" kv_metadata {{'tr.table': '{table}'}})"

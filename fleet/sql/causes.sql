@@ -57,7 +57,7 @@ WITH sides AS (
             AS machine_after
     FROM change_points c
     JOIN subjects v
-        ON v.series = c.series AND v.kind = c.kind AND v.name = c.name
+        ON v.subject = c.subject
         AND v.n BETWEEN c.n - 15 AND c.n + 14
     JOIN series s ON s.run = v.run
     GROUP BY c.series, c.kind, c.name, c.n, c.before_ns, c.after_ns, c.z

@@ -13,7 +13,7 @@ WITH offsets AS (
 placed AS (
     -- Each run with every run n around which it is looked at.
     SELECT
-        v.series, v.kind, v.name, v.n - o.k AS n, v.wall_ns,
+        v.subject, v.n - o.k AS n, v.wall_ns,
         CASE WHEN o.k >= 0 THEN 1 ELSE 0 END AS after
     FROM subjects v
     CROSS JOIN offsets o
@@ -21,15 +21,15 @@ placed AS (
 ),
 ranked AS (
     SELECT
-        series, kind, name, n, after, wall_ns,
-        rank() OVER (PARTITION BY series, kind, name, n ORDER BY wall_ns) AS low,
-        rank() OVER (PARTITION BY series, kind, name, n ORDER BY wall_ns DESC) AS high
+        subject, n, after, wall_ns,
+        rank() OVER (PARTITION BY subject, n ORDER BY wall_ns) AS low,
+        rank() OVER (PARTITION BY subject, n ORDER BY wall_ns DESC) AS high
     FROM placed
 ),
 tested AS (
     -- Equal times have their mean rank, (low - high + all + 1) / 2.
     SELECT
-        series, kind, name, n,
+        subject, n,
         sum(1 - after) AS n_before,
         sum(after) AS n_after,
         sum(CASE WHEN after = 1 THEN low - high ELSE 0 END) / 2e0 AS excess,
@@ -40,11 +40,11 @@ tested AS (
         CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS bigint) AS after_ns,
         CAST(percentile_disc(0.75) WITHIN GROUP (ORDER BY CASE WHEN after = 1 THEN wall_ns END) AS bigint) AS high_after
     FROM ranked
-    GROUP BY series, kind, name, n
+    GROUP BY subject, n
 ),
 sized AS (
     SELECT
-        series, kind, name, n, before_ns, after_ns,
+        subject, n, before_ns, after_ns,
         abs(excess) / sqrt(n_before * n_after * (n_before + n_after + 1) / 12e0) AS z,
         -- The quartiles of a normal distribution are 1.35 standard deviations apart.
         greatest(high_before - low_before, high_after - low_after) / 1.35e0 AS deviation
@@ -52,8 +52,8 @@ sized AS (
 ),
 large AS (
     SELECT
-        series, kind, name, n, z, before_ns, after_ns,
-        n - lag(n) OVER (PARTITION BY series, kind, name ORDER BY n) AS distance
+        subject, n, z, before_ns, after_ns,
+        n - lag(n) OVER (PARTITION BY subject ORDER BY n) AS distance
     FROM sized
     WHERE z >= 3.8e0
         AND abs(after_ns - before_ns) >= 10000000
@@ -62,20 +62,21 @@ large AS (
 ),
 parted AS (
     SELECT
-        series, kind, name, n, z, before_ns, after_ns,
+        subject, n, z, before_ns, after_ns,
         sum(CASE WHEN distance <= 15 THEN 0 ELSE 1 END)
-            OVER (PARTITION BY series, kind, name ORDER BY n) AS part
+            OVER (PARTITION BY subject ORDER BY n) AS part
     FROM large
 ),
 chosen AS (
     SELECT
-        series, kind, name, n, z, before_ns, after_ns,
+        subject, n, z, before_ns, after_ns,
         row_number() OVER (
-            PARTITION BY series, kind, name, part
+            PARTITION BY subject, part
             ORDER BY z DESC, abs(after_ns - before_ns) DESC, n
         ) AS place
     FROM parted
 )
-SELECT series, kind, name, n, round(z, 2) AS z, before_ns, after_ns
-FROM chosen
-WHERE place = 1
+SELECT c.subject, s.series, s.kind, s.name, c.n, round(c.z, 2) AS z, c.before_ns, c.after_ns
+FROM chosen c
+JOIN subjects s ON s.subject = c.subject AND s.n = c.n
+WHERE c.place = 1

@@ -8,7 +8,7 @@ WITH around AS (
         CASE WHEN v.n >= c.n THEN 1 ELSE 0 END AS after
     FROM change_points c
     JOIN subjects v
-        ON v.series = c.series AND v.kind = c.kind AND v.name = c.name
+        ON v.subject = c.subject
         AND v.n BETWEEN c.n - 15 AND c.n + 14
     JOIN series s ON s.run = v.run
     WHERE c.kind = 'command'

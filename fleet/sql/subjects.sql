@@ -32,14 +32,20 @@ WITH united AS (
         t.spent_unknown_ns
     FROM steps t
     JOIN series s ON s.run = t.run
+),
+numbered AS (
+    -- Numbers are shorter than names where runs are compared with each other.
+    SELECT series, kind, name, row_number() OVER (ORDER BY series, kind, name) AS subject
+    FROM (SELECT DISTINCT series, kind, name FROM united) names
 )
 SELECT
-    series, kind, name, run, seq,
-    row_number() OVER (PARTITION BY series, kind, name ORDER BY seq, run) AS n,
-    count(*) OVER (PARTITION BY series, kind, name) AS runs,
-    wall_ns, failed, work_ns,
-    on_cpu_ns - CAST(round(on_cpu_ns * stolen_share) AS bigint) AS on_cpu_ns,
-    run_queue_ns + CAST(round(on_cpu_ns * stolen_share) AS bigint) AS starved_ns,
-    CAST(round(on_cpu_ns * stolen_share) AS bigint) AS stolen_ns,
-    disk_ns, network_ns, sleep_ns, others_ns, unknown_ns
-FROM united
+    b.subject, u.series, u.kind, u.name, u.run, u.seq,
+    row_number() OVER (PARTITION BY b.subject ORDER BY u.seq, u.run) AS n,
+    count(*) OVER (PARTITION BY b.subject) AS runs,
+    u.wall_ns, u.failed, u.work_ns,
+    u.on_cpu_ns - CAST(round(u.on_cpu_ns * u.stolen_share) AS bigint) AS on_cpu_ns,
+    u.run_queue_ns + CAST(round(u.on_cpu_ns * u.stolen_share) AS bigint) AS starved_ns,
+    CAST(round(u.on_cpu_ns * u.stolen_share) AS bigint) AS stolen_ns,
+    u.disk_ns, u.network_ns, u.sleep_ns, u.others_ns, u.unknown_ns
+FROM united u
+JOIN numbered b ON b.series = u.series AND b.kind = u.kind AND b.name = u.name
