@@ -39,7 +39,7 @@ for table in TABLES:
         f"copy (select {fields}, run || '-' || k as run{start}, repo || '-' || k // 10 as repo,"
         f" cast(date '2026-01-01' + cast(k % 10 * {days} as integer) as string) as date"
         f" from {table}, range({copies}) c(k){more})"
-        f" to '{work}/{table}' (format parquet, compression zstd, partition_by (repo, date),"
+        f" to '{work}/{table}' (format parquet, compression zstd, partition_by (repo, date), filename_pattern '{{uuid}}',"
         f" kv_metadata {{'tr.table': '{table}'}})"
     )
     rows = db.execute(f"select count(*) from {table}").fetchone()[0] * copies * (10 if more else 1)
