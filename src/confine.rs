@@ -21,9 +21,8 @@ pub fn to_reading(files: &[&Path]) {
 
 fn restrict(files: &[&Path]) -> Result<(), RulesetError> {
     // Only a pipe goes to a temporary file.
-    let is_stored = |file: &&Path| {
-        std::fs::metadata(file).is_ok_and(|meta| meta.is_file() || meta.is_dir())
-    };
+    let is_stored =
+        |file: &&Path| std::fs::metadata(file).is_ok_and(|meta| meta.is_file() || meta.is_dir());
     let temporary = (!files.iter().all(is_stored)).then(std::env::temp_dir);
     let read = AccessFs::from_read(KNOWN) & !AccessFs::Execute;
     // Memory and CPUs: --max-memory, the number of threads.
