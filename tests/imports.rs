@@ -155,9 +155,11 @@ fn clang() -> Result<(), Failed> {
     let backend = only(steps, "unit", "Backend")?;
     inside(steps, backend, compiler)?;
     inside(steps, frontend.first().ok_or("no Frontend")?, compiler)?;
-    // The compiler took most of its process's time: the clocks agree.
+    // The clocks agree. Loading a compiler that is not cached takes most of its time.
     let (part, whole) = (int(compiler, "wall_ns"), int(object, "wall_ns"));
-    ensure(part * 4 > whole, || format!("{part} of {whole}"))
+    ensure(part * 20 > whole && part <= whole, || {
+        format!("{part} of {whole}")
+    })
 }
 
 /// Each command of the last run that made its outputs is the step of its own process; commands

@@ -591,7 +591,8 @@ fn build_beside_bpf(dir: &Path, build: &[&str]) -> Result<(usize, usize), Failed
         .count();
     for (tid, ran) in &accounts {
         let kernel = finals.get(tid).copied().unwrap_or(0);
-        ensure(kernel.abs_diff(*ran) <= 50_000, || {
+        // A zombie can run on, and be interrupted, before its last switch-out.
+        ensure(kernel.abs_diff(*ran) <= 500_000, || {
             format!("{tid}: {ran}, kernel {kernel}")
         })?;
     }

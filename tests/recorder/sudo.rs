@@ -173,7 +173,8 @@ fn as_root() -> Result<(), Failed> {
     succeeds(root.args(["--", "sh", "-c", BUILD]))?;
     let by_root = (analyze(&other)?, info(&other)?);
     ensure(by_sudo.1["method"] == "sudo", || format!("{:#}", by_sudo.1))?;
-    for key in ["facts", "missing", "lost_events", "anomalies"] {
+    // Anomalies are of the guest's hidden switches, which come by chance.
+    for key in ["facts", "missing", "lost_events"] {
         let (one, other) = (&by_sudo.1[key], &by_root.1[key]);
         ensure(one == other, || {
             format!("{key}: {one} by sudo, {other} by root")

@@ -251,7 +251,8 @@ fn on_cpu(view: &View<'_>, own: &[bool], edges: &[Ktime]) -> Vec<u64> {
     let mut sums = vec![0u64; edges.len().saturating_sub(1)];
     let processes = view.analysis.processes.iter().zip(own);
     for (process, _) in processes.filter(|(_, own)| **own) {
-        for ran in series::on_cpu(view.analysis, process) {
+        let by_events = series::on_cpu(view.analysis, process);
+        for ran in by_events.chain(series::on_cpu_by_kernel(view.analysis, process)) {
             let first = edges.partition_point(|edge| *edge <= ran.from);
             let mut at = first.saturating_sub(1);
             while let (Some(from), Some(to), Some(sum)) =

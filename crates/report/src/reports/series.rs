@@ -125,6 +125,33 @@ pub(super) fn on_cpu<'a>(
     stretches.chain(samples.filter(|ran| ran.on_cpu > 0))
 }
 
+/// The time on a CPU that only the kernel's totals show, spread evenly over the time in which the
+/// events do not show the thread's state.
+pub(super) fn on_cpu_by_kernel<'a>(
+    analysis: &'a Analysis,
+    process: &'a Process,
+) -> impl Iterator<Item = Ran> + 'a {
+    let zero = analysis.meta.start;
+    let threads = process.threads.iter();
+    threads.flat_map(move |ix| {
+        let ns = u128::from(analysis.thread(*ix).by_kernel.on_cpu);
+        let unknown = move || {
+            let timeline = analysis.timeline.iter().filter(move |_| ns > 0);
+            let all = timeline.flat_map(|timeline| timeline.of(*ix));
+            all.filter(|stretch| stretch.doing == Bucket::Unknown)
+        };
+        let whole: u64 = unknown().map(|stretch| stretch.length()).sum();
+        unknown().map(move |stretch| {
+            let part = ns * u128::from(stretch.length()) / u128::from(whole.max(1));
+            Ran {
+                from: stretch.from.since(zero),
+                to: stretch.to.since(zero),
+                on_cpu: u64::try_from(part).unwrap_or(u64::MAX),
+            }
+        })
+    })
+}
+
 fn values(analysis: &Analysis, process: &Process, interval: u64) -> Vec<(u64, u64)> {
     let mut values: Vec<(u64, u64)> = Vec::new();
     for ran in on_cpu(analysis, process) {
