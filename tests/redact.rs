@@ -12,6 +12,7 @@ use common::{list, TR};
 use serde_json::Value;
 use tr_format::event::{Argv, LifeKind};
 use tr_format::meta::Metadata;
+use tr_format::network::Address;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_format::writer::Writer;
@@ -164,4 +165,48 @@ fn a_truncated_trace_is_redacted_up_to_its_end() {
     assert_eq!(missing.status.code(), Some(2));
     let nowhere = tr(&["redact", text(&old), "-o", "/nonexistent/x"]);
     assert_eq!(nowhere.status.code(), Some(1));
+}
+
+/// The addresses and names of a trace that was recorded without `--mask-addresses`.
+#[test]
+fn addresses_are_masked_on_demand() {
+    let dir = tempfile::tempdir().unwrap();
+    let facts = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/format/3.4.bin");
+    let trace = Trace::open(Source::bytes(std::fs::read(facts).unwrap())).unwrap();
+    let mut writer = Writer::new(Vec::new(), trace.meta()).unwrap();
+    let (mut ends, mut queries) = (0, 0);
+    rewrite::copy(&trace, &mut writer, |_, mut event| {
+        let outside = Address::V4([10, 7, 7, 7].into());
+        match &mut event.kind {
+            LifeKind::Connect(connect) => {
+                connect.remote.address = outside;
+                ends += 1;
+            }
+            LifeKind::DnsQuery(query) => {
+                query.server = outside;
+                query.name = b"secret.example".as_slice().into();
+                queries += 1;
+            }
+            LifeKind::DnsAnswer(answer) => answer.server = outside,
+            _ => {}
+        }
+        vec![event]
+    });
+    assert!(ends > 0 && queries > 0, "{ends} {queries}");
+    let (bytes, _) = writer.finish(trace.summary().unwrap()).unwrap();
+    let (old, new) = (dir.path().join("old.bin"), dir.path().join("new.bin"));
+    std::fs::write(&old, bytes).unwrap();
+    let before = stdout(&["dump", text(&old)]);
+    assert!(before.contains("10.7.7.7") && before.contains("secret.example"));
+    let plain = tr(&["redact", text(&old), "-o", text(&new)]);
+    assert!(plain.status.success());
+    assert_eq!(stdout(&["dump", text(&new)]), before);
+    let out = tr(&["redact", text(&old), "--mask-addresses", "-o", text(&new)]);
+    assert!(out.status.success());
+    let after = stdout(&["dump", text(&new)]);
+    assert!(!after.contains("10.7.7.7") && !after.contains("secret.example"));
+    let expected = before
+        .replace("10.7.7.7", "host-1")
+        .replace("secret.example", "name-1");
+    assert_eq!(after, expected);
 }

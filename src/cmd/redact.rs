@@ -8,6 +8,7 @@ use tr_format::event::{Exec, LifeKind, Snapshot};
 use tr_format::meta::Metadata;
 use tr_format::reader::{Trace, Unknown};
 use tr_format::Error;
+use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
 use tr_report::{escape, units};
 
@@ -24,7 +25,8 @@ use crate::{open, output};
 Exit status: 0; 1 when OUT cannot be written; 2 when FILE cannot be read at all.
 
 Example:
-  tr redact trace.bin -o trace.bin")]
+  tr redact trace.bin -o trace.bin
+  tr redact trace.bin --mask-addresses -o public.bin")]
 pub struct Args {
     /// The trace; - is standard input
     #[arg(value_name = "FILE")]
@@ -36,6 +38,9 @@ pub struct Args {
     /// Mask matches in command lines, too: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
+    /// Replace addresses of connections and names asked of DNS by host-1, name-1, …
+    #[arg(long)]
+    mask_addresses: bool,
 }
 
 /// Runs it.
@@ -84,12 +89,16 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
         command: redactor.command(&trace.meta().command),
         ..trace.meta().clone()
     };
+    let mut addresses = args.mask_addresses.then(Addresses::default);
     let copied = output::whole(&args.output, &args.file, true, |file| {
         let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), |event| {
             if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
                 &mut event.kind
             {
                 *argv = redactor.argv(std::mem::take(argv));
+            }
+            if let Some(addresses) = &mut addresses {
+                addresses.mask(&mut event.kind);
             }
             if let LifeKind::Mark(mark) = &mut event.kind {
                 redactor.mark(mark);
@@ -98,5 +107,6 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
         out.flush()?;
         Ok::<_, Error>(copied)
     })?;
-    Ok((copied, redactor.masked() + in_command as u64))
+    let addresses = addresses.map_or(0, |it| it.masked());
+    Ok((copied, redactor.masked() + (in_command + addresses) as u64))
 }

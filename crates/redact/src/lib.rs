@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod addresses;
 mod forms;
 mod names;
 mod programs;

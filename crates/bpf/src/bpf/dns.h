@@ -3,16 +3,16 @@
  * DNS queries by UDP of the followed tasks, and their answers. Part of tracer.bpf.c.
  *
  * A query passes net_dev_queue in its sender's system call. Its answer passes netif_receive_skb in
- * a softirq, which runs in any task: it is taken if it comes from a server that a followed task has
- * asked. A driver can leave the packet in a page, which the programs cannot read: such an answer has
- * no message.
+ * a softirq, which runs in any task: it is taken if a followed task has asked that server from the
+ * port that it goes to. A driver can leave the packet in a page, which the programs cannot read: such
+ * an answer has no port and no message.
  */
 #ifndef TR_DNS_H
 #define TR_DNS_H
 
 #define DNS_PORT 53
-/* The most servers; of more, those asked long ago are forgotten. */
-#define MAX_SERVERS 1024
+/* The most servers with ports; of more, those asked long ago are forgotten. */
+#define MAX_ASKED 4096
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
 #define IPPROTO_UDP 17
@@ -25,13 +25,19 @@ struct ip_address {
 	__u8 bytes[16];
 };
 
-/* The addresses that followed tasks have sent queries to. */
+/* A server, and the port from which a followed task has asked it; also with port 0, for answers
+ * whose port is not readable. */
+struct asked {
+	struct ip_address server;
+	__u32 port;
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MAX_SERVERS);
-	__type(key, struct ip_address);
+	__uint(max_entries, MAX_ASKED);
+	__type(key, struct asked);
 	__type(value, __u32);
-} servers SEC(".maps");
+} asked SEC(".maps");
 
 /* What the programs read of a packet's headers. */
 struct packet {
@@ -111,6 +117,7 @@ static __always_inline int on_packet_sent(struct sk_buff *skb)
 {
 	__u64 socket = (__u64)PEEK(struct sk_buff, skb, sk), self, data, ip;
 	struct packet packet;
+	struct asked key;
 	struct wire_dns *record;
 	__u32 readable, one = 1;
 
@@ -129,7 +136,11 @@ static __always_inline int on_packet_sent(struct sk_buff *skb)
 	if (!read_packet(&packet, skb, ip, readable - (__u32)(ip - data)) ||
 	    packet.target_port != DNS_PORT)
 		return 0;
-	bpf_map_update_elem(&servers, &packet.target, &one, 0);
+	key.server = packet.target;
+	key.port = packet.source_port;
+	bpf_map_update_elem(&asked, &key, &one, 0);
+	key.port = 0;
+	bpf_map_update_elem(&asked, &key, &one, 0);
 	any_query = true;
 	record = reserve_dns(&packet, LIFE_DNS_QUERY);
 	if (!record)
@@ -145,6 +156,7 @@ static __always_inline int on_packet_sent(struct sk_buff *skb)
 static __always_inline int on_packet_received(struct sk_buff *skb)
 {
 	struct packet packet;
+	struct asked key;
 	struct wire_dns *record;
 
 	if (!any_query)
@@ -152,8 +164,11 @@ static __always_inline int on_packet_received(struct sk_buff *skb)
 	if (!read_packet(&packet, skb, (__u64)BPF_CORE_READ(skb, data),
 			 BPF_CORE_READ(skb, len) - BPF_CORE_READ(skb, data_len)))
 		return 0;
-	if ((packet.source_port && packet.source_port != DNS_PORT) ||
-	    !bpf_map_lookup_elem(&servers, &packet.source))
+	if (packet.source_port && packet.source_port != DNS_PORT)
+		return 0;
+	key.server = packet.source;
+	key.port = packet.target_port;
+	if (!bpf_map_lookup_elem(&asked, &key))
 		return 0;
 	record = reserve_dns(&packet, LIFE_DNS_ANSWER);
 	if (!record)

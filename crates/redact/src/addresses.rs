@@ -1,0 +1,103 @@
+//! Masked network addresses, and names asked of DNS.
+
+use std::collections::HashMap;
+
+use tr_format::event::LifeKind;
+use tr_format::network::{Address, Endpoint};
+
+/// Replaces addresses by `host-1`, `host-2`, … and names by `name-1`, `name-2`, … in the order in
+/// which they come. Loopback addresses stay.
+#[derive(Debug, Default)]
+pub struct Addresses {
+    hosts: HashMap<Address, u64>,
+    names: HashMap<Box<[u8]>, usize>,
+}
+
+impl Addresses {
+    /// Masks those of an event.
+    pub fn mask(&mut self, kind: &mut LifeKind) {
+        match kind {
+            LifeKind::Connect(connect) => self.endpoint(&mut connect.remote),
+            LifeKind::Accepted(accepted) => {
+                self.endpoint(&mut accepted.local);
+                self.endpoint(&mut accepted.remote);
+            }
+            LifeKind::Connected(connected) => self.endpoint(&mut connected.local),
+            LifeKind::DnsQuery(query) => {
+                self.address(&mut query.server);
+                self.name(&mut query.name);
+            }
+            LifeKind::DnsAnswer(answer) => {
+                self.address(&mut answer.server);
+                for address in &mut answer.addresses {
+                    self.address(address);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Addresses and names that were masked.
+    pub fn masked(&self) -> usize {
+        self.hosts.len() + self.names.len()
+    }
+
+    fn endpoint(&mut self, end: &mut Endpoint) {
+        self.address(&mut end.address);
+    }
+
+    fn address(&mut self, address: &mut Address) {
+        if address.is_loopback() != Some(false) {
+            return;
+        }
+        let next = self.hosts.len() as u64 + 1;
+        let number = *self.hosts.entry(*address).or_insert(next);
+        *address = Address::Masked(number);
+    }
+
+    fn name(&mut self, name: &mut Box<[u8]>) {
+        let next = self.names.len() + 1;
+        let number = *self.names.entry(name.clone()).or_insert(next);
+        *name = format!("name-{number}").into_bytes().into();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tr_format::network::{Accepted, ConnectionId};
+
+    use super::*;
+
+    fn end(address: [u8; 4]) -> Endpoint {
+        Endpoint {
+            address: Address::V4(address.into()),
+            port: 80,
+        }
+    }
+
+    #[test]
+    fn equal_addresses_are_masked_alike_and_the_machines_own_stay() {
+        let mut addresses = Addresses::default();
+        let mut ends = |local, remote| {
+            let mut kind = LifeKind::Accepted(Accepted {
+                id: ConnectionId(7),
+                listener: None,
+                local: end(local),
+                remote: end(remote),
+            });
+            addresses.mask(&mut kind);
+            // What is masked stays so.
+            addresses.mask(&mut kind);
+            let LifeKind::Accepted(accepted) = kind else {
+                panic!("{kind:?}")
+            };
+            [accepted.local, accepted.remote].map(|end| end.to_string())
+        };
+        assert_eq!(ends([10, 0, 0, 1], [8; 4]), ["host-1:80", "host-2:80"]);
+        assert_eq!(
+            ends([127, 0, 0, 1], [10, 0, 0, 1]),
+            ["127.0.0.1:80", "host-1:80"]
+        );
+        assert_eq!(addresses.masked(), 2);
+    }
+}
