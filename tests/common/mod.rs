@@ -52,10 +52,14 @@ pub fn target(name: &str) -> Result<PathBuf, String> {
 /// Python with the packages of tests/requirements.txt, or the reason why it is not there.
 pub fn python() -> Result<PathBuf, String> {
     let environment = target("python")?;
-    if environment.join("wanted").is_file() {
-        Ok(environment.join("bin/python"))
-    } else {
-        Err("scripts/python.sh has not made target/python".into())
+    if !environment.join("wanted").is_file() {
+        return Err("scripts/python.sh has not made target/python".into());
+    }
+    let python = environment.join("bin/python");
+    // It is a link to a Python that may lie in another user's directory.
+    match Command::new(&python).args(["-c", ""]).status() {
+        Ok(status) if status.success() => Ok(python),
+        _ => Err("this user cannot run target/python".into()),
     }
 }
 
