@@ -22,6 +22,7 @@ fn main() {
     let tests = vec![
         trial("the_runner_knows_every_column", None, || Ok(columns()?)),
         trial("a_run_is_added_once", None, || Ok(once()?)),
+        trial("spans_of_other_tools_are_steps", None, || Ok(imported()?)),
         trial("names_stay_inside_the_dataset", None, || Ok(hostile()?)),
         trial("a_large_run_is_small", None, || Ok(small()?)),
         without_limit(
@@ -112,6 +113,28 @@ fn columns() -> Result<(), Failure> {
     }
     ensure(std::fs::read_to_string(&path)? == tables, || {
         "fleet/columns.json differs: run this test with TR_UPDATE=1".into()
+    })
+}
+
+/// Tests of a JUnit file are rows of a run's steps.
+fn imported() -> Result<(), Failure> {
+    let imports = root().join("fixtures/imports");
+    let (trace, tests) = (imports.join("all.bin"), imports.join("tests.xml"));
+    let tests = tests.to_str().ok_or("a path")?;
+    let place = tempfile::tempdir()?;
+    let steps = |name: &str, more: &[&str]| -> Result<usize, Failure> {
+        let dataset = place.path().join(name);
+        export(&trace, &dataset, more)?;
+        let all = files(&dataset)?;
+        let mut steps = all
+            .iter()
+            .filter(|(path, _)| path.starts_with(dataset.join("steps")));
+        let (_, bytes) = steps.next().ok_or("no steps")?;
+        Ok(bytes.len())
+    };
+    let (without, with) = (steps("without", &[])?, steps("with", &["--with", tests])?);
+    ensure(with > without, || {
+        format!("{with} bytes, {without} without")
     })
 }
 

@@ -46,7 +46,11 @@ pub fn run(args: &Args) -> ExitCode {
         timeline: true,
         ..Options::default()
     };
-    let analysis = progress::analyze(&trace, &options, args.budget);
+    let mut analysis = progress::analyze(&trace, &options, args.budget);
+    if let Err(why) = args.with.add(&mut analysis) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(open::UNREADABLE);
+    }
     let filter = Filter {
         min: args.filters.min_or(LEAST),
         ..args.filters.filter()
