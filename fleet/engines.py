@@ -32,6 +32,20 @@ def _named(error, table):
     return None
 
 
+def _culprit(engine, error, table):
+    """The file of a table that an engine cannot read."""
+    path = _named(error, table)
+    reason = str(error).splitlines()[0]
+    if path is None:
+        for candidate in table.files:
+            try:
+                engine._read(candidate)
+            except engine.errors as own:
+                path, reason = candidate, str(own).splitlines()[0]
+                break
+    return Unreadable(path, reason)
+
+
 class DuckDb:
     """DuckDB, in this process."""
 
@@ -59,20 +73,10 @@ class DuckDb:
             query = _select(source, {row[0] for row in about}, wanted, condition)
             self.db.execute(f"CREATE OR REPLACE TEMP TABLE {table.name} AS {query}", sources)
         except self.errors as error:
-            raise self._culprit(error, table) from error
+            raise _culprit(self, error, table) from error
 
-    def _culprit(self, error, table):
-        path = _named(error, table)
-        reason = str(error).splitlines()[0]
-        if path is None:
-            for candidate in table.files:
-                try:
-                    query = "SELECT sum(hash(t)) FROM read_parquet(?) t"
-                    self.db.execute(query, [candidate]).fetchall()
-                except self.errors as own:
-                    path, reason = candidate, str(own).splitlines()[0]
-                    break
-        return Unreadable(path, reason)
+    def _read(self, path):
+        self.db.execute("SELECT sum(hash(t)) FROM read_parquet(?) t", [path]).fetchall()
 
     def empty(self, name, wanted):
         query = _select("(SELECT 1)", set(), wanted, "false")
@@ -128,19 +132,10 @@ class Spark:
             self.define(table.name, query)
             self.session.table(table.name).count()
         except self.errors as error:
-            raise self._culprit(error, table) from error
+            raise _culprit(self, error, table) from error
 
-    def _culprit(self, error, table):
-        path = _named(error, table)
-        reason = str(error).splitlines()[0]
-        if path is None:
-            for candidate in table.files:
-                try:
-                    self.session.read.parquet(candidate).collect()
-                except self.errors as own:
-                    path, reason = candidate, str(own).splitlines()[0]
-                    break
-        return Unreadable(path, reason)
+    def _read(self, path):
+        self.session.read.parquet(path).collect()
 
     def empty(self, name, wanted):
         self.define(name, _select("(SELECT 1)", set(), wanted, "false"))

@@ -52,6 +52,12 @@ pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
+/// Hexadecimal digits.
+pub(crate) fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
+    let bytes = bytes.into_iter();
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// The arguments, if they were recorded.
 pub(crate) fn argv(argv: &Argv) -> Option<Vec<String>> {
     argv.full_len.map(|_| argv.args().map(text).collect())

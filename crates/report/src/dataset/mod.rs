@@ -20,6 +20,7 @@ use tr_format::event::Ktime;
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
+use crate::encode::hex;
 use crate::units;
 use table::Row;
 pub use table::{Column, Kind, Table, Value};
@@ -69,13 +70,7 @@ fn id(meta: &Metadata) -> String {
     }
     hash.update(meta.root.map_or(0, |root| root.0).to_le_bytes());
     hash.update(meta.kernel.as_bytes());
-    hex(&hash.finalize(), 12)
-}
-
-/// The first `bytes` of a hash.
-fn hex(hash: &[u8], bytes: usize) -> String {
-    let bytes = hash.iter().take(bytes);
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    hex(hash.finalize().iter().take(12))
 }
 
 /// The longest escaped value of a partition.
@@ -102,7 +97,7 @@ fn directory(value: &str) -> String {
                 end -= 1;
             }
             out.truncate(end);
-            out + "-" + &hex(&Sha256::digest(value), 8)
+            out + "-" + &hex(Sha256::digest(value).iter().take(8))
         }
     }
 }

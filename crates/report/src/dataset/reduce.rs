@@ -162,7 +162,7 @@ fn key(arguments: &[String]) -> String {
         hash.update((argument.len() as u64).to_le_bytes());
         hash.update(argument);
     }
-    hex(&hash.finalize(), 8)
+    hex(hash.finalize().iter().take(8))
 }
 
 fn add(sum: &mut Option<u64>, more: Option<u64>) {

@@ -94,15 +94,11 @@ fn bytes<const N: usize>(digits: &str) -> Option<[u8; N]> {
     whole.then_some(bytes)
 }
 
-/// Hexadecimal digits.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::expect_used)]
     use super::*;
+    use crate::encode::hex;
 
     fn ids(ci: &[(&str, &str)]) -> (String, String) {
         let ci = ci.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned()));

@@ -13,9 +13,10 @@ use serde_json::{json, Value};
 use tr_analyze::model::{Analysis, Process, ProcessIx, Times};
 use tr_format::event::Ktime;
 
-use self::ids::{hex, Ids};
+use self::ids::Ids;
 use self::messages::*;
 use crate::ci::Ci;
+use crate::encode::hex;
 use crate::exit::{self, Exit};
 use crate::reports::critical_path;
 use crate::steps::{Kind, Step, StepIx, Steps};
