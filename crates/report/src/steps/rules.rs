@@ -1,5 +1,9 @@
 //! The step that a command line is, by the table `RULES`.
 
+mod build;
+mod jobs;
+mod tests;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
@@ -54,7 +58,7 @@ type Rule = (&'static str, Read, &'static str);
 const RULES: &[Rule] = &[
     (
         "make gmake",
-        make,
+        build::make,
         "make -s -j2 => target | make
          make -j 4 -C src all BUILD=/x => target | make -C src all
          gmake --directory=lib check => target | make -C lib check
@@ -64,7 +68,7 @@ const RULES: &[Rule] = &[
     ),
     (
         "ninja samu n2",
-        ninja,
+        build::ninja,
         "ninja => target | ninja
          ninja -C out -j 4 all => target | ninja -C out all
          ninja --version => -
@@ -72,7 +76,7 @@ const RULES: &[Rule] = &[
     ),
     (
         "cmake",
-        cmake,
+        build::cmake,
         "cmake --build build --target install -j4 => target | cmake --build build
          cmake -S . -B build => target | cmake
          cmake -G Ninja .. => target | cmake
@@ -82,7 +86,7 @@ const RULES: &[Rule] = &[
     ),
     (
         "cc gcc c++ g++ clang clang++ c99 c89 gfortran nvcc icc icx tcc",
-        compiler,
+        build::compiler,
         "gcc -O2 -c -o src/lapi.o src/lapi.c => target | src/lapi.o
          x86_64-linux-gnu-gcc-12 -c x.c => target | x.o
          cc -o lua lua.o liblua.a => target | lua
@@ -96,7 +100,7 @@ const RULES: &[Rule] = &[
     ),
     (
         "as ld ld.bfd ld.gold ld.lld lld mold collect2 wild",
-        output,
+        build::output,
         "as --64 -o lapi.o /tmp/ccAbCdEf.s => target | lapi.o
          as --64 -o /tmp/ccAbCdEf.o /tmp/ccAbCdEf.s => -
          /usr/bin/ld -o ./lua crt1.o lua.o => target | lua
@@ -104,21 +108,21 @@ const RULES: &[Rule] = &[
     ),
     (
         "ar gcc-ar llvm-ar",
-        archive,
+        build::archive,
         "ar rcs liblua.a lapi.o lcode.o => target | liblua.a
          x86_64-linux-gnu-ar cr ./liblua.a lapi.o => target | liblua.a
          ar t liblua.a => -",
     ),
     (
         "ccache sccache distcc icecc",
-        wrapped,
+        build::wrapped,
         "ccache gcc -c -o x.o x.c => target | x.o
          sccache rustc --crate-name serde --edition=2021 => unit | serde
          ccache --show-stats => -",
     ),
     (
         "rustc clippy-driver",
-        rustc,
+        build::rustc,
         "rustc --crate-name serde --edition=2021 src/lib.rs --crate-type lib => unit | serde
          rustc --crate-name tr src/main.rs --crate-type bin => unit | tr (bin)
          rustc --crate-name laws tests/laws.rs --test => unit | laws (test)
@@ -129,18 +133,18 @@ const RULES: &[Rule] = &[
     ),
     (
         "rustdoc",
-        rustdoc,
+        build::rustdoc,
         "rustdoc --edition=2021 --crate-name x src/lib.rs => unit | x (doc)
          rustdoc --crate-name x src/lib.rs --test => test | x (doctests)",
     ),
     (
         "build-script-build build-script-main",
-        build_script,
+        build::build_script,
         "/w/target/debug/build/serde-0123456789abcdef/build-script-build => unit | serde (run build script)",
     ),
     (
         "cargo",
-        cargo,
+        build::cargo,
         "cargo build --release => target | cargo build
          cargo +nightly -q test -p x => target | cargo test
          cargo nextest run => target | cargo nextest run
@@ -149,75 +153,75 @@ const RULES: &[Rule] = &[
     ),
     (
         "cargo-nextest",
-        cargo_tool,
+        build::cargo_tool,
         "/root/.cargo/bin/cargo-nextest nextest run => target | cargo nextest run",
     ),
     (
         "go",
-        go,
+        build::go,
         "go test ./... => target | go test ./...
          go build -o x . => target | go build
          go env GOROOT => -",
     ),
     (
         "ctest",
-        ctest,
+        tests::ctest,
         "ctest -j4 => test | ctest
          /usr/bin/ctest --output-on-failure => test | ctest
          ctest -N => -",
     ),
     (
         "prove",
-        prove,
+        tests::prove,
         "prove -l t => test | prove",
     ),
     (
         "meson",
-        meson,
+        tests::meson,
         "meson setup build => target | meson setup
          meson compile -C build => target | meson compile
          meson test -C build => test | meson test",
     ),
     (
         "bats bats-exec-suite",
-        bats,
+        tests::bats,
         "bash /usr/lib/bats-core/bats test => test | bats",
     ),
     (
         "bats-exec-file",
-        bats_file,
+        tests::bats_file,
         "bash /usr/lib/bats-core/bats-exec-file -x 0 --dummy-flag test/a.bats /tmp/l => test | test/a.bats",
     ),
     (
         "bats-exec-test",
-        bats_test,
+        tests::bats_test,
         "bash /usr/lib/bats-core/bats-exec-test -x test/a.bats test_it_works 1 1 1 => test | test/a.bats test_it_works",
     ),
     (
         "pytest py.test",
-        pytest,
+        tests::pytest,
         "/usr/bin/python3 /usr/bin/pytest -x => test | pytest
          python -m pytest tests => test | pytest",
     ),
     (
         "unittest",
-        unittest,
+        tests::unittest,
         "python3 -m unittest tests.test_a => test | unittest tests.test_a
          python3 -m unittest => test | unittest",
     ),
     (
         "test-driver",
-        automake_test,
+        tests::automake_test,
         "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh",
     ),
     (
         "test-setup.sh",
-        bazel_test,
+        tests::bazel_test,
         "/bin/bash external/bazel_tools/tools/test/test-setup.sh pkg/x_test --v => test | pkg/x_test",
     ),
     (
         "bazel bazelisk gradle gradlew mvn mvnw sbt scons waf rake just task tox nox buck2",
-        verb,
+        build::verb,
         "bazel test //... => target | bazel test
          ./gradlew --no-daemon build => target | gradlew build
          mvn -q -B package => target | mvn package
@@ -225,7 +229,7 @@ const RULES: &[Rule] = &[
     ),
     (
         "npm npm-cli yarn pnpm",
-        npm,
+        jobs::npm,
         "npm ci => job | npm ci
          node /usr/bin/npm run build => job | npm run build
          node /usr/lib/node_modules/npm/bin/npm-cli.js test => job | npm test
@@ -233,7 +237,7 @@ const RULES: &[Rule] = &[
     ),
     (
         "pip pip3 uv poetry apt apt-get dnf yum apk brew conda",
-        install,
+        jobs::install,
         "/usr/bin/python3 /usr/bin/pip install -r x => job | pip install
          python3 -m pip install x => job | pip install
          apt-get -y install gcc => job | apt-get install
@@ -243,14 +247,14 @@ const RULES: &[Rule] = &[
     ),
     (
         "git",
-        git,
+        jobs::git,
         "git -c x=y clone --depth 1 u => job | git clone
          git submodule update --init => job | git submodule update
          git rev-parse HEAD => -",
     ),
     (
         "docker podman buildah",
-        docker,
+        jobs::docker,
         "docker build -t x . => job | docker build
          docker buildx build . => job | docker buildx build
          podman pull x => job | podman pull
@@ -258,39 +262,39 @@ const RULES: &[Rule] = &[
     ),
     (
         "jest mocha vitest rspec phpunit ava karma playwright cypress",
-        runner,
+        tests::runner,
         "node /w/node_modules/.bin/jest --ci => test | jest
          node /w/node_modules/vitest/vitest.mjs run => test | vitest
          ruby /usr/bin/rspec => test | rspec",
     ),
     (
         "processChild",
-        jest_worker,
+        tests::jest_worker,
         "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
          node /w/processChild.js => -",
     ),
     (
         "configure",
-        configure,
+        build::configure,
         "/bin/sh ./configure --prefix=/x => target | configure
          ./configure => target | configure",
     ),
     (
         "ansible-playbook",
-        playbook,
+        jobs::playbook,
         "/usr/bin/python3 /usr/bin/ansible-playbook -i hosts site.yml => job | ansible-playbook site.yml
          ansible-playbook --version => -",
     ),
     (
         "gitlab-runner-helper gitlab-runner",
-        gitlab,
+        jobs::gitlab,
         "gitlab-runner-helper artifacts-uploader --url u => job | artifacts-uploader
          gitlab-runner-helper cache-extractor --file x => job | cache-extractor
          gitlab-runner run => -",
     ),
     (
         "tr",
-        mark,
+        jobs::mark,
         "tr mark build => -
          tr mark build -- make -j2 => mark | build
          /usr/local/bin/tr mark unit~tests -- make check => mark | unit tests
@@ -302,63 +306,63 @@ const RULES: &[Rule] = &[
 /// The rules for paths, in this order; they hold for any program.
 const PATHS: &[(Read, &str)] = &[
     (
-        github,
+        jobs::github,
         "/usr/bin/bash -e /home/runner/work/_temp/1b2c3d4e-aaaa-bbbb-cccc-0123456789ab.sh => job | run 1b2c3d4e
          /bin/bash --noprofile --norc -eo pipefail /__w/_temp/1b2c3d4e-aaaa-bbbb-cccc-0123456789ab.sh => job | run 1b2c3d4e
          /r/externals/node20/bin/node /home/runner/work/_actions/actions/checkout/v4/dist/index.js => job | actions/checkout@v4
          bash /home/u/_temp/x.sh => -",
     ),
     (
-        ansible_module,
+        jobs::ansible_module,
         "/bin/sh -c x => -
          /usr/bin/python3 /root/.ansible/tmp/ansible-tmp-1.2-3-4/AnsiballZ_apt.py => job | ansible apt",
     ),
     (
-        jenkins,
+        jobs::jenkins,
         "sh -xe /j/workspace/a@tmp/durable-1a2b3c4d/script.sh => job | durable-1a2b3c4d",
     ),
     (
-        cargo_test,
+        tests::cargo_test,
         "/w/target/debug/deps/laws-0123456789abcdef --nocapture => test | laws
          /w/target/debug/deps/laws-0123456789abcdef --exact a::b --nocapture => test | laws a::b
          /w/target/debug/deps/laws-0123456789abcdef --list --format terse => -
          /w/deps/x => -",
     ),
     (
-        go_test,
+        tests::go_test,
         "/tmp/go-build12/b001/http.test -test.v => test | http
          /usr/lib/go/pkg/tool/linux_amd64/compile -o $WORK/b1/_pkg_.a -p net/http -std => unit | net/http
          /usr/lib/go/pkg/tool/linux_amd64/link -o /tmp/go-build1/b001/exe/srv -buildmode=exe => unit | link srv
          /usr/lib/go/pkg/tool/linux_amd64/vet -V=full => -",
     ),
     (
-        gitlab_script,
+        jobs::gitlab_script,
         "bash /tmp/custom-executor1/script1/script. step_script => job | step_script
          cp /tmp/custom-executor1/x => -",
     ),
     (
-        perl_test,
+        tests::perl_test,
         "perl -w -I lib t/a.t => test | t/a.t
          python3 x.t => -",
     ),
     (
-        node_test,
+        tests::node_test,
         "node --test => test | node --test
          node --test test/a.test.js => test | node --test
          node --test-reporter=spec test/a.test.js => test | test/a.test.js",
     ),
     (
-        xdist,
+        tests::xdist,
         "python3 -u -c import~sys;exec(eval(sys.stdin.readline())) => test | pytest worker
          python3 -c print(1) => -",
     ),
     (
-        gradle_worker,
+        tests::gradle_worker,
         "java -cp w.jar worker.org.gradle.process.internal.worker.GradleWorkerMain Gradle~Test~Executor~1 => test | Gradle Test Executor 1
          java -jar x.jar => -",
     ),
     (
-        named_test,
+        tests::named_test,
         "./tests/sleep.sh 1 => test | tests/sleep.sh
          sh -e t/run.sh => test | t/run.sh
          /w/src/test/x.sh => test | test/x.sh
@@ -482,34 +486,6 @@ fn file(path: &[u8]) -> Option<Found> {
     found(Kind::Target, name)
 }
 
-fn make(line: &Line) -> Option<Found> {
-    const VALUED: &[&str] = &[
-        "-C",
-        "-f",
-        "-I",
-        "-o",
-        "-W",
-        "--directory",
-        "--file",
-        "--makefile",
-    ];
-    if line.has(&["--version", "-v", "--help", "-h"]) {
-        return None;
-    }
-    let number = |word: &[u8]| word.iter().all(|byte| byte.is_ascii_digit());
-    let goals = line
-        .words(VALUED)
-        .filter(|word| !word.contains(&b'=') && !number(word));
-    let directory = line.value("-C").or_else(|| line.value("--directory"));
-    Some(Found {
-        kind: Kind::Target,
-        name: in_directory("make", directory, goals),
-        tests: Tests::None,
-        nests: true,
-        script: false,
-    })
-}
-
 fn in_directory<'a>(
     program: &str,
     directory: Option<&[u8]>,
@@ -525,437 +501,6 @@ fn in_directory<'a>(
         name.push_str(&escape::text(word));
     }
     name
-}
-
-fn ninja(line: &Line) -> Option<Found> {
-    if line.has(&["--version", "-t", "-h", "--help"]) {
-        return None;
-    }
-    let goals = line.words(&["-C", "-f", "-j", "-k", "-l", "-d", "-w"]);
-    found(Kind::Target, in_directory("ninja", line.value("-C"), goals))
-}
-
-fn cmake(line: &Line) -> Option<Found> {
-    if line.has(&["-E", "-P", "--version", "--help", "-L", "-N"]) {
-        return None;
-    }
-    for verb in ["--build", "--install"] {
-        if let Some(directory) = line.after(verb) {
-            let directory = escape::text(directory);
-            return found(Kind::Target, format!("cmake {verb} {directory}"));
-        }
-    }
-    found(Kind::Target, "cmake")
-}
-
-fn compiler(line: &Line) -> Option<Found> {
-    if line.has(&["-E", "-M", "-MM", "-fsyntax-only", "-###"]) {
-        return None;
-    }
-    if let Some(output) = line.value("-o") {
-        return file(output);
-    }
-    let is_source = |arg: &&&[u8]| {
-        let ends = label::SOURCES
-            .iter()
-            .any(|end| arg.ends_with(end.as_bytes()));
-        ends && !arg.starts_with(b"-")
-    };
-    let source = label::base(std::str::from_utf8(line.args.iter().find(is_source)?).ok()?);
-    match (line.has(&["-c"]), source.rsplit_once('.')) {
-        (true, Some((stem, _))) => file(format!("{stem}.o").as_bytes()),
-        _ => file(b"a.out"),
-    }
-}
-
-fn output(line: &Line) -> Option<Found> {
-    file(line.value("-o")?)
-}
-
-fn archive(line: &Line) -> Option<Found> {
-    let (operation, rest) = line.args.split_first()?;
-    let makes = operation.iter().any(|letter| b"rq".contains(letter)) || operation.contains(&b'c');
-    let made = makes && !operation.starts_with(b"--");
-    file(rest.first().filter(|_| made)?)
-}
-
-fn wrapped(line: &Line) -> Option<Found> {
-    let program = line.args.first()?;
-    (!program.starts_with(b"-")).then(|| of(line.args))?
-}
-
-fn rustc(line: &Line) -> Option<Found> {
-    let name = escape::text(line.value("--crate-name")?);
-    if name == "___" {
-        return None; // cargo asks for the target's properties
-    }
-    if name == "build_script_build" || name == "build_script_main" {
-        let source = line.args.iter().find(|arg| arg.ends_with(b".rs"))?;
-        let source = escape::text(source);
-        let package = source.rsplit('/').nth(1).unwrap_or("build.rs");
-        return found(Kind::Unit, format!("{package} (build script)"));
-    }
-    let kind = match line.value("--crate-type") {
-        _ if line.has(&["--test"]) => " (test)",
-        Some(b"bin") => " (bin)",
-        _ => "",
-    };
-    found(Kind::Unit, name + kind)
-}
-
-fn rustdoc(line: &Line) -> Option<Found> {
-    let name = escape::text(line.value("--crate-name")?);
-    if line.has(&["--test"]) {
-        return test_runner(name + " (doctests)");
-    }
-    found(Kind::Unit, name + " (doc)")
-}
-
-fn build_script(line: &Line) -> Option<Found> {
-    let package = label::unhashed(line.path.rsplit('/').nth(1)?);
-    found(Kind::Unit, format!("{package} (run build script)"))
-}
-
-fn cargo(line: &Line) -> Option<Found> {
-    const KNOWN: [&str; 16] = [
-        "build", "b", "check", "c", "test", "t", "run", "r", "doc", "d", "bench", "clippy",
-        "install", "fetch", "package", "publish",
-    ];
-    let mut words = line.words(&["--config", "-C", "-Z", "--color"]);
-    let verb = escape::text(words.next()?);
-    if verb == "nextest" {
-        let second = escape::text(words.next()?);
-        return found(Kind::Target, format!("cargo nextest {second}"));
-    }
-    KNOWN
-        .contains(&verb.as_str())
-        .then(|| found(Kind::Target, format!("cargo {verb}")))?
-}
-
-/// `cargo-nextest nextest run`, as cargo executes it.
-fn cargo_tool(line: &Line) -> Option<Found> {
-    let words: Vec<String> = line.words(&[]).take(2).map(escape::text).collect();
-    found(Kind::Target, format!("cargo {}", words.join(" ")))
-}
-
-fn go(line: &Line) -> Option<Found> {
-    let mut words = line.words(&["-o", "-run", "-C", "-tags", "-count", "-p", "-timeout"]);
-    let verb = words.next()?;
-    let known = ["build", "test", "install", "vet", "generate", "run", "mod"];
-    let is = known.iter().any(|known| known.as_bytes() == verb);
-    let packages = words.filter(|word| *word != b".");
-    let name = in_directory("go", None, std::iter::once(verb).chain(packages));
-    is.then(|| found(Kind::Target, name))?
-}
-
-fn ctest(line: &Line) -> Option<Found> {
-    if line.has(&["-N", "--show-only", "--version"]) {
-        return None;
-    }
-    test_runner("ctest")
-}
-
-fn prove(_: &Line) -> Option<Found> {
-    test_runner("prove")
-}
-
-fn meson(line: &Line) -> Option<Found> {
-    match line.words(&[]).next()? {
-        b"test" => test_runner("meson test"),
-        verb @ (b"setup" | b"compile" | b"install") => {
-            found(Kind::Target, format!("meson {}", escape::text(verb)))
-        }
-        _ => None,
-    }
-}
-
-fn bats(_: &Line) -> Option<Found> {
-    found(Kind::Test, "bats")
-}
-
-/// The file among the arguments of a part of bats.
-fn bats_place(line: &Line) -> Option<usize> {
-    line.args.iter().position(|arg| arg.ends_with(b".bats"))
-}
-
-fn bats_file(line: &Line) -> Option<Found> {
-    found(Kind::Test, escape::text(line.args.get(bats_place(line)?)?))
-}
-
-fn bats_test(line: &Line) -> Option<Found> {
-    let at = bats_place(line)?;
-    let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
-    let name = format!("{} {}", escape::text(file), escape::text(test));
-    found(Kind::Test, name)
-}
-
-fn pytest(_: &Line) -> Option<Found> {
-    found(Kind::Test, "pytest")
-}
-
-fn unittest(line: &Line) -> Option<Found> {
-    let tests = line.words(&["-k", "-s", "-p", "-t"]);
-    found(Kind::Test, in_directory("unittest", None, tests))
-}
-
-fn automake_test(line: &Line) -> Option<Found> {
-    found(Kind::Test, escape::text(line.value("--test-name")?))
-}
-
-fn bazel_test(line: &Line) -> Option<Found> {
-    found(Kind::Test, escape::text(line.args.first()?))
-}
-
-fn verb(line: &Line) -> Option<Found> {
-    let verb = line.words(&["-f", "-p", "-e", "-c", "-C"]).next();
-    found(
-        Kind::Target,
-        in_directory(line.name, None, verb.into_iter()),
-    )
-}
-
-fn npm(line: &Line) -> Option<Found> {
-    let name = line.name.split('.').next()?.trim_end_matches("-cli");
-    let words: Vec<String> = line
-        .words(&["--prefix", "-w"])
-        .take(2)
-        .map(escape::text)
-        .collect();
-    match words
-        .iter()
-        .map(String::as_str)
-        .collect::<Vec<_>>()
-        .as_slice()
-    {
-        ["run" | "run-script", script] => found(Kind::Job, format!("{name} run {script}")),
-        [verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start"), ..] => {
-            found(Kind::Job, format!("{name} {verb}"))
-        }
-        _ => None,
-    }
-}
-
-fn install(line: &Line) -> Option<Found> {
-    const KNOWN: &[&str] = &[
-        "install",
-        "add",
-        "update",
-        "upgrade",
-        "sync",
-        "download",
-        "wheel",
-        "build",
-        "create",
-        "build-dep",
-        "dist-upgrade",
-        "lock",
-    ];
-    known_verb(line, Kind::Job, &["-o", "-c", "--root"], KNOWN)
-}
-
-fn git(line: &Line) -> Option<Found> {
-    let mut words = line.words(&["-c", "-C", "--git-dir", "--work-tree"]);
-    match words.next()? {
-        b"submodule" => {
-            let verb = escape::text(words.next()?);
-            found(Kind::Job, format!("git submodule {verb}"))
-        }
-        verb @ (b"clone" | b"fetch" | b"pull" | b"checkout") => {
-            found(Kind::Job, format!("git {}", escape::text(verb)))
-        }
-        _ => None,
-    }
-}
-
-fn docker(line: &Line) -> Option<Found> {
-    let mut words = line.words(&["-H", "--context", "--log-level"]);
-    let verb = match words.next()? {
-        b"buildx" => format!("buildx {}", escape::text(words.next()?)),
-        verb @ (b"build" | b"pull" | b"push" | b"run" | b"compose" | b"bud") => escape::text(verb),
-        _ => return None,
-    };
-    found(Kind::Job, format!("{} {verb}", line.name))
-}
-
-fn runner(line: &Line) -> Option<Found> {
-    let name = line.name.split('.').next()?;
-    found(Kind::Test, name)
-}
-
-fn jest_worker(line: &Line) -> Option<Found> {
-    let is = line.path.contains("/jest-worker/");
-    is.then(|| found(Kind::Test, "jest worker"))?
-}
-
-fn configure(_: &Line) -> Option<Found> {
-    found(Kind::Target, "configure")
-}
-
-fn playbook(line: &Line) -> Option<Found> {
-    let is = |word: &&[u8]| word.ends_with(b".yml") || word.ends_with(b".yaml");
-    let plays: Vec<&[u8]> = line
-        .words(&["-i", "-e", "-l", "-t", "-u"])
-        .filter(is)
-        .collect();
-    let any = !plays.is_empty();
-    any.then(|| {
-        let name = in_directory("ansible-playbook", None, plays.into_iter());
-        found(Kind::Job, name)
-    })?
-}
-
-fn gitlab(line: &Line) -> Option<Found> {
-    const KNOWN: [&str; 5] = [
-        "artifacts-uploader",
-        "artifacts-downloader",
-        "cache-archiver",
-        "cache-extractor",
-        "read-logs",
-    ];
-    let verb = escape::text(line.words(&[]).next()?);
-    KNOWN
-        .contains(&verb.as_str())
-        .then(|| found(Kind::Job, verb))?
-}
-
-/// A script that GitLab's custom executor writes and runs, with the name of its stage.
-fn gitlab_script(line: &Line) -> Option<Found> {
-    let stage = line.args.first()?;
-    let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
-    is.then(|| found(Kind::Job, escape::text(stage)))?
-}
-
-/// `tr mark NAME -- COMMAND`; the other forms are no steps of their own.
-fn mark(line: &Line) -> Option<Found> {
-    match Mark::of(line.all)? {
-        Mark::Command(name) => found(Kind::Mark, escape::text(name)),
-        Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,
-    }
-}
-
-/// A script of a step, which GitHub's and Azure's runners write; or an action in JavaScript.
-fn github(line: &Line) -> Option<Found> {
-    if let Some((_, action)) = line.path.split_once("/_actions/") {
-        let mut parts = action.split('/');
-        let (owner, name, version) = (parts.next()?, parts.next()?, parts.next()?);
-        let name = format!("{owner}/{name}@{version}");
-        return found(Kind::Job, escape::text(name.as_bytes()));
-    }
-    let (_, script) = line.path.split_once("/_temp/")?;
-    let id = script.split_once('.').map_or(script, |(id, _)| id);
-    let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let is = id.len() == 36 && id.split('-').count() == 5 && id.split('-').all(hex);
-    let name = is.then(|| id.get(..8))??;
-    Some(Found {
-        script: true,
-        ..found(Kind::Job, format!("run {name}"))?
-    })
-}
-
-fn ansible_module(line: &Line) -> Option<Found> {
-    let module = line.name.strip_prefix("AnsiballZ_")?;
-    let module = module.strip_suffix(".py").unwrap_or(module);
-    found(
-        Kind::Job,
-        format!("ansible {}", escape::text(module.as_bytes())),
-    )
-}
-
-fn jenkins(line: &Line) -> Option<Found> {
-    let mut parts = line.path.rsplit('/');
-    let script = parts.next()?.starts_with("script.sh");
-    let place = parts.next().filter(|place| place.starts_with("durable-"))?;
-    script.then(|| found(Kind::Job, escape::text(place.as_bytes())))?
-}
-
-fn cargo_test(line: &Line) -> Option<Found> {
-    let name = label::unhashed(line.name);
-    let is = line.path.contains("/deps/") && name.len() < line.name.len();
-    if !is || line.has(&["--list"]) {
-        return None;
-    }
-    let name = escape::text(name.as_bytes());
-    match line
-        .words(&["--test-threads", "--skip", "--format", "--color"])
-        .next()
-    {
-        Some(test) if line.has(&["--exact"]) => {
-            found(Kind::Test, format!("{name} {}", escape::text(test)))
-        }
-        _ => Some(Found {
-            kind: Kind::Test,
-            name,
-            tests: Tests::Threads,
-            nests: false,
-            script: false,
-        }),
-    }
-}
-
-fn go_test(line: &Line) -> Option<Found> {
-    if line.path.contains("/pkg/tool/") {
-        return match line.name {
-            "compile" => found(Kind::Unit, escape::text(line.value("-p")?)),
-            "link" => {
-                let output = escape::text(line.value("-o")?);
-                found(Kind::Unit, format!("link {}", label::base(&output)))
-            }
-            _ => None,
-        };
-    }
-    let package = line.name.strip_suffix(".test")?;
-    let is = line.path.contains("/go-build");
-    is.then(|| found(Kind::Test, escape::text(package.as_bytes())))?
-}
-
-fn perl_test(line: &Line) -> Option<Found> {
-    let perl = line.all.first()?.ends_with(b"perl");
-    let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
-    is.then(|| found(Kind::Test, escape::text(line.path.as_bytes())))?
-}
-
-fn node_test(line: &Line) -> Option<Found> {
-    let is = line.name == "node" && line.has(&["--test"]);
-    is.then(|| test_runner("node --test"))?
-}
-
-fn xdist(line: &Line) -> Option<Found> {
-    let is = line.args.iter().any(|arg| arg.starts_with(label::XDIST));
-    is.then(|| found(Kind::Test, "pytest worker"))?
-}
-
-fn gradle_worker(line: &Line) -> Option<Found> {
-    let is = line.path.ends_with("GradleWorkerMain");
-    is.then(|| found(Kind::Test, escape::text(line.args.first()?)))?
-}
-
-/// A program in a directory of tests, or with the name of a test; not the system's.
-fn named_test(line: &Line) -> Option<Found> {
-    let (directories, name) = line.path.rsplit_once('/')?;
-    let system = ["/usr/", "/bin/", "/lib", "/opt/", "/nix/"];
-    if system.iter().any(|place| line.path.starts_with(place)) {
-        return None;
-    }
-    let directory = label::base(directories);
-    let text = |text: &str| escape::text(text.as_bytes());
-    if ["t", "test", "tests"].contains(&directory) {
-        let name = format!("{directory}/{name}");
-        return found(Kind::Test, text(&name));
-    }
-    let starts = ["test_", "test-"]
-        .iter()
-        .any(|start| name.starts_with(start));
-    let mut ends = [
-        "_test",
-        "-test",
-        "_tests",
-        "_unittest",
-        "_test.sh",
-        "-test.sh",
-    ]
-    .iter();
-    let is = starts || ends.any(|end| name.ends_with(end));
-    is.then(|| found(Kind::Test, text(name)))?
 }
 
 /// A command line of `tr mark`.
@@ -984,7 +529,7 @@ impl<'a> Mark<'a> {
 }
 
 #[cfg(test)]
-mod tests {
+mod examples {
     use super::*;
 
     #[test]

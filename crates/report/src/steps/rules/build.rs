@@ -1,0 +1,166 @@
+//! Targets and units: make and its like, compilers, cargo and go.
+
+use super::super::Kind;
+use super::{file, found, in_directory, of, test_runner, Found, Line, Tests};
+use crate::{escape, label};
+
+pub(super) fn make(line: &Line) -> Option<Found> {
+    const VALUED: &[&str] = &[
+        "-C",
+        "-f",
+        "-I",
+        "-o",
+        "-W",
+        "--directory",
+        "--file",
+        "--makefile",
+    ];
+    if line.has(&["--version", "-v", "--help", "-h"]) {
+        return None;
+    }
+    let number = |word: &[u8]| word.iter().all(|byte| byte.is_ascii_digit());
+    let goals = line
+        .words(VALUED)
+        .filter(|word| !word.contains(&b'=') && !number(word));
+    let directory = line.value("-C").or_else(|| line.value("--directory"));
+    Some(Found {
+        kind: Kind::Target,
+        name: in_directory("make", directory, goals),
+        tests: Tests::None,
+        nests: true,
+        script: false,
+    })
+}
+
+pub(super) fn ninja(line: &Line) -> Option<Found> {
+    if line.has(&["--version", "-t", "-h", "--help"]) {
+        return None;
+    }
+    let goals = line.words(&["-C", "-f", "-j", "-k", "-l", "-d", "-w"]);
+    found(Kind::Target, in_directory("ninja", line.value("-C"), goals))
+}
+
+pub(super) fn cmake(line: &Line) -> Option<Found> {
+    if line.has(&["-E", "-P", "--version", "--help", "-L", "-N"]) {
+        return None;
+    }
+    for verb in ["--build", "--install"] {
+        if let Some(directory) = line.after(verb) {
+            let directory = escape::text(directory);
+            return found(Kind::Target, format!("cmake {verb} {directory}"));
+        }
+    }
+    found(Kind::Target, "cmake")
+}
+
+pub(super) fn compiler(line: &Line) -> Option<Found> {
+    if line.has(&["-E", "-M", "-MM", "-fsyntax-only", "-###"]) {
+        return None;
+    }
+    if let Some(output) = line.value("-o") {
+        return file(output);
+    }
+    let is_source = |arg: &&&[u8]| {
+        let ends = label::SOURCES
+            .iter()
+            .any(|end| arg.ends_with(end.as_bytes()));
+        ends && !arg.starts_with(b"-")
+    };
+    let source = label::base(std::str::from_utf8(line.args.iter().find(is_source)?).ok()?);
+    match (line.has(&["-c"]), source.rsplit_once('.')) {
+        (true, Some((stem, _))) => file(format!("{stem}.o").as_bytes()),
+        _ => file(b"a.out"),
+    }
+}
+
+pub(super) fn output(line: &Line) -> Option<Found> {
+    file(line.value("-o")?)
+}
+
+pub(super) fn archive(line: &Line) -> Option<Found> {
+    let (operation, rest) = line.args.split_first()?;
+    let makes = operation.iter().any(|letter| b"rq".contains(letter)) || operation.contains(&b'c');
+    let made = makes && !operation.starts_with(b"--");
+    file(rest.first().filter(|_| made)?)
+}
+
+pub(super) fn wrapped(line: &Line) -> Option<Found> {
+    let program = line.args.first()?;
+    (!program.starts_with(b"-")).then(|| of(line.args))?
+}
+
+pub(super) fn rustc(line: &Line) -> Option<Found> {
+    let name = escape::text(line.value("--crate-name")?);
+    if name == "___" {
+        return None; // cargo asks for the target's properties
+    }
+    if name == "build_script_build" || name == "build_script_main" {
+        let source = line.args.iter().find(|arg| arg.ends_with(b".rs"))?;
+        let source = escape::text(source);
+        let package = source.rsplit('/').nth(1).unwrap_or("build.rs");
+        return found(Kind::Unit, format!("{package} (build script)"));
+    }
+    let kind = match line.value("--crate-type") {
+        _ if line.has(&["--test"]) => " (test)",
+        Some(b"bin") => " (bin)",
+        _ => "",
+    };
+    found(Kind::Unit, name + kind)
+}
+
+pub(super) fn rustdoc(line: &Line) -> Option<Found> {
+    let name = escape::text(line.value("--crate-name")?);
+    if line.has(&["--test"]) {
+        return test_runner(name + " (doctests)");
+    }
+    found(Kind::Unit, name + " (doc)")
+}
+
+pub(super) fn build_script(line: &Line) -> Option<Found> {
+    let package = label::unhashed(line.path.rsplit('/').nth(1)?);
+    found(Kind::Unit, format!("{package} (run build script)"))
+}
+
+pub(super) fn cargo(line: &Line) -> Option<Found> {
+    const KNOWN: [&str; 16] = [
+        "build", "b", "check", "c", "test", "t", "run", "r", "doc", "d", "bench", "clippy",
+        "install", "fetch", "package", "publish",
+    ];
+    let mut words = line.words(&["--config", "-C", "-Z", "--color"]);
+    let verb = escape::text(words.next()?);
+    if verb == "nextest" {
+        let second = escape::text(words.next()?);
+        return found(Kind::Target, format!("cargo nextest {second}"));
+    }
+    KNOWN
+        .contains(&verb.as_str())
+        .then(|| found(Kind::Target, format!("cargo {verb}")))?
+}
+
+/// `cargo-nextest nextest run`, as cargo executes it.
+pub(super) fn cargo_tool(line: &Line) -> Option<Found> {
+    let words: Vec<String> = line.words(&[]).take(2).map(escape::text).collect();
+    found(Kind::Target, format!("cargo {}", words.join(" ")))
+}
+
+pub(super) fn go(line: &Line) -> Option<Found> {
+    let mut words = line.words(&["-o", "-run", "-C", "-tags", "-count", "-p", "-timeout"]);
+    let verb = words.next()?;
+    let known = ["build", "test", "install", "vet", "generate", "run", "mod"];
+    let is = known.iter().any(|known| known.as_bytes() == verb);
+    let packages = words.filter(|word| *word != b".");
+    let name = in_directory("go", None, std::iter::once(verb).chain(packages));
+    is.then(|| found(Kind::Target, name))?
+}
+
+pub(super) fn verb(line: &Line) -> Option<Found> {
+    let verb = line.words(&["-f", "-p", "-e", "-c", "-C"]).next();
+    found(
+        Kind::Target,
+        in_directory(line.name, None, verb.into_iter()),
+    )
+}
+
+pub(super) fn configure(_: &Line) -> Option<Found> {
+    found(Kind::Target, "configure")
+}

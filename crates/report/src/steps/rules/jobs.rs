@@ -1,0 +1,145 @@
+//! Jobs of CI, what they install and fetch, and marks.
+
+use super::super::Kind;
+use super::{found, in_directory, known_verb, Found, Line, Mark};
+use crate::escape;
+
+pub(super) fn npm(line: &Line) -> Option<Found> {
+    let name = line.name.split('.').next()?.trim_end_matches("-cli");
+    let words: Vec<String> = line
+        .words(&["--prefix", "-w"])
+        .take(2)
+        .map(escape::text)
+        .collect();
+    match words
+        .iter()
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .as_slice()
+    {
+        ["run" | "run-script", script] => found(Kind::Job, format!("{name} run {script}")),
+        [verb @ ("ci" | "install" | "i" | "add" | "test" | "t" | "build" | "start"), ..] => {
+            found(Kind::Job, format!("{name} {verb}"))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn install(line: &Line) -> Option<Found> {
+    const KNOWN: &[&str] = &[
+        "install",
+        "add",
+        "update",
+        "upgrade",
+        "sync",
+        "download",
+        "wheel",
+        "build",
+        "create",
+        "build-dep",
+        "dist-upgrade",
+        "lock",
+    ];
+    known_verb(line, Kind::Job, &["-o", "-c", "--root"], KNOWN)
+}
+
+pub(super) fn git(line: &Line) -> Option<Found> {
+    let mut words = line.words(&["-c", "-C", "--git-dir", "--work-tree"]);
+    match words.next()? {
+        b"submodule" => {
+            let verb = escape::text(words.next()?);
+            found(Kind::Job, format!("git submodule {verb}"))
+        }
+        verb @ (b"clone" | b"fetch" | b"pull" | b"checkout") => {
+            found(Kind::Job, format!("git {}", escape::text(verb)))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn docker(line: &Line) -> Option<Found> {
+    let mut words = line.words(&["-H", "--context", "--log-level"]);
+    let verb = match words.next()? {
+        b"buildx" => format!("buildx {}", escape::text(words.next()?)),
+        verb @ (b"build" | b"pull" | b"push" | b"run" | b"compose" | b"bud") => escape::text(verb),
+        _ => return None,
+    };
+    found(Kind::Job, format!("{} {verb}", line.name))
+}
+
+pub(super) fn playbook(line: &Line) -> Option<Found> {
+    let is = |word: &&[u8]| word.ends_with(b".yml") || word.ends_with(b".yaml");
+    let plays: Vec<&[u8]> = line
+        .words(&["-i", "-e", "-l", "-t", "-u"])
+        .filter(is)
+        .collect();
+    let any = !plays.is_empty();
+    any.then(|| {
+        let name = in_directory("ansible-playbook", None, plays.into_iter());
+        found(Kind::Job, name)
+    })?
+}
+
+pub(super) fn gitlab(line: &Line) -> Option<Found> {
+    const KNOWN: [&str; 5] = [
+        "artifacts-uploader",
+        "artifacts-downloader",
+        "cache-archiver",
+        "cache-extractor",
+        "read-logs",
+    ];
+    let verb = escape::text(line.words(&[]).next()?);
+    KNOWN
+        .contains(&verb.as_str())
+        .then(|| found(Kind::Job, verb))?
+}
+
+/// A script that GitLab's custom executor writes and runs, with the name of its stage.
+pub(super) fn gitlab_script(line: &Line) -> Option<Found> {
+    let stage = line.args.first()?;
+    let is = line.path.contains("/custom-executor") && line.path.ends_with("/script.");
+    is.then(|| found(Kind::Job, escape::text(stage)))?
+}
+
+/// `tr mark NAME -- COMMAND`; the other forms are no steps of their own.
+pub(super) fn mark(line: &Line) -> Option<Found> {
+    match Mark::of(line.all)? {
+        Mark::Command(name) => found(Kind::Mark, escape::text(name)),
+        Mark::Moment(_) | Mark::Begin(_) | Mark::End(_) => None,
+    }
+}
+
+/// A script of a step, which GitHub's and Azure's runners write; or an action in JavaScript.
+pub(super) fn github(line: &Line) -> Option<Found> {
+    if let Some((_, action)) = line.path.split_once("/_actions/") {
+        let mut parts = action.split('/');
+        let (owner, name, version) = (parts.next()?, parts.next()?, parts.next()?);
+        let name = format!("{owner}/{name}@{version}");
+        return found(Kind::Job, escape::text(name.as_bytes()));
+    }
+    let (_, script) = line.path.split_once("/_temp/")?;
+    let id = script.split_once('.').map_or(script, |(id, _)| id);
+    let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is = id.len() == 36 && id.split('-').count() == 5 && id.split('-').all(hex);
+    let name = is.then(|| id.get(..8))??;
+    Some(Found {
+        script: true,
+        ..found(Kind::Job, format!("run {name}"))?
+    })
+}
+
+pub(super) fn ansible_module(line: &Line) -> Option<Found> {
+    let module = line.name.strip_prefix("AnsiballZ_")?;
+    let module = module.strip_suffix(".py").unwrap_or(module);
+    found(
+        Kind::Job,
+        format!("ansible {}", escape::text(module.as_bytes())),
+    )
+}
+
+pub(super) fn jenkins(line: &Line) -> Option<Found> {
+    let mut parts = line.path.rsplit('/');
+    let script = parts.next()?.starts_with("script.sh");
+    let place = parts.next().filter(|place| place.starts_with("durable-"))?;
+    script.then(|| found(Kind::Job, escape::text(place.as_bytes())))?
+}

@@ -1,0 +1,163 @@
+//! Test runners and the tests that they start.
+
+use super::super::Kind;
+use super::{found, in_directory, test_runner, Found, Line, Tests};
+use crate::{escape, label};
+
+pub(super) fn ctest(line: &Line) -> Option<Found> {
+    if line.has(&["-N", "--show-only", "--version"]) {
+        return None;
+    }
+    test_runner("ctest")
+}
+
+pub(super) fn prove(_: &Line) -> Option<Found> {
+    test_runner("prove")
+}
+
+pub(super) fn meson(line: &Line) -> Option<Found> {
+    match line.words(&[]).next()? {
+        b"test" => test_runner("meson test"),
+        verb @ (b"setup" | b"compile" | b"install") => {
+            found(Kind::Target, format!("meson {}", escape::text(verb)))
+        }
+        _ => None,
+    }
+}
+
+pub(super) fn bats(_: &Line) -> Option<Found> {
+    found(Kind::Test, "bats")
+}
+
+/// The file among the arguments of a part of bats.
+fn bats_place(line: &Line) -> Option<usize> {
+    line.args.iter().position(|arg| arg.ends_with(b".bats"))
+}
+
+pub(super) fn bats_file(line: &Line) -> Option<Found> {
+    found(Kind::Test, escape::text(line.args.get(bats_place(line)?)?))
+}
+
+pub(super) fn bats_test(line: &Line) -> Option<Found> {
+    let at = bats_place(line)?;
+    let (file, test) = (line.args.get(at)?, line.args.get(at + 1)?);
+    let name = format!("{} {}", escape::text(file), escape::text(test));
+    found(Kind::Test, name)
+}
+
+pub(super) fn pytest(_: &Line) -> Option<Found> {
+    found(Kind::Test, "pytest")
+}
+
+pub(super) fn unittest(line: &Line) -> Option<Found> {
+    let tests = line.words(&["-k", "-s", "-p", "-t"]);
+    found(Kind::Test, in_directory("unittest", None, tests))
+}
+
+pub(super) fn automake_test(line: &Line) -> Option<Found> {
+    found(Kind::Test, escape::text(line.value("--test-name")?))
+}
+
+pub(super) fn bazel_test(line: &Line) -> Option<Found> {
+    found(Kind::Test, escape::text(line.args.first()?))
+}
+
+pub(super) fn runner(line: &Line) -> Option<Found> {
+    let name = line.name.split('.').next()?;
+    found(Kind::Test, name)
+}
+
+pub(super) fn jest_worker(line: &Line) -> Option<Found> {
+    let is = line.path.contains("/jest-worker/");
+    is.then(|| found(Kind::Test, "jest worker"))?
+}
+
+pub(super) fn cargo_test(line: &Line) -> Option<Found> {
+    let name = label::unhashed(line.name);
+    let is = line.path.contains("/deps/") && name.len() < line.name.len();
+    if !is || line.has(&["--list"]) {
+        return None;
+    }
+    let name = escape::text(name.as_bytes());
+    match line
+        .words(&["--test-threads", "--skip", "--format", "--color"])
+        .next()
+    {
+        Some(test) if line.has(&["--exact"]) => {
+            found(Kind::Test, format!("{name} {}", escape::text(test)))
+        }
+        _ => Some(Found {
+            kind: Kind::Test,
+            name,
+            tests: Tests::Threads,
+            nests: false,
+            script: false,
+        }),
+    }
+}
+
+pub(super) fn go_test(line: &Line) -> Option<Found> {
+    if line.path.contains("/pkg/tool/") {
+        return match line.name {
+            "compile" => found(Kind::Unit, escape::text(line.value("-p")?)),
+            "link" => {
+                let output = escape::text(line.value("-o")?);
+                found(Kind::Unit, format!("link {}", label::base(&output)))
+            }
+            _ => None,
+        };
+    }
+    let package = line.name.strip_suffix(".test")?;
+    let is = line.path.contains("/go-build");
+    is.then(|| found(Kind::Test, escape::text(package.as_bytes())))?
+}
+
+pub(super) fn perl_test(line: &Line) -> Option<Found> {
+    let perl = line.all.first()?.ends_with(b"perl");
+    let is = perl && line.name.ends_with(".t") && line.all.len() > 1;
+    is.then(|| found(Kind::Test, escape::text(line.path.as_bytes())))?
+}
+
+pub(super) fn node_test(line: &Line) -> Option<Found> {
+    let is = line.name == "node" && line.has(&["--test"]);
+    is.then(|| test_runner("node --test"))?
+}
+
+pub(super) fn xdist(line: &Line) -> Option<Found> {
+    let is = line.args.iter().any(|arg| arg.starts_with(label::XDIST));
+    is.then(|| found(Kind::Test, "pytest worker"))?
+}
+
+pub(super) fn gradle_worker(line: &Line) -> Option<Found> {
+    let is = line.path.ends_with("GradleWorkerMain");
+    is.then(|| found(Kind::Test, escape::text(line.args.first()?)))?
+}
+
+/// A program in a directory of tests, or with the name of a test; not the system's.
+pub(super) fn named_test(line: &Line) -> Option<Found> {
+    let (directories, name) = line.path.rsplit_once('/')?;
+    let system = ["/usr/", "/bin/", "/lib", "/opt/", "/nix/"];
+    if system.iter().any(|place| line.path.starts_with(place)) {
+        return None;
+    }
+    let directory = label::base(directories);
+    let text = |text: &str| escape::text(text.as_bytes());
+    if ["t", "test", "tests"].contains(&directory) {
+        let name = format!("{directory}/{name}");
+        return found(Kind::Test, text(&name));
+    }
+    let starts = ["test_", "test-"]
+        .iter()
+        .any(|start| name.starts_with(start));
+    let mut ends = [
+        "_test",
+        "-test",
+        "_tests",
+        "_unittest",
+        "_test.sh",
+        "-test.sh",
+    ]
+    .iter();
+    let is = starts || ends.any(|end| name.ends_with(end));
+    is.then(|| found(Kind::Test, text(name)))?
+}
