@@ -4,6 +4,8 @@
 //! an earlier event of the frame, predicts is stored as the difference. This file has the
 //! state that both directions share; `life/` has the directions, kind by kind.
 
+#[cfg(test)]
+mod columns;
 mod decode;
 mod encode;
 mod wide;
@@ -108,10 +110,11 @@ enum Col {
     Reclaim,
     Dns,
     DnsBytes,
+    BlockName,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::DnsBytes as usize + 1;
+const COLUMNS: usize = Col::BlockName as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -347,6 +350,7 @@ pub fn columns() -> Vec<String> {
         Col::Reclaim,
         Col::Dns,
         Col::DnsBytes,
+        Col::BlockName,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()

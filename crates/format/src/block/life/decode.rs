@@ -34,6 +34,8 @@ struct Dec<'a> {
     paths: Vec<Arc<[u8]>>,
     /// The addresses so far.
     addresses: Vec<Address>,
+    /// The names of disks so far.
+    disks: Vec<Arc<[u8]>>,
     /// Bytes of all strings of the events so far: short references can repeat a long string.
     strings: u64,
     /// Sums of system calls so far.
@@ -594,9 +596,25 @@ impl<'a> Dec<'a> {
         }))
     }
 
+    /// A disk's name; events of the same disk share it.
+    fn disk(&mut self) -> Result<Arc<[u8]>, Fault> {
+        let name = match self.int(Col::BlockName)? {
+            0 => {
+                let len = self.int(Col::BlockName)?;
+                crate::error::within("a string's length", len, limits::NAME as u64)?;
+                let name: Arc<[u8]> = self.column(Col::BlockName).take(len)?.into();
+                self.disks.push(Arc::clone(&name));
+                name
+            }
+            back => Arc::clone(ago(&self.disks, back)?),
+        };
+        self.spend(name.len())?;
+        Ok(name)
+    }
+
     fn block(&mut self) -> Result<Block, Fault> {
         let mut block = Block {
-            name: self.path()?,
+            name: self.disk()?,
             device: Device {
                 major: self.int32(Col::BlockDevice)?,
                 minor: self.int32(Col::BlockDevice)?,
@@ -786,6 +804,7 @@ fn block(
         comms: Vec::new(),
         paths: Vec::new(),
         addresses: Vec::new(),
+        disks: Vec::new(),
         strings: 0,
         calls: 0,
     };

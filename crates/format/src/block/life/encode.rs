@@ -30,6 +30,7 @@ struct Enc {
     comms: Interned,
     paths: Interned,
     addresses: HashMap<Address, usize>,
+    disks: Interned,
 }
 
 impl Enc {
@@ -463,9 +464,23 @@ impl Enc {
         }
     }
 
+    /// Not as a path, whose columns an older reader knows.
+    fn disk(&mut self, name: &[u8]) {
+        let name = name.get(..limits::NAME).unwrap_or(name);
+        let count = self.disks.len();
+        if let Some(at) = self.disks.get(name) {
+            let back = count - at;
+            return self.int(Col::BlockName, back as u64);
+        }
+        self.disks.insert(name.into(), count);
+        self.int(Col::BlockName, 0);
+        self.int(Col::BlockName, name.len() as u64);
+        self.column(Col::BlockName).extend_from_slice(name);
+    }
+
     fn block(&mut self, block: &Block) {
         self.byte(Col::Kind, tag::BLOCK);
-        self.path(&block.name);
+        self.disk(&block.name);
         let device = block.device;
         for value in [u64::from(device.major), u64::from(device.minor)] {
             self.int(Col::BlockDevice, value);
@@ -615,6 +630,7 @@ pub(crate) fn encode(
         comms: Interned::default(),
         paths: Interned::default(),
         addresses: HashMap::new(),
+        disks: Interned::default(),
     };
     for event in events {
         enc.event(event);
