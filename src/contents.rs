@@ -90,7 +90,7 @@ impl Contents {
             ("snapshot", events.snapshots),
             ("connection", sum(&connections)),
             ("dns", sum(&[events.dns_queries, events.dns_answers])),
-            ("block", events.blocks),
+            ("block", sum(&[events.blocks, events.disk_waits])),
             ("memory", sum(&[events.oom_kills, events.reclaims])),
             ("account", events.accounts),
             ("detached", events.detached),

@@ -35,6 +35,7 @@ const TESTS: [&str; 38] = [
     "the_strip_shows_the_cpus_of_others",
     "waits_have_their_reasons",
     "connections_have_lanes",
+    "dns_queries_have_lanes",
     "counters_of_the_machine_have_lanes",
     "threads_unfold_under_their_process",
     "lanes_of_the_cpus",

@@ -11,7 +11,7 @@ mod pieces;
 
 use pieces::{add, begin, stored, trailer};
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
-use tr_format::device::{Block, Device, BUCKETS};
+use tr_format::device::{Block, Device, DiskWait, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
@@ -329,7 +329,16 @@ fn counters(input: &mut Input, calls: bool, tgid: Tgid) -> LifeKind {
 }
 
 fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> LifeKind {
-    match input.byte() % 5 {
+    match input.byte() % 6 {
+        4 => LifeKind::DiskWait(Box::new(DiskWait {
+            tid,
+            tgid,
+            device: set.then(|| Device {
+                major: input.byte().into(),
+                minor: input.number() as u32,
+            }),
+            name: if set { (*b"sda").into() } else { (*b"").into() },
+        })),
         0 => LifeKind::OomKill(OomKill {
             tid,
             tgid,

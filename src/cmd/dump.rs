@@ -8,7 +8,7 @@ use clap::ValueEnum;
 use serde_json::{json, Map, Value};
 use tr_analyze::order::{self, Event};
 use tr_format::counters::SystemCalls;
-use tr_format::device::{Block, GROUPS};
+use tr_format::device::{Block, DiskWait, GROUPS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Account, Argv, Exec, Exit, Final, Fork, LifeKind, Lost, Mark, Point, SchedKind, Snapshot,
@@ -263,7 +263,17 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         ),
         LifeKind::DnsQuery(e) => ("dns_query", dns_query(e)),
         LifeKind::DnsAnswer(e) => ("dns_answer", dns_answer(e)),
+        LifeKind::DiskWait(e) => ("disk_wait", disk_wait(e)),
     }
+}
+
+fn disk_wait(e: &DiskWait) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("device", json!(e.device.map(|it| it.to_string()))),
+        ("name", bytes(&e.name)),
+    ])
 }
 
 fn block(e: &Block) -> Map<String, Value> {

@@ -17,5 +17,3 @@ sh -c 'echo $$ >/sys/fs/cgroup/small/cgroup.procs; exec dd if=/dev/zero of=/dev/
 echo "kills $(awk '/^oom_kill / { print $2 }' /sys/fs/cgroup/small/memory.events)"
 dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null
 echo "pressures $(ls /proc/pressure 2>/dev/null | wc -l)"
-# A sample of the machine's counters.
-sleep 1.5

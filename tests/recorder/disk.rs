@@ -10,6 +10,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common::{int, list};
+use crate::machine::BURST;
 use crate::support::{ensure, record, report, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
@@ -19,6 +20,7 @@ pub const TESTS: &[Test] = &[
         counted,
     ),
     ("latencies_of_requests_have_the_delay_of_the_disk", delayed),
+    ("a_wait_is_for_the_disk_that_the_program_asked", waited),
 ];
 
 const BYTES: u64 = 64 * 65_536;
@@ -121,7 +123,7 @@ fn counted() -> Result<(), Failed> {
     let path = &device.path;
     // Longer than a second: a reading lies between the requests.
     let script = format!(
-        "dd if=/dev/zero of={path} oflag=direct bs=64k count=300 status=none; sleep 1.2
+        "{BURST}; dd if=/dev/zero of={path} oflag=direct bs=64k count=300 status=none; sleep 1.2
          dd if={path} of=/dev/null iflag=direct bs=4k count=1000 status=none
          dd if=/dev/zero of={path} oflag=direct bs=8k count=200 status=none"
     );
@@ -218,4 +220,71 @@ fn delayed() -> Result<(), Failed> {
         int(&found, "longest_ns") >= 1_000_000_000 / Throttle::RATE / 2,
         what,
     )
+}
+
+/// The waits of a report's row for a disk: their number and their time.
+fn waits(of: &Value, disk: Option<&str>) -> (u64, u64) {
+    let all = list(of, "disks");
+    let mine = all.iter().find(|it| it["name"].as_str() == disk);
+    mine.map_or((0, 0), |it| (int(it, "waits"), int(it, "waited_ns")))
+}
+
+/// One program reads from a fast disk and writes to a slow one; another reads from the fast one
+/// alone.
+fn waited() -> Result<(), Failed> {
+    const REQUESTS: u64 = 20;
+    let fast = Loop::new("disk.fast", "--direct-io=off")?;
+    let slow = Loop::new("disk.slow", "--direct-io=on")?;
+    let (Some(fast), Some(slow)) = (fast, slow) else {
+        return Ok(());
+    };
+    let throttle = Throttle::new(&slow.file)?;
+    let procs = throttle.as_ref().map(|it| it.0.join("cgroup.procs"));
+    let procs = procs.unwrap_or_else(|| "/dev/null".into());
+    let size = format!("bs=4k count={REQUESTS} status=none");
+    let script = format!(
+        "dd if={} of=/dev/null iflag=direct {size}
+         echo $$ > {}
+         dd if={} of={} iflag=direct oflag=direct {size}",
+        fast.path,
+        procs.display(),
+        fast.path,
+        slow.path
+    );
+    let trace = scratch("disk-waited.bin");
+    let begin = Instant::now();
+    let out = record(&trace, &[], &["sh", "-c", &script])?;
+    let wall = begin.elapsed().as_nanos() as u64;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let found = report(&trace, "disk", &[])?;
+    let what = || format!("{}, {}: {found}", fast.name(), slow.name());
+    let rows = list(&found, "rows");
+    let dd = |writes: bool| {
+        let is = |row: &&Value| {
+            let writer = int(row, "written_bytes") >= REQUESTS * 4096;
+            row["name"].as_str().is_some_and(|it| it.starts_with("dd ")) && writer == writes
+        };
+        rows.iter().find(is).ok_or_else(what)
+    };
+    let (reader, copier) = (dd(false)?, dd(true)?);
+    // A request that is complete before the program waits is no wait.
+    let asked = 1..=REQUESTS;
+    ensure(asked.contains(&waits(reader, Some(fast.name())).0), what)?;
+    ensure(waits(reader, Some(slow.name())) == (0, 0), what)?;
+    ensure(asked.contains(&waits(copier, Some(fast.name())).0), what)?;
+    let (count, ns) = waits(copier, Some(slow.name()));
+    ensure(asked.contains(&count), what)?;
+    if throttle.is_some() {
+        // The kernel lets the first requests pass at once.
+        let least = REQUESTS * 1_000_000_000 / Throttle::RATE / 2;
+        ensure((least..wall).contains(&ns), what)?;
+        ensure(waits(copier, Some(fast.name())).1 * 4 < ns, what)?;
+    }
+    // A wait for the program's own pages at its exec is not of these disks.
+    for row in [reader, copier] {
+        ensure(waits(row, None).1 * 4 < wall, what)?;
+    }
+    let parts = list(&found, "disks").iter();
+    let sum: u64 = parts.map(|it| int(it, "waited_ns")).sum();
+    ensure(sum <= int(&found, "waited_ns"), what)
 }

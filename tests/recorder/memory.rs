@@ -3,10 +3,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
 
+use crate::machine::BURST;
 use crate::network::ROLE;
 use crate::support::{ensure, int, list, recording, report, scratch, text, Test};
 
@@ -24,8 +26,10 @@ const LIMIT: u64 = 64 * MIB;
 /// Plays a recorded program.
 pub fn play(role: &str) {
     if role == "hold" {
+        // Events, of which samples a second apart are a small part.
+        let burst = Command::new("sh").args(["-c", BURST]).status();
+        assert!(burst.expect("sh").success());
         let memory = vec![1u8; HELD as usize];
-        // Some samples, which are a second apart.
         std::thread::sleep(Duration::from_millis(3500));
         std::hint::black_box(&memory);
         return;

@@ -61,6 +61,8 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.quality.anomalies.extend(beyond);
     analysis.lookups = lookups.finish((start, end), thread_ix);
     let memory = std::mem::take(&mut tracker.memory);
+    analysis.waited_disks = std::mem::take(&mut tracker.disks).finish(thread_ix);
+    analysis.swap_told = memory.swap_told;
     analysis.memory = memory.finish((start, end), thread_ix);
     let inside = |time: Ktime| time > start && time <= end;
     analysis.blocks = std::mem::take(&mut tracker.blocks);

@@ -12,6 +12,7 @@ mod build;
 mod clock_check;
 mod concurrency;
 pub mod critical_path;
+pub mod disks;
 pub mod dns;
 mod gaps;
 mod graph;

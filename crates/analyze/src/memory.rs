@@ -31,6 +31,8 @@ pub enum MemoryKind {
 #[derive(Debug, Default)]
 pub(crate) struct Memory {
     all: Vec<MemoryEvent<TaskIx>>,
+    /// An exit told the waits for pages from swap: the kernel counts them.
+    pub(crate) swap_told: bool,
 }
 
 impl Memory {
@@ -39,7 +41,8 @@ impl Memory {
 
     /// Takes a fact about a task's memory.
     pub(crate) fn take(&mut self, time: Ktime, task: TaskIx, kind: MemoryKind) {
-        if self.all.len() < Memory::MOST {
+        self.swap_told |= matches!(kind, MemoryKind::Swapped(_));
+        if kind != MemoryKind::Swapped(0) && self.all.len() < Memory::MOST {
             self.all.push(MemoryEvent {
                 time,
                 thread: task,
@@ -72,10 +75,7 @@ pub(crate) fn fact(kind: &LifeKind) -> Option<(Tid, MemoryKind)> {
     match kind {
         LifeKind::Reclaim(it) => Some((it.tid, MemoryKind::Reclaimed(it.count, it.ns))),
         LifeKind::OomKill(it) => Some((it.tid, MemoryKind::Killed(it.resident))),
-        LifeKind::Exit(it) => {
-            let swapped = it.delays.swap.filter(|ns| *ns > 0)?;
-            Some((it.tid, MemoryKind::Swapped(swapped)))
-        }
+        LifeKind::Exit(it) => Some((it.tid, MemoryKind::Swapped(it.delays.swap?))),
         _ => None,
     }
 }

@@ -10,6 +10,7 @@ use tr_format::meta::{Facts, Known, Metadata, Summary};
 use tr_format::tally::Events;
 
 use crate::arena::Ix;
+use crate::disks::WaitedDisks;
 use crate::dns::Lookup;
 use crate::memory::MemoryEvent;
 use crate::network::Connection;
@@ -94,6 +95,10 @@ pub struct Analysis {
     pub calls: Vec<Call>,
     /// Waits for memory and kills for lack of it, in order of time.
     pub memory: Vec<MemoryEvent>,
+    /// The kernel counts waits for pages from swap (`kernel.task_delayacct`).
+    pub swap_told: bool,
+    /// The disks that threads waited for.
+    pub waited_disks: WaitedDisks,
     /// Every thread's states in order, with
     /// [`Options::timeline`](crate::Options::timeline).
     pub timeline: Option<Timeline>,

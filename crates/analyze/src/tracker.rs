@@ -31,6 +31,7 @@ use tr_format::meta::{Metadata, Scope};
 use crate::arena::Arena;
 use crate::clock_check::ClockCheck;
 use crate::concurrency::Concurrency;
+use crate::disks::Disks;
 use crate::dns::Lookups;
 use crate::gaps::{Gaps, Spans};
 use crate::memory::Memory;
@@ -67,6 +68,8 @@ pub struct Tracker {
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// Waits for memory, and kills for lack of it.
     pub(crate) memory: Memory,
+    /// The disks that tasks wait for.
+    pub(crate) disks: Disks,
     /// Events that contradict what came before, by kind.
     pub anomalies: BTreeMap<&'static str, u64>,
     /// How long n recorded tasks were running.
@@ -142,6 +145,7 @@ impl Tracker {
             lookups: Lookups::default(),
             blocks: Vec::new(),
             memory: Memory::default(),
+            disks: Disks::default(),
             anomalies: BTreeMap::new(),
             concurrency: Concurrency::new(start, end),
             names: HashMap::new(),

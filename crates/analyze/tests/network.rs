@@ -1,5 +1,5 @@
-//! Connections are what they were, however late their events are written: none is closed
-//! before its connect or accept.
+//! Connections and DNS queries are what they were, however late their events are written: none
+//! is closed before its connect or accept, none is answered before it was sent.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // of our own files, in a test
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 use tr_analyze::{analyze, Options};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
-use tr_sim::network::{self, Truth};
+use tr_sim::network::{self, Question, Truth};
 use tr_sim::recording::Recording;
 use tr_sim::strategy;
 
@@ -51,6 +51,48 @@ fn late_writes_change_no_connection() {
             (it.closed, it.bytes) = (it.closed.filter(|_| closed), it.bytes.filter(|_| closed));
         }
         let key = |it: &Truth| (it.begun, it.tgid, it.bytes, it.closed);
+        truth.sort_by_key(key);
+        found.sort_by_key(key);
+        prop_assert_eq!(found, truth);
+        Ok(())
+    });
+    ran.unwrap();
+    assert!(late.into_inner() > 10, "hardly any late write");
+}
+
+#[test]
+fn late_writes_change_no_query() {
+    let late = AtomicU32::new(0);
+    let mut runner = TestRunner::new(strategy::cases(100));
+    let cases = (strategy::lossless(200_000_000), any::<u64>());
+    let ran = runner.run(&cases, |(case, seed)| {
+        let (mut recording, _) = Recording::record(&case.config);
+        let mut truth = network::ask(&mut recording, 200, seed);
+        case.plan.apply(&mut recording);
+        late.fetch_add(network::is_late(&recording.life).into(), Ordering::Relaxed);
+        let file = recording.to_file(&case.cut).unwrap();
+        let trace = Trace::open(Source::bytes(file)).unwrap();
+        let analysis = analyze(&trace, &Options::default());
+        let found = analysis.lookups.iter().map(|it| Question {
+            tgid: it
+                .thread
+                .map(|ix| analysis.process(analysis.thread(ix).process).pid)
+                .unwrap_or_default(),
+            asked: it.asked,
+            answered: it.answered,
+            name: it.query.name.to_vec(),
+            code: it.code,
+        });
+        let mut found: Vec<Question> = found.collect();
+        for it in &found {
+            prop_assert!(it.answered.is_none_or(|at| at >= it.asked), "{:?}", it);
+        }
+        truth.retain(|it| it.asked < analysis.end);
+        for it in &mut truth {
+            let inside = it.answered.is_some_and(|at| at <= analysis.end);
+            (it.answered, it.code) = (it.answered.filter(|_| inside), it.code.filter(|_| inside));
+        }
+        let key = |it: &Question| (it.asked, it.tgid, it.name.clone(), it.answered);
         truth.sort_by_key(key);
         found.sort_by_key(key);
         prop_assert_eq!(found, truth);

@@ -25,6 +25,8 @@ pub struct Kernel {
     pub extras: Extras,
     /// `block_rq_issue` has the request queue as its first argument (before 5.11).
     pub issue_has_queue: bool,
+    /// `block_bio_queue` has it, too (before 5.11).
+    pub bio_has_queue: bool,
     /// `mark_victim` has the task as its argument (6.9).
     pub victim_is_task: bool,
 }
@@ -48,6 +50,8 @@ impl Extras {
     pub const OOM_KILLS: Extras = Extras(16);
     /// DNS queries by UDP.
     pub const DNS: Extras = Extras(32);
+    /// The disks that tasks wait for.
+    pub const DISK_WAITS: Extras = Extras(64);
 
     /// All of `other` are there.
     pub fn has(self, other: Extras) -> bool {
@@ -56,10 +60,11 @@ impl Extras {
 }
 
 /// Tracepoints that a kernel can lack, and the facts that need them.
-const OPTIONAL: [(&str, Extras); 12] = [
+const OPTIONAL: [(&str, Extras); 13] = [
     ("inet_sock_set_state", Extras::NETWORK),
     ("block_rq_issue", Extras::BLOCK),
     ("block_rq_complete", Extras::BLOCK),
+    ("block_bio_queue", Extras::DISK_WAITS),
     ("mm_vmscan_direct_reclaim_begin", Extras::RECLAIM),
     ("mm_vmscan_direct_reclaim_end", Extras::RECLAIM),
     ("mm_vmscan_memcg_reclaim_begin", Extras::CGROUP_RECLAIM),
@@ -142,6 +147,7 @@ impl Kernel {
             extras: extras(&btf),
             victim_is_task: arguments(&btf, "mark_victim")
                 .is_some_and(|all| all.first() == Some(&BtfKind::Ptr)),
+            bio_has_queue: arguments(&btf, "block_bio_queue").is_some_and(|all| all.len() > 1),
             issue_has_queue: arguments(&btf, "block_rq_issue").is_some_and(|all| all.len() > 1),
         })
     }

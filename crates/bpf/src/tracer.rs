@@ -353,7 +353,7 @@ impl Programs {
 pub const MEMORY: usize = size_of::<skel::types::bss>();
 
 /// The number of programs without the iterator and without those on system calls.
-const PROGRAMS: usize = 20;
+const PROGRAMS: usize = 21;
 /// Of these, the ones that every kernel has the tracepoints for.
 const REQUIRED: usize = 10;
 /// The number of programs on system calls.
@@ -381,6 +381,7 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'
         // A request whose issue is recorded has its completion recorded.
         (&progs.complete_btf, &progs.complete_raw),
         (&progs.issue_btf, &progs.issue_raw),
+        (&progs.bio_btf, &progs.bio_raw),
         (&progs.reclaim_btf, &progs.reclaim_raw),
         (&progs.reclaimed_btf, &progs.reclaimed_raw),
         (&progs.memcg_btf, &progs.memcg_raw),
@@ -518,6 +519,11 @@ impl Tracer {
     /// Tasks whose reclaim of memory found no room.
     pub fn reclaim_overflow(&self) -> u64 {
         self.read_bss(|bss| &bss.reclaim_overflow)
+    }
+
+    /// Tasks whose requests to disks found no room.
+    pub fn submitter_overflow(&self) -> u64 {
+        self.read_bss(|bss| &bss.submitter_overflow)
     }
 
     /// The reader of the records, which outlives the programs; `receiver` gets every record.
@@ -744,6 +750,7 @@ fn open<'a>(
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
         rodata.issue_has_queue = kernel.issue_has_queue;
+        rodata.bio_has_queue = kernel.bio_has_queue;
         rodata.victim_is_task = kernel.victim_is_task;
         rodata.follow_all = settings.all;
         rodata.followed_count = followed;

@@ -122,6 +122,8 @@ pub const LIFE_OOM_KILL: u32 = 16;
 pub const LIFE_DNS_QUERY: u32 = 17;
 /// `life_kind`: [`Dns`], an answer.
 pub const LIFE_DNS_ANSWER: u32 = 18;
+/// `life_kind`: [`DiskWait`].
+pub const LIFE_DISK_WAIT: u32 = 19;
 
 /// A connection's state: established.
 pub const TCP_ESTABLISHED: u16 = 1;
@@ -227,6 +229,8 @@ wire! {
     Reclaim = "wire_reclaim" { head: Head, tid: u32, tgid: u32, count: u64, ns: u64 }
     /// A process that the kernel kills for lack of memory.
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
+    /// The disk of a task's waits for block I/O from now on.
+    DiskWait = "wire_disk_wait" { head: Head, tid: u32, tgid: u32, device: u32, pad: u32 }
     /// A DNS message by UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,

@@ -1,5 +1,5 @@
-//! Counters of the machine and of COMMAND's cgroup, which the recorder samples once a second,
-//! and the system calls of a process.
+//! Counters of the machine and of COMMAND's cgroup, as the recorder has sampled
+//! them, and the system calls of a process.
 
 use crate::event::{Ktime, Tgid};
 
@@ -101,6 +101,8 @@ counters! {
     CgroupMemoryLimit = 20, "cgroup_memory_limit", Bytes;
     /// The largest memory of COMMAND's cgroup since its beginning (`memory.peak`).
     CgroupMemoryPeak = 21, "cgroup_memory_peak", Bytes;
+    /// The largest [`Counter::Resident`] that the recorder has read since the sample before.
+    ResidentPeak = 22, "resident_peak", Bytes;
 }
 
 /// The number of counters.

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::event::{Tgid, Tid};
+
 /// A block device's number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Device {
@@ -49,6 +51,21 @@ pub struct Block {
     pub busy: u64,
     /// By [`GROUPS`].
     pub groups: [Requests; 4],
+}
+
+/// The disk of a task's waits for block I/O from the event's time on, until its next event of
+/// this kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DiskWait {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// The disk to which the task had sent a request since its wait before; `None`: to none, so
+    /// the disk is not known.
+    pub device: Option<Device>,
+    /// The disk's name; empty if it is not known.
+    pub name: Arc<[u8]>,
 }
 
 /// Sums over the completed requests of a group.

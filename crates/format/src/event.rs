@@ -22,7 +22,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::{Counters, SystemCalls};
-use crate::device::Block;
+use crate::device::{Block, DiskWait};
 use crate::dns::{DnsAnswer, DnsQuery};
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
@@ -232,6 +232,8 @@ pub enum LifeKind {
     DnsQuery(Box<DnsQuery>),
     /// A DNS server's answer has arrived.
     DnsAnswer(Box<DnsAnswer>),
+    /// A task waits for another disk than before.
+    DiskWait(Box<DiskWait>),
 }
 
 impl LifeKind {

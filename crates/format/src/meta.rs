@@ -62,6 +62,8 @@ pub enum Extra {
     Memory = 3,
     /// DNS queries.
     Dns = 4,
+    /// The disks that tasks wait for.
+    DiskWaits = 5,
 }
 
 impl Metadata {

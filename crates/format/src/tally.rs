@@ -69,11 +69,13 @@ pub struct Events {
     pub dns_queries: u64,
     /// `DnsAnswer`.
     pub dns_answers: u64,
+    /// `DiskWait`.
+    pub disk_waits: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 30] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 31] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -105,6 +107,7 @@ impl Events {
             ("reclaim", self.reclaims),
             ("dns_query", self.dns_queries),
             ("dns_answer", self.dns_answers),
+            ("disk_wait", self.disk_waits),
         ]
     }
 
@@ -142,6 +145,7 @@ impl Events {
             reclaims: at(27),
             dns_queries: at(28),
             dns_answers: at(29),
+            disk_waits: at(30),
         }
     }
 
@@ -192,6 +196,7 @@ impl Events {
         self.reclaims += other.reclaims;
         self.dns_queries += other.dns_queries;
         self.dns_answers += other.dns_answers;
+        self.disk_waits += other.disk_waits;
     }
 
     /// Counts one lifecycle event.
@@ -224,6 +229,7 @@ impl Events {
             LifeKind::Reclaim(_) => &mut self.reclaims,
             LifeKind::DnsQuery(_) => &mut self.dns_queries,
             LifeKind::DnsAnswer(_) => &mut self.dns_answers,
+            LifeKind::DiskWait(_) => &mut self.disk_waits,
         } += 1;
     }
 }

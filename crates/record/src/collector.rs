@@ -11,6 +11,7 @@ use crate::host;
 use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::output::{Batch, Lines, Output};
+use crate::pace::Pace;
 use crate::source::{recorder, Source};
 
 /// The interval between two drains, unless the source is ready before. A drain of rings
@@ -21,8 +22,6 @@ pub const DRAIN_EVERY: Duration = Duration::from_millis(350);
 const FLUSH_EVERY: Duration = Duration::from_millis(700);
 /// The interval between two clock events.
 const CLOCK_EVERY: Duration = Duration::from_secs(10);
-/// The least interval between two samples of the machine's counters; they are taken at a drain.
-const SAMPLE_EVERY: Duration = Duration::from_secs(1);
 /// Bytes of drained events that may wait for the writer. Beyond it events stay in the
 /// source: BPF programs count those that no longer fit into their rings.
 const MAX_WAITING: usize = 16 << 20;
@@ -43,9 +42,11 @@ pub struct Collector {
     drained_until: Ktime,
     next_flush: Instant,
     next_clock: Instant,
-    next_sample: Instant,
+    pace: Pace,
     /// The machine's counters.
     pub machine: Sampler,
+    /// The largest resident memory since the last sample.
+    peak: u64,
     /// The marks of programs.
     marks: Option<Marks>,
 }
@@ -67,8 +68,9 @@ impl Collector {
             drained_until: start,
             next_flush: now + FLUSH_EVERY,
             next_clock: now + CLOCK_EVERY,
-            next_sample: now + SAMPLE_EVERY,
+            pace: Pace::new(now),
             machine,
+            peak: 0,
             marks,
         }
     }
@@ -97,10 +99,8 @@ impl Collector {
             let clock = LifeKind::Clock(host::clock());
             self.own.push(recorder(host::now(), clock));
         }
-        if now >= self.next_sample {
-            self.next_sample = now + SAMPLE_EVERY;
-            let counters = self.counters();
-            self.own.push(recorder(host::now(), counters));
+        if self.pace.is_second(now) {
+            self.second(now);
         }
         if let Some(batch) = self.waiting.take() {
             self.offer(batch);
@@ -112,12 +112,28 @@ impl Collector {
         }
     }
 
+    /// Reads the resident memory, and takes a sample if one is due.
+    fn second(&mut self, now: Instant) {
+        if !self.pace.is_due(now, self.output.written()) {
+            let resident = self.source.resident();
+            self.peak = self.peak.max(resident.unwrap_or(0));
+            return;
+        }
+        let counters = self.counters();
+        let sums = self.source.sums();
+        self.pace.taken(now, 1 + sums.len());
+        self.own.push(recorder(host::now(), counters));
+        self.own.extend(sums);
+    }
+
     /// A sample of the machine's counters and of the memory of the recorded processes.
     pub fn counters(&mut self) -> LifeKind {
         let mut counters = self.machine.sample();
         if let Some(bytes) = self.source.resident() {
             counters.set(Counter::Resident, bytes);
+            counters.set(Counter::ResidentPeak, bytes.max(self.peak));
         }
+        self.peak = 0;
         LifeKind::Counters(counters)
     }
 

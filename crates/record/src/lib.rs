@@ -9,6 +9,7 @@
 mod collector;
 mod command;
 mod config;
+mod disks;
 pub mod doctor;
 mod endings;
 mod header;
@@ -19,6 +20,7 @@ mod marks;
 mod memory;
 mod network;
 mod output;
+mod pace;
 mod passing;
 mod queue;
 mod session;

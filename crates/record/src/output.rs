@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
+use crate::disks::Names;
 use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
@@ -80,6 +83,7 @@ type Outcome = (Tally, Result<(), tr_format::Error>);
 pub struct Output {
     sender: SyncSender<Message>,
     thread: JoinHandle<Outcome>,
+    written: Arc<AtomicU64>,
 }
 
 impl Output {
@@ -103,6 +107,8 @@ impl Output {
         name.publish()?;
         // Few messages: each holds up to a drain's events. The collector bounds the rest.
         let (sender, receiver) = sync_channel(4);
+        let written = Arc::new(AtomicU64::new(0));
+        let so_far = Arc::clone(&written);
         let thread = std::thread::Builder::new()
             .name("tr-writer".into())
             .spawn(move || {
@@ -114,10 +120,21 @@ impl Output {
                     cgroups: Cgroups::default(),
                     marks: marks::Reader::new(start),
                     connections,
+                    disks: Names::default(),
+                    so_far,
                 }
                 .run(&receiver)
             })?;
-        Ok(Output { sender, thread })
+        Ok(Output {
+            sender,
+            thread,
+            written,
+        })
+    }
+
+    /// The bytes of the file up to its last flush.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
     }
 
     /// Sends a batch. `Err(Some(batch))` while the thread is busy; `Err(None)` if it has
@@ -182,6 +199,9 @@ struct State {
     cgroups: Cgroups,
     marks: marks::Reader,
     connections: Connections,
+    disks: Names,
+    /// See [`Output::written`].
+    so_far: Arc<AtomicU64>,
 }
 
 impl State {
@@ -241,6 +261,8 @@ impl State {
             let progress = recorder(batch.drained_until, LifeKind::Watermark);
             self.writer.life(Stream::Recorder, progress)?;
             self.writer.flush()?;
+            let bytes = self.writer.written().bytes;
+            self.so_far.store(bytes, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -262,6 +284,7 @@ impl State {
         {
             *argv = self.redactor.argv(std::mem::take(argv));
         }
+        self.disks.take(&mut event.kind);
         if !self.connections.take(&mut event.kind) {
             return Ok(());
         }

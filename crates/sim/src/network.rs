@@ -1,7 +1,8 @@
-//! TCP connections of a recording's tasks, and the truth about them.
+//! TCP connections and DNS queries of a recording's tasks, and the truth about them.
 
 use std::collections::HashMap;
 
+use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{CpuId, Ktime, LifeEvent, LifeKind, Stream, Tgid, Tid};
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
@@ -35,6 +36,109 @@ pub struct Truth {
 /// exit, before late writes are injected. The order of the truth is that of the times.
 pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> {
     let mut draw = Draw::new(seed ^ 0x6e65_7477_6f72_6b00);
+    let lives = lives(recording);
+    let mut all = Vec::new();
+    for number in 0..most as u64 {
+        let Some(life) = lives.get(draw.below(lives.len() as u32) as usize) else {
+            break;
+        };
+        all.push(one(recording, *life, number, &mut draw));
+    }
+    recording
+        .life
+        .sort_by_key(|written| (written.at, written.seq));
+    all.sort_by_key(|truth| truth.begun);
+    all
+}
+
+/// A DNS query as it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Its process.
+    pub tgid: Tgid,
+    /// When it was sent.
+    pub asked: Ktime,
+    /// When the answer arrived.
+    pub answered: Option<Ktime>,
+    /// The name.
+    pub name: Vec<u8>,
+    /// The answer's code.
+    pub code: Option<u8>,
+}
+
+/// Adds up to `most` DNS queries, as [`connect`] adds connections. Some answers are unreadable.
+pub fn ask(recording: &mut Recording, most: usize, seed: u64) -> Vec<Question> {
+    let mut draw = Draw::new(seed ^ 0x0064_6e73);
+    let lives = lives(recording);
+    let mut all = Vec::new();
+    for number in 0..most.min(200) as u8 {
+        let Some(life) = lives.get(draw.below(lives.len() as u32) as usize) else {
+            break;
+        };
+        all.push(question(recording, *life, number, &mut draw));
+    }
+    recording
+        .life
+        .sort_by_key(|written| (written.at, written.seq));
+    all
+}
+
+/// Adds the events of one query.
+fn question(
+    recording: &mut Recording,
+    (tid, tgid, since, until): Life,
+    number: u8,
+    draw: &mut Draw,
+) -> Question {
+    let length = until.since(since) / 3;
+    let asked = since.0 + draw.length(Span { lo: 1, hi: length });
+    let arrived = asked + draw.length(Span { lo: 1, hi: length });
+    let (asked, arrived) = (Ktime(asked), Ktime(arrived));
+    let (answered, readable) = (!draw.chance(100), !draw.chance(200));
+    // One server for all, but an unreadable answer is known by its server alone.
+    let host = if readable { 0 } else { number + 1 };
+    let server = Address::V4([10, 1, 0, host].into());
+    let (port, id) = (40_000 + u16::from(number), u16::from(number));
+    let name = format!("{}.example", number % 9).into_bytes();
+    let code = (draw.bits() % 4) as u8;
+    let mut put = |time: Ktime, kind| {
+        let cpu = Some(CpuId(draw.below(recording.cpus.len() as u32) as u16));
+        recording.life(Stream::Lifecycle, LifeEvent { time, cpu, kind });
+    };
+    let query = DnsQuery {
+        tid,
+        tgid,
+        server,
+        port,
+        id,
+        kind: 1,
+        name: name.as_slice().into(),
+    };
+    put(asked, LifeKind::DnsQuery(Box::new(query)));
+    if answered {
+        let answer = DnsAnswer {
+            server,
+            port: readable.then_some(port),
+            id: readable.then_some(id),
+            code: readable.then_some(code),
+            addresses: Box::default(),
+        };
+        put(arrived, LifeKind::DnsAnswer(Box::new(answer)));
+    }
+    Question {
+        tgid,
+        asked,
+        answered: answered.then_some(arrived),
+        name,
+        code: (answered && readable).then_some(code),
+    }
+}
+
+/// A task's tid, its process, its fork and its exit.
+type Life = (Tid, Tgid, Ktime, Ktime);
+
+/// The leaders that the recording shows from their fork to their exit.
+fn lives(recording: &Recording) -> Vec<Life> {
     let mut forks = HashMap::new();
     let mut lives = Vec::new();
     for written in &recording.life {
@@ -50,26 +154,15 @@ pub fn connect(recording: &mut Recording, most: usize, seed: u64) -> Vec<Truth> 
             _ => {}
         }
     }
-    let inside = |(.., since, _): &(Tid, Tgid, Ktime, Ktime)| *since >= recording.meta.start;
+    let inside = |(.., since, _): &Life| *since >= recording.meta.start;
     lives.retain(|life| inside(life) && life.3.since(life.2) > 16);
-    let mut all = Vec::new();
-    for number in 0..most as u64 {
-        let Some(life) = lives.get(draw.below(lives.len() as u32) as usize) else {
-            break;
-        };
-        all.push(one(recording, *life, number, &mut draw));
-    }
-    recording
-        .life
-        .sort_by_key(|written| (written.at, written.seq));
-    all.sort_by_key(|truth| truth.begun);
-    all
+    lives
 }
 
 /// Adds the events of one connection.
 fn one(
     recording: &mut Recording,
-    (tid, tgid, since, until): (Tid, Tgid, Ktime, Ktime),
+    (tid, tgid, since, until): Life,
     number: u64,
     draw: &mut Draw,
 ) -> Truth {
@@ -139,12 +232,17 @@ fn draw_byte(number: u64) -> u8 {
     (number % 7) as u8
 }
 
-/// The events of connections in the order of the ring, for tests of late writes.
+/// The events of connections, or the DNS messages, are not in order in the ring, for tests of
+/// late writes.
 pub fn is_late(ring: &[Written<LifeEvent>]) -> bool {
     let connections = ring.iter().filter(|written| {
         matches!(
             written.event.kind,
-            LifeKind::Connect(_) | LifeKind::Accepted(_) | LifeKind::Closed(_)
+            LifeKind::Connect(_)
+                | LifeKind::Accepted(_)
+                | LifeKind::Closed(_)
+                | LifeKind::DnsQuery(_)
+                | LifeKind::DnsAnswer(_)
         )
     });
     let mut last = Ktime(0);

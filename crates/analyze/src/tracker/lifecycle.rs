@@ -27,6 +27,9 @@ impl Tracker {
                 self.memory.take(time, task, fact);
             }
         }
+        let mut disks = std::mem::take(&mut self.disks);
+        disks.take(time, &event.kind, |tid| self.task(tid));
+        self.disks = disks;
         match &event.kind {
             LifeKind::Fork(fork) => {
                 self.counts[0] += counted;
@@ -83,7 +86,7 @@ impl Tracker {
                     self.blocks.push((time, block.clone()));
                 }
             }
-            LifeKind::OomKill(_) | LifeKind::Reclaim(_) => {}
+            LifeKind::OomKill(_) | LifeKind::Reclaim(_) | LifeKind::DiskWait(_) => {}
             LifeKind::Lost(_)
             | LifeKind::Clock(_)
             | LifeKind::Watermark

@@ -101,6 +101,7 @@ enum life_kind {
 	LIFE_OOM_KILL = 16,
 	LIFE_DNS_QUERY = 17,
 	LIFE_DNS_ANSWER = 18,
+	LIFE_DISK_WAIT = 19,
 };
 
 struct wire_head {
@@ -283,6 +284,15 @@ struct wire_oom_kill {
 	__u32 tid;
 	__u32 tgid;
 	__u64 pages; /* resident; 0: unknown */
+};
+
+/* The disk of a task's waits for block I/O from now on. */
+struct wire_disk_wait {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u32 device; /* major << MINORBITS | minor; 0: unknown */
+	__u32 pad;
 };
 
 #define DNS_MESSAGE 512

@@ -366,6 +366,20 @@ struct gendisk {
 	int first_minor;
 };
 
+/* The programs have a struct block_device of their own. */
+struct block_device___kernel {
+	struct gendisk *bd_disk;
+};
+
+struct bio {
+	/* Since 5.12. */
+	struct block_device___kernel *bi_bdev;
+};
+
+struct bio___v5_11 {
+	struct gendisk *bi_disk;
+};
+
 struct request_queue {
 	/* Since 5.15. */
 	struct gendisk *disk;

@@ -50,6 +50,8 @@ const volatile bool count_emitted = false;
 const volatile bool chosen_cpus = false;
 /* block_rq_issue has the request queue as its first argument (before 5.11). */
 const volatile bool issue_has_queue = false;
+/* block_bio_queue has it, too (before 5.11). */
+const volatile bool bio_has_queue = false;
 /* mark_victim has the task as its argument (since 6.9). */
 const volatile bool victim_is_task = false;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
@@ -90,6 +92,9 @@ __u64 block_overflow;
 bool any_reclaimed;
 /* Tasks that found no room in `reclaimers`. */
 __u64 reclaim_overflow;
+/* A followed task has sent a request to a disk. And tasks that found no room in `submitters`. */
+bool any_submitted;
+__u64 submitter_overflow;
 /* A followed task has sent a DNS query. */
 bool any_query;
 /* The iterator adds up the resident pages of the followed processes instead of listing tasks. */
@@ -114,6 +119,7 @@ union wire_types {
 	struct wire_connection connection;
 	struct wire_reclaim reclaim;
 	struct wire_oom_kill oom_kill;
+	struct wire_disk_wait disk_wait;
 	struct wire_dns dns;
 	struct block_sums block_sums;
 	struct block_device block_device;
@@ -719,6 +725,8 @@ static __always_inline void forget(struct task_struct *task)
 		unfollow(tgid);
 }
 
+#include "waits.h"
+
 /* Out of line, so that all other switches run less code. */
 static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 what)
 {
@@ -727,6 +735,7 @@ static __noinline int last_switch(__u32 cpu, struct task_struct *prev, __u64 wha
 	cpu &= MAX_CPUS - 1;
 	time = is_recorded(cpu) ? emit_sched(cpu, SCHED_SWITCH, what) : bpf_ktime_get_ns();
 	on_final(prev, time);
+	end_submitter(BPF_CORE_READ(prev, pid));
 	forget(prev);
 	return 0;
 }
@@ -747,8 +756,11 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		return 0;
 	if (state & TASK_UNINTERRUPTIBLE) {
 		if (btf ? BPF_CORE_READ_BITFIELD(prev, in_iowait) :
-			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait))
+			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
 			what |= SCHED_IOWAIT;
+			if (mine && any_submitted)
+				io_wait(prev);
+		}
 	}
 	if ((state & TASK_DEAD) && mine && from)
 		return last_switch(cpu, prev, what);
@@ -939,8 +951,11 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 		return 0;
 	time = bpf_ktime_get_ns();
 	follow(tid);
-	if (old_tid != tid)
+	if (old_tid != tid) {
 		unfollow(old_tid);
+		end_submitter(old_tid);
+		end_submitter(tid);
+	}
 	count_life();
 #define TRY(filename_area, argv_area, last)                                                     \
 	if (want <= (argv_area) || (last)) {                                                    \

@@ -11,8 +11,10 @@ mod encode;
 mod wide;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::counters::Counters;
+use crate::device::Device;
 use crate::event::{Account, Delays, Exit, LossCause, Tgid, Tid};
 use crate::Fault;
 
@@ -111,10 +113,11 @@ enum Col {
     Dns,
     DnsBytes,
     BlockName,
+    DiskWait,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::BlockName as usize + 1;
+const COLUMNS: usize = Col::DiskWait as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -146,6 +149,7 @@ mod tag {
     pub const RECLAIM: u8 = 26;
     pub const DNS_QUERY: u8 = 27;
     pub const DNS_ANSWER: u8 = 28;
+    pub const DISK_WAIT: u8 = 29;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -171,9 +175,15 @@ struct Known {
     memory_tid: u32,
     /// The task of the last DNS query.
     dns_tid: u32,
+    /// The task of the last wait for a disk, and the disks of such waits.
+    disk_tid: u32,
+    waited_disks: Vec<Waited>,
     /// The process of the last system calls.
     calls_of: u32,
 }
+
+/// A disk and its name.
+type Waited = (Device, Arc<[u8]>);
 
 /// The figures of a task's exit, which its final event increases.
 #[derive(Clone, Copy, Debug, Default)]
@@ -351,6 +361,7 @@ pub fn columns() -> Vec<String> {
         Col::Dns,
         Col::DnsBytes,
         Col::BlockName,
+        Col::DiskWait,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -358,7 +369,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 28] {
+pub fn kinds() -> [(u8, &'static str); 29] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -388,5 +399,6 @@ pub fn kinds() -> [(u8, &'static str); 28] {
         (tag::RECLAIM, "reclaim"),
         (tag::DNS_QUERY, "dns query"),
         (tag::DNS_ANSWER, "dns answer"),
+        (tag::DISK_WAIT, "disk wait"),
     ]
 }

@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
-use tr_format::device::{Block, Device, BUCKETS};
+use tr_format::device::{Block, Device, DiskWait, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
@@ -331,8 +331,18 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     ]
 }
 
-/// Memory reclaimed, and a kill for lack of it.
-fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
+/// Memory reclaimed, a kill for lack of it, and a wait for a disk.
+fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 3] {
+    let device = (dice.below(3) > 0).then(|| Device {
+        major: 259,
+        minor: dice.below(2) as u32,
+    });
+    let wait = DiskWait {
+        tid,
+        tgid,
+        device,
+        name: device.map_or(&b""[..], |_| b"nvme0n1").into(),
+    };
     let reclaim = Reclaim {
         tid,
         tgid,
@@ -347,6 +357,7 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
     [
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
+        life(time + 25, Some(1), LifeKind::DiskWait(Box::new(wait))),
     ]
 }
 

@@ -34,6 +34,12 @@ pub trait Source {
     /// COMMAND will be released; the recording begins.
     fn begin(&mut self, _start: Ktime) {}
 
+    /// Reads the sums that the kernel keeps for the recorder: an event of each since the last
+    /// reading. A source without such sums has none.
+    fn sums(&mut self) -> Vec<LifeEvent> {
+        Vec::new()
+    }
+
     /// The resident memory of the followed processes together in bytes, where the kernel adds
     /// it up.
     fn resident(&mut self) -> Option<u64> {

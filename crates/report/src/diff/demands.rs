@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, ThreadIx};
-use tr_format::counters::Counter;
 use tr_format::meta::Extra;
 
 use super::machine::{is_noticeable, judge};
@@ -99,9 +98,7 @@ pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
     let memory = memory::totals(analysis, &threads);
     let network = analysis.meta.has(Extra::Network);
     let network = network.then(|| network::totals(analysis, path));
-    let reclaim = analysis.meta.has(Extra::Memory);
-    let resident = analysis.counters.iter();
-    let resident = resident.filter_map(|(_, it)| it.get(Counter::Resident));
+    let resident = memory::resident_peak(analysis.counters.iter().map(|(_, it)| it));
     let value = |demand| match demand {
         Demand::DiskWait => analysis.timeline.as_ref().map(|_| disk.waited),
         Demand::Sync => analysis.timeline.as_ref().map(|_| disk.sync),
@@ -114,11 +111,11 @@ pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
         Demand::NetworkPath => network.and_then(|it| path.map(|_| it.path_wait)),
         Demand::Received => network.map(|it| it.received),
         Demand::Sent => network.map(|it| it.sent),
-        Demand::Resident => resident.clone().max(),
+        Demand::Resident => resident,
         Demand::MajorFaults => memory.major_faults,
-        Demand::Reclaim => reclaim.then_some(memory.reclaimed),
-        Demand::Swap => Some(memory.swapped),
-        Demand::OomKills => reclaim.then_some(memory.killed),
+        Demand::Reclaim => memory.reclaimed,
+        Demand::Swap => memory.swapped,
+        Demand::OomKills => memory.killed,
     };
     let all = Demand::ALL.into_iter();
     all.filter_map(|demand| Some((demand, value(demand)?)))

@@ -6,7 +6,8 @@
 
 use serde::Serialize;
 use tr_analyze::critical_path::{CriticalPath, Kind, Then};
-use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread};
+use tr_analyze::dns::Lookup;
+use tr_analyze::model::{self, Analysis, ExecSpan, Process, ProcessIx, Thread, ThreadIx};
 use tr_analyze::network::Connection;
 use tr_format::counters::{self, Counter};
 use tr_format::event::{Argv, Ktime};
@@ -18,7 +19,7 @@ use crate::encode::object;
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
 use crate::json::by_events;
-use crate::reports::{critical_path, top};
+use crate::reports::{critical_path, lookups, top};
 use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
 use crate::steps::{self, Steps};
@@ -32,7 +33,7 @@ const TEXTS: usize = 8 << 20;
 const EVIDENCE: usize = 40;
 /// The most pieces of the critical path, and the most steps.
 const STEPS: usize = 20_000;
-/// The most connections, and samples of the machine's counters.
+/// The most connections and DNS queries, and samples of the machine's counters.
 const CONNECTIONS: usize = 5_000;
 const SAMPLES: usize = 2_000;
 
@@ -214,17 +215,62 @@ columns!(StepColumns(zero: Ktime, step: &steps::Step, times: &StepTimes, strings
     spent: u32 = strings.add(spent(step, times)),
 });
 
-columns!(Connections(analysis: &Analysis, connection: &Connection, strings: &mut Strings) {
-    process: Option<u32> = connection.thread.map(|ix| analysis.thread(ix).process.0),
-    remote: u32 = strings.add(connection.remote.to_string()),
-    accepted: u8 = connection.accepted.into(),
-    from: u64 = connection.begun.since(analysis.meta.start),
-    established: Option<u64> = connection.established.map(|at| at.since(analysis.meta.start)),
-    to: u64 = connection.closed.unwrap_or(analysis.end).since(analysis.meta.start),
-    failed: u8 = connection.failed().into(),
-    sent: Option<u64> = connection.bytes.map(|(sent, _)| sent),
-    received: Option<u64> = connection.bytes.map(|(_, received)| received),
+columns!(Connections(analysis: &Analysis, bar: &Bar, strings: &mut Strings) {
+    process: Option<u32> = bar.thread.map(|ix| analysis.thread(ix).process.0),
+    remote: u32 = strings.add(bar.name.clone()),
+    accepted: u8 = bar.accepted.into(),
+    dns: u8 = bar.dns.into(),
+    from: u64 = bar.from.since(analysis.meta.start),
+    // A query is established by its answer.
+    established: Option<u64> = bar.established.map(|at| at.since(analysis.meta.start)),
+    to: u64 = bar.to.since(analysis.meta.start),
+    failed: u8 = bar.failed.into(),
+    sent: Option<u64> = bar.bytes.map(|(sent, _)| sent),
+    received: Option<u64> = bar.bytes.map(|(_, received)| received),
 });
+
+/// A connection or a DNS query.
+struct Bar {
+    thread: Option<ThreadIx>,
+    name: String,
+    accepted: bool,
+    dns: bool,
+    from: Ktime,
+    established: Option<Ktime>,
+    to: Ktime,
+    failed: bool,
+    bytes: Option<(u64, u64)>,
+}
+
+impl Bar {
+    fn connection(analysis: &Analysis, it: &Connection) -> Bar {
+        Bar {
+            thread: it.thread,
+            name: it.remote.to_string(),
+            accepted: it.accepted,
+            dns: false,
+            from: it.begun,
+            established: it.established,
+            to: it.closed.unwrap_or(analysis.end),
+            failed: it.failed(),
+            bytes: it.bytes,
+        }
+    }
+
+    fn lookup(analysis: &Analysis, it: &Lookup) -> Bar {
+        Bar {
+            thread: it.thread,
+            name: lookups::name_of(it),
+            accepted: false,
+            dns: true,
+            from: it.asked,
+            established: it.answered,
+            to: it.answered.unwrap_or(analysis.end),
+            failed: it.failed(),
+            bytes: None,
+        }
+    }
+}
 
 columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
     at: u64 = time.since(zero),
@@ -237,18 +283,21 @@ columns!(Counters(zero: Ktime, time: Ktime, values: &counters::Counters) {
     available: Option<u64> = values.get(Counter::AvailableMemory),
 });
 
-/// The longest connections, in order of their beginning.
+/// The longest connections and DNS queries, in order of their beginning.
 fn connections(analysis: &Analysis, strings: &mut Strings) -> Connections {
-    let mut chosen: Vec<&Connection> = analysis.connections.iter().collect();
+    let connections = analysis.connections.iter();
+    let connections = connections.map(|it| Bar::connection(analysis, it));
+    let lookups = analysis.lookups.iter();
+    let lookups = lookups.map(|it| Bar::lookup(analysis, it));
+    let mut chosen: Vec<Bar> = connections.chain(lookups).collect();
     if chosen.len() > CONNECTIONS {
-        let length = |it: &Connection| it.closed.unwrap_or(analysis.end).since(it.begun);
-        chosen.order_by_key(|it| std::cmp::Reverse(length(it)));
+        chosen.order_by_key(|it| std::cmp::Reverse(it.to.since(it.from)));
         chosen.truncate(CONNECTIONS);
-        chosen.order_by_key(|it| it.begun);
     }
+    chosen.order_by_key(|it| it.from);
     let mut columns = Connections::default();
-    for connection in chosen {
-        columns.push(analysis, connection, strings);
+    for bar in &chosen {
+        columns.push(analysis, bar, strings);
     }
     columns
 }
@@ -374,7 +423,7 @@ pub fn document(
         path_title: critical_path::title(analysis),
         steps: steps.columns(analysis, path, &mut strings),
         connections: connections(analysis, &mut strings),
-        connections_of: analysis.connections.len(),
+        connections_of: analysis.connections.len() + analysis.lookups.len(),
         counters: counters(analysis),
         segments: Sizes::new(segments),
         strings: strings.list(),

@@ -11,6 +11,7 @@ use tr_format::event::Reason;
 
 use super::critical_path;
 use super::devices::Devices;
+use super::waited::{by_disk, sentence, Waited};
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::sort::Rows;
@@ -27,6 +28,9 @@ pub struct Disk<'a> {
     /// Those with the longest waits first.
     rows: Vec<(Members, Sum)>,
     devices: Devices<'a>,
+    /// Waits for block I/O by disk: of all, and of each of `rows`; `None`: not recorded.
+    waited: Option<Vec<Waited<'a>>>,
+    waited_of: Vec<Vec<Waited<'a>>>,
 }
 
 /// Sums over threads.
@@ -108,8 +112,12 @@ impl<'a> Disk<'a> {
         let threads: Vec<ThreadIx> = processes
             .flat_map(|it| it.threads.iter().copied())
             .collect();
+        let of = |(group, _): &(Members, Sum)| by_disk(analysis, &group.threads);
+        let waited_of = rows.iter().map(|row| of(row).unwrap_or_default()).collect();
         Disk {
             view: *view,
+            waited: by_disk(analysis, &threads),
+            waited_of,
             by,
             all: sum(analysis, &threads, on_path.as_ref()),
             rows,
@@ -188,6 +196,9 @@ impl Report for Disk<'_> {
             let text = format!("The critical path waited {} for them", units::time(path));
             style.line(&mut out, &text);
         }
+        if let Some(text) = self.waited.as_deref().and_then(sentence) {
+            style.line(&mut out, &text);
+        }
         if self.rows.is_empty() {
             self.devices.text(&mut out, style);
             return out;
@@ -222,6 +233,7 @@ impl Report for Disk<'_> {
             });
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
+        self.waits_text(&mut out, style);
         self.devices.text(&mut out, style);
         out
     }
@@ -230,25 +242,73 @@ impl Report for Disk<'_> {
         let rows = self.rows().collect::<Vec<_>>();
         Some(crate::encode::with(
             self.all.json(),
-            json!({ "rows": rows, "devices": self.devices.json() }),
+            json!({
+                "rows": rows,
+                "disks": self.waited.as_deref().map(disks),
+                "devices": self.devices.json(),
+            }),
         ))
     }
 
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
         csv(
-            self.rows().chain(self.devices.rows()),
+            self.csv_rows().chain(self.devices.rows()),
             "name pid waited_ns sync_ns fault_ns path_ns read_bytes written_bytes major_faults \
-             device requests busy_ns latency_ns p50_ns p99_ns longest_ns",
+             device io_waits io_waited_ns requests busy_ns latency_ns p50_ns p99_ns longest_ns",
         )
     }
 }
 
-impl Disk<'_> {
+fn disks(waited: &[Waited<'_>]) -> Value {
+    waited.iter().map(Waited::json).collect()
+}
+
+impl<'a> Disk<'a> {
     fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        let rows = self.rows.iter().take(self.view.ask.most());
-        rows.map(|(group, sum)| {
-            let name = json!({ "name": group.name, "pid": group.pid });
-            crate::encode::with(name, sum.json())
+        let rows = self.rows.iter().zip(&self.waited_of);
+        rows.take(self.view.ask.most())
+            .map(|((group, sum), waited)| {
+                let name = json!({ "name": group.name, "pid": group.pid });
+                let disks = self.waited.as_ref().map(|_| disks(waited));
+                let disks = json!({ "disks": disks });
+                crate::encode::with(crate::encode::with(name, sum.json()), disks)
+            })
+    }
+
+    /// Each row, and its waits by disk.
+    fn csv_rows(&self) -> impl Iterator<Item = Value> + '_ {
+        let rows = self.rows.iter().zip(&self.waited_of);
+        rows.take(self.view.ask.most())
+            .flat_map(|((group, sum), waited)| {
+                let name = || json!({ "name": group.name, "pid": group.pid });
+                let waits = waited
+                    .iter()
+                    .map(move |it| crate::encode::with(name(), it.row()));
+                let all = crate::encode::with(name(), sum.json());
+                [all].into_iter().chain(waits)
+            })
+    }
+
+    /// Who waited for which disk, if there were several.
+    fn waits_text(&self, out: &mut String, style: &Style) {
+        let known = |all: &Vec<Waited<'_>>| all.iter().filter(|it| it.is_known()).count();
+        if self.waited.as_ref().map_or(0, known) < 2 {
+            return;
+        }
+        let rows = self.rows.iter().zip(&self.waited_of);
+        let mut waits: Vec<(&Members, &Waited<'a>)> = rows
+            .flat_map(|((group, _), waited)| waited.iter().map(move |it| (group, it)))
+            .collect();
+        waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        let shown = waits.iter().take(self.view.ask.top);
+        let title = units::top("waits for block I/O", shown.len(), waits.len());
+        let table = Table::new(title, |(group, _): &&(&Members, &Waited<'a>)| {
+            group.name.clone()
         })
+        .column("waited", |(_, it)| Cell::Time(it.ns))
+        .column("waits", |(_, it)| Cell::Count(it.count))
+        .column("disk", |(_, it)| Cell::Text(it.label()));
+        out.push('\n');
+        out.push_str(&table.text(shown, style, 0));
     }
 }

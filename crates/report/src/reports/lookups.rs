@@ -184,7 +184,8 @@ fn process(view: &View<'_>, it: &Lookup) -> Option<ProcessIx> {
     it.thread.map(|ix| view.analysis.thread(ix).process)
 }
 
-fn name_of(it: &Lookup) -> String {
+/// The name that was asked for.
+pub(crate) fn name_of(it: &Lookup) -> String {
     match &*it.query.name {
         [] => ".".into(),
         name => escape::text(name),

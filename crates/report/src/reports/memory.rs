@@ -9,6 +9,7 @@ use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
+use tr_format::meta::Extra;
 
 use crate::members::{members, Members};
 use crate::query::By;
@@ -36,10 +37,11 @@ pub(crate) struct Sum {
     /// The largest resident set of a process; `None` before its exit.
     peak: Option<u64>,
     pub major_faults: Option<u64>,
-    reclaims: u64,
-    pub reclaimed: u64,
-    pub swapped: u64,
-    pub killed: u64,
+    /// Those that follow are `None` where the recording does not tell them.
+    reclaims: Option<u64>,
+    pub reclaimed: Option<u64>,
+    pub swapped: Option<u64>,
+    pub killed: Option<u64>,
 }
 
 /// A process that the kernel killed for lack of memory.
@@ -51,19 +53,39 @@ struct Killed {
 
 impl Sum {
     fn is_empty(&self) -> bool {
-        let figures = [self.peak, self.major_faults];
-        let sums = [self.reclaims, self.swapped, self.killed];
-        figures.iter().all(|it| it.unwrap_or(0) == 0) && sums.iter().all(|it| *it == 0)
+        let figures = [
+            self.peak,
+            self.major_faults,
+            self.reclaims,
+            self.swapped,
+            self.killed,
+        ];
+        figures.iter().all(|it| it.unwrap_or(0) == 0)
+    }
+
+    /// Without any fact, of a recording that may lack some kinds of them.
+    fn of(analysis: &Analysis) -> Sum {
+        let reclaim = analysis.meta.has(Extra::Memory).then_some(0);
+        Sum {
+            reclaims: reclaim,
+            reclaimed: reclaim,
+            killed: reclaim,
+            swapped: analysis.swap_told.then_some(0),
+            ..Sum::default()
+        }
     }
 
     fn add(&mut self, kind: MemoryKind) {
+        let add = |to: &mut Option<u64>, more| {
+            *to = Some(to.unwrap_or(0).saturating_add(more));
+        };
         match kind {
             MemoryKind::Reclaimed(count, ns) => {
-                self.reclaims = self.reclaims.saturating_add(count);
-                self.reclaimed = self.reclaimed.saturating_add(ns);
+                add(&mut self.reclaims, count);
+                add(&mut self.reclaimed, ns);
             }
-            MemoryKind::Swapped(ns) => self.swapped = self.swapped.saturating_add(ns),
-            MemoryKind::Killed(_) => self.killed += 1,
+            MemoryKind::Swapped(ns) => add(&mut self.swapped, ns),
+            MemoryKind::Killed(_) => add(&mut self.killed, 1),
         }
     }
 
@@ -115,6 +137,11 @@ impl<'a> Memory<'a> {
         values.max()
     }
 
+    /// The largest reading of the resident memory of all processes.
+    fn resident(&self) -> Option<u64> {
+        resident_peak(self.samples.iter().map(|(_, it)| *it))
+    }
+
     fn head(&self) -> String {
         let peak = self.rows.iter().max_by_key(|(_, sum)| sum.peak);
         let peak = peak.and_then(|(group, sum)| Some((group, sum.peak?)));
@@ -130,10 +157,10 @@ impl<'a> Memory<'a> {
     /// Sentences about all recorded processes and their cgroup.
     fn sums(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(most) = self.most(Counter::Resident) {
+        if let Some(most) = self.resident() {
             let most = units::bytes(most);
             lines.push(format!(
-                "All processes together: at most {most} resident, of samples a second apart"
+                "All processes together: at most {most} resident, of readings a second apart"
             ));
         }
         let used = self
@@ -147,9 +174,9 @@ impl<'a> Memory<'a> {
             let (used, limit) = (units::bytes(used), units::bytes(limit));
             lines.push(format!("The cgroup used {used} of {limit}: {share}"));
         }
-        if self.all.reclaims > 0 {
-            let time = units::time(self.all.reclaimed);
-            let times = units::plural(self.all.reclaims, "time", "times");
+        if let Some(reclaims @ 1..) = self.all.reclaims {
+            let time = units::time(self.all.reclaimed.unwrap_or(0));
+            let times = units::plural(reclaims, "time", "times");
             lines.push(format!(
                 "Threads reclaimed memory {times}, which took {time}"
             ));
@@ -174,6 +201,16 @@ fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     facts
 }
 
+/// The largest reading of the resident memory between the first of these samples and the last.
+pub(crate) fn resident_peak<'a>(samples: impl Iterator<Item = &'a Counters>) -> Option<u64> {
+    let values = samples.enumerate().flat_map(|(at, it)| {
+        // The readings before the first sample are not in the span.
+        let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
+        [it.get(Counter::Resident), peak]
+    });
+    values.flatten().max()
+}
+
 /// The figures of a whole recording.
 pub(crate) fn totals(analysis: &Analysis, threads: &[ThreadIx]) -> Sum {
     sum(analysis, threads, &facts(analysis))
@@ -185,7 +222,7 @@ fn sum(
     threads: &[ThreadIx],
     facts: &HashMap<ThreadIx, Vec<MemoryKind>>,
 ) -> Sum {
-    let mut sum = Sum::default();
+    let mut sum = Sum::of(analysis);
     let processes: HashSet<ProcessIx> = threads
         .iter()
         .map(|ix| analysis.thread(*ix).process)
@@ -248,24 +285,25 @@ impl Report for Memory<'_> {
         if self.rows.is_empty() {
             return out;
         }
-        let any = |of: fn(&Sum) -> u64| self.rows.iter().any(|(_, sum)| of(sum) > 0);
+        let any = |of: fn(&Sum) -> Option<u64>| {
+            let mut values = self.rows.iter().map(|(_, sum)| of(sum));
+            values.any(|value| value.is_some_and(|it| it > 0))
+        };
         let shown = self.rows.iter().take(self.view.ask.top);
         let title = units::top(self.by.title(), shown.len(), self.rows.len());
         let table = Table::new(title, |(group, _): &&(Members, Sum)| group.name.clone())
             .column("peak", |(_, sum)| Cell::known(sum.peak, Cell::Bytes))
-            .column_if(
-                any(|it| it.major_faults.unwrap_or(0)),
-                "major",
-                |(_, sum)| Cell::known(sum.major_faults, |it| Cell::few(it, Cell::Count)),
-            )
+            .column_if(any(|it| it.major_faults), "major", |(_, sum)| {
+                Cell::known(sum.major_faults, |it| Cell::few(it, Cell::Count))
+            })
             .column_if(any(|it| it.reclaims), "reclaims", |(_, sum)| {
-                Cell::few(sum.reclaims, Cell::Count)
+                Cell::known(sum.reclaims, |it| Cell::few(it, Cell::Count))
             })
             .column_if(any(|it| it.reclaimed), "reclaim", |(_, sum)| {
-                Cell::few(sum.reclaimed, Cell::Time)
+                Cell::known(sum.reclaimed, |it| Cell::few(it, Cell::Time))
             })
             .column_if(any(|it| it.swapped), "swap", |(_, sum)| {
-                Cell::few(sum.swapped, Cell::Time)
+                Cell::known(sum.swapped, |it| Cell::few(it, Cell::Time))
             })
             .column_if(self.by == By::Process, "pid", |(group, _)| {
                 Cell::known(group.pid, Cell::Id)
@@ -296,7 +334,7 @@ impl Report for Memory<'_> {
             })
         });
         let more = json!({
-            "resident_bytes": self.most(Counter::Resident),
+            "resident_bytes": self.resident(),
             "cgroup_bytes": self.most(Counter::CgroupMemory),
             "cgroup_peak_bytes": self.most(Counter::CgroupMemoryPeak),
             "cgroup_limit_bytes": self.most(Counter::CgroupMemoryLimit),

@@ -10,7 +10,7 @@ pub mod disk;
 pub mod execs;
 pub(crate) mod failed;
 pub mod histogram;
-mod lookups;
+pub(crate) mod lookups;
 pub mod machine;
 pub mod max_off_cpu;
 pub mod memory;
@@ -25,6 +25,7 @@ pub mod steps;
 pub mod syscalls;
 pub mod top;
 pub mod tree;
+mod waited;
 
 use tr_analyze::model::Basis;
 use tr_format::meta::Extra;

@@ -80,7 +80,7 @@ export interface Doc {
   /** Steps, tests and marks; parents before what is inside them. A moment begins where it ends. */
   steps: { name: number[]; kind: number[]; from: number[]; to: number[]; failed: number[]; spent: number[] };
   /** The longest ones, and the number of all. */
-  connections: { process: (number | null)[]; remote: number[]; accepted: number[]; from: number[]; established: (number | null)[]; to: number[];
+  connections: { process: (number | null)[]; remote: number[]; accepted: number[]; dns: number[]; from: number[]; established: (number | null)[]; to: number[];
     failed: number[]; sent: (number | null)[]; received: (number | null)[] };
   connections_of: number;
   /** Samples of the machine's totals, ns (available: bytes). */

@@ -1,4 +1,4 @@
-// Lanes above the timeline: network connections, waits for disks, counters of the machine.
+// Lanes above the timeline: network connections and DNS queries, waits for disks, counters of the machine.
 
 import { KINDS, ON, STORAGE, type Data } from "./data";
 import { h } from "./dom";
@@ -8,7 +8,7 @@ import type { Context } from "./timeview";
 import { at, bytes, time } from "./units";
 
 const ROW = 18;
-/** The most rows of connections; those without a row appear after zooming in. */
+/** The most rows of connections and DNS queries; those without a row appear after zooming in. */
 const CONNECTIONS = 4;
 /** A smaller share of time gives the machine's counter no lane. */
 const LEAST = 0.01;
@@ -26,7 +26,7 @@ interface Waits {
   thread: Uint32Array;
 }
 
-/** Something under the pointer: a connection, or a row at a time. */
+/** Something under the pointer: a connection, a DNS query, or a row at a time. */
 interface Box {
   top: number;
   left: number;
@@ -110,11 +110,11 @@ export class Resources {
     ctx.fillText(text, 3, top + ROW - 6);
   }
 
-  /** Rows of connections, each where there is room. */
+  /** Rows of connections and DNS queries, each where there is room. */
   private connections(x: (t: number) => number, width: number) {
     const { data, store } = this.context;
     const { t0, t1 } = store.state;
-    const { process, remote, accepted, from, established, to, failed, sent, received } = data.doc.connections;
+    const { process, remote, accepted, dns, from, established, to, failed, sent, received } = data.doc.connections;
     const until: number[] = [];
     const draw: ((ctx: CanvasRenderingContext2D, theme: Theme) => void)[] = [];
     from.forEach((begin, n) => {
@@ -126,7 +126,9 @@ export class Resources {
       if (row === CONNECTIONS) return;
       until[row] = right + 1;
       const ix = process[n] ?? -1;
-      const name = `${accepted[n] ? "from " : ""}${data.string(remote[n])}`;
+      const name = `${accepted[n] ? "from " : dns[n] ? "DNS " : ""}${data.string(remote[n])}`;
+      const answer = established[n] === null ? null : `answer after ${time(established[n]! - begin)}`;
+      const passed = sent[n] === null ? "bytes not known" : `${bytes(sent[n]!)} sent, ${bytes(received[n]!)} received`;
       const top = row * ROW;
       draw.push((ctx, theme) => {
         ctx.globalAlpha = ix < 0 || store.shown(ix) ? 1 : 0.25;
@@ -143,7 +145,7 @@ export class Resources {
       this.boxes.push({ top, left, right, process: ix, tell: () => [
         h("strong", {}, name),
         h("div", { class: "dim" }, `${ix < 0 ? "" : `${data.label(ix)} · pid ${data.doc.processes.pid[ix]} · `}from ${at(begin)} · ${time(to[n] - begin)}${failed[n] ? " · failed" : ""}`),
-        h("div", {}, established[n] === null ? "not established" : `${accepted[n] ? "" : `answer after ${time(established[n]! - begin)} · `}${sent[n] === null ? "bytes not known" : `${bytes(sent[n]!)} sent, ${bytes(received[n]!)} received`}`),
+        h("div", {}, dns[n] ? answer ?? "no answer" : answer === null ? "not established" : accepted[n] ? passed : `${answer} · ${passed}`),
       ] });
     });
     return { rows: until.length, draw };

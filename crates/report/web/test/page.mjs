@@ -523,6 +523,26 @@ const tests = {
     page.calm();
   },
 
+  async dns_queries_have_lanes() {
+    const { network, trace } = analysis("facts");
+    const page = await open("facts", "#view=timeline");
+    await settle(page);
+    const box = await page.locator(".resources canvas").boundingBox();
+    const seen = new Set();
+    for (let x = 0; x < box.width; x++) for (const y of [9, 27, 45, 63]) {
+      await page.mouse.move(box.x + x, box.y + y);
+      if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip"));
+    }
+    const long = network.lookups.filter((it) => (it.answered_ns ?? trace.duration_ns) - it.asked_ns > trace.duration_ns / 100);
+    assert.ok(long.length > 0);
+    for (const it of long) {
+      const tip = [...seen].find((tip) => tip.startsWith(`DNS ${it.name}`) && tip.includes(`pid ${it.pid} `));
+      assert.ok(tip, `${JSON.stringify(it)} in ${[...seen].join("\n")}`);
+      assert.equal(tip.includes("no answer"), it.answered_ns === null, tip);
+    }
+    page.calm();
+  },
+
   async counters_of_the_machine_have_lanes() {
     const { machine } = analysis("facts");
     const page = await open("facts", "#view=timeline");

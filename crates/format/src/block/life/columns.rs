@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
-use crate::device::Block;
+use crate::device::{Block, Device, DiskWait};
 use crate::dns::{DnsAnswer, DnsQuery};
 use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, OomKill, Reclaim, Rename};
 use crate::limits;
@@ -89,6 +89,12 @@ fn later() -> Vec<LifeKind> {
             id: Some(1),
             code: Some(0),
             addresses: [address].into(),
+        })),
+        LifeKind::DiskWait(Box::new(DiskWait {
+            tid,
+            tgid,
+            device: Some(Device { major: 8, minor: 0 }),
+            name: (*b"vda").into(),
         })),
     ]
 }

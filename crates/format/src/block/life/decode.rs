@@ -9,7 +9,7 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
-use crate::device::{Block, Device};
+use crate::device::{Block, Device, DiskWait};
 use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
 use crate::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
@@ -275,6 +275,7 @@ impl<'a> Dec<'a> {
             }
             tag::DNS_QUERY => LifeKind::DnsQuery(Box::new(self.dns_query()?)),
             tag::DNS_ANSWER => LifeKind::DnsAnswer(Box::new(self.dns_answer()?)),
+            tag::DISK_WAIT => LifeKind::DiskWait(Box::new(self.disk_wait()?)),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
         }))
@@ -492,6 +493,44 @@ impl<'a> Dec<'a> {
         }
         let bytes = self.column(Col::NewAddress).take(length)?;
         address(bytes)
+    }
+
+    fn disk_wait(&mut self) -> Result<DiskWait, Fault> {
+        let tid = self.diff(Col::DiskWait, self.known.disk_tid)?;
+        self.known.disk_tid = tid;
+        let tgid = self.diff(Col::DiskWait, tid)?;
+        let (device, name) = match self.int(Col::DiskWait)? {
+            0 => (None, Arc::default()),
+            1 => {
+                let (device, name) = self.waited_disk()?;
+                let disk = (device, Arc::clone(&name));
+                self.known.waited_disks.push(disk);
+                (Some(device), name)
+            }
+            at => {
+                let at = usize::try_from(at - 2).ok();
+                let known = at.and_then(|at| self.known.waited_disks.get(at));
+                let (device, name) = known.ok_or(Fault::Content("disk index out of range"))?;
+                (Some(*device), Arc::clone(name))
+            }
+        };
+        self.spend(name.len())?;
+        Ok(DiskWait {
+            tid: Tid(tid),
+            tgid: Tgid(tgid),
+            device,
+            name,
+        })
+    }
+
+    fn waited_disk(&mut self) -> Result<(Device, Arc<[u8]>), Fault> {
+        let device = Device {
+            major: self.int32(Col::DiskWait)?,
+            minor: self.int32(Col::DiskWait)?,
+        };
+        let len = self.int(Col::DiskWait)?;
+        crate::error::within("a string's length", len, limits::NAME as u64)?;
+        Ok((device, self.column(Col::DiskWait).take(len)?.into()))
     }
 
     fn dns_bytes(&mut self) -> Result<&'a [u8], Fault> {

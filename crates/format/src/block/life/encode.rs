@@ -1,6 +1,7 @@
 //! Lifecycle events to columns.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use super::super::bits::BitWriter;
 use super::wide;
@@ -9,7 +10,7 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::counters::{CallSum, Counters, SystemCalls};
-use crate::device::Block;
+use crate::device::{Block, DiskWait};
 use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
 use crate::event::{
     Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
@@ -203,6 +204,7 @@ impl Enc {
             }
             LifeKind::DnsQuery(query) => self.dns_query(query),
             LifeKind::DnsAnswer(answer) => self.dns_answer(answer),
+            LifeKind::DiskWait(wait) => self.disk_wait(wait),
         }
     }
 
@@ -510,6 +512,29 @@ impl Enc {
         }
     }
 
+    fn disk_wait(&mut self, wait: &DiskWait) {
+        self.byte(Col::Kind, tag::DISK_WAIT);
+        self.diff(Col::DiskWait, wait.tid.0, self.known.disk_tid);
+        self.diff(Col::DiskWait, wait.tgid.0, wait.tid.0);
+        self.known.disk_tid = wait.tid.0;
+        let Some(device) = wait.device else {
+            return self.int(Col::DiskWait, 0);
+        };
+        let name = wait.name.get(..limits::NAME).unwrap_or(&wait.name);
+        let disks = &mut self.known.waited_disks;
+        let same = |it: &(_, Arc<[u8]>)| it.0 == device && *it.1 == *name;
+        if let Some(at) = disks.iter().position(same) {
+            return self.int(Col::DiskWait, at as u64 + 2);
+        }
+        disks.push((device, name.into()));
+        self.int(Col::DiskWait, 1);
+        for value in [device.major, device.minor] {
+            self.int(Col::DiskWait, value.into());
+        }
+        self.int(Col::DiskWait, name.len() as u64);
+        self.column(Col::DiskWait).extend_from_slice(name);
+    }
+
     fn dns_bytes(&mut self, bytes: &[u8]) {
         self.int(Col::Dns, bytes.len() as u64);
         self.column(Col::DnsBytes).extend_from_slice(bytes);
@@ -608,6 +633,7 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
             std::mem::size_of::<DnsAnswer>() + std::mem::size_of_val(&*answer.addresses)
         }
         LifeKind::Block(block) => std::mem::size_of::<Block>() + block.name.len(),
+        LifeKind::DiskWait(wait) => std::mem::size_of::<DiskWait>() + wait.name.len(),
         _ => 0,
     };
     std::mem::size_of::<LifeEvent>() + strings

@@ -1,7 +1,10 @@
 //! Converts wire events (sent by the BPF programs) to stored events (kept in the trace),
 //! one function for each kind. No other module knows both forms.
 
+use std::sync::Arc;
+
 use tr_bpf::wire;
+use tr_format::device::DiskWait;
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
@@ -14,6 +17,7 @@ use tr_format::network::{
 use zerocopy::FromBytes;
 
 use super::dns;
+use crate::disks;
 use crate::host;
 use crate::source::recorder;
 
@@ -100,6 +104,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_OOM_KILL => parse(record).map(|event| oom_kill(event, page)),
         wire::LIFE_DNS_QUERY => parse(record).and_then(|event| dns_query(&event)),
         wire::LIFE_DNS_ANSWER => parse(record).and_then(|event| dns_answer(&event)),
+        wire::LIFE_DISK_WAIT => parse(record).map(disk_wait),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
             let Some(event) = parse::<wire::LifeLost>(record) else {
@@ -221,6 +226,16 @@ fn reclaim(event: wire::Reclaim) -> LifeKind {
         count: event.count,
         ns: event.ns,
     })
+}
+
+/// Without the disk's name.
+fn disk_wait(event: wire::DiskWait) -> LifeKind {
+    LifeKind::DiskWait(Box::new(DiskWait {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        device: (event.device > 0).then(|| disks::device(event.device)),
+        name: Arc::default(),
+    }))
 }
 
 fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {

@@ -1,27 +1,19 @@
-//! Block devices: the increase of the programs' sums, once a second.
+//! Block devices: the increase of the programs' sums between two samples.
 
 use std::collections::HashMap;
-use std::os::unix::ffi::OsStrExt;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tr_bpf::wire;
-use tr_format::device::{Block, Device, Requests};
+use tr_format::device::{Block, Requests};
 use tr_format::event::{Ktime, LifeEvent, LifeKind};
 
+use crate::disks::{self, Names};
 use crate::source::recorder;
-
-/// The interval between two readings.
-const EVERY: Duration = Duration::from_secs(1);
-/// The bits of a minor number in the kernel's `dev_t`.
-const MINOR_BITS: u32 = 20;
 
 /// The sums at the last reading, by the devices' numbers.
 pub struct Devices {
     before: HashMap<u32, wire::BlockDevice>,
-    names: HashMap<u32, Arc<[u8]>>,
+    names: Names,
     last: Ktime,
-    next: Instant,
 }
 
 impl Devices {
@@ -29,15 +21,9 @@ impl Devices {
     pub fn new(start: Ktime) -> Devices {
         Devices {
             before: HashMap::new(),
-            names: HashMap::new(),
+            names: Names::default(),
             last: start,
-            next: Instant::now() + EVERY,
         }
-    }
-
-    /// A second has passed since the last reading.
-    pub fn is_due(&self) -> bool {
-        Instant::now() >= self.next
     }
 
     /// An event for each device that has completed requests since the last reading.
@@ -49,26 +35,14 @@ impl Devices {
             if block.groups.iter().all(|group| group.count == 0) && block.busy == 0 {
                 continue;
             }
-            block.device = Device {
-                major: number >> MINOR_BITS,
-                minor: number & ((1 << MINOR_BITS) - 1),
-            };
+            block.device = disks::device(number);
             block.interval = now.since(self.last);
-            let name = self.names.entry(number);
-            block.name = Arc::clone(name.or_insert_with(|| name_of(block.device)));
+            block.name = self.names.of(block.device);
             events.push(recorder(now, LifeKind::Block(Box::new(block))));
         }
         self.last = now;
-        self.next = Instant::now() + EVERY;
         events
     }
-}
-
-/// The name of a device now; empty if it is gone.
-fn name_of(device: Device) -> Arc<[u8]> {
-    let target = std::fs::read_link(format!("/sys/dev/block/{device}")).unwrap_or_default();
-    let name = target.file_name().map_or(&[][..], OsStrExt::as_bytes);
-    name.into()
 }
 
 /// The sums since `before`.
@@ -115,7 +89,7 @@ mod tests {
     #[test]
     fn a_reading_has_the_increase_of_devices_that_were_used() {
         let mut devices = Devices::new(Ktime(100));
-        let number = 4000 << MINOR_BITS | 5;
+        let number = 4000 << 20 | 5;
         let mut read = |sums, now| {
             let events = devices.read(vec![(number, sums)], Ktime(now));
             let blocks = events.into_iter().map(|event| match event.kind {

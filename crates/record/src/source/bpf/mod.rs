@@ -149,6 +149,7 @@ fn extras(tracer: &Tracer) -> Vec<u8> {
         (tracer.has_calls(), Extra::SystemCalls),
         (extras.has(Extras::RECLAIM), Extra::Memory),
         (extras.has(Extras::DNS), Extra::Dns),
+        (extras.has(Extras::DISK_WAITS), Extra::DiskWaits),
     ];
     let there = all.iter().filter(|(is, _)| *is);
     there.map(|(_, extra)| *extra as u8).collect()
@@ -209,6 +210,10 @@ pub fn missing(attached: &Attached) -> Vec<String> {
              block_rq_complete",
         ),
         (
+            !tracer.extras().has(Extras::DISK_WAITS),
+            "the disks that tasks wait for: this kernel has no tracepoint block_bio_queue",
+        ),
+        (
             !tracer.extras().has(Extras::RECLAIM),
             "direct reclaim of memory: this kernel lacks the tracepoints \
              mm_vmscan_direct_reclaim_begin and _end",
@@ -250,10 +255,6 @@ impl Source for Bpf {
         if room {
             self.rings.consume();
         }
-        if let Some(devices) = self.devices.as_mut().filter(|it| it.is_due()) {
-            let events = devices.read(self.tracer.block_devices(), host::now());
-            self.sink.push_own(events);
-        }
         if let Some(calls) = &mut self.calls {
             self.sink.push_own(calls.drain(&mut self.tracer));
         }
@@ -269,6 +270,13 @@ impl Source for Bpf {
         if self.tracer.has_calls() {
             self.calls = Some(Calls::new(&mut self.tracer, start));
         }
+    }
+
+    fn sums(&mut self) -> Vec<LifeEvent> {
+        let Some(devices) = &mut self.devices else {
+            return Vec::new();
+        };
+        devices.read(self.tracer.block_devices(), host::now())
     }
 
     fn resident(&mut self) -> Option<u64> {
@@ -323,6 +331,10 @@ impl Source for Bpf {
             (missed, "TCP connections"),
             (self.tracer.block_overflow(), "requests to block devices"),
             (self.tracer.call_overflow(), "system calls"),
+            (
+                self.tracer.submitter_overflow(),
+                "tasks that sent requests to disks",
+            ),
             (
                 self.tracer.reclaim_overflow(),
                 "times that tasks reclaimed memory",

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The disk that a task waits for, by block_bio_queue. Part of tracer.bpf.c.
+ *
+ * A wait for block I/O is for the disk to which the task itself has sent a request since its
+ * wait before, in a system call of the same number. Otherwise the disk is unknown: the task can
+ * wait for a page that another task reads, or be held back because it writes too much.
+ * Most tasks use one disk, so a record comes only when the disk is another one than at the
+ * task's wait before.
+ */
+#ifndef TR_WAITS_H
+#define TR_WAITS_H
+
+/* The most living tasks that have sent requests to disks. */
+#define MAX_SUBMITTERS 8192
+
+struct submitter {
+	__u32 device; /* of the last request: major << MINORBITS | minor */
+	__u32 told;   /* the device of the last record; 0: unknown */
+	__s32 call;   /* the number of the system call of the last request */
+	__u32 fresh;  /* the request came after the last wait */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_SUBMITTERS);
+	__type(key, __u32); /* tid */
+	__type(value, struct submitter);
+} submitters SEC(".maps");
+
+/* The number of the system call that a task is in; negative: none, a page fault. */
+static __always_inline __s32 call_of(struct task_struct *task)
+{
+	__u64 regs = user_regs(false, task);
+
+	return regs ? syscall_number(regs) : 0;
+}
+
+static __always_inline int on_bio(bool btf, struct bio *bio)
+{
+	__u32 tid = (__u32)bpf_get_current_pid_tgid();
+	struct submitter new = { .fresh = 1 }, *known;
+	struct gendisk *disk;
+
+	if (!is_followed(tid))
+		return 0;
+	if (bpf_core_field_exists(bio->bi_bdev))
+		disk = btf ? bio->bi_bdev->bd_disk : BPF_CORE_READ(bio, bi_bdev, bd_disk);
+	else
+		disk = BPF_CORE_READ((struct bio___v5_11 *)bio, bi_disk);
+	new.device = (__u32)FIELD(btf, disk, major) << MINORBITS |
+		     (__u32)FIELD(btf, disk, first_minor);
+	new.call = call_of((struct task_struct *)bpf_get_current_task());
+	known = bpf_map_lookup_elem(&submitters, &tid);
+	if (known) {
+		known->device = new.device;
+		known->call = new.call;
+		known->fresh = 1;
+		return 0;
+	}
+	if (bpf_map_update_elem(&submitters, &tid, &new, 0))
+		__sync_fetch_and_add(&submitter_overflow, 1);
+	else
+		any_submitted = true;
+	return 0;
+}
+
+/* Before 5.11 the request queue was the first argument. */
+static __always_inline int bio_event(bool btf, __u64 *ctx)
+{
+	if (bio_has_queue)
+		return on_bio(btf, (struct bio *)ARG(ctx, 1));
+	return on_bio(btf, (struct bio *)ARG(ctx, 0));
+}
+
+PROGRAM(bio, block_bio_queue, bio_event(btf, ctx))
+
+/* A followed task begins to wait for block I/O. Out of line, so that all other switches run
+ * less code. */
+static __noinline int io_wait(struct task_struct *task)
+{
+	__u32 tid = BPF_CORE_READ(task, pid), device;
+	struct submitter *known = bpf_map_lookup_elem(&submitters, &tid);
+	struct wire_disk_wait *record;
+
+	if (!known)
+		return 0;
+	device = known->fresh && known->call == call_of(task) ? known->device : 0;
+	known->fresh = 0;
+	if (device == known->told)
+		return 0;
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), LIFE_DISK_WAIT, sizeof(*record), true);
+	if (!record)
+		return 0;
+	record->tid = tid;
+	record->tgid = BPF_CORE_READ(task, tgid);
+	record->device = device;
+	record->pad = 0;
+	known->told = device;
+	submit_life(record);
+	return 0;
+}
+
+/* A tid that another task can have from now on. */
+static __always_inline void end_submitter(__u32 tid)
+{
+	if (any_submitted)
+		bpf_map_delete_elem(&submitters, &tid);
+}
+
+#endif

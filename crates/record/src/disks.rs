@@ -1,0 +1,42 @@
+//! The numbers and the names of disks.
+
+use std::collections::HashMap;
+use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+
+use tr_format::device::Device;
+use tr_format::event::LifeKind;
+
+/// The bits of a minor number in the kernel's `dev_t` (`MINORBITS`, include/linux/kdev_t.h).
+const MINOR_BITS: u32 = 20;
+
+/// The device of a kernel's `dev_t`.
+pub fn device(number: u32) -> Device {
+    Device {
+        major: number >> MINOR_BITS,
+        minor: number & ((1 << MINOR_BITS) - 1),
+    }
+}
+
+/// The names of disks, each looked up once.
+#[derive(Debug, Default)]
+pub struct Names(HashMap<Device, Arc<[u8]>>);
+
+impl Names {
+    /// The name of a disk at its first use here; empty if it was gone.
+    pub fn of(&mut self, device: Device) -> Arc<[u8]> {
+        let name = self.0.entry(device).or_insert_with(|| {
+            let target = std::fs::read_link(format!("/sys/dev/block/{device}")).unwrap_or_default();
+            let name = target.file_name().map_or(&[][..], OsStrExt::as_bytes);
+            name.into()
+        });
+        Arc::clone(name)
+    }
+
+    /// Names the disk of a wait.
+    pub fn take(&mut self, kind: &mut LifeKind) {
+        if let LifeKind::DiskWait(wait) = kind {
+            wait.name = wait.device.map_or_else(Arc::default, |it| self.of(it));
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! The times of the samples: of the machine's counters and of the sums of its disks.
+//!
+//! A sample costs the same in a file of 1 KB a second as in one of 1 MB. Totals grow in either,
+//! so that fewer samples lose no time, only the moment of it.
+
+use std::time::{Duration, Instant};
+
+/// The least interval between two samples; they are taken at a drain.
+const LEAST: Duration = Duration::from_secs(1);
+/// The longest interval, however short the file is.
+const LONGEST: Duration = Duration::from_secs(30);
+/// The bytes of an event of a sample, of the counters or of a disk: 50 to 75 in builds.
+const EVENT: u64 = 75;
+/// The part of the file that samples may have: one in so many bytes, 3 %.
+const PART: u64 = 33;
+
+/// Tells when a sample is due.
+#[derive(Debug)]
+pub struct Pace {
+    /// The next look at the clock and at the file.
+    next: Instant,
+    last: Instant,
+    /// The bytes of the samples so far.
+    spent: u64,
+    /// The bytes of the last one.
+    cost: u64,
+}
+
+impl Pace {
+    /// For a recording that begins at `now`, with a sample. The sample at its end counts from
+    /// here on.
+    pub fn new(now: Instant) -> Pace {
+        Pace {
+            next: now + LEAST,
+            last: now,
+            spent: 2 * EVENT,
+            cost: EVENT,
+        }
+    }
+
+    /// A second has passed since this was last so.
+    pub fn is_second(&mut self, now: Instant) -> bool {
+        let is = now >= self.next;
+        if is {
+            self.next = now + LEAST;
+        }
+        is
+    }
+
+    /// A sample is due in a file of so many bytes.
+    pub fn is_due(&self, now: Instant, file: u64) -> bool {
+        self.spent + self.cost <= file / PART || now.duration_since(self.last) >= LONGEST
+    }
+
+    /// A sample of so many events was taken.
+    pub fn taken(&mut self, now: Instant, events: usize) {
+        self.cost = EVENT.saturating_mul(events as u64);
+        self.spent = self.spent.saturating_add(self.cost);
+        self.last = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The number of samples of a recording of so many seconds, with three events each, whose
+    /// file grows by so many bytes a second.
+    fn samples(seconds: u64, bytes: u64) -> u64 {
+        let begin = Instant::now();
+        let mut pace = Pace::new(begin);
+        let mut count = 0;
+        for drain in 1..=seconds * 3 {
+            let now = begin + Duration::from_millis(drain * 350);
+            if pace.is_second(now) && pace.is_due(now, bytes * drain / 3) {
+                pace.taken(now, 3);
+                count += 1;
+            }
+        }
+        count
+    }
+
+    #[test]
+    fn samples_have_their_part_of_the_file() {
+        // One a second, but for the first.
+        assert!((58..=60).contains(&samples(60, 100_000)));
+        // 3 % of 120 kB are 3,600 bytes, with the samples at the start and at the end.
+        assert!((13..=16).contains(&samples(60, 2000)));
+        // Every 30 s.
+        assert!((1..=2).contains(&samples(60, 10)));
+        assert_eq!(samples(20, 10), 0);
+    }
+}
