@@ -19,7 +19,7 @@ use tr_sim::scenario::{self, Weights};
 use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 38] = [
+const TESTS: [&str; 39] = [
     "opens_from_disk_and_asks_for_nothing",
     "advice_leads_to_its_evidence",
     "what_is_not_known_is_no_zero",

@@ -113,6 +113,7 @@ impl Disks {
 
 #[cfg(test)]
 mod tests {
+    use crate::arena::Ix;
     use tr_format::device::DiskWait;
     use tr_format::event::{LossCause, Lost, Tgid};
 

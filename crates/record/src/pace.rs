@@ -9,8 +9,9 @@ use std::time::{Duration, Instant};
 const LEAST: Duration = Duration::from_secs(1);
 /// The longest interval, however short the file is.
 const LONGEST: Duration = Duration::from_secs(30);
-/// The bytes of an event of a sample, of the counters or of a disk: 50 to 75 in builds.
-const EVENT: u64 = 75;
+/// The bytes of an event of a sample, of the counters or of a disk: 71 to 92 in four builds, the
+/// most beside others that used the disk.
+const EVENT: u64 = 95;
 /// The part of the file that samples may have: one in so many bytes, 3 %.
 const PART: u64 = 33;
 
@@ -85,7 +86,7 @@ mod tests {
         // One a second, but for the first.
         assert!((58..=60).contains(&samples(60, 100_000)));
         // 3 % of 120 kB are 3,600 bytes, with the samples at the start and at the end.
-        assert!((13..=16).contains(&samples(60, 2000)));
+        assert!((11..=13).contains(&samples(60, 2000)));
         // Every 30 s.
         assert!((1..=2).contains(&samples(60, 10)));
         assert_eq!(samples(20, 10), 0);
