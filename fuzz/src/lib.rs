@@ -23,6 +23,7 @@ use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
+use tr_format::stack::{Doing, Frames, Function, Module, Place, Sample, Symbol};
 use tr_format::writer::Writer;
 
 /// Numbers from the front of the input; zeros behind its end.
@@ -328,8 +329,54 @@ fn counters(input: &mut Input, calls: bool, tgid: Tgid) -> LifeKind {
     })
 }
 
+/// Samples of stacks and what they refer to.
+fn stack(input: &mut Input, (tid, tgid): (Tid, Tgid)) -> LifeKind {
+    let count = input.byte() % 6;
+    let place = |input: &mut Input| match input.byte() % 3 {
+        0 => Place::Kernel(input.number()),
+        1 => Place::Process(tgid, input.number()),
+        _ => Place::Module(input.number() as u32, input.number()),
+    };
+    let base = input.number() as u32 >> 1;
+    match input.byte() % 4 {
+        0 => LifeKind::Module(Box::new(Module {
+            number: input.number() as u32,
+            build_id: input.number().to_le_bytes().into(),
+            path: input.number().to_le_bytes().into(),
+        })),
+        1 => LifeKind::Frames(Frames {
+            first: input.number() as u32,
+            places: (0..count).map(|_| place(input)).collect(),
+        }),
+        2 => LifeKind::Sample(Box::new(Sample {
+            tid,
+            tgid,
+            doing: if input.byte() & 1 == 0 {
+                Doing::OnCpu
+            } else {
+                Doing::OffCpu
+            },
+            ns: input.number(),
+            cut: input.byte() & 1 == 0,
+            base,
+            first: if count == 0 { 0 } else { base + 1 },
+            frames: (0..count).map(|_| input.number() as u32).collect(),
+        })),
+        _ => LifeKind::Symbol(Symbol {
+            frame: input.number() as u32,
+            functions: (0..count)
+                .map(|_| Function {
+                    name: input.number().to_le_bytes().into(),
+                    file: Box::default(),
+                    line: input.number() as u32,
+                })
+                .collect(),
+        }),
+    }
+}
+
 fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> LifeKind {
-    match input.byte() % 6 {
+    match input.byte() % 10 {
         4 => LifeKind::DiskWait(Box::new(DiskWait {
             tid,
             tgid,
@@ -368,6 +415,7 @@ fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> L
                 .map(|_| Address::Masked(input.number()))
                 .collect(),
         })),
+        5..=8 => stack(input, (tid, tgid)),
         _ => {
             let mut block = Block {
                 device: Device {

@@ -16,6 +16,7 @@ use tr_format::event::{
 };
 use tr_format::frame::stream_number;
 use tr_format::network::{Accepted, Closed, Connect, Connected, ConnectionId};
+use tr_format::stack::{Doing, Frames, Function, Module, Place, Sample, Symbol};
 
 use crate::budget::Budget;
 use crate::open;
@@ -264,6 +265,10 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::DnsQuery(e) => ("dns_query", dns_query(e)),
         LifeKind::DnsAnswer(e) => ("dns_answer", dns_answer(e)),
         LifeKind::DiskWait(e) => ("disk_wait", disk_wait(e)),
+        LifeKind::Module(e) => ("module", module(e)),
+        LifeKind::Frames(e) => ("frames", frames(e)),
+        LifeKind::Sample(e) => ("sample", sample(e)),
+        LifeKind::Symbol(e) => ("symbol", symbol(e)),
     }
 }
 
@@ -358,6 +363,50 @@ fn dns_answer(e: &DnsAnswer) -> Map<String, Value> {
         ("id", json!(e.id)),
         ("code", json!(e.code)),
         ("addresses", json!(addresses.collect::<Vec<_>>())),
+    ])
+}
+
+fn module(e: &Module) -> Map<String, Value> {
+    let id = e.build_id.iter().map(|byte| format!("{byte:02x}"));
+    fields([
+        ("number", json!(e.number)),
+        ("build_id", json!(id.collect::<String>())),
+        ("path", bytes(&e.path)),
+    ])
+}
+
+fn frames(e: &Frames) -> Map<String, Value> {
+    let places = e.places.iter().map(|place| match place {
+        Place::Kernel(address) => json!({ "kernel": address }),
+        Place::Process(tgid, address) => json!({ "tgid": tgid.0, "address": address }),
+        Place::Module(number, offset) => json!({ "module": number, "offset": offset }),
+    });
+    fields([
+        ("first", json!(e.first)),
+        ("places", json!(places.collect::<Vec<_>>())),
+    ])
+}
+
+fn sample(e: &Sample) -> Map<String, Value> {
+    fields([
+        ("tid", json!(e.tid.0)),
+        ("tgid", json!(e.tgid.0)),
+        ("off_cpu", json!(e.doing == Doing::OffCpu)),
+        ("ns", json!(e.ns)),
+        ("cut", json!(e.cut)),
+        ("base", json!(e.base)),
+        ("first", json!(e.first)),
+        ("frames", json!(e.frames)),
+    ])
+}
+
+fn symbol(e: &Symbol) -> Map<String, Value> {
+    let functions = e.functions.iter().map(|it: &Function| {
+        json!({ "name": bytes(&it.name), "file": bytes(&it.file), "line": it.line })
+    });
+    fields([
+        ("frame", json!(e.frame)),
+        ("functions", json!(functions.collect::<Vec<_>>())),
     ])
 }
 

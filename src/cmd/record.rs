@@ -73,6 +73,11 @@ pub struct Args {
     /// some 0.3 µs more
     #[arg(long)]
     syscalls: bool,
+    /// Sample the stacks of tasks on a CPU, HZ times a second on each [default: 99] (report flame)
+    #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true,
+          default_missing_value = "99",
+          value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    stacks: Option<u32>,
     /// Mask the addresses of connections and the names of DNS queries: host-1, name-1, …
     #[arg(long)]
     mask_addresses: bool,
@@ -168,6 +173,7 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         buffer: args.buffer,
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
         syscalls: args.syscalls,
+        stacks: args.stacks,
         mask_addresses: args.mask_addresses,
         inherited: Inherited::now(
             inherited::sigpipe_ignored(),

@@ -49,6 +49,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let connections = std::mem::take(&mut tracker.connections);
     let lookups = std::mem::take(&mut tracker.lookups);
     let calls = std::mem::take(&mut tracker.calls);
+    let stacks = std::mem::take(&mut tracker.stacks);
     let beyond = [
         (
             "TCP connections beyond the analysis's limit",
@@ -56,9 +57,14 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
         ),
         ("DNS queries beyond the analysis's limit", lookups.left_out),
         ("system calls beyond the analysis's limit", calls.left_out),
+        (
+            "samples of stacks beyond the analysis's limit",
+            stacks.left_out,
+        ),
     ];
     let beyond = beyond.into_iter().filter(|(_, count)| *count > 0);
     analysis.quality.anomalies.extend(beyond);
+    analysis.stacks = stacks.finish(thread_ix);
     analysis.lookups = lookups.finish((start, end), thread_ix);
     let memory = std::mem::take(&mut tracker.memory);
     analysis.waited_disks = std::mem::take(&mut tracker.disks).finish(thread_ix);

@@ -24,6 +24,7 @@ pub mod order;
 pub mod parallelism;
 pub mod programs;
 mod reading;
+pub mod stacks;
 mod state;
 pub mod syscalls;
 mod tid_map;

@@ -14,6 +14,7 @@ use crate::disks::WaitedDisks;
 use crate::dns::Lookup;
 use crate::memory::MemoryEvent;
 use crate::network::Connection;
+use crate::stacks::Stacks;
 use crate::syscalls::Call;
 use crate::timeline::{Sample, Timeline};
 
@@ -93,6 +94,8 @@ pub struct Analysis {
     pub blocks: Vec<(Ktime, Box<Block>)>,
     /// System calls by process; at most [`Analysis::CALLS`].
     pub calls: Vec<Call>,
+    /// Samples of stacks.
+    pub stacks: Stacks,
     /// Waits for memory and kills for lack of it, in order of time.
     pub memory: Vec<MemoryEvent>,
     /// The kernel counts waits for pages from swap (`kernel.task_delayacct`).
@@ -161,6 +164,13 @@ impl Analysis {
 
     /// The most sums of system calls that an analysis keeps, with some 100 bytes for each.
     pub const CALLS: usize = 1 << 20;
+
+    /// The most stacks, frames and sums of samples that an analysis keeps, with some 50 bytes for
+    /// each.
+    pub const STACKS: usize = 1 << 22;
+
+    /// The most mapped files that an analysis keeps.
+    pub const MODULES: usize = 1 << 16;
 
     /// The source of all tasks' times.
     pub fn basis(&self) -> Basis {

@@ -37,6 +37,7 @@ use crate::gaps::{Gaps, Spans};
 use crate::memory::Memory;
 use crate::model::Basis;
 use crate::network::Connections;
+use crate::stacks::Collected;
 use crate::state::{Bucket, Ended, State, States};
 use crate::syscalls::Calls;
 use crate::tid_map::{CpuMap, IdMap};
@@ -60,6 +61,8 @@ pub struct Tracker {
     pub counters: Vec<(Ktime, Counters)>,
     /// System calls.
     pub calls: Calls,
+    /// Samples of stacks.
+    pub(crate) stacks: Collected,
     /// TCP connections.
     pub connections: Connections,
     /// DNS queries.
@@ -141,6 +144,7 @@ impl Tracker {
             marks: Vec::new(),
             counters: Vec::new(),
             calls: Calls::default(),
+            stacks: Collected::default(),
             connections: Connections::default(),
             lookups: Lookups::default(),
             blocks: Vec::new(),

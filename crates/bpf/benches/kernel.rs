@@ -89,6 +89,7 @@ fn costs_of(storm: &Path) -> Costs {
         targets: vec![child.id()],
         target_cgroup: None,
         syscalls: false,
+        stacks: None,
         count_emitted: false,
         hidden_tid: 0,
     };

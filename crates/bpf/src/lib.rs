@@ -5,6 +5,7 @@ mod calls;
 mod kernel;
 mod life;
 mod refusal;
+mod samplers;
 mod slots;
 mod syscalls;
 mod tracer;
@@ -13,7 +14,8 @@ pub mod wire;
 pub use kernel::{Extras, Kernel};
 pub use refusal::{Missing, Refusal};
 pub use tracer::{
-    log, CpuAccount, Helper, Programs, Receive, Record, Rings, Settings, Tracer, Usage, MEMORY,
+    log, CpuAccount, Helper, Programs, Receive, Record, Rings, Sampling, Settings, Tracer, Usage,
+    MEMORY,
 };
 
 /// Why tracing cannot start.

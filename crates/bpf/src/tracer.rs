@@ -15,6 +15,7 @@ use zerocopy::FromBytes;
 
 use crate::calls::Calls;
 use crate::life::LifeRing;
+use crate::samplers::Samplers;
 use crate::slots::{Sched, Shared, Slots};
 use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
 
@@ -25,7 +26,7 @@ use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
     clippy::pedantic,
     clippy::restriction
 )]
-mod skel {
+pub(crate) mod skel {
     include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
 }
 
@@ -57,10 +58,21 @@ pub struct Settings {
     pub target_cgroup: Option<u64>,
     /// Sum up the system calls of the followed tasks.
     pub syscalls: bool,
+    /// Samples of stacks.
+    pub stacks: Option<Sampling>,
     /// Count each attempt to emit an event.
     pub count_emitted: bool,
     /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
     pub hidden_tid: u32,
+}
+
+/// Samples of the stacks of followed tasks, on the CPUs that are online at the start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// Samples a second of each CPU.
+    pub hz: u32,
+    /// Bytes of the ring of samples: a power of two, at least a page.
+    pub ring: u32,
 }
 
 /// A record of the programs.
@@ -83,6 +95,7 @@ pub trait Receive {
 /// The reader of the programs' records.
 pub struct Rings<R> {
     life: LifeRing,
+    samples: Option<LifeRing>,
     slots: Slots,
     receiver: R,
 }
@@ -94,6 +107,10 @@ impl<R: Receive> Rings<R> {
         let receiver = &self.receiver;
         self.life
             .consume(|record| receiver.receive(Record::Life(record)));
+        // Behind the execs of the programs whose stacks they have.
+        if let Some(samples) = &mut self.samples {
+            samples.consume(|record| receiver.receive(Record::Life(record)));
+        }
         self.slots.read(|cpu, sched| match sched {
             Sched::Event(slot) => receiver.receive(Record::Sched(cpu, slot)),
             Sched::Lost(lost) => receiver.receive(Record::Lost(cpu, lost)),
@@ -153,6 +170,8 @@ pub struct Programs {
     tasks: OwnedFd,
     /// The map of [`Calls`], if system calls are recorded.
     calls: Option<OwnedFd>,
+    /// The samplers of stacks, if they are recorded.
+    samplers: Option<Samplers>,
     /// A link for each program, in the order of [`in_order`].
     links: Vec<OwnedFd>,
     /// The programs, in the same order.
@@ -176,6 +195,8 @@ pub struct Tracer {
     regions: u32,
     /// Bytes of the lifecycle ring.
     life_ring: u32,
+    /// Bytes of the ring of samples.
+    sample_ring: u32,
     possible_cpus: usize,
     /// Opens an iterator where the kernel refuses this process.
     helper: Option<Helper>,
@@ -219,11 +240,17 @@ pub fn log() -> String {
 
 /// Whether it was for lack of rights, the kernel's error number does not tell: the
 /// verifier refuses with EACCES, too. So the facts are asked.
-fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
+pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
     move |source| match Refusal::find() {
         Some(refusal) => Error::Refused(refusal),
         None => Error::Bpf { action, source },
     }
+}
+
+/// A descriptor of its own.
+pub(crate) fn own(fd: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    let copy = fd.try_clone_to_owned();
+    copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
 }
 
 impl Programs {
@@ -261,15 +288,11 @@ impl Programs {
             let updated = skel.maps.targets.update(&key, &value, MapFlags::ANY);
             updated.map_err(failed("set the processes to follow"))?;
         }
-        Programs::of(&skel, raw)
+        Programs::of(&skel, raw, settings)
     }
 
     /// Attaches loaded programs. The descriptors outlive the skeleton.
-    fn of(skel: &TracerSkel<'_>, raw: bool) -> Result<Programs, Error> {
-        let own = |fd: BorrowedFd<'_>| {
-            let copy = fd.try_clone_to_owned();
-            copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
-        };
+    fn of(skel: &TracerSkel<'_>, raw: bool, settings: &Settings) -> Result<Programs, Error> {
         let (mut links, mut programs) = (Vec::new(), Vec::new());
         for program in in_order(skel, raw) {
             let link = program
@@ -285,6 +308,10 @@ impl Programs {
             memory: own(skel.maps.bss.as_fd())?,
             life: own(skel.maps.life_ring.as_fd())?,
             tasks: own(tasks.as_fd())?,
+            samplers: match &settings.stacks {
+                Some(sampling) => Some(Samplers::start(skel, sampling, &settings.cpus)?),
+                None => None,
+            },
             calls: match skel.progs.sys_exit_btf.autoload() {
                 true => Some(own(skel.maps.call_sums.as_fd())?),
                 false => None,
@@ -303,16 +330,25 @@ impl Programs {
     /// The descriptors, in the order that [`Programs::from_descriptors`] takes.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let single = [&self.slots, &self.memory, &self.life, &self.tasks];
-        let all = single.into_iter().chain(&self.calls);
+        let samplers = self.samplers.iter().flat_map(Samplers::descriptors);
+        let all = single.into_iter().chain(samplers).chain(&self.calls);
         let all = all.chain(&self.links).chain(&self.programs);
         all.map(AsFd::as_fd).collect()
     }
 
     /// The programs that another process of this version has attached; `None`: another number
     /// of descriptors.
-    pub fn from_descriptors(descriptors: Vec<OwnedFd>, raw: bool) -> Option<Programs> {
+    pub fn from_descriptors(
+        descriptors: Vec<OwnedFd>,
+        raw: bool,
+        samplers: usize,
+    ) -> Option<Programs> {
         let mut rest = descriptors.into_iter();
         let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
+        let samplers = match samplers {
+            0 => None,
+            cpus => Some(Samplers::from_descriptors(&mut rest, cpus)?),
+        };
         let mut links: Vec<OwnedFd> = rest.collect();
         // As many links as programs, and the map of system calls if they are recorded.
         let calls = (links.len() % 2 == 1).then(|| links.remove(0));
@@ -327,10 +363,16 @@ impl Programs {
             life,
             tasks,
             calls,
+            samplers,
             links,
             programs,
             raw,
         })
+    }
+
+    /// The number of CPUs on which stacks are sampled.
+    pub fn samplers(&self) -> usize {
+        self.samplers.as_ref().map_or(0, Samplers::cpus)
     }
 
     /// Opens an iterator over the tasks.
@@ -425,6 +467,7 @@ impl Tracer {
             slot_count: settings.slots(),
             regions: settings.regions(),
             life_ring: settings.life_ring,
+            sample_ring: settings.stacks.map_or(0, |it| it.ring),
             possible_cpus: settings.possible_cpus,
             helper: None,
         })
@@ -469,6 +512,9 @@ impl Tracer {
     /// Detaches the recording programs; the rings keep their records. The last one, on
     /// signals, must run as long as COMMAND.
     pub fn detach(&mut self) {
+        if let Some(samplers) = &mut self.programs.samplers {
+            samplers.stop();
+        }
         let recording = self.programs.links.len().saturating_sub(1);
         self.programs.links.drain(..recording);
     }
@@ -540,8 +586,11 @@ impl Tracer {
         let maps = (self.programs.slots.as_fd(), self.programs.memory.as_fd());
         let size = (self.slot_count, self.regions);
         let rings = Slots::map(maps, shared, size, &self.cpus).and_then(|slots| {
+            let samplers = self.programs.samplers.as_ref();
+            let samples = samplers.map(|it| LifeRing::map(it.ring(), self.sample_ring));
             Ok(Rings {
                 life: LifeRing::map(self.programs.life.as_fd(), self.life_ring)?,
+                samples: samples.transpose()?,
                 slots,
                 receiver,
             })
@@ -578,6 +627,16 @@ impl Tracer {
                 .collect()
         };
         [read(false), read(true)]
+    }
+
+    /// Stacks are sampled.
+    pub fn has_stacks(&self) -> bool {
+        self.programs.samplers.is_some()
+    }
+
+    /// Samples of stacks for which there was no room.
+    pub fn sample_overflow(&self) -> u64 {
+        self.read_bss(|bss| &bss.sample_overflow)
     }
 
     /// Tasks whose ids did not fit into the set of followed tasks.
@@ -673,7 +732,9 @@ impl Tracer {
 
     fn infos(&self) -> Vec<(String, bpf_prog_info)> {
         let mut infos = Vec::new();
-        for program in &self.programs.programs {
+        let samplers = self.programs.samplers.iter().map(Samplers::program);
+        let programs = self.programs.programs.iter().map(AsFd::as_fd);
+        for program in programs.chain(samplers) {
             let mut info = bpf_prog_info::default();
             let mut len = size_of_val(&info) as u32;
             // The call fills `info`, of which it knows the length, and writes
@@ -737,7 +798,8 @@ fn open<'a>(
         let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
         let tracepoint = section.split_once('/').map_or("", |(_, name)| name);
         let asked = settings.syscalls || !tracepoint.starts_with("sys_");
-        program.set_autoload(wanted && asked && kernel.has(tracepoint));
+        let sampled = settings.stacks.is_some() || section != "perf_event";
+        program.set_autoload(wanted && asked && sampled && kernel.has(tracepoint));
     }
     // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
     let followed = settings.pid_max.clamp(1, 1 << 22);
@@ -749,6 +811,8 @@ fn open<'a>(
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
+        rodata.sample_period = settings.stacks.map_or(0, |it| it.period());
+        rodata.sample_half = settings.stacks.map_or(0, |it| u64::from(it.ring / 2));
         rodata.issue_has_queue = kernel.issue_has_queue;
         rodata.bio_has_queue = kernel.bio_has_queue;
         rodata.victim_is_task = kernel.victim_is_task;
@@ -767,6 +831,12 @@ fn open<'a>(
     for map in [&mut maps.call_sums, &mut maps.entered] {
         map.set_autocreate(calls).map_err(failed(action))?;
     }
+    maps.sample_ring
+        .set_autocreate(settings.stacks.is_some())
+        .map_err(failed(action))?;
+    maps.sample_ring
+        .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))
+        .map_err(failed(action))?;
     maps.life_ring
         .set_max_entries(settings.life_ring)
         .map_err(failed(action))?;

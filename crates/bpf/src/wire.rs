@@ -124,6 +124,15 @@ pub const LIFE_DNS_QUERY: u32 = 17;
 pub const LIFE_DNS_ANSWER: u32 = 18;
 /// `life_kind`: [`DiskWait`].
 pub const LIFE_DISK_WAIT: u32 = 19;
+/// `life_kind`: [`Sample`].
+pub const LIFE_SAMPLE: u32 = 20;
+
+/// The most frames of a stack, in the kernel and in user mode each.
+pub const SAMPLE_DEPTH: usize = 127;
+/// A [`StackFrame`]'s status: a build id, and an offset in the file.
+pub const FRAME_IN_FILE: i32 = 1;
+/// A [`StackFrame`]'s status: an address.
+pub const FRAME_ADDRESS: i32 = 2;
 
 /// A connection's state: established.
 pub const TCP_ESTABLISHED: u16 = 1;
@@ -235,6 +244,13 @@ wire! {
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,
         message: [u8; 512],
+    }
+    /// A frame in user mode.
+    StackFrame = "wire_frame" { status: i32, build_id: [u8; 20], at: u64 }
+    /// The stack of a task; the frames in user mode follow.
+    Sample = "wire_sample" {
+        head: Head, tid: u32, tgid: u32, seen_tgid: u32, off_cpu: u32, ns: u64, kernel_len: i32,
+        user_len: i32, kernel: [u64; SAMPLE_DEPTH],
     }
     /// Sums over the requests of a block device and group.
     BlockSums = "block_sums" {

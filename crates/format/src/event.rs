@@ -26,6 +26,7 @@ use crate::device::{Block, DiskWait};
 use crate::dns::{DnsAnswer, DnsQuery};
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
+use crate::stack::{Frames, Module, Sample, Symbol};
 
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
 #[derive(
@@ -234,6 +235,14 @@ pub enum LifeKind {
     DnsAnswer(Box<DnsAnswer>),
     /// A task waits for another disk than before.
     DiskWait(Box<DiskWait>),
+    /// A file of which frames of stacks are.
+    Module(Box<Module>),
+    /// New frames of stacks.
+    Frames(Frames),
+    /// A task's stack.
+    Sample(Box<Sample>),
+    /// The functions of a frame.
+    Symbol(Symbol),
 }
 
 impl LifeKind {
@@ -252,6 +261,10 @@ impl LifeKind {
                 | LifeKind::Counters(_)
                 | LifeKind::SystemCalls(_)
                 | LifeKind::Block(_)
+                | LifeKind::Module(_)
+                | LifeKind::Frames(_)
+                | LifeKind::Sample(_)
+                | LifeKind::Symbol(_)
         )
     }
 }

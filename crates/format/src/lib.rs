@@ -24,6 +24,7 @@ pub mod source;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod spec;
+pub mod stack;
 pub mod tally;
 mod varint;
 mod walk;

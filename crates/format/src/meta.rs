@@ -64,6 +64,10 @@ pub enum Extra {
     Dns = 4,
     /// The disks that tasks wait for.
     DiskWaits = 5,
+    /// Stacks on a CPU.
+    Stacks = 6,
+    /// Stacks of waits.
+    OffCpuStacks = 7,
 }
 
 impl Metadata {

@@ -99,6 +99,7 @@ fn numbers_are_those_of_the_code() {
         ("NAME", limits::NAME as u64),
         ("STRINGS", limits::STRINGS),
         ("CALLS", limits::CALLS),
+        ("STACKS", limits::STACKS),
         ("FRAMES", limits::FRAMES),
         ("INDEX_ENTRIES", limits::INDEX_ENTRIES),
         ("LEAST_FRAME", limits::LEAST_FRAME),

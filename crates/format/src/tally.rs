@@ -71,11 +71,19 @@ pub struct Events {
     pub dns_answers: u64,
     /// `DiskWait`.
     pub disk_waits: u64,
+    /// `Module`.
+    pub modules: u64,
+    /// `Frames`.
+    pub stack_frames: u64,
+    /// `Sample`.
+    pub samples: u64,
+    /// `Symbol`.
+    pub symbols: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 31] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 35] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -108,6 +116,10 @@ impl Events {
             ("dns_query", self.dns_queries),
             ("dns_answer", self.dns_answers),
             ("disk_wait", self.disk_waits),
+            ("module", self.modules),
+            ("frames", self.stack_frames),
+            ("sample", self.samples),
+            ("symbol", self.symbols),
         ]
     }
 
@@ -146,6 +158,10 @@ impl Events {
             dns_queries: at(28),
             dns_answers: at(29),
             disk_waits: at(30),
+            modules: at(31),
+            stack_frames: at(32),
+            samples: at(33),
+            symbols: at(34),
         }
     }
 
@@ -197,6 +213,10 @@ impl Events {
         self.dns_queries += other.dns_queries;
         self.dns_answers += other.dns_answers;
         self.disk_waits += other.disk_waits;
+        self.modules += other.modules;
+        self.stack_frames += other.stack_frames;
+        self.samples += other.samples;
+        self.symbols += other.symbols;
     }
 
     /// Counts one lifecycle event.
@@ -230,6 +250,10 @@ impl Events {
             LifeKind::DnsQuery(_) => &mut self.dns_queries,
             LifeKind::DnsAnswer(_) => &mut self.dns_answers,
             LifeKind::DiskWait(_) => &mut self.disk_waits,
+            LifeKind::Module(_) => &mut self.modules,
+            LifeKind::Frames(_) => &mut self.stack_frames,
+            LifeKind::Sample(_) => &mut self.samples,
+            LifeKind::Symbol(_) => &mut self.symbols,
         } += 1;
     }
 }

@@ -29,6 +29,8 @@ pub struct Config {
     pub buffer: Option<u64>,
     /// Record system calls.
     pub syscalls: bool,
+    /// Sample stacks, so many times a second on each CPU.
+    pub stacks: Option<u32>,
     /// Mask the addresses of connections.
     pub mask_addresses: bool,
     /// The longest recorded argv in bytes.

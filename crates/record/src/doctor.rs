@@ -84,6 +84,7 @@ fn try_bpf(loader: Loader) -> Result<Vec<String>, Error> {
         targets: Vec::new(),
         target_cgroup: None,
         syscalls: false,
+        stacks: None,
         count_emitted: false,
         hidden_tid: 0,
     };

@@ -26,6 +26,7 @@ mod queue;
 mod session;
 mod signals;
 mod source;
+mod stacks;
 mod stall;
 pub mod status;
 mod targets;

@@ -21,6 +21,7 @@ use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
 use crate::source::{recorder, Drained, Take};
+use crate::stacks::{Stacked, Stacks};
 use crate::{host, urgency};
 use tr_redact::Redactor;
 
@@ -122,6 +123,7 @@ impl Output {
                     connections,
                     disks: Names::default(),
                     so_far,
+                    stacks: Stacks::default(),
                 }
                 .run(&receiver)
             })?;
@@ -202,6 +204,7 @@ struct State {
     disks: Names,
     /// See [`Output::written`].
     so_far: Arc<AtomicU64>,
+    stacks: Stacks,
 }
 
 impl State {
@@ -312,6 +315,15 @@ impl Take for State {
 
     fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error> {
         self.store(stream, event)
+    }
+
+    fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error> {
+        for kind in self.stacks.events(sample) {
+            let (time, cpu) = (sample.time, sample.cpu);
+            let event = LifeEvent { time, cpu, kind };
+            self.writer.life(Stream::Lifecycle, event)?;
+        }
+        Ok(())
     }
 }
 

@@ -5,8 +5,9 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use nix::errno::Errno;
 
-/// The largest number of descriptors in a message.
-const MOST: usize = 64;
+/// The largest number of descriptors in a message : the kernel's SCM_MAX_FD, less
+/// one for the alignment of [`Control`].
+const MOST: usize = 252;
 
 /// A pair of connected sockets that close on exec.
 pub fn pair() -> Result<(OwnedFd, OwnedFd)> {

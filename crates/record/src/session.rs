@@ -28,6 +28,9 @@ const LIVING_CHECK: Duration = Duration::from_millis(250);
 /// If `--syscalls` has no effect, beside the other facts that are missing.
 const NO_CALLS: &str = "system calls: only BPF programs record them, by tp_btf (Linux 5.12)";
 
+/// If `--stacks` has no effect.
+const NO_STACKS: &str = "stacks: only BPF programs sample them";
+
 /// How a recording went.
 #[derive(Debug)]
 pub struct Report {
@@ -207,6 +210,9 @@ impl Session {
         let extras = started.extras.as_deref().unwrap_or_default();
         if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
             started.missing.push(NO_CALLS.to_owned());
+        }
+        if config.stacks.is_some() && !extras.contains(&(Extra::Stacks as u8)) {
+            started.missing.push(NO_STACKS.to_owned());
         }
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config

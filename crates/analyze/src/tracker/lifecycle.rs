@@ -14,6 +14,7 @@ use super::task::NewTask;
 use super::{ProcIx, TaskIx, Tracker};
 use crate::memory;
 use crate::model::{Analysis, Basis, ExecSpan, Times};
+use crate::stacks::within;
 use crate::state::{Bucket, Ended, State};
 
 impl Tracker {
@@ -91,7 +92,11 @@ impl Tracker {
             | LifeKind::Clock(_)
             | LifeKind::Watermark
             | LifeKind::Counters(_)
-            | LifeKind::SystemCalls(_) => {}
+            | LifeKind::SystemCalls(_)
+            | LifeKind::Module(_)
+            | LifeKind::Frames(_)
+            | LifeKind::Sample(_)
+            | LifeKind::Symbol(_) => {}
         }
     }
 
@@ -112,6 +117,25 @@ impl Tracker {
         let process = leader.map(|task| task.process);
         let span = (self.start, self.end);
         self.calls.take(time, calls, process, (life, span));
+    }
+
+    /// Takes an event of stacks; false: it is another one. Those outside the span define the
+    /// numbers of those inside.
+    pub fn stacks(&mut self, time: Ktime, kind: &LifeKind) -> bool {
+        match kind {
+            LifeKind::Sample(sample) => {
+                self.stacks.stacks(sample);
+                let task = self.task(sample.tid);
+                if let Some(ix) = task.filter(|_| within(time, (self.start, self.end))) {
+                    self.stacks.count(ix, sample);
+                }
+            }
+            LifeKind::Module(_) | LifeKind::Frames(_) | LifeKind::Symbol(_) => {
+                self.stacks.define(kind);
+            }
+            _ => return false,
+        }
+        true
     }
 
     /// A task that forks, executes a program or exits is running, whether or not its

@@ -102,6 +102,7 @@ enum life_kind {
 	LIFE_DNS_QUERY = 17,
 	LIFE_DNS_ANSWER = 18,
 	LIFE_DISK_WAIT = 19,
+	LIFE_SAMPLE = 20,
 };
 
 struct wire_head {
@@ -307,6 +308,31 @@ struct wire_dns {
 	__u16 port; /* of the recorded machine; 0: unknown */
 	__u32 length; /* of message; 0: not readable */
 	__u8 message[DNS_MESSAGE]; /* its first bytes */
+};
+
+/* Frames of a stack, in the kernel and in user mode each: the kernel's default
+ * (kernel.perf_event_max_stack). */
+#define SAMPLE_DEPTH 127
+
+/* include/uapi/linux/bpf.h: struct bpf_stack_build_id. */
+struct wire_frame {
+	__s32 status; /* 1: build_id and an offset in the file; 2: an address; 0: the end */
+	__u8 build_id[20];
+	__u64 at;
+};
+
+/* The stack of a task, innermost frame first. */
+struct wire_sample {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u32 seen_tgid; /* as the recorder's own pid namespace names it */
+	__u32 off_cpu;	 /* of a wait that ended at the head's time */
+	__u64 ns;	 /* the sampling period, or the length of the wait */
+	__s32 kernel_len; /* bytes; negative: there is none */
+	__s32 user_len;
+	__u64 kernel[SAMPLE_DEPTH];
+	struct wire_frame user[];
 };
 
 #define MAX_CPUS 1024

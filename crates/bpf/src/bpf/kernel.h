@@ -50,6 +50,10 @@ enum {
 enum {
 	BPF_RB_AVAIL_DATA = 0,
 };
+enum {
+	BPF_F_USER_STACK = 1 << 8,
+	BPF_F_USER_BUILD_ID = 1 << 11,
+};
 
 /* include/linux/sched.h */
 #define TASK_UNINTERRUPTIBLE 0x0002

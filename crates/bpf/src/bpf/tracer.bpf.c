@@ -54,6 +54,10 @@ const volatile bool issue_has_queue = false;
 const volatile bool bio_has_queue = false;
 /* mark_victim has the task as its argument (since 6.9). */
 const volatile bool victim_is_task = false;
+/* Of the samples of stacks, in ns. */
+const volatile __u64 sample_period = 0;
+/* The number of waiting bytes in the ring of samples that wakes the recorder. */
+const volatile __u64 sample_half = 0;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
 
@@ -81,6 +85,8 @@ __u64 follow_overflow;
 /* The table of `call_sums` that the programs fill: 0 or 1. And calls without a place in it. */
 __u32 call_table;
 __u64 call_overflow;
+/* Samples of stacks that found no room in their ring. */
+__u64 sample_overflow;
 /* Connections that found no room in `connections`, and ports in `listeners`. */
 __u64 connection_overflow;
 /* The numbers of the block devices, in the order of their first requests; 0: none yet. */
@@ -121,6 +127,8 @@ union wire_types {
 	struct wire_oom_kill oom_kill;
 	struct wire_disk_wait disk_wait;
 	struct wire_dns dns;
+	struct wire_frame frame;
+	struct wire_sample sample;
 	struct block_sums block_sums;
 	struct block_device block_device;
 	struct call_sum call_sum;
@@ -1262,6 +1270,7 @@ PROGRAM(signal, signal_generate, on_signal(ctx[0], (struct task_struct *)ctx[2])
 #include "dns.h"
 #include "block.h"
 #include "syscalls.h"
+#include "stacks.h"
 
 /* ---- Living tasks ---- */
 

@@ -40,6 +40,7 @@ pub fn settings(ring: u32) -> Settings {
         targets: Vec::new(),
         target_cgroup: None,
         syscalls: false,
+        stacks: None,
         count_emitted: true,
         hidden_tid: 0,
     }

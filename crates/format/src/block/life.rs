@@ -8,6 +8,7 @@
 mod columns;
 mod decode;
 mod encode;
+mod stacks;
 mod wide;
 
 use std::collections::HashMap;
@@ -114,10 +115,23 @@ enum Col {
     DnsBytes,
     BlockName,
     DiskWait,
+    Module,
+    ModuleBytes,
+    Frames,
+    FrameOffset,
+    SampleTask,
+    SampleFlags,
+    SampleTime,
+    SampleBase,
+    SampleStacks,
+    SampleFrames,
+    Symbol,
+    SymbolText,
+    SymbolBytes,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::DiskWait as usize + 1;
+const COLUMNS: usize = Col::SymbolBytes as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -150,6 +164,10 @@ mod tag {
     pub const DNS_QUERY: u8 = 27;
     pub const DNS_ANSWER: u8 = 28;
     pub const DISK_WAIT: u8 = 29;
+    pub const MODULE: u8 = 30;
+    pub const FRAMES: u8 = 31;
+    pub const SAMPLE: u8 = 32;
+    pub const SYMBOL: u8 = 33;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -180,6 +198,26 @@ struct Known {
     waited_disks: Vec<Waited>,
     /// The process of the last system calls.
     calls_of: u32,
+    /// Of the samples and what they refer to.
+    stacks: Stacks,
+}
+
+/// What earlier events of samples predict.
+#[derive(Debug, Default)]
+struct Stacks {
+    module: u32,
+    /// The number of the next new frame, and of the largest one in a sample plus 1.
+    frame: u32,
+    named: u32,
+    /// The last offset or address in each file, process or the kernel.
+    offsets: HashMap<u64, u64>,
+    tid: u32,
+    /// The lengths of the last samples, by what the task did.
+    ns: [u64; 2],
+    /// The last sample's stack, and the number of the next new one.
+    stack: u32,
+    next: u32,
+    symbol: u32,
 }
 
 /// A disk and its name.
@@ -362,6 +400,19 @@ pub fn columns() -> Vec<String> {
         Col::DnsBytes,
         Col::BlockName,
         Col::DiskWait,
+        Col::Module,
+        Col::ModuleBytes,
+        Col::Frames,
+        Col::FrameOffset,
+        Col::SampleTask,
+        Col::SampleFlags,
+        Col::SampleTime,
+        Col::SampleBase,
+        Col::SampleStacks,
+        Col::SampleFrames,
+        Col::Symbol,
+        Col::SymbolText,
+        Col::SymbolBytes,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -369,7 +420,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 29] {
+pub fn kinds() -> [(u8, &'static str); 33] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -400,5 +451,9 @@ pub fn kinds() -> [(u8, &'static str); 29] {
         (tag::DNS_QUERY, "dns query"),
         (tag::DNS_ANSWER, "dns answer"),
         (tag::DISK_WAIT, "disk wait"),
+        (tag::MODULE, "module"),
+        (tag::FRAMES, "frames"),
+        (tag::SAMPLE, "sample"),
+        (tag::SYMBOL, "symbol"),
     ]
 }

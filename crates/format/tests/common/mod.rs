@@ -9,6 +9,7 @@ use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, St
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
 };
+use tr_format::stack::{Doing, Frames, Function, Module, Place, Sample, Symbol};
 use tr_format::writer::Writer;
 
 pub type Item = (Stream, Event);
@@ -250,6 +251,7 @@ pub fn lifecycle(time: u64, tid: u32, dice: &mut Dice) -> Vec<Event> {
     .chain(counters(time + 917_000, tgid, dice))
     .chain(memory(time + 918_000, (id, tgid), dice))
     .chain(dns(time + 919_000, (id, tgid), dice))
+    .chain(stacks(time + 920_000, (id, tgid), dice))
     .collect()
 }
 
@@ -392,6 +394,64 @@ fn dns(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
         life(time, Some(2), LifeKind::DnsQuery(Box::new(query))),
         life(time + 20, Some(1), LifeKind::DnsAnswer(Box::new(answer))),
     ]
+}
+
+/// A file, frames, two samples and the names of a function.
+fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 5] {
+    let place = |dice: &mut Dice| match dice.below(3) {
+        0 => Place::Kernel(u64::MAX - dice.below(9999)),
+        1 => Place::Process(tgid, dice.next()),
+        _ => Place::Module(dice.below(5) as u32, dice.below(99_999)),
+    };
+    let module = Module {
+        number: dice.below(9) as u32,
+        build_id: dice.next().to_le_bytes().into(),
+        path: b"/usr/lib/libc.so.6"
+            .get(..dice.below(19) as usize)
+            .unwrap()
+            .into(),
+    };
+    let frames = Frames {
+        first: dice.below(99) as u32,
+        places: (0..dice.below(5)).map(|_| place(dice)).collect(),
+    };
+    let new = |dice: &mut Dice| Sample {
+        tid,
+        tgid,
+        doing: Doing::OnCpu,
+        ns: 10_101_010,
+        cut: dice.below(2) == 0,
+        base: dice.below(7) as u32,
+        first: 7 + dice.below(9) as u32,
+        frames: (0..=dice.below(6)).map(|_| dice.below(4) as u32).collect(),
+    };
+    let known = Sample {
+        doing: Doing::OffCpu,
+        ns: dice.next(),
+        first: 0,
+        frames: Box::default(),
+        ..new(dice)
+    };
+    let function = |dice: &mut Dice| Function {
+        name: format!("main::{}", dice.below(3)).as_bytes().into(),
+        file: b"src/main.rs"
+            .get(..dice.below(2) as usize * 11)
+            .unwrap()
+            .into(),
+        line: dice.next() as u32,
+    };
+    let symbol = Symbol {
+        frame: dice.next() as u32,
+        functions: (0..dice.below(3)).map(|_| function(dice)).collect(),
+    };
+    let kinds = [
+        LifeKind::Module(Box::new(module)),
+        LifeKind::Frames(frames),
+        LifeKind::Sample(Box::new(new(dice))),
+        LifeKind::Sample(Box::new(known)),
+        LifeKind::Symbol(symbol),
+    ];
+    kinds.map(|kind| life(time, Some(1), kind))
 }
 
 /// Requests to one of two disks, of some groups.

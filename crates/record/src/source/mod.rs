@@ -20,6 +20,7 @@ use self::bpf::{sudo, Loader};
 use crate::command::Reaped;
 use crate::config::{Choice, Config, Follow};
 use crate::session::Alive;
+use crate::stacks::Stacked;
 use crate::Error;
 
 /// A source of events.
@@ -118,6 +119,12 @@ pub trait Take {
     /// # Errors
     /// The output's.
     fn life(&mut self, stream: Stream, event: LifeEvent) -> Result<(), tr_format::Error>;
+
+    /// Takes a task's stack.
+    ///
+    /// # Errors
+    /// The output's.
+    fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
 }
 
 /// A source that is ready for the release of COMMAND.

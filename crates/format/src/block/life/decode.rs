@@ -24,10 +24,10 @@ use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
 
-struct Dec<'a> {
+pub(super) struct Dec<'a> {
     columns: [Cursor<'a>; COLUMNS],
     low: BitReader<'a>,
-    known: Known,
+    pub(super) known: Known,
     /// The names so far, and their lengths.
     comms: Vec<(Comm, usize)>,
     /// The paths so far.
@@ -40,28 +40,32 @@ struct Dec<'a> {
     strings: u64,
     /// Sums of system calls so far.
     calls: u64,
+    /// The texts of symbols so far.
+    pub(super) texts: Vec<Box<[u8]>>,
+    /// New stacks and frames so far.
+    pub(super) stacks: u64,
 }
 
 impl<'a> Dec<'a> {
-    fn column(&mut self, col: Col) -> &mut Cursor<'a> {
+    pub(super) fn column(&mut self, col: Col) -> &mut Cursor<'a> {
         // The array has a place for every `Col`.
         #[allow(clippy::indexing_slicing)]
         &mut self.columns[col as usize]
     }
 
-    fn byte(&mut self, col: Col) -> Result<u8, Fault> {
+    pub(super) fn byte(&mut self, col: Col) -> Result<u8, Fault> {
         self.column(col).byte()
     }
 
-    fn int(&mut self, col: Col) -> Result<u64, Fault> {
+    pub(super) fn int(&mut self, col: Col) -> Result<u64, Fault> {
         self.column(col).int()
     }
 
-    fn int32(&mut self, col: Col) -> Result<u32, Fault> {
+    pub(super) fn int32(&mut self, col: Col) -> Result<u32, Fault> {
         self.column(col).int32()
     }
 
-    fn diff(&mut self, col: Col, to: u32) -> Result<u32, Fault> {
+    pub(super) fn diff(&mut self, col: Col, to: u32) -> Result<u32, Fault> {
         let value = i64::from(to).checked_add(unfold(self.int(col)?));
         value
             .and_then(|value| u32::try_from(value).ok())
@@ -73,7 +77,7 @@ impl<'a> Dec<'a> {
         Ok(wide::get(class, &mut self.low)? as u64)
     }
 
-    fn spend(&mut self, len: usize) -> Result<(), Fault> {
+    pub(super) fn spend(&mut self, len: usize) -> Result<(), Fault> {
         self.strings += len as u64;
         crate::error::within("the strings' length", self.strings, limits::STRINGS)
     }
@@ -276,6 +280,10 @@ impl<'a> Dec<'a> {
             tag::DNS_QUERY => LifeKind::DnsQuery(Box::new(self.dns_query()?)),
             tag::DNS_ANSWER => LifeKind::DnsAnswer(Box::new(self.dns_answer()?)),
             tag::DISK_WAIT => LifeKind::DiskWait(Box::new(self.disk_wait()?)),
+            tag::MODULE => LifeKind::Module(Box::new(self.module()?)),
+            tag::FRAMES => LifeKind::Frames(self.frames()?),
+            tag::SAMPLE => LifeKind::Sample(Box::new(self.sample()?)),
+            tag::SYMBOL => LifeKind::Symbol(self.symbol()?),
             // A later version puts the fields of a new kind into new columns.
             _ => return Ok(None),
         }))
@@ -762,7 +770,7 @@ fn address(bytes: &[u8]) -> Result<Address, Fault> {
 }
 
 /// The element at distance `back` from the end; the last one has distance 1.
-fn ago<T>(met: &[T], back: u64) -> Result<&T, Fault> {
+pub(super) fn ago<T>(met: &[T], back: u64) -> Result<&T, Fault> {
     usize::try_from(back)
         .ok()
         .and_then(|back| met.len().checked_sub(back))
@@ -846,6 +854,8 @@ fn block(
         disks: Vec::new(),
         strings: 0,
         calls: 0,
+        texts: Vec::new(),
+        stacks: 0,
     };
     let (mut smallest, mut largest) = (u64::MAX, 0);
     for _ in 0..events {

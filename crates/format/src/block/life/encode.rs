@@ -22,34 +22,35 @@ use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
 /// The strings so far, numbered in order.
-type Interned = HashMap<Box<[u8]>, usize>;
+pub(super) type Interned = HashMap<Box<[u8]>, usize>;
 
-struct Enc {
+pub(super) struct Enc {
     columns: [Vec<u8>; COLUMNS],
     low: BitWriter,
-    known: Known,
+    pub(super) known: Known,
     comms: Interned,
     paths: Interned,
     addresses: HashMap<Address, usize>,
     disks: Interned,
+    pub(super) texts: Interned,
 }
 
 impl Enc {
-    fn column(&mut self, col: Col) -> &mut Vec<u8> {
+    pub(super) fn column(&mut self, col: Col) -> &mut Vec<u8> {
         // The array has a place for every `Col`.
         #[allow(clippy::indexing_slicing)]
         &mut self.columns[col as usize]
     }
 
-    fn byte(&mut self, col: Col, value: u8) {
+    pub(super) fn byte(&mut self, col: Col, value: u8) {
         self.column(col).push(value);
     }
 
-    fn int(&mut self, col: Col, value: u64) {
+    pub(super) fn int(&mut self, col: Col, value: u64) {
         put(self.column(col), value);
     }
 
-    fn diff(&mut self, col: Col, value: u32, to: u32) {
+    pub(super) fn diff(&mut self, col: Col, value: u32, to: u32) {
         self.int(col, fold(i64::from(value) - i64::from(to)));
     }
 
@@ -205,6 +206,10 @@ impl Enc {
             LifeKind::DnsQuery(query) => self.dns_query(query),
             LifeKind::DnsAnswer(answer) => self.dns_answer(answer),
             LifeKind::DiskWait(wait) => self.disk_wait(wait),
+            LifeKind::Module(module) => self.module(module),
+            LifeKind::Frames(frames) => self.frames(frames),
+            LifeKind::Sample(sample) => self.sample(sample),
+            LifeKind::Symbol(symbol) => self.symbol(symbol),
         }
     }
 
@@ -634,7 +639,7 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
         }
         LifeKind::Block(block) => std::mem::size_of::<Block>() + block.name.len(),
         LifeKind::DiskWait(wait) => std::mem::size_of::<DiskWait>() + wait.name.len(),
-        _ => 0,
+        kind => super::stacks::weight(kind),
     };
     std::mem::size_of::<LifeEvent>() + strings
 }
@@ -657,6 +662,7 @@ pub(crate) fn encode(
         paths: Interned::default(),
         addresses: HashMap::new(),
         disks: Interned::default(),
+        texts: Interned::default(),
     };
     for event in events {
         enc.event(event);

@@ -14,12 +14,14 @@ use tr_format::event::{
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
 };
+use tr_format::stack::Doing;
 use zerocopy::FromBytes;
 
 use super::dns;
 use crate::disks;
 use crate::host;
 use crate::source::recorder;
+use crate::stacks::{At, Stacked};
 
 /// A scheduling event; `None` for an unknown kind. `near` is a time of the recording.
 pub fn sched(slot: &wire::Slot, near: Ktime) -> Option<SchedEvent> {
@@ -120,6 +122,49 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         _ => None,
     };
     kinds.map(|kind| at(&head, kind)).into_iter().collect()
+}
+
+/// The stack of a record; `None`: it is another one.
+pub fn stack(record: &[u8]) -> Option<Stacked> {
+    let (head, _) = wire::Head::read_from_prefix(record).ok()?;
+    if head.kind != wire::LIFE_SAMPLE {
+        return None;
+    }
+    let (sample, tail) = wire::Sample::read_from_prefix(record).ok()?;
+    let user = usize::try_from(sample.user_len).unwrap_or(0);
+    let user = tail.get(..user).unwrap_or(tail);
+    let user = user.chunks_exact(size_of::<wire::StackFrame>());
+    let user = user.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
+    let user: Vec<At> = user.filter_map(|it| user_frame(&it)).collect();
+    let kernel = usize::try_from(sample.kernel_len).unwrap_or(0) / size_of::<u64>();
+    let kernel = sample.kernel.get(..kernel).unwrap_or(&sample.kernel);
+    let kernel = kernel.iter().filter(|it| **it != 0);
+    let kernel: Vec<At> = kernel.map(|it| At::Kernel(*it)).collect();
+    Some(Stacked {
+        time: Ktime(head.time),
+        cpu: u16::try_from(head.cpu).ok().map(CpuId),
+        tid: Tid(sample.tid),
+        tgid: Tgid(sample.tgid),
+        doing: match sample.off_cpu {
+            0 => Doing::OnCpu,
+            _ => Doing::OffCpu,
+        },
+        ns: sample.ns,
+        cut: user.len().max(kernel.len()) >= wire::SAMPLE_DEPTH,
+        frames: user
+            .into_iter()
+            .rev()
+            .chain(kernel.into_iter().rev())
+            .collect(),
+    })
+}
+
+fn user_frame(frame: &wire::StackFrame) -> Option<At> {
+    match frame.status {
+        wire::FRAME_IN_FILE => Some(At::File(frame.build_id, frame.at)),
+        wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(frame.at)),
+        _ => None,
+    }
 }
 
 fn parse<T: FromBytes>(record: &[u8]) -> Option<T> {

@@ -76,7 +76,7 @@ pub fn serve() -> Result<(), Refused> {
     passing::receive(socket, request.as_mut_bytes()).map_err(Refused::Request)?;
     let (reply, programs) = match attach(&request) {
         Ok((programs, irq_known)) => (
-            Reply::attached(programs.is_raw(), irq_known),
+            Reply::attached(programs.is_raw(), irq_known, programs.samplers()),
             Some(programs),
         ),
         Err(reason) => (Reply::failed(&reason), None),

@@ -13,7 +13,7 @@ pub mod sudo;
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use tr_bpf::{Extras, Kernel, Rings, Settings, Tracer};
+use tr_bpf::{Extras, Kernel, Rings, Sampling, Settings, Tracer};
 use tr_format::event::{Argv, Comm, CpuId, Degraded, Ktime, LifeEvent, LifeKind};
 use tr_format::meta::{Extra, Facts, Method, Origin};
 
@@ -22,6 +22,7 @@ use self::devices::Devices;
 use self::rings::{RootWatch, Sink};
 use self::sudo::{Attached, Sudo};
 use super::{recorder, Drained, Last, Source, Started};
+use crate::collector::DRAIN_EVERY;
 use crate::config::{ring_sizes, Config, Follow};
 use crate::session::Alive;
 use crate::targets::Targets;
@@ -78,7 +79,9 @@ pub fn start(
     let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
     let (sched_ring, life_ring) = ring_sizes(targets.cpus.len(), config.buffer, host::page_size());
     let sched_rings = u64::from(sched_ring) * regions as u64;
-    memory::check(sched_rings + u64::from(life_ring) + OWN_MEMORY)?;
+    let stacks = config.stacks.map(|hz| sampling(hz, targets.cpus.len()));
+    let sample_ring = stacks.map_or(0, |it| u64::from(it.ring));
+    memory::check(sched_rings + u64::from(life_ring) + sample_ring + OWN_MEMORY)?;
     let settings = Settings {
         all: config.follow == Follow::All,
         cpus: targets.cpus,
@@ -91,6 +94,7 @@ pub fn start(
         targets: targets.pids,
         target_cgroup: targets.cgroup,
         syscalls: config.syscalls,
+        stacks,
         count_emitted: false,
         hidden_tid: 0,
     };
@@ -127,7 +131,7 @@ pub fn start(
         extras: Some(extras(&attached.tracer)),
         missing: missing(&attached),
         irq_known: attached.irq_known,
-        buffer: sched_rings + u64::from(life_ring),
+        buffer: sched_rings + u64::from(life_ring) + sample_ring,
         living: living.collect(),
         source: Box::new(Bpf {
             tracer: attached.tracer,
@@ -140,6 +144,22 @@ pub fn start(
     })
 }
 
+/// The most bytes of a sample in its ring, about.
+const SAMPLE: u64 = 5200;
+
+/// Samples on so many CPUs. The ring holds those of two drains.
+fn sampling(hz: u32, cpus: usize) -> Sampling {
+    let interval = 2 * DRAIN_EVERY.as_millis() as u64;
+    let samples = (u64::from(hz) * cpus as u64 * interval).div_ceil(1000);
+    let bytes = (samples * SAMPLE)
+        .clamp(1 << 18, 1 << 26)
+        .next_power_of_two();
+    Sampling {
+        hz,
+        ring: u32::try_from(bytes).unwrap_or(1 << 26),
+    }
+}
+
 /// The numbers of the facts that these programs record.
 fn extras(tracer: &Tracer) -> Vec<u8> {
     let extras = tracer.extras();
@@ -150,6 +170,7 @@ fn extras(tracer: &Tracer) -> Vec<u8> {
         (extras.has(Extras::RECLAIM), Extra::Memory),
         (extras.has(Extras::DNS), Extra::Dns),
         (extras.has(Extras::DISK_WAITS), Extra::DiskWaits),
+        (tracer.has_stacks(), Extra::Stacks),
     ];
     let there = all.iter().filter(|(is, _)| *is);
     there.map(|(_, extra)| *extra as u8).collect()
@@ -331,6 +352,7 @@ impl Source for Bpf {
             (missed, "TCP connections"),
             (self.tracer.block_overflow(), "requests to block devices"),
             (self.tracer.call_overflow(), "system calls"),
+            (self.tracer.sample_overflow(), "samples of stacks"),
             (
                 self.tracer.submitter_overflow(),
                 "tasks that sent requests to disks",

@@ -3,11 +3,11 @@
 
 use std::io;
 
-use tr_bpf::{wire, Settings};
+use tr_bpf::{wire, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Of this version of the messages.
-const MAGIC: [u8; 8] = *b"trload02";
+const MAGIC: [u8; 8] = *b"trload03";
 /// The programs' map of targets has as many entries.
 const MOST_TARGETS: usize = 4096;
 /// The words of a bit for each CPU.
@@ -39,6 +39,9 @@ pub struct Request {
     argv_limit: u32,
     pid_max: u32,
     target_count: u32,
+    /// Samples of stacks a second, or 0, and bytes of their ring.
+    sample_hz: u32,
+    sample_ring: u32,
     /// A bit for each CPU.
     cpus: [u64; CPU_WORDS],
     targets: [u32; MOST_TARGETS],
@@ -59,6 +62,8 @@ impl Request {
             argv_limit: settings.argv_limit,
             pid_max: settings.pid_max,
             target_count: u32::try_from(settings.targets.len()).ok()?,
+            sample_hz: settings.stacks.map_or(0, |it| it.hz),
+            sample_ring: settings.stacks.map_or(0, |it| it.ring),
             cpus: [0; CPU_WORDS],
             targets: [0; MOST_TARGETS],
         };
@@ -103,7 +108,9 @@ impl Request {
             && self.possible_cpus as usize <= wire::MAX_CPUS
             && (1..=PID_MAX).contains(&self.pid_max)
             && ring(self.sched_ring)
-            && ring(self.life_ring);
+            && ring(self.life_ring)
+            && self.sample_hz <= Sampling::MOST
+            && (self.sample_hz == 0 || ring(self.sample_ring));
         let (true, Some(targets)) = (valid, targets) else {
             return Err("a setting is out of its range");
         };
@@ -120,11 +127,16 @@ impl Request {
             targets: targets.to_vec(),
             target_cgroup: has(CGROUP).then_some(self.cgroup),
             syscalls: has(SYSCALLS),
+            stacks: (self.sample_hz > 0).then_some(Sampling {
+                hz: self.sample_hz,
+                ring: self.sample_ring,
+            }),
             count_emitted: false,
             hidden_tid: 0,
         };
         let rings = u64::from(settings.regions()) * u64::from(settings.sched_ring);
-        if rings + u64::from(settings.life_ring) > memory / 2 {
+        let samples = settings.stacks.map_or(0, |it| u64::from(it.ring));
+        if rings + u64::from(settings.life_ring) + samples > memory / 2 {
             return Err("the rings would take more than half of the memory");
         }
         Ok(settings)
@@ -138,17 +150,20 @@ pub struct Reply {
     attached: u32,
     raw: u32,
     irq_known: u32,
+    /// CPUs on which stacks are sampled.
+    samplers: u32,
     reason_len: u32,
     reason: [u8; 512],
 }
 
 impl Reply {
     /// Of programs that are attached.
-    pub fn attached(raw: bool, irq_known: bool) -> Reply {
+    pub fn attached(raw: bool, irq_known: bool, samplers: usize) -> Reply {
         Reply {
             attached: 1,
             raw: raw.into(),
             irq_known: irq_known.into(),
+            samplers: u32::try_from(samplers).unwrap_or(u32::MAX),
             ..Reply::empty()
         }
     }
@@ -168,13 +183,14 @@ impl Reply {
         Reply::new_zeroed()
     }
 
-    /// Whether the programs are `raw_tp`, and wake-ups by interrupts are known.
+    /// Whether the programs are `raw_tp`, whether wake-ups by interrupts are known, and the number
+    /// of CPUs on which stacks are sampled.
     ///
     /// # Errors
     /// The loader's reason.
-    pub fn read(&self) -> Result<(bool, bool), io::Error> {
+    pub fn read(&self) -> Result<(bool, bool, usize), io::Error> {
         if self.attached == 1 {
-            return Ok((self.raw != 0, self.irq_known != 0));
+            return Ok((self.raw != 0, self.irq_known != 0, self.samplers as usize));
         }
         let reason = self.reason.get(..self.reason_len as usize);
         let reason = String::from_utf8_lossy(reason.unwrap_or_default());
@@ -201,6 +217,10 @@ mod tests {
             targets: vec![7, 4711],
             target_cgroup: Some(99),
             syscalls: true,
+            stacks: Some(Sampling {
+                hz: 99,
+                ring: 1 << 20,
+            }),
             count_emitted: false,
             hidden_tid: 0,
         }
@@ -224,7 +244,7 @@ mod tests {
         let good = || Request::of(&settings()).unwrap();
         assert!(good().settings(GIB).is_ok());
         assert!(good().settings(16 << 20).is_err(), "half of the memory");
-        let changes: [fn(&mut Request); 12] = [
+        let changes: [fn(&mut Request); 14] = [
             |it| it.magic[7] = b'0',
             |it| it.memory += 64,
             |it| it.flags |= 16,
@@ -234,6 +254,8 @@ mod tests {
             |it| it.sched_ring = 5000,
             |it| it.sched_ring = 1 << 31,
             |it| it.life_ring = 2048,
+            |it| it.sample_hz = 10_001,
+            |it| it.sample_ring = 5000,
             |it| it.pid_max = 0,
             |it| it.pid_max = PID_MAX + 1,
             |it| it.target_count = MOST_TARGETS as u32 + 1,
@@ -266,7 +288,10 @@ mod tests {
 
     #[test]
     fn a_reply_has_the_programs_or_the_reason() {
-        assert_eq!(Reply::attached(true, false).read().unwrap(), (true, false));
+        assert_eq!(
+            Reply::attached(true, false, 2).read().unwrap(),
+            (true, false, 2)
+        );
         let reason = |reply: Reply| reply.read().unwrap_err().to_string();
         assert_eq!(reason(Reply::failed("why")), "why");
         assert_eq!(reason(Reply::failed(&"x".repeat(600))), "x".repeat(512));

@@ -82,6 +82,10 @@ impl Drained for Records {
             }
         }
         for record in self.life_records() {
+            if let Some(sample) = convert::stack(record) {
+                to.stack(&sample)?;
+                continue;
+            }
             for event in convert::life(record, u64::from(self.page)) {
                 // Losses of any ring and snapshots belong to the recorder's stream.
                 let stream = match event.kind {
@@ -114,6 +118,10 @@ fn used_part(record: &[u8]) -> &[u8] {
         },
         wire::LIFE_JOIN => match wire::Join::read_from_prefix(record) {
             Ok((join, tail)) => (tail, u64::from(join.argv_len)),
+            Err(_) => return record,
+        },
+        wire::LIFE_SAMPLE => match wire::Sample::read_from_prefix(record) {
+            Ok((sample, tail)) => (tail, u64::try_from(sample.user_len).unwrap_or(0)),
             Err(_) => return record,
         },
         _ => return record,

@@ -71,8 +71,8 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
             sudo.refusal()
         }
     })?;
-    let (raw, irq_known) = reply.read().map_err(|reason| failed(&reason.to_string()))?;
-    let programs = Programs::from_descriptors(descriptors, raw);
+    let (raw, irq_known, samplers) = reply.read().map_err(|reason| failed(&reason.to_string()))?;
+    let programs = Programs::from_descriptors(descriptors, raw, samplers);
     let programs = programs.ok_or_else(|| failed("the loader is another version of tr"))?;
     let helper = match programs.iterator() {
         Ok(_) => None,

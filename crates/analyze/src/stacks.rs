@@ -1,0 +1,145 @@
+//! Samples of stacks: their sums by thread and stack, and what the stacks' numbers mean.
+
+use std::collections::{BTreeMap, HashMap};
+
+use tr_format::event::{Ktime, LifeKind};
+use tr_format::stack::{Doing, Function, Module, Place, Sample};
+
+use crate::model::{Analysis, ThreadIx};
+use crate::tracker::TaskIx;
+
+/// The samples of a thread with one stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampled {
+    /// The thread.
+    pub thread: ThreadIx,
+    /// On a CPU, or off CPU.
+    pub doing: Doing,
+    /// The number of the stack; 0: it is not known.
+    pub stack: u32,
+    /// The samples.
+    pub count: u64,
+    /// The time that they stand for, in ns.
+    pub ns: u64,
+}
+
+/// The samples of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stacks {
+    /// In order of the threads.
+    pub samples: Vec<Sampled>,
+    /// The mapped files, by number.
+    pub modules: BTreeMap<u32, Module>,
+    frames: HashMap<u32, Place>,
+    /// Each stack's caller and its innermost frame. The caller's number is lower.
+    stacks: HashMap<u32, (u32, u32)>,
+    symbols: HashMap<u32, Box<[Function]>>,
+}
+
+impl Stacks {
+    /// The numbers of a stack's frames, innermost first. A number that is not known ends it.
+    pub fn frames(&self, stack: u32) -> impl Iterator<Item = u32> + '_ {
+        let mut at = stack;
+        std::iter::from_fn(move || {
+            let (caller, frame) = self.stacks.get(&at)?;
+            at = *caller;
+            Some(*frame)
+        })
+    }
+
+    /// The place of a frame.
+    pub fn place(&self, frame: u32) -> Option<Place> {
+        self.frames.get(&frame).copied()
+    }
+
+    /// The functions of a frame, the outermost one first; none if they are not known.
+    pub fn functions(&self, frame: u32) -> &[Function] {
+        self.symbols.get(&frame).map_or(&[], |all| all)
+    }
+}
+
+/// What the samples of a row have in common.
+type Key = (TaskIx, Doing, u32);
+
+/// Collects the samples of a trace.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    sums: BTreeMap<Key, (u64, u64)>,
+    known: Stacks,
+    /// Samples, frames and stacks beyond the limit.
+    pub left_out: u64,
+}
+
+impl Collected {
+    /// Takes an event of stacks that is no sample.
+    pub fn define(&mut self, kind: &LifeKind) {
+        let known = &mut self.known;
+        let room = known.frames.len() + known.symbols.len() < Analysis::STACKS;
+        match kind {
+            LifeKind::Module(module) if known.modules.len() < Analysis::MODULES => {
+                known.modules.insert(module.number, (**module).clone());
+            }
+            LifeKind::Frames(frames) if room => {
+                let numbers = frames.first..;
+                known
+                    .frames
+                    .extend(numbers.zip(frames.places.iter().copied()));
+            }
+            LifeKind::Symbol(symbol) if room => {
+                known.symbols.insert(symbol.frame, symbol.functions.clone());
+            }
+            _ => self.left_out += 1,
+        }
+    }
+
+    /// Takes the stacks that a sample defines.
+    pub fn stacks(&mut self, sample: &Sample) {
+        if self.known.stacks.len() >= Analysis::STACKS {
+            self.left_out += 1;
+            return;
+        }
+        let mut caller = sample.base;
+        for (number, frame) in (sample.first..).zip(&sample.frames) {
+            self.known.stacks.insert(number, (caller, *frame));
+            caller = number;
+        }
+    }
+
+    /// Counts a sample of a task.
+    pub fn count(&mut self, task: TaskIx, sample: &Sample) {
+        let key = (task, sample.doing, sample.stack());
+        if self.sums.len() >= Analysis::STACKS && !self.sums.contains_key(&key) {
+            self.left_out += 1;
+            return;
+        }
+        let (count, ns) = self.sums.entry(key).or_default();
+        *count += 1;
+        *ns = ns.saturating_add(sample.ns);
+    }
+
+    /// The samples, in order of the threads.
+    pub fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Stacks {
+        let sums = self.sums.into_iter();
+        let mut samples: Vec<Sampled> = sums
+            .filter_map(|((task, doing, stack), (count, ns))| {
+                Some(Sampled {
+                    thread: thread(task)?,
+                    doing,
+                    stack,
+                    count,
+                    ns,
+                })
+            })
+            .collect();
+        samples.sort_by_key(|it| (it.thread, it.doing, it.stack));
+        Stacks {
+            samples,
+            ..self.known
+        }
+    }
+}
+
+/// Whether a time is in a span, which has its last moment too.
+pub(crate) fn within(time: Ktime, (start, end): (Ktime, Ktime)) -> bool {
+    (start..=end).contains(&time)
+}

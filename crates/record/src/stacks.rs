@@ -1,0 +1,179 @@
+//! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
+
+use std::collections::HashMap;
+
+use tr_format::event::{CpuId, Ktime, LifeKind, Tgid, Tid};
+use tr_format::stack::{Doing, Frames, Module, Place, Sample};
+
+/// A build id of the kernel's, `BUILD_ID_SIZE_MAX` bytes; a shorter one is followed by zeros.
+pub type BuildId = [u8; 20];
+
+/// An instruction's place, as the kernel tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum At {
+    /// An address in the kernel.
+    Kernel(u64),
+    /// An offset in a file.
+    File(BuildId, u64),
+    /// An address in the process.
+    Process(u64),
+}
+
+/// The stack of a task.
+#[derive(Clone, Debug)]
+pub struct Stacked {
+    /// When.
+    pub time: Ktime,
+    /// The CPU.
+    pub cpu: Option<CpuId>,
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// On a CPU, or off CPU.
+    pub doing: Doing,
+    /// The time that the sample stands for, in ns.
+    pub ns: u64,
+    /// Outermost frames are missing.
+    pub cut: bool,
+    /// The frames, outermost first.
+    pub frames: Vec<At>,
+}
+
+/// The most frames and stacks that are kept, with some 30 bytes for each. Beyond it, all are
+/// forgotten: later ones get new numbers, and those before stay without symbols.
+const MOST: usize = 1 << 20;
+
+/// The numbers so far.
+#[derive(Debug, Default)]
+pub struct Stacks {
+    modules: HashMap<BuildId, u32>,
+    frames: HashMap<Place, u32>,
+    last_frame: u32,
+    /// By caller and frame.
+    stacks: HashMap<(u32, u32), u32>,
+    last_stack: u32,
+}
+
+impl Stacks {
+    /// The events of a sample: what it defines, and the sample.
+    pub fn events(&mut self, from: &Stacked) -> Vec<LifeKind> {
+        if self.frames.len().max(self.stacks.len()) >= MOST {
+            self.frames.clear();
+            self.stacks.clear();
+        }
+        let mut events = Vec::new();
+        let mut places = Vec::new();
+        let first_frame = self.last_frame.saturating_add(1);
+        let (mut base, mut new) = (0, Vec::new());
+        for address in &from.frames {
+            let place = self.place(*address, from.tgid, &mut events);
+            let frame = *self.frames.entry(place).or_insert_with(|| {
+                places.push(place);
+                self.last_frame = self.last_frame.saturating_add(1);
+                self.last_frame
+            });
+            let caller = if new.is_empty() {
+                base
+            } else {
+                self.last_stack
+            };
+            match self.stacks.get(&(caller, frame)) {
+                Some(known) if new.is_empty() => base = *known,
+                _ => {
+                    self.last_stack = self.last_stack.saturating_add(1);
+                    self.stacks.insert((caller, frame), self.last_stack);
+                    new.push(frame);
+                }
+            }
+        }
+        if !places.is_empty() {
+            events.push(LifeKind::Frames(Frames {
+                first: first_frame,
+                places: places.into(),
+            }));
+        }
+        let count = u32::try_from(new.len()).unwrap_or(u32::MAX);
+        events.push(LifeKind::Sample(Box::new(Sample {
+            tid: from.tid,
+            tgid: from.tgid,
+            doing: from.doing,
+            ns: from.ns,
+            cut: from.cut,
+            base,
+            first: match count {
+                0 => 0,
+                count => self.last_stack.saturating_sub(count - 1),
+            },
+            frames: new.into(),
+        })));
+        events
+    }
+
+    fn place(&mut self, address: At, tgid: Tgid, events: &mut Vec<LifeKind>) -> Place {
+        match address {
+            At::Kernel(address) => Place::Kernel(address),
+            At::Process(address) => Place::Process(tgid, address),
+            At::File(build_id, offset) => {
+                let next = u32::try_from(self.modules.len()).unwrap_or(u32::MAX);
+                let next = next.saturating_add(1);
+                let number = *self.modules.entry(build_id).or_insert(next);
+                if number == next {
+                    events.push(LifeKind::Module(Box::new(Module {
+                        number,
+                        build_id: build_id.into(),
+                        path: Box::default(),
+                    })));
+                }
+                Place::Module(number, offset)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIBC: BuildId = [7; 20];
+
+    fn sampled(stacks: &mut Stacks, frames: &[At]) -> Vec<LifeKind> {
+        stacks.events(&Stacked {
+            time: Ktime(1),
+            cpu: None,
+            tid: Tid(2),
+            tgid: Tgid(2),
+            doing: Doing::OnCpu,
+            ns: 10,
+            cut: false,
+            frames: frames.to_vec(),
+        })
+    }
+
+    fn sample(events: &[LifeKind]) -> (u32, u32, &[u32]) {
+        match events.last() {
+            Some(LifeKind::Sample(sample)) => (sample.base, sample.first, &sample.frames),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_stack_is_stored_once() {
+        let (main, lib) = (At::File(LIBC, 16), At::File(LIBC, 32));
+        let (jit, kernel) = (At::Process(5), At::Kernel(9));
+        let mut stacks = Stacks::default();
+        let events = sampled(&mut stacks, &[main, lib]);
+        assert_eq!(events.len(), 3);
+        assert_eq!(sample(&events), (0, 1, &[1, 2][..]));
+        let events = sampled(&mut stacks, &[main, lib]);
+        assert_eq!(events.len(), 1);
+        assert_eq!(sample(&events), (2, 0, &[][..]));
+        // Other frames on a known stack, one of them again.
+        let events = sampled(&mut stacks, &[main, jit, lib, kernel]);
+        assert_eq!(events.len(), 2);
+        assert_eq!(sample(&events), (1, 3, &[3, 2, 4][..]));
+        let events = sampled(&mut stacks, &[main, jit, lib]);
+        assert_eq!(sample(&events), (4, 0, &[][..]));
+        assert_eq!(sample(&sampled(&mut stacks, &[])), (0, 0, &[][..]));
+    }
+}
