@@ -26,11 +26,12 @@ allow tr-format
 allow tr-bpf
 allow tr-redact tr-format
 allow tr-output
-allow tr-record tr-bpf tr-format tr-output tr-redact
+allow tr-symbols
+allow tr-record tr-bpf tr-format tr-output tr-redact tr-symbols
 allow tr-analyze tr-format
 allow tr-report tr-analyze tr-format
 allow tr-import tr-analyze tr-format tr-report
-for crate in format output redact analyze report import; do
+for crate in format output redact symbols analyze report import; do
 	forbid "tr-$crate" '^libbpf'
 	grep -q '^#!\[forbid(unsafe_code)\]' "crates/$crate/src/lib.rs" || {
 		echo "layers: crates/$crate must forbid unsafe code" >&2

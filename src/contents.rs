@@ -62,7 +62,7 @@ impl Contents {
     }
 
     /// Events by kind, under the names that users see.
-    pub fn by_kind(&self) -> [(&'static str, u64); 18] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 19] {
         let events = &self.events;
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
         let recorder = [
@@ -91,6 +91,15 @@ impl Contents {
             ("connection", sum(&connections)),
             ("dns", sum(&[events.dns_queries, events.dns_answers])),
             ("block", sum(&[events.blocks, events.disk_waits])),
+            (
+                "stack",
+                sum(&[
+                    events.modules,
+                    events.stack_frames,
+                    events.samples,
+                    events.symbols,
+                ]),
+            ),
             ("memory", sum(&[events.oom_kills, events.reclaims])),
             ("account", events.accounts),
             ("detached", events.detached),

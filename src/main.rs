@@ -115,6 +115,10 @@ fn main() -> ExitCode {
     if cmd::loader::is_meant() {
         return cmd::loader::run();
     }
+    #[cfg(feature = "record")]
+    if cmd::symbol_server::is_meant() {
+        return cmd::symbol_server::run();
+    }
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(said) => {

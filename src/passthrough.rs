@@ -6,9 +6,9 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-#[cfg(feature = "record")]
-use crate::cmd::loader;
 use crate::cmd::mark;
+#[cfg(feature = "record")]
+use crate::cmd::{loader, symbol_server};
 use crate::{inherited, mistyped, status};
 
 /// First arguments that are ours. A test compares them with clap's list; building that
@@ -70,7 +70,7 @@ pub fn before_clap() -> Option<u8> {
         Some(first) if first == "mark" => mark::quickly(&args.collect::<Vec<_>>()),
         first if is_ours(first) => None,
         #[cfg(feature = "record")]
-        Some(_) if loader::is_meant() => None,
+        Some(_) if loader::is_meant() || symbol_server::is_meant() => None,
         _ => Some(run()),
     }
 }

@@ -70,6 +70,7 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
         ("3.4", "network", "network-dns"),
         ("3.4", "disk", "disk-loop"),
         ("3.4", "memory", "memory-kill"),
+        ("3.6", "flame", "flame"),
     ] {
         for (suffix, format) in [("txt", "text"), ("csv", "csv")] {
             let file = format!("../format/{version}.bin");

@@ -21,4 +21,6 @@ pub mod redact;
 pub mod report;
 pub mod secrets;
 pub mod summary;
+#[cfg(feature = "record")]
+pub mod symbol_server;
 pub mod verify;

@@ -78,6 +78,13 @@ pub struct Args {
           default_missing_value = "99",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     stacks: Option<u32>,
+    /// Record the stacks of waits of at least MIN [default: 1ms] (report flame)
+    #[arg(long, value_name = "MIN", num_args = 0..=1, require_equals = true,
+          default_missing_value = "1ms", value_parser = args::length)]
+    off_cpu_stacks: Option<Duration>,
+    /// Leave the functions of stacks unnamed
+    #[arg(long)]
+    no_symbols: bool,
     /// Mask the addresses of connections and the names of DNS queries: host-1, name-1, …
     #[arg(long)]
     mask_addresses: bool,
@@ -174,6 +181,8 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         argv_limit: u32::try_from(args.argv_limit).unwrap_or(u32::MAX),
         syscalls: args.syscalls,
         stacks: args.stacks,
+        off_cpu_stacks: args.off_cpu_stacks,
+        symbols: !args.no_symbols,
         mask_addresses: args.mask_addresses,
         inherited: Inherited::now(
             inherited::sigpipe_ignored(),

@@ -100,6 +100,7 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
             if let Some(addresses) = &mut addresses {
                 addresses.mask(&mut event.kind);
             }
+            redactor.stack(&mut event.kind);
             if let LifeKind::Mark(mark) = &mut event.kind {
                 redactor.mark(mark);
             }

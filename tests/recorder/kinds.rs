@@ -56,7 +56,7 @@ fn same(method: &str, command: &[&str]) -> Result<(), Failed> {
     analyze(&trace).map(|_| ())
 }
 
-fn compiled(source: &Path, name: &str, flags: &[&str]) -> Result<Option<String>, Failed> {
+pub fn compiled(source: &Path, name: &str, flags: &[&str]) -> Result<Option<String>, Failed> {
     let binary = scratch(name);
     let mut gcc = Command::new("gcc");
     gcc.args(["-O1", "-w", "-o"]).arg(&binary).args(flags);

@@ -24,6 +24,7 @@ mod ptrace;
 mod redact;
 mod rights;
 mod signals;
+mod stacks;
 #[cfg(target_arch = "x86_64")]
 mod start;
 mod storm;
@@ -66,6 +67,7 @@ fn main() {
         disk::TESTS,
         machine::TESTS,
         syscalls::TESTS,
+        stacks::TESTS,
         memory::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
@@ -128,7 +130,12 @@ fn main() {
             "the_command_runs_once_whatever_the_limits_are" => common::lacks("prlimit"),
             "a_cgroup_without_memory_does_not_kill_the_command" => limits::no_memory_cgroup(),
             syscalls::STRACE => common::lacks("strace"),
-            syscalls::SMALL => common::lacks("gcc"),
+            syscalls::SMALL
+            | stacks::SHARES
+            | stacks::KERNEL
+            | stacks::FORK
+            | stacks::GONE
+            | stacks::WAITS => common::lacks("gcc"),
             machine::THROTTLED => machine::no_quota(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {

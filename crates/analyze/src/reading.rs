@@ -186,8 +186,7 @@ impl Keeper {
                         tracker.sample(time, counters);
                     } else if let LifeKind::SystemCalls(calls) = &event.kind {
                         tracker.system_calls(time, calls);
-                    } else if tracker.stacks(time, &event.kind) {
-                    } else if inside || names {
+                    } else if !tracker.stacks(event) && (inside || names) {
                         tracker.life(time, event);
                     }
                 }

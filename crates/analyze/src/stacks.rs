@@ -143,3 +143,43 @@ impl Collected {
 pub(crate) fn within(time: Ktime, (start, end): (Ktime, Ktime)) -> bool {
     (start..=end).contains(&time)
 }
+
+#[cfg(test)]
+mod tests {
+    use tr_format::event::{Tgid, Tid};
+    use tr_format::stack::Frames;
+
+    use super::*;
+
+    fn sample(base: u32, first: u32, frames: &[u32]) -> Sample {
+        Sample {
+            tid: Tid(1),
+            tgid: Tgid(1),
+            base,
+            first,
+            frames: frames.into(),
+            ..Sample::default()
+        }
+    }
+
+    #[test]
+    fn a_stack_is_its_caller_and_one_frame_more() {
+        let mut all = Collected::default();
+        all.define(&LifeKind::Frames(Frames {
+            first: 1,
+            places: [Place::Kernel(7), Place::Module(2, 9)].into(),
+        }));
+        all.stacks(&sample(0, 1, &[2, 1]));
+        all.stacks(&sample(1, 3, &[2]));
+        // The stacks before are in a damaged part of the trace.
+        all.stacks(&sample(90, 91, &[1]));
+        let stacks = all.finish(|_| None);
+        let frames = |stack| stacks.frames(stack).collect::<Vec<_>>();
+        assert_eq!(frames(2), [1, 2]);
+        assert_eq!(frames(3), [2, 2]);
+        assert_eq!(frames(91), [1]);
+        assert_eq!(frames(92), []);
+        assert_eq!(stacks.place(2), Some(Place::Module(2, 9)));
+        assert_eq!(stacks.place(3), None);
+    }
+}

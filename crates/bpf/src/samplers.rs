@@ -1,4 +1,5 @@
-//! The samplers of stacks: on each CPU a perf event of the CPU's clock, which calls the program.
+//! The samplers of stacks: on each CPU a perf event of the CPU's clock, which calls a program, and
+//! the programs on waits.
 
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
@@ -24,16 +25,18 @@ impl Sampling {
     }
 }
 
-/// The events, the program and its ring, as descriptors. The close of an event ends its samples.
+/// The ring, the programs, and what calls them, as descriptors.
 #[derive(Debug)]
 pub struct Samplers {
     ring: OwnedFd,
-    program: OwnedFd,
-    events: Vec<OwnedFd>,
+    programs: Vec<OwnedFd>,
+    /// Perf events and links: the close of one ends its calls.
+    callers: Vec<OwnedFd>,
 }
 
 impl Samplers {
-    /// Starts to sample on these CPUs. One that went offline is left out.
+    /// Starts to sample on these CPUs, of which one that went offline is left out, and to record
+    /// waits.
     ///
     /// # Errors
     /// [`Error::Refused`], [`Error::Bpf`].
@@ -42,54 +45,70 @@ impl Samplers {
         sampling: &Sampling,
         cpus: &[u16],
     ) -> Result<Samplers, Error> {
-        let program = own(skel.progs.sample.as_fd())?;
-        let mut events = Vec::new();
-        for cpu in cpus {
-            match open(sampling, *cpu, &program) {
-                Ok(event) => events.push(event),
-                Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                Err(error) => return Err(failed("sample stacks")(error.into())),
+        let mut samplers = Samplers {
+            ring: own(skel.maps.sample_ring.as_fd())?,
+            programs: Vec::new(),
+            callers: Vec::new(),
+        };
+        if sampling.wait_least > 0 {
+            // A task has its room before it sleeps.
+            for program in [&skel.progs.make_room, &skel.progs.waits] {
+                let link = program
+                    .attach()
+                    .map_err(failed("attach the BPF programs"))?;
+                samplers.callers.push(own(link.as_fd())?);
+                samplers.programs.push(own(program.as_fd())?);
             }
         }
-        Ok(Samplers {
-            ring: own(skel.maps.sample_ring.as_fd())?,
-            program,
-            events,
-        })
+        if sampling.hz > 0 {
+            let program = own(skel.progs.sample.as_fd())?;
+            for cpu in cpus {
+                match open(sampling, *cpu, &program) {
+                    Ok(event) => samplers.callers.push(event),
+                    Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
+                    Err(error) => return Err(failed("sample stacks")(error.into())),
+                }
+            }
+            samplers.programs.push(program);
+        }
+        Ok(samplers)
     }
 
-    /// From the descriptors that [`Samplers::descriptors`] names, of so many CPUs.
+    /// From the descriptors that [`Samplers::descriptors`] names: so many programs, so many
+    /// callers.
     pub(crate) fn from_descriptors(
         from: &mut impl Iterator<Item = OwnedFd>,
-        cpus: usize,
+        (programs, callers): (usize, usize),
     ) -> Option<Samplers> {
         let samplers = Samplers {
             ring: from.next()?,
-            program: from.next()?,
-            events: from.take(cpus).collect(),
+            programs: from.take(programs).collect(),
+            callers: from.take(callers).collect(),
         };
-        (samplers.events.len() == cpus).then_some(samplers)
+        (samplers.counts() == (programs, callers)).then_some(samplers)
     }
 
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
-        [&self.ring, &self.program].into_iter().chain(&self.events)
+        let all = std::iter::once(&self.ring).chain(&self.programs);
+        all.chain(&self.callers)
     }
 
-    pub(crate) fn cpus(&self) -> usize {
-        self.events.len()
+    /// The number of programs and of what calls them.
+    pub(crate) fn counts(&self) -> (usize, usize) {
+        (self.programs.len(), self.callers.len())
     }
 
     pub(crate) fn ring(&self) -> BorrowedFd<'_> {
         self.ring.as_fd()
     }
 
-    pub(crate) fn program(&self) -> BorrowedFd<'_> {
-        self.program.as_fd()
+    pub(crate) fn programs(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.programs.iter().map(AsFd::as_fd)
     }
 
     /// Ends the samples; the ring keeps those that it has.
     pub(crate) fn stop(&mut self) {
-        self.events.clear();
+        self.callers.clear();
     }
 }
 

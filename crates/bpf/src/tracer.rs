@@ -66,11 +66,14 @@ pub struct Settings {
     pub hidden_tid: u32,
 }
 
-/// Samples of the stacks of followed tasks, on the CPUs that are online at the start.
+/// Stacks of followed tasks: samples on the CPUs that are online at the start, and those of
+/// waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
-    /// Samples a second of each CPU.
+    /// Samples a second of each CPU; 0: none.
     pub hz: u32,
+    /// The shortest wait whose stack is recorded, in ns; 0: none is.
+    pub wait_least: u64,
     /// Bytes of the ring of samples: a power of two, at least a page.
     pub ring: u32,
 }
@@ -308,7 +311,7 @@ impl Programs {
             memory: own(skel.maps.bss.as_fd())?,
             life: own(skel.maps.life_ring.as_fd())?,
             tasks: own(tasks.as_fd())?,
-            samplers: match &settings.stacks {
+            samplers: match &settings.stacks.filter(|_| !raw) {
                 Some(sampling) => Some(Samplers::start(skel, sampling, &settings.cpus)?),
                 None => None,
             },
@@ -337,17 +340,17 @@ impl Programs {
     }
 
     /// The programs that another process of this version has attached; `None`: another number
-    /// of descriptors.
+    /// of descriptors. `samplers`: of [`Programs::samplers`].
     pub fn from_descriptors(
         descriptors: Vec<OwnedFd>,
         raw: bool,
-        samplers: usize,
+        samplers: (usize, usize),
     ) -> Option<Programs> {
         let mut rest = descriptors.into_iter();
         let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
         let samplers = match samplers {
-            0 => None,
-            cpus => Some(Samplers::from_descriptors(&mut rest, cpus)?),
+            (0, _) => None,
+            counts => Some(Samplers::from_descriptors(&mut rest, counts)?),
         };
         let mut links: Vec<OwnedFd> = rest.collect();
         // As many links as programs, and the map of system calls if they are recorded.
@@ -370,9 +373,9 @@ impl Programs {
         })
     }
 
-    /// The number of CPUs on which stacks are sampled.
-    pub fn samplers(&self) -> usize {
-        self.samplers.as_ref().map_or(0, Samplers::cpus)
+    /// The number of programs on stacks, and of their events and links.
+    pub fn samplers(&self) -> (usize, usize) {
+        self.samplers.as_ref().map_or((0, 0), Samplers::counts)
     }
 
     /// Opens an iterator over the tasks.
@@ -732,7 +735,7 @@ impl Tracer {
 
     fn infos(&self) -> Vec<(String, bpf_prog_info)> {
         let mut infos = Vec::new();
-        let samplers = self.programs.samplers.iter().map(Samplers::program);
+        let samplers = self.programs.samplers.iter().flat_map(Samplers::programs);
         let programs = self.programs.programs.iter().map(AsFd::as_fd);
         for program in programs.chain(samplers) {
             let mut info = bpf_prog_info::default();
@@ -793,13 +796,20 @@ fn open<'a>(
     let mut skel = TracerSkelBuilder::default()
         .open(storage)
         .map_err(failed(action))?;
+    // Linux 5.11 has the storage of tasks, and tp_btf programs know their types.
+    let stacks = settings.stacks.filter(|_| !raw);
     for mut program in skel.open_object_mut().progs_mut() {
         let section = program.section().to_string_lossy().into_owned();
         let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
         let tracepoint = section.split_once('/').map_or("", |(_, name)| name);
         let asked = settings.syscalls || !tracepoint.starts_with("sys_");
-        let sampled = settings.stacks.is_some() || section != "perf_event";
-        program.set_autoload(wanted && asked && sampled && kernel.has(tracepoint));
+        let name = program.name().to_string_lossy().into_owned();
+        let needs = match name.as_str() {
+            "sample" => stacks.is_some_and(|it| it.hz > 0),
+            "waits" | "make_room" => stacks.is_some_and(|it| it.wait_least > 0),
+            _ => true,
+        };
+        program.set_autoload(wanted && asked && needs && kernel.has(tracepoint));
     }
     // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
     let followed = settings.pid_max.clamp(1, 1 << 22);
@@ -811,8 +821,9 @@ fn open<'a>(
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
-        rodata.sample_period = settings.stacks.map_or(0, |it| it.period());
-        rodata.sample_half = settings.stacks.map_or(0, |it| u64::from(it.ring / 2));
+        rodata.sample_period = stacks.map_or(0, |it| it.period());
+        rodata.sample_half = stacks.map_or(0, |it| u64::from(it.ring / 2));
+        rodata.wait_least = stacks.map_or(0, |it| it.wait_least);
         rodata.issue_has_queue = kernel.issue_has_queue;
         rodata.bio_has_queue = kernel.bio_has_queue;
         rodata.victim_is_task = kernel.victim_is_task;
@@ -832,7 +843,10 @@ fn open<'a>(
         map.set_autocreate(calls).map_err(failed(action))?;
     }
     maps.sample_ring
-        .set_autocreate(settings.stacks.is_some())
+        .set_autocreate(stacks.is_some())
+        .map_err(failed(action))?;
+    maps.waiters
+        .set_autocreate(stacks.is_some_and(|it| it.wait_least > 0))
         .map_err(failed(action))?;
     maps.sample_ring
         .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))

@@ -31,6 +31,10 @@ pub struct Config {
     pub syscalls: bool,
     /// Sample stacks, so many times a second on each CPU.
     pub stacks: Option<u32>,
+    /// Record the stacks of waits of at least this length.
+    pub off_cpu_stacks: Option<Duration>,
+    /// Search the functions of the stacks after COMMAND's end.
+    pub symbols: bool,
     /// Mask the addresses of connections.
     pub mask_addresses: bool,
     /// The longest recorded argv in bytes.
@@ -50,6 +54,13 @@ pub struct Config {
     pub started: Instant,
     /// The version of `tr`.
     pub version: String,
+}
+
+impl Config {
+    /// Stacks are recorded.
+    pub fn has_stacks(&self) -> bool {
+        self.stacks.is_some() || self.off_cpu_stacks.is_some()
+    }
 }
 
 /// The way to record (`--method`).

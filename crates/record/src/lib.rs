@@ -29,6 +29,7 @@ mod source;
 mod stacks;
 mod stall;
 pub mod status;
+mod symbols;
 mod targets;
 mod untraced;
 mod urgency;
@@ -42,6 +43,7 @@ pub use session::{record, Alive, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::{Refusal as SudoRefusal, LOADER};
 pub use stall::{LIMIT, LONG};
+pub use symbols::Search as SymbolSearch;
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};
 

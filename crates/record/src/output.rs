@@ -2,8 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TrySendError};
+use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -24,6 +25,7 @@ use crate::source::{recorder, Drained, Take};
 use crate::stacks::{Stacked, Stacks};
 use crate::{host, urgency};
 use tr_redact::Redactor;
+use tr_symbols::Request;
 
 /// COMMAND starts at the latest so long after the recording is ready for it, even if no
 /// reader takes the header from a pipe.
@@ -56,7 +58,18 @@ pub struct Lines {
 enum Message {
     Batch(Box<Batch>),
     Life(Stream, Vec<LifeEvent>),
+    /// Asks for the frames without names.
+    Unnamed(SyncSender<Request>),
     Finish(Box<Summary>),
+}
+
+/// The result of [`Output::send`].
+enum Sent {
+    Done,
+    /// The thread has ended.
+    Ended,
+    /// `go_on` does not wait any longer.
+    GivenUp,
 }
 
 /// Counts of the written events.
@@ -159,6 +172,39 @@ impl Output {
         self.thread.is_finished()
     }
 
+    /// Sends a message; `go_on` waits for room.
+    fn send(&self, mut message: Message, go_on: &mut impl FnMut() -> bool) -> Sent {
+        loop {
+            match self.sender.try_send(message) {
+                Ok(()) => return Sent::Done,
+                Err(TrySendError::Disconnected(_)) => return Sent::Ended,
+                Err(TrySendError::Full(back)) => message = back,
+            }
+            if !go_on() {
+                return Sent::GivenUp;
+            }
+        }
+    }
+
+    /// Sends the last batches; the frames of stacks that need names, all of them being known then.
+    /// `None`: the thread has ended, or `go_on` gives up.
+    pub fn unnamed(&self, batches: Vec<Batch>, mut go_on: impl FnMut() -> bool) -> Option<Request> {
+        let (reply, answer) = sync_channel(1);
+        let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
+        for message in batches.chain([Message::Unnamed(reply)]) {
+            if !matches!(self.send(message, &mut go_on), Sent::Done) {
+                return None;
+            }
+        }
+        loop {
+            match answer.try_recv() {
+                Ok(request) => return Some(request),
+                Err(TryRecvError::Empty) if go_on() => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
     /// Completes the file. While the output stalls, `go_on` does the waiting; false ends
     /// it, the file is cut short and the result is `None`. A first write error comes with
     /// the counts up to it.
@@ -170,16 +216,11 @@ impl Output {
     ) -> Option<Outcome> {
         let batches = batches.into_iter().map(|it| Message::Batch(Box::new(it)));
         let messages = batches.chain([Message::Finish(Box::new(summary))]);
-        'messages: for mut message in messages {
-            loop {
-                match self.sender.try_send(message) {
-                    Ok(()) => break,
-                    Err(TrySendError::Disconnected(_)) => break 'messages,
-                    Err(TrySendError::Full(back)) => message = back,
-                }
-                if !go_on() {
-                    return None;
-                }
+        for message in messages {
+            match self.send(message, &mut go_on) {
+                Sent::Done => {}
+                Sent::Ended => break,
+                Sent::GivenUp => return None,
             }
         }
         drop(self.sender);
@@ -240,6 +281,9 @@ impl State {
                         self.store(stream, event)?;
                     }
                 }
+                Message::Unnamed(reply) => {
+                    let _ = reply.send(self.stacks.request());
+                }
                 Message::Finish(summary) => {
                     if let Some(missing) = self.marks.count.missing() {
                         let what = missing.into_bytes().into();
@@ -291,6 +335,7 @@ impl State {
         if !self.connections.take(&mut event.kind) {
             return Ok(());
         }
+        self.redactor.stack(&mut event.kind);
         match &event.kind {
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
@@ -324,6 +369,10 @@ impl Take for State {
             self.writer.life(Stream::Lifecycle, event)?;
         }
         Ok(())
+    }
+
+    fn mapped(&mut self, path: &Path) {
+        self.stacks.path(path.to_owned());
     }
 }
 

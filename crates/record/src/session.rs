@@ -16,10 +16,11 @@ use crate::identity::{self, Identity};
 use crate::machine::Sampler;
 use crate::marks::Marks;
 use crate::network::Connections;
-use crate::output::{Output, Tally};
+use crate::output::{Batch, Output, Tally};
 use crate::signals::Signals;
 use crate::source::{self, recorder, Last};
 use crate::stall::Stall;
+use crate::symbols::{self, Search};
 use crate::{header, host, urgency, Error};
 
 /// The interval between two checks for living descendants (`--wait-all`).
@@ -28,8 +29,8 @@ const LIVING_CHECK: Duration = Duration::from_millis(250);
 /// If `--syscalls` has no effect, beside the other facts that are missing.
 const NO_CALLS: &str = "system calls: only BPF programs record them, by tp_btf (Linux 5.12)";
 
-/// If `--stacks` has no effect.
-const NO_STACKS: &str = "stacks: only BPF programs sample them";
+/// If `--stacks` and `--off-cpu-stacks` have no effect.
+const NO_STACKS: &str = "stacks: only BPF programs record them, by tp_btf (Linux 5.11)";
 
 /// How a recording went.
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub struct Report {
     pub method: Method,
     /// The refusals of better methods, the best first.
     pub refusals: Vec<Error>,
+    /// The search for the functions of stacks.
+    pub symbols: Option<Search>,
 }
 
 /// A followed process that outlives the recording.
@@ -211,7 +214,9 @@ impl Session {
         if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
             started.missing.push(NO_CALLS.to_owned());
         }
-        if config.stacks.is_some() && !extras.contains(&(Extra::Stacks as u8)) {
+        let stacks = [Extra::Stacks, Extra::OffCpuStacks];
+        let has_stacks = stacks.iter().any(|it| extras.contains(&(*it as u8)));
+        if config.has_stacks() && !has_stacks {
             started.missing.push(NO_STACKS.to_owned());
         }
         let mut redactor = config.redactor.clone();
@@ -339,6 +344,9 @@ impl Session {
             usage: None,
             machine: Some(machine),
         };
+        let mut go_on = Stall::new(|| {});
+        let mut go_on = || go_on.go_on(running.as_ref(), signals, Some(&*source));
+        let (batches, symbols) = name_stacks(config, &output, (batches, end), &mut go_on);
         let mut stall = Stall::new(config.on_wait);
         let finished = output.finish(batches, summary, || {
             stall.go_on(running.as_ref(), signals, Some(&*source))
@@ -363,6 +371,26 @@ impl Session {
             alive,
             method: self.method,
             refusals: self.refusals,
+            symbols,
         }
     }
+}
+
+/// Searches the functions of the stacks and writes them, behind the last batches; the batches
+/// that are not sent, and the search, if there were stacks.
+fn name_stacks(
+    config: &Config,
+    output: &Output,
+    (batches, end): (Vec<Batch>, Ktime),
+    go_on: &mut impl FnMut() -> bool,
+) -> (Vec<Batch>, Option<Search>) {
+    if !config.has_stacks() || !config.symbols {
+        return (batches, None);
+    }
+    let Some(request) = output.unnamed(batches, &mut *go_on) else {
+        return (Vec::new(), None);
+    };
+    let (events, search) = symbols::search(&request, end, go_on);
+    output.life(Stream::Lifecycle, events);
+    (Vec::new(), (search.frames > 0).then_some(search))
 }

@@ -1,9 +1,11 @@
 //! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
 
 use tr_format::event::{CpuId, Ktime, LifeKind, Tgid, Tid};
 use tr_format::stack::{Doing, Frames, Module, Place, Sample};
+use tr_symbols::Request;
 
 /// A build id of the kernel's, `BUILD_ID_SIZE_MAX` bytes; a shorter one is followed by zeros.
 pub type BuildId = [u8; 20];
@@ -36,13 +38,18 @@ pub struct Stacked {
     pub ns: u64,
     /// Outermost frames are missing.
     pub cut: bool,
-    /// The frames, outermost first.
+    /// The process's id in `tr`'s own pid namespace.
+    pub seen_tgid: u32,
+    /// The frames, outermost first. A caller's is the last byte of its call.
     pub frames: Vec<At>,
 }
 
 /// The most frames and stacks that are kept, with some 30 bytes for each. Beyond it, all are
 /// forgotten: later ones get new numbers, and those before stay without symbols.
 const MOST: usize = 1 << 20;
+
+/// The most paths that are kept.
+const PATHS: usize = 1 << 14;
 
 /// The numbers so far.
 #[derive(Debug, Default)]
@@ -53,21 +60,70 @@ pub struct Stacks {
     /// By caller and frame.
     stacks: HashMap<(u32, u32), u32>,
     last_stack: u32,
+    /// Of the processes that have addresses of their own, the id in `tr`'s own pid namespace.
+    seen: HashMap<Tgid, u32>,
+    /// Files that were mapped or executed.
+    paths: Vec<PathBuf>,
 }
 
 impl Stacks {
+    /// Notes a file that was mapped or executed.
+    pub fn path(&mut self, path: PathBuf) {
+        if self.paths.len() < PATHS && path.is_absolute() {
+            self.paths.push(path);
+        }
+    }
+
+    /// The frames, to search their functions.
+    pub fn request(&self) -> Request {
+        let mut modules: BTreeMap<u32, tr_symbols::Module> = BTreeMap::new();
+        for (build_id, number) in &self.modules {
+            let module = tr_symbols::Module {
+                number: *number,
+                build_id: build_id.to_vec(),
+                frames: Vec::new(),
+            };
+            modules.insert(*number, module);
+        }
+        let mut frames: Vec<(u32, Place)> = self.frames.iter().map(|(at, it)| (*it, *at)).collect();
+        frames.sort_unstable();
+        let mut kernel = Vec::new();
+        let mut processes: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
+        for (number, place) in frames {
+            match place {
+                Place::Kernel(at) => kernel.push((number, at)),
+                Place::Process(tgid, at) => {
+                    let seen = self.seen.get(&tgid).copied().unwrap_or(tgid.0);
+                    processes.entry(seen).or_default().push((number, at));
+                }
+                Place::Module(module, at) => {
+                    if let Some(module) = modules.get_mut(&module) {
+                        module.frames.push((number, at));
+                    }
+                }
+            }
+        }
+        Request {
+            paths: self.paths.clone(),
+            modules: modules.into_values().collect(),
+            kernel,
+            processes: processes.into_iter().collect(),
+        }
+    }
+
     /// The events of a sample: what it defines, and the sample.
     pub fn events(&mut self, from: &Stacked) -> Vec<LifeKind> {
         if self.frames.len().max(self.stacks.len()) >= MOST {
             self.frames.clear();
             self.stacks.clear();
         }
+        let (frames, stripped) = self.stripped(from);
         let mut events = Vec::new();
         let mut places = Vec::new();
         let first_frame = self.last_frame.saturating_add(1);
         let (mut base, mut new) = (0, Vec::new());
-        for address in &from.frames {
-            let place = self.place(*address, from.tgid, &mut events);
+        for address in frames {
+            let place = self.place(*address, (from.tgid, from.seen_tgid), &mut events);
             let frame = *self.frames.entry(place).or_insert_with(|| {
                 places.push(place);
                 self.last_frame = self.last_frame.saturating_add(1);
@@ -99,7 +155,7 @@ impl Stacks {
             tgid: from.tgid,
             doing: from.doing,
             ns: from.ns,
-            cut: from.cut,
+            cut: from.cut || stripped,
             base,
             first: match count {
                 0 => 0,
@@ -110,10 +166,33 @@ impl Stacks {
         events
     }
 
-    fn place(&mut self, address: At, tgid: Tgid, events: &mut Vec<LifeKind>) -> Place {
+    /// The frames without the outermost ones that are in no file. Where a function keeps no frame
+    /// pointer, the kernel takes other values for addresses, and the walk ends soon. They are
+    /// functions if a JIT compiler lists those of the process. The innermost frame is where the
+    /// task was.
+    fn stripped<'a>(&self, from: &'a Stacked) -> (&'a [At], bool) {
+        let all = &from.frames;
+        let user = all.iter().filter(|it| !matches!(it, At::Kernel(_))).count();
+        let outer = all.iter().take(user.saturating_sub(1));
+        let foreign = outer.take_while(|it| matches!(it, At::Process(_))).count();
+        if foreign == 0 || tr_symbols::has_list(from.seen_tgid) {
+            return (all, false);
+        }
+        (all.get(foreign..).unwrap_or_default(), true)
+    }
+
+    fn place(
+        &mut self,
+        address: At,
+        (tgid, seen): (Tgid, u32),
+        events: &mut Vec<LifeKind>,
+    ) -> Place {
         match address {
             At::Kernel(address) => Place::Kernel(address),
-            At::Process(address) => Place::Process(tgid, address),
+            At::Process(address) => {
+                self.seen.insert(tgid, seen);
+                Place::Process(tgid, address)
+            }
             At::File(build_id, offset) => {
                 let next = u32::try_from(self.modules.len()).unwrap_or(u32::MAX);
                 let next = next.saturating_add(1);
@@ -146,6 +225,7 @@ mod tests {
             doing: Doing::OnCpu,
             ns: 10,
             cut: false,
+            seen_tgid: 2,
             frames: frames.to_vec(),
         })
     }
@@ -155,6 +235,24 @@ mod tests {
             Some(LifeKind::Sample(sample)) => (sample.base, sample.first, &sample.frames),
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn outermost_values_that_are_no_addresses_are_left_out() {
+        let (file, kernel) = (At::File(LIBC, 16), At::Kernel(9));
+        let mut stacks = Stacks::default();
+        let mut known = |frames: &[At]| {
+            let events = sampled(&mut stacks, frames);
+            let Some(LifeKind::Sample(sample)) = events.last() else {
+                panic!("{events:?}");
+            };
+            (sample.base as usize + sample.frames.len(), sample.cut)
+        };
+        assert_eq!(known(&[At::Process(1), At::Process(2), file]), (1, true));
+        assert_eq!(known(&[file, At::Process(3), kernel]), (3, false));
+        let mut depth = |frames: &[At]| sample(&sampled(&mut Stacks::default(), frames)).2.len();
+        assert_eq!(depth(&[At::Process(1), kernel]), 2);
+        assert_eq!(depth(&[kernel]), 1);
     }
 
     #[test]

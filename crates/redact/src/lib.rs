@@ -16,7 +16,7 @@ mod words;
 use std::ops::Range;
 
 use regex::bytes::Regex;
-use tr_format::event::{Argv, Mark};
+use tr_format::event::{Argv, LifeKind, Mark};
 
 use rules::Rules;
 use words::Word;
@@ -96,6 +96,24 @@ impl Redactor {
         for text in [&mut mark.name, &mut mark.result] {
             let masked = self.argv(Argv::from_args([&**text]));
             *text = masked.args().next().unwrap_or_default().into();
+        }
+    }
+
+    /// Masks the paths and the names of an event of stacks.
+    pub fn stack(&mut self, kind: &mut LifeKind) {
+        let mut mask = |text: &mut Box<[u8]>| {
+            let masked = self.argv(Argv::from_args([&**text]));
+            *text = masked.args().next().unwrap_or_default().into();
+        };
+        match kind {
+            LifeKind::Module(module) => mask(&mut module.path),
+            LifeKind::Symbol(symbol) => {
+                for function in &mut symbol.functions {
+                    mask(&mut function.name);
+                    mask(&mut function.file);
+                }
+            }
+            _ => {}
         }
     }
 

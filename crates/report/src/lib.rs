@@ -9,6 +9,7 @@ mod encode;
 pub mod escape;
 pub mod exit;
 pub mod export;
+mod frames;
 pub mod hist;
 pub mod html;
 pub mod imports;

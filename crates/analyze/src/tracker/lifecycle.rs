@@ -121,16 +121,19 @@ impl Tracker {
 
     /// Takes an event of stacks; false: it is another one. Those outside the span define the
     /// numbers of those inside.
-    pub fn stacks(&mut self, time: Ktime, kind: &LifeKind) -> bool {
-        match kind {
+    pub fn stacks(&mut self, event: &LifeEvent) -> bool {
+        let time = event.time;
+        match &event.kind {
             LifeKind::Sample(sample) => {
                 self.stacks.stacks(sample);
                 let task = self.task(sample.tid);
-                if let Some(ix) = task.filter(|_| within(time, (self.start, self.end))) {
+                let asked = within(time, (self.start, self.end))
+                    && self.only.is_none_or(|only| event.cpu == Some(only));
+                if let Some(ix) = task.filter(|_| asked) {
                     self.stacks.count(ix, sample);
                 }
             }
-            LifeKind::Module(_) | LifeKind::Frames(_) | LifeKind::Symbol(_) => {
+            kind @ (LifeKind::Module(_) | LifeKind::Frames(_) | LifeKind::Symbol(_)) => {
                 self.stacks.define(kind);
             }
             _ => return false,

@@ -57,4 +57,111 @@ SEC("perf_event") int sample(void *ctx)
 	return 0;
 }
 
+/* ---- Waits (--off-cpu-stacks) ---- */
+
+/* The stack at a task's last switch-out into a sleep. */
+struct waiter {
+	__u64 since; /* 0: it is not asleep, or was before the recording */
+	__s32 kernel_len;
+	__s32 user_len;
+	__u64 kernel[SAMPLE_DEPTH];
+	struct wire_frame user[SAMPLE_DEPTH];
+};
+
+/*
+ * A task has its room before it sleeps: an allocation wakes kswapd if memory is short, which no
+ * program may do under the lock of a run queue.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct waiter);
+} waiters SEC(".maps");
+
+SEC("tp_btf/sched_process_fork") int make_room(__u64 *ctx)
+{
+	struct task_struct *child = (struct task_struct *)ctx[1];
+
+	if (is_followed(child->pid) || is_followed(((struct task_struct *)ctx[0])->pid))
+		bpf_task_storage_get(&waiters, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	return 0;
+}
+
+/* The innermost frames of a stack at sched_switch: this program, bpf_trace_run4 and the
+ * tracepoint's own function. */
+#define OWN_FRAMES 3
+
+/* The task begins to wait; it is still the running one. */
+static __always_inline void begin_wait(__u64 *ctx, struct task_struct *task)
+{
+	struct waiter *waiter = bpf_task_storage_get(&waiters, task, 0, 0);
+
+	if (!waiter)
+		return;
+	waiter->since = bpf_ktime_get_ns();
+	waiter->kernel_len =
+		bpf_get_stack(ctx, waiter->kernel, sizeof(waiter->kernel), OWN_FRAMES);
+	waiter->user_len = bpf_get_stack(ctx, waiter->user, sizeof(waiter->user),
+					 BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
+}
+
+static __always_inline void end_wait(struct task_struct *task)
+{
+	struct waiter *waiter = bpf_task_storage_get(&waiters, task, 0, 0);
+	struct wire_sample *record;
+	__u64 now, since;
+
+	if (!waiter || !waiter->since)
+		return;
+	now = bpf_ktime_get_ns();
+	since = waiter->since;
+	waiter->since = 0;
+	if (now - since < wait_least)
+		return;
+	record = bpf_ringbuf_reserve(
+		&sample_ring, sizeof(*record) + SAMPLE_DEPTH * sizeof(record->user[0]), 0);
+	if (!record) {
+		__sync_fetch_and_add(&sample_overflow, 1);
+		return;
+	}
+	record->head.time = now;
+	record->head.kind = LIFE_SAMPLE;
+	record->head.cpu = bpf_get_smp_processor_id();
+	record->tid = task->pid;
+	record->tgid = task->tgid;
+	record->seen_tgid = ns_tid(BPF_CORE_READ(task, group_leader), recorder_level);
+	record->off_cpu = 1;
+	record->ns = now - since;
+	record->kernel_len = waiter->kernel_len;
+	record->user_len = waiter->user_len;
+	bpf_probe_read_kernel(record->kernel, sizeof(waiter->kernel), waiter->kernel);
+	bpf_probe_read_kernel(record->user, sizeof(waiter->user), waiter->user);
+	submit_sample(record);
+}
+
+SEC("tp_btf/sched_switch") int waits(__u64 *ctx)
+{
+	struct task_struct *prev, *next;
+	bool preempt;
+	__u32 state;
+
+	if (switch_prev_arg == 2) {
+		prev = (struct task_struct *)ARG(ctx, 2);
+		next = (struct task_struct *)ARG(ctx, 3);
+	} else {
+		prev = (struct task_struct *)ARG(ctx, 1);
+		next = (struct task_struct *)ARG(ctx, 2);
+	}
+	preempt = ARG(ctx, 0) & 1;
+	if (is_followed(prev->pid) && prev->pid && !preempt) {
+		state = task_state(true, prev);
+		if (state && !(state & TASK_DEAD))
+			begin_wait(ctx, prev);
+	}
+	if (is_followed(next->pid) && next->pid)
+		end_wait(next);
+	return 0;
+}
+
 #endif

@@ -58,6 +58,8 @@ const volatile bool victim_is_task = false;
 const volatile __u64 sample_period = 0;
 /* The number of waiting bytes in the ring of samples that wakes the recorder. */
 const volatile __u64 sample_half = 0;
+/* The shortest wait whose stack is recorded, in ns; 0: none is. */
+const volatile __u64 wait_least = 0;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
 
@@ -1323,6 +1325,8 @@ int snapshot(struct bpf_iter__task *ctx)
 		}
 	}
 	record.followed = is_followed(record.tid);
+	if (wait_least && record.followed)
+		bpf_task_storage_get(&waiters, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }

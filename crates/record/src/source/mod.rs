@@ -9,6 +9,7 @@ pub mod ptrace;
 mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
+use std::path::Path;
 
 use tr_bpf::Refusal;
 use tr_format::event::{
@@ -125,6 +126,9 @@ pub trait Take {
     /// # Errors
     /// The output's.
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
+
+    /// Notes a file that a sampled process has mapped.
+    fn mapped(&mut self, path: &Path);
 }
 
 /// A source that is ready for the release of COMMAND.

@@ -1,12 +1,14 @@
 //! Processes as stacks: folded lines, and the file of speedscope.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io::{self, Write};
 
 use serde_json::json;
 use tr_analyze::model::{Analysis, Process};
+use tr_format::stack::Doing;
 
 use super::{lineage, Weight};
+use crate::frames::Names;
 use crate::label;
 use crate::units;
 use crate::view::View;
@@ -16,6 +18,14 @@ fn stacks(view: &View<'_>, weight: Weight) -> BTreeMap<Vec<String>, u64> {
     let analysis = view.analysis;
     let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
     let ids: Vec<_> = analysis.process_ids().collect();
+    let doing = match weight {
+        Weight::Stacks => Some(Doing::OnCpu),
+        Weight::Waits => Some(Doing::OffCpu),
+        Weight::Cpu | Weight::Wall | Weight::Waiting => None,
+    };
+    if let Some(doing) = doing {
+        return of_functions(view, doing);
+    }
     for ix in view.chosen.iter().filter_map(|at| ids.get(*at)) {
         let ns = of(analysis, analysis.process(*ix), weight);
         if ns > 0 {
@@ -24,6 +34,34 @@ fn stacks(view: &View<'_>, weight: Weight) -> BTreeMap<Vec<String>, u64> {
             let sum = sums.entry(names.collect()).or_default();
             *sum = sum.saturating_add(ns);
         }
+    }
+    sums
+}
+
+/// The sums of equal stacks of processes and, under them, of functions, in ns.
+fn of_functions(view: &View<'_>, doing: Doing) -> BTreeMap<Vec<String>, u64> {
+    let analysis = view.analysis;
+    let ids: Vec<_> = analysis.process_ids().collect();
+    let chosen: HashSet<_> = view.chosen.iter().filter_map(|at| ids.get(*at)).collect();
+    let mut names = Names::new(&analysis.stacks);
+    let mut sums: BTreeMap<Vec<String>, u64> = BTreeMap::new();
+    for it in analysis
+        .stacks
+        .samples
+        .iter()
+        .filter(|it| it.doing == doing)
+    {
+        let process = analysis.thread(it.thread).process;
+        if !chosen.contains(&process) {
+            continue;
+        }
+        let line = lineage(analysis, process).into_iter();
+        let mut stack: Vec<String> = line.map(|ix| name(analysis.process(ix))).collect();
+        let functions = names.of_stack(it.stack).into_iter().rev();
+        let functions = functions.filter_map(|number| names.name(number));
+        stack.extend(functions.map(|it| it.function.replace(';', ",")));
+        let sum = sums.entry(stack).or_default();
+        *sum = sum.saturating_add(it.ns);
     }
     sums
 }
@@ -57,6 +95,7 @@ fn of(analysis: &Analysis, process: &Process, weight: Weight) -> u64 {
             }
             process.end.since(process.start).saturating_sub(covered)
         }
+        Weight::Stacks | Weight::Waits => 0,
     }
 }
 

@@ -9,6 +9,7 @@ mod devices;
 pub mod disk;
 pub mod execs;
 pub(crate) mod failed;
+pub mod flame;
 pub mod histogram;
 pub(crate) mod lookups;
 pub mod machine;
@@ -54,6 +55,7 @@ named! {
         Memory = "memory", "The largest resident sets, waits for memory, kills for lack of it";
         Network = "network", "TCP connections, by remote host and by process";
         Syscalls = "syscalls", "System calls, as strace -c counts them";
+        Flame = "flame", "The functions of sampled stacks, the hottest ones first";
         Machine = "machine", "The machine: CPU time of others, pressure, memory, frequency";
         Cpus = "cpus", "The time of each CPU: this build, others, idle";
         Quality = "quality", "How far the numbers can be trusted";
@@ -77,6 +79,7 @@ impl Kind {
                 | Kind::Tree
                 | Kind::Execs
                 | Kind::Syscalls
+                | Kind::Flame
                 | Kind::Memory
         )
     }
@@ -93,6 +96,7 @@ impl Kind {
                 | Kind::Series
                 | Kind::Machine
                 | Kind::Syscalls
+                | Kind::Flame
                 | Kind::Memory
         )
     }
@@ -104,6 +108,10 @@ impl Kind {
         }
         if self == Kind::Syscalls && !view.analysis.meta.has(Extra::SystemCalls) {
             return Box::new(not_known::NotKnown::of_syscalls(view));
+        }
+        let stacks = [Extra::Stacks, Extra::OffCpuStacks];
+        if self == Kind::Flame && !stacks.iter().any(|it| view.analysis.meta.has(*it)) {
+            return Box::new(not_known::NotKnown::of_stacks(view));
         }
         if self == Kind::Network && !view.analysis.meta.has(Extra::Network) {
             return Box::new(not_known::NotKnown::of_network(view));
@@ -125,6 +133,7 @@ impl Kind {
             Kind::Memory => Box::new(memory::Memory::new(view)),
             Kind::Network => Box::new(network::Network::new(view)),
             Kind::Syscalls => Box::new(syscalls::SystemCalls::new(view)),
+            Kind::Flame => Box::new(flame::Flame::new(view)),
             Kind::Machine => match machine::Machine::new(view) {
                 Some(machine) => Box::new(machine),
                 None => Box::new(not_known::NotKnown::of_machine()),

@@ -36,6 +36,17 @@ impl NotKnown {
         }
     }
 
+    /// In place of the report of stacks.
+    pub fn of_stacks(view: &View<'_>) -> NotKnown {
+        let missing = view.analysis.meta.missing.iter();
+        let mut missing = missing.filter(|it| it.starts_with("stacks: "));
+        let why = missing.next().map(|it| escape::text(it.as_bytes()));
+        NotKnown {
+            title: Kind::Flame.title(),
+            why: why.unwrap_or_else(|| "not recorded: tr record --stacks does".into()),
+        }
+    }
+
     /// In place of the report of the machine: an older trace, or one of a single moment.
     pub fn of_machine() -> NotKnown {
         NotKnown {

@@ -135,11 +135,17 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     let user = tail.get(..user).unwrap_or(tail);
     let user = user.chunks_exact(size_of::<wire::StackFrame>());
     let user = user.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
-    let user: Vec<At> = user.filter_map(|it| user_frame(&it)).collect();
+    let user: Vec<At> = (0u64..)
+        .zip(user)
+        .filter_map(|(depth, it)| user_frame(&it, depth.min(1)))
+        .collect();
     let kernel = usize::try_from(sample.kernel_len).unwrap_or(0) / size_of::<u64>();
     let kernel = sample.kernel.get(..kernel).unwrap_or(&sample.kernel);
     let kernel = kernel.iter().filter(|it| **it != 0);
-    let kernel: Vec<At> = kernel.map(|it| At::Kernel(*it)).collect();
+    let kernel = (0u64..).zip(kernel);
+    let kernel: Vec<At> = kernel
+        .map(|(depth, it)| At::Kernel(it.wrapping_sub(depth.min(1))))
+        .collect();
     Some(Stacked {
         time: Ktime(head.time),
         cpu: u16::try_from(head.cpu).ok().map(CpuId),
@@ -150,6 +156,7 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
             _ => Doing::OffCpu,
         },
         ns: sample.ns,
+        seen_tgid: sample.seen_tgid,
         cut: user.len().max(kernel.len()) >= wire::SAMPLE_DEPTH,
         frames: user
             .into_iter()
@@ -159,10 +166,12 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
     })
 }
 
-fn user_frame(frame: &wire::StackFrame) -> Option<At> {
+/// `back`: 1 for a caller, whose address is that of the return, and can be in the next function.
+fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
+    let at = frame.at.saturating_sub(back);
     match frame.status {
-        wire::FRAME_IN_FILE => Some(At::File(frame.build_id, frame.at)),
-        wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(frame.at)),
+        wire::FRAME_IN_FILE => Some(At::File(frame.build_id, at)),
+        wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(at)),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ mod devices;
 mod dns;
 pub mod loader;
 mod losses;
+mod maps;
 mod request;
 mod rings;
 pub mod sudo;
@@ -79,7 +80,7 @@ pub fn start(
     let regions = targets.cpus.len() + later_cpus.unwrap_or(0) as usize;
     let (sched_ring, life_ring) = ring_sizes(targets.cpus.len(), config.buffer, host::page_size());
     let sched_rings = u64::from(sched_ring) * regions as u64;
-    let stacks = config.stacks.map(|hz| sampling(hz, targets.cpus.len()));
+    let stacks = sampling(config, targets.cpus.len());
     let sample_ring = stacks.map_or(0, |it| u64::from(it.ring));
     memory::check(sched_rings + u64::from(life_ring) + sample_ring + OWN_MEMORY)?;
     let settings = Settings {
@@ -128,7 +129,7 @@ pub fn start(
             method: Method::Sudo,
             facts: Facts::default(),
         }),
-        extras: Some(extras(&attached.tracer)),
+        extras: Some(extras(&attached.tracer, config)),
         missing: missing(&attached),
         irq_known: attached.irq_known,
         buffer: sched_rings + u64::from(life_ring) + sample_ring,
@@ -148,20 +149,29 @@ pub fn start(
 const SAMPLE: u64 = 5200;
 
 /// Samples on so many CPUs. The ring holds those of two drains.
-fn sampling(hz: u32, cpus: usize) -> Sampling {
+fn sampling(config: &Config, cpus: usize) -> Option<Sampling> {
+    let hz = config.stacks.unwrap_or(0);
+    let least = config.off_cpu_stacks.map(|it| it.as_nanos().max(1));
+    let wait_least = least.map_or(0, |ns| u64::try_from(ns).unwrap_or(u64::MAX));
+    if (hz, wait_least) == (0, 0) {
+        return None;
+    }
+    // Waits of at least 1 ms end less often on a CPU.
+    let most = u64::from(hz) + if wait_least > 0 { 1000 } else { 0 };
     let interval = 2 * DRAIN_EVERY.as_millis() as u64;
-    let samples = (u64::from(hz) * cpus as u64 * interval).div_ceil(1000);
+    let samples = (most * cpus as u64 * interval).div_ceil(1000);
     let bytes = (samples * SAMPLE)
         .clamp(1 << 18, 1 << 26)
         .next_power_of_two();
-    Sampling {
+    Some(Sampling {
         hz,
+        wait_least,
         ring: u32::try_from(bytes).unwrap_or(1 << 26),
-    }
+    })
 }
 
 /// The numbers of the facts that these programs record.
-fn extras(tracer: &Tracer) -> Vec<u8> {
+fn extras(tracer: &Tracer, config: &Config) -> Vec<u8> {
     let extras = tracer.extras();
     let all = [
         (extras.has(Extras::NETWORK), Extra::Network),
@@ -170,7 +180,14 @@ fn extras(tracer: &Tracer) -> Vec<u8> {
         (extras.has(Extras::RECLAIM), Extra::Memory),
         (extras.has(Extras::DNS), Extra::Dns),
         (extras.has(Extras::DISK_WAITS), Extra::DiskWaits),
-        (tracer.has_stacks(), Extra::Stacks),
+        (
+            tracer.has_stacks() && config.stacks.is_some(),
+            Extra::Stacks,
+        ),
+        (
+            tracer.has_stacks() && config.off_cpu_stacks.is_some(),
+            Extra::OffCpuStacks,
+        ),
     ];
     let there = all.iter().filter(|(is, _)| *is);
     there.map(|(_, extra)| *extra as u8).collect()

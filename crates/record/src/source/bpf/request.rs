@@ -42,6 +42,8 @@ pub struct Request {
     /// Samples of stacks a second, or 0, and bytes of their ring.
     sample_hz: u32,
     sample_ring: u32,
+    /// The shortest wait whose stack is recorded, in ns, or 0.
+    wait_least: u64,
     /// A bit for each CPU.
     cpus: [u64; CPU_WORDS],
     targets: [u32; MOST_TARGETS],
@@ -64,6 +66,7 @@ impl Request {
             target_count: u32::try_from(settings.targets.len()).ok()?,
             sample_hz: settings.stacks.map_or(0, |it| it.hz),
             sample_ring: settings.stacks.map_or(0, |it| it.ring),
+            wait_least: settings.stacks.map_or(0, |it| it.wait_least),
             cpus: [0; CPU_WORDS],
             targets: [0; MOST_TARGETS],
         };
@@ -102,6 +105,7 @@ impl Request {
             .collect();
         let ring = |bytes: u32| bytes.is_power_of_two() && (4096..=LARGEST_RING).contains(&bytes);
         let targets = self.targets.get(..self.target_count as usize);
+        let has_stacks = self.sample_hz > 0 || self.wait_least > 0;
         let valid = self.flags & !(ALL | LATER_CPUS | CGROUP | SYSCALLS) == 0
             && !cpus.is_empty()
             && self.later_cpus as usize <= wire::MAX_CPUS
@@ -110,7 +114,7 @@ impl Request {
             && ring(self.sched_ring)
             && ring(self.life_ring)
             && self.sample_hz <= Sampling::MOST
-            && (self.sample_hz == 0 || ring(self.sample_ring));
+            && (!has_stacks || ring(self.sample_ring));
         let (true, Some(targets)) = (valid, targets) else {
             return Err("a setting is out of its range");
         };
@@ -127,8 +131,9 @@ impl Request {
             targets: targets.to_vec(),
             target_cgroup: has(CGROUP).then_some(self.cgroup),
             syscalls: has(SYSCALLS),
-            stacks: (self.sample_hz > 0).then_some(Sampling {
+            stacks: has_stacks.then_some(Sampling {
                 hz: self.sample_hz,
+                wait_least: self.wait_least,
                 ring: self.sample_ring,
             }),
             count_emitted: false,
@@ -150,20 +155,21 @@ pub struct Reply {
     attached: u32,
     raw: u32,
     irq_known: u32,
-    /// CPUs on which stacks are sampled.
-    samplers: u32,
+    /// Programs on stacks, and their events and links.
+    samplers: [u32; 2],
     reason_len: u32,
     reason: [u8; 512],
 }
 
 impl Reply {
     /// Of programs that are attached.
-    pub fn attached(raw: bool, irq_known: bool, samplers: usize) -> Reply {
+    pub fn attached(raw: bool, irq_known: bool, samplers: (usize, usize)) -> Reply {
         Reply {
             attached: 1,
             raw: raw.into(),
             irq_known: irq_known.into(),
-            samplers: u32::try_from(samplers).unwrap_or(u32::MAX),
+            samplers: [samplers.0, samplers.1]
+                .map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
             ..Reply::empty()
         }
     }
@@ -184,13 +190,14 @@ impl Reply {
     }
 
     /// Whether the programs are `raw_tp`, whether wake-ups by interrupts are known, and the number
-    /// of CPUs on which stacks are sampled.
+    /// of programs on stacks, and of their events and links.
     ///
     /// # Errors
     /// The loader's reason.
-    pub fn read(&self) -> Result<(bool, bool, usize), io::Error> {
+    pub fn read(&self) -> Result<(bool, bool, (usize, usize)), io::Error> {
         if self.attached == 1 {
-            return Ok((self.raw != 0, self.irq_known != 0, self.samplers as usize));
+            let [programs, callers] = self.samplers.map(|count| count as usize);
+            return Ok((self.raw != 0, self.irq_known != 0, (programs, callers)));
         }
         let reason = self.reason.get(..self.reason_len as usize);
         let reason = String::from_utf8_lossy(reason.unwrap_or_default());
@@ -219,6 +226,7 @@ mod tests {
             syscalls: true,
             stacks: Some(Sampling {
                 hz: 99,
+                wait_least: 1_000_000,
                 ring: 1 << 20,
             }),
             count_emitted: false,
@@ -289,8 +297,8 @@ mod tests {
     #[test]
     fn a_reply_has_the_programs_or_the_reason() {
         assert_eq!(
-            Reply::attached(true, false, 2).read().unwrap(),
-            (true, false, 2)
+            Reply::attached(true, false, (1, 2)).read().unwrap(),
+            (true, false, (1, 2))
         );
         let reason = |reply: Reply| reply.read().unwrap_err().to_string();
         assert_eq!(reason(Reply::failed("why")), "why");

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::rc::Rc;
 
 use tr_bpf::{wire, Receive, Record};
@@ -12,6 +13,7 @@ use tr_format::Error;
 use zerocopy::{FromBytes, IntoBytes};
 
 use super::convert;
+use super::maps::Maps;
 use crate::source::{Drained, Take};
 
 /// The records drained for one message to the writer.
@@ -25,6 +27,8 @@ pub struct Records {
     pub life: Vec<u8>,
     /// The recorder's own events.
     own: Vec<LifeEvent>,
+    /// Files that processes have mapped.
+    mapped: Vec<PathBuf>,
     /// Memory of the records, in bytes.
     bytes: usize,
     /// The size of a page in bytes.
@@ -80,6 +84,9 @@ impl Drained for Records {
             for event in events.iter().filter_map(|slot| convert::sched(slot, near)) {
                 to.sched(CpuId(cpu), event)?;
             }
+        }
+        for path in &self.mapped {
+            to.mapped(path);
         }
         for record in self.life_records() {
             if let Some(sample) = convert::stack(record) {
@@ -174,7 +181,7 @@ impl RootWatch {
 
 /// Receives the rings' records; the rings' callbacks and the source share it.
 #[derive(Clone, Debug, Default)]
-pub struct Sink(Rc<RefCell<(Records, RootWatch, Reported)>>);
+pub struct Sink(Rc<RefCell<(Records, RootWatch, Reported, Maps)>>);
 
 /// The total of lost lifecycle events that each CPU has reported. The programs may
 /// report the same total twice.
@@ -206,9 +213,10 @@ impl Reported {
 
 impl Receive for Sink {
     fn receive(&self, record: Record<'_>) {
-        let (records, root, reported) = &mut *self.0.borrow_mut();
+        let (records, root, reported, maps) = &mut *self.0.borrow_mut();
         if let Record::Life(record) = record {
             root.see(record);
+            maps.see(record, &mut records.mapped);
             if let Some(record) = reported.counted(record) {
                 records.push(Record::Life(&record));
             }

@@ -1,0 +1,113 @@
+//! The names of the frames of stacks.
+
+use std::collections::HashMap;
+
+use tr_analyze::stacks::Stacks;
+use tr_format::stack::{Module, Place};
+
+use crate::escape;
+
+/// A function, or what is known in its place. Texts are escaped.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name {
+    /// The function; in brackets if it is not known: the file, `[kernel]` or `[unknown]`.
+    pub function: String,
+    /// The file's name; `kernel`; empty for code that is in no file.
+    pub binary: String,
+}
+
+/// The names of a recording's functions, each with a number.
+#[derive(Debug)]
+pub struct Names<'a> {
+    stacks: &'a Stacks,
+    names: Vec<Name>,
+    numbers: HashMap<Name, usize>,
+    /// The numbers of a frame's functions, innermost first.
+    frames: HashMap<u32, Vec<usize>>,
+}
+
+impl<'a> Names<'a> {
+    /// Of these stacks.
+    pub fn new(stacks: &'a Stacks) -> Names<'a> {
+        Names {
+            stacks,
+            names: Vec::new(),
+            numbers: HashMap::new(),
+            frames: HashMap::new(),
+        }
+    }
+
+    /// The numbers of a stack's functions, innermost first, those inlined included.
+    pub fn of_stack(&mut self, stack: u32) -> Vec<usize> {
+        let mut all = Vec::new();
+        for frame in self.stacks.frames(stack) {
+            if !self.frames.contains_key(&frame) {
+                let numbers = self.of_frame(frame);
+                self.frames.insert(frame, numbers);
+            }
+            all.extend(self.frames.get(&frame).into_iter().flatten());
+        }
+        all
+    }
+
+    /// The name of a number.
+    pub fn name(&self, number: usize) -> Option<&Name> {
+        self.names.get(number)
+    }
+
+    fn of_frame(&mut self, frame: u32) -> Vec<usize> {
+        let place = self.stacks.place(frame);
+        let binary = self.binary(place);
+        let functions = self.stacks.functions(frame);
+        let mut names: Vec<Name> = functions
+            .iter()
+            .rev()
+            .map(|it| Name {
+                function: escape::text(&it.name),
+                binary: binary.clone(),
+            })
+            .collect();
+        if names.is_empty() {
+            let function = match binary.as_str() {
+                "" => "[unknown]".to_owned(),
+                binary => format!("[{binary}]"),
+            };
+            names.push(Name { function, binary });
+        }
+        names.into_iter().map(|name| self.number(name)).collect()
+    }
+
+    fn number(&mut self, name: Name) -> usize {
+        if let Some(number) = self.numbers.get(&name) {
+            return *number;
+        }
+        let number = self.names.len();
+        self.names.push(name.clone());
+        self.numbers.insert(name, number);
+        number
+    }
+
+    fn binary(&self, place: Option<Place>) -> String {
+        match place {
+            Some(Place::Kernel(_)) => "kernel".to_owned(),
+            Some(Place::Module(number, _)) => self
+                .stacks
+                .modules
+                .get(&number)
+                .map_or_else(String::new, of_module),
+            Some(Place::Process(..)) | None => String::new(),
+        }
+    }
+}
+
+/// The last part of a file's path or, without one, the beginning of its build id.
+fn of_module(module: &Module) -> String {
+    match module.path.rsplit(|byte| *byte == b'/').next() {
+        Some(name) if !name.is_empty() => escape::text(name),
+        _ => {
+            let id = module.build_id.iter().take(4);
+            let id = id.map(|byte| format!("{byte:02x}"));
+            format!("build id {}…", id.collect::<String>())
+        }
+    }
+}

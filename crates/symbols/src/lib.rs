@@ -1,0 +1,141 @@
+//! The functions of addresses: in ELF files by blazesym, in the kernel by `/proc/kallsyms`, in the
+//! code of JIT compilers by their `perf-PID.map`.
+//!
+//! [`serve`] runs in a process of its own: files of strangers, huge ones and those that shrink
+//! while they are mapped end that process, not the recorder. Answers come line by line, so that
+//! those before its end count.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "elf")]
+mod elf;
+mod table;
+
+use std::collections::HashSet;
+use std::io::{self, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use table::Table;
+
+/// The first argument of the process.
+pub const SERVER: &str = "symbol-server";
+/// The largest request in bytes.
+const REQUEST: u64 = 256 << 20;
+/// The longest name of a function that is kept, in bytes.
+const NAME: usize = 1024;
+
+/// Frames without names, each with its number.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Request {
+    /// Paths where the files may be, in the order in which they are tried.
+    pub paths: Vec<PathBuf>,
+    /// The files.
+    pub modules: Vec<Module>,
+    /// Addresses in the kernel.
+    pub kernel: Vec<(u32, u64)>,
+    /// Addresses in processes, by their pids.
+    pub processes: Vec<(u32, Vec<(u32, u64)>)>,
+}
+
+/// A file and the frames in it.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Module {
+    /// Its number.
+    pub number: u32,
+    /// Its build id; zeros at its end do not count.
+    pub build_id: Vec<u8>,
+    /// Frames: number, offset in the file.
+    pub frames: Vec<(u32, u64)>,
+}
+
+impl Request {
+    /// The number of its frames.
+    pub fn frames(&self) -> usize {
+        let modules = self.modules.iter().map(|it| it.frames.len());
+        let processes = self.processes.iter().map(|it| it.1.len());
+        self.kernel.len() + modules.chain(processes).sum::<usize>()
+    }
+}
+
+/// What was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// The path of a module.
+    Path(u32, PathBuf),
+    /// The functions of a frame: the outermost one, then those inlined. A later answer of the
+    /// same frame replaces the earlier one.
+    Frame(u32, Vec<Function>),
+}
+
+/// A function.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Function {
+    /// Its name, demangled.
+    pub name: String,
+    /// The source file; empty: unknown.
+    pub file: String,
+    /// The line; 0: unknown.
+    pub line: u32,
+}
+
+impl Function {
+    /// A function of which only the name is known.
+    fn named(name: &str) -> Function {
+        let end = name.floor_char_boundary(NAME);
+        Function {
+            name: name.get(..end).unwrap_or_default().to_owned(),
+            ..Function::default()
+        }
+    }
+}
+
+/// Answers the request on `input`.
+///
+/// # Errors
+/// It cannot be read, or `output` not written.
+pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
+    let request: Request = serde_json::from_reader(BufReader::new(input.take(REQUEST)))?;
+    let mut out = io::LineWriter::new(output);
+    let mut tell = |answer: Answer| {
+        serde_json::to_writer(&mut out, &answer)?;
+        out.write_all(b"\n")
+    };
+    tell_all(&request.kernel, Table::of_kernel(), &mut tell)?;
+    for (pid, frames) in &request.processes {
+        tell_all(frames, Table::of_process(*pid), &mut tell)?;
+    }
+    #[cfg(feature = "elf")]
+    elf::answer(&request, &mut tell)?;
+    out.flush()
+}
+
+/// Answers the frames whose addresses are in the table.
+fn tell_all(
+    frames: &[(u32, u64)],
+    table: Option<Table>,
+    tell: &mut impl FnMut(Answer) -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(table) = table.filter(|_| !frames.is_empty()) else {
+        return Ok(());
+    };
+    for (frame, address) in frames {
+        if let Some(name) = table.name(*address) {
+            tell(Answer::Frame(*frame, vec![Function::named(name)]))?;
+        }
+    }
+    Ok(())
+}
+
+/// A JIT compiler lists the functions of this process.
+pub fn has_list(pid: u32) -> bool {
+    table::path(pid).exists()
+}
+
+/// A regular file's paths once each, in their order.
+#[cfg_attr(not(feature = "elf"), allow(dead_code))]
+fn files(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
+    let mut seen = HashSet::new();
+    let paths = paths.iter().map(PathBuf::as_path);
+    paths.filter(move |path| seen.insert(*path) && path.is_file())
+}

@@ -1,0 +1,124 @@
+//! Lists of functions in text: the kernel's and those of JIT compilers.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The longest list in bytes.
+const LONGEST: u64 = 128 << 20;
+/// `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a list in /tmp may be a link
+/// or a fifo of a stranger.
+const FLAGS: i32 = 0o400_000 | 0o4000;
+
+/// Functions by address.
+#[derive(Debug, Default)]
+pub struct Table {
+    /// Begin, end and name, by begin. Without an end the next function is the end.
+    functions: Vec<(u64, Option<u64>, Box<str>)>,
+}
+
+impl Table {
+    /// The kernel's functions (`/proc/kallsyms`); `None`: it does not tell addresses.
+    pub fn of_kernel() -> Option<Table> {
+        // It is neither a link nor a fifo; procfs refuses no flag.
+        Some(Table::kallsyms(&read(Path::new("/proc/kallsyms"))?))
+            .filter(|table| !table.functions.is_empty())
+    }
+
+    /// The functions of a JIT compiler in a process
+    /// (tools/perf/Documentation/jit-interface.txt).
+    pub fn of_process(pid: u32) -> Option<Table> {
+        Some(Table::perf_map(&read(&path(pid))?))
+    }
+
+    fn kallsyms(text: &str) -> Table {
+        let functions = text.lines().filter_map(|line| {
+            let mut words = line.split_ascii_whitespace();
+            let address = u64::from_str_radix(words.next()?, 16).ok()?;
+            let kind = words.next()?;
+            let code = matches!(kind, "t" | "T" | "w" | "W");
+            let name = words.next()?;
+            (code && address != 0).then(|| (address, None, name.into()))
+        });
+        Table::sorted(functions.collect())
+    }
+
+    fn perf_map(text: &str) -> Table {
+        let functions = text.lines().filter_map(|line| {
+            let (begin, rest) = line.split_once(' ')?;
+            let (size, name) = rest.split_once(' ')?;
+            let number = |text: &str| {
+                let text = text.strip_prefix("0x").unwrap_or(text);
+                u64::from_str_radix(text, 16).ok()
+            };
+            let begin = number(begin)?;
+            let end = begin.checked_add(number(size)?)?;
+            Some((begin, Some(end), name.into()))
+        });
+        Table::sorted(functions.collect())
+    }
+
+    /// Of functions with one address the last one in the list: code that was replaced comes
+    /// before.
+    fn sorted(mut functions: Vec<(u64, Option<u64>, Box<str>)>) -> Table {
+        functions.sort_by_key(|it| it.0);
+        Table { functions }
+    }
+
+    /// The function at an address.
+    pub fn name(&self, address: u64) -> Option<&str> {
+        let behind = self.functions.partition_point(|it| it.0 <= address);
+        let (_, end, name) = self.functions.get(behind.checked_sub(1)?)?;
+        end.is_none_or(|end| address < end).then_some(&**name)
+    }
+}
+
+/// The path of a process's list.
+pub fn path(pid: u32) -> PathBuf {
+    format!("/tmp/perf-{pid}.map").into()
+}
+
+fn read(path: &Path) -> Option<String> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(FLAGS)
+        .open(path)
+        .ok()?;
+    file.metadata().ok().filter(|it| it.is_file())?;
+    text(file)
+}
+
+fn text(file: File) -> Option<String> {
+    let mut bytes = Vec::new();
+    file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_in_the_function_before_it() {
+        let table = Table::kallsyms(
+            "ffffffff81000000 T _stext\nffffffff81000100 t do_work [mod]\n\
+             ffffffff81000180 d data\n0000000000000000 T hidden\n",
+        );
+        assert_eq!(table.name(0xffff_ffff_8100_0000), Some("_stext"));
+        assert_eq!(table.name(0xffff_ffff_8100_01ff), Some("do_work"));
+        assert_eq!(table.name(0xffff_ffff_80ff_ffff), None);
+        assert_eq!(table.name(4), None);
+    }
+
+    #[test]
+    fn the_last_function_at_an_address_counts() {
+        let map =
+            "1000 10 LazyCompile:~old a.js:1\n0x2000 0x8 b c\n1000 20 LazyCompile:*new\nx y\n";
+        let table = Table::perf_map(map);
+        assert_eq!(table.name(0x1018), Some("LazyCompile:*new"));
+        assert_eq!(table.name(0x2007), Some("b c"));
+        assert_eq!(table.name(0x2008), None);
+        assert_eq!(table.name(0xfff), None);
+    }
+}

@@ -1,0 +1,31 @@
+//! The search for functions, which `tr record --stacks` runs. It has no options, and no help: clap
+//! does not know it.
+
+use std::process::ExitCode;
+
+use nix::sys::resource::{setrlimit, Resource};
+
+use crate::{confine, status};
+
+/// The most memory in bytes, mapped files included.
+const MEMORY: u64 = 16 << 30;
+
+/// Whether this is its command line.
+pub fn is_meant() -> bool {
+    let mut args = std::env::args_os().skip(1);
+    args.next().is_some_and(|first| first == tr_symbols::SERVER) && args.next().is_none()
+}
+
+/// Runs it.
+pub fn run() -> ExitCode {
+    // It reads files that a build has made: it can write none, and reach no network.
+    confine::to_reading(&["/".as_ref()]);
+    let _ = setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY);
+    match tr_symbols::serve(std::io::stdin().lock(), std::io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("tr: {error}");
+            ExitCode::from(status::FAILED)
+        }
+    }
+}

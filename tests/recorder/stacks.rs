@@ -1,0 +1,202 @@
+//! Samples of stacks: a program whose hot functions are known.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::kinds::compiled;
+use crate::support::{analyze, dump, ensure, info, int, list, record, report, scratch, text, Test};
+
+pub const TESTS: &[Test] = &[
+    (SHARES, shares),
+    (KERNEL, kernel),
+    (FORK, fork),
+    (GONE, gone),
+    (WAITS, waits),
+    (
+        "without_the_option_no_stacks_are_recorded",
+        without_the_option,
+    ),
+    (OTHERS, others),
+];
+
+pub const SHARES: &str = "samples_have_the_shares_of_the_hot_functions";
+pub const KERNEL: &str = "samples_in_the_kernel_have_both_stacks";
+pub const FORK: &str = "samples_of_a_fork_without_an_exec_have_names";
+pub const GONE: &str = "a_program_that_is_gone_has_no_names";
+pub const WAITS: &str = "waits_have_the_stacks_that_they_began_with";
+pub const OTHERS: &str = "methods_without_stacks_name_them";
+
+/// With frame pointers, and a build id. With optimization a function that calls none has no frame
+/// pointer: the walk leaves its caller out.
+const FLAGS: &[&str] = &["-O0", "-Wl,--build-id"];
+
+fn hot(name: &str) -> Result<String, Failed> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/hot.c");
+    Ok(compiled(&source, name, FLAGS)?.ok_or("gcc")?)
+}
+
+fn recorded(program: &str, what: &str) -> Result<PathBuf, Failed> {
+    let trace = scratch(&format!("stacks-{what}.bin"));
+    let out = record(&trace, &["--stacks=997"], &[program, what])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    Ok(trace)
+}
+
+/// The sum of a field of the rows with this function; of all rows with this binary.
+fn ns(rows: &[Value], field: &str, function: &str) -> u64 {
+    let mine = rows.iter().filter(|row| row["function"] == function);
+    mine.map(|row| int(row, field)).sum()
+}
+
+fn in_kernel(rows: &[Value]) -> u64 {
+    let mine = rows.iter().filter(|row| row["binary"] == "kernel");
+    mine.map(|row| int(row, "self_ns")).sum()
+}
+
+/// Within three points.
+fn near(share: f64, expected: f64, what: &str, of: &Value) -> Result<(), Failed> {
+    ensure((share - expected).abs() <= 0.03, || {
+        format!("{what}: {share}, not {expected}: {of}")
+    })
+}
+
+fn shares() -> Result<(), Failed> {
+    let trace = recorded(&hot("hot-user")?, "user")?;
+    let flame = report(&trace, "flame", &[])?;
+    let rows = list(&flame, "rows");
+    let of = |name, field| ns(rows, field, name) as f64;
+    let (three, one) = (of("three", "self_ns"), of("one", "self_ns"));
+    near(three / (three + one), 0.75, "three", &flame)?;
+    // The callers are found by the frame pointers.
+    let all = int(&flame, "ns") as f64;
+    near(of("user", "total_ns") / all, 1.0, "user", &flame)?;
+    near(of("main", "total_ns") / all, 1.0, "main", &flame)?;
+    near(of("main", "self_ns") / all, 0.0, "main", &flame)?;
+    // The samples stand for the CPU time that the switches tell. A virtual CPU that is
+    // descheduled has none.
+    let process = analyze(&trace)?["processes"][0].take();
+    let on_cpu = int(&process, "on_cpu_ns") as f64;
+    ensure(all <= 1.05 * on_cpu && all >= 0.5 * on_cpu, || {
+        format!("{all} of {on_cpu}: {process}")
+    })?;
+    // A window has the samples of its own time.
+    let part = report(&trace, "flame", &["--from", "0.5s", "--to", "1s"])?;
+    let part = int(&part, "ns");
+    ensure((100_000_000..=550_000_000).contains(&part), || {
+        format!("{part}")
+    })
+}
+
+fn kernel() -> Result<(), Failed> {
+    let trace = recorded(&hot("hot-kernel")?, "kernel")?;
+    let flame = report(&trace, "flame", &[])?;
+    let rows = list(&flame, "rows");
+    let all = int(&flame, "ns") as f64;
+    // libc's read(2) keeps no frame pointer: its caller, the function `reads`, is left out.
+    let main = ns(rows, "total_ns", "main") as f64;
+    let kernel = in_kernel(rows) as f64;
+    ensure(main > 0.9 * all && kernel > 0.8 * all, || {
+        format!("{main} and {kernel} of {all}: {flame}")
+    })
+}
+
+fn fork() -> Result<(), Failed> {
+    let trace = recorded(&hot("hot-fork")?, "fork")?;
+    let flame = report(&trace, "flame", &["--by", "process"])?;
+    let rows = list(&flame, "rows");
+    let pid = |name: &str| {
+        let mine = rows.iter().filter(|row| row["function"] == name);
+        let row = mine.max_by_key(|row| int(row, "self_ns"));
+        row.map(|row| (int(row, "pid"), int(row, "self_ns")))
+    };
+    let (three, one) = (pid("three"), pid("one"));
+    let (Some(three), Some(one)) = (three, one) else {
+        return Err(format!("{flame}").into());
+    };
+    let about = |ns: u64| (250_000_000..750_000_000).contains(&ns);
+    ensure(three.0 != one.0 && about(three.1) && about(one.1), || {
+        format!("{three:?} {one:?}: {flame}")
+    })
+}
+
+/// Twenty sleeps of 20 ms, and a read from a pipe of 300 ms.
+fn waits() -> Result<(), Failed> {
+    let (program, trace) = (hot("hot-wait")?, scratch("stacks-wait.bin"));
+    let out = record(&trace, &["--off-cpu-stacks=5ms"], &[&program, "wait"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let flame = report(&trace, "flame", &["--by", "process"])?;
+    let rows = list(&flame, "rows");
+    ensure(int(&flame, "samples") == 0, || flame.to_string())?;
+    let root = int(&analyze(&trace)?["processes"][0], "pid");
+    let mine = |name: &str| {
+        let mut all = rows.iter().filter(|row| int(row, "pid") == root);
+        let row = all.find(|row| {
+            let function = row["function"].as_str().unwrap_or_default();
+            function.ends_with(name)
+        });
+        row.ok_or_else(|| format!("no {name}: {flame}"))
+    };
+    let (naps, pipe) = (mine("hrtimer_nanosleep")?, mine("pipe_read")?);
+    let sum = |row: &Value| (int(row, "total_samples"), int(row, "total_ns"));
+    let ((sleeps, slept), (reads, read)) = (sum(naps), sum(pipe));
+    ensure(
+        sleeps == 20 && (400_000_000..900_000_000).contains(&slept),
+        || flame.to_string(),
+    )?;
+    ensure(
+        reads == 1 && (295_000_000..800_000_000).contains(&read),
+        || flame.to_string(),
+    )?;
+    // The user's part is known as well.
+    let main = int(mine("main")?, "total_samples");
+    ensure(main >= 21, || flame.to_string())
+}
+
+/// No other file of that path is taken for it.
+fn gone() -> Result<(), Failed> {
+    let program = hot("hot-gone")?;
+    let trace = recorded(&program, "gone")?;
+    let flame = report(&trace, "flame", &[])?;
+    let rows = list(&flame, "rows");
+    let unknown = rows.iter().filter(|row| {
+        let function = row["function"].as_str().unwrap_or_default();
+        function.starts_with("[build id ")
+    });
+    let unknown: u64 = unknown.map(|row| int(row, "self_ns")).sum();
+    ensure(ns(rows, "total_ns", "three") == 0 && unknown > 0, || {
+        format!("{flame}")
+    })
+}
+
+fn without_the_option() -> Result<(), Failed> {
+    let trace = scratch("no-stacks.bin");
+    let out = record(&trace, &[], &["/bin/true"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let kinds = ["module", "frames", "sample", "symbol"];
+    let events = dump(&trace)?;
+    let mut of_stacks = events.iter().filter(|event| {
+        let kind = event["kind"].as_str().unwrap_or_default();
+        kinds.contains(&kind)
+    });
+    ensure(of_stacks.next().is_none(), || format!("{events:?}"))?;
+    let flame = report(&trace, "flame", &[])?;
+    ensure(flame.is_null(), || flame.to_string())
+}
+
+fn others() -> Result<(), Failed> {
+    for method in ["ptrace", "poll"] {
+        let trace = scratch("other-stacks.bin");
+        let out = record(&trace, &["--stacks", "--method", method], &["/bin/true"])?;
+        ensure(out.status.success(), || text(&out.stderr))?;
+        let info = info(&trace)?;
+        let missing = list(&info, "missing");
+        let named = missing.iter().any(|it| {
+            let words = it.as_str().unwrap_or_default();
+            words.starts_with("stacks: ")
+        });
+        ensure(named, || format!("{method}: {info}"))?;
+    }
+    Ok(())
+}
