@@ -446,6 +446,21 @@ fn stacks() -> Result<(), Failure> {
         })?;
         ensure(samples.len() == weights.len(), || "as many".into())?;
     }
+    // The functions of samples and of waits are under the processes.
+    for (weight, field, name) in [
+        ("stacks", "ns", ";hot fork;"),
+        ("waits", "off_cpu_ns", ";hot wait;"),
+    ] {
+        let folded = export("../format/3.6", "folded", &["--weight", weight])?;
+        let folded = String::from_utf8(folded)?;
+        let weights = folded.lines().map(|line| line.rsplit_once(' ').unwrap().1);
+        let sum: u64 = weights.map(|it| it.parse::<u64>().unwrap()).sum();
+        let flame = analysis("../format/3.6", &["--report", "flame"])?;
+        let expected = flame["flame"][field].as_u64().unwrap() / 1000;
+        let good =
+            sum.abs_diff(expected) < 100 && folded.contains(name) && folded.contains(";main;");
+        ensure(good, || format!("{weight} {sum} {expected}: {folded}"))?;
+    }
     // The wall time of the tree is that of its root, less what children spend beside each other.
     let wall = String::from_utf8(export("demo", "folded", &["--weight", "wall"])?)?;
     ensure(wall.lines().any(|line| line.contains("sleep 0.4")), || {

@@ -250,7 +250,7 @@ mod tests {
         };
         assert_eq!(known(&[At::Process(1), At::Process(2), file]), (1, true));
         assert_eq!(known(&[file, At::Process(3), kernel]), (3, false));
-        let mut depth = |frames: &[At]| sample(&sampled(&mut Stacks::default(), frames)).2.len();
+        let depth = |frames: &[At]| sample(&sampled(&mut Stacks::default(), frames)).2.len();
         assert_eq!(depth(&[At::Process(1), kernel]), 2);
         assert_eq!(depth(&[kernel]), 1);
     }

@@ -50,6 +50,16 @@ impl<'a> Names<'a> {
         all
     }
 
+    /// The number of the innermost function in user mode.
+    pub fn in_user_mode(&mut self, stack: u32) -> Option<usize> {
+        let stacks = self.stacks;
+        let mut frames = stacks.frames(stack);
+        let user = |frame: &u32| !matches!(stacks.place(*frame), Some(Place::Kernel(_)));
+        let frame = frames.find(user)?;
+        self.of_stack(stack);
+        self.frames.get(&frame)?.first().copied()
+    }
+
     /// The name of a number.
     pub fn name(&self, number: usize) -> Option<&Name> {
         self.names.get(number)

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use blazesym::helper::read_elf_build_id;
 use blazesym::symbolize::source::{Elf, Source};
@@ -98,7 +98,6 @@ fn of(symbol: &Sym<'_>) -> Vec<Function> {
 }
 
 fn line_of(place: &CodeInfo<'_>) -> (String, u32) {
-    let file = PathBuf::from(place.to_path().into_owned());
-    let file = file.to_string_lossy().into_owned();
+    let file = place.to_path().to_string_lossy().into_owned();
     (file, place.line.unwrap_or(0))
 }

@@ -82,9 +82,10 @@ pub struct Function {
 impl Function {
     /// A function of which only the name is known.
     fn named(name: &str) -> Function {
-        let end = name.floor_char_boundary(NAME);
+        let chars = name.char_indices();
+        let fits = chars.take_while(|(at, char)| at + char.len_utf8() <= NAME);
         Function {
-            name: name.get(..end).unwrap_or_default().to_owned(),
+            name: fits.map(|(_, char)| char).collect(),
             ..Function::default()
         }
     }

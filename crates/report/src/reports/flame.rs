@@ -67,7 +67,7 @@ struct Row {
     group: Option<(String, Option<u32>)>,
     name: Name,
     doing: Doing,
-    /// The function was the innermost one.
+    /// The function was the innermost one; of waits, the innermost one in user mode.
     own: Sum,
     /// The function was in the stack.
     total: Sum,
@@ -93,8 +93,13 @@ impl<'a> Flame<'a> {
             let group = by.map(|_| *at);
             all.entry(it.doing).or_default().add(it);
             let functions = names.of_stack(it.stack);
-            if let Some(innermost) = functions.first() {
-                let sum = sums.entry((group, it.doing, *innermost)).or_default();
+            let innermost = match it.doing {
+                Doing::OnCpu => None,
+                // All waits end in the scheduler.
+                Doing::OffCpu => names.in_user_mode(it.stack),
+            };
+            if let Some(innermost) = innermost.or(functions.first().copied()) {
+                let sum = sums.entry((group, it.doing, innermost)).or_default();
                 sum.0.add(it);
             }
             // A function that calls itself counts once.
