@@ -84,6 +84,7 @@ impl Contents {
             ("fork", events.forks),
             ("exec", events.execs),
             ("exit", events.exits),
+            ("end", events.ends),
             ("final", events.finals),
             ("rename", events.renames),
             ("cgroup", sum(&[events.cgroup_paths, events.cgroup_moves])),

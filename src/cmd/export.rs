@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
+use tr_format::reader::Trace;
 use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
 
@@ -106,6 +107,17 @@ fn values<T: Copy + Send + Sync + 'static, const N: usize>(
     args::words(all.map(|(value, name, help)| (value, PossibleValue::new(name).help(help))))
 }
 
+/// The recording has the time of the day, without which a format makes no sense; else says so.
+fn has_date(trace: &Trace, args: &Args) -> bool {
+    let has = trace.meta().start_unix().is_some();
+    if !has {
+        let name = tr_report::escape::text(args.file.as_os_str().as_encoded_bytes());
+        eprintln!("tr: {name}: no time of day is recorded, which this format needs");
+        eprintln!("    perf sched record has it with -k CLOCK_MONOTONIC");
+    }
+    has
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
     let format = match args.format {
@@ -120,6 +132,9 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
+    if format.is_otlp() && !has_date(&trace, args) {
+        return ExitCode::from(open::UNREADABLE);
+    }
     let name = args.file.to_string_lossy();
     open::warn(&trace, &name);
     let options = Options {

@@ -119,13 +119,13 @@ fn document(contents: &Contents) -> Value {
         "machine": meta.machine,
         "command": command(contents),
         "not_traced": meta.not_traced,
-        "method": traced.then(|| meta.method().name()),
+        "method": traced.then(|| meta.recorded_by()),
         "facts": traced.then(|| facts(meta).into_iter().map(|(name, known)| {
             (name.to_owned(), json!(known.name()))
         }).collect::<Map<_, _>>()),
         "degraded": degraded(contents),
         "usage": untraced::usage_json(contents.usage),
-        "start_unix_ns": meta.start_clock.real,
+        "start_unix_ns": meta.start_unix(),
         "duration_ns": contents.known_duration(),
         "cpus": meta.cpus.iter().map(|cpu| cpu.0).collect::<Vec<_>>(),
         "events": traced.then(|| contents.events.total()),
@@ -146,7 +146,7 @@ fn document(contents: &Contents) -> Value {
             "asleep_ns": suspend.asleep,
         })).collect::<Vec<_>>(),
         "truncated": contents.end != End::Complete,
-        "cost": contents.cost.filter(|_| traced).map(|cost| json!({
+        "cost": contents.cost.filter(|_| traced && meta.recorder.is_none()).map(|cost| json!({
             "recorder_ns": cost.recorder_ns, "bpf_ns": cost.bpf_ns, "setup_ns": cost.setup_ns,
         })),
         "options": {
@@ -220,7 +220,7 @@ fn recording(lines: &mut Lines, contents: &Contents) {
     } else {
         lines.say("command", recorded);
     }
-    lines.say("recorded", units::date(meta.start_clock.real));
+    lines.say("recorded", units::date(meta.start_unix()));
     let duration = contents.known_duration();
     lines.say("duration", duration.map_or("unknown".into(), units::time));
     lines.say("CPUs", meta.cpus.len().to_string());
@@ -296,7 +296,7 @@ fn facts(meta: &Metadata) -> [(&'static str, Known); 8] {
 /// The method, how each kind of fact is known, and what the recorder let go of.
 fn method(lines: &mut Lines, contents: &Contents) {
     let meta = &contents.meta;
-    lines.say("method", meta.method().name());
+    lines.say("method", safe(meta.recorded_by()));
     for known in [
         Known::Kernel,
         Known::Recorder,
@@ -389,7 +389,8 @@ fn trust(lines: &mut Lines, contents: &Contents) {
 }
 
 fn cost(lines: &mut Lines, contents: &Contents) {
-    let Some(cost) = contents.cost else {
+    let ours = contents.meta.recorder.is_none();
+    let Some(cost) = contents.cost.filter(|_| ours) else {
         return;
     };
     let uncounted = || "not counted (kernel.bpf_stats_enabled is off)".to_owned();

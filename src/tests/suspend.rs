@@ -41,6 +41,7 @@ fn trace(readings: &[(u64, u64)]) -> Trace {
         not_traced: None,
         origin: None,
         extras: None,
+        recorder: None,
     };
     let mut writer = Writer::new(Vec::new(), &meta).unwrap();
     for (time, boot) in readings {

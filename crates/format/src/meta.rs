@@ -46,6 +46,9 @@ pub struct Metadata {
     pub origin: Option<Origin>,
     /// The numbers of the [`Extra`]s that were recorded.
     pub extras: Option<Vec<u8>>,
+    /// The program that recorded, and its version, if that was not `tr` but another program
+    /// whose file `tr import` has read: `perf 6.1.187`.
+    pub recorder: Option<String>,
 }
 
 /// A kind of fact that not every recording has.
@@ -82,9 +85,20 @@ impl Metadata {
         self.origin.map_or_else(Facts::default, |it| it.facts)
     }
 
-    /// The way of recording.
+    /// The way of recording, if `tr` did.
     pub fn method(&self) -> Method {
         self.origin.map_or(Method::Bpf, |it| it.method)
+    }
+
+    /// The name of the way of recording, or the other program that did.
+    pub fn recorded_by(&self) -> &str {
+        self.recorder.as_deref().unwrap_or(self.method().name())
+    }
+
+    /// The time of the day at the start, in ns since 1970; `None` if no clock of it was
+    /// recorded.
+    pub fn start_unix(&self) -> Option<u64> {
+        Some(self.start_clock.real).filter(|real| *real > 0)
     }
 }
 

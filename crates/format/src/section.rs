@@ -73,7 +73,8 @@ impl Section for Metadata {
         fields.field(19, &mut self.ci)?;
         fields.rare(20, &mut self.not_traced)?;
         fields.rare(21, &mut self.origin)?;
-        fields.rare(22, &mut self.extras)
+        fields.rare(22, &mut self.extras)?;
+        fields.rare(23, &mut self.recorder)
     }
 }
 

@@ -14,6 +14,7 @@ mod error;
 mod files;
 pub mod junit;
 pub mod ninja;
+pub mod perf;
 mod recording;
 
 use tr_analyze::model::{Analysis, Import, Imported};

@@ -52,5 +52,6 @@ pub fn metadata(config: &Config, started: &Started, start: Start) -> Metadata {
         not_traced: None,
         origin: started.origin,
         extras: started.extras.clone(),
+        recorder: None,
     }
 }

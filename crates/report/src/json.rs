@@ -41,7 +41,7 @@ object! {
     Trace(analysis: &Analysis) {
         command: Vec<String> = analysis.meta.command.iter().map(|arg| text(arg)).collect(),
         exit: Option<Exit> = analysis.summary.as_ref().and_then(|s| s.status).map(Exit::from),
-        start_unix_ns: u64 = analysis.meta.start_clock.real,
+        start_unix_ns: Option<u64> = analysis.meta.start_unix(),
         duration_ns: u64 = analysis.end.since(analysis.start),
         cpus: usize = analysis.meta.cpus.len(),
         kernel: String = analysis.meta.kernel.clone(),
@@ -51,7 +51,8 @@ object! {
         truncated: bool = analysis.quality.truncated.is_some(),
         // How the facts are known, unless the kernel stamped all of them.
         #[serde(skip_serializing_if = "Option::is_none")]
-        method: Option<&'static str> = analysis.meta.origin.map(|origin| origin.method.name()),
+        method: Option<String> =
+            analysis.meta.origin.map(|_| analysis.meta.recorded_by().to_owned()),
         #[serde(skip_serializing_if = "Option::is_none")]
         ci: Option<Value> = Ci::new(&analysis.meta).json(),
         not_traced: Option<String> = None,
@@ -117,8 +118,8 @@ object! {
         on_cpu_by_kernel_ns: u64 = process.by_kernel.on_cpu,
         run_queue_by_kernel_ns: u64 = process.by_kernel.run_queue,
         preempted_ns: Option<u64> = by_events(analysis, process.causes.preempted),
-        block_io_ns: Option<u64> = by_events(analysis, process.causes.io),
-        vfork_ns: Option<u64> = by_events(analysis, process.causes.vfork),
+        block_io_ns: Option<u64> = by_tr(analysis, process.causes.io),
+        vfork_ns: Option<u64> = by_tr(analysis, process.causes.vfork),
         switches: Option<Switches> = by_events(analysis, Switches::new(&process.switches)),
         migrations: Option<u64> = {
             let threads = threads(analysis, process).map(|t| t.migrations);
@@ -155,6 +156,11 @@ object! {
 /// A value that only scheduling events tell.
 pub(crate) fn by_events<T>(analysis: &Analysis, value: T) -> Option<T> {
     (analysis.basis() == Basis::Events).then_some(value)
+}
+
+/// A value that only the scheduling events of `tr` tell: causes of blocked time.
+pub(crate) fn by_tr<T>(analysis: &Analysis, value: T) -> Option<T> {
+    by_events(analysis, value).filter(|_| analysis.meta.recorder.is_none())
 }
 
 fn threads<'a>(

@@ -102,8 +102,11 @@ pub fn share(part: u64, whole: u64) -> String {
     }
 }
 
-/// A date and time in UTC, from ns since 1970.
-pub fn date(unix_ns: u64) -> String {
+/// A date and time in UTC, from ns since 1970, if that is known.
+pub fn date(unix_ns: Option<u64>) -> String {
+    let Some(unix_ns) = unix_ns else {
+        return "time of day unknown".into();
+    };
     let seconds = unix_ns / 1_000_000_000;
     // Days to a date: Howard Hinnant, "chrono-compatible low-level date algorithms".
     let z = seconds / 86_400 + 719_468;

@@ -51,7 +51,7 @@ pub fn origin(analysis: &Analysis, file: &str) -> [String; 4] {
     let kernel: Vec<&str> = meta.kernel.split(' ').take(2).collect();
     [
         escape::text(file.as_bytes()),
-        units::date(meta.start_clock.real),
+        units::date(meta.start_unix()),
         escape::text(kernel.join(" ").as_bytes()),
         "not traced".into(),
     ]
@@ -132,7 +132,7 @@ pub fn json(analysis: &Analysis) -> serde_json::Result<String> {
         "trace": {
             "command": meta.command.iter().map(|arg| string(arg)).collect::<Vec<_>>(),
             "exit": status.map(Exit::from),
-            "start_unix_ns": meta.start_clock.real,
+            "start_unix_ns": meta.start_unix(),
             "duration_ns": wall(analysis),
             "cpus": meta.cpus.len(),
             "kernel": meta.kernel,

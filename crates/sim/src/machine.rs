@@ -351,6 +351,7 @@ impl Machine {
             not_traced: None,
             origin: None,
             extras: None,
+            recorder: None,
         }
     }
 

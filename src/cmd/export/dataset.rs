@@ -31,6 +31,9 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
+    if !super::has_date(&trace, args) {
+        return ExitCode::from(open::UNREADABLE);
+    }
     open::warn(&trace, &args.file.to_string_lossy());
     let place = Place::of(trace.meta(), args.repo.as_deref());
     match present(output, &place) {

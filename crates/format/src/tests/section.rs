@@ -35,6 +35,7 @@ fn full() -> Metadata {
         ci: vec![("CI".into(), "true".into())],
         not_traced: Some("no BTF".into()),
         extras: Some(vec![0]),
+        recorder: Some("perf 6.1".into()),
         origin: Some(Origin {
             method: Method::Ptrace,
             facts: Facts {

@@ -59,6 +59,7 @@ pub fn meta() -> Metadata {
         ci: vec![("CI".into(), "true".into())],
         not_traced: Some("no BTF".into()),
         extras: Some(vec![0, 200]),
+        recorder: Some("perf 6.1".into()),
         origin: Some(Origin {
             method: Method::Poll,
             facts: Facts {

@@ -104,7 +104,7 @@ fn directory(value: &str) -> String {
 
 /// The day of a time since 1970 in ns: `2026-11-23`, in UTC.
 fn day(unix: u64) -> String {
-    let date = units::date(unix);
+    let date = units::date(Some(unix));
     date.split(' ').next().unwrap_or_default().to_owned()
 }
 

@@ -15,6 +15,7 @@ use crate::ci::Ci;
 use crate::diff::machine::{Load, Machine as Loads};
 use crate::diff::normal::{self, Paths};
 use crate::diff::steps::stable;
+use crate::json::by_tr;
 use crate::reports::critical_path::groups;
 use crate::steps::times::{AllTimes, Use};
 use crate::steps::{self, Steps};
@@ -70,7 +71,7 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
     Run {
         run: place.run.clone(),
         tool: escape::text(meta.tool_version.as_bytes()),
-        method: meta.method().name().to_owned(),
+        method: escape::text(meta.recorded_by().as_bytes()),
         project: place.project.clone(),
         ci_run: known("run"),
         attempt: known("attempt"),
@@ -97,8 +98,8 @@ fn run(analysis: &Analysis, path: Option<&CriticalPath>, place: &Place) -> Run {
         path_ns: path.map(CriticalPath::length),
         path_on_cpu_ns: on_path(|kind| kind == Kind::OnCpu),
         path_run_queue_ns: on_path(|kind| matches!(kind, Kind::RunQueue(_))),
-        path_disk_ns: on_path(|kind| kind == Kind::Disk),
-        path_network_ns: on_path(|kind| kind == Kind::Network),
+        path_disk_ns: by_tr(analysis, ()).and_then(|()| on_path(|kind| kind == Kind::Disk)),
+        path_network_ns: by_tr(analysis, ()).and_then(|()| on_path(|kind| kind == Kind::Network)),
         path_sleep_ns: on_path(|kind| kind == Kind::Sleep),
         path_other_ns: on_path(|kind| use_of(kind) == "other"),
         path_unknown_ns: on_path(|kind| use_of(kind) == "unknown"),

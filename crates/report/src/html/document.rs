@@ -18,7 +18,7 @@ use crate::ci::Ci;
 use crate::encode::object;
 use crate::html::segments::Segments;
 use crate::html::strings::Strings;
-use crate::json::by_events;
+use crate::json::{by_events, by_tr};
 use crate::reports::{critical_path, lookups, top};
 use crate::sort::Rows;
 use crate::steps::times::{AllTimes, StepTimes};
@@ -76,7 +76,7 @@ object! {
             None => Some("no end".into()),
         },
         failed: bool = analysis.summary.as_ref().is_none_or(|s| exit::failed(s.status)),
-        date: String = units::date(analysis.meta.start_clock.real),
+        date: String = units::date(analysis.meta.start_unix()),
         host: String = escape::text(analysis.meta.host.as_bytes()),
         kernel: String = top::kernel(analysis),
         cpus: usize = analysis.meta.cpus.len(),
@@ -168,8 +168,8 @@ columns!(Processes(analysis: &Analysis, process: &Process, around: (u64, Option<
     blocked: Option<u64> = process.times.blocked_known(),
     unknown: u64 = process.times.unknown,
     preempted: Option<u64> = by_events(analysis, process.causes.preempted),
-    block_io: Option<u64> = by_events(analysis, process.causes.io),
-    vfork: Option<u64> = by_events(analysis, process.causes.vfork),
+    block_io: Option<u64> = by_tr(analysis, process.causes.io),
+    vfork: Option<u64> = by_tr(analysis, process.causes.vfork),
     voluntary: Option<u64> = by_events(analysis, process.switches.voluntary),
     involuntary: Option<u64> = by_events(analysis, process.switches.involuntary),
     max_off_cpu: Option<u64> = process.max_off_cpu.map(|stretch| stretch.length),

@@ -56,8 +56,10 @@ pub fn render(view: &View, series: &Series) -> io::Result<Vec<u8>> {
     let length = analysis.end.since(analysis.meta.start);
     let mut out = Vec::new();
     writeln!(out, "[{{\"interval\": {}}},", decimal(series.interval, 6))?;
-    let start = decimal(analysis.meta.start_clock.real, 9);
-    writeln!(out, "{{\"start\": {start}}},")?;
+    if let Some(start) = analysis.meta.start_unix() {
+        let start = decimal(start, 9);
+        writeln!(out, "{{\"start\": {start}}},")?;
+    }
 
     let mut values: Vec<(u64, usize, u64)> = Vec::new();
     for (at, line) in series.lines.iter().enumerate() {

@@ -16,11 +16,12 @@ pub struct NotKnown {
 impl NotKnown {
     /// In place of a report of this kind.
     pub fn new(kind: Kind, view: &View<'_>) -> NotKnown {
-        let method = view.analysis.meta.method().name();
+        let method = view.analysis.meta.recorded_by();
         NotKnown {
             title: kind.title(),
             why: format!(
-                "not known with --method {method}: it records no scheduling events (--method bpf does)"
+                "not known with --method {}: it records no scheduling events (--method bpf does)",
+                escape::text(method.as_bytes())
             ),
         }
     }

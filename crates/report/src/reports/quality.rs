@@ -50,7 +50,9 @@ impl<'a> QualityReport<'a> {
             ),
         ];
         let summary = analysis.summary.as_ref();
-        if let Some(summary) = summary {
+        // Another program has not told its cost.
+        let ours = summary.filter(|_| analysis.meta.recorder.is_none());
+        if let Some(summary) = ours {
             let cost = &summary.cost;
             let wall = analysis.end.since(analysis.start);
             let machine = wall.saturating_mul(analysis.meta.cpus.len() as u64);

@@ -208,7 +208,7 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     let events = units::count(analysis.events.total());
     let facts = [
         escape::text(view.file.as_bytes()),
-        units::date(meta.start_clock.real),
+        units::date(meta.start_unix()),
         kernel(analysis),
         units::plural(analysis.totals.processes, "process", "processes"),
         format!("{events} events, {}", lost(&analysis.quality)),
@@ -468,7 +468,8 @@ fn origin(analysis: &Analysis) -> Option<Vec<String>> {
     ];
     let absent = absent.iter().filter(|(known, _)| *known == Known::Absent);
     let absent: Vec<&str> = absent.map(|(_, what)| *what).collect();
-    let mut parts = vec![format!("by {}", origin.method.name())];
+    let by = escape::text(analysis.meta.recorded_by().as_bytes());
+    let mut parts = vec![format!("by {by}")];
     match facts.switches {
         Known::Totals => parts.push("CPU times are totals of each task".into()),
         Known::Sampled => parts.push("samples: all times are at least these".into()),
