@@ -10,16 +10,16 @@
 //!
 //! All times are those of the recording, as times since boot.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+mod bundle;
+mod lives;
+mod switches;
+
+use std::collections::HashMap;
 use std::io::{self, Write};
 
 use tr_analyze::model::{Analysis, Basis};
-use tr_analyze::order::{self, Event};
-use tr_analyze::timeline::{Bucket, Wait};
 use tr_format::counters::{Counter, Unit};
-use tr_format::event::{
-    Argv, Comm, Context, CpuId, Fork, Ktime, LifeEvent, LifeKind, SchedEvent, SchedKind, Tgid, Tid,
-};
+use tr_format::event::{Ktime, Tgid, Tid};
 use tr_format::reader::Trace;
 
 use super::messages::{self, *};
@@ -29,20 +29,15 @@ use crate::steps::times::Use;
 use crate::steps::{self, Steps};
 use crate::view::View;
 use crate::{escape, label};
+use lives::Lives;
 
 /// The task that runs where the recording does not tell which: above the kernel's largest id
 /// (PID_MAX_LIMIT, include/linux/threads.h).
 const NOT_RECORDED: Tid = Tid((1 << 22) + 1);
 /// The priority of an ordinary task. The recording does not have priorities.
 const PRIO: i32 = 120;
-/// CLONE_THREAD in include/uapi/linux/sched.h.
-const CLONE_THREAD: u64 = 0x10000;
-/// Events of a CPU in one bundle.
-const BUNDLE: usize = 4096;
 /// The sequence of our packets; they need no state of the sequence.
 const SEQUENCE: u32 = 1;
-/// The interval of the counter of running tasks, in ns.
-const INTERVAL: u64 = 10_000_000;
 
 pub fn write(view: &View<'_>, trace: &Trace, flows: bool, out: &mut dyn Write) -> io::Result<()> {
     let mut packets = Packets {
@@ -58,7 +53,7 @@ pub fn write(view: &View<'_>, trace: &Trace, flows: bool, out: &mut dyn Write) -
     if view.analysis.basis() == Basis::Events {
         let comms = view.analysis.threads.iter();
         let comms = comms.map(|thread| (thread.tid, thread.comm)).collect();
-        switches(view, &comms, &mut packets)?;
+        switches::write(view, &comms, &mut packets)?;
         Lives::new(view, flows).write(trace, &mut packets)?;
     }
     Ok(())
@@ -221,13 +216,19 @@ fn head(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
     const REALTIME: u32 = 1;
     const BOOTTIME: u32 = 6;
     let meta = &analysis.meta;
-    let clocks = [(BOOTTIME, meta.start.0), (REALTIME, meta.start_clock.real)];
-    let clocks = clocks.map(|(clock_id, timestamp)| Clock {
-        clock_id,
-        timestamp,
+    let clocks = [
+        (BOOTTIME, Some(meta.start.0)),
+        (REALTIME, meta.start_unix()),
+    ];
+    let known = clocks.into_iter().filter_map(|(clock_id, time)| {
+        let timestamp = time?;
+        Some(Clock {
+            clock_id,
+            timestamp,
+        })
     });
     let snapshot = ClockSnapshot {
-        clocks: clocks.to_vec(),
+        clocks: known.collect(),
     };
     packets.put(None, Data::ClockSnapshot(snapshot))?;
     let mut kernel = meta.kernel.split(' ').map(|word| text(word.as_bytes()));
@@ -326,416 +327,4 @@ fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
         }
     }
     Ok(())
-}
-
-/// A stay of a chosen task on a CPU.
-struct Stay {
-    cpu: CpuId,
-    from: Ktime,
-    to: Ktime,
-    tid: Tid,
-    /// The state in which it left.
-    state: i64,
-}
-
-/// The stays of the chosen threads, as the analysis has them, by CPU and time.
-fn stays(view: &View<'_>, waits: &mut Vec<(Ktime, Tid)>) -> Vec<Stay> {
-    let analysis = view.analysis;
-    let mut stays = Vec::new();
-    let threads = view.processes().flat_map(|process| &process.threads);
-    for ix in threads {
-        let tid = analysis.thread(*ix).tid;
-        let mut last: Option<Stay> = None;
-        for stretch in analysis.timeline.iter().flat_map(|all| all.of(*ix)) {
-            if let Some(mut stay) = last.take() {
-                stay.state = state(stretch.doing);
-                stays.push(stay);
-            }
-            match (stretch.doing, stretch.cpu) {
-                (Bucket::OnCpu(_), Some(cpu)) => {
-                    last = Some(Stay {
-                        cpu,
-                        from: stretch.from,
-                        to: stretch.to,
-                        tid,
-                        // TASK_DEAD as it is reported: nothing follows.
-                        state: 0x10,
-                    });
-                }
-                (Bucket::Wait(Wait::Io), _) => waits.push((stretch.to, tid)),
-                _ => {}
-            }
-        }
-        stays.extend(last);
-    }
-    stays.sort_by_key(|it| (it.cpu, it.from, it.to));
-    stays
-}
-
-/// The state of a task that leaves a CPU, as the tracepoint sched_switch reports it
-/// (include/trace/events/sched.h, `__trace_sched_switch_state`).
-fn state(after: Bucket) -> i64 {
-    match after {
-        Bucket::RunQueue { preempted: true } => 0x100,
-        Bucket::Wait(Wait::Sleep) => 1,
-        Bucket::Wait(Wait::Io | Wait::Vfork | Wait::Blocked) => 2,
-        Bucket::Wait(Wait::Stopped) => 4,
-        _ => 0,
-    }
-}
-
-/// The switches between stays, a bundle after the other; the counter of running tasks.
-fn switches(
-    view: &View<'_>,
-    comms: &HashMap<Tid, Comm>,
-    packets: &mut Packets<'_>,
-) -> io::Result<()> {
-    let analysis = view.analysis;
-    let mut waits = Vec::new();
-    let stays = stays(view, &mut waits);
-    for stays in stays.chunk_by(|a, b| a.cpu == b.cpu) {
-        let Some(first) = stays.first() else {
-            continue;
-        };
-        let number = first.cpu;
-        let figures = analysis.cpus.iter().find(|(cpu, _)| *cpu == number);
-        let idle = figures.is_some_and(|(_, figures)| figures.idle_known);
-        let between = if idle { Tid::IDLE } else { NOT_RECORDED };
-        let mut cpu = Cpu::default();
-        // The importer leaves out the first switch of a CPU.
-        cpu.switch(analysis.start, Tid::IDLE, 0, comms);
-        let (mut since, mut left) = (analysis.start, 0);
-        for stay in stays {
-            if stay.from > since {
-                cpu.switch(since, between, left, comms);
-                left = 1;
-            }
-            cpu.switch(stay.from, stay.tid, left, comms);
-            (since, left) = (stay.to, stay.state);
-            if cpu.length() >= BUNDLE {
-                cpu.flush(number, packets)?;
-            }
-        }
-        cpu.switch(since, between, left, comms);
-        cpu.flush(number, packets)?;
-    }
-    let mut cpu = Cpu::default();
-    for (time, tid) in waits {
-        let reason = SchedBlockedReason {
-            pid: id(tid.0),
-            io_wait: 1,
-        };
-        cpu.event(time, Tid::IDLE, 0, Ftrace::SchedBlockedReason(reason));
-    }
-    cpu.flush(CpuId(0), packets)?;
-    running(&stays, analysis, packets)
-}
-
-/// The mean number of chosen tasks on CPUs in each interval.
-fn running(stays: &[Stay], analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
-    let track = packets.counter("recorded tasks on a CPU", "tasks")?;
-    let place = |time: Ktime| (time.since(analysis.start) / INTERVAL) as usize;
-    let mut sums = vec![0u64; place(analysis.end) + 1];
-    for stay in stays {
-        let mut from = stay.from;
-        while from < stay.to {
-            let at = place(from);
-            let next = Ktime(analysis.start.0 + (at as u64 + 1) * INTERVAL);
-            let to = next.min(stay.to);
-            if let Some(sum) = sums.get_mut(at) {
-                *sum += to.since(from);
-            }
-            from = to;
-        }
-    }
-    for (at, sum) in sums.into_iter().enumerate() {
-        let time = Ktime(analysis.start.0 + at as u64 * INTERVAL);
-        packets.count(track, time, sum as f64 / INTERVAL as f64)?;
-    }
-    Ok(())
-}
-
-/// Wake-ups and the lives of tasks, from the events.
-struct Lives<'a> {
-    analysis: &'a Analysis,
-    /// The tasks whose events are written.
-    chosen: HashSet<Tid>,
-    cpus: BTreeMap<CpuId, Cpu>,
-    comms: HashMap<Tid, Comm>,
-    /// The parents of the living processes.
-    parents: HashMap<Tgid, Tgid>,
-    /// The processes of the living tasks, if wake-ups are drawn as flows.
-    flows: Option<HashMap<Tid, Tgid>>,
-}
-
-/// A CPU's bundle.
-#[derive(Default)]
-struct Cpu {
-    compact: CompactSched,
-    events: Vec<FtraceEvent>,
-    interned: HashMap<String, u32>,
-    last_switch: u64,
-    last_waking: u64,
-}
-
-impl<'a> Lives<'a> {
-    fn new(view: &View<'a>, flows: bool) -> Lives<'a> {
-        let analysis = view.analysis;
-        let threads = view.processes().flat_map(|process| &process.threads);
-        Lives {
-            analysis,
-            chosen: threads.map(|ix| analysis.thread(*ix).tid).collect(),
-            cpus: BTreeMap::new(),
-            comms: HashMap::new(),
-            parents: HashMap::new(),
-            flows: flows.then(HashMap::new),
-        }
-    }
-
-    /// A task began in this process.
-    fn task(&mut self, tid: Tid, tgid: Tgid) {
-        if let Some(processes) = &mut self.flows {
-            processes.insert(tid, tgid);
-        }
-    }
-
-    fn write(mut self, trace: &Trace, packets: &mut Packets<'_>) -> io::Result<()> {
-        let mut merge = order::merge(trace);
-        while let Some(event) = merge.next_event() {
-            if event.time() > self.analysis.end {
-                break;
-            }
-            match event {
-                Event::Sched(cpu, event) => self.waking(cpu, event, packets)?,
-                Event::Life(event) => self.life(event, packets)?,
-            }
-        }
-        for (number, mut cpu) in std::mem::take(&mut self.cpus) {
-            cpu.flush(number, packets)?;
-        }
-        Ok(())
-    }
-
-    fn waking(
-        &mut self,
-        number: CpuId,
-        event: SchedEvent,
-        packets: &mut Packets<'_>,
-    ) -> io::Result<()> {
-        let SchedKind::Waking {
-            waker,
-            wakee,
-            context,
-            new,
-            ..
-        } = event.kind
-        else {
-            return Ok(());
-        };
-        if event.time < self.analysis.start || !self.chosen.contains(&wakee) {
-            return Ok(());
-        }
-        let flags = match context {
-            Context::HardIrq => 0x08,
-            Context::SoftIrq => 0x10,
-            Context::Task | Context::SendSoftIrq => 0,
-        };
-        let known = |tid: Tid| Some((*self.flows.as_ref()?.get(&tid)?, tid));
-        let ends = known(waker).zip(known(wakee));
-        if let Some((from, to)) = ends.filter(|_| flags == 0 && self.chosen.contains(&waker)) {
-            let (from, to) = (packets.thread(from.0, from.1)?, packets.thread(to.0, to.1)?);
-            packets.flow(event.time, from, to)?;
-        }
-        let cpu = self.cpus.entry(number).or_default();
-        if new {
-            let comm = self.comms.get(&wakee).copied().unwrap_or_default();
-            let wakeup = SchedWakeupNew {
-                comm: text(comm.bytes()),
-                pid: id(wakee.0),
-                prio: PRIO,
-                success: 1,
-                target_cpu: 0,
-            };
-            cpu.event(event.time, waker, flags, Ftrace::SchedWakeupNew(wakeup));
-        } else {
-            cpu.waking(event.time, wakee, flags, &self.comms);
-        }
-        if cpu.length() >= BUNDLE {
-            cpu.flush(number, packets)?;
-        }
-        Ok(())
-    }
-
-    fn life(&mut self, event: &LifeEvent, packets: &mut Packets<'_>) -> io::Result<()> {
-        let start = self.analysis.start;
-        let time = event.time.max(start);
-        match &event.kind {
-            LifeKind::Snapshot(task) => {
-                self.comms.insert(task.tid, task.comm);
-                self.task(task.tid, task.tgid);
-                if !self.chosen.contains(&task.tid) {
-                    return Ok(());
-                }
-                let mut tree = ProcessTree::default();
-                if task.tid.0 == task.tgid.0 {
-                    self.parents.insert(task.tgid, task.parent_tgid);
-                    tree.processes.push(process(
-                        task.tgid,
-                        task.parent_tgid,
-                        &task.argv,
-                        task.comm,
-                    ));
-                }
-                tree.threads.push(Thread {
-                    tid: id(task.tid.0),
-                    name: text(task.comm.bytes()),
-                    tgid: id(task.tgid.0),
-                });
-                packets.put(Some(start), Data::ProcessTree(tree))
-            }
-            LifeKind::Fork(fork) => {
-                self.comms.insert(fork.tid, fork.comm);
-                self.task(fork.tid, fork.tgid);
-                if fork.tid.0 == fork.tgid.0 {
-                    self.parents.insert(fork.tgid, fork.parent_tgid);
-                }
-                if self.chosen.contains(&fork.tid) {
-                    let cpu = self.cpus.entry(event.cpu.unwrap_or_default()).or_default();
-                    cpu.event(time, fork.parent_tid, 0, new_task(fork));
-                }
-                Ok(())
-            }
-            LifeKind::Exec(exec) => {
-                self.comms.insert(exec.tid, exec.comm);
-                if !self.chosen.contains(&exec.tid) {
-                    return Ok(());
-                }
-                let parent = self.parents.get(&exec.tgid).copied().unwrap_or_default();
-                let tree = ProcessTree {
-                    processes: vec![process(exec.tgid, parent, &exec.argv, exec.comm)],
-                    threads: Vec::new(),
-                };
-                packets.put(Some(time), Data::ProcessTree(tree))
-            }
-            LifeKind::Rename(rename) => {
-                self.comms.insert(rename.tid, rename.comm);
-                Ok(())
-            }
-            LifeKind::Final(last) => {
-                self.comms.remove(&last.tid);
-                self.parents.remove(&Tgid(last.tid.0));
-                Ok(())
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-fn new_task(fork: &Fork) -> Ftrace {
-    let thread = fork.tid.0 != fork.tgid.0;
-    Ftrace::TaskNewtask(TaskNewtask {
-        pid: id(fork.tid.0),
-        comm: text(fork.comm.bytes()),
-        clone_flags: if thread { CLONE_THREAD } else { 0 },
-    })
-}
-
-fn process(pid: Tgid, parent: Tgid, argv: &Argv, comm: Comm) -> Process {
-    let mut cmdline: Vec<String> = argv.args().map(text).collect();
-    if cmdline.is_empty() {
-        cmdline.push(text(comm.bytes()));
-    }
-    Process {
-        pid: id(pid.0),
-        ppid: id(parent.0),
-        cmdline,
-    }
-}
-
-impl Cpu {
-    fn length(&self) -> usize {
-        let compact = &self.compact;
-        compact.switch_timestamp.len() + compact.waking_timestamp.len() + self.events.len()
-    }
-
-    fn event(&mut self, time: Ktime, running: Tid, common_flags: u32, event: Ftrace) {
-        self.events.push(FtraceEvent {
-            timestamp: time.0,
-            pid: running.0,
-            common_flags,
-            event: Some(event),
-        });
-    }
-
-    /// A switch to `next`, of a task in this state.
-    fn switch(&mut self, time: Ktime, next: Tid, state: i64, comms: &HashMap<Tid, Comm>) {
-        let comm = self.comm(next, comms);
-        let compact = &mut self.compact;
-        let step = step(
-            time,
-            &mut self.last_switch,
-            compact.switch_timestamp.is_empty(),
-        );
-        compact.switch_timestamp.push(step);
-        compact.switch_prev_state.push(state);
-        compact.switch_next_pid.push(id(next.0));
-        compact.switch_next_prio.push(PRIO);
-        compact.switch_next_comm_index.push(comm);
-    }
-
-    fn waking(&mut self, time: Ktime, wakee: Tid, flags: u32, comms: &HashMap<Tid, Comm>) {
-        let comm = self.comm(wakee, comms);
-        let compact = &mut self.compact;
-        let step = step(
-            time,
-            &mut self.last_waking,
-            compact.waking_timestamp.is_empty(),
-        );
-        compact.waking_timestamp.push(step);
-        compact.waking_pid.push(id(wakee.0));
-        compact.waking_target_cpu.push(0);
-        compact.waking_prio.push(PRIO);
-        compact.waking_comm_index.push(comm);
-        compact.waking_common_flags.push(flags);
-    }
-
-    /// The place of a task's name in the bundle's table.
-    fn comm(&mut self, tid: Tid, comms: &HashMap<Tid, Comm>) -> u32 {
-        let name = match comms.get(&tid) {
-            _ if tid == Tid::IDLE => "swapper".to_owned(),
-            _ if tid == NOT_RECORDED => "not recorded".to_owned(),
-            Some(comm) => text(comm.bytes()),
-            None => String::new(),
-        };
-        if let Some(at) = self.interned.get(&name) {
-            return *at;
-        }
-        let at = u32::try_from(self.compact.intern_table.len()).unwrap_or(u32::MAX);
-        self.compact.intern_table.push(name.clone());
-        self.interned.insert(name, at);
-        at
-    }
-
-    fn flush(&mut self, number: CpuId, packets: &mut Packets<'_>) -> io::Result<()> {
-        if self.length() == 0 {
-            return Ok(());
-        }
-        self.interned.clear();
-        let bundle = FtraceEventBundle {
-            cpu: Some(u32::from(number.0)),
-            event: std::mem::take(&mut self.events),
-            compact_sched: Some(std::mem::take(&mut self.compact)),
-        };
-        packets.put(None, Data::FtraceEvents(Box::new(bundle)))
-    }
-}
-
-/// The difference to the time before; the first of a bundle is whole.
-fn step(time: Ktime, last: &mut u64, first: bool) -> u64 {
-    let before = std::mem::replace(last, time.0);
-    if first {
-        time.0
-    } else {
-        time.0.saturating_sub(before)
-    }
 }
