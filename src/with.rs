@@ -7,12 +7,15 @@ use tr_analyze::Analysis;
 use tr_import::Error;
 use tr_report::{escape, imports};
 
+/// So many damaged files of directories are named.
+const NAMED: u64 = 10;
+
 /// The option.
 #[derive(clap::Args, Debug)]
 pub struct With {
     /// Add the spans of another tool's file as steps of the recorded processes: clang's
     /// -ftime-trace, .ninja_log, cargo --timings, JUnit XML. A directory stands for
-    /// its files with such names. Can be given several times
+    /// the files with such names in it and below it. Can be given several times
     #[arg(long, value_name = "PATH")]
     with: Vec<PathBuf>,
 }
@@ -32,13 +35,19 @@ impl With {
         let mut files = Vec::new();
         let mut seen = HashSet::new();
         let mut room = tr_import::ALL;
+        let mut damaged = 0;
         for path in &self.with {
             let said = |path: &Path, error: Error| {
                 let path = escape::text(path.as_os_str().as_encoded_bytes());
                 let error = escape::text(error.to_string().as_bytes());
                 format!("--with {path}: {error}")
             };
-            let found = tr_import::find(path).map_err(|error| said(path, error))?;
+            let files_of = tr_import::find(path).map_err(|error| said(path, error))?;
+            let found = files_of.found;
+            if let Some(skipped) = files_of.skipped.words() {
+                let path = escape::text(path.as_os_str().as_encoded_bytes());
+                eprintln!("tr: --with {path}: {skipped}");
+            }
             let new = |it: &&tr_import::Found| seen.insert(it.path.canonicalize().ok());
             for it in found.iter().filter(new) {
                 match tr_import::open(it, &mut room) {
@@ -48,13 +57,21 @@ impl With {
                     }
                     Ok(None) => {}
                     Err(error) if it.named => return Err(said(&it.path, error)),
-                    Err(error) => eprintln!("tr: {}", said(&it.path, error)),
+                    Err(error) => {
+                        damaged += 1;
+                        if damaged <= NAMED {
+                            eprintln!("tr: {}", said(&it.path, error));
+                        }
+                    }
                 }
             }
             if found.is_empty() {
                 let path = escape::text(path.as_os_str().as_encoded_bytes());
                 eprintln!("tr: --with {path}: no file with the name of a known tool's file");
             }
+        }
+        if damaged > NAMED {
+            eprintln!("tr: --with: {} more files are damaged", damaged - NAMED);
         }
         tr_import::place(&files, analysis);
         for import in &analysis.quality.imports {

@@ -24,6 +24,7 @@ fn main() {
         recorded("pytest", lacks_pytest(), pytest),
         common::trial("stored", None, stored),
         common::trial("paths", None, paths),
+        common::trial("directories", None, directories),
         common::trial("hostile_names", None, hostile),
     ];
     libtest_mimic::run(&args, trials).exit();
@@ -302,6 +303,52 @@ fn paths() -> Result<(), Failed> {
         ensure(out.status.code() == Some(2), || said(&out))?;
     }
     Ok(())
+}
+
+/// Files lie deep in a build's directories; links and what is too deep are named.
+fn directories() -> Result<(), Failed> {
+    let top = scratch("directories")?;
+    let deep: PathBuf = (0..10).map(|level| format!("level{level}")).collect();
+    let hidden = top.join(".git");
+    let too_deep: PathBuf = (0..17).map(|level| format!("down{level}")).collect();
+    for directory in [&top.join(&deep), &hidden, &top.join(&too_deep)] {
+        std::fs::create_dir_all(directory)?;
+        std::fs::copy(fixtures().join(".ninja_log"), directory.join(".ninja_log"))?;
+    }
+    let run = |path: &Path| -> Result<String, Failed> {
+        let args = ["analyze", "--report", "quality", "--with"];
+        let mut command = Command::new(TR);
+        command.args(args).arg(path).arg(fixtures().join("all.bin"));
+        let out = command.output()?;
+        ensure(out.status.success(), || said(&out))?;
+        Ok(said(&out))
+    };
+    let text = run(&top)?;
+    let placed = |text: &str| {
+        text.lines()
+            .filter(|line| line.contains("of 4 spans placed"))
+            .count()
+    };
+    let named = text.lines().find(|line| line.contains("skipped"));
+    ensure(
+        text.contains("level9/.ninja_log") && !text.contains(".git"),
+        || text.clone(),
+    )?;
+    ensure(
+        named.is_some_and(|it| it.contains("1 directories more than 16 deep")),
+        || text.clone(),
+    )?;
+    ensure(
+        placed(&text) > 0 && !text.contains("down16/.ninja_log"),
+        || text.clone(),
+    )?;
+    // A link leads nowhere, not even upwards.
+    std::fs::remove_dir_all(top.join("down0"))?;
+    std::os::unix::fs::symlink("..", top.join("level0/up"))?;
+    std::os::unix::fs::symlink(top.join(&deep), top.join("again"))?;
+    let text = run(&top)?;
+    ensure(text.contains("skipped: 2 symbolic links"), || text.clone())?;
+    ensure(!text.contains("/up/") && !text.contains("/again/"), || text)
 }
 
 /// The names of a file are no commands for a terminal, and no markup.

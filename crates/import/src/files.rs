@@ -5,41 +5,124 @@ use std::path::{Path, PathBuf};
 
 use crate::{read, Error, File, FILE};
 
-/// The most entries of a directory that are looked at.
+/// The most entries of a directory and of all directories below it that are looked at.
 const ENTRIES: usize = 100_000;
+
+/// The most directories that lie in each other, the named one not counted.
+const DEPTH: usize = 16;
 
 /// A file to read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
     /// Its path.
     pub path: PathBuf,
-    /// The user named the file itself, not its directory.
+    /// The user named the file itself, not a directory above it.
     pub named: bool,
 }
 
-/// The files that a path stands for: the file, or the files of a directory with the names of
-/// known tools' files, in the order of their names.
+/// The files that a path stands for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Files {
+    /// In the order of their paths.
+    pub found: Vec<Found>,
+    /// Parts of a directory that were not looked at.
+    pub skipped: Skipped,
+}
+
+/// Parts of a directory that were not looked at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Skipped {
+    /// Symbolic links with the name of a known tool's file, or to a directory.
+    pub links: u64,
+    /// Directories too far down.
+    pub deep: u64,
+    /// Directories that cannot be read.
+    pub closed: u64,
+    /// There are more entries than are looked at.
+    pub more: bool,
+}
+
+impl Skipped {
+    /// In words; `None` if nothing was skipped.
+    pub fn words(&self) -> Option<String> {
+        let mut parts = Vec::new();
+        for (count, what) in [
+            (self.links, "symbolic links"),
+            (self.deep, "directories more than 16 deep"),
+            (self.closed, "directories that cannot be read"),
+        ] {
+            if count > 0 {
+                parts.push(format!("{count} {what}"));
+            }
+        }
+        if self.more {
+            parts.push(format!("all behind the first {ENTRIES} entries"));
+        }
+        (!parts.is_empty()).then(|| format!("skipped: {}", parts.join(", ")))
+    }
+}
+
+/// The files that a path stands for: the file, or the files of a directory, and of those in it,
+/// that have the names of known tools' files. Hidden directories (`.git`) are left out.
 ///
 /// # Errors
 /// The path cannot be read, or is neither a file nor a directory.
-pub fn find(path: &Path) -> Result<Vec<Found>, Error> {
+pub fn find(path: &Path) -> Result<Files, Error> {
     let meta = std::fs::metadata(path)?;
+    let mut files = Files::default();
     if meta.is_file() {
         let path = path.to_owned();
-        return Ok(vec![Found { path, named: true }]);
+        files.found.push(Found { path, named: true });
+        return Ok(files);
     }
     if !meta.is_dir() {
         return Err(Error::NoFile);
     }
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(path)?.take(ENTRIES) {
-        let path = entry?.path();
-        if is_known(&path) && path.is_file() {
-            found.push(Found { path, named: false });
+    std::fs::read_dir(path)?;
+    // Level by level: what lies near comes before the limit.
+    let (mut level, mut room) = (vec![path.to_owned()], ENTRIES);
+    for depth in 0.. {
+        let mut below = Vec::new();
+        for directory in std::mem::take(&mut level) {
+            look(&directory, &mut room, &mut files, &mut below);
+        }
+        below.sort();
+        if depth == DEPTH {
+            files.skipped.deep = below.len() as u64;
+        }
+        if depth == DEPTH || below.is_empty() {
+            break;
+        }
+        level = below;
+    }
+    files.found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// Takes the files of a directory, and the directories in it.
+fn look(directory: &Path, room: &mut usize, files: &mut Files, below: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(directory) else {
+        files.skipped.closed += 1;
+        return;
+    };
+    for entry in entries.flatten() {
+        let Some(left) = room.checked_sub(1) else {
+            files.skipped.more = true;
+            return;
+        };
+        *room = left;
+        let (path, Ok(kind)) = (entry.path(), entry.file_type()) else {
+            continue;
+        };
+        let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
+        if kind.is_symlink() {
+            files.skipped.links += u64::from(is_known(&path) || path.is_dir());
+        } else if kind.is_dir() && !hidden {
+            below.push(path);
+        } else if kind.is_file() && is_known(&path) {
+            files.found.push(Found { path, named: false });
         }
     }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
 }
 
 /// Its name is that of a known tool's file. cargo links its last page to `cargo-timing.html`.
@@ -51,7 +134,8 @@ fn is_known(path: &Path) -> bool {
         || ends.iter().any(|end| name.ends_with(end.as_bytes()))
 }
 
-/// Opens and reads a file of at most `room` bytes, which is less afterwards. `Ok(None)`: a directory has it, and it is of no known tool.
+/// Opens and reads a file of at most `room` bytes, which is less afterwards. `Ok(None)`: a
+/// directory has it, and it is of no known tool.
 ///
 /// # Errors
 /// It cannot be read, is larger than a limit, damaged, or named and of no known tool.
@@ -71,9 +155,15 @@ pub fn open(found: &Found, room: &mut u64) -> Result<Option<File>, Error> {
     if bytes.len() as u64 > limit {
         return Err(too_large(bytes.len() as u64));
     }
-    *room -= bytes.len() as u64;
-    match read(&bytes)? {
-        None if found.named => Err(Error::Unknown),
-        file => Ok(file),
+    let read = read(&bytes)?;
+    if read.is_none() && found.named {
+        return Err(Error::Unknown);
     }
+    // Another tool's file takes no room.
+    *room -= if read.is_some() {
+        bytes.len() as u64
+    } else {
+        0
+    };
+    Ok(read)
 }

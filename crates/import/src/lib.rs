@@ -20,7 +20,7 @@ mod recording;
 use tr_analyze::model::{Analysis, Import, Imported};
 
 pub use error::Error;
-pub use files::{find, open, Found};
+pub use files::{find, open, Files, Found, Skipped};
 use recording::Recording;
 
 /// The most bytes of a file.
