@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""fleet/report.py on a dataset of 100,000 runs, in DuckDB with 2 threads.
+"""The questions of fleet/report.py to a dataset of 100,000 runs, in DuckDB with 2 threads, each with its time.
 
     fleet.py DATASET WORK [RUNS]
+    fleet.py --ask WORK
 
 DATASET has some simulated runs (tr-sim's example `fleet`, then tr export). Their rows are copied until
 there are RUNS (default 100,000), in 10 periods one after the other, and rows of processes ten times
@@ -16,6 +17,35 @@ import time
 
 import duckdb
 
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "fleet"))
+
+
+def ask(directory):
+    """Prints the time of each question as fleet/report.py asks it, and the memory."""
+    import engines
+    import report
+
+    def timed(what, run):
+        before, cpu = time.monotonic(), time.process_time()
+        result = run()
+        print(f"{what:<18} {time.monotonic() - before:7.1f} s, CPU {time.process_time() - cpu:7.1f} s", flush=True)
+        return result
+
+    args = report.arguments([directory])
+    engine = timed("start", lambda: engines.ENGINES["duckdb"](None))
+    timed("find the files", lambda: report.dataset.find(directory, []))
+    timed("find and load", lambda: report.load(engine, args, []))
+    for name in report.STEPS:
+        timed(name, lambda: engine.define(name, report.question(name)))
+    for name in report.ANSWERS:
+        timed(name, lambda: (engine.define(name, report.question(name)), engine.rows(name)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    print(f"all                CPU {time.process_time():.1f} s, at most {peak / 1e6:.2f} GB")
+
+
+if sys.argv[1] == "--ask":
+    ask(sys.argv[2])
+    sys.exit()
 source, work, wanted = sys.argv[1], pathlib.Path(sys.argv[2]), int((sys.argv + ["100000"])[3])
 TABLES = ["runs", "steps", "programs", "processes", "path", "machine"]
 db = duckdb.connect(config={"threads": 2, "temp_directory": str(work) + ".tmp"})
@@ -46,8 +76,4 @@ for table in TABLES:
     files = sum(1 for _ in (work / table).rglob("*.parquet"))
     size = sum(path.stat().st_size for path in (work / table).rglob("*.parquet"))
     print(f"{table}: {rows:,} rows, {files:,} files, {size / 1e6:.1f} MB", flush=True)
-report = pathlib.Path(__file__).parent.parent / "fleet/report.py"
-before = time.monotonic()
-subprocess.run(["taskset", "-c", "0,1", sys.executable, report, work, "-o", work / "report.txt"], check=True)
-used = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(f"report: {time.monotonic() - before:.1f} s, CPU {used.ru_utime + used.ru_stime:.1f} s, {used.ru_maxrss / 1e6:.2f} GB")
+subprocess.run(["taskset", "-c", "0,1", sys.executable, __file__, "--ask", work], check=True)

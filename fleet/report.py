@@ -32,7 +32,7 @@ def question(name):
     return (SQL / f"{name}.sql").read_text(encoding="utf-8")
 
 
-def arguments():
+def arguments(words=None):
     parser = argparse.ArgumentParser(
         prog="fleet/report.py",
         description="What changed in many runs, since when, and is it the code or the runner?",
@@ -45,7 +45,7 @@ def arguments():
     parser.add_argument("--repo", help="only runs of this repository")
     parser.add_argument("--since", metavar="DATE", help="only runs from this day on: 2026-11-23")
     parser.add_argument("-o", "--output", metavar="FILE", help="the report (default standard output)")
-    args = parser.parse_args()
+    args = parser.parse_args(words)
     if args.since and not re.fullmatch(r"\d{4}-\d\d-\d\d", args.since):
         parser.error("--since is a day such as 2026-11-23")
     return args
