@@ -62,7 +62,7 @@ impl Contents {
     }
 
     /// Events by kind, under the names that users see.
-    pub fn by_kind(&self) -> [(&'static str, u64); 19] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 20] {
         let events = &self.events;
         let sum = |parts: &[u64]| parts.iter().copied().fold(0, u64::saturating_add);
         let recorder = [

@@ -231,7 +231,7 @@ fn tracepoint(text: &str) -> Result<Option<(u64, Tracepoint)>, Error> {
     Ok(Some((id.ok_or_else(|| lacks("ID"))?, known)))
 }
 
-/// `field:pid_t prev_pid;	offset:24;	size:4;	signed:1;`
+/// `field:pid_t prev_pid; offset:24; size:4; signed:1;`
 fn field(text: &str, name: &str) -> Option<Field> {
     let fields = text.lines().filter_map(|line| {
         let (declared, rest) = line.trim().strip_prefix("field:")?.split_once(';')?;
