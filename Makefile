@@ -52,6 +52,7 @@ check: setup ## check formatting, clippy, docs, layers, features, packages, MSRV
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --locked --workspace --no-deps --document-private-items
 	scripts/layers.sh
+	python3 -m py_compile fleet/*.py benches/*.py fixtures/*.py
 	CLANG=/nonexistent $(CARGO) clippy --locked --no-default-features --all-targets -- -D warnings
 	scripts/deny.sh
 	scripts/msrv.sh

@@ -3,81 +3,61 @@
 -- The difference of the medians of up to 15 runs on each side, split. CPU time on the critical path
 -- is work as far as the CPU time of all tasks changed, too; beyond that the shape of the path
 -- changed: work that ran beside it is on it now. A cause explains at least half of the difference.
-WITH sides AS (
+WITH near AS (
     SELECT
-        c.series, c.kind, c.name, c.n, c.before_ns, c.after_ns, c.z,
-        max(CASE WHEN v.n = c.n THEN v.run END) AS run,
-        max(CASE WHEN v.n = c.n THEN s.seq END) AS seq,
-        max(CASE WHEN v.n = c.n THEN s.day END) AS day,
-        max(CASE WHEN v.n = c.n THEN s.commit END) AS commit,
-        max(CASE WHEN v.n = c.n - 1 THEN s.commit END) AS commit_before,
-        max(CASE WHEN v.n = c.n THEN s.kernel END) AS kernel,
-        max(CASE WHEN v.n = c.n - 1 THEN s.kernel END) AS kernel_before,
-        max(CASE WHEN v.n = c.n THEN s.cpus END) AS cpus,
-        max(CASE WHEN v.n = c.n - 1 THEN s.cpus END) AS cpus_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.work_ns END) AS bigint)
-            AS work_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.work_ns END) AS bigint)
-            AS work_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.on_cpu_ns END) AS bigint)
-            AS on_cpu_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.on_cpu_ns END) AS bigint)
-            AS on_cpu_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.starved_ns END) AS bigint)
-            AS starved_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.starved_ns END) AS bigint)
-            AS starved_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.stolen_ns END) AS bigint)
-            AS stolen_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.stolen_ns END) AS bigint)
-            AS stolen_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.disk_ns END) AS bigint)
-            AS disk_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.disk_ns END) AS bigint)
-            AS disk_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.network_ns END) AS bigint)
-            AS network_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.network_ns END) AS bigint)
-            AS network_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.sleep_ns END) AS bigint)
-            AS sleep_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.sleep_ns END) AS bigint)
-            AS sleep_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN v.others_ns END) AS bigint)
-            AS others_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN v.others_ns END) AS bigint)
-            AS others_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN s.throttled_ns END) AS bigint)
-            AS throttled_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN s.throttled_ns END) AS bigint)
-            AS throttled_after,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n < c.n THEN s.others_ns END) AS bigint)
-            AS machine_before,
-        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY CASE WHEN v.n >= c.n THEN s.others_ns END) AS bigint)
-            AS machine_after
+        c.series, c.kind, c.name, c.n, c.before_ns, c.after_ns, c.z, v.run, v.n AS at,
+        v.work_ns, v.on_cpu_ns, v.starved_ns, v.stolen_ns, v.disk_ns, v.network_ns, v.sleep_ns, v.others_ns,
+        CASE WHEN v.n < c.n THEN 'before' ELSE 'after' END AS side,
+        CASE WHEN v.n < c.n THEN c.n - 1 ELSE c.n END AS edge
     FROM change_points c
     JOIN subjects v
         ON v.subject = c.subject
         AND v.n BETWEEN c.n - 15 AND c.n + 14
+),
+-- The medians of each side, and the run of each that is next to the change.
+medians AS (
+    SELECT
+        v.series, v.kind, v.name, v.n, v.side, v.before_ns, v.after_ns, v.z,
+        max(CASE WHEN v.at = v.edge THEN v.run END) AS run,
+        max(CASE WHEN v.at = v.edge THEN s.seq END) AS seq,
+        max(CASE WHEN v.at = v.edge THEN s.day END) AS day,
+        max(CASE WHEN v.at = v.edge THEN s.commit END) AS commit,
+        max(CASE WHEN v.at = v.edge THEN s.kernel END) AS kernel,
+        max(CASE WHEN v.at = v.edge THEN s.cpus END) AS cpus,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.work_ns) AS bigint) AS work,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.on_cpu_ns) AS bigint) AS on_cpu,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.starved_ns) AS bigint) AS starved,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.stolen_ns) AS bigint) AS stolen,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.disk_ns) AS bigint) AS disk,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.network_ns) AS bigint) AS network,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.sleep_ns) AS bigint) AS sleep,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY v.others_ns) AS bigint) AS others,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY s.throttled_ns) AS bigint) AS throttled,
+        CAST(percentile_disc(0.5) WITHIN GROUP (ORDER BY s.others_ns) AS bigint) AS machine
+    FROM near v
     JOIN series s ON s.run = v.run
-    GROUP BY c.series, c.kind, c.name, c.n, c.before_ns, c.after_ns, c.z
+    GROUP BY v.series, v.kind, v.name, v.n, v.side, v.before_ns, v.after_ns, v.z
 ),
 changed AS (
     SELECT
-        sides.*,
-        CASE WHEN after_ns < before_ns THEN -1 ELSE 1 END AS direction,
-        after_ns - before_ns AS change_ns,
-        work_after - work_before AS work_change,
-        on_cpu_after - on_cpu_before AS on_cpu_change,
-        starved_after - starved_before AS starved_ns,
-        stolen_after - stolen_before AS stolen_ns,
-        throttled_after - throttled_before AS throttled_ns,
-        machine_after - machine_before AS machine_ns,
-        disk_after - disk_before AS disk_ns,
-        network_after - network_before AS network_ns,
-        sleep_after - sleep_before AS sleep_ns,
-        others_after - others_before AS others_ns
-    FROM sides
+        a.*,
+        b.commit AS commit_before, b.kernel AS kernel_before, b.cpus AS cpus_before, b.work AS work_before,
+        CASE WHEN a.after_ns < a.before_ns THEN -1 ELSE 1 END AS direction,
+        a.after_ns - a.before_ns AS change_ns,
+        a.work - b.work AS work_change,
+        a.on_cpu - b.on_cpu AS on_cpu_change,
+        a.starved - b.starved AS starved_ns,
+        a.stolen - b.stolen AS stolen_ns,
+        a.throttled - b.throttled AS throttled_ns,
+        a.machine - b.machine AS machine_ns,
+        a.disk - b.disk AS disk_ns,
+        a.network - b.network AS network_ns,
+        a.sleep - b.sleep AS sleep_ns,
+        a.others - b.others AS others_ns
+    FROM medians a
+    JOIN medians b
+        ON b.series = a.series AND b.kind = a.kind AND b.name = a.name AND b.n = a.n AND b.side = 'before'
+    WHERE a.side = 'after'
 ),
 split AS (
     SELECT
@@ -98,7 +78,7 @@ SELECT
     cpus, cpus_before,
     z, before_ns, after_ns, change_ns,
     cpu_ns, starved_ns, blocked_ns, shape_ns,
-    work_before AS work_before_ns, work_after AS work_after_ns,
+    work_before AS work_before_ns, work AS work_after_ns,
     stolen_ns, throttled_ns, machine_ns, disk_ns, network_ns, sleep_ns,
     CASE
         WHEN 2 * direction * cpu_ns >= direction * change_ns THEN 'cpu'

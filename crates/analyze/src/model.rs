@@ -504,6 +504,30 @@ pub struct Thread {
 }
 
 impl Thread {
+    /// A thread of which its ids and its life are known, and nothing else.
+    pub fn new(tid: Tid, process: ProcessIx, (start, end): (Ktime, Ktime)) -> Thread {
+        Thread {
+            tid,
+            ns_tid: tid,
+            process,
+            comm: Comm::default(),
+            start,
+            started_before: false,
+            end,
+            alive: false,
+            times: Times::default(),
+            causes: Causes::default(),
+            switches: Switches::default(),
+            max_off_cpu: None,
+            migrations: 0,
+            status: None,
+            kernel: None,
+            by_kernel: ByKernel::default(),
+            exited: None,
+            parent: None,
+        }
+    }
+
     /// Its time by state as its events alone show it; the timeline adds up to that.
     pub fn times_by_events(&self) -> Times {
         let ByKernel { on_cpu, run_queue } = self.by_kernel;

@@ -1,5 +1,7 @@
 //! Times of the day, as JUnit XML has them: `2026-11-23T05:54:00.123+01:00`.
 
+use tr_report::units;
+
 /// A time of the day.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Date {
@@ -37,7 +39,7 @@ pub fn read(text: &str) -> Option<Date> {
         digit /= 10;
         part += i64::from(letter.to_digit(10)?) * digit;
     }
-    let seconds = ((days(year, month, date) * 24 + hour) * 60 + minute) * 60 + second;
+    let seconds = ((units::days(year, month, date) * 24 + hour) * 60 + minute) * 60 + second;
     Some(Date {
         local: seconds * SECOND + part,
         ahead: ahead(zone)?,
@@ -76,15 +78,6 @@ fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
     });
     let three = [numbers.next()??, numbers.next()??, numbers.next()??];
     numbers.next().is_none().then_some(three)
-}
-
-/// The days from 1970-01-01 to a date. A year begins in March here, so that a leap day is its
-/// last.
-fn days(year: i64, month: i64, date: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let month = (month + 9) % 12;
-    let of_year = (153 * month + 2) / 5 + date - 1;
-    year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
 }
 
 #[cfg(test)]

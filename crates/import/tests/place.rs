@@ -69,26 +69,8 @@ fn recording(lines: &[Line]) -> Analysis {
             execs: vec![exec],
             tree: Default::default(),
         });
-        analysis.threads.push(Thread {
-            tid: Tid(*pid),
-            ns_tid: Tid(*pid),
-            process: ix,
-            comm: Comm::new(b"x"),
-            start: at(*start),
-            started_before: false,
-            end: at(*end),
-            alive: false,
-            times: Times::default(),
-            causes: Default::default(),
-            switches: Default::default(),
-            max_off_cpu: None,
-            migrations: 0,
-            status: Some(0),
-            kernel: None,
-            by_kernel: Default::default(),
-            exited: None,
-            parent: None,
-        });
+        let life = (at(*start), at(*end));
+        analysis.threads.push(Thread::new(Tid(*pid), ix, life));
     }
     analysis
 }

@@ -12,6 +12,7 @@ pub mod export;
 mod frames;
 pub mod hist;
 pub mod html;
+mod identity;
 pub mod imports;
 pub mod json;
 pub mod label;

@@ -126,6 +126,15 @@ pub fn date(unix_ns: Option<u64>) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
 
+/// The days from 1970-01-01 to a date of the years from 1 on. A year begins in March here, so
+/// that a leap day is its last.
+pub fn days(year: i64, month: i64, date: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let month = (month + 9) % 12;
+    let of_year = (153 * month + 2) / 5 + date - 1;
+    year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
+}
+
 /// The width of a text in columns.
 pub fn width(text: &str) -> usize {
     UnicodeWidthStr::width(text)

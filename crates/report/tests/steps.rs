@@ -96,24 +96,10 @@ fn thread(
     let ix = ThreadIx(analysis.threads.len() as u32);
     analysis.processes[process.0 as usize].threads.push(ix);
     analysis.threads.push(Thread {
-        tid: Tid(ix.0),
-        ns_tid: Tid(ix.0),
-        process,
         comm: Comm::new(comm.as_bytes()),
-        start: Ktime(start),
-        started_before: false,
-        end: Ktime(end),
-        alive: false,
-        times: Times::default(),
-        causes: Default::default(),
-        switches: Default::default(),
-        max_off_cpu: None,
-        migrations: 0,
         status: Some(0),
-        kernel: None,
-        by_kernel: Default::default(),
-        exited: None,
         parent,
+        ..Thread::new(Tid(ix.0), process, (Ktime(start), Ktime(end)))
     });
     ix
 }

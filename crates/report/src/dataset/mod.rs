@@ -16,12 +16,11 @@ use std::io;
 
 use sha2::{Digest, Sha256};
 use tr_analyze::model::Analysis;
-use tr_format::event::Ktime;
 use tr_format::meta::Metadata;
 
 use crate::ci::Ci;
 use crate::encode::hex;
-use crate::units;
+use crate::{identity, units};
 use table::Row;
 pub use table::{Column, Kind, Table, Value};
 
@@ -55,22 +54,10 @@ impl Place {
         Place {
             repo: format!("repo={}", directory(&project)),
             date: format!("date={}", day(meta.start_clock.real)),
-            run: id(meta),
+            run: identity::id(meta),
             project,
         }
     }
-}
-
-/// The id of a recording: no two begin at the same nanosecond of three clocks.
-fn id(meta: &Metadata) -> String {
-    let mut hash = Sha256::new();
-    let Ktime(start) = meta.start;
-    for number in [start, meta.start_clock.boot, meta.start_clock.real] {
-        hash.update(number.to_le_bytes());
-    }
-    hash.update(meta.root.map_or(0, |root| root.0).to_le_bytes());
-    hash.update(meta.kernel.as_bytes());
-    hex(hash.finalize().iter().take(12))
 }
 
 /// The longest escaped value of a partition.

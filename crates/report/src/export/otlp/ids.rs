@@ -8,6 +8,8 @@
 use sha2::{Digest, Sha256};
 use tr_format::meta::Metadata;
 
+use crate::identity;
+
 /// The trace, and the span around the recording.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ids {
@@ -28,7 +30,7 @@ impl Ids {
             || match (value("GITHUB_RUN_ID"), value("GITHUB_RUN_ATTEMPT")) {
                 (Some(run), Some(attempt)) => github(run, attempt, value("CHECK_RUN_ID")),
                 _ => Ids {
-                    trace: part(&own(meta), 0),
+                    trace: part(&identity::id(meta), 0),
                     parent: Vec::new(),
                 },
             },
@@ -37,15 +39,8 @@ impl Ids {
 
     /// The span of a thing of the recording.
     pub fn span(&self, meta: &Metadata, thing: &str) -> [u8; 8] {
-        part(&format!("{} {thing}", own(meta)), 0)
+        part(&format!("{} {thing}", identity::id(meta)), 0)
     }
-}
-
-/// No other recording has this text.
-fn own(meta: &Metadata) -> String {
-    let root = meta.root.map_or(0, |pid| pid.0);
-    let (host, real, start) = (&meta.host, meta.start_clock.real, meta.start.0);
-    format!("tr {host} {real} {start} {root}")
 }
 
 /// Bytes of the SHA-256 sum of a text.
