@@ -91,7 +91,10 @@ impl Contents {
             ("snapshot", events.snapshots),
             ("connection", sum(&connections)),
             ("dns", sum(&[events.dns_queries, events.dns_answers])),
-            ("block", sum(&[events.blocks, events.disk_waits])),
+            (
+                "block",
+                sum(&[events.blocks, events.disk_waits, events.sync_files]),
+            ),
             (
                 "stack",
                 sum(&[

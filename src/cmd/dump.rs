@@ -269,6 +269,14 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::Frames(e) => ("frames", frames(e)),
         LifeKind::Sample(e) => ("sample", sample(e)),
         LifeKind::Symbol(e) => ("symbol", symbol(e)),
+        LifeKind::SyncFile(e) => (
+            "sync_file",
+            fields([
+                ("tid", json!(e.tid.0)),
+                ("tgid", json!(e.tgid.0)),
+                ("name", bytes(&e.name)),
+            ]),
+        ),
     }
 }
 

@@ -104,6 +104,9 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
             if let LifeKind::Mark(mark) = &mut event.kind {
                 redactor.mark(mark);
             }
+            if let LifeKind::SyncFile(file) = &mut event.kind {
+                redactor.file(file);
+            }
         })?;
         out.flush()?;
         Ok::<_, Error>(copied)

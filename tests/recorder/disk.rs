@@ -21,6 +21,7 @@ pub const TESTS: &[Test] = &[
     ),
     ("latencies_of_requests_have_the_delay_of_the_disk", delayed),
     ("a_wait_is_for_the_disk_that_the_program_asked", waited),
+    ("a_wait_in_fsync_names_its_file", synced),
 ];
 
 const BYTES: u64 = 64 * 65_536;
@@ -287,4 +288,40 @@ fn waited() -> Result<(), Failed> {
     let parts = list(&found, "disks").iter();
     let sum: u64 = parts.map(|it| int(it, "waited_ns")).sum();
     ensure(sum <= int(&found, "waited_ns"), what)
+}
+
+/// Two files of one program, by fsync and by fdatasync, and sync(1), which names none.
+fn synced() -> Result<(), Failed> {
+    let files = ["sync-one.data", "sync-two.data"].map(scratch);
+    let [one, two] = [&files[0], &files[1]].map(|file| file.to_string_lossy());
+    let write = "if=/dev/zero bs=64k count=20 status=none";
+    let script =
+        format!("dd of={one} {write} conv=fsync; dd of={two} {write} conv=fdatasync; sync");
+    let trace = scratch("disk-synced.bin");
+    let out = record(&trace, &[], &["sh", "-c", &script])?;
+    for file in &files {
+        let _ = std::fs::remove_file(file);
+    }
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let found = report(&trace, "disk", &[])?;
+    let what = || found.to_string();
+    let rows = list(&found, "rows");
+    let names = |program: &str| -> Vec<&str> {
+        let mine = rows.iter().filter(|row| {
+            row["name"]
+                .as_str()
+                .is_some_and(|it| it.starts_with(program))
+        });
+        let files = mine.flat_map(|row| list(row, "synced"));
+        files.filter_map(|it| it["file"].as_str()).collect()
+    };
+    let name = |file: &Path| file.file_name().map(|it| it.to_string_lossy().into_owned());
+    let wanted: Vec<String> = files.iter().filter_map(|file| name(file)).collect();
+    let mut dds = names("dd ");
+    dds.sort_unstable();
+    ensure(dds == wanted, what)?;
+    ensure(names("sync").is_empty(), what)?;
+    let parts = rows.iter().flat_map(|row| list(row, "synced"));
+    let all: u64 = parts.map(|it| int(it, "waited_ns")).sum();
+    ensure(all == int(&found, "sync_ns"), what)
 }

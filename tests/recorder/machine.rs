@@ -21,7 +21,7 @@ pub const THROTTLED: &str = "a_quota_of_a_cgroup_shows_as_throttled_time";
 /// Each `/proc/stat` column is cut to a tick of 10 ms; five make `busy`.
 const TICKS: u64 = 50_000_000;
 
-/// Processes whose events make the file so long that a sample a second is 3 % of it.
+/// Processes whose events make the file so long that a sample a second is 2.5 % of it.
 pub const BURST: &str = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done";
 
 /// Counters in ns, by name, from the texts of `/proc/pressure/*` and `/proc/stat`.

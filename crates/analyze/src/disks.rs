@@ -1,6 +1,7 @@
-//! The disks that threads waited for.
+//! The disks that threads waited for, and the files that they waited for in fsync.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use tr_format::device::Device;
@@ -19,36 +20,106 @@ pub struct Disk {
 }
 
 /// The disk of each thread's waits for block I/O: that to which the thread had sent a request
-/// since its wait before.
+/// since its wait before. And the file of its waits in fsync and its relatives.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WaitedDisks {
-    disks: Vec<Disk>,
-    /// The times from which on a thread waits for another disk, in order; `None`: it is not known.
-    changes: HashMap<ThreadIx, Vec<(Ktime, Option<usize>)>>,
+    disks: Changes<Disk>,
+    files: Changes<Arc<[u8]>>,
     /// Times without facts: lost events, and what is beyond the analysis's limit.
     unknown: Vec<(Ktime, Ktime)>,
+}
+
+/// What threads wait for, by time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Changes<T> {
+    all: Vec<T>,
+    /// The times from which on a thread waits for another one, in order; `None`: not known.
+    of: BTreeMap<ThreadIx, Vec<(Ktime, Option<usize>)>>,
+}
+
+impl<T> Default for Changes<T> {
+    fn default() -> Changes<T> {
+        Changes {
+            all: Vec::new(),
+            of: BTreeMap::new(),
+        }
+    }
+}
+
+impl<T> Changes<T> {
+    fn at(&self, thread: ThreadIx, start: Ktime) -> Option<&T> {
+        let changes = self.of.get(&thread)?;
+        let after = changes.partition_point(|(time, _)| *time <= start);
+        let (_, of) = changes.get(after.checked_sub(1)?)?;
+        self.all.get((*of)?)
+    }
 }
 
 impl WaitedDisks {
     /// The disk of a thread's wait for block I/O that began at `start`, if it is known.
     pub fn of(&self, thread: ThreadIx, start: Ktime) -> Option<&Disk> {
+        self.disks
+            .at(thread, start)
+            .filter(|_| self.is_known(start))
+    }
+
+    /// The last component of the path of the file of a thread's wait in fsync or one of its
+    /// relatives that began at `start`, if it is known.
+    pub fn file(&self, thread: ThreadIx, start: Ktime) -> Option<&[u8]> {
+        let file = self.files.at(thread, start)?;
+        Some(&**file).filter(|_| self.is_known(start))
+    }
+
+    fn is_known(&self, start: Ktime) -> bool {
         let lost = |(since, until): &(Ktime, Ktime)| (*since..=*until).contains(&start);
-        if self.unknown.iter().any(lost) {
-            return None;
-        }
-        let changes = self.changes.get(&thread)?;
-        let after = changes.partition_point(|(time, _)| *time <= start);
-        let (_, disk) = changes.get(after.checked_sub(1)?)?;
-        self.disks.get((*disk)?)
+        !self.unknown.iter().any(lost)
     }
 }
 
 /// Collects the changes.
 #[derive(Debug, Default)]
 pub(crate) struct Disks {
-    disks: HashMap<Disk, usize>,
-    changes: Vec<(Ktime, TaskIx, Option<usize>)>,
+    disks: Collected<Disk>,
+    files: Collected<Arc<[u8]>>,
     unknown: Vec<(Ktime, Ktime)>,
+}
+
+#[derive(Debug)]
+struct Collected<T> {
+    all: HashMap<T, usize>,
+    changes: Vec<(Ktime, TaskIx, Option<usize>)>,
+}
+
+impl<T> Default for Collected<T> {
+    fn default() -> Collected<T> {
+        Collected {
+            all: HashMap::new(),
+            changes: Vec::new(),
+        }
+    }
+}
+
+impl<T: Hash + Eq> Collected<T> {
+    fn push(&mut self, time: Ktime, task: TaskIx, of: Option<T>) {
+        let next = self.all.len();
+        let of = of.map(|of| *self.all.entry(of).or_insert(next));
+        self.changes.push((time, task, of));
+    }
+
+    fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Changes<T> {
+        let mut all: Vec<_> = self.all.into_iter().collect();
+        all.sort_unstable_by_key(|(_, at)| *at);
+        let mut of: BTreeMap<ThreadIx, Vec<_>> = BTreeMap::new();
+        for (time, task, what) in self.changes {
+            if let Some(thread) = thread(task) {
+                of.entry(thread).or_default().push((time, what));
+            }
+        }
+        Changes {
+            all: all.into_iter().map(|(what, _)| what).collect(),
+            of,
+        }
+    }
 }
 
 impl Disks {
@@ -62,17 +133,11 @@ impl Disks {
         kind: &LifeKind,
         task: impl FnOnce(Tid) -> Option<TaskIx>,
     ) {
-        let (tid, disk) = match kind {
-            LifeKind::DiskWait(wait) => {
-                let name = &wait.name;
-                let disk = wait.device.map(|device| Disk {
-                    device,
-                    name: Arc::clone(name),
-                });
-                (wait.tid, disk)
-            }
+        let tid = match kind {
+            LifeKind::DiskWait(wait) => wait.tid,
+            LifeKind::SyncFile(file) => file.tid,
             // The programs begin anew with a thread that takes over the process's id.
-            LifeKind::Exec(exec) if exec.old_tid != exec.tid => (exec.tid, None),
+            LifeKind::Exec(exec) if exec.old_tid != exec.tid => exec.tid,
             LifeKind::Lost(lost) if lost.stream == Stream::Lifecycle => {
                 return self.unknown.push((time, lost.until));
             }
@@ -81,31 +146,36 @@ impl Disks {
         let Some(task) = task(tid) else {
             return;
         };
-        if self.changes.len() >= Disks::MOST {
-            if self.changes.len() == Disks::MOST {
+        if self.disks.changes.len() + self.files.changes.len() >= Disks::MOST {
+            if self.unknown.last().is_none_or(|it| it.1 != Ktime(u64::MAX)) {
                 self.unknown.push((time, Ktime(u64::MAX)));
-                self.changes.push((time, task, None));
             }
             return;
         }
-        let next = self.disks.len();
-        let disk = disk.map(|disk| *self.disks.entry(disk).or_insert(next));
-        self.changes.push((time, task, disk));
+        match kind {
+            LifeKind::DiskWait(wait) => {
+                let disk = wait.device.map(|device| Disk {
+                    device,
+                    name: Arc::clone(&wait.name),
+                });
+                self.disks.push(time, task, disk);
+            }
+            LifeKind::SyncFile(file) => {
+                let name = Some(&file.name).filter(|name| !name.is_empty());
+                self.files.push(time, task, name.cloned());
+            }
+            _ => {
+                self.disks.push(time, task, None);
+                self.files.push(time, task, None);
+            }
+        }
     }
 
     /// Those of the model's threads.
     pub(crate) fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> WaitedDisks {
-        let mut disks: Vec<_> = self.disks.into_iter().collect();
-        disks.sort_unstable_by_key(|(_, at)| *at);
-        let mut changes: HashMap<ThreadIx, Vec<_>> = HashMap::new();
-        for (time, task, disk) in self.changes {
-            if let Some(thread) = thread(task) {
-                changes.entry(thread).or_default().push((time, disk));
-            }
-        }
         WaitedDisks {
-            disks: disks.into_iter().map(|(disk, _)| disk).collect(),
-            changes,
+            disks: self.disks.finish(&thread),
+            files: self.files.finish(&thread),
             unknown: self.unknown,
         }
     }

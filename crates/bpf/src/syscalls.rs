@@ -85,15 +85,11 @@ const COMMON: &[(u8, &[c_long])] = &[
         &[libc::SYS_splice, libc::SYS_tee, libc::SYS_vmsplice],
     ),
     (
-        SYNC,
-        &[
-            libc::SYS_fsync,
-            libc::SYS_fdatasync,
-            libc::SYS_sync,
-            libc::SYS_syncfs,
-            libc::SYS_msync,
-        ],
+        // Of the descriptor that is the first argument.
+        SYNC | REASON_WRITE,
+        &[libc::SYS_fsync, libc::SYS_fdatasync, libc::SYS_syncfs],
     ),
+    (SYNC, &[libc::SYS_sync, libc::SYS_msync]),
     (
         PATH,
         &[
@@ -164,7 +160,7 @@ const COMMON: &[(u8, &[c_long])] = &[
 #[cfg(target_arch = "x86_64")]
 const OLD: &[(u8, &[c_long])] = &[
     (SIGNAL, &[libc::SYS_pause]),
-    (SYNC, &[libc::SYS_sync_file_range]),
+    (SYNC | REASON_WRITE, &[libc::SYS_sync_file_range]),
     (
         POLL,
         &[libc::SYS_poll, libc::SYS_select, libc::SYS_epoll_wait],

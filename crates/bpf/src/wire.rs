@@ -126,6 +126,8 @@ pub const LIFE_DNS_ANSWER: u32 = 18;
 pub const LIFE_DISK_WAIT: u32 = 19;
 /// `life_kind`: [`Sample`].
 pub const LIFE_SAMPLE: u32 = 20;
+/// `life_kind`: [`SyncFile`].
+pub const LIFE_SYNC_FILE: u32 = 21;
 
 /// The most frames of a stack, in the kernel and in user mode each.
 pub const SAMPLE_DEPTH: usize = 127;
@@ -240,6 +242,10 @@ wire! {
     OomKill = "wire_oom_kill" { head: Head, tid: u32, tgid: u32, pages: u64 }
     /// The disk of a task's waits for block I/O from now on.
     DiskWait = "wire_disk_wait" { head: Head, tid: u32, tgid: u32, device: u32, pad: u32 }
+    /// The file of a task's sleep in fsync.
+    SyncFile = "wire_sync_file" {
+        head: Head, tid: u32, tgid: u32, length: u32, pad: u32, name: [u8; 128],
+    }
     /// A DNS message by UDP.
     Dns = "wire_dns" {
         head: Head, tid: u32, tgid: u32, server: [u8; 16], family: u16, port: u16, length: u32,

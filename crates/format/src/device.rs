@@ -68,6 +68,18 @@ pub struct DiskWait {
     pub name: Arc<[u8]>,
 }
 
+/// The file of a task's waits in `fsync` and its relatives from the event's time on, until its
+/// next event of this kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyncFile {
+    /// The task.
+    pub tid: Tid,
+    /// Its process.
+    pub tgid: Tgid,
+    /// The last component of the file's path; empty if the call names no file (`sync`, `msync`).
+    pub name: Arc<[u8]>,
+}
+
 /// Sums over the completed requests of a group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requests {

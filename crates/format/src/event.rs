@@ -22,7 +22,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::counters::{Counters, SystemCalls};
-use crate::device::{Block, DiskWait};
+use crate::device::{Block, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery};
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
@@ -243,6 +243,8 @@ pub enum LifeKind {
     Sample(Box<Sample>),
     /// The functions of a frame.
     Symbol(Symbol),
+    /// A task waits in fsync for another file than before.
+    SyncFile(Box<SyncFile>),
 }
 
 impl LifeKind {

@@ -79,11 +79,13 @@ pub struct Events {
     pub samples: u64,
     /// `Symbol`.
     pub symbols: u64,
+    /// `SyncFile`.
+    pub sync_files: u64,
 }
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 35] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 36] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -120,6 +122,7 @@ impl Events {
             ("frames", self.stack_frames),
             ("sample", self.samples),
             ("symbol", self.symbols),
+            ("sync_file", self.sync_files),
         ]
     }
 
@@ -162,6 +165,7 @@ impl Events {
             stack_frames: at(32),
             samples: at(33),
             symbols: at(34),
+            sync_files: at(35),
         }
     }
 
@@ -217,6 +221,7 @@ impl Events {
         self.stack_frames += other.stack_frames;
         self.samples += other.samples;
         self.symbols += other.symbols;
+        self.sync_files += other.sync_files;
     }
 
     /// Counts one lifecycle event.
@@ -254,6 +259,7 @@ impl Events {
             LifeKind::Frames(_) => &mut self.stack_frames,
             LifeKind::Sample(_) => &mut self.samples,
             LifeKind::Symbol(_) => &mut self.symbols,
+            LifeKind::SyncFile(_) => &mut self.sync_files,
         } += 1;
     }
 }

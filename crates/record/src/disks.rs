@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use tr_format::device::Device;
-use tr_format::event::LifeKind;
+use tr_format::event::{LifeKind, Tid};
 
 /// The bits of a minor number in the kernel's `dev_t` (`MINORBITS`, include/linux/kdev_t.h).
 const MINOR_BITS: u32 = 20;
@@ -15,6 +15,28 @@ pub fn device(number: u32) -> Device {
     Device {
         major: number >> MINOR_BITS,
         minor: number & ((1 << MINOR_BITS) - 1),
+    }
+}
+
+/// The file of each task's last sleep in fsync: an event with the same file says nothing new.
+#[derive(Debug, Default)]
+pub struct SyncFiles(HashMap<Tid, Arc<[u8]>>);
+
+impl SyncFiles {
+    /// Takes an event; false if it says nothing new.
+    pub fn take(&mut self, kind: &LifeKind) -> bool {
+        match kind {
+            LifeKind::SyncFile(file) => {
+                let known = self.0.insert(file.tid, Arc::clone(&file.name));
+                return known.is_none_or(|name| name != file.name);
+            }
+            // From now on the tid is another task's, or that of one that takes over the process.
+            LifeKind::Fork(fork) => self.0.remove(&fork.tid),
+            LifeKind::Exec(exec) => self.0.remove(&exec.tid),
+            LifeKind::Exit(exit) => self.0.remove(&exit.tid),
+            _ => None,
+        };
+        true
     }
 }
 

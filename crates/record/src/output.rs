@@ -17,7 +17,7 @@ use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
-use crate::disks::Names;
+use crate::disks::{Names, SyncFiles};
 use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
@@ -135,6 +135,7 @@ impl Output {
                     marks: marks::Reader::new(start),
                     connections,
                     disks: Names::default(),
+                    files: SyncFiles::default(),
                     so_far,
                     stacks: Stacks::default(),
                 }
@@ -243,6 +244,7 @@ struct State {
     marks: marks::Reader,
     connections: Connections,
     disks: Names,
+    files: SyncFiles,
     /// See [`Output::written`].
     so_far: Arc<AtomicU64>,
     stacks: Stacks,
@@ -332,6 +334,12 @@ impl State {
             *argv = self.redactor.argv(std::mem::take(argv));
         }
         self.disks.take(&mut event.kind);
+        if !self.files.take(&event.kind) {
+            return Ok(());
+        }
+        if let LifeKind::SyncFile(file) = &mut event.kind {
+            self.redactor.file(file);
+        }
         if !self.connections.take(&mut event.kind) {
             return Ok(());
         }

@@ -12,8 +12,9 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// The bytes of an event of a sample, of the counters or of a disk: 71 to 92 in four builds, the
 /// most beside others that used the disk.
 const EVENT: u64 = 95;
-/// The part of the file that samples may have: one in so many bytes, 3 %.
-const PART: u64 = 33;
+/// The part of the file that samples may have: one in so many bytes, 2.5 %. With the disks of
+/// waits, 0.4 to 0.7 % of a build, the facts of the machine stay at 3 %.
+const PART: u64 = 40;
 
 /// Tells when a sample is due.
 #[derive(Debug)]
@@ -85,8 +86,8 @@ mod tests {
     fn samples_have_their_part_of_the_file() {
         // One a second, but for the first.
         assert!((58..=60).contains(&samples(60, 100_000)));
-        // 3 % of 120 kB are 3,600 bytes, with the samples at the start and at the end.
-        assert!((11..=13).contains(&samples(60, 2000)));
+        // 2.5 % of 120 kB are 3,000 bytes, with the samples at the start and at the end.
+        assert!((9..=11).contains(&samples(60, 2000)));
         // Every 30 s.
         assert!((1..=2).contains(&samples(60, 10)));
         assert_eq!(samples(20, 10), 0);

@@ -16,6 +16,7 @@ mod words;
 use std::ops::Range;
 
 use regex::bytes::Regex;
+use tr_format::device::SyncFile;
 use tr_format::event::{Argv, LifeKind, Mark};
 
 use rules::Rules;
@@ -115,6 +116,12 @@ impl Redactor {
             }
             _ => {}
         }
+    }
+
+    /// Masks the secrets in the name of a file.
+    pub fn file(&mut self, file: &mut SyncFile) {
+        let masked = self.argv(Argv::from_args([&*file.name]));
+        file.name = masked.args().next().unwrap_or_default().into();
     }
 
     /// The parts of an argument vector that would be masked: argument, bytes in it. In their

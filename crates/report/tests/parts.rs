@@ -50,9 +50,12 @@ fn times_have_the_unit_that_fits() {
 
 #[test]
 fn dates() {
-    assert_eq!(date(0), "1970-01-01 00:00 UTC");
-    assert_eq!(date(951_782_400_000_000_000), "2000-02-29 00:00 UTC");
-    assert_eq!(date(1_795_227_240_000_000_000), "2026-11-21 02:14 UTC");
+    assert_eq!(date(Some(0)), "1970-01-01 00:00 UTC");
+    assert_eq!(date(Some(951_782_400_000_000_000)), "2000-02-29 00:00 UTC");
+    assert_eq!(
+        date(Some(1_795_227_240_000_000_000)),
+        "2026-11-21 02:14 UTC"
+    );
 }
 
 #[test]

@@ -87,7 +87,10 @@ impl Tracker {
                     self.blocks.push((time, block.clone()));
                 }
             }
-            LifeKind::OomKill(_) | LifeKind::Reclaim(_) | LifeKind::DiskWait(_) => {}
+            LifeKind::OomKill(_)
+            | LifeKind::Reclaim(_)
+            | LifeKind::DiskWait(_)
+            | LifeKind::SyncFile(_) => {}
             LifeKind::Lost(_)
             | LifeKind::Clock(_)
             | LifeKind::Watermark

@@ -39,6 +39,7 @@ enum reason {
 	REASON_SOCKET_READ = 8,
 	REASON_TERMINAL = 10,
 	REASON_FILE_READ = 11,
+	REASON_SYNC = 13,
 	REASON_OTHER_DESCRIPTOR = 15,
 	REASON_IO_URING = 17,
 	REASON_PAGE_FAULT = 19,
@@ -103,6 +104,7 @@ enum life_kind {
 	LIFE_DNS_ANSWER = 18,
 	LIFE_DISK_WAIT = 19,
 	LIFE_SAMPLE = 20,
+	LIFE_SYNC_FILE = 21,
 };
 
 struct wire_head {
@@ -294,6 +296,18 @@ struct wire_disk_wait {
 	__u32 tgid;
 	__u32 device; /* major << MINORBITS | minor; 0: unknown */
 	__u32 pad;
+};
+
+#define FILE_NAME 128
+
+/* The file of a task's sleep in fsync or one of its relatives. */
+struct wire_sync_file {
+	struct wire_head head;
+	__u32 tid;
+	__u32 tgid;
+	__u32 length; /* of name with its NUL; 0: unknown */
+	__u32 pad;
+	__u8 name[FILE_NAME]; /* the last component; longer ones are cut */
 };
 
 #define DNS_MESSAGE 512

@@ -128,6 +128,7 @@ union wire_types {
 	struct wire_reclaim reclaim;
 	struct wire_oom_kill oom_kill;
 	struct wire_disk_wait disk_wait;
+	struct wire_sync_file sync_file;
 	struct wire_dns dns;
 	struct wire_frame frame;
 	struct wire_sample sample;
@@ -296,20 +297,30 @@ static __always_inline __u32 syscall_entry(int number)
 	return (__u32)number < SYSCALLS ? syscall_reasons[number & (SYSCALLS - 1)] : REASON_OTHER;
 }
 
-/* The reason of a read from the descriptor that is a system call's first argument. */
-static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
+/* The file of the descriptor that is a system call's first argument; 0: there is none. */
+static __always_inline __u64 descriptor_file(__u64 files, __u64 regs)
 {
-	__u64 table = (__u64)PEEK(struct files_struct, files, fdt), file, inode;
-	__u32 number, mode, major;
+	__u64 table = (__u64)PEEK(struct files_struct, files, fdt), file;
+	__u32 number;
 
 	if (bpf_core_field_exists(struct pt_regs, di))
 		number = PEEK(struct pt_regs, regs, di);
 	else
 		number = PEEK(struct pt_regs___arm64, regs, orig_x0);
 	if (number >= PEEK(struct fdtable, table, max_fds))
-		return REASON_OTHER_DESCRIPTOR;
+		return 0;
 	file = (__u64)PEEK(struct fdtable, table, fd) + number * sizeof(void *);
-	file = (__u64)PEEK(struct list_head, file, next);
+	return (__u64)PEEK(struct list_head, file, next);
+}
+
+/* The reason of a read from the descriptor that is a system call's first argument. */
+static __always_inline __u32 descriptor_reason(__u64 files, __u64 regs)
+{
+	__u64 file = descriptor_file(files, regs), inode;
+	__u32 mode, major;
+
+	if (!file)
+		return REASON_OTHER_DESCRIPTOR;
 	inode = (__u64)PEEK(struct file, file, f_inode);
 	mode = PEEK(struct inode, inode, i_mode) & S_IFMT;
 	if (mode == S_IFIFO)
@@ -778,6 +789,8 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 		return 0;
 	if (mine && state && !preempt)
 		reason = sleep_reason(btf, prev);
+	if (reason == REASON_SYNC)
+		sync_wait(prev);
 	emit_sched(cpu, SCHED_SWITCH | reason << SLOT_REASON_SHIFT, what);
 	return 0;
 }

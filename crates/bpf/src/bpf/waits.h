@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The disk that a task waits for, by block_bio_queue. Part of tracer.bpf.c.
+ * The disk that a task waits for, by block_bio_queue, and the file that it waits for in fsync.
+ * Part of tracer.bpf.c.
  *
  * A wait for block I/O is for the disk to which the task itself has sent a request since its
  * wait before, in a system call of the same number. Otherwise the disk is unknown: the task can
@@ -98,6 +99,35 @@ static __noinline int io_wait(struct task_struct *task)
 	record->device = device;
 	record->pad = 0;
 	known->told = device;
+	submit_life(record);
+	return 0;
+}
+
+/*
+ * A followed task goes to sleep in fsync or one of its relatives. The recorder leaves out a name
+ * that is the same as before: the address of a file or of its name can be another file's by now.
+ */
+static __noinline int sync_wait(struct task_struct *task)
+{
+	__u64 regs = user_regs(false, task), file = 0;
+	struct wire_sync_file *record;
+	long length = 0;
+
+	count_life();
+	record = reserve_life(bpf_ktime_get_ns(), LIFE_SYNC_FILE, sizeof(*record), true);
+	if (!record)
+		return 0;
+	/* sync(2) and msync(2) have no descriptor. */
+	if (regs && (syscall_entry(syscall_number(regs)) & REASON_WRITE))
+		file = descriptor_file((__u64)BPF_CORE_READ(task, files), regs);
+	if (file)
+		length = bpf_probe_read_kernel_str(
+			record->name, sizeof(record->name),
+			BPF_CORE_READ((struct file *)file, f_path.dentry, d_name.name));
+	record->tid = BPF_CORE_READ(task, pid);
+	record->tgid = BPF_CORE_READ(task, tgid);
+	record->length = length > 0 ? length : 0;
+	record->pad = 0;
 	submit_life(record);
 	return 0;
 }

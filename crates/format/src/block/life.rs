@@ -128,10 +128,11 @@ enum Col {
     Symbol,
     SymbolText,
     SymbolBytes,
+    SyncFile,
 }
 
 /// The number of columns.
-const COLUMNS: usize = Col::SymbolBytes as usize + 1;
+const COLUMNS: usize = Col::SyncFile as usize + 1;
 
 /// Kinds, as stored. Never renumbered.
 mod tag {
@@ -168,6 +169,7 @@ mod tag {
     pub const FRAMES: u8 = 31;
     pub const SAMPLE: u8 = 32;
     pub const SYMBOL: u8 = 33;
+    pub const SYNC_FILE: u8 = 34;
 }
 
 /// The unit in bytes of nearly all quantities of memory and of I/O.
@@ -196,6 +198,8 @@ struct Known {
     /// The task of the last wait for a disk, and the disks of such waits.
     disk_tid: u32,
     waited_disks: Vec<Waited>,
+    /// The task of the last file of fsync.
+    sync_tid: u32,
     /// The process of the last system calls.
     calls_of: u32,
     /// Of the samples and what they refer to.
@@ -413,6 +417,7 @@ pub fn columns() -> Vec<String> {
         Col::Symbol,
         Col::SymbolText,
         Col::SymbolBytes,
+        Col::SyncFile,
     ];
     assert!(all.iter().enumerate().all(|(at, col)| *col as usize == at));
     all.map(|col| format!("{col:?}")).to_vec()
@@ -420,7 +425,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 33] {
+pub fn kinds() -> [(u8, &'static str); 34] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -455,5 +460,6 @@ pub fn kinds() -> [(u8, &'static str); 33] {
         (tag::FRAMES, "frames"),
         (tag::SAMPLE, "sample"),
         (tag::SYMBOL, "symbol"),
+        (tag::SYNC_FILE, "sync file"),
     ]
 }

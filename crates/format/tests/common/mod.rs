@@ -2,7 +2,7 @@
 #![allow(dead_code, clippy::unwrap_used)]
 
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
-use tr_format::device::{Block, Device, DiskWait, BUCKETS};
+use tr_format::device::{Block, Device, DiskWait, SyncFile, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, StateName, Summary};
@@ -335,11 +335,16 @@ fn connections(time: u64, task: (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
 }
 
 /// Memory reclaimed, a kill for lack of it, and a wait for a disk.
-fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 3] {
+fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     let device = (dice.below(3) > 0).then(|| Device {
         major: 259,
         minor: dice.below(2) as u32,
     });
+    let file = SyncFile {
+        tid,
+        tgid,
+        name: [&b"journal"[..], b"", b"db"][dice.below(3) as usize].into(),
+    };
     let wait = DiskWait {
         tid,
         tgid,
@@ -361,6 +366,7 @@ fn memory(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 3] {
         life(time, Some(2), LifeKind::Reclaim(reclaim)),
         life(time + 20, Some(1), LifeKind::OomKill(kill)),
         life(time + 25, Some(1), LifeKind::DiskWait(Box::new(wait))),
+        life(time + 26, Some(1), LifeKind::SyncFile(Box::new(file))),
     ]
 }
 

@@ -11,7 +11,7 @@ use tr_format::event::Reason;
 
 use super::critical_path;
 use super::devices::Devices;
-use super::waited::{by_disk, sentence, Waited};
+use super::waited::{by_disk, by_file, sentence, Synced, Waited};
 use crate::members::{members, Members};
 use crate::query::By;
 use crate::sort::Rows;
@@ -31,6 +31,8 @@ pub struct Disk<'a> {
     /// Waits for block I/O by disk: of all, and of each of `rows`; `None`: not recorded.
     waited: Option<Vec<Waited<'a>>>,
     waited_of: Vec<Vec<Waited<'a>>>,
+    /// Waits in fsync by file, of each of `rows`.
+    synced_of: Vec<Vec<Synced<'a>>>,
 }
 
 /// Sums over threads.
@@ -114,8 +116,11 @@ impl<'a> Disk<'a> {
             .collect();
         let of = |(group, _): &(Members, Sum)| by_disk(analysis, &group.threads);
         let waited_of = rows.iter().map(|row| of(row).unwrap_or_default()).collect();
+        let files = |(group, _): &(Members, Sum)| by_file(analysis, &group.threads);
+        let synced_of = rows.iter().map(files).collect();
         Disk {
             view: *view,
+            synced_of,
             waited: by_disk(analysis, &threads),
             waited_of,
             by,
@@ -234,6 +239,7 @@ impl Report for Disk<'_> {
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
         self.waits_text(&mut out, style);
+        self.files_text(&mut out, style);
         self.devices.text(&mut out, style);
         out
     }
@@ -265,13 +271,15 @@ fn disks(waited: &[Waited<'_>]) -> Value {
 
 impl<'a> Disk<'a> {
     fn rows(&self) -> impl Iterator<Item = Value> + '_ {
-        let rows = self.rows.iter().zip(&self.waited_of);
+        let parts = self.waited_of.iter().zip(&self.synced_of);
+        let rows = self.rows.iter().zip(parts);
         rows.take(self.view.ask.most())
-            .map(|((group, sum), waited)| {
+            .map(|((group, sum), (waited, synced))| {
                 let name = json!({ "name": group.name, "pid": group.pid });
-                let disks = self.waited.as_ref().map(|_| disks(waited));
-                let disks = json!({ "disks": disks });
-                crate::encode::with(crate::encode::with(name, sum.json()), disks)
+                let known = |of: Value| self.waited.as_ref().map(|_| of);
+                let files = synced.iter().map(Synced::json).collect();
+                let parts = json!({ "disks": known(disks(waited)), "synced": known(files) });
+                crate::encode::with(crate::encode::with(name, sum.json()), parts)
             })
     }
 
@@ -287,6 +295,28 @@ impl<'a> Disk<'a> {
                 let all = crate::encode::with(name(), sum.json());
                 [all].into_iter().chain(waits)
             })
+    }
+
+    /// Who waited in fsync for which file, if that is known of any.
+    fn files_text(&self, out: &mut String, style: &Style) {
+        let rows = self.rows.iter().zip(&self.synced_of);
+        let mut waits: Vec<(&Members, &Synced<'a>)> = rows
+            .flat_map(|((group, _), synced)| synced.iter().map(move |it| (group, it)))
+            .collect();
+        if !waits.iter().any(|(_, it)| it.is_known()) {
+            return;
+        }
+        waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        let shown = waits.iter().take(self.view.ask.top);
+        let title = units::top("waits in fsync", shown.len(), waits.len());
+        let table = Table::new(title, |(group, _): &&(&Members, &Synced<'a>)| {
+            group.name.clone()
+        })
+        .column("waited", |(_, it)| Cell::Time(it.ns))
+        .column("waits", |(_, it)| Cell::Count(it.count))
+        .column("file", |(_, it)| Cell::Text(it.label()));
+        out.push('\n');
+        out.push_str(&table.text(shown, style, 0));
     }
 
     /// Who waited for which disk, if there were several.

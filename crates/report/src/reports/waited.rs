@@ -1,4 +1,4 @@
-//! Waits for block I/O by disk: a part of the report on disks.
+//! Waits for block I/O by disk, and in fsync by file: a part of the report on disks.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -7,6 +7,7 @@ use serde_json::{json, Value};
 use tr_analyze::awaited::Awaited;
 use tr_analyze::disks::Disk;
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_format::event::Reason;
 use tr_format::meta::Extra;
 
 use crate::escape;
@@ -76,6 +77,63 @@ impl Waited<'_> {
             "device": self.disk.map(|disk| disk.device.to_string()),
             "io_waits": self.count,
             "io_waited_ns": self.ns,
+        })
+    }
+}
+
+/// The waits of some threads in fsync and its relatives for a file.
+pub struct Synced<'a> {
+    /// The last component of its path; `None`: it is not known.
+    file: Option<&'a [u8]>,
+    /// Waits.
+    pub count: u64,
+    /// Their time in ns.
+    pub ns: u64,
+}
+
+/// The waits of these threads by file, those for the longest time first.
+pub fn by_file<'a>(analysis: &'a Analysis, threads: &[ThreadIx]) -> Vec<Synced<'a>> {
+    let timeline = analysis.timeline.as_ref();
+    let timeline = timeline.filter(|_| analysis.meta.has(Extra::DiskWaits));
+    let mut files: BTreeMap<Option<&[u8]>, (u64, u64)> = BTreeMap::new();
+    for (timeline, thread) in timeline
+        .into_iter()
+        .flat_map(|it| threads.iter().map(move |ix| (it, *ix)))
+    {
+        for stretch in timeline.of(thread).filter(|it| it.reason == Reason::Sync) {
+            let awaited = analysis.awaited(thread, &stretch);
+            if matches!(awaited, Some(Awaited::Disk | Awaited::File)) {
+                let file = analysis.waited_disks.file(thread, stretch.from);
+                let (count, ns) = files.entry(file).or_default();
+                *count = count.saturating_add(1);
+                *ns = ns.saturating_add(stretch.length());
+            }
+        }
+    }
+    let synced = |(file, (count, ns))| Synced { file, count, ns };
+    let mut synced: Vec<_> = files.into_iter().map(synced).collect();
+    synced.order_by_key(|it| Reverse((it.ns, it.count)));
+    synced
+}
+
+impl Synced<'_> {
+    /// The file's name.
+    pub fn label(&self) -> String {
+        self.file
+            .map_or_else(|| "not known".to_owned(), escape::text)
+    }
+
+    /// The file is known.
+    pub fn is_known(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// In JSON, and the columns of a row in CSV.
+    pub fn json(&self) -> Value {
+        json!({
+            "file": self.file.map(escape::text),
+            "waits": self.count,
+            "waited_ns": self.ns,
         })
     }
 }

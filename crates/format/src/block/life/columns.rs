@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
-use crate::device::{Block, Device, DiskWait};
+use crate::device::{Block, Device, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery};
 use crate::event::{Comm, Ktime, LifeEvent, LifeKind, Mark, OomKill, Reclaim, Rename};
 use crate::limits;
@@ -94,6 +94,11 @@ fn later() -> Vec<LifeKind> {
             tid,
             tgid,
             device: Some(Device { major: 8, minor: 0 }),
+            name: (*b"vda").into(),
+        })),
+        LifeKind::SyncFile(Box::new(SyncFile {
+            tid,
+            tgid,
             name: (*b"vda").into(),
         })),
     ]

@@ -9,7 +9,7 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::counters::{CallSum, Counter, Counters, SystemCalls};
-use crate::device::{Block, Device, DiskWait};
+use crate::device::{Block, Device, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
 use crate::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
@@ -34,8 +34,9 @@ pub(super) struct Dec<'a> {
     paths: Vec<Arc<[u8]>>,
     /// The addresses so far.
     addresses: Vec<Address>,
-    /// The names of disks so far.
+    /// The names of disks and of files of fsync so far.
     disks: Vec<Arc<[u8]>>,
+    files: Vec<Arc<[u8]>>,
     /// Bytes of all strings of the events so far: short references can repeat a long string.
     strings: u64,
     /// Sums of system calls so far.
@@ -279,6 +280,15 @@ impl<'a> Dec<'a> {
             }
             tag::DNS_QUERY => LifeKind::DnsQuery(Box::new(self.dns_query()?)),
             tag::DNS_ANSWER => LifeKind::DnsAnswer(Box::new(self.dns_answer()?)),
+            tag::SYNC_FILE => {
+                let tid = self.diff(Col::SyncFile, self.known.sync_tid)?;
+                self.known.sync_tid = tid;
+                LifeKind::SyncFile(Box::new(SyncFile {
+                    tid: Tid(tid),
+                    tgid: Tgid(self.diff(Col::SyncFile, tid)?),
+                    name: self.name(Col::SyncFile)?,
+                }))
+            }
             tag::DISK_WAIT => LifeKind::DiskWait(Box::new(self.disk_wait()?)),
             tag::MODULE => LifeKind::Module(Box::new(self.module()?)),
             tag::FRAMES => LifeKind::Frames(self.frames()?),
@@ -643,17 +653,26 @@ impl<'a> Dec<'a> {
         }))
     }
 
-    /// A disk's name; events of the same disk share it.
-    fn disk(&mut self) -> Result<Arc<[u8]>, Fault> {
-        let name = match self.int(Col::BlockName)? {
-            0 => {
-                let len = self.int(Col::BlockName)?;
-                crate::error::within("a string's length", len, limits::NAME as u64)?;
-                let name: Arc<[u8]> = self.column(Col::BlockName).take(len)?.into();
-                self.disks.push(Arc::clone(&name));
+    /// A name in the event's own column; events with the same name share it.
+    fn name(&mut self, col: Col) -> Result<Arc<[u8]>, Fault> {
+        let back = self.int(col)?;
+        let new = if back == 0 {
+            let len = self.int(col)?;
+            crate::error::within("a string's length", len, limits::NAME as u64)?;
+            Some(self.column(col).take(len)?.into())
+        } else {
+            None
+        };
+        let known: &mut Vec<Arc<[u8]>> = match col {
+            Col::SyncFile => &mut self.files,
+            _ => &mut self.disks,
+        };
+        let name = match new {
+            Some(name) => {
+                known.push(Arc::clone(&name));
                 name
             }
-            back => Arc::clone(ago(&self.disks, back)?),
+            None => Arc::clone(ago(known, back)?),
         };
         self.spend(name.len())?;
         Ok(name)
@@ -661,7 +680,7 @@ impl<'a> Dec<'a> {
 
     fn block(&mut self) -> Result<Block, Fault> {
         let mut block = Block {
-            name: self.disk()?,
+            name: self.name(Col::BlockName)?,
             device: Device {
                 major: self.int32(Col::BlockDevice)?,
                 minor: self.int32(Col::BlockDevice)?,
@@ -852,6 +871,7 @@ fn block(
         paths: Vec::new(),
         addresses: Vec::new(),
         disks: Vec::new(),
+        files: Vec::new(),
         strings: 0,
         calls: 0,
         texts: Vec::new(),

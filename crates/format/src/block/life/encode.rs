@@ -10,7 +10,7 @@ use super::{
     TASKS, TICK, UNIT,
 };
 use crate::counters::{CallSum, Counters, SystemCalls};
-use crate::device::{Block, DiskWait};
+use crate::device::{Block, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
 use crate::event::{
     Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
@@ -33,6 +33,7 @@ pub(super) struct Enc {
     addresses: HashMap<Address, usize>,
     disks: Interned,
     pub(super) texts: Interned,
+    files: Interned,
 }
 
 impl Enc {
@@ -210,6 +211,7 @@ impl Enc {
             LifeKind::Frames(frames) => self.frames(frames),
             LifeKind::Sample(sample) => self.sample(sample),
             LifeKind::Symbol(symbol) => self.symbol(symbol),
+            LifeKind::SyncFile(file) => self.sync_file(file),
         }
     }
 
@@ -471,23 +473,35 @@ impl Enc {
         }
     }
 
-    /// Not as a path, whose columns an older reader knows.
-    fn disk(&mut self, name: &[u8]) {
+    /// In the event's own column, not as a path, whose columns an older reader knows.
+    fn name(&mut self, col: Col, name: &[u8]) {
         let name = name.get(..limits::NAME).unwrap_or(name);
-        let count = self.disks.len();
-        if let Some(at) = self.disks.get(name) {
+        let known = match col {
+            Col::SyncFile => &mut self.files,
+            _ => &mut self.disks,
+        };
+        let count = known.len();
+        if let Some(at) = known.get(name) {
             let back = count - at;
-            return self.int(Col::BlockName, back as u64);
+            return self.int(col, back as u64);
         }
-        self.disks.insert(name.into(), count);
-        self.int(Col::BlockName, 0);
-        self.int(Col::BlockName, name.len() as u64);
-        self.column(Col::BlockName).extend_from_slice(name);
+        known.insert(name.into(), count);
+        self.int(col, 0);
+        self.int(col, name.len() as u64);
+        self.column(col).extend_from_slice(name);
+    }
+
+    fn sync_file(&mut self, file: &SyncFile) {
+        self.byte(Col::Kind, tag::SYNC_FILE);
+        self.diff(Col::SyncFile, file.tid.0, self.known.sync_tid);
+        self.diff(Col::SyncFile, file.tgid.0, file.tid.0);
+        self.known.sync_tid = file.tid.0;
+        self.name(Col::SyncFile, &file.name);
     }
 
     fn block(&mut self, block: &Block) {
         self.byte(Col::Kind, tag::BLOCK);
-        self.disk(&block.name);
+        self.name(Col::BlockName, &block.name);
         let device = block.device;
         for value in [u64::from(device.major), u64::from(device.minor)] {
             self.int(Col::BlockDevice, value);
@@ -639,6 +653,7 @@ pub(crate) fn weight(event: &LifeEvent) -> usize {
         }
         LifeKind::Block(block) => std::mem::size_of::<Block>() + block.name.len(),
         LifeKind::DiskWait(wait) => std::mem::size_of::<DiskWait>() + wait.name.len(),
+        LifeKind::SyncFile(file) => std::mem::size_of::<SyncFile>() + file.name.len(),
         kind => super::stacks::weight(kind),
     };
     std::mem::size_of::<LifeEvent>() + strings
@@ -663,6 +678,7 @@ pub(crate) fn encode(
         addresses: HashMap::new(),
         disks: Interned::default(),
         texts: Interned::default(),
+        files: Interned::default(),
     };
     for event in events {
         enc.event(event);

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use tr_bpf::wire;
-use tr_format::device::DiskWait;
+use tr_format::device::{DiskWait, SyncFile};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::{
     Argv, CgroupId, CgroupMove, CgroupPath, Comm, Context, CpuId, Delays, Exec, Exit, Final, Fork,
@@ -107,6 +107,7 @@ pub fn life(record: &[u8], page: u64) -> Vec<LifeEvent> {
         wire::LIFE_DNS_QUERY => parse(record).and_then(|event| dns_query(&event)),
         wire::LIFE_DNS_ANSWER => parse(record).and_then(|event| dns_answer(&event)),
         wire::LIFE_DISK_WAIT => parse(record).map(disk_wait),
+        wire::LIFE_SYNC_FILE => parse(record).map(|event| sync_file(&event)),
         wire::LIFE_JOIN => return join(record).into_iter().collect(),
         wire::LIFE_LOST => {
             let Some(event) = parse::<wire::LifeLost>(record) else {
@@ -289,6 +290,16 @@ fn disk_wait(event: wire::DiskWait) -> LifeKind {
         tgid: Tgid(event.tgid),
         device: (event.device > 0).then(|| disks::device(event.device)),
         name: Arc::default(),
+    }))
+}
+
+fn sync_file(event: &wire::SyncFile) -> LifeKind {
+    // With its NUL.
+    let length = (event.length as usize).saturating_sub(1);
+    LifeKind::SyncFile(Box::new(SyncFile {
+        tid: Tid(event.tid),
+        tgid: Tgid(event.tgid),
+        name: event.name.get(..length).unwrap_or_default().into(),
     }))
 }
 
