@@ -8,7 +8,7 @@ use tr_report::hist::Hist;
 use tr_report::label::{label_of, program_of};
 use tr_report::style::{Paint, Style};
 use tr_report::table::{csv, Cell, Table};
-use tr_report::units::{count, date, pad, share, shorten, time};
+use tr_report::units::{count, date, days, pad, share, shorten, time};
 
 const STYLE: Style = Style {
     width: 80,
@@ -50,6 +50,10 @@ fn times_have_the_unit_that_fits() {
 
 #[test]
 fn dates() {
+    assert_eq!(date(None), "time of day unknown");
+    assert_eq!(days(1970, 1, 1), 0);
+    // 951,782,400 s are so many days.
+    assert_eq!(days(2000, 2, 29), 11_016);
     assert_eq!(date(Some(0)), "1970-01-01 00:00 UTC");
     assert_eq!(date(Some(951_782_400_000_000_000)), "2000-02-29 00:00 UTC");
     assert_eq!(
