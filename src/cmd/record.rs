@@ -73,12 +73,14 @@ pub struct Args {
     /// some 0.3 µs more
     #[arg(long)]
     syscalls: bool,
-    /// Sample the stacks of tasks on a CPU, HZ times a second on each [default: 99] (report flame)
+    /// Sample the stacks of tasks on a CPU, HZ times a second on each [default: 99] (report
+    /// flame). A sample costs some 26 µs of CPU time and 25 bytes
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true,
           default_missing_value = "99",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
     stacks: Option<u32>,
-    /// Record the stacks of waits of at least MIN [default: 1ms] (report flame)
+    /// Record the stacks of waits of at least MIN [default: 1ms] (report flame). Each sleep costs
+    /// 5 to 12 µs more, however short
     #[arg(long, value_name = "MIN", num_args = 0..=1, require_equals = true,
           default_missing_value = "1ms", value_parser = args::length)]
     off_cpu_stacks: Option<Duration>,
@@ -466,6 +468,19 @@ fn tell(args: &Args, redactor: &Redactor, report: &Report) {
         report.duration as f64 / 1e9,
         bytes(report.tally.written.bytes),
     );
+    if let Some(search) = &report.symbols {
+        eprintln!(
+            "tr: named {} of {} frames of stacks in {:.2} s{}",
+            count(search.found as u64),
+            count(search.frames as u64),
+            search.time.as_secs_f64(),
+            if search.ended_early {
+                ", when the search was ended: source lines may be missing"
+            } else {
+                ""
+            },
+        );
+    }
     tell_cost(args, report);
 }
 
