@@ -1,14 +1,24 @@
 //! Functions of ELF files, by blazesym.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use blazesym::helper::read_elf_build_id;
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
 
-use crate::{files, Answer, Function, Module, Request};
+use crate::{Answer, Function, Module, Request};
+
+/// The loader's usual directories.
+const LIBRARIES: [&str; 6] = [
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib64",
+    "/lib64",
+    "/usr/lib",
+    "/usr/local/lib",
+];
 
 /// Answers the frames of files: first the names by the symbol tables, which are quick, then
 /// source lines and inlined functions by the debug information, where there is any.
@@ -19,14 +29,23 @@ pub fn answer(
     let mut wanted: HashMap<&[u8], &Module> = HashMap::new();
     wanted.extend(request.modules.iter().map(|it| (trimmed(&it.build_id), it)));
     let mut found = Vec::new();
-    for path in files(&request.paths) {
+    // Short processes end before their mappings are read: their libraries are where the loader
+    // finds most.
+    let libraries = LIBRARIES
+        .iter()
+        .flat_map(|directory| shared_objects(directory));
+    let mut known = HashSet::new();
+    for path in request.paths.iter().cloned().chain(libraries) {
         if wanted.is_empty() {
             break;
         }
-        let build_id = read_elf_build_id(path).ok().flatten();
+        if !known.insert(path.clone()) || !path.is_file() {
+            continue;
+        }
+        let build_id = read_elf_build_id(&path).ok().flatten();
         let module = build_id.and_then(|id| wanted.remove(trimmed(&id)));
         if let Some(module) = module {
-            tell(Answer::Path(module.number, path.to_owned()))?;
+            tell(Answer::Path(module.number, path.clone()))?;
             found.push((module, path));
         }
     }
@@ -44,6 +63,16 @@ pub fn answer(
         }
     }
     Ok(())
+}
+
+/// The shared objects of a directory.
+fn shared_objects(directory: &str) -> impl Iterator<Item = PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten();
+    let paths = entries.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter(|path| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.contains(".so"))
+    })
 }
 
 /// Linux keeps a build id of less than 20 bytes with zeros behind it.

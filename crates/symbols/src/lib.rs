@@ -10,9 +10,8 @@
 mod elf;
 mod table;
 
-use std::collections::HashSet;
 use std::io::{self, BufReader, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -131,12 +130,4 @@ fn tell_all(
 /// A JIT compiler lists the functions of this process.
 pub fn has_list(pid: u32) -> bool {
     table::path(pid).exists()
-}
-
-/// A regular file's paths once each, in their order.
-#[cfg_attr(not(feature = "elf"), allow(dead_code))]
-fn files(paths: &[PathBuf]) -> impl Iterator<Item = &Path> {
-    let mut seen = HashSet::new();
-    let paths = paths.iter().map(PathBuf::as_path);
-    paths.filter(move |path| seen.insert(*path) && path.is_file())
 }
