@@ -22,7 +22,7 @@ pub const THROTTLED: &str = "a_quota_of_a_cgroup_shows_as_throttled_time";
 const TICKS: u64 = 50_000_000;
 
 /// Processes whose events make the file so long that a sample a second is 2.5 % of it.
-pub const BURST: &str = "i=0; while [ $i -lt 400 ]; do /bin/true; i=$((i+1)); done";
+pub const BURST: &str = "i=0; while [ $i -lt 1500 ]; do /bin/true; i=$((i+1)); done";
 
 /// Counters in ns, by name, from the texts of `/proc/pressure/*` and `/proc/stat`.
 fn counters(all: &str) -> BTreeMap<&'static str, u64> {
