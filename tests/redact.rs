@@ -10,11 +10,13 @@ use std::process::{Command, Output};
 
 use common::{list, TR};
 use serde_json::Value;
-use tr_format::event::{Argv, LifeKind};
+use tr_format::device::SyncFile;
+use tr_format::event::{Argv, LifeEvent, LifeKind};
 use tr_format::meta::Metadata;
 use tr_format::network::Address;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
+use tr_format::stack::{Function, Module, Symbol};
 use tr_format::writer::Writer;
 
 const SECRET: &str = "hunter2hunter2";
@@ -34,8 +36,8 @@ fn text(path: &Path) -> &str {
     path.to_str().unwrap()
 }
 
-/// The demo's trace with a password behind the arguments of each exec and of COMMAND, as an
-/// older tr could have left it.
+/// The demo's trace with a password behind the arguments of each exec and of COMMAND, and in the
+/// names of files, as an older tr could have left it.
 fn old_trace(dir: &Path) -> PathBuf {
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     let trace = Trace::open(Source::bytes(std::fs::read(demo).unwrap())).unwrap();
@@ -51,6 +53,36 @@ fn old_trace(dir: &Path) -> PathBuf {
             let args = exec.argv.args().map(<[u8]>::to_vec);
             let more = [b"--password".to_vec(), SECRET.into()];
             exec.argv = Argv::from_args(args.chain(more).collect::<Vec<_>>());
+            let name: Box<[u8]> = format!("--password={SECRET}").into_bytes().into();
+            let sync = SyncFile {
+                tid: exec.tid,
+                tgid: exec.tgid,
+                name: name.as_ref().into(),
+            };
+            let module = Module {
+                number: 1,
+                build_id: Box::default(),
+                path: name.clone(),
+            };
+            let function = Function {
+                name: name.clone(),
+                file: name,
+                line: 1,
+            };
+            let symbol = Symbol {
+                frame: 1,
+                functions: [function].into(),
+            };
+            let kinds = [
+                LifeKind::SyncFile(Box::new(sync)),
+                LifeKind::Module(Box::new(module)),
+                LifeKind::Symbol(symbol),
+            ];
+            let more = kinds.map(|kind| LifeEvent {
+                kind,
+                ..event.clone()
+            });
+            return std::iter::once(event).chain(more).collect();
         }
         vec![event]
     });

@@ -11,7 +11,7 @@ mod pieces;
 
 use pieces::{add, begin, stored, trailer};
 use tr_format::counters::{CallSum, Counter, Counters, SystemCalls};
-use tr_format::device::{Block, Device, DiskWait, BUCKETS};
+use tr_format::device::{Block, Device, DiskWait, SyncFile, BUCKETS};
 use tr_format::dns::{DnsAnswer, DnsQuery};
 use tr_format::event::*;
 use tr_format::frame::{kind, Header};
@@ -376,7 +376,12 @@ fn stack(input: &mut Input, (tid, tgid): (Tid, Tgid)) -> LifeKind {
 }
 
 fn device_or_memory(input: &mut Input, set: bool, (tid, tgid): (Tid, Tgid)) -> LifeKind {
-    match input.byte() % 10 {
+    match input.byte() % 11 {
+        9 => LifeKind::SyncFile(Box::new(SyncFile {
+            tid,
+            tgid,
+            name: input.bytes().into(),
+        })),
         4 => LifeKind::DiskWait(Box::new(DiskWait {
             tid,
             tgid,

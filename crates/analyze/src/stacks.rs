@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use tr_format::event::{Ktime, LifeKind};
-use tr_format::stack::{Doing, Function, Module, Place, Sample};
+use tr_format::stack::{Doing, Function, Module, Place, Sample, DEPTH};
 
 use crate::model::{Analysis, ThreadIx};
 use crate::tracker::TaskIx;
@@ -37,14 +37,16 @@ pub struct Stacks {
 }
 
 impl Stacks {
-    /// The numbers of a stack's frames, innermost first. A number that is not known ends it.
+    /// The numbers of a stack's frames, innermost first. A number that is not known ends it. No
+    /// recorder writes one of more than [`DEPTH`] frames; those of a stranger's file are left out.
     pub fn frames(&self, stack: u32) -> impl Iterator<Item = u32> + '_ {
         let mut at = stack;
-        std::iter::from_fn(move || {
+        let frames = std::iter::from_fn(move || {
             let (caller, frame) = self.stacks.get(&at)?;
             at = *caller;
             Some(*frame)
-        })
+        });
+        frames.take(DEPTH)
     }
 
     /// The place of a frame.

@@ -9,6 +9,7 @@ use crate::limits;
 use crate::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
 };
+use crate::stack::{Frames, Function, Module, Place, Sample, Symbol};
 use crate::varint::Cursor;
 use crate::zip::{Packer, Unpacker};
 
@@ -101,7 +102,33 @@ fn later() -> Vec<LifeKind> {
             tgid,
             name: (*b"vda").into(),
         })),
+        LifeKind::Module(Box::new(Module {
+            number: 1,
+            build_id: [7; 20].into(),
+            path: (*b"vda").into(),
+        })),
+        LifeKind::Frames(Frames {
+            first: 1,
+            places: [Place::Module(1, 9)].into(),
+        }),
+        LifeKind::Sample(Box::new(sample(1))),
+        LifeKind::Symbol(Symbol {
+            frame: 1,
+            functions: [Function::default()].into(),
+        }),
     ]
+}
+
+/// A sample with a new stack of this number.
+fn sample(first: u32) -> Sample {
+    let (tid, tgid) = TASK;
+    Sample {
+        tid,
+        tgid,
+        first,
+        frames: [1].into(),
+        ..Sample::default()
+    }
 }
 
 /// The columns of a block, and its low bits.
@@ -153,5 +180,39 @@ fn later_kinds_leave_earlier_columns_alone() {
         }
         assert_eq!(low, alone.1, "{kind:?}");
         assert!(columns.len() > LAST, "{kind:?}");
+    }
+}
+
+/// No number of a stack or of a frame is behind the largest one.
+#[test]
+fn numbers_that_do_not_fit_are_refused() {
+    let frames = |first| {
+        LifeKind::Frames(Frames {
+            first,
+            places: [Place::Kernel(1)].into(),
+        })
+    };
+    let most = u32::MAX - 1;
+    for (kind, is_read) in [
+        (LifeKind::Sample(Box::new(sample(most))), true),
+        (LifeKind::Sample(Box::new(sample(u32::MAX))), false),
+        (frames(most), true),
+        (frames(u32::MAX), false),
+    ] {
+        let event = LifeEvent {
+            time: Ktime(1),
+            cpu: None,
+            kind,
+        };
+        let (mut out, mut events) = (Vec::new(), Vec::new());
+        encode(
+            std::slice::from_ref(&event),
+            1,
+            &mut Packer::new().unwrap(),
+            &mut out,
+        )
+        .unwrap();
+        let read = decode(&out, 1, (1, 1), &mut Unpacker::new().unwrap(), &mut events);
+        assert_eq!(read.is_ok(), is_read, "{event:?}");
     }
 }

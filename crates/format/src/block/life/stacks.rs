@@ -184,6 +184,7 @@ impl<'a> Dec<'a> {
     pub(super) fn frames(&mut self) -> Result<Frames, Fault> {
         let first = self.diff(Col::Frames, self.known.stacks.frame)?;
         let count = self.count(Col::Frames, DEPTH)?;
+        let next = behind(first, count).ok_or(Fault::Content("a frame's number is too large"))?;
         let mut places = Vec::new();
         for _ in 0..count {
             let space = self.int(Col::Frames)?;
@@ -191,7 +192,7 @@ impl<'a> Dec<'a> {
             let at = self.known.stacks.offset(space, more);
             places.push(place(space, at).ok_or(Fault::Content("no such file of a frame"))?);
         }
-        self.known.stacks.frame = first.saturating_add(count as u32);
+        self.known.stacks.frame = next;
         Ok(Frames {
             first,
             places: places.into(),
@@ -219,6 +220,7 @@ impl<'a> Dec<'a> {
             0 => 0,
             _ => self.diff(Col::SampleStacks, self.known.stacks.next)?,
         };
+        behind(first, count).ok_or(Fault::Content("a stack's number is too large"))?;
         // A stack is on top of an earlier one: there is no cycle.
         if count > 0 && base >= first {
             return Err(Fault::Content("a stack on top of a later one"));
@@ -282,6 +284,11 @@ impl<'a> Dec<'a> {
             functions: functions.into(),
         })
     }
+}
+
+/// The number behind `count` numbers from `first` on.
+fn behind(first: u32, count: u64) -> Option<u32> {
+    first.checked_add(u32::try_from(count).ok()?)
 }
 
 /// The approximate memory of an event's parts in bytes.
