@@ -8,6 +8,8 @@
 mod columns;
 mod decode;
 mod encode;
+mod machine;
+mod network;
 mod stacks;
 mod wide;
 

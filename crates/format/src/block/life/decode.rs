@@ -8,18 +8,13 @@ use super::{
     cause_of, tag, to_front, to_new_front, Col, Figures, Known, COLUMNS, EXIT_DELAYS, FINAL_DELAYS,
     TASKS, TICK, UNIT,
 };
-use crate::counters::{CallSum, Counter, Counters, SystemCalls};
-use crate::device::{Block, Device, DiskWait, SyncFile};
-use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
 use crate::event::{
     Account, Argv, CgroupId, CgroupMove, CgroupPath, Clock, Comm, CpuId, Degraded, Delays,
     Detached, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Lost, Mark, OomKill, Point,
     Reclaim, Rename, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
-use crate::network::{
-    Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
-};
+use crate::network::{Accepted, Address, Closed, Connected, Ending};
 use crate::varint::{unfold, Cursor};
 use crate::zip::Unpacker;
 use crate::Fault;
@@ -33,14 +28,14 @@ pub(super) struct Dec<'a> {
     /// The paths so far.
     paths: Vec<Arc<[u8]>>,
     /// The addresses so far.
-    addresses: Vec<Address>,
+    pub(super) addresses: Vec<Address>,
     /// The names of disks and of files of fsync so far.
     disks: Vec<Arc<[u8]>>,
     files: Vec<Arc<[u8]>>,
     /// Bytes of all strings of the events so far: short references can repeat a long string.
     strings: u64,
     /// Sums of system calls so far.
-    calls: u64,
+    pub(super) calls: u64,
     /// The texts of symbols so far.
     pub(super) texts: Vec<Box<[u8]>>,
     /// New stacks and frames so far.
@@ -280,15 +275,7 @@ impl<'a> Dec<'a> {
             }
             tag::DNS_QUERY => LifeKind::DnsQuery(Box::new(self.dns_query()?)),
             tag::DNS_ANSWER => LifeKind::DnsAnswer(Box::new(self.dns_answer()?)),
-            tag::SYNC_FILE => {
-                let tid = self.diff(Col::SyncFile, self.known.sync_tid)?;
-                self.known.sync_tid = tid;
-                LifeKind::SyncFile(Box::new(SyncFile {
-                    tid: Tid(tid),
-                    tgid: Tgid(self.diff(Col::SyncFile, tid)?),
-                    name: self.name(Col::SyncFile)?,
-                }))
-            }
+            tag::SYNC_FILE => LifeKind::SyncFile(Box::new(self.sync_file()?)),
             tag::DISK_WAIT => LifeKind::DiskWait(Box::new(self.disk_wait()?)),
             tag::MODULE => LifeKind::Module(Box::new(self.module()?)),
             tag::FRAMES => LifeKind::Frames(self.frames()?),
@@ -460,201 +447,8 @@ impl<'a> Dec<'a> {
         }))
     }
 
-    fn new_connection(&mut self) -> Result<ConnectionId, Fault> {
-        let step = unfold(self.int(Col::ConnectionId)?) as u64;
-        self.known.connection = self.known.connection.wrapping_add(step);
-        Ok(ConnectionId(self.known.connection))
-    }
-
-    fn connection(&mut self) -> Result<ConnectionId, Fault> {
-        let back = unfold(self.int(Col::ConnectionId)?) as u64;
-        Ok(ConnectionId(self.known.connection.wrapping_sub(back)))
-    }
-
-    fn connection_task(&mut self) -> Result<Option<(Tid, Tgid)>, Fault> {
-        let Some(step) = self.int(Col::ConnectionTask)?.checked_sub(1) else {
-            return Ok(None);
-        };
-        let tid = i64::from(self.known.connection_tid).checked_add(unfold(step));
-        let tid = tid.and_then(|tid| u32::try_from(tid).ok());
-        let tid = tid.ok_or(Fault::Content(
-            "a connection's task does not fit in 32 bits",
-        ))?;
-        let tgid = self.diff(Col::ConnectionTask, tid)?;
-        self.known.connection_tid = tid;
-        Ok(Some((Tid(tid), Tgid(tgid))))
-    }
-
-    fn memory_task(&mut self, col: Col) -> Result<(Tid, Tgid), Fault> {
-        let tid = self.diff(col, self.known.memory_tid)?;
-        self.known.memory_tid = tid;
-        Ok((Tid(tid), Tgid(self.diff(col, tid)?)))
-    }
-
-    fn endpoint(&mut self) -> Result<Endpoint, Fault> {
-        let port = self.column(Col::Port).int16()?;
-        let back = self.int(Col::Address)?;
-        let address = if back == 0 {
-            let address = self.new_address()?;
-            self.addresses.push(address);
-            address
-        } else {
-            *ago(&self.addresses, back)?
-        };
-        Ok(Endpoint { address, port })
-    }
-
-    fn new_address(&mut self) -> Result<Address, Fault> {
-        let length = self.int(Col::NewAddress)?;
-        if length == 0 {
-            return Ok(Address::Masked(self.int(Col::NewAddress)?));
-        }
-        let bytes = self.column(Col::NewAddress).take(length)?;
-        address(bytes)
-    }
-
-    fn disk_wait(&mut self) -> Result<DiskWait, Fault> {
-        let tid = self.diff(Col::DiskWait, self.known.disk_tid)?;
-        self.known.disk_tid = tid;
-        let tgid = self.diff(Col::DiskWait, tid)?;
-        let (device, name) = match self.int(Col::DiskWait)? {
-            0 => (None, Arc::default()),
-            1 => {
-                let (device, name) = self.waited_disk()?;
-                let disk = (device, Arc::clone(&name));
-                self.known.waited_disks.push(disk);
-                (Some(device), name)
-            }
-            at => {
-                let at = usize::try_from(at - 2).ok();
-                let known = at.and_then(|at| self.known.waited_disks.get(at));
-                let (device, name) = known.ok_or(Fault::Content("disk index out of range"))?;
-                (Some(*device), Arc::clone(name))
-            }
-        };
-        self.spend(name.len())?;
-        Ok(DiskWait {
-            tid: Tid(tid),
-            tgid: Tgid(tgid),
-            device,
-            name,
-        })
-    }
-
-    fn waited_disk(&mut self) -> Result<(Device, Arc<[u8]>), Fault> {
-        let device = Device {
-            major: self.int32(Col::DiskWait)?,
-            minor: self.int32(Col::DiskWait)?,
-        };
-        let len = self.int(Col::DiskWait)?;
-        crate::error::within("a string's length", len, limits::NAME as u64)?;
-        Ok((device, self.column(Col::DiskWait).take(len)?.into()))
-    }
-
-    fn dns_bytes(&mut self) -> Result<&'a [u8], Fault> {
-        let len = self.int(Col::Dns)?;
-        crate::error::within("a string's length", len, limits::NAME as u64)?;
-        self.spend(len as usize)?;
-        self.column(Col::DnsBytes).take(len)
-    }
-
-    fn dns_address(&mut self) -> Result<Address, Fault> {
-        let bytes = self.dns_bytes()?;
-        if bytes.is_empty() {
-            return Ok(Address::Masked(self.int(Col::Dns)?));
-        }
-        address(bytes)
-    }
-
-    fn dns_query(&mut self) -> Result<DnsQuery, Fault> {
-        let tid = self.diff(Col::Dns, self.known.dns_tid)?;
-        self.known.dns_tid = tid;
-        Ok(DnsQuery {
-            tid: Tid(tid),
-            tgid: Tgid(self.diff(Col::Dns, tid)?),
-            server: self.dns_address()?,
-            port: self.column(Col::Dns).int16()?,
-            id: self.column(Col::Dns).int16()?,
-            kind: self.column(Col::Dns).int16()?,
-            name: self.dns_bytes()?.into(),
-        })
-    }
-
-    fn dns_answer(&mut self) -> Result<DnsAnswer, Fault> {
-        let server = self.dns_address()?;
-        let mut optional = || self.int(Col::Dns).map(|value| value.checked_sub(1));
-        let (port, id, code) = (optional()?, optional()?, optional()?);
-        let small = |value: Option<u64>| value.map(u16::try_from).transpose();
-        let wrong = |_| Fault::Content("a number of a DNS answer is too large");
-        let count = self.int(Col::Dns)?;
-        crate::error::within("the number of addresses", count, ADDRESSES as u64)?;
-        let addresses = (0..count).map(|_| self.dns_address());
-        Ok(DnsAnswer {
-            server,
-            addresses: addresses.collect::<Result<_, _>>()?,
-            port: small(port).map_err(wrong)?,
-            id: small(id).map_err(wrong)?,
-            code: code.map(u8::try_from).transpose().map_err(wrong)?,
-        })
-    }
-
-    fn connect(&mut self) -> Result<LifeKind, Fault> {
-        let id = self.new_connection()?;
-        let task = self.connection_task()?;
-        let (tid, tgid) = task.ok_or(Fault::Content("a connect without its task"))?;
-        let remote = self.endpoint()?;
-        Ok(LifeKind::Connect(Connect {
-            id,
-            tid,
-            tgid,
-            remote,
-        }))
-    }
-
-    /// The changed counters; those of a later version are left out.
-    fn counters(&mut self) -> Result<Counters, Fault> {
-        for _ in 0..self.int(Col::Counter)? {
-            let number = self.int(Col::Counter)?;
-            let more = unfold(self.int(Col::CounterValue)?) as u64;
-            let counter = usize::try_from(number).ok();
-            let counter = counter.and_then(|number| Counter::ALL.get(number));
-            if let Some(counter) = counter {
-                let before = self.known.counters.get(*counter).unwrap_or(0);
-                self.known.counters.set(*counter, before.wrapping_add(more));
-            }
-        }
-        Ok(self.known.counters.clone())
-    }
-
-    fn system_calls(&mut self, time: Ktime) -> Result<LifeKind, Fault> {
-        let tgid = self.diff(Col::CallProcess, self.known.calls_of)?;
-        self.known.calls_of = tgid;
-        let since = Ktime(time.0.wrapping_sub(self.int(Col::CallSince)?));
-        let count = self.int(Col::CallNumber)?;
-        self.calls = self.calls.saturating_add(count);
-        crate::error::within("the number of system calls", self.calls, limits::CALLS)?;
-        let mut calls = Vec::new();
-        for _ in 0..count {
-            let number = self.int(Col::CallNumber)?;
-            calls.push(CallSum {
-                number: u32::try_from(number >> 1)
-                    .map_err(|_| Fault::Content("no such system call"))?,
-                compat: number & 1 == 1,
-                count: self.int(Col::CallCount)?,
-                errors: self.int(Col::CallErrors)?,
-                ns: self.int(Col::CallTime)?,
-                longest: self.int(Col::CallLongest)?,
-            });
-        }
-        Ok(LifeKind::SystemCalls(SystemCalls {
-            tgid: Tgid(tgid),
-            since,
-            calls,
-        }))
-    }
-
     /// A name in the event's own column; events with the same name share it.
-    fn name(&mut self, col: Col) -> Result<Arc<[u8]>, Fault> {
+    pub(super) fn name(&mut self, col: Col) -> Result<Arc<[u8]>, Fault> {
         let back = self.int(col)?;
         let new = if back == 0 {
             let len = self.int(col)?;
@@ -676,39 +470,6 @@ impl<'a> Dec<'a> {
         };
         self.spend(name.len())?;
         Ok(name)
-    }
-
-    fn block(&mut self) -> Result<Block, Fault> {
-        let mut block = Block {
-            name: self.name(Col::BlockName)?,
-            device: Device {
-                major: self.int32(Col::BlockDevice)?,
-                minor: self.int32(Col::BlockDevice)?,
-            },
-            interval: self.int(Col::BlockDevice)?,
-            busy: self.int(Col::BlockDevice)?,
-            groups: Default::default(),
-        };
-        for group in &mut block.groups {
-            group.count = self.int(Col::Requests)?;
-            if group.count == 0 {
-                continue;
-            }
-            group.bytes = self.int(Col::Requests)?;
-            group.latency = self.int(Col::Requests)?;
-            group.longest = self.int(Col::Requests)?;
-            let (first, number) = (self.int(Col::Buckets)?, self.int(Col::Buckets)?);
-            let buckets = usize::try_from(first)
-                .ok()
-                .zip(usize::try_from(number).ok());
-            let buckets = buckets.and_then(|(first, number)| {
-                group.buckets.get_mut(first..first.checked_add(number)?)
-            });
-            for count in buckets.ok_or(Fault::Content("no such bucket of latencies"))? {
-                *count = self.int(Col::Buckets)?;
-            }
-        }
-        Ok(block)
     }
 
     fn last(&mut self) -> Result<LifeKind, Fault> {
@@ -779,13 +540,6 @@ impl<'a> Dec<'a> {
             cause,
         }))
     }
-}
-
-fn address(bytes: &[u8]) -> Result<Address, Fault> {
-    let v4 = <[u8; 4]>::try_from(bytes).map(|ip| Address::V4(ip.into()));
-    let v6 = || <[u8; 16]>::try_from(bytes).map(|ip| Address::V6(ip.into()));
-    v4.or_else(|_| v6())
-        .map_err(|_| Fault::Content("unknown length of an address"))
 }
 
 /// The element at distance `back` from the end; the last one has distance 1.

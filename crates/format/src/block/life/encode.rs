@@ -1,7 +1,6 @@
 //! Lifecycle events to columns.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::super::bits::BitWriter;
 use super::wide;
@@ -9,15 +8,15 @@ use super::{
     cause, tag, to_front, to_new_front, Col, Figures, Known, COLUMNS, EXIT_DELAYS, FINAL_DELAYS,
     TASKS, TICK, UNIT,
 };
-use crate::counters::{CallSum, Counters, SystemCalls};
+use crate::counters::CallSum;
 use crate::device::{Block, DiskWait, SyncFile};
-use crate::dns::{DnsAnswer, DnsQuery, ADDRESSES};
+use crate::dns::{DnsAnswer, DnsQuery};
 use crate::event::{
     Account, Argv, CgroupId, Comm, Delays, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind,
     Lost, Mark, Point, Snapshot, Stream, TaskEnd, Tgid, Tid,
 };
 use crate::limits;
-use crate::network::{Accepted, Address, Closed, Connect, ConnectionId, Endpoint};
+use crate::network::Address;
 use crate::varint::{fold, put};
 use crate::zip::{Packer, LEVEL};
 
@@ -30,7 +29,7 @@ pub(super) struct Enc {
     pub(super) known: Known,
     comms: Interned,
     paths: Interned,
-    addresses: HashMap<Address, usize>,
+    pub(super) addresses: HashMap<Address, usize>,
     disks: Interned,
     pub(super) texts: Interned,
     files: Interned,
@@ -363,118 +362,8 @@ impl Enc {
     // Later kinds use columns of their own, and no low bits: a reader that skips them reads the
     // others on.
 
-    fn new_connection(&mut self, id: ConnectionId) {
-        let step = id.0.wrapping_sub(self.known.connection) as i64;
-        self.int(Col::ConnectionId, fold(step));
-        self.known.connection = id.0;
-    }
-
-    fn connection(&mut self, id: ConnectionId) {
-        let back = self.known.connection.wrapping_sub(id.0) as i64;
-        self.int(Col::ConnectionId, fold(back));
-    }
-
-    fn connection_task(&mut self, task: Option<(Tid, Tgid)>) {
-        let Some((tid, tgid)) = task else {
-            return self.int(Col::ConnectionTask, 0);
-        };
-        let step = fold(i64::from(tid.0) - i64::from(self.known.connection_tid));
-        self.int(Col::ConnectionTask, step + 1);
-        self.diff(Col::ConnectionTask, tgid.0, tid.0);
-        self.known.connection_tid = tid.0;
-    }
-
-    /// In the event's own column: an older reader skips the event, and has not moved the task in
-    /// the list of recent ones.
-    fn memory_task(&mut self, col: Col, tid: Tid, tgid: Tgid) {
-        self.diff(col, tid.0, self.known.memory_tid);
-        self.diff(col, tgid.0, tid.0);
-        self.known.memory_tid = tid.0;
-    }
-
-    fn endpoint(&mut self, endpoint: &Endpoint) {
-        self.int(Col::Port, endpoint.port.into());
-        let count = self.addresses.len();
-        if let Some(at) = self.addresses.get(&endpoint.address) {
-            let back = count - at;
-            return self.int(Col::Address, back as u64);
-        }
-        self.addresses.insert(endpoint.address, count);
-        self.int(Col::Address, 0);
-        let mut put_ip = |bytes: &[u8]| {
-            self.int(Col::NewAddress, bytes.len() as u64);
-            self.column(Col::NewAddress).extend_from_slice(bytes);
-        };
-        match endpoint.address {
-            Address::V4(ip) => put_ip(&ip.octets()),
-            Address::V6(ip) => put_ip(&ip.octets()),
-            Address::Masked(number) => {
-                self.int(Col::NewAddress, 0);
-                self.int(Col::NewAddress, number);
-            }
-        }
-    }
-
-    fn connect(&mut self, connect: &Connect) {
-        self.byte(Col::Kind, tag::CONNECT);
-        self.new_connection(connect.id);
-        self.connection_task(Some((connect.tid, connect.tgid)));
-        self.endpoint(&connect.remote);
-    }
-
-    fn accepted(&mut self, accepted: &Accepted) {
-        self.byte(Col::Kind, tag::ACCEPTED);
-        self.new_connection(accepted.id);
-        self.connection_task(accepted.listener);
-        self.endpoint(&accepted.local);
-        self.endpoint(&accepted.remote);
-    }
-
-    fn closed(&mut self, closed: &Closed) {
-        self.byte(Col::Kind, tag::CLOSED);
-        self.connection(closed.id);
-        self.connection_task(closed.by);
-        self.byte(Col::Ending, closed.ending as u8);
-        self.int(Col::Sent, closed.sent);
-        self.int(Col::Received, closed.received);
-    }
-
-    /// A counter that has the same value as before in the frame is left out.
-    fn counters(&mut self, counters: &Counters) {
-        self.byte(Col::Kind, tag::COUNTERS);
-        let before = std::mem::replace(&mut self.known.counters, counters.clone());
-        let changed = counters
-            .iter()
-            .filter(|(it, now)| before.get(*it) != Some(*now));
-        let changed: Vec<_> = changed.collect();
-        self.int(Col::Counter, changed.len() as u64);
-        for (counter, now) in changed {
-            self.int(Col::Counter, counter as u64);
-            let more = now.wrapping_sub(before.get(counter).unwrap_or(0));
-            self.int(Col::CounterValue, fold(more as i64));
-        }
-    }
-
-    fn system_calls(&mut self, calls: &SystemCalls, time: Ktime) {
-        self.byte(Col::Kind, tag::SYSTEM_CALLS);
-        self.diff(Col::CallProcess, calls.tgid.0, self.known.calls_of);
-        self.known.calls_of = calls.tgid.0;
-        self.int(Col::CallSince, time.0.wrapping_sub(calls.since.0));
-        let most = usize::try_from(limits::CALLS).unwrap_or(usize::MAX);
-        let sums = calls.calls.get(..most).unwrap_or(&calls.calls);
-        self.int(Col::CallNumber, sums.len() as u64);
-        for sum in sums {
-            let number = u64::from(sum.number) << 1 | u64::from(sum.compat);
-            self.int(Col::CallNumber, number);
-            self.int(Col::CallCount, sum.count);
-            self.int(Col::CallErrors, sum.errors);
-            self.int(Col::CallTime, sum.ns);
-            self.int(Col::CallLongest, sum.longest);
-        }
-    }
-
     /// In the event's own column, not as a path, whose columns an older reader knows.
-    fn name(&mut self, col: Col, name: &[u8]) {
+    pub(super) fn name(&mut self, col: Col, name: &[u8]) {
         let name = name.get(..limits::NAME).unwrap_or(name);
         let known = match col {
             Col::SyncFile => &mut self.files,
@@ -489,112 +378,6 @@ impl Enc {
         self.int(col, 0);
         self.int(col, name.len() as u64);
         self.column(col).extend_from_slice(name);
-    }
-
-    fn sync_file(&mut self, file: &SyncFile) {
-        self.byte(Col::Kind, tag::SYNC_FILE);
-        self.diff(Col::SyncFile, file.tid.0, self.known.sync_tid);
-        self.diff(Col::SyncFile, file.tgid.0, file.tid.0);
-        self.known.sync_tid = file.tid.0;
-        self.name(Col::SyncFile, &file.name);
-    }
-
-    fn block(&mut self, block: &Block) {
-        self.byte(Col::Kind, tag::BLOCK);
-        self.name(Col::BlockName, &block.name);
-        let device = block.device;
-        for value in [u64::from(device.major), u64::from(device.minor)] {
-            self.int(Col::BlockDevice, value);
-        }
-        self.int(Col::BlockDevice, block.interval);
-        self.int(Col::BlockDevice, block.busy);
-        for group in &block.groups {
-            self.int(Col::Requests, group.count);
-            if group.count == 0 {
-                continue;
-            }
-            for value in [group.bytes, group.latency, group.longest] {
-                self.int(Col::Requests, value);
-            }
-            let counted = |count: &u64| *count != 0;
-            let first = group.buckets.iter().position(counted).unwrap_or(0);
-            let end = group
-                .buckets
-                .iter()
-                .rposition(counted)
-                .map_or(first, |last| last + 1);
-            self.int(Col::Buckets, first as u64);
-            self.int(Col::Buckets, (end - first) as u64);
-            for count in group.buckets.iter().take(end).skip(first) {
-                self.int(Col::Buckets, *count);
-            }
-        }
-    }
-
-    fn disk_wait(&mut self, wait: &DiskWait) {
-        self.byte(Col::Kind, tag::DISK_WAIT);
-        self.diff(Col::DiskWait, wait.tid.0, self.known.disk_tid);
-        self.diff(Col::DiskWait, wait.tgid.0, wait.tid.0);
-        self.known.disk_tid = wait.tid.0;
-        let Some(device) = wait.device else {
-            return self.int(Col::DiskWait, 0);
-        };
-        let name = wait.name.get(..limits::NAME).unwrap_or(&wait.name);
-        let disks = &mut self.known.waited_disks;
-        let same = |it: &(_, Arc<[u8]>)| it.0 == device && *it.1 == *name;
-        if let Some(at) = disks.iter().position(same) {
-            return self.int(Col::DiskWait, at as u64 + 2);
-        }
-        disks.push((device, name.into()));
-        self.int(Col::DiskWait, 1);
-        for value in [device.major, device.minor] {
-            self.int(Col::DiskWait, value.into());
-        }
-        self.int(Col::DiskWait, name.len() as u64);
-        self.column(Col::DiskWait).extend_from_slice(name);
-    }
-
-    fn dns_bytes(&mut self, bytes: &[u8]) {
-        self.int(Col::Dns, bytes.len() as u64);
-        self.column(Col::DnsBytes).extend_from_slice(bytes);
-    }
-
-    /// Not as an end of a connection, whose columns an older reader knows.
-    fn dns_address(&mut self, address: Address) {
-        match address {
-            Address::V4(ip) => self.dns_bytes(&ip.octets()),
-            Address::V6(ip) => self.dns_bytes(&ip.octets()),
-            Address::Masked(number) => {
-                self.int(Col::Dns, 0);
-                self.int(Col::Dns, number);
-            }
-        }
-    }
-
-    fn dns_query(&mut self, query: &DnsQuery) {
-        self.byte(Col::Kind, tag::DNS_QUERY);
-        self.diff(Col::Dns, query.tid.0, self.known.dns_tid);
-        self.diff(Col::Dns, query.tgid.0, query.tid.0);
-        self.known.dns_tid = query.tid.0;
-        self.dns_address(query.server);
-        for value in [query.port, query.id, query.kind] {
-            self.int(Col::Dns, value.into());
-        }
-        self.dns_bytes(query.name.get(..limits::NAME).unwrap_or(&query.name));
-    }
-
-    fn dns_answer(&mut self, answer: &DnsAnswer) {
-        self.byte(Col::Kind, tag::DNS_ANSWER);
-        self.dns_address(answer.server);
-        let values = [answer.port, answer.id, answer.code.map(u16::from)];
-        for value in values {
-            self.int(Col::Dns, value.map_or(0, |value| u64::from(value) + 1));
-        }
-        let addresses = answer.addresses.iter().take(ADDRESSES);
-        self.int(Col::Dns, addresses.len() as u64);
-        for address in addresses {
-            self.dns_address(*address);
-        }
     }
 
     fn snapshot(&mut self, task: &Snapshot) {
