@@ -146,13 +146,7 @@ SEC("tp_btf/sched_switch") int waits(__u64 *ctx)
 	bool preempt;
 	__u32 state;
 
-	if (switch_prev_arg == 2) {
-		prev = (struct task_struct *)ARG(ctx, 2);
-		next = (struct task_struct *)ARG(ctx, 3);
-	} else {
-		prev = (struct task_struct *)ARG(ctx, 1);
-		next = (struct task_struct *)ARG(ctx, 2);
-	}
+	switched(ctx, &prev, &next);
 	preempt = ARG(ctx, 0) & 1;
 	if (is_followed(prev->pid) && prev->pid && !preempt) {
 		state = task_state(true, prev);

@@ -795,19 +795,26 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	return 0;
 }
 
+/* The tasks among the arguments of sched_switch. */
+static __always_inline void switched(__u64 *ctx, struct task_struct **prev,
+				     struct task_struct **next)
+{
+	if (switch_prev_arg == 2) {
+		*prev = (struct task_struct *)ARG(ctx, 2);
+		*next = (struct task_struct *)ARG(ctx, 3);
+	} else {
+		*prev = (struct task_struct *)ARG(ctx, 1);
+		*next = (struct task_struct *)ARG(ctx, 2);
+	}
+}
+
 /* `preempt` is the first argument in all layouts. */
 static __always_inline int switch_event(bool btf, __u64 *ctx)
 {
 	struct task_struct *prev, *next;
 	__u32 state;
 
-	if (switch_prev_arg == 2) {
-		prev = (struct task_struct *)ARG(ctx, 2);
-		next = (struct task_struct *)ARG(ctx, 3);
-	} else {
-		prev = (struct task_struct *)ARG(ctx, 1);
-		next = (struct task_struct *)ARG(ctx, 2);
-	}
+	switched(ctx, &prev, &next);
 	if (switch_state_arg == 3)
 		state = ARG(ctx, 3);
 	else if (switch_state_arg == 1)

@@ -299,45 +299,48 @@ impl<'a> Disk<'a> {
 
     /// Who waited in fsync for which file, if that is known of any.
     fn files_text(&self, out: &mut String, style: &Style) {
-        let rows = self.rows.iter().zip(&self.synced_of);
-        let mut waits: Vec<(&Members, &Synced<'a>)> = rows
-            .flat_map(|((group, _), synced)| synced.iter().map(move |it| (group, it)))
-            .collect();
-        if !waits.iter().any(|(_, it)| it.is_known()) {
-            return;
+        if self.synced_of.iter().flatten().any(Synced::is_known) {
+            let waits = self.synced_of.iter().map(|all| {
+                let waits = all.iter().map(|it| (it.ns, it.count, it.label()));
+                waits.collect()
+            });
+            self.waits_table(out, style, ("waits in fsync", "file"), waits);
         }
-        waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
-        let shown = waits.iter().take(self.view.ask.top);
-        let title = units::top("waits in fsync", shown.len(), waits.len());
-        let table = Table::new(title, |(group, _): &&(&Members, &Synced<'a>)| {
-            group.name.clone()
-        })
-        .column("waited", |(_, it)| Cell::Time(it.ns))
-        .column("waits", |(_, it)| Cell::Count(it.count))
-        .column("file", |(_, it)| Cell::Text(it.label()));
-        out.push('\n');
-        out.push_str(&table.text(shown, style, 0));
     }
 
     /// Who waited for which disk, if there were several.
     fn waits_text(&self, out: &mut String, style: &Style) {
         let known = |all: &Vec<Waited<'_>>| all.iter().filter(|it| it.is_known()).count();
-        if self.waited.as_ref().map_or(0, known) < 2 {
-            return;
+        if self.waited.as_ref().map_or(0, known) >= 2 {
+            let waits = self.waited_of.iter().map(|all| {
+                let waits = all.iter().map(|it| (it.ns, it.count, it.label()));
+                waits.collect()
+            });
+            self.waits_table(out, style, ("waits for block I/O", "disk"), waits);
         }
-        let rows = self.rows.iter().zip(&self.waited_of);
-        let mut waits: Vec<(&Members, &Waited<'a>)> = rows
-            .flat_map(|((group, _), waited)| waited.iter().map(move |it| (group, it)))
+    }
+
+    /// The waits of each row, the longest ones first: their time in ns, their number, for what.
+    fn waits_table(
+        &self,
+        out: &mut String,
+        style: &Style,
+        (title, what): (&str, &'static str),
+        waits: impl Iterator<Item = Vec<(u64, u64, String)>>,
+    ) {
+        let rows = self.rows.iter().zip(waits);
+        let mut waits: Vec<(&str, (u64, u64, String))> = rows
+            .flat_map(|((group, _), waits)| waits.into_iter().map(|it| (&*group.name, it)))
             .collect();
-        waits.order_by_key(|(_, it)| Reverse((it.ns, it.count)));
+        waits.order_by_key(|(_, (ns, count, _))| Reverse((*ns, *count)));
         let shown = waits.iter().take(self.view.ask.top);
-        let title = units::top("waits for block I/O", shown.len(), waits.len());
-        let table = Table::new(title, |(group, _): &&(&Members, &Waited<'a>)| {
-            group.name.clone()
+        let title = units::top(title, shown.len(), waits.len());
+        let table = Table::new(title, |(group, _): &&(&str, (u64, u64, String))| {
+            (*group).to_owned()
         })
-        .column("waited", |(_, it)| Cell::Time(it.ns))
-        .column("waits", |(_, it)| Cell::Count(it.count))
-        .column("disk", |(_, it)| Cell::Text(it.label()));
+        .column("waited", |(_, (ns, ..))| Cell::Time(*ns))
+        .column("waits", |(_, (_, count, _))| Cell::Count(*count))
+        .column(what, |(_, (.., label))| Cell::Text(label.clone()));
         out.push('\n');
         out.push_str(&table.text(shown, style, 0));
     }

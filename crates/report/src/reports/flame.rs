@@ -78,10 +78,7 @@ impl<'a> Flame<'a> {
     pub fn new(view: &View<'a>) -> Flame<'a> {
         let by = view.ask.by;
         let groups = members(view, by.unwrap_or(By::Program));
-        let mut place: HashMap<ThreadIx, usize> = HashMap::new();
-        for (at, group) in groups.iter().enumerate() {
-            place.extend(group.threads.iter().map(|ix| (*ix, at)));
-        }
+        let place = places(&groups);
         let stacks = &view.analysis.stacks;
         let mut names = Names::new(stacks);
         let mut sums: BTreeMap<(Option<usize>, Doing, usize), (Sum, Sum)> = BTreeMap::new();
@@ -191,14 +188,18 @@ impl<'a> Flame<'a> {
     }
 }
 
+/// The group of each thread.
+fn places(groups: &[Members]) -> HashMap<ThreadIx, usize> {
+    let groups = groups.iter().enumerate();
+    let threads = groups.flat_map(|(at, group)| group.threads.iter().map(move |ix| (*ix, at)));
+    threads.collect()
+}
+
 /// The depths of the stacks, by program; those with most samples of one frame first.
 fn programs(view: &View<'_>) -> Vec<Program> {
     let stacks = &view.analysis.stacks;
     let groups = members(view, By::Program);
-    let mut place: HashMap<ThreadIx, usize> = HashMap::new();
-    for (at, group) in groups.iter().enumerate() {
-        place.extend(group.threads.iter().map(|ix| (*ix, at)));
-    }
+    let place = places(&groups);
     let mut programs: Vec<Program> = groups
         .into_iter()
         .map(|group| Program {
