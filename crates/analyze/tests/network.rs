@@ -6,12 +6,30 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use tr_analyze::model::{Analysis, ThreadIx};
 use tr_analyze::{analyze, Options};
+use tr_format::event::Tgid;
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_sim::network::{self, Question, Truth};
 use tr_sim::recording::Recording;
-use tr_sim::strategy;
+use tr_sim::strategy::{self, Case};
+
+/// The analysis of a recording with the case's late writes, which `late` counts.
+fn analyzed(case: &Case, recording: &mut Recording, late: &AtomicU32) -> Analysis {
+    case.plan.apply(recording);
+    late.fetch_add(network::is_late(&recording.life).into(), Ordering::Relaxed);
+    let file = recording.to_file(&case.cut).unwrap();
+    let trace = Trace::open(Source::bytes(file)).unwrap();
+    analyze(&trace, &Options::default())
+}
+
+/// A thread's process; 0: there is none.
+fn process(analysis: &Analysis, thread: Option<ThreadIx>) -> Tgid {
+    thread
+        .map(|ix| analysis.process(analysis.thread(ix).process).pid)
+        .unwrap_or_default()
+}
 
 #[test]
 fn late_writes_change_no_connection() {
@@ -21,16 +39,9 @@ fn late_writes_change_no_connection() {
     let ran = runner.run(&cases, |(case, seed)| {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::connect(&mut recording, 200, seed);
-        case.plan.apply(&mut recording);
-        late.fetch_add(network::is_late(&recording.life).into(), Ordering::Relaxed);
-        let file = recording.to_file(&case.cut).unwrap();
-        let trace = Trace::open(Source::bytes(file)).unwrap();
-        let analysis = analyze(&trace, &Options::default());
+        let analysis = analyzed(&case, &mut recording, &late);
         let found = analysis.connections.iter().map(|it| Truth {
-            tgid: it
-                .thread
-                .map(|ix| analysis.process(analysis.thread(ix).process).pid)
-                .unwrap_or_default(),
+            tgid: process(&analysis, it.thread),
             accepted: it.accepted,
             begun: it.begun,
             established: it.established,
@@ -68,16 +79,9 @@ fn late_writes_change_no_query() {
     let ran = runner.run(&cases, |(case, seed)| {
         let (mut recording, _) = Recording::record(&case.config);
         let mut truth = network::ask(&mut recording, 200, seed);
-        case.plan.apply(&mut recording);
-        late.fetch_add(network::is_late(&recording.life).into(), Ordering::Relaxed);
-        let file = recording.to_file(&case.cut).unwrap();
-        let trace = Trace::open(Source::bytes(file)).unwrap();
-        let analysis = analyze(&trace, &Options::default());
+        let analysis = analyzed(&case, &mut recording, &late);
         let found = analysis.lookups.iter().map(|it| Question {
-            tgid: it
-                .thread
-                .map(|ix| analysis.process(analysis.thread(ix).process).pid)
-                .unwrap_or_default(),
+            tgid: process(&analysis, it.thread),
             asked: it.asked,
             answered: it.answered,
             name: it.query.name.to_vec(),
