@@ -1,4 +1,4 @@
-//! Copies a trace, frame by frame: `tr recover`, `tr redact`.
+//! Copies a trace, frame by frame: `tr recover`, `tr redact`, `tr symbolize`.
 
 use std::io::Write;
 
@@ -18,7 +18,7 @@ pub struct Copied {
 }
 
 /// Copies the readable frames, and writes each gap as a loss. `edit` may change a lifecycle
-/// event, but not its time.
+/// event, but not its time. `more` comes behind the last one.
 ///
 /// # Errors
 /// When the copy cannot be written.
@@ -27,6 +27,7 @@ pub fn copy<W: Write>(
     meta: &Metadata,
     out: W,
     mut edit: impl FnMut(&mut LifeEvent),
+    more: impl IntoIterator<Item = LifeEvent>,
 ) -> Result<(W, Copied), Error> {
     let mut writer = Writer::new(out, meta)?;
     let (mut block, mut events) = (SchedBlock::default(), Vec::new());
@@ -53,6 +54,9 @@ pub fn copy<W: Write>(
         }
         // The same frames as before, so that a reader can still stream them in time order.
         writer.flush()?;
+    }
+    for event in more {
+        writer.life(Stream::Lifecycle, event)?;
     }
     let count = gaps.len();
     for gap in gaps {

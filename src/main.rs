@@ -58,11 +58,12 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr info                            the contents of the recording\n  \
         tr verify                          check the recording for damage\n  \
         tr redact trace.bin -o trace.bin   mask the secrets in an old recording\n  \
+        tr symbolize                       name the functions of stacks later\n  \
         tr doctor                          what recording this machine allows\n  \
         tr mark tests -- make check        name a part of a recording\n  \
         tr completions bash > /etc/bash_completion.d/tr\n  \
         tr man /usr/local/share/man/man1\n\n\
-        Without a file, analyze, report, summary, export, info, dump and verify read trace.bin.\n\
+        Without a file, analyze, report, summary, export, symbolize, info, dump and verify read trace.bin.\n\
         tr help COMMAND says more."
 )]
 struct Cli {
@@ -85,6 +86,8 @@ enum Command {
     Verify(cmd::verify::Args),
     Recover(cmd::recover::Args),
     Redact(cmd::redact::Args),
+    #[cfg(feature = "record")]
+    Symbolize(cmd::symbolize::Args),
     #[cfg(feature = "record")]
     Doctor(cmd::doctor::Args),
     Mark(cmd::mark::Args),
@@ -163,6 +166,8 @@ fn main() -> ExitCode {
         Command::Verify(args) => cmd::verify::run(&args),
         Command::Recover(args) => cmd::recover::run(&args),
         Command::Redact(args) => cmd::redact::run(&args),
+        #[cfg(feature = "record")]
+        Command::Symbolize(args) => cmd::symbolize::run(&args),
         #[cfg(feature = "record")]
         Command::Doctor(args) => cmd::doctor::run(&args),
         Command::Mark(args) => cmd::mark::run(&args),

@@ -24,4 +24,6 @@ pub mod secrets;
 pub mod summary;
 #[cfg(feature = "record")]
 pub mod symbol_server;
+#[cfg(feature = "record")]
+pub mod symbolize;
 pub mod verify;

@@ -84,7 +84,7 @@ pub struct Args {
     #[arg(long, value_name = "MIN", num_args = 0..=1, require_equals = true,
           default_missing_value = "1ms", value_parser = args::length)]
     off_cpu_stacks: Option<Duration>,
-    /// Leave the functions of stacks unnamed
+    /// Leave the functions of stacks unnamed: tr symbolize names them later
     #[arg(long)]
     no_symbols: bool,
     /// Mask the addresses of connections and the names of DNS queries: host-1, name-1, …

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tr_format::event::{Exec, LifeKind, Snapshot};
+use tr_format::event::{Exec, LifeEvent, LifeKind, Snapshot};
 use tr_format::meta::Metadata;
 use tr_format::reader::{Trace, Unknown};
 use tr_format::Error;
@@ -91,7 +91,7 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
     };
     let mut addresses = args.mask_addresses.then(Addresses::default);
     let copied = output::whole(&args.output, &args.file, true, |file| {
-        let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), |event| {
+        let edit = |event: &mut LifeEvent| {
             if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
                 &mut event.kind
             {
@@ -107,7 +107,8 @@ fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, 
             if let LifeKind::SyncFile(file) = &mut event.kind {
                 redactor.file(file);
             }
-        })?;
+        };
+        let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), edit, [])?;
         out.flush()?;
         Ok::<_, Error>(copied)
     })?;

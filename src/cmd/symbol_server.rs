@@ -1,4 +1,4 @@
-//! The search for functions, which `tr record --stacks` runs. It has no options, and no help: clap
+//! The search for functions, which `tr record --stacks` and `tr symbolize` run. It has no options, and no help: clap
 //! does not know it.
 
 use std::process::ExitCode;
@@ -18,6 +18,8 @@ pub fn is_meant() -> bool {
 
 /// Runs it.
 pub fn run() -> ExitCode {
+    // A file of a stranger can keep it busy for long: it ends with who asked it, if not before.
+    let _ = nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL);
     // It reads files that a build has made: it can write none, and reach no network.
     confine::to_reading(&["/".as_ref()]);
     let _ = setrlimit(Resource::RLIMIT_AS, MEMORY, MEMORY);

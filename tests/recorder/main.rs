@@ -30,6 +30,7 @@ mod start;
 mod storm;
 mod sudo;
 mod support;
+mod symbolize;
 mod syscalls;
 mod terminal;
 #[cfg(target_arch = "x86_64")]
@@ -68,6 +69,7 @@ fn main() {
         machine::TESTS,
         syscalls::TESTS,
         stacks::TESTS,
+        symbolize::TESTS,
         memory::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use nix::time::{clock_gettime, ClockId};
 use tr_format::event::{Argv, Clock, Comm, CpuId, Ktime};
+use tr_format::meta::Metadata;
 
 use crate::Error;
 
@@ -25,6 +26,19 @@ pub fn clock() -> Clock {
         boot: nanoseconds(ClockId::CLOCK_BOOTTIME, offsets().boot),
         real: nanoseconds(ClockId::CLOCK_REALTIME, 0),
     }
+}
+
+/// The machine of a recording has not booted since: addresses in its kernel mean the same
+/// (CONFIG_RANDOMIZE_BASE moves it at each boot), and its pids.
+pub fn is_same_boot(meta: &Metadata) -> bool {
+    /// Two boots are further apart, and the clock is set by less in between, in ns.
+    const APART: u64 = 2_000_000_000;
+    let boot = |clock: Clock| clock.real.saturating_sub(clock.boot);
+    let (then, now) = (boot(meta.start_clock), boot(clock()));
+    let known = meta.start_clock.real > 0 && meta.start_clock.boot > 0;
+    let (kernel, _, host) = uname();
+    // A fleet's machines may boot together.
+    known && then.abs_diff(now) < APART && meta.kernel == kernel && meta.host == host
 }
 
 fn nanoseconds(id: ClockId, offset: i128) -> u64 {

@@ -29,13 +29,14 @@ mod source;
 mod stacks;
 mod stall;
 pub mod status;
-mod symbols;
+pub mod symbols;
 mod targets;
 mod untraced;
 mod urgency;
 
 pub use command::{in_foreground, Inherited};
 pub use config::{ring_sizes, Choice, Config, Follow};
+pub use host::is_same_boot;
 pub use identity::user_name;
 pub use marks::Count as MarkCount;
 pub use output::Tally;
@@ -43,7 +44,6 @@ pub use session::{record, Alive, Report};
 pub use source::bpf::loader::serve as serve_as_loader;
 pub use source::bpf::sudo::{Refusal as SudoRefusal, LOADER};
 pub use stall::{LIMIT, LONG};
-pub use symbols::Search as SymbolSearch;
 pub use tr_output::Target;
 pub use untraced::{run_untraced, Untraced};
 

@@ -20,7 +20,7 @@ use crate::output::{Batch, Output, Tally};
 use crate::signals::Signals;
 use crate::source::{self, recorder, Last};
 use crate::stall::Stall;
-use crate::symbols::{self, Search};
+use crate::symbols::{self, Request, Search};
 use crate::{header, host, urgency, Error};
 
 /// The interval between two checks for living descendants (`--wait-all`).
@@ -326,7 +326,7 @@ impl Session {
         own.push(recorder(end, LifeKind::Clock(end_clock)));
         own.push(recorder(end, counters));
         let machine = self.collector.machine.totals();
-        let (batches, mut source, output) = self.collector.finish(own, end);
+        let (mut batches, mut source, output) = self.collector.finish(own, end);
 
         let (mut waited, running) = endings.reap(source.reaped());
         let cost = Cost {
@@ -346,7 +346,18 @@ impl Session {
         };
         let mut go_on = Stall::new(|| {});
         let mut go_on = || go_on.go_on(running.as_ref(), signals, Some(&*source));
-        let (batches, symbols) = name_stacks(config, &output, (batches, end), &mut go_on);
+        // Processes that were there before may have their lists since then.
+        let begin = match config.follow {
+            Follow::Command => end_clock.real.saturating_sub(end.since(self.start)),
+            _ => 0,
+        };
+        let lifetime = (begin, end_clock.real);
+        let symbols = if config.has_stacks() {
+            let batches = std::mem::take(&mut batches);
+            name_stacks(config, &output, (batches, end), lifetime, &mut go_on)
+        } else {
+            None
+        };
         let mut stall = Stall::new(config.on_wait);
         let finished = output.finish(batches, summary, || {
             stall.go_on(running.as_ref(), signals, Some(&*source))
@@ -376,21 +387,23 @@ impl Session {
     }
 }
 
-/// Searches the functions of the stacks and writes them, behind the last batches; the batches
-/// that are not sent, and the search, if there were stacks.
+/// Searches the functions of the stacks and writes them, behind the last batches; the search, if
+/// there were stacks to name. With `--no-symbols` it searches only the paths of the files, for
+/// `tr symbolize`.
 fn name_stacks(
     config: &Config,
     output: &Output,
     (batches, end): (Vec<Batch>, Ktime),
+    lifetime: (u64, u64),
     go_on: &mut impl FnMut() -> bool,
-) -> (Vec<Batch>, Option<Search>) {
-    if !config.has_stacks() || !config.symbols {
-        return (batches, None);
-    }
-    let Some(request) = output.unnamed(batches, &mut *go_on) else {
-        return (Vec::new(), None);
+) -> Option<Search> {
+    let request = Request {
+        lifetime,
+        paths_only: !config.symbols,
+        ..output.unnamed(batches, &mut *go_on)?
     };
-    let (events, search) = symbols::search(&request, end, go_on);
-    output.life(Stream::Lifecycle, events);
-    (Vec::new(), (search.frames > 0).then_some(search))
+    let (events, search) = symbols::search(&request, symbols::LIMIT, go_on);
+    let events = events.into_iter().map(|kind| recorder(end, kind));
+    output.life(Stream::Lifecycle, events.collect());
+    (config.symbols && search.frames > 0).then_some(search)
 }

@@ -1,11 +1,13 @@
 //! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tr_format::event::{CpuId, Ktime, LifeKind, Tgid, Tid};
 use tr_format::stack::{Doing, Frames, Module, Place, Sample};
 use tr_symbols::Request;
+
+use crate::symbols;
 
 /// A build id of the kernel's, `BUILD_ID_SIZE_MAX` bytes; a shorter one is followed by zeros.
 pub type BuildId = [u8; 20];
@@ -76,38 +78,14 @@ impl Stacks {
 
     /// The frames, to search their functions.
     pub fn request(&self) -> Request {
-        let mut modules: BTreeMap<u32, tr_symbols::Module> = BTreeMap::new();
-        for (build_id, number) in &self.modules {
-            let module = tr_symbols::Module {
-                number: *number,
-                build_id: build_id.to_vec(),
-                frames: Vec::new(),
-            };
-            modules.insert(*number, module);
-        }
         let mut frames: Vec<(u32, Place)> = self.frames.iter().map(|(at, it)| (*it, *at)).collect();
         frames.sort_unstable();
-        let mut kernel = Vec::new();
-        let mut processes: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
-        for (number, place) in frames {
-            match place {
-                Place::Kernel(at) => kernel.push((number, at)),
-                Place::Process(tgid, at) => {
-                    let seen = self.seen.get(&tgid).copied().unwrap_or(tgid.0);
-                    processes.entry(seen).or_default().push((number, at));
-                }
-                Place::Module(module, at) => {
-                    if let Some(module) = modules.get_mut(&module) {
-                        module.frames.push((number, at));
-                    }
-                }
-            }
-        }
+        let modules = self.modules.iter();
+        let modules = modules.map(|(build_id, number)| (*number, build_id.to_vec()));
+        let seen = |tgid: Tgid| self.seen.get(&tgid).copied().unwrap_or(tgid.0);
         Request {
             paths: self.paths.clone(),
-            modules: modules.into_values().collect(),
-            kernel,
-            processes: processes.into_iter().collect(),
+            ..symbols::request(frames, modules, seen)
         }
     }
 

@@ -1,18 +1,18 @@
-//! The functions of the recorded frames, after COMMAND's end: a process of their own finds them.
+//! The functions of recorded frames, after COMMAND's end: a process of their own finds them.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tr_format::event::{Ktime, LifeEvent, LifeKind};
-use tr_format::stack::{Function, Module, Symbol, INLINED};
-use tr_symbols::{Answer, Request};
+use tr_format::event::{LifeKind, Tgid};
+use tr_format::stack::{Function, Module, Place, Symbol, INLINED};
+use tr_symbols::Answer;
+pub use tr_symbols::Request;
 
-use crate::source::recorder;
-
-/// The longest search. What has been found until then is kept.
-pub const LIMIT: Duration = Duration::from_secs(5);
+/// The longest search of a recorder. What has been found until then is kept.
+pub(crate) const LIMIT: Duration = Duration::from_secs(5);
 /// The most bytes of answers.
 const ANSWERS: u64 = 256 << 20;
 
@@ -61,22 +61,59 @@ impl Server {
     }
 }
 
-/// Searches the functions of a request, at most for [`LIMIT`], and while `go_on` waits and returns
-/// true.
+/// The request for frames, by their numbers. `pid` gives a process's id in `tr`'s own pid namespace.
+pub fn request(
+    frames: impl IntoIterator<Item = (u32, Place)>,
+    modules: impl IntoIterator<Item = (u32, Vec<u8>)>,
+    pid: impl Fn(Tgid) -> u32,
+) -> Request {
+    let modules = modules.into_iter().map(|(number, build_id)| {
+        let module = tr_symbols::Module {
+            number,
+            build_id,
+            frames: Vec::new(),
+        };
+        (number, module)
+    });
+    let mut modules: BTreeMap<u32, tr_symbols::Module> = modules.collect();
+    let mut request = Request::default();
+    let mut processes: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();
+    for (number, place) in frames {
+        match place {
+            Place::Kernel(at) => request.kernel.push((number, at)),
+            Place::Process(tgid, at) => processes.entry(pid(tgid)).or_default().push((number, at)),
+            Place::Module(module, at) => {
+                if let Some(module) = modules.get_mut(&module) {
+                    module.frames.push((number, at));
+                }
+            }
+        }
+    }
+    request.processes.extend(processes);
+    request.modules.extend(modules.into_values());
+    request.modules.retain(|it| !it.frames.is_empty());
+    request
+}
+
+/// Searches the functions of a request, at most for `limit`, and while `go_on` waits and returns
+/// true. The events are modules with their paths, then symbols.
 pub fn search(
     request: &Request,
-    end: Ktime,
+    limit: Duration,
     go_on: impl FnMut() -> bool,
-) -> (Vec<LifeEvent>, Search) {
+) -> (Vec<LifeKind>, Search) {
     let begun = Instant::now();
     let mut search = Search {
         frames: request.frames(),
         ..Search::default()
     };
-    let Some(mut server) = Server::start(request).ok().filter(|_| search.frames > 0) else {
+    if search.frames == 0 {
+        return (Vec::new(), search);
+    }
+    let Ok(mut server) = Server::start(request) else {
         return (Vec::new(), search);
     };
-    search.ended_early = !wait(&mut server.child, begun, go_on);
+    search.ended_early = !wait(&mut server.child, (begun, limit), go_on);
     if search.ended_early {
         let _ = server.child.kill();
     }
@@ -88,14 +125,17 @@ pub fn search(
         .filter(|it| matches!(it, LifeKind::Symbol(_)))
         .count();
     search.time = begun.elapsed();
-    let events = events.into_iter().map(|kind| recorder(end, kind));
-    (events.collect(), search)
+    (events, search)
 }
 
 /// True: it has ended by itself.
-fn wait(child: &mut Child, begun: Instant, mut go_on: impl FnMut() -> bool) -> bool {
+fn wait(
+    child: &mut Child,
+    (begun, limit): (Instant, Duration),
+    mut go_on: impl FnMut() -> bool,
+) -> bool {
     while matches!(child.try_wait(), Ok(None)) {
-        if begun.elapsed() >= LIMIT || !go_on() {
+        if begun.elapsed() >= limit || !go_on() {
             return false;
         }
     }
@@ -105,7 +145,7 @@ fn wait(child: &mut Child, begun: Instant, mut go_on: impl FnMut() -> bool) -> b
 /// The events of the answers, the last one of each frame.
 fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
     let mut modules = Vec::new();
-    let mut symbols = std::collections::BTreeMap::new();
+    let mut symbols = BTreeMap::new();
     for answer in answers {
         match answer {
             Answer::Path(number, path) => {

@@ -49,6 +49,9 @@ pub fn answer(
             found.push((module, path));
         }
     }
+    if request.paths_only {
+        return Ok(());
+    }
     // The smallest file first: what a time limit cuts off is the debug information of a huge one.
     found.sort_by_key(|(_, path)| path.metadata().map_or(u64::MAX, |it| it.len()));
     for lines in [false, true] {

@@ -35,6 +35,11 @@ pub struct Request {
     pub kernel: Vec<(u32, u64)>,
     /// Addresses in processes, by their pids.
     pub processes: Vec<(u32, Vec<(u32, u64)>)>,
+    /// The time of the processes, ns since 1970. A JIT compiler's list that was last written before
+    /// or after it is of another process with the same pid.
+    pub lifetime: (u64, u64),
+    /// Only the paths of the files are asked for.
+    pub paths_only: bool,
 }
 
 /// A file and the frames in it.
@@ -101,9 +106,12 @@ pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
         serde_json::to_writer(&mut out, &answer)?;
         out.write_all(b"\n")
     };
-    tell_all(&request.kernel, Table::of_kernel(), &mut tell)?;
-    for (pid, frames) in &request.processes {
-        tell_all(frames, Table::of_process(*pid), &mut tell)?;
+    if !request.paths_only {
+        tell_all(&request.kernel, Table::of_kernel, &mut tell)?;
+        for (pid, frames) in &request.processes {
+            let table = || Table::of_process(*pid, request.lifetime);
+            tell_all(frames, table, &mut tell)?;
+        }
     }
     #[cfg(feature = "elf")]
     elf::answer(&request, &mut tell)?;
@@ -113,10 +121,13 @@ pub fn serve(input: impl Read, output: impl Write) -> io::Result<()> {
 /// Answers the frames whose addresses are in the table.
 fn tell_all(
     frames: &[(u32, u64)],
-    table: Option<Table>,
+    table: impl FnOnce() -> Option<Table>,
     tell: &mut impl FnMut(Answer) -> io::Result<()>,
 ) -> io::Result<()> {
-    let Some(table) = table.filter(|_| !frames.is_empty()) else {
+    if frames.is_empty() {
+        return Ok(());
+    }
+    let Some(table) = table() else {
         return Ok(());
     };
     for (frame, address) in frames {

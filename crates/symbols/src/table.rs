@@ -4,12 +4,15 @@ use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The longest list in bytes.
 const LONGEST: u64 = 128 << 20;
 /// `O_NOFOLLOW | O_NONBLOCK`, on every Linux machine that records: a list in /tmp may be a link
 /// or a fifo of a stranger.
 const FLAGS: i32 = 0o400_000 | 0o4000;
+/// The longest tick of a kernel's clock, in ns.
+const TICK: u64 = 10_000_000;
 
 /// Functions by address.
 #[derive(Debug, Default)]
@@ -22,14 +25,21 @@ impl Table {
     /// The kernel's functions (`/proc/kallsyms`); `None`: it does not tell addresses.
     pub fn of_kernel() -> Option<Table> {
         // It is neither a link nor a fifo; procfs refuses no flag.
-        Some(Table::kallsyms(&read(Path::new("/proc/kallsyms"))?))
+        Some(Table::kallsyms(&text(open(Path::new("/proc/kallsyms"))?)?))
             .filter(|table| !table.functions.is_empty())
     }
 
     /// The functions of a JIT compiler in a process
-    /// (tools/perf/Documentation/jit-interface.txt).
-    pub fn of_process(pid: u32) -> Option<Table> {
-        Some(Table::perf_map(&read(&path(pid))?))
+    /// (tools/perf/Documentation/jit-interface.txt), if they were last written in its time, ns since
+    /// 1970. Nobody removes the lists, and pids come again.
+    pub fn of_process(pid: u32, (begin, end): (u64, u64)) -> Option<Table> {
+        let file = open(&path(pid))?;
+        let written = file.metadata().ok()?.modified().ok()?;
+        let written = written.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        let written = u64::try_from(written.as_nanos()).ok()?;
+        // A file's time is that of the tick before the write, 10 ms at most (CONFIG_HZ_100).
+        let in_time = (begin.saturating_sub(TICK)..=end).contains(&written);
+        in_time.then(|| Some(Table::perf_map(&text(file)?)))?
     }
 
     fn kallsyms(text: &str) -> Table {
@@ -79,14 +89,14 @@ pub fn path(pid: u32) -> PathBuf {
     format!("/tmp/perf-{pid}.map").into()
 }
 
-fn read(path: &Path) -> Option<String> {
+fn open(path: &Path) -> Option<File> {
     let file = OpenOptions::new()
         .read(true)
         .custom_flags(FLAGS)
         .open(path)
         .ok()?;
     file.metadata().ok().filter(|it| it.is_file())?;
-    text(file)
+    Some(file)
 }
 
 fn text(file: File) -> Option<String> {

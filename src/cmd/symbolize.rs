@@ -1,0 +1,307 @@
+//! `tr symbolize`: the functions of stacks, found after the recording.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
+use std::io::{BufWriter, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
+use tr_format::meta::Extra;
+use tr_format::reader::Trace;
+use tr_format::stack::{Module, Place};
+use tr_format::Error;
+use tr_record::symbols::{self, Request};
+use tr_redact::Redactor;
+use tr_report::{escape, units};
+
+use crate::copy::copy;
+use crate::{args, open, output};
+
+/// The most frames without functions that are searched, and the most paths.
+const FRAMES: usize = 1 << 22;
+const PATHS: usize = 1 << 16;
+/// The longest way from a named directory to a file in it, in directories, and the most entries of
+/// it that are looked at.
+const DEPTH: usize = 16;
+const ENTRIES: usize = 1_000_000;
+/// So many files that are not here are named.
+const NAMED: usize = 5;
+/// The interval between two looks at the search.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// Name the functions of a recording's stacks that have no names yet
+///
+/// It takes the names from the programs and libraries of this machine that have the recorded build
+/// ids, and from their debug files (/usr/lib/debug). The kernel's functions, and those of JIT
+/// compilers, have names only on the machine that recorded, until it boots again.
+#[derive(clap::Args, Debug)]
+#[command(after_help = "\
+Exit status: 0; 1 when OUT cannot be written; 2 when FILE cannot be read at all.
+
+Example:
+  tr record --stacks --no-symbols -- make
+  tr symbolize
+  tr symbolize ci.bin --dir target/debug -o named.bin")]
+pub struct Args {
+    /// The trace; - is standard input
+    #[arg(value_name = "FILE", default_value = open::DEFAULT)]
+    file: PathBuf,
+    /// The recording with names; - is standard output. An existing file is replaced once it is
+    /// complete [default: FILE]
+    #[arg(short, long, value_name = "OUT")]
+    output: Option<PathBuf>,
+    /// Search programs and libraries in this directory and below it, too. Can be given
+    /// several times
+    #[arg(long, value_name = "DIR")]
+    dir: Vec<PathBuf>,
+    /// Search at most for this time, and keep what was found
+    #[arg(long, value_name = "TIME", value_parser = args::length, default_value = "60s")]
+    limit: Duration,
+    /// Keep passwords and tokens in paths and in the names of functions; without it they are masked
+    #[arg(long)]
+    no_redact: bool,
+}
+
+/// Runs it.
+pub fn run(args: &Args) -> ExitCode {
+    let redactor = match Redactor::new(!args.no_redact, Vec::new()) {
+        Ok(redactor) => redactor,
+        Err(error) => {
+            eprintln!("tr: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let trace = match open::trace(&args.file) {
+        Ok(trace) => trace,
+        Err(error) => return open::unreadable(&args.file, &error),
+    };
+    open::warn(&trace, &args.file.to_string_lossy());
+    let mut unnamed = Unnamed::of(&trace);
+    for directory in &args.dir {
+        if let Err(error) = unnamed.search(directory) {
+            let directory = escape::text(directory.as_os_str().as_encoded_bytes());
+            eprintln!("tr: --dir {directory}: {error}");
+            return ExitCode::FAILURE;
+        }
+    }
+    let request = unnamed.request(&trace);
+    let (events, search) = symbols::search(&request, args.limit, || {
+        std::thread::sleep(LOOK);
+        true
+    });
+    let output = args.output.as_ref().unwrap_or(&args.file);
+    let name = escape::text(output.as_os_str().as_encoded_bytes());
+    if let Err(error) = write(&trace, (events.clone(), unnamed.end), redactor, args) {
+        eprintln!("tr: cannot write {name}: {error}");
+        return ExitCode::FAILURE;
+    }
+    let meta = trace.meta();
+    if !meta.has(Extra::Stacks) && !meta.has(Extra::OffCpuStacks) {
+        eprintln!("tr: {name}: it has no stacks: tr record --stacks");
+        return ExitCode::SUCCESS;
+    }
+    eprintln!(
+        "tr: {name}: named {} of {} frames of stacks in {:.2} s{}",
+        units::count(search.found as u64),
+        units::count(unnamed.frames.len() as u64),
+        search.time.as_secs_f64(),
+        if search.ended_early {
+            ", when the search was ended (--limit)"
+        } else {
+            ""
+        }
+    );
+    unnamed.tell(&request, &events);
+    ExitCode::SUCCESS
+}
+
+/// FILE can be OUT.
+fn write(
+    trace: &Trace,
+    (events, end): (Vec<LifeKind>, Ktime),
+    mut redactor: Redactor,
+    args: &Args,
+) -> Result<(), Error> {
+    let output = args.output.as_ref().unwrap_or(&args.file);
+    let events = events.into_iter().map(|mut kind| {
+        redactor.stack(&mut kind);
+        let time = end;
+        LifeEvent {
+            cpu: None,
+            time,
+            kind,
+        }
+    });
+    output::whole(output, &args.file, true, |file| {
+        let file = BufWriter::new(file);
+        let (mut out, _) = copy(trace, trace.meta(), file, |_| (), events)?;
+        out.flush()?;
+        Ok(())
+    })
+}
+
+/// The frames of a trace that have no functions yet.
+#[derive(Debug, Default)]
+struct Unnamed {
+    modules: BTreeMap<u32, Module>,
+    frames: BTreeMap<u32, Place>,
+    /// Files that were executed, and those in the named directories.
+    paths: BTreeSet<PathBuf>,
+    /// Frames beyond the limit.
+    left_out: u64,
+    /// The recording's end.
+    end: Ktime,
+}
+
+impl Unnamed {
+    fn of(trace: &Trace) -> Unnamed {
+        let (mut all, mut named) = (Unnamed::default(), HashSet::new());
+        let mut events = Vec::new();
+        for frame in trace.frames() {
+            if matches!(frame.stream, Stream::Cpu(_)) {
+                continue;
+            }
+            // A frame that cannot be read is a gap, which the copy tells.
+            if trace.read_life(frame, &mut events).is_ok() {
+                for event in events.drain(..) {
+                    all.end = all.end.max(event.time);
+                    all.take(event.kind, &mut named);
+                }
+            }
+        }
+        all.frames.retain(|number, _| !named.contains(number));
+        all.end = trace.summary().map_or(all.end, |it| it.end);
+        all
+    }
+
+    fn take(&mut self, kind: LifeKind, named: &mut HashSet<u32>) {
+        match kind {
+            LifeKind::Module(module) if self.modules.len() < PATHS => {
+                self.modules.insert(module.number, *module);
+            }
+            LifeKind::Frames(frames) => {
+                for (number, place) in (frames.first..).zip(&frames.places) {
+                    if self.frames.len() < FRAMES {
+                        self.frames.insert(number, *place);
+                    } else {
+                        self.left_out += 1;
+                    }
+                }
+            }
+            LifeKind::Symbol(symbol) if named.len() < FRAMES => {
+                named.insert(symbol.frame);
+            }
+            LifeKind::Exec(exec) => {
+                let path = PathBuf::from(OsString::from_vec(exec.filename.to_vec()));
+                if path.is_absolute() && self.paths.len() < PATHS {
+                    self.paths.insert(path);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the ELF files in a directory and below it. Links lead nowhere.
+    fn search(&mut self, directory: &Path) -> std::io::Result<()> {
+        std::fs::read_dir(directory)?;
+        let (mut level, mut room) = (vec![directory.to_owned()], ENTRIES);
+        for _ in 0..=DEPTH {
+            let mut below = Vec::new();
+            let entries = level.iter().filter_map(|it| std::fs::read_dir(it).ok());
+            for entry in entries.flatten().flatten() {
+                let Some(left) = room.checked_sub(1) else {
+                    let directory = escape::text(directory.as_os_str().as_encoded_bytes());
+                    eprintln!("tr: --dir {directory}: more than {ENTRIES} entries");
+                    return Ok(());
+                };
+                room = left;
+                match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => below.push(entry.path()),
+                    Ok(kind) if kind.is_file() && is_elf(&entry.path()) => {
+                        self.paths.extend(std::path::absolute(entry.path()));
+                    }
+                    _ => {}
+                }
+            }
+            level = below;
+        }
+        Ok(())
+    }
+
+    /// The kernel's addresses and the processes' are searched only before the next boot.
+    fn request(&self, trace: &Trace) -> Request {
+        let meta = trace.meta();
+        let same = tr_record::is_same_boot(meta);
+        let frames = self.frames.iter().map(|(number, place)| (*number, *place));
+        let frames = frames.filter(|(_, place)| same || matches!(place, Place::Module(..)));
+        let modules = self.modules.values();
+        let known = modules.clone().map(|it| &*it.path);
+        let known = known.map(|it| PathBuf::from(OsString::from_vec(it.to_vec())));
+        let known = known.filter(|it| it.is_absolute());
+        let modules = modules.map(|it| (it.number, it.build_id.to_vec()));
+        let begin = meta.start_clock.real;
+        Request {
+            paths: known.chain(self.paths.iter().cloned()).collect(),
+            lifetime: (begin, begin.saturating_add(self.end.since(meta.start))),
+            ..symbols::request(frames, modules, |tgid| tgid.0)
+        }
+    }
+
+    /// Says why frames have no names.
+    fn tell(&self, request: &Request, events: &[LifeKind]) {
+        let found: HashSet<u32> = events
+            .iter()
+            .filter_map(|it| match it {
+                LifeKind::Module(module) => Some(module.number),
+                _ => None,
+            })
+            .collect();
+        let absent = request.modules.iter();
+        let absent = absent.filter(|it| !found.contains(&it.number));
+        for module in absent.clone().take(NAMED) {
+            let path = self.modules.get(&module.number).map(|it| &*it.path);
+            let path = path
+                .filter(|it| !it.is_empty())
+                .unwrap_or(b"no path is known");
+            eprintln!(
+                "tr: not found: build id {} ({}), of {} frames; --dir names its directory",
+                hex(&module.build_id),
+                escape::text(path),
+                units::count(module.frames.len() as u64)
+            );
+        }
+        let more = absent.count().saturating_sub(NAMED);
+        if more > 0 {
+            eprintln!("tr: not found: {more} more files");
+        }
+        let elsewhere = self.frames.len().saturating_sub(request.frames());
+        if elsewhere > 0 {
+            eprintln!(
+                "tr: not searched: {} frames of the kernel and of no file, which have names only \
+                 where they were recorded, until that machine boots again",
+                units::count(elsewhere as u64)
+            );
+        }
+        if self.left_out > 0 {
+            let left_out = units::count(self.left_out);
+            eprintln!("tr: not searched: {left_out} frames, beyond {FRAMES}");
+        }
+    }
+}
+
+/// A build id in hexadecimal; zeros at its end belong to no build id.
+fn hex(build_id: &[u8]) -> String {
+    let end = build_id.iter().rposition(|byte| *byte != 0);
+    let bytes = build_id.iter().take(end.map_or(0, |end| end + 1));
+    bytes.map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn is_elf(path: &Path) -> bool {
+    use std::io::Read;
+    let mut magic = [0; 4];
+    let file = std::fs::File::open(path);
+    file.is_ok_and(|mut file| file.read_exact(&mut magic).is_ok()) && &magic == b"\x7fELF"
+}
