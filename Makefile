@@ -40,7 +40,7 @@ test-release: ## install the release in bare root filesystems and record there, 
 test: ## run every test; those that record use sudo
 	@if scripts/setup.sh test; then scripts/test.sh; else scripts/test.sh --without-record; fi
 
-test-unprivileged: setup ## run every test as nobody, without the right to trace (as root)
+test-unprivileged: setup ## run the tests as nobody, without the right to trace (as root); not those of the page
 	@LIMIT=600 scripts/test.sh --unprivileged
 
 test-kernels: ## test recordings in Debian's kernels (in QEMU) and in this one

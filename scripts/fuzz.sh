@@ -19,7 +19,7 @@ flags+=" -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanit
 flags+=" -Cllvm-args=-sanitizer-coverage-trace-compares -Ccodegen-units=1"
 host=$(rustc -vV | sed -n 's/^host: //p')
 # With --target the flags are not for build scripts.
-RUSTFLAGS=$flags cargo build --locked --release --target "$host"
+RUSTFLAGS=$flags cargo build --locked --release --target "$host" "${targets[@]/#/--bin=}"
 status=0
 for target in "${targets[@]}"; do
 	mkdir -p "target/found/$target" "target/artifacts/$target"
