@@ -71,10 +71,12 @@ enum End {
     Untraced,
 }
 
-/// The demo's trace with hostile text in every field that holds text.
-fn hostile(first: usize, end: &End) -> Vec<u8> {
-    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
-    let trace = Trace::open(Source::bytes(std::fs::read(demo).unwrap())).unwrap();
+/// A trace of the fixtures with hostile text in every field that holds text.
+fn hostile(fixture: &str, first: usize, end: &End) -> Vec<u8> {
+    let fixture = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(fixture);
+    let trace = Trace::open(Source::bytes(std::fs::read(fixture).unwrap())).unwrap();
     let mut texts = Texts(first);
     let old = trace.meta();
     let meta = Metadata {
@@ -98,6 +100,14 @@ fn hostile(first: usize, end: &End) -> Vec<u8> {
             LifeKind::Snapshot(task) => task.comm = comm,
             LifeKind::CgroupPath(path) => path.path = texts.next().into(),
             LifeKind::Degraded(degraded) => degraded.what = texts.next().into(),
+            LifeKind::Module(module) => module.path = texts.next().into(),
+            LifeKind::Symbol(symbol) => {
+                for function in &mut symbol.functions {
+                    function.name = texts.next().into();
+                    function.file = texts.next().into();
+                }
+            }
+            LifeKind::SyncFile(file) => file.name = texts.next().into(),
             LifeKind::Exec(exec) => {
                 exec.comm = comm;
                 exec.filename = texts.next().into();
@@ -201,8 +211,14 @@ fn check_markdown(bytes: &[u8], what: &str) {
     // The warning sign has a variation selector.
     check_log(text.replace("⚠\u{fe0f}", "").as_bytes(), what);
     let seen = outside_code(text).to_ascii_lowercase();
+    // A tag is none after its `<` was decoded; a forge makes links of texts.
+    let tags = text.to_ascii_lowercase();
+    assert!(
+        !tags.contains("<img") && !tags.contains("<script"),
+        "{what}: {text}"
+    );
     for link in [
-        "@octocat", "gh-1", "#1", "repo#2", "deadbeef", "www.", "://", "<img", "<script",
+        "@octocat", "gh-1", "#1", "repo#2", "deadbeef", "www.", "://",
     ] {
         assert!(!seen.contains(link), "{what}: {link}: {text}");
     }
@@ -218,7 +234,7 @@ fn check_markdown(bytes: &[u8], what: &str) {
     }
 }
 
-const REPORTS: [&str; 12] = [
+const REPORTS: [&str; 22] = [
     "top",
     "tree",
     "execs",
@@ -231,6 +247,16 @@ const REPORTS: [&str; 12] = [
     "histogram",
     "series",
     "audit",
+    "flame",
+    "disk",
+    "network",
+    "memory",
+    "machine",
+    "syscalls",
+    "steps",
+    "advice",
+    "failed",
+    "quality",
 ];
 
 #[test]
@@ -239,13 +265,16 @@ fn no_subcommand_passes_hostile_text_on() {
     let name = "x\n::error::\u{1b}[2J\u{202e}.bin";
     let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
     std::fs::copy(demo, dir.path().join("demo.bin")).unwrap();
-    for (first, end) in [
-        (0, End::Complete),
-        (7, End::Complete),
-        (11, End::Cut),
-        (20, End::Untraced),
+    let (demo, stacks) = ("traces/demo.bin", "format/3.6.bin");
+    for (fixture, first, end) in [
+        (demo, 0, End::Complete),
+        (demo, 7, End::Complete),
+        (demo, 11, End::Cut),
+        (demo, 20, End::Untraced),
+        (stacks, 3, End::Complete),
+        (stacks, 18, End::Complete),
     ] {
-        std::fs::write(dir.path().join(name), hostile(first, &end)).unwrap();
+        std::fs::write(dir.path().join(name), hostile(fixture, first, &end)).unwrap();
         let mut lines = vec![
             "info",
             "info --format json",
@@ -273,6 +302,10 @@ fn no_subcommand_passes_hostile_text_on() {
             "export --format otlp-json --min 0ns -o -",
             "export --format folded -o -",
             "export --format speedscope -o -",
+            "export --format folded --weight stacks -o -",
+            "export --format speedscope --weight stacks -o -",
+            "export --format folded --weight waits -o -",
+            "symbolize -o out.bin",
             "export --format chrome -o -",
             "export --format perfetto -o out.pftrace",
             "recover",
