@@ -104,6 +104,7 @@ pub fn analysis(data: &[u8]) {
         from: Some(from).filter(|from| *from != 0),
         to: Some(from.saturating_add(length)).filter(|_| length != 0),
         timeline: true,
+        samples: true,
         ..Options::default()
     };
     let analysis = tr_analyze::analyze(&trace, &options);

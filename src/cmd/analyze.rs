@@ -170,6 +170,7 @@ pub fn run(args: &Args) -> ExitCode {
         cpu: args.cpu.map(CpuId),
         timeline: kinds.iter().any(|kind| kind.needs_timeline())
             || shows_path(args, &kinds, &trace, span),
+        ..Options::default()
     };
     // Not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.

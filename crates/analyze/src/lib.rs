@@ -50,6 +50,8 @@ pub struct Options {
     pub cpu: Option<CpuId>,
     /// Keep each thread's changes of state, 16 bytes for each.
     pub timeline: bool,
+    /// Keep the time of each sample of a stack, 32 bytes for each: [`stacks::Stacks::timed`].
+    pub samples: bool,
 }
 
 /// Analyzes a trace. Damage and loss are no error: they stand in

@@ -35,6 +35,7 @@ fn read_by(trace: &Trace, options: &Options, watch: Watch<'_>, slow: bool) -> An
     let span = (start, end);
     let mut tracker = Tracker::new(trace.meta(), known.gaps(trace.meta()), span, options.cpu);
     tracker.timeline = options.timeline.then(Default::default);
+    tracker.stacks.timed = options.samples.then(Default::default);
     tracker.slow = slow;
     if start == begin {
         tracker.expect(tasks(trace));

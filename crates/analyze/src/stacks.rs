@@ -23,11 +23,29 @@ pub struct Sampled {
     pub ns: u64,
 }
 
+/// One sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Timed {
+    /// The thread.
+    pub thread: ThreadIx,
+    /// Its time; of a wait the end, which is the thread's switch-in.
+    pub time: Ktime,
+    /// On a CPU, or off CPU.
+    pub doing: Doing,
+    /// The number of the stack; 0: it is not known.
+    pub stack: u32,
+    /// The time that it stands for, in ns: the sampling period, or the time off CPU.
+    pub ns: u64,
+}
+
 /// The samples of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
     /// In order of the threads.
     pub samples: Vec<Sampled>,
+    /// Each sample, in order of the threads and of time, with
+    /// [`Options::samples`](crate::Options::samples); else none.
+    pub timed: Vec<Timed>,
     /// The mapped files, by number.
     pub modules: BTreeMap<u32, Module>,
     frames: HashMap<u32, Place>,
@@ -63,10 +81,22 @@ impl Stacks {
 /// What the samples of a row have in common.
 type Key = (TaskIx, Doing, u32);
 
+/// A [`Timed`] before its thread is known.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OfTask {
+    task: TaskIx,
+    time: Ktime,
+    doing: Doing,
+    stack: u32,
+    ns: u64,
+}
+
 /// Collects the samples of a trace.
 #[derive(Debug, Default)]
 pub(crate) struct Collected {
     sums: BTreeMap<Key, (u64, u64)>,
+    /// Each sample, if they are asked for.
+    pub timed: Option<Vec<OfTask>>,
     known: Stacks,
     /// Samples, frames and stacks beyond the limit.
     pub left_out: u64,
@@ -108,7 +138,7 @@ impl Collected {
     }
 
     /// Counts a sample of a task.
-    pub fn count(&mut self, task: TaskIx, sample: &Sample) {
+    pub fn count(&mut self, task: TaskIx, time: Ktime, sample: &Sample) {
         let key = (task, sample.doing, sample.stack());
         if self.sums.len() >= Analysis::STACKS && !self.sums.contains_key(&key) {
             self.left_out += 1;
@@ -117,6 +147,17 @@ impl Collected {
         let (count, ns) = self.sums.entry(key).or_default();
         *count += 1;
         *ns = ns.saturating_add(sample.ns);
+        match &mut self.timed {
+            Some(timed) if timed.len() < Analysis::STACKS => timed.push(OfTask {
+                task,
+                time,
+                doing: sample.doing,
+                stack: sample.stack(),
+                ns: sample.ns,
+            }),
+            Some(_) => self.left_out += 1,
+            None => {}
+        }
     }
 
     /// The samples, in order of the threads.
@@ -134,8 +175,22 @@ impl Collected {
             })
             .collect();
         samples.sort_by_key(|it| (it.thread, it.doing, it.stack));
+        let timed = self.timed.into_iter().flatten();
+        let mut timed: Vec<Timed> = timed
+            .filter_map(|it| {
+                Some(Timed {
+                    thread: thread(it.task)?,
+                    time: it.time,
+                    doing: it.doing,
+                    stack: it.stack,
+                    ns: it.ns,
+                })
+            })
+            .collect();
+        timed.sort_unstable();
         Stacks {
             samples,
+            timed,
             ..self.known
         }
     }
@@ -152,6 +207,7 @@ mod tests {
     use tr_format::stack::Frames;
 
     use super::*;
+    use crate::arena::Ix;
 
     fn sample(base: u32, first: u32, frames: &[u32]) -> Sample {
         Sample {
@@ -183,5 +239,25 @@ mod tests {
         assert_eq!(frames(92), []);
         assert_eq!(stacks.place(2), Some(Place::Module(2, 9)));
         assert_eq!(stacks.place(3), None);
+    }
+
+    #[test]
+    fn the_times_of_samples_are_kept_if_they_are_asked_for() {
+        let task = TaskIx::new(3);
+        for asked in [false, true] {
+            let mut all = Collected {
+                timed: asked.then(Vec::new),
+                ..Collected::default()
+            };
+            for time in [30, 10] {
+                all.count(task, Ktime(time), &sample(0, 1, &[]));
+            }
+            let stacks = all.finish(|it| (it == task).then_some(ThreadIx(5)));
+            let counts: Vec<u64> = stacks.samples.iter().map(|it| it.count).collect();
+            assert_eq!(counts, [2]);
+            let times: Vec<u64> = stacks.timed.iter().map(|it| it.time.0).collect();
+            assert_eq!(times, if asked { vec![10, 30] } else { vec![] });
+            assert!(stacks.timed.iter().all(|it| it.thread == ThreadIx(5)));
+        }
     }
 }

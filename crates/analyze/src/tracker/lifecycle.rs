@@ -133,7 +133,7 @@ impl Tracker {
                 let asked = within(time, (self.start, self.end))
                     && self.only.is_none_or(|only| event.cpu == Some(only));
                 if let Some(ix) = task.filter(|_| asked) {
-                    self.stacks.count(ix, sample);
+                    self.stacks.count(ix, time, sample);
                 }
             }
             kind @ (LifeKind::Module(_) | LifeKind::Frames(_) | LifeKind::Symbol(_)) => {
