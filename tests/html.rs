@@ -10,16 +10,18 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use libtest_mimic::{Arguments, Failed};
-use tr_format::event::{Argv, LifeKind};
+use tr_format::event::{Argv, CpuId, LifeEvent, LifeKind};
+use tr_format::meta::Extra;
+use tr_format::stack::{Frames, Function, Module, Place, Sample, Symbol};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
-use tr_sim::recording::Recording;
+use tr_sim::recording::{Recording, Written};
 use tr_sim::scenario::{self, Weights};
 
 use common::{trial, TR};
 
 /// Each is a function of `page.mjs`.
-const TESTS: [&str; 39] = [
+const TESTS: [&str; 44] = [
     "opens_from_disk_and_asks_for_nothing",
     "advice_leads_to_its_evidence",
     "what_is_not_known_is_no_zero",
@@ -59,6 +61,11 @@ const TESTS: [&str; 39] = [
     "hostile_names_are_only_text",
     "the_tree_is_named_and_goes_by_keys",
     "it_fits_a_phone_and_paper",
+    "functions_equal_the_report",
+    "samples_are_those_of_what_is_shown",
+    "a_function_has_callers_and_callees",
+    "the_flame_graph_goes_by_keys",
+    "a_page_without_stacks_says_nothing_of_them",
 ];
 
 fn web() -> PathBuf {
@@ -111,7 +118,7 @@ fn page(trace: &Path, directory: &Path, name: &str) -> Result<(), Failed> {
         "analyze",
         &trace,
         "--report",
-        "advice,critical-path,off-cpu,disk,network,machine",
+        "advice,critical-path,off-cpu,disk,network,machine,flame",
         "--format",
         "json",
     ])?;
@@ -134,6 +141,70 @@ fn hostile() -> Vec<Vec<u8>> {
     ]
     .map(<[u8]>::to_vec)
     .into()
+}
+
+/// Adds a sample at each exec, with functions of these names.
+fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
+    let execs = recording.life.iter().filter_map(|it| match &it.event.kind {
+        LifeKind::Exec(exec) => Some((it.at, it.event.time, exec.tid, exec.tgid)),
+        _ => None,
+    });
+    let execs: Vec<_> = execs.collect();
+    let first = execs.first().map(|(at, time, ..)| (*at, *time));
+    let (at, time) = first.expect("an exec");
+    let numbers = 1..=names.len() as u32;
+    let mut kinds = vec![
+        LifeKind::Module(Box::new(Module {
+            number: 1,
+            build_id: [1].into(),
+            path: names[0].clone().into(),
+        })),
+        LifeKind::Frames(Frames {
+            first: 1,
+            places: numbers
+                .clone()
+                .map(|n| Place::Module(1, n.into()))
+                .collect(),
+        }),
+    ];
+    kinds.extend(numbers.clone().zip(names).map(|(frame, name)| {
+        let function = Function {
+            name: name.clone().into(),
+            ..Function::default()
+        };
+        LifeKind::Symbol(Symbol {
+            frame,
+            functions: [function].into(),
+        })
+    }));
+    let mut events: Vec<_> = kinds.into_iter().map(|kind| (at, time, kind)).collect();
+    for (n, (at, time, tid, tgid)) in execs.into_iter().enumerate() {
+        let (base, first, frames) = match n {
+            0 => (0, 1, numbers.clone().collect()),
+            _ => (names.len() as u32, 0, Box::default()),
+        };
+        let sample = Sample {
+            tid,
+            tgid,
+            ns: 10_000_000,
+            base,
+            first,
+            frames,
+            ..Sample::default()
+        };
+        events.push((at, time, LifeKind::Sample(Box::new(sample))));
+    }
+    // Behind the events of the same time.
+    for (seq, (at, time, kind)) in (1 << 32..).zip(events) {
+        let event = LifeEvent {
+            time,
+            cpu: Some(CpuId(0)),
+            kind,
+        };
+        recording.life.push(Written { at, seq, event });
+    }
+    recording.life.sort_by_key(|it| (it.at, it.seq));
+    recording.meta.extras = Some(vec![Extra::Stacks as u8]);
 }
 
 /// Writes all pages and analyses for the tests.
@@ -190,6 +261,10 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     page(&network, directory, "network")?;
     let facts = fixtures.with_file_name("format/3.4.bin");
     page(&facts, directory, "facts")?;
+    let stacks = fixtures.with_file_name("format/3.6.bin");
+    page(&stacks, directory, "stacks")?;
+    let events = ["dump", &stacks.to_string_lossy(), "--format", "ndjson"];
+    write(directory.join("stacks.ndjson"), run(&events)?)?;
     let totals = directory.join("totals.bin");
     let command = ["--", "sh", "-c", "/bin/true; sleep 0.05"];
     let mut args = vec!["record", "-q", "--method", "ptrace", "-o"];
@@ -225,6 +300,7 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     }
     recording.meta.command = names.clone();
     recording.meta.host = "<b>host</b>".into();
+    sampled(&mut recording, &names);
     simulate("hostile", &recording)?;
 
     // A recording without events.

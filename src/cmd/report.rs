@@ -62,6 +62,7 @@ pub fn run(args: &Args) -> ExitCode {
         from,
         to,
         timeline: true,
+        samples: true,
         ..Options::default()
     };
     let mut analysis = progress::analyze(&trace, &options, args.budget);

@@ -67,6 +67,11 @@ impl Stacks {
         frames.take(DEPTH)
     }
 
+    /// A stack's caller and its innermost frame; `None`: its number is not known.
+    pub fn caller(&self, stack: u32) -> Option<(u32, u32)> {
+        self.stacks.get(&stack).copied()
+    }
+
     /// The place of a frame.
     pub fn place(&self, frame: u32) -> Option<Place> {
         self.frames.get(&frame).copied()

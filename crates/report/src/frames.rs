@@ -39,15 +39,21 @@ impl<'a> Names<'a> {
 
     /// The numbers of a stack's functions, innermost first, those inlined included.
     pub fn of_stack(&mut self, stack: u32) -> Vec<usize> {
+        let stacks = self.stacks;
         let mut all = Vec::new();
-        for frame in self.stacks.frames(stack) {
-            if !self.frames.contains_key(&frame) {
-                let numbers = self.of_frame(frame);
-                self.frames.insert(frame, numbers);
-            }
-            all.extend(self.frames.get(&frame).into_iter().flatten());
+        for frame in stacks.frames(stack) {
+            all.extend_from_slice(self.of_frame(frame));
         }
         all
+    }
+
+    /// The numbers of a frame's functions, innermost first: the last one is not inlined.
+    pub fn of_frame(&mut self, frame: u32) -> &[usize] {
+        if !self.frames.contains_key(&frame) {
+            let numbers = self.find(frame);
+            self.frames.insert(frame, numbers);
+        }
+        self.frames.get(&frame).map_or(&[], |all| all)
     }
 
     /// The number of the innermost function in user mode.
@@ -65,7 +71,7 @@ impl<'a> Names<'a> {
         self.names.get(number)
     }
 
-    fn of_frame(&mut self, frame: u32) -> Vec<usize> {
+    fn find(&mut self, frame: u32) -> Vec<usize> {
         let place = self.stacks.place(frame);
         let binary = self.binary(place);
         let functions = self.stacks.functions(frame);

@@ -17,6 +17,7 @@ use crate::advice::{advise, Advice};
 use crate::ci::Ci;
 use crate::encode::object;
 use crate::html::segments::Segments;
+use crate::html::stacks::{Function, Stacks};
 use crate::html::strings::Strings;
 use crate::json::{by_events, by_tr};
 use crate::reports::{critical_path, lookups, top};
@@ -64,6 +65,9 @@ pub struct Document {
     connections_of: usize,
     counters: Counters,
     segments: Sizes,
+    /// Only of a recording with stacks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stacks: Option<StackSizes>,
 }
 
 object! {
@@ -125,6 +129,21 @@ object! {
         unit: u64 = segments.unit,
         pieces: usize = segments.kinds.len(),
         mixed: usize = segments.shares.len(),
+    }
+
+    // Functions have a column for each property.
+    StackSizes(stacks: &Stacks, strings: &mut Strings) {
+        functions: Vec<u32> = names(stacks, strings, |it| &it.name.function),
+        binaries: Vec<u32> = names(stacks, strings, |it| &it.name.binary),
+        kernel: Vec<u8> = stacks.functions.iter().map(|it| it.kernel.into()).collect(),
+        stacks: usize = stacks.callers.len(),
+        samples: usize = stacks.samples.len(),
+        unit: u64 = stacks.unit,
+        // So many samples on a CPU are shown as one.
+        together: usize = stacks.together,
+        // The samples whose stacks are left out, and their time; the shortest waits, which are.
+        cut: [u64; 2] = stacks.cut.pair(),
+        short: [u64; 2] = stacks.short.pair(),
     }
 }
 
@@ -384,8 +403,7 @@ struct Path {
 pub fn document(
     analysis: &Analysis,
     file: &str,
-    path: Option<&CriticalPath>,
-    segments: &Segments,
+    (path, segments, stacks): (Option<&CriticalPath>, &Segments, Option<&Stacks>),
 ) -> Document {
     let mut strings = Strings::new(TEXTS);
     let zero = analysis.meta.start;
@@ -426,8 +444,15 @@ pub fn document(
         connections_of: analysis.connections.len() + analysis.lookups.len(),
         counters: counters(analysis),
         segments: Sizes::new(segments),
+        stacks: stacks.map(|stacks| StackSizes::new(stacks, &mut strings)),
         strings: strings.list(),
     }
+}
+
+/// A text of each function.
+fn names(stacks: &Stacks, strings: &mut Strings, of: impl Fn(&Function) -> &String) -> Vec<u32> {
+    let texts = stacks.functions.iter().map(of);
+    texts.map(|text| strings.add(text.clone())).collect()
 }
 
 fn difference(time: u64, before: u64) -> i64 {

@@ -9,6 +9,7 @@
 mod blob;
 mod document;
 mod segments;
+mod stacks;
 mod strings;
 
 use base64::Engine;
@@ -32,7 +33,8 @@ const STYLE: &str = include_str!("../../web/dist/report.css");
 
 /// The page of an analysis made with
 /// [`Options::timeline`](tr_analyze::Options::timeline); without it there are
-/// sums, but no pictures over time.
+/// sums, but no pictures over time. Stacks need
+/// [`Options::samples`](tr_analyze::Options::samples).
 ///
 /// # Errors
 /// None in practice: it writes to memory.
@@ -44,7 +46,9 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     let path = critical_path::root(analysis)
         .and_then(|root| critical_path::critical_path(analysis, root))
         .ok();
-    let document = document::document(analysis, file, path.as_ref(), &segments);
+    let stacks = stacks::stacks(analysis, &stacks::Room::default());
+    let parts = (path.as_ref(), &segments, stacks.as_ref());
+    let document = document::document(analysis, file, parts);
     let document = serde_json::to_vec(&document)?;
     let mut columns = blob::Columns::default();
     columns.varints(segments.counts);
@@ -52,6 +56,9 @@ pub fn render(analysis: &Analysis, file: &str) -> std::io::Result<String> {
     columns.varints(segments.lengths);
     columns.bytes(segments.shares.as_flattened());
     columns.varints(segments.by);
+    if let Some(stacks) = stacks {
+        stacks.write(&mut columns);
+    }
     let data = blob::pack(&document, &columns)?;
     let command = analysis.meta.command.iter().map(Vec::as_slice);
     let title = if analysis.meta.command.is_empty() {

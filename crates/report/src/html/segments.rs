@@ -44,7 +44,7 @@ const SAMPLE: u64 = 1_000_000;
 pub const MIXED: u8 = 10;
 
 /// A state's number in the page; of a wait that of its reason, too.
-fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> u8 {
+pub(super) fn kind(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> u8 {
     let wait = match stretch.doing {
         Bucket::Unknown => return 0,
         Bucket::OnCpu(_) => return 1,

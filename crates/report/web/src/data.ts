@@ -1,5 +1,7 @@
 // The page's data: unpacked, and indexed by process, thread and piece of time.
 
+import { readStacks, type Stacks } from "./stacks";
+
 /** The five things a thread can be doing, in the order in which they are drawn. */
 export const STATES = ["on CPU", "waiting for a CPU", "blocked", "asleep", "unknown"] as const;
 export const [ON, WAIT, BLOCKED, ASLEEP, UNKNOWN] = [0, 1, 2, 3, 4];
@@ -86,6 +88,9 @@ export interface Doc {
   /** Samples of the machine's totals, ns (available: bytes). */
   counters: { at: number[] } & Record<"busy" | "stolen" | "throttled" | "cpu" | "io" | "memory" | "available", (number | null)[]>;
   segments: { grain: number; unit: number; pieces: number; mixed: number };
+  /** Sampled stacks. Samples and time: `cut` have no stack, as it is left out; `short` waits are left out. */
+  stacks?: { functions: number[]; binaries: number[]; kernel: number[]; stacks: number; samples: number; unit: number;
+    together: number; cut: [number, number]; short: [number, number] };
 }
 
 /** The pieces of all threads: those of thread t are first[t] .. first[t + 1]. */
@@ -103,7 +108,7 @@ export interface Pieces {
   by: Int32Array;
 }
 
-class Reader {
+export class Reader {
   constructor(private bytes: Uint8Array, private at: number) {}
   varint(): number {
     let value = 0;
@@ -149,7 +154,7 @@ export class Data {
   private texts: string[] = [];
   private peaks: Float64Array;
 
-  constructor(readonly doc: Doc, readonly pieces: Pieces) {
+  constructor(readonly doc: Doc, readonly pieces: Pieces, readonly stacks: Stacks | null) {
     const p = doc.processes;
     this.n = p.pid.length;
     this.threadsFrom = sums(p.threads);
@@ -381,5 +386,5 @@ export async function load(element: HTMLElement): Promise<Data> {
     if (kind[at] === MIXED) share[at] = 5 * next++;
     else by[at] = read.varint();
   }
-  return new Data(doc, { first, start, end, kind, share, shares, by });
+  return new Data(doc, { first, start, end, kind, share, shares, by }, readStacks(doc, read));
 }

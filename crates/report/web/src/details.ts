@@ -4,6 +4,7 @@ import { ASLEEP, BLOCKED, ON, STATES, UNKNOWN, WAIT, type Data } from "./data";
 import { fact, h } from "./dom";
 import { card, steps } from "./path";
 import { pin } from "./pins";
+import { sampled } from "./stacks";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
@@ -71,6 +72,7 @@ export class Details {
         button("Zoom to it", () => { const room = Math.max(data.wall(ix) * 0.05, 500); store.zoom(p.start[ix] - room, p.end[ix] + room); }, "Show just its time (z)"),
         children.length > 0 ? button("Only its subtree", () => store.set({ root: ix }), "In all views (Enter)") : null,
         button("Pin", () => { pin(store, ix); store.set({ view: "timeline" }); }, "Keep it in sight above the timeline, or let it go (p)"),
+        sampled(data, ix) ? button("Stacks", () => store.set({ view: "stacks", q: `pid:${p.pid[ix]}` }), "Its functions, on and off CPU") : null,
         button("Wake-ups", () => store.set({ view: "timeline", wakeups: true }), "Who woke it and whom it woke (e)")),
       h("pre", { class: "argv" }, data.argv(ix) || "command line not known"),
       h("dl", { class: "facts" },

@@ -4,9 +4,10 @@ import { ranks } from "./colors";
 import { load, type Data } from "./data";
 import { Details } from "./details";
 import { h, Tip } from "./dom";
+import { Flame } from "./flame";
 import { Heatmap } from "./heatmap";
 import { Overview } from "./overview";
-import { Store, VIEWS, type State, type View } from "./state";
+import { Store, viewsOf, type State, type View } from "./state";
 import { Strip } from "./strip";
 import { Table } from "./table";
 import { Timeline } from "./timeline";
@@ -16,7 +17,7 @@ import { ruler } from "./marks";
 import { pin } from "./pins";
 import { count } from "./units";
 
-const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table" };
+const TITLES: Record<View, string> = { overview: "Overview", heatmap: "Heatmap", timeline: "Timeline", tree: "Tree", table: "Table", stacks: "Stacks" };
 
 /** The pointer's actions. */
 const POINTER: [string, string][] = [
@@ -25,6 +26,12 @@ const POINTER: [string, string][] = [
   ["Shift + wheel", "pan"],
   ["Shift + drag", "measure a length of time"],
   ["double click", "zoom in; on a process: only its subtree"],
+];
+
+/** Those of the flame graph. */
+const FRAMES: [string, string][] = [
+  ["click, Enter", "Stacks: into a frame, and out again"],
+  ["Space", "Stacks: the callers and callees of a frame's function"],
 ];
 
 /** Keys, their help and their action. */
@@ -57,7 +64,9 @@ async function main() {
   const timeline = new Timeline(context, order);
   const tree = new Tree(context, order);
   const table = new Table(context);
-  const views = { overview: new Overview(context, order), heatmap, timeline, tree, table };
+  const flame = data.stacks && new Flame(context, data.stacks);
+  const all = viewsOf(data);
+  const views = { overview: new Overview(context, order), heatmap, timeline, tree, table, stacks: flame ?? tree };
   const { state } = store;
 
   const search = h("input", { type: "search", placeholder: "Search: text or /regex/", "aria-label": "Search processes", autocomplete: "off", spellcheck: "false",
@@ -71,7 +80,7 @@ async function main() {
     }
   });
 
-  const tabs = VIEWS.map((view, at) => h("button", { type: "button", role: "tab", id: `tab-${view}`, "aria-controls": `view-${view}`, title: `${TITLES[view]} (${at + 1})`,
+  const tabs = all.map((view, at) => h("button", { type: "button", role: "tab", id: `tab-${view}`, "aria-controls": `view-${view}`, title: `${TITLES[view]} (${at + 1})`,
     onclick: () => store.set({ view }) }, TITLES[view]));
   const tablist = h("div", { role: "tablist", "aria-label": "Views", class: "tabs" }, ...tabs);
   tablist.addEventListener("keydown", (event) => {
@@ -79,11 +88,11 @@ async function main() {
     if (by === 0) return;
     event.preventDefault();
     event.stopPropagation();
-    const at = (VIEWS.indexOf(state.view) + by + VIEWS.length) % VIEWS.length;
-    store.set({ view: VIEWS[at] });
+    const at = (all.indexOf(state.view) + by + all.length) % all.length;
+    store.set({ view: all[at] });
     tabs[at].focus();
   });
-  const panels = Object.fromEntries(VIEWS.map((view) => [view,
+  const panels = Object.fromEntries(all.map((view) => [view,
     h("section", { role: "tabpanel", id: `view-${view}`, "aria-labelledby": `tab-${view}`, class: "view" }, views[view].element)])) as Record<View, HTMLElement>;
   const cgroups = cgroupSelect(data, store);
   const scope = h("div", { class: "scope" });
@@ -105,7 +114,7 @@ async function main() {
 
   let later = 0;
   function update(changed: Set<keyof State> | null) {
-    for (const [at, view] of VIEWS.entries()) {
+    for (const [at, view] of all.entries()) {
       const active = view === state.view;
       panels[view].hidden = !active;
       tabs[at].setAttribute("aria-selected", String(active));
@@ -118,7 +127,7 @@ async function main() {
     // Sums over a large recording wait for the end of a drag.
     clearTimeout(later);
     const moved = changed !== null && [...changed].every((key) => key === "t0" || key === "t1");
-    const sums = state.view === "overview" || state.view === "tree" || state.view === "table";
+    const sums = state.view === "overview" || state.view === "tree" || state.view === "table" || state.view === "stacks";
     if (moved && sums && data.pieces.kind.length > LARGE) later = setTimeout(() => views[state.view].update(), 120);
     else views[state.view].update();
     cgroups?.update();
@@ -163,6 +172,7 @@ async function main() {
     store.zoom(p.start[state.sel] - room, p.end[state.sel] + room);
   };
   const letGo = () => {
+    if (state.view === "stacks" && flame?.leave()) return;
     if (state.ruler) store.set({ ruler: "" });
     else if (state.sel >= 0 || state.step >= 0) store.set({ sel: -1, step: -1 });
     else if (state.q) store.set({ q: "" });
@@ -174,7 +184,7 @@ async function main() {
     if ("step" in view) view.step(by);
   };
   const keys: Key[] = [
-    [VIEWS.map((_, at) => String(at + 1)), Object.values(TITLES).join(", "), (key) => store.set({ view: VIEWS[Number(key) - 1] })],
+    [all.map((_, at) => String(at + 1)), all.map((view) => TITLES[view]).join(", "), (key) => store.set({ view: all[Number(key) - 1] })],
     [["/"], "search: text, /regular expression/, program:name, pid:1,2 or is:failed", () => { search.focus(); search.select(); }],
     [["n", "N"], "next, previous match", (key) => next(key === "n" ? 1 : -1)],
     [["ArrowUp", "ArrowDown", "k", "j"], "select the previous, the next row", (key) => row(key === "ArrowDown" || key === "j" ? 1 : -1)],
@@ -203,7 +213,7 @@ async function main() {
   ];
   help.append(h("h2", {}, "Keys"),
     h("dl", {}, ...keys.flatMap(([all, what]) => [h("dt", {}, all.map((key) => NAMES[key] ?? key).join("  ")), h("dd", {}, what)]),
-      ...POINTER.flatMap(([pointer, what]) => [h("dt", {}, pointer), h("dd", {}, what)])),
+      ...[...POINTER, ...(flame ? FRAMES : [])].flatMap(([pointer, what]) => [h("dt", {}, pointer), h("dd", {}, what)])),
     h("form", { method: "dialog" }, h("button", {}, "Close")));
 
   addEventListener("keydown", (event) => {
@@ -221,6 +231,7 @@ async function main() {
     heatmap.themeChanged();
     timeline.themeChanged();
     tree.draw();
+    flame?.draw();
     strip.draw(true);
   }
   function toggleTheme() {
@@ -244,6 +255,7 @@ async function main() {
     root.classList.toggle("paper", on);
     strip.draw(true);
     tree.draw();
+    flame?.draw();
     heatmap.paper(on);
     timeline.paper(on);
   };

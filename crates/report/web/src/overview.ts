@@ -5,6 +5,7 @@ import type { Data } from "./data";
 import { h } from "./dom";
 import { busy, figures, lives, reasons, sums } from "./figures";
 import { steps } from "./path";
+import { hottest, weigh } from "./stacks";
 import type { Store } from "./state";
 import type { Context } from "./timeview";
 import { at, bytes, count, share, time } from "./units";
@@ -66,6 +67,8 @@ export class Overview {
     cards.append(this.programs(), this.states(part.times, narrowed ? part.threads : totals.threads));
     const reasons = this.reasons();
     if (reasons) cards.append(reasons);
+    const functions = this.functions();
+    if (functions) cards.append(functions);
     cards.append(this.longest(), this.parallel());
     this.element.append(cards);
     if (failed && !trace.failed && !narrowed) this.element.append(failed);
@@ -242,6 +245,23 @@ export class Overview {
       return bar;
     }));
     card.id = "reasons";
+    return card;
+  }
+
+  /** Of a recording with stacks. */
+  private functions(): HTMLElement | null {
+    const { data, store } = this;
+    const { stacks } = data;
+    if (!stacks) return null;
+    const doing = stacks.runs ? "on" : "off";
+    const w = weigh(stacks, data, store, doing);
+    const all = hottest(stacks, w).slice(0, 8);
+    if (all.length === 0) return null;
+    const title = stacks.runs ? "Hottest functions" : "Functions that waited";
+    const card = this.card(title, `time of their own, ${count(w.all.count)} samples`, ...all.map((fn) =>
+      this.bar(stacks.names[fn], w.selfNs[fn], w.selfNs[all[0]], time(w.selfNs[fn]), share(w.selfNs[fn], w.all.ns), stacks.runs ? "s0" : "s3",
+        () => store.set({ view: "stacks", doing, fn }))));
+    card.id = "hottest";
     return card;
   }
 

@@ -149,6 +149,17 @@ function mix(a: number, b: number, share: number): number {
   return (0xff000000 | part(16) | part(8) | part(0)) >>> 0;
 }
 
+/** Black or white, whichever is read better on a colour. */
+export function ink(color: string): string {
+  const hex = /^#([0-9a-f]{6})$/i.exec(color);
+  if (!hex) return "#000";
+  const n = parseInt(hex[1], 16);
+  const light = (part: number) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
+  const all = 0.2126 * light(n >> 16) + 0.7152 * light((n >> 8) & 0xff) + 0.0722 * light(n & 0xff);
+  // At this luminance the contrast to both is equal.
+  return all > 0.18 ? "#14171a" : "#ffffff";
+}
+
 /** A text cut to a width, with a sign that it was. */
 const cuts = new Map<string, string>();
 export function fit(ctx: CanvasRenderingContext2D, text: string, width: number): string {

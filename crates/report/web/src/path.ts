@@ -4,6 +4,7 @@ import { KINDS, type Data } from "./data";
 import { h } from "./dom";
 import { FONT } from "./heatmap";
 import { fit, sized, type Theme } from "./paint";
+import { sampled } from "./stacks";
 import type { Context } from "./timeview";
 import { at, time } from "./units";
 
@@ -203,7 +204,11 @@ export function card(context: Context): HTMLElement | null {
     h("p", { class: "unlocks" }, h("b", {}, "Unlocks "), ...(after ? [link(n + 1), ` (it ${THEN[step.then]?.[0] ?? ""} ${data.label(after.process)})`] : ["the end"])),
     h("div", { class: "buttons" },
       h("button", { type: "button", disabled: n === 0, onclick: () => move(context, -1), title: "[" }, "‹ Before"),
-      h("button", { type: "button", disabled: n + 1 >= all.length, onclick: () => move(context, 1), title: "]" }, "Next ›")));
+      h("button", { type: "button", disabled: n + 1 >= all.length, onclick: () => move(context, 1), title: "]" }, "Next ›"),
+      step.several === 1 && sampled(data, step.process) ? h("button", { type: "button", title: "Functions of the process in the step's time", onclick: () => {
+        store.set({ view: "stacks", q: `pid:${data.doc.processes.pid[step.process]}` });
+        store.zoom(step.from, step.to);
+      } }, "Stacks") : null));
 }
 
 /** Chooses the step before or after the chosen one, or the first in sight. */

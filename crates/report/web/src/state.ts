@@ -1,9 +1,14 @@
 // What is being looked at. One state for all views; the address keeps it (#…).
 
 import type { Data } from "./data";
+import { DOINGS, type Doing } from "./stacks";
 
-export const VIEWS = ["overview", "heatmap", "timeline", "tree", "table"] as const;
+const VIEWS = ["overview", "heatmap", "timeline", "tree", "table", "stacks"] as const;
 export type View = (typeof VIEWS)[number];
+/** The views of a recording. */
+export function viewsOf(data: Data): View[] {
+  return VIEWS.filter((view) => view !== "stacks" || data.stacks);
+}
 export const ROWS = ["process", "thread", "program", "cgroup"] as const;
 export type Rows = (typeof ROWS)[number];
 export const METRICS = ["cpu", "wall", "wait"] as const;
@@ -49,10 +54,34 @@ export interface State {
   pins: string;
   /** Wake-ups of the selected process are drawn. */
   wakeups: boolean;
+  /** The samples of stacks that are summed up, and of waits the reason; empty: all. */
+  doing: Doing;
+  reason: string;
+  /** The stack whose frame is as wide as the picture; 0: all. */
+  frame: number;
+  /** The function whose callers and callees are shown; -1: none. */
+  fn: number;
+  /** The functions that stand out. */
+  find: string;
 }
 
 /** The address changes no more often while something moves, ms. */
 const PAUSE = 160;
+
+/** Looks for `text` or `/regular expression/` in texts; null: no valid expression. */
+export function matcher(q: string): ((text: string) => boolean) | null {
+  const regex = /^\/(.+)\/(i?)$/.exec(q);
+  if (!regex) {
+    const words = q.toLowerCase();
+    return (text) => text.toLowerCase().includes(words);
+  }
+  try {
+    const re = new RegExp(regex[1], regex[2] + "m");
+    return (text) => re.test(text);
+  } catch {
+    return null;
+  }
+}
 
 type Listener = (state: State, changed: Set<keyof State>) => void;
 
@@ -79,6 +108,7 @@ export class Store {
     this.initial = {
       view: "overview", t0: from, t1: Math.max(to, from + 1000), sel: -1, root: -1, cgroup: "",
       rows: "process", measure: "all", metric: "cpu", sort: "on_cpu", descending: true, q: "", step: -1, color: "state", fold: true, cpus: false, resources: true, ruler: "", notes: "", pins: "", wakeups: false,
+      doing: data.stacks && !data.stacks.runs ? "off" : "on", reason: "", frame: 0, fn: -1, find: "",
     };
     this.state = { ...this.initial };
     this.scope = new Uint8Array(data.n);
@@ -197,18 +227,9 @@ export class Store {
       const pids = new Set(q.slice(4).split(",").map(Number));
       return (ix) => pids.has(this.data.doc.processes.pid[ix]);
     }
-    const regex = /^\/(.+)\/(i?)$/.exec(q);
-    if (regex) {
-      try {
-        const re = new RegExp(regex[1], regex[2] + "m");
-        return (ix) => re.test(this.data.text(ix));
-      } catch {
-        this.badQuery = true;
-        return null;
-      }
-    }
-    const words = q.toLowerCase();
-    return (ix) => this.data.text(ix).toLowerCase().includes(words);
+    const test = matcher(q);
+    this.badQuery = test === null;
+    return test && ((ix) => test(this.data.text(ix)));
   }
 
   private encode(s: State): string {
@@ -227,7 +248,7 @@ export class Store {
 
   private write(changed: Set<keyof State>) {
     const now = performance.now();
-    const same = changed.size > 0 && [...changed].every((key) => key === "t0" || key === "t1" || key === "q" || (key === "ruler" && this.state.ruler !== ""));
+    const same = changed.size > 0 && [...changed].every((key) => ["t0", "t1", "q", "find"].includes(key) || (key === "ruler" && this.state.ruler !== ""));
     const { dataset } = document.documentElement;
     clearTimeout(this.later);
     // Browsers take no more than 200 changes in 30 s, and each costs milliseconds.
@@ -266,11 +287,12 @@ export class Store {
         const ix = Number(value);
         return Number.isInteger(ix) && ix >= 0 && ix < this.data.n ? ix : -1;
       };
+      const below = (length: number, none: number) => (/^\d+$/.test(value) && Number(value) < length ? Number(value) : none);
       if (key === "t") {
         const [a, b] = value.split("-").map(Number);
         const [from, to] = this.whole;
         if (a >= 0 && b > a) [s.t0, s.t1] = [Math.min(from + a, to - 1000), Math.min(from + b, to)];
-      } else if (key === "view") s.view = word(VIEWS, value, "overview");
+      } else if (key === "view") s.view = word(viewsOf(this.data), value, "overview");
       else if (key === "rows") s.rows = word(ROWS, value, "process");
       else if (key === "measure") s.measure = word(MEASURES, value, "all");
       else if (key === "metric") s.metric = word(METRICS, value, "cpu");
@@ -289,6 +311,11 @@ export class Store {
       else if (key === "resources") s.resources = value === "1";
       else if (key === "fold") s.fold = value === "1";
       else if (key === "wakeups") s.wakeups = value === "1";
+      else if (key === "doing") s.doing = word(DOINGS, value, s.doing);
+      else if (key === "reason") s.reason = value;
+      else if (key === "frame") s.frame = below(this.data.stacks?.fn.length ?? 0, 0);
+      else if (key === "fn") s.fn = below(this.data.stacks?.names.length ?? 0, -1);
+      else if (key === "find") s.find = value;
     }
     Object.assign(this.state, s);
     this.written = location.hash;

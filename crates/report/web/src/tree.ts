@@ -6,7 +6,7 @@ import type { Data } from "./data";
 import { choice, h } from "./dom";
 import { figures, lives } from "./figures";
 import { clip, FONT } from "./heatmap";
-import { fit, sized, theme } from "./paint";
+import { fit, ink, sized, theme } from "./paint";
 import { alike, type Group } from "./siblings";
 import type { Metric, Store } from "./state";
 import type { Context } from "./timeview";
@@ -556,17 +556,6 @@ export class Tree {
     event.preventDefault();
     event.stopPropagation();
   }
-}
-
-/** Black or white, whichever is read better on a colour. */
-function ink(color: string): string {
-  const hex = /^#([0-9a-f]{6})$/i.exec(color);
-  if (!hex) return "#000";
-  const n = parseInt(hex[1], 16);
-  const light = (part: number) => (part / 255 <= 0.04045 ? part / 255 / 12.92 : ((part / 255 + 0.055) / 1.055) ** 2.4);
-  const all = 0.2126 * light(n >> 16) + 0.7152 * light((n >> 8) & 0xff) + 0.0722 * light(n & 0xff);
-  // At this luminance the contrast to both is equal.
-  return all > 0.18 ? "#14171a" : "#ffffff";
 }
 
 /** A text in up to two lines of a width. */

@@ -87,6 +87,230 @@ const tests = {
         await page.context().close();
       }
     }
+    const page = await open("stacks", "#view=stacks");
+    for (const doing of ["off", "both", "on"]) await page.click(`#view-stacks [data-value=${doing}]`);
+    page.calm();
+  },
+
+  // A recording without stacks: no view, no key, no card of them.
+  async a_page_without_stacks_says_nothing_of_them() {
+    for (const hash of ["", "#view=stacks&fn=3&frame=9&doing=off&sel=5"]) {
+      const page = await open("demo", hash);
+      assert.equal(await page.locator("#tab-stacks, #view-stacks, #hottest").count(), 0);
+      assert.ok(await page.isVisible("#view-overview"));
+      assert.ok(!/[Ss]tacks/.test(await page.textContent("#app")), "the word");
+      page.calm();
+      await page.context().close();
+    }
+    const odd = await open("stacks", "#view=stacks&fn=99999&frame=-1&doing=x&reason=%3Cb%3E&find=%2F(%2F");
+    assert.equal(await odd.textContent("#highlighted"), "no valid expression");
+    assert.equal(await odd.getAttribute("[data-value=on]", "aria-pressed"), "true");
+    odd.calm();
+  },
+
+  async functions_equal_the_report() {
+    const { flame } = analysis("stacks");
+    const page = await open("stacks", "#view=stacks");
+    const sampled = async () => [await page.getAttribute("#sampled", "data-count"), await page.getAttribute("#sampled", "data-ns")].map(Number);
+    const shown = () => page.$$eval(".functions tbody tr", (rows) => rows.map((row) => [row.dataset.self, row.dataset.total, row.cells[4].textContent, row.cells[5].textContent].join()));
+    for (const [doing, off, all] of [["on", false, [flame.samples, flame.ns]], ["off", true, [flame.off_cpu_samples, flame.off_cpu_ns]]]) {
+      await page.click(`#view-stacks [data-value=${doing}]`);
+      await settle(page);
+      assert.deepEqual(await sampled(), all);
+      const rows = flame.rows.filter((row) => row.off_cpu === off).map((row) => [row.self_ns, row.total_ns, row.function, row.binary].join());
+      assert.ok(rows.length > 10 && rows.length <= 200);
+      assert.deepEqual(await shown(), rows);
+    }
+    // Both: the sums of the two.
+    await page.click("#view-stacks [data-value=both]");
+    await settle(page);
+    assert.deepEqual(await sampled(), [flame.samples + flame.off_cpu_samples, flame.ns + flame.off_cpu_ns]);
+    // The reasons of the waits divide them.
+    await page.click("#view-stacks [data-value=off]");
+    const reasons = await page.$$eval("#reason option", (all) => all.map((option) => option.value).filter((value) => value));
+    assert.ok(["child", "timer"].every((name) => reasons.includes(name)), reasons.join());
+    let [samples, ns] = [0, 0];
+    for (const reason of reasons) {
+      await page.selectOption("#reason", reason);
+      await settle(page);
+      const [count, time] = await sampled();
+      [samples, ns] = [samples + count, ns + time];
+      const functions = (await shown()).join("\n");
+      assert.equal(functions.includes("wait4"), reason === "child", `wait4 in ${reason}`);
+      assert.equal(functions.includes("clock_nanosleep"), reason === "timer", `clock_nanosleep in ${reason}`);
+    }
+    assert.deepEqual([samples, ns], [flame.off_cpu_samples, flame.off_cpu_ns]);
+    // The overview's card leads to one.
+    await page.view("overview");
+    const hot = flame.rows.find((row) => !row.off_cpu);
+    assert.ok((await page.textContent("#hottest .row")).startsWith(hot.function));
+    await page.click("#hottest .row");
+    await settle(page);
+    assert.ok((await page.textContent("#function")).startsWith(`${hot.function} in ${hot.binary}: self `));
+    page.calm();
+  },
+
+  // The truth are the events themselves.
+  async samples_are_those_of_what_is_shown() {
+    const lines = readFileSync(`${directory}/stacks.ndjson`, "utf8").trim().split("\n");
+    const events = lines.map((line) => JSON.parse(line)).filter((event) => event.kind === "sample");
+    const { trace, processes } = analysis("stacks");
+    const page = await open("stacks", "#view=stacks");
+    const check = async (what, hash, tgids, [from, to] = []) => {
+      for (const off of [false, true]) {
+        const all = events.filter((event) => event.off_cpu === off && tgids.has(event.tgid));
+        const part = ({ t, ns }) => (from === undefined ? ns : off ? Math.max(0, Math.min(t, to) - Math.max(t - ns, from)) : t >= from && t <= to ? ns : 0);
+        const inside = all.filter((event) => part(event) > 0);
+        await page.evaluate((hash) => (location.hash = hash), `#view=stacks&doing=${off ? "off" : "on"}${hash}`);
+        await settle(page);
+        const [count, ns] = [await page.getAttribute("#sampled", "data-count"), await page.getAttribute("#sampled", "data-ns")].map(Number);
+        const truth = inside.reduce((sum, event) => sum + part(event), 0);
+        const said = `${what}, ${off ? "off" : "on"}: ${count}, ${ns} are not ${inside.length}, ${truth}`;
+        // In a part of the recording times are rounded to a 65,536th of it.
+        if (from === undefined) assert.deepEqual([count, ns], [inside.length, truth], said);
+        else assert.ok(Math.abs(count - inside.length) <= 1 && Math.abs(ns - truth) <= 10_200_000 + all.length * (trace.duration_ns / 65_536), said);
+        if (inside.length === 0) assert.match(await page.textContent("#view-stacks .empty:visible"), /^No stack was sampled/);
+      }
+    };
+    const pids = new Set(events.map((event) => event.tgid));
+    assert.ok(pids.size >= 4);
+    await check("all", "", pids);
+    for (const pid of pids) await check(`pid ${pid}`, `&q=pid:${pid}`, new Set([pid]));
+    const span = [0.3, 0.7].map((part) => Math.round(trace.duration_ns * part));
+    await check("a range", `&t=${span.join("-")}`, pids, span);
+    await check("a range of none", "&t=1000-3000", pids, [1000, 3000]);
+    // A subtree: a process and its descendants.
+    const inside = (p, root) => p && (p.pid === root || inside(processes.find((q) => q.pid === p.ppid), root));
+    for (const [ix, { pid }] of processes.entries()) {
+      const below = new Set(processes.filter((p) => inside(p, pid)).map((p) => p.pid));
+      await check(`the subtree of ${pid}`, `&root=${ix}`, below);
+    }
+    // From the details of a process to its stacks.
+    const most = [...pids].map((pid) => [events.filter((event) => event.tgid === pid).length, pid]).sort((a, b) => b[0] - a[0])[0][1];
+    await page.evaluate((ix) => (location.hash = `#view=tree&sel=${ix}`), processes.findIndex((p) => p.pid === most));
+    await settle(page);
+    await page.click(".details .buttons >> text=Stacks");
+    await settle(page);
+    assert.equal((await hash(page)).q, `pid:${most}`);
+    assert.ok(await page.isVisible("#view-stacks"));
+    page.calm();
+  },
+
+  async a_function_has_callers_and_callees() {
+    const { flame } = analysis("stacks");
+    const page = await open("stacks", "#view=stacks");
+    const table = (name) => page.$$eval(`.functions table[aria-label=${name}] tbody tr`, (rows) => rows.map((row) => [row.cells[2].textContent, Number(row.dataset.ns)]));
+    const names = async (name) => (await table(name)).map(([name]) => name);
+    const choose = async (name) => {
+      await page.locator(".functions tbody .link", { hasText: new RegExp(`^${name.replace(/\W/g, "\\$&")}$`) }).first().click();
+      await settle(page);
+    };
+    // Of each function: what its callers have and what its callees and itself have is its total.
+    for (const { function: name, total_ns, self_ns } of flame.rows.filter((row) => !row.off_cpu).slice(0, 12)) {
+      await choose(name);
+      for (const side of ["Callers", "Callees"]) {
+        const sum = (await table(side)).reduce((sum, [, ns]) => sum + ns, 0);
+        assert.equal(sum, total_ns, `${side} of ${name}`);
+      }
+      const itself = (await table("Callees")).find(([name]) => name === "itself")?.[1] ?? 0;
+      assert.equal(itself, self_ns, name);
+      await page.keyboard.press("Escape");
+      await settle(page);
+    }
+    // As fixtures/programs/hot.c has it.
+    await choose("one");
+    const callers = await names("Callers");
+    assert.ok(callers.length > 0 && callers.every((name) => ["user", "forks", "main"].includes(name)), callers.join());
+    await page.keyboard.press("Escape");
+    await settle(page);
+    await choose("read_zero");
+    assert.equal((await names("Callees"))[0], "itself");
+    // By its callers to the program; libc's read() keeps no frame pointer, so that its caller may be missing.
+    const way = [];
+    while (way[way.length - 1] !== "main") {
+      const [[caller]] = await table("Callers");
+      assert.ok(way.length < 20, way.join());
+      way.push(caller);
+      await page.locator(".functions table[aria-label=Callers] .link").first().click();
+      await settle(page);
+    }
+    assert.ok(way.includes("vfs_read") && way.includes("read"), way.join());
+    assert.ok((await names("Callees")).some((name) => way.includes(name)), "and back");
+    // In the picture it has callers above it and callees below it; the address keeps it.
+    const { fn } = await hash(page);
+    assert.match(await page.getAttribute("#view-stacks canvas", "aria-label"), /^Callers above and callees below main/);
+    const other = await open("stacks", `#view=stacks&fn=${fn}`);
+    assert.equal(await other.textContent("#function"), await page.textContent("#function"));
+    other.calm();
+    await page.click("#outwards");
+    await settle(page);
+    assert.equal((await hash(page)).fn, undefined);
+    page.calm();
+  },
+
+  async the_flame_graph_goes_by_keys() {
+    const { flame } = analysis("stacks");
+    const page = await open("stacks", "#view=stacks");
+    const line = () => page.textContent("#frame");
+    await page.focus("#view-stacks canvas");
+    assert.ok(!(await line()).startsWith("Click"), await line());
+    // Down to the end: the widest frame of each row.
+    const way = [(await line()).split(" in ")[0]];
+    for (let n = 0; n < 40; n++) {
+      await page.keyboard.press("ArrowDown");
+      const [name] = (await line()).split(" in ");
+      if (way[way.length - 1] === name) break;
+      way.push(name);
+    }
+    assert.ok(way.length >= 2 && way.includes("main"), way.join());
+    const leaf = await line();
+    await page.keyboard.press("ArrowUp");
+    assert.notEqual(await line(), leaf);
+    await page.keyboard.press("ArrowDown");
+    assert.equal(await line(), leaf);
+    // Into it, back, and to its callers and callees.
+    await page.keyboard.press("Enter");
+    await settle(page);
+    const { frame } = await hash(page);
+    assert.ok(Number(frame) > 0);
+    assert.equal(await line(), leaf);
+    await page.keyboard.press("Enter");
+    await settle(page);
+    assert.notEqual((await hash(page)).frame, frame);
+    await page.keyboard.press("Escape");
+    await settle(page);
+    assert.equal((await hash(page)).frame, undefined);
+    await page.keyboard.press(" ");
+    await settle(page);
+    assert.ok((await hash(page)).fn !== undefined);
+    await page.keyboard.press("Escape");
+    await settle(page);
+    // A click goes into a frame: it is as wide as the picture.
+    const box = await page.locator("#view-stacks canvas").boundingBox();
+    await page.mouse.click(box.x + 10, box.y + 30);
+    await settle(page);
+    const chosen = (await line()).split(" in ")[0];
+    await page.mouse.move(box.x + box.width - 4, box.y + 30);
+    assert.ok((await page.textContent(".tip:not([hidden])")).startsWith(chosen));
+    await page.keyboard.press("Escape");
+    // Some are highlighted: the share of the report.
+    await page.fill("#find", "/^three$/");
+    await settle(page);
+    const three = flame.rows.find((row) => row.function === "three");
+    assert.equal(await page.textContent("#highlighted"), `1 function, ${Math.round(three.total_ns / 1e6)} ms, ${Math.round((three.total_ns * 100) / flame.ns)} %`);
+    assert.equal(await page.locator(".functions tr.wanted").count(), 1);
+    // By the list, with the keys of rows.
+    await page.evaluate(() => document.activeElement.blur());
+    await page.keyboard.press("j");
+    await settle(page);
+    assert.ok((await page.textContent("#function")).startsWith(flame.rows.find((row) => !row.off_cpu).function));
+    // What a screen reader has.
+    const session = await page.context().newCDPSession(page);
+    const nodes = (await session.send("Accessibility.getFullAXTree")).nodes.filter((node) => !node.ignored);
+    for (const role of ["button", "tab", "searchbox", "combobox", "image", "table"]) {
+      for (const node of nodes.filter((node) => node.role?.value === role)) assert.ok((node.name?.value ?? "").trim() !== "", `a ${role} without a name`);
+    }
+    page.calm();
   },
 
   async advice_leads_to_its_evidence() {
@@ -820,8 +1044,8 @@ const tests = {
   },
 
   async views_without_content_say_so() {
-    for (const view of ["overview", "heatmap", "timeline", "tree", "table"]) {
-      const page = await open("demo", `#view=${view}&q=no%20such%20process`);
+    for (const view of ["overview", "heatmap", "timeline", "tree", "table", "stacks"]) {
+      const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}&q=no%20such%20process`);
       await settle(page);
       assert.match(await page.textContent(`#view-${view} .empty:visible`), /^No process matches here/, view);
       page.calm();
@@ -832,7 +1056,7 @@ const tests = {
   // WCAG 2: a contrast of 4.5 between a text and what is behind it.
   async every_text_can_be_read() {
     for (const colorScheme of ["light", "dark"]) {
-      for (const [name, hash] of [["demo", ""], ["fails", ""], ["demo", "#view=timeline&step=3&sel=3"], ["demo", "#view=tree&sel=5"], ["demo", "#view=table&t=1000000000-3000000000"]]) {
+      for (const [name, hash] of [["demo", ""], ["fails", ""], ["demo", "#view=timeline&step=3&sel=3"], ["demo", "#view=tree&sel=5"], ["demo", "#view=table&t=1000000000-3000000000"], ["stacks", "#view=stacks&find=read"], ["stacks", "#view=stacks&fn=1"]]) {
         const page = await open(name, hash, { colorScheme });
         await settle(page);
         const poor = await page.evaluate(() => {
@@ -1210,12 +1434,32 @@ const tests = {
 
   async hostile_names_are_only_text() {
     const page = await open("hostile");
-    for (const view of ["heatmap", "timeline", "tree", "table"]) await page.view(view);
+    for (const view of ["heatmap", "timeline", "tree", "stacks", "table"]) await page.view(view);
     const rows = await csv(page);
     const argv = rows.map((row) => row.argv).join("\n");
     for (const shown of ["<script>window.owned=1</script>", "</script><img src=x onerror=window.owned=1>", "\\u{2028}", "\\u{202e}", "\\xff\\xfe", "{{script}}", "=HYPERLINK"]) {
       assert.ok(argv.includes(shown), `${shown} in ${argv.slice(0, 900)}`);
     }
+    // Functions with such names, in the list, as the chosen one, and under the pointer.
+    const { flame } = analysis("hostile");
+    assert.ok(flame.rows.length >= 9);
+    await page.evaluate(() => (location.hash = "#view=stacks"));
+    await settle(page);
+    const names = await page.$$eval(".functions tbody .link", (all) => all.map((link) => link.textContent));
+    assert.deepEqual(names, flame.rows.map((row) => row.function));
+    assert.ok(names.includes("<script>window.owned=1</script>") && names.some((name) => name.includes("\\u{202e}")), names.join("\n"));
+    const { binary } = flame.rows[0];
+    for (const [fn, name] of names.entries()) {
+      await page.locator(".functions tbody .link").nth(fn).click();
+      await settle(page);
+      assert.ok((await page.textContent("#function")).startsWith(`${name} in ${binary}: self `));
+      await page.hover("#view-stacks canvas", { position: { x: 20, y: 10 } });
+      await page.keyboard.press("Escape");
+      await settle(page);
+    }
+    await page.fill("#find", "<script>");
+    await settle(page);
+    assert.match(await page.textContent("#highlighted"), /^2 functions, /);
     // Select each, so that it is in the details, the list and the table.
     for (let ix = 0; ix < rows.length; ix++) {
       await page.evaluate((ix) => (location.hash = `#view=tree&sel=${ix}&root=${ix}`), ix);
@@ -1278,8 +1522,8 @@ const tests = {
   },
 
   async it_fits_a_phone_and_paper() {
-    for (const view of ["overview", "heatmap", "timeline", "tree", "table"]) {
-      const page = await open("demo", `#view=${view}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
+    for (const view of ["overview", "heatmap", "timeline", "tree", "table", "stacks"]) {
+      const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
       await settle(page);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth);
       assert.ok(wide <= 390, `${view} is ${wide} px wide`);
@@ -1297,8 +1541,8 @@ const tests = {
     const plot = await cut.locator(".strip-plot").boundingBox();
     assert.ok(ends.every(([left, right]) => left >= plot.x - 1 && right <= plot.x + plot.width + 2), JSON.stringify(ends));
     await cut.context().close();
-    for (const [view, pages] of [["overview", 2], ["heatmap", 1], ["timeline", 1], ["tree", 1]]) {
-      const page = await open("demo", `#view=${view}`, { colorScheme: "dark" });
+    for (const [view, pages] of [["overview", 2], ["heatmap", 1], ["timeline", 1], ["tree", 1], ["stacks", 1]]) {
+      const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}`, { colorScheme: "dark" });
       await page.evaluate(() => addEventListener("beforeprint", () => {
         const all = [...document.querySelectorAll(".view:not([hidden]) canvas, .strip canvas")];
         window.printed = {

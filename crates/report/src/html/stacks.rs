@@ -1,0 +1,352 @@
+//! Sampled stacks, as much of them as a page has room for.
+//!
+//! A stack is a number: its caller's stack, and one function more. Frames of one function at
+//! different addresses are one, so that the stacks are those that a flame graph draws. Samples
+//! keep their time, by which the page sums up any span of it.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::stacks::Timed;
+use tr_analyze::timeline::Bucket;
+use tr_format::event::Ktime;
+use tr_format::stack::{Doing, Place};
+
+use crate::frames::{Name, Names};
+use crate::html::blob::Columns;
+use crate::html::segments::kind;
+use crate::sort::Rows;
+
+/// The most that a page has: 2 to 6 bytes each in the file.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Samples on a CPU. Of more, several consecutive ones of a thread become one.
+    pub samples: usize,
+    /// Waits. Of more, the shortest are left out.
+    pub waits: usize,
+    /// Stacks. Of more, those with the least time are left out; their samples have none.
+    pub stacks: usize,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            samples: 200_000,
+            waits: 100_000,
+            stacks: 200_000,
+        }
+    }
+}
+
+/// Samples that became one, or are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// Their number.
+    pub count: u64,
+    /// Their time in ns.
+    pub ns: u64,
+}
+
+impl Sum {
+    fn add(&mut self, more: Sum) {
+        self.count = self.count.saturating_add(more.count);
+        self.ns = self.ns.saturating_add(more.ns);
+    }
+
+    /// The number and the time.
+    pub fn pair(&self) -> [u64; 2] {
+        [self.count, self.ns]
+    }
+}
+
+/// A function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Function {
+    /// Its name and its file's.
+    pub name: Name,
+    /// It is the kernel's.
+    pub kernel: bool,
+}
+
+/// A sample, or several consecutive ones of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sample {
+    /// The thread.
+    pub thread: ThreadIx,
+    /// What it did, as the [`kind`] of a piece: on a CPU, or what it waited for.
+    pub kind: u8,
+    /// Its time; of a wait the end.
+    pub at: Ktime,
+    /// The number of the stack; 0: none.
+    pub stack: u32,
+    /// The samples, and the time that they stand for.
+    pub sum: Sum,
+}
+
+/// The samples of all threads, and what their numbers mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stacks {
+    /// The unit of the samples' times, ns.
+    pub unit: u64,
+    /// So many consecutive samples on a CPU are one.
+    pub together: usize,
+    /// The functions of the stacks.
+    pub functions: Vec<Function>,
+    /// The caller and the function of each stack, from number 1 on. The caller's number is
+    /// lower; 0: none.
+    pub callers: Vec<(u32, u32)>,
+    /// In order of the threads, then of time.
+    pub samples: Vec<Sample>,
+    /// Samples without a stack because it is left out.
+    pub cut: Sum,
+    /// Waits that are left out.
+    pub short: Sum,
+    /// The number of samples of each thread.
+    counts: Vec<u64>,
+    /// The times of the samples in units, each since the one before of its thread.
+    since: Vec<u64>,
+}
+
+impl Stacks {
+    /// Adds the columns.
+    pub fn write(&self, columns: &mut Columns) {
+        let samples = self.samples.iter();
+        let stacks = (1..).zip(&self.callers);
+        let up = |(own, (caller, _)): (u64, &(u32, u32))| own.saturating_sub(u64::from(*caller));
+        columns.varints(stacks.map(up));
+        columns.varints(
+            self.callers
+                .iter()
+                .map(|(_, function)| u64::from(*function)),
+        );
+        columns.varints(self.counts.iter().copied());
+        columns.bytes(&samples.clone().map(|it| it.kind).collect::<Vec<_>>());
+        columns.varints(self.since.iter().copied());
+        columns.varints(samples.clone().map(|it| u64::from(it.stack)));
+        columns.varints(samples.clone().map(|it| it.sum.count));
+        columns.varints(samples.map(|it| it.sum.ns));
+    }
+
+    /// The columns that say when: times are rounded down to units.
+    fn place(&mut self, analysis: &Analysis) {
+        self.unit = (analysis.end.since(analysis.start) >> 16).clamp(1, 100_000);
+        self.counts = vec![0; analysis.threads.len()];
+        let mut before = (None, 0);
+        for it in &self.samples {
+            if let Some(count) = self.counts.get_mut(it.thread.0 as usize) {
+                *count += 1;
+            }
+            let at = it.at.since(analysis.meta.start) / self.unit;
+            let last = if before.0 == Some(it.thread) {
+                before.1
+            } else {
+                0
+            };
+            self.since.push(at.saturating_sub(last));
+            before = (Some(it.thread), at);
+        }
+    }
+}
+
+/// The stacks of an analysis made with [`Options::samples`](tr_analyze::Options::samples); `None`:
+/// it has none.
+pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
+    let all = &analysis.stacks.timed;
+    if all.is_empty() {
+        return None;
+    }
+    let mut out = Stacks::default();
+    let all = all.iter().copied();
+    let (on, waits): (Vec<Timed>, Vec<Timed>) = all.partition(|it| it.doing == Doing::OnCpu);
+    out.together = on.len().div_ceil(room.samples.max(1)).max(1);
+    let (waits, short) = longest(waits, room.waits);
+    out.short = short;
+    let mut chosen = together(&on, out.together);
+    chosen.extend(waits.into_iter().map(|it| (it, one(&it))));
+    chosen.order_by_key(|(it, _)| *it);
+    let numbers = Numbers::new(analysis, &chosen, room.stacks);
+    for (it, sum) in &chosen {
+        let number = numbers.known.get(&it.stack);
+        if number.is_none() {
+            out.cut.add(*sum);
+        }
+        out.samples.push(Sample {
+            thread: it.thread,
+            kind: doing(analysis, it),
+            at: it.time,
+            stack: number.copied().unwrap_or_default(),
+            sum: *sum,
+        });
+    }
+    out.functions = numbers.functions;
+    out.callers = numbers.callers;
+    out.place(analysis);
+    Some(out)
+}
+
+fn one(it: &Timed) -> Sum {
+    Sum {
+        count: 1,
+        ns: it.ns,
+    }
+}
+
+/// The longest waits, and the sum of the others.
+fn longest(mut waits: Vec<Timed>, room: usize) -> (Vec<Timed>, Sum) {
+    let mut short = Sum::default();
+    if waits.len() > room {
+        waits.order_by_key(|it| (Reverse(it.ns), *it));
+        for it in waits.split_off(room) {
+            short.add(one(&it));
+        }
+    }
+    (waits, short)
+}
+
+/// Consecutive samples of each thread as one. It has the stack of the one in their middle, so
+/// that a stack's share stays what it was within the error of a sample.
+fn together(samples: &[Timed], count: usize) -> Vec<(Timed, Sum)> {
+    let threads = samples.chunk_by(|a, b| a.thread == b.thread);
+    let groups = threads.flat_map(|thread| thread.chunks(count.max(1)));
+    let groups = groups.filter_map(|group| {
+        let mut sum = Sum::default();
+        group.iter().for_each(|it| sum.add(one(it)));
+        Some((*group.get(group.len() / 2)?, sum))
+    });
+    groups.collect()
+}
+
+/// On a CPU; or the reason of the longest wait of its thread in its time. The stamps of the
+/// sample and of the switches around it differ by microseconds.
+fn doing(analysis: &Analysis, it: &Timed) -> u8 {
+    /// The kind of unknown waits.
+    const UNKNOWN: u8 = 9;
+    /// A task runs, is asleep, is runnable; more stretches than that are no recorder's.
+    const MOST: usize = 8;
+    if it.doing == Doing::OnCpu {
+        return 1;
+    }
+    let Some(timeline) = &analysis.timeline else {
+        return UNKNOWN;
+    };
+    let from = Ktime(it.time.0.saturating_sub(it.ns));
+    let first = timeline.at(it.thread, from).unwrap_or_default();
+    let stretches = (first..).map_while(|number| timeline.get(it.thread, number));
+    let stretches = stretches.take(MOST);
+    let inside = stretches.take_while(|stretch| stretch.from < it.time);
+    let waits = inside.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
+    let longest = waits.max_by_key(|stretch| {
+        let end = stretch.to.min(it.time);
+        end.since(stretch.from.max(from))
+    });
+    longest.map_or(UNKNOWN, |stretch| kind(analysis, it.thread, &stretch))
+}
+
+/// Numbers of stacks and of functions.
+struct Numbers<'a> {
+    analysis: &'a Analysis,
+    names: Names<'a>,
+    room: usize,
+    functions: Vec<Function>,
+    callers: Vec<(u32, u32)>,
+    /// The number of a function, by that of its name and whether it is the kernel's.
+    of_function: HashMap<(usize, bool), u32>,
+    /// The number of a stack, by its caller and its function.
+    of_callers: HashMap<(u32, u32), u32>,
+    /// The number of a stack, by that of the trace. Stacks that are left out are missing.
+    known: HashMap<u32, u32>,
+}
+
+impl<'a> Numbers<'a> {
+    /// Those of the samples: the stacks with the longest time come first, and stay if there are
+    /// too many.
+    fn new(analysis: &'a Analysis, samples: &[(Timed, Sum)], room: usize) -> Numbers<'a> {
+        let mut sums: HashMap<u32, u64> = HashMap::new();
+        for (it, sum) in samples {
+            let ns = sums.entry(it.stack).or_default();
+            *ns = ns.saturating_add(sum.ns);
+        }
+        let mut order: Vec<(u32, u64)> = sums.into_iter().collect();
+        order.order_by_key(|(stack, ns)| (Reverse(*ns), *stack));
+        let mut numbers = Numbers {
+            analysis,
+            names: Names::new(&analysis.stacks),
+            room,
+            functions: Vec::new(),
+            callers: Vec::new(),
+            of_function: HashMap::new(),
+            of_callers: HashMap::new(),
+            known: HashMap::from([(0, 0)]),
+        };
+        for (stack, _) in order {
+            numbers.add(stack);
+        }
+        numbers
+    }
+
+    /// Numbers a stack: outwards to a caller that has a number, then back. Each frame of the trace
+    /// is seen once, however deep and many its stacks are.
+    fn add(&mut self, stack: u32) -> Option<()> {
+        let mut frames = Vec::new();
+        let mut at = stack;
+        let mut number = loop {
+            if let Some(number) = self.known.get(&at) {
+                break *number;
+            }
+            match self.analysis.stacks.caller(at) {
+                Some((caller, frame)) => {
+                    frames.push((at, frame));
+                    // The reader has seen to it; a circle would have no end.
+                    at = if caller < at { caller } else { 0 };
+                }
+                // Its definition is in a damaged part of the trace.
+                None => {
+                    self.known.insert(at, 0);
+                    break 0;
+                }
+            }
+        };
+        for (stack, frame) in frames.into_iter().rev() {
+            let place = self.analysis.stacks.place(frame);
+            let kernel = matches!(place, Some(Place::Kernel(_)));
+            let names = self.names.of_frame(frame).to_vec();
+            for name in names.into_iter().rev() {
+                let function = self.function(name, kernel);
+                number = self.inside(number, function)?;
+            }
+            self.known.insert(stack, number);
+        }
+        Some(())
+    }
+
+    /// The stack of a function called in a stack; `None`: there is no room for one more.
+    fn inside(&mut self, caller: u32, function: u32) -> Option<u32> {
+        if let Some(number) = self.of_callers.get(&(caller, function)) {
+            return Some(*number);
+        }
+        if self.callers.len() >= self.room {
+            return None;
+        }
+        self.callers.push((caller, function));
+        let number = u32::try_from(self.callers.len()).ok()?;
+        self.of_callers.insert((caller, function), number);
+        Some(number)
+    }
+
+    fn function(&mut self, name: usize, kernel: bool) -> u32 {
+        let functions = &mut self.functions;
+        let names = &self.names;
+        *self.of_function.entry((name, kernel)).or_insert_with(|| {
+            functions.push(Function {
+                name: names.name(name).cloned().unwrap_or_default(),
+                kernel,
+            });
+            u32::try_from(functions.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/stacks.rs"]
+mod tests;

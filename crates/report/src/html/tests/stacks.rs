@@ -1,0 +1,174 @@
+//! Unit tests of `stacks`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::*;
+use crate::reports::flame::Flame;
+use crate::view::{Ask, Report, View};
+
+fn analysis() -> Analysis {
+    let trace = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/format/3.6.bin");
+    let file = std::fs::read(trace).unwrap();
+    let trace = tr_format::reader::Trace::open(tr_format::source::Source::bytes(file));
+    let options = tr_analyze::Options {
+        timeline: true,
+        samples: true,
+        ..Default::default()
+    };
+    tr_analyze::analyze(&trace.unwrap(), &options)
+}
+
+/// The functions of a stack, innermost first.
+fn functions(all: &Stacks, mut stack: u32) -> Vec<&Function> {
+    let mut out = Vec::new();
+    while stack > 0 {
+        let (caller, function) = all.callers[stack as usize - 1];
+        assert!(caller < stack);
+        out.push(&all.functions[function as usize]);
+        stack = caller;
+    }
+    out
+}
+
+/// By function, file and whether it waited: samples and ns of its own, then of all.
+type Rows = BTreeMap<(String, String, bool), [u64; 4]>;
+
+fn rows_of(all: &Stacks) -> Rows {
+    let mut rows = Rows::new();
+    for it in &all.samples {
+        let functions = functions(all, it.stack);
+        let waited = it.kind != 1;
+        let user = functions.iter().find(|it| waited && !it.kernel);
+        let own = user.or(functions.first()).map(|it| &it.name);
+        for name in functions.iter().map(|it| &it.name).collect::<BTreeSet<_>>() {
+            let key = (name.function.clone(), name.binary.clone(), waited);
+            let row = rows.entry(key).or_default();
+            let itself = u64::from(Some(name) == own);
+            row[0] += itself * it.sum.count;
+            row[1] += itself * it.sum.ns;
+            row[2] += it.sum.count;
+            row[3] += it.sum.ns;
+        }
+    }
+    rows
+}
+
+fn sum(all: &Stacks, waited: bool) -> Sum {
+    let mut sum = Sum::default();
+    let samples = all.samples.iter().filter(|it| (it.kind != 1) == waited);
+    samples.for_each(|it| sum.add(it.sum));
+    sum
+}
+
+#[test]
+fn functions_have_the_times_of_the_report() {
+    let analysis = analysis();
+    let all = stacks(&analysis, &Room::default()).unwrap();
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let view = View {
+        analysis: &analysis,
+        chosen: &chosen,
+        file: "",
+        ask: &Ask::default(),
+    };
+    let report = Flame::new(&view).json().unwrap();
+    let text = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+    let rows = report["rows"].as_array().unwrap().iter();
+    let rows: Rows = rows
+        .map(|row| {
+            let names = ["self_samples", "self_ns", "total_samples", "total_ns"];
+            let key = (
+                text(row, "function"),
+                text(row, "binary"),
+                row["off_cpu"].as_bool().unwrap(),
+            );
+            (key, names.map(|name| row[name].as_u64().unwrap()))
+        })
+        .collect();
+    assert!(rows.len() > 20);
+    assert_eq!(rows_of(&all), rows);
+    for (waited, names) in [
+        (false, ["samples", "ns"]),
+        (true, ["off_cpu_samples", "off_cpu_ns"]),
+    ] {
+        let is = sum(&all, waited).pair().map(Some);
+        assert_eq!(is, names.map(|name| report[name].as_u64()));
+    }
+    assert_eq!(
+        (all.together, all.cut, all.short),
+        (1, Sum::default(), Sum::default())
+    );
+    assert_eq!(all, stacks(&analysis, &Room::default()).unwrap());
+}
+
+#[test]
+fn waits_have_the_reasons_of_the_timeline() {
+    let analysis = analysis();
+    let all = stacks(&analysis, &Room::default()).unwrap();
+    let mut kinds: BTreeMap<&str, BTreeSet<u8>> = BTreeMap::new();
+    for it in all.samples.iter().filter(|it| it.kind != 1) {
+        for function in functions(&all, it.stack) {
+            kinds
+                .entry(&function.name.function)
+                .or_default()
+                .insert(it.kind);
+        }
+    }
+    // A child, a timer.
+    assert_eq!(kinds["wait4"], BTreeSet::from([12]));
+    assert_eq!(kinds["clock_nanosleep"], BTreeSet::from([17]));
+}
+
+#[test]
+fn times_are_those_of_the_samples_to_a_unit() {
+    let analysis = analysis();
+    let all = stacks(&analysis, &Room::default()).unwrap();
+    assert_eq!(all.counts.iter().sum::<u64>(), all.samples.len() as u64);
+    assert!(all.unit * 60_000 <= analysis.end.since(analysis.start));
+    let (mut at, mut before) = (0, None);
+    for (it, since) in all.samples.iter().zip(&all.since) {
+        at = if before == Some(it.thread) {
+            at + since
+        } else {
+            *since
+        };
+        before = Some(it.thread);
+        let off = it.at.since(analysis.meta.start) - at * all.unit;
+        assert!(off < all.unit, "{off}");
+    }
+}
+
+#[test]
+fn the_room_holds_and_the_sums_stay() {
+    let analysis = analysis();
+    let whole = stacks(&analysis, &Room::default()).unwrap();
+    let room = Room {
+        samples: 40,
+        waits: 9,
+        stacks: 30,
+    };
+    let some = stacks(&analysis, &room).unwrap();
+    let threads = analysis.threads.len();
+    let on = some.samples.iter().filter(|it| it.kind == 1).count();
+    assert!(on <= room.samples + threads, "{on}");
+    assert!(some.together > 1);
+    assert_eq!(sum(&some, false), sum(&whole, false));
+    let mut waits = sum(&some, true);
+    assert_eq!(waits.count, 9);
+    waits.add(some.short);
+    assert_eq!(waits, sum(&whole, true));
+    assert!(some.short.ns * 2 < waits.ns, "the longest stay");
+    assert!(some.callers.len() <= 30);
+    let without = some.samples.iter().filter(|it| it.stack == 0);
+    let mut cut = Sum::default();
+    without.for_each(|it| cut.add(it.sum));
+    assert!(cut.count > 0 && cut.count < sum(&some, false).count);
+    assert_eq!(some.cut, cut);
+}
+
+#[test]
+fn without_samples_there_is_nothing() {
+    assert!(stacks(&Analysis::default(), &Room::default()).is_none());
+}
