@@ -79,6 +79,12 @@ fn every_report_of_every_fixture_is_as_it_was() -> Result<(), Failure> {
             check(format!("{name}.{suffix}"), &args)?;
         }
     }
+    for (suffix, format) in [("txt", "text"), ("csv", "csv")] {
+        let path = ["--report", "critical-path", "--by", "function"];
+        let file = ["analyze", "../format/3.6.bin", "--format", format];
+        let args = [&file[..], &path, &["--width", "90"]].concat();
+        check(format!("path-functions.{suffix}"), &args)?;
+    }
     for trace in TRACES {
         let file = format!("{trace}.bin");
         for report in REPORTS {
@@ -155,6 +161,19 @@ fn every_line_of_every_report_fits() -> Result<(), Failure> {
                     format!("{file:?} at {columns} columns has {width}: {line}")
                 })?;
             }
+        }
+    }
+    for by in ["process", "thread", "program", "step", "function"] {
+        let args = ["analyze", "../format/3.6.bin", "--by", by, "--width", "80"];
+        let reports = match by {
+            "function" => "critical-path",
+            _ => "flame",
+        };
+        let text = output(&[&args[..], &["--report", reports]].concat())?;
+        for line in text.lines() {
+            ensure(tr_report::units::width(line) <= 80, || {
+                format!("{by}: {line}")
+            })?;
         }
     }
     let narrow = output(&["analyze", "build.bin", "--top", "5"])?;
@@ -387,6 +406,75 @@ fn sums_are_equal_and_documents_fit_the_schema() -> Result<(), Failure> {
     Ok(())
 }
 
+/// The samples of the critical path are those of the events in the time of its steps, and stand
+/// for no more than its time on a CPU.
+#[test]
+fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
+    let rules: Value =
+        serde_json::from_str(include_str!("../crates/report/schema/analysis.schema.json"))?;
+    let file = "../format/3.6.bin";
+    let args = ["analyze", file, "--report", "critical-path,flame"];
+    let args = [&args[..], &["--by", "function", "--format", "json"]].concat();
+    let document: Value = serde_json::from_str(&output(&args)?)?;
+    schema::validate(&rules, &document)?;
+    let path = &document["critical_path"]["path"];
+    let functions = &path["functions"];
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let steps = path["steps"].as_array().expect("steps");
+    let on_path = |event: &Value| {
+        steps.iter().any(|step| {
+            let span = number(&step["from_ns"])..number(&step["to_ns"]);
+            step["tid"] == event["tid"] && span.contains(&number(&event["t"]))
+        })
+    };
+    let events = output(&["dump", file, "--format", "ndjson"])?;
+    let mut periods = Vec::new();
+    for line in events.lines() {
+        let event: Value = serde_json::from_str(line)?;
+        if event["kind"] == "sample" && event["off_cpu"] == false && on_path(&event) {
+            periods.push(number(&event["ns"]));
+        }
+    }
+    let ns: u64 = periods.iter().sum();
+    assert!(periods.len() > 50, "{functions}");
+    assert_eq!(number(&functions["samples"]), periods.len() as u64);
+    assert_eq!(number(&functions["ns"]), ns);
+    let rows = functions["rows"].as_array().expect("rows").iter();
+    let own = rows.filter(|row| row["off_cpu"] == false);
+    assert_eq!(own.map(|row| number(&row["self_ns"])).sum::<u64>(), ns);
+    // n samples vary by less than √n of their periods.
+    let on_cpu: u64 = steps.iter().map(|step| number(&step["on_cpu_ns"])).sum();
+    let told = ["sampled_on_cpu_ns", "other_on_cpu_ns"].map(|name| number(&functions[name]));
+    assert_eq!(told[0] + told[1], on_cpu);
+    let error = (periods.len() as f64).sqrt() * 3.0 * periods[0] as f64;
+    assert!(ns as f64 <= on_cpu as f64 + error, "{functions}");
+    assert!(number(&functions["off_cpu_ns"]) <= number(&functions["waited_ns"]));
+    // Reasons of all waits add up to them.
+    let sum = |of: &Value| -> u64 {
+        let reasons = of["off_cpu_reasons"].as_array().expect("reasons").iter();
+        reasons.map(|it| number(&it["ns"])).sum()
+    };
+    assert_eq!(sum(functions), number(&functions["off_cpu_ns"]));
+    let flame = &document["flame"];
+    assert_eq!(sum(flame), number(&flame["off_cpu_ns"]));
+    assert!(number(&flame["samples"]) >= number(&functions["samples"]));
+    // Without stacks it says so.
+    let out = run(&[
+        "analyze",
+        "demo.bin",
+        "--report",
+        "critical-path",
+        "--by",
+        "function",
+    ])?;
+    let said = String::from_utf8(out.stderr)?;
+    assert!(
+        out.status.success() && said.contains("tr record --stacks"),
+        "{said}"
+    );
+    Ok(())
+}
+
 #[test]
 fn filters_choose() -> Result<(), Failure> {
     let execs = |more: &[&str]| -> Result<Vec<String>, Failure> {
@@ -431,6 +519,7 @@ fn errors_name_the_nearest_word() -> Result<(), Failure> {
             "none of argv, comm, program, cgroup",
         ),
         (&["--by", "group"], "no group is defined"),
+        (&["--by", "function"], "critical-path and of flame"),
         (&["--interval", "5ns"], "shorter than 1us"),
         (
             &["--format", "ci-tracer", "--report", "top"],

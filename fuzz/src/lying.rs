@@ -124,6 +124,7 @@ pub fn analysis(data: &[u8]) {
     let ask = Ask {
         top: 10,
         interval: Some(interval),
+        functions: width & 4 != 0,
         ..Ask::default()
     };
     let view = View {

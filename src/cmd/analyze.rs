@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::ValueEnum;
 use tr_analyze::{Analysis, Options};
 use tr_format::event::CpuId;
+use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::ci::Ci;
 use tr_report::query::{By, Group, Sort};
@@ -57,9 +58,9 @@ pub struct Args {
     #[arg(long, value_parser = word(Sort::ALL.map(|sort| (sort, sort.name()))))]
     sort: Option<Sort>,
     /// Put these together into a row [default: process]. JSON has such rows beside
-    /// the processes
-    #[arg(long, value_parser = word(By::ALL.map(|by| (by, by.name()))))]
-    by: Option<By>,
+    /// the processes. function: a form of critical-path, and what flame is without it
+    #[arg(long, value_parser = groupings())]
+    by: Option<Grouping>,
     /// A group of your own: NAME=WHAT:REGEX, WHAT being argv, comm, program or
     /// cgroup; the first match counts. Rows are groups then, unless --by says
     /// otherwise
@@ -122,7 +123,12 @@ impl Args {
             top: self.top.unwrap_or(10),
             limit: self.top,
             sort: self.sort,
-            by: self.by.or_else(by_group),
+            by: match self.by {
+                Some(Grouping::By(by)) => Some(by),
+                Some(Grouping::Function) => None,
+                None => by_group(),
+            },
+            functions: self.by == Some(Grouping::Function),
             groups: self.group.clone(),
             interval: self.interval.map(args::nanoseconds),
             cpu: self.cpu.map(CpuId),
@@ -164,14 +170,7 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(2);
     }
     let kinds = args.kinds();
-    let options = Options {
-        from: span.0,
-        to: span.1,
-        cpu: args.cpu.map(CpuId),
-        timeline: kinds.iter().any(|kind| kind.needs_timeline())
-            || shows_path(args, &kinds, &trace, span),
-        ..Options::default()
-    };
+    let options = options(args, &kinds, &trace, span);
     // Not freed: the process ends with it, and to free a million processes one by one takes
     // longer than to leave that to the system.
     let analysis = progress::analyze(&trace, &options, args.budget);
@@ -188,6 +187,28 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::from(open::UNREADABLE);
     }
     write(args, &kinds, &analysis, &name)
+}
+
+/// What the reports need.
+fn options(
+    args: &Args,
+    kinds: &[Kind],
+    trace: &Trace,
+    span: (Option<u64>, Option<u64>),
+) -> Options {
+    let has = |kind| kinds.contains(&kind);
+    // The reason of a sampled wait is that of the wait in the timeline at its time.
+    let reasons = has(Kind::Flame) && trace.meta().has(Extra::OffCpuStacks);
+    let by_function = has(Kind::CriticalPath) && args.by == Some(Grouping::Function);
+    Options {
+        from: span.0,
+        to: span.1,
+        cpu: args.cpu.map(CpuId),
+        timeline: reasons
+            || kinds.iter().any(|kind| kind.needs_timeline())
+            || shows_path(args, kinds, trace, span),
+        samples: reasons || by_function,
+    }
 }
 
 /// Writes the reports of the processes that were asked for.
@@ -315,6 +336,20 @@ fn word<T: Copy + Send + Sync + 'static, const N: usize>(
     args::words(words.map(|(value, name)| (value, PossibleValue::new(name).aliases(also(name)))))
 }
 
+/// A value of `--by`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Grouping {
+    By(By),
+    /// Functions of stacks are no group of processes: only some reports have them.
+    Function,
+}
+
+fn groupings() -> impl TypedValueParser<Value = Grouping> {
+    let all = By::ALL.map(|by| (Grouping::By(by), by.name()));
+    let all = all.into_iter().chain([(Grouping::Function, "function")]);
+    args::words(all.map(|(value, name)| (value, PossibleValue::new(name))))
+}
+
 /// A value of `--report`.
 #[derive(Clone, Copy, Debug)]
 enum Asked {
@@ -369,7 +404,11 @@ fn senseless(args: &Args, meta: &tr_format::meta::Metadata) -> Option<String> {
         }
         _ => {}
     }
-    if args.by == Some(By::Group) && args.group.is_empty() {
+    let has_functions = |kind: &Kind| matches!(kind, Kind::CriticalPath | Kind::Flame);
+    if args.by == Some(Grouping::Function) && !kinds.iter().all(has_functions) {
+        return Some("--by function is a form of --report critical-path and of flame".into());
+    }
+    if args.by == Some(Grouping::By(By::Group)) && args.group.is_empty() {
         let how = "--group 'compile=argv:(cc1|rustc)'";
         return Some(format!("--by group: no group is defined; add {how}"));
     }

@@ -11,6 +11,7 @@ mod cost;
 mod disk;
 mod doctor;
 mod failures;
+mod functions;
 mod harm;
 #[cfg(target_arch = "x86_64")]
 mod inject;
@@ -70,6 +71,7 @@ fn main() {
         syscalls::TESTS,
         stacks::TESTS,
         symbolize::TESTS,
+        functions::TESTS,
         memory::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
@@ -137,7 +139,9 @@ fn main() {
             | stacks::KERNEL
             | stacks::FORK
             | stacks::GONE
-            | stacks::WAITS => common::lacks("gcc"),
+            | stacks::WAITS
+            | functions::PATH
+            | functions::REASONS => common::lacks("gcc"),
             machine::THROTTLED => machine::no_quota(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {

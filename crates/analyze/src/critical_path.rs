@@ -21,9 +21,11 @@ use tr_format::event::Ktime;
 use tr_format::meta::Scope;
 
 mod evidence;
+mod sampled;
 mod walk;
 
 use self::evidence::Evidence;
+pub use self::sampled::OnPath;
 use crate::gaps::Spans;
 use crate::graph::Graph;
 pub use crate::graph::Kind;
@@ -178,10 +180,15 @@ impl Leg {
 }
 
 impl CriticalPath {
+    /// The segments of each leg, in order of time.
+    fn by_leg(&self) -> impl Iterator<Item = &[Segment]> {
+        let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
+        self.segments.chunk_by(same)
+    }
+
     /// The path in legs, in order of time.
     pub fn legs(&self) -> impl Iterator<Item = Leg> + '_ {
-        let same = |a: &Segment, b: &Segment| (a.thread, a.program) == (b.thread, b.program);
-        self.segments.chunk_by(same).filter_map(|segments| {
+        self.by_leg().filter_map(|segments| {
             let (first, last) = (segments.first()?, segments.last()?);
             let mut spent = Spent::default();
             for segment in segments {

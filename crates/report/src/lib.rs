@@ -10,6 +10,7 @@ pub mod escape;
 pub mod exit;
 pub mod export;
 mod frames;
+mod functions;
 pub mod hist;
 pub mod html;
 mod identity;

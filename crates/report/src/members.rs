@@ -1,7 +1,8 @@
 //! The threads of each row of a report, for the reports that read timelines.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use serde_json::{json, Value};
 use tr_analyze::model::ThreadIx;
 
 use crate::label;
@@ -56,4 +57,19 @@ pub fn members(view: &View<'_>, by: By) -> Vec<Members> {
         }
     }
     rows
+}
+
+/// The number of each thread's row.
+pub fn places(rows: &[Members]) -> HashMap<ThreadIx, usize> {
+    let rows = rows.iter().enumerate();
+    let threads = rows.flat_map(|(at, row)| row.threads.iter().map(move |ix| (*ix, at)));
+    threads.collect()
+}
+
+/// The name and the pid of a row in JSON; both null of a row of all processes.
+pub fn json(row: Option<&Members>) -> Value {
+    json!({
+        "name": row.map(|row| &row.name),
+        "pid": row.and_then(|row| row.pid),
+    })
 }

@@ -19,6 +19,8 @@ pub struct Ask {
     pub sort: Option<Sort>,
     /// The grouping of rows; each report has its own default.
     pub by: Option<By>,
+    /// The critical path by function.
+    pub functions: bool,
     /// The groups of [`By::Group`].
     pub groups: Vec<Group>,
     /// The length of an interval in ns; each report has its own default.

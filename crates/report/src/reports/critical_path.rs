@@ -11,7 +11,9 @@ use tr_analyze::programs::{sleeper, Group, Groups, Program, Programs};
 use tr_analyze::what_if::{self, Free, Limits};
 use tr_format::event::Ktime;
 
+use super::path_functions::PathFunctions;
 use crate::encode::with;
+use crate::functions::COLUMNS;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
@@ -193,6 +195,8 @@ pub struct PathReport<'a> {
     groups: Groups,
     programs: Programs,
     found: Result<Found, NoPath>,
+    /// By function, if that is asked for and stacks were recorded.
+    functions: Option<PathFunctions>,
 }
 
 struct Found {
@@ -239,11 +243,14 @@ impl<'a> PathReport<'a> {
                 limits,
             })
         });
+        let path = found.as_ref().ok().filter(|_| view.ask.functions);
+        let functions = path.and_then(|found| PathFunctions::new(analysis, &found.path));
         PathReport {
             view: *view,
             groups,
             programs: Programs::new(analysis),
             found,
+            functions,
         }
     }
 
@@ -522,6 +529,7 @@ impl<'a> PathReport<'a> {
             "least_any_cpus_ns": limits.map(|limits| limits.span),
             "more_slots_ns": limits.and_then(|limits| limits.more_slots),
             "free": free.collect::<Value>(),
+            "functions": self.functions.as_ref().map(|it| it.json(self.view.ask.most())),
         })
     }
 }
@@ -538,6 +546,9 @@ fn least_time(ns: u64) -> String {
         ns => units::time(ns),
     }
 }
+
+/// Why there is no path by function.
+const NO_STACKS: &str = "The path by function is not known: tr record --stacks records stacks";
 
 /// The parts of a leg's time: title, name in CSV and JSON, value.
 type SpentPart = (&'static str, &'static str, fn(&Spent) -> u64);
@@ -595,6 +606,13 @@ impl Report for PathReport<'_> {
             style.painted(&mut out, Paint::Dim, &text);
         }
         out.push('\n');
+        if self.view.ask.functions {
+            match &self.functions {
+                Some(functions) => out.push_str(&functions.text(style, self.view.ask.limit)),
+                None => style.line(&mut out, NO_STACKS),
+            }
+            return out;
+        }
         out.push_str(&self.table(found, style));
         out.push('\n');
         if let Some(limits) = &found.limits {
@@ -611,7 +629,17 @@ impl Report for PathReport<'_> {
         }))
     }
 
+    fn warning(&self) -> Option<String> {
+        let asked = self.view.ask.functions && self.found.is_ok();
+        (asked && self.functions.is_none()).then(|| NO_STACKS.to_owned())
+    }
+
     fn csv(&self) -> Result<Vec<u8>, csv::Error> {
+        if self.view.ask.functions {
+            let functions = self.functions.iter();
+            let rows = functions.flat_map(|it| it.rows(self.view.ask.most()));
+            return csv(rows, COLUMNS);
+        }
         let rows = self.found.iter().flat_map(|found| &found.legs);
         let rows = rows.map(|leg| with(self.step(leg), json!({"length_ns": leg.length()})));
         let columns = "from_ns to_ns length_ns on_cpu_ns run_queue_ns disk_ns sleep_ns other_ns

@@ -19,6 +19,7 @@ pub mod network;
 mod not_known;
 pub mod off_cpu;
 pub mod parallelism;
+mod path_functions;
 pub mod quality;
 pub mod run_queue;
 pub mod series;

@@ -59,7 +59,8 @@ named! {
 }
 
 impl Reason {
-    fn of(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> Option<Reason> {
+    /// The reason of a stretch of a thread's timeline; `None` of one on a CPU.
+    pub fn of(analysis: &Analysis, thread: ThreadIx, stretch: &Stretch) -> Option<Reason> {
         let awaited = match stretch.doing {
             Bucket::OnCpu(_) => return None,
             Bucket::RunQueue { preempted: false } => return Some(Reason::Woken),

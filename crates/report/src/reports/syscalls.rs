@@ -8,7 +8,8 @@ use syscalls::{aarch64, arm, x86, x86_64};
 use tr_analyze::model::ProcessIx;
 use tr_format::counters::CallSum;
 
-use crate::members::{members, Members};
+use crate::encode::with;
+use crate::members::{self, members, Members};
 use crate::query::By;
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
@@ -23,6 +24,7 @@ const ROWS: usize = 20;
 pub struct SystemCalls<'a> {
     view: View<'a>,
     by: Option<By>,
+    groups: Vec<Members>,
     all: CallSum,
     /// Those with the longest time first.
     rows: Vec<Row>,
@@ -30,8 +32,8 @@ pub struct SystemCalls<'a> {
 
 /// One call of all chosen processes, or of a group of them.
 struct Row {
-    /// The group's name and, of one process, its pid.
-    group: Option<(String, Option<u32>)>,
+    /// The number of the group.
+    group: Option<usize>,
     name: String,
     sum: CallSum,
 }
@@ -45,7 +47,7 @@ impl<'a> SystemCalls<'a> {
             Some(By::Thread) => Some(By::Process),
             by => by,
         };
-        let groups = members(view, by.unwrap_or(By::Process));
+        let mut groups = members(view, by.unwrap_or(By::Process));
         let mut place: HashMap<ProcessIx, usize> = HashMap::new();
         for (at, group) in groups.iter().enumerate() {
             let processes = group.threads.iter().map(|ix| analysis.thread(*ix).process);
@@ -67,14 +69,14 @@ impl<'a> SystemCalls<'a> {
             add(sums.entry(key).or_default(), &call.sum);
             add(&mut all, &call.sum);
         }
-        let named = |at: Option<usize>| {
-            let group = at.and_then(|at| groups.get(at));
-            let name = |it: &Members| (it.name.clone(), it.pid);
-            group.map_or(("unknown".into(), None), name)
-        };
+        let unknown = groups.len();
+        groups.push(Members {
+            name: "unknown".into(),
+            ..Members::default()
+        });
         let machine = &analysis.meta.machine;
         let rows = sums.into_iter().map(|((at, compat, number), sum)| Row {
-            group: by.map(|_| named(at)),
+            group: by.map(|_| at.unwrap_or(unknown)),
             name: name_of(machine, number, compat),
             sum,
         });
@@ -83,17 +85,21 @@ impl<'a> SystemCalls<'a> {
         SystemCalls {
             view: *view,
             by,
+            groups,
             all,
             rows,
         }
     }
 
+    /// The group of a row.
+    fn group(&self, row: &Row) -> Option<&Members> {
+        self.groups.get(row.group?)
+    }
+
     fn rows(&self) -> impl Iterator<Item = Value> + '_ {
         let rows = self.rows.iter().take(self.view.ask.most());
         rows.map(|row| {
-            json!({
-                "name": row.group.as_ref().map(|(name, _)| name),
-                "pid": row.group.as_ref().and_then(|(_, pid)| *pid),
+            let call = json!({
                 "syscall": row.name,
                 "number": row.sum.number,
                 "compat": row.sum.compat,
@@ -101,7 +107,8 @@ impl<'a> SystemCalls<'a> {
                 "errors": row.sum.errors,
                 "ns": row.sum.ns,
                 "longest_ns": row.sum.longest,
-            })
+            });
+            with(members::json(self.group(row)), call)
         })
     }
 }
@@ -155,8 +162,8 @@ impl Report for SystemCalls<'_> {
         let shown = self.view.ask.limit.unwrap_or(ROWS);
         let grouped = self.by.is_some();
         let title = self.by.map_or("syscall", By::title);
-        let last = move |row: &&Row| match &row.group {
-            Some((name, _)) => name.clone(),
+        let last = move |row: &&Row| match self.group(row) {
+            Some(group) => group.name.clone(),
             None if grouped => String::new(),
             None => row.name.clone(),
         };
@@ -180,7 +187,7 @@ impl Report for SystemCalls<'_> {
                 }
             })
             .column_if(self.by == Some(By::Process), "pid", |row| {
-                let pid = row.group.as_ref().and_then(|(_, pid)| *pid);
+                let pid = self.group(row).and_then(|it| it.pid);
                 pid.map_or(Cell::Empty, Cell::Id)
             });
         let rows = self.rows.iter().take(shown).chain([&total]);

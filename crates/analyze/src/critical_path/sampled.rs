@@ -1,0 +1,214 @@
+//! The samples of stacks that lie in a path's own segments: of their thread, in their time.
+
+use std::collections::HashMap;
+
+use tr_format::event::Ktime;
+use tr_format::stack::Doing;
+
+use super::{CriticalPath, Kind, Segment};
+use crate::model::ThreadIx;
+use crate::stacks::{Stacks, Timed};
+
+/// The samples of a path, and the time that they are samples of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnPath {
+    /// Each sample with its time on the path in ns: the sampling period, or the part of a wait
+    /// that the path waited for.
+    pub samples: Vec<(Timed, u64)>,
+    /// The path's time on a CPU in ns, of legs with a sample on a CPU.
+    pub sampled: u64,
+    /// That of the other legs.
+    pub not_sampled: u64,
+    /// The path's waits for anything but a CPU, in ns.
+    pub waited: u64,
+}
+
+/// A segment of a thread.
+struct Own<'a> {
+    segment: &'a Segment,
+    /// The number of its leg.
+    leg: usize,
+    /// The thread's waits on the path before it, in ns.
+    waited: u64,
+}
+
+/// Whether a segment is a wait for anything but a CPU.
+fn is_wait(segment: &Segment) -> bool {
+    match segment.kind {
+        Kind::Disk
+        | Kind::Network
+        | Kind::Terminal
+        | Kind::Sleep
+        | Kind::Stopped
+        | Kind::Blocked
+        | Kind::Outside(_) => true,
+        Kind::OnCpu | Kind::RunQueue(_) | Kind::Lived | Kind::Unknown => false,
+    }
+}
+
+impl CriticalPath {
+    /// The samples of this path. They need
+    /// [`Options::samples`](crate::Options::samples).
+    pub fn sampled(&self, stacks: &Stacks) -> OnPath {
+        let mut threads: HashMap<ThreadIx, Vec<Own<'_>>> = HashMap::new();
+        let mut waits: HashMap<ThreadIx, u64> = HashMap::new();
+        // The time on a CPU of each leg, and whether it has a sample.
+        let mut legs: Vec<(u64, bool)> = Vec::new();
+        let mut found = OnPath::default();
+        for (leg, segments) in self.by_leg().enumerate() {
+            let mut on_cpu = 0;
+            for segment in segments {
+                let waited = waits.entry(segment.thread).or_default();
+                threads.entry(segment.thread).or_default().push(Own {
+                    segment,
+                    leg,
+                    waited: *waited,
+                });
+                if is_wait(segment) {
+                    *waited += segment.length();
+                    found.waited += segment.length();
+                } else if segment.kind == Kind::OnCpu {
+                    on_cpu += segment.length();
+                }
+            }
+            legs.push((on_cpu, false));
+        }
+        for sample in &stacks.timed {
+            let Some(own) = threads.get(&sample.thread) else {
+                continue;
+            };
+            let ns = match sample.doing {
+                Doing::OnCpu => match at(own, sample.time) {
+                    Some(own) if own.segment.kind == Kind::OnCpu => {
+                        if let Some((_, has)) = legs.get_mut(own.leg) {
+                            *has = true;
+                        }
+                        sample.ns
+                    }
+                    _ => continue,
+                },
+                Doing::OffCpu => {
+                    let from = Ktime(sample.time.0.saturating_sub(sample.ns));
+                    waited_until(own, sample.time) - waited_until(own, from)
+                }
+            };
+            if ns > 0 {
+                found.samples.push((*sample, ns));
+            }
+        }
+        for (on_cpu, has) in legs {
+            let sum = match has {
+                true => &mut found.sampled,
+                false => &mut found.not_sampled,
+            };
+            *sum += on_cpu;
+        }
+        found
+    }
+}
+
+/// The last segment that begins at or before a time.
+fn before<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
+    let next = own.partition_point(|it| it.segment.from <= time);
+    own.get(next.checked_sub(1)?)
+}
+
+/// The segment at a time.
+fn at<'a, 'b>(own: &'b [Own<'a>], time: Ktime) -> Option<&'b Own<'a>> {
+    before(own, time).filter(|it| time < it.segment.to)
+}
+
+/// The waits of a thread on the path up to a time, in ns.
+fn waited_until(own: &[Own<'_>], time: Ktime) -> u64 {
+    before(own, time).map_or(0, |it| {
+        let part = match is_wait(it.segment) {
+            true => time.min(it.segment.to).since(it.segment.from),
+            false => 0,
+        };
+        it.waited + part
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::critical_path::Then;
+    use crate::model::ProcessIx;
+    use crate::timeline::Actor;
+
+    const A: ThreadIx = ThreadIx(0);
+    const B: ThreadIx = ThreadIx(1);
+
+    fn segment(thread: ThreadIx, from: u64, to: u64, kind: Kind) -> Segment {
+        Segment {
+            from: Ktime(from),
+            to: Ktime(to),
+            thread,
+            program: None,
+            kind,
+            then: Then::Same,
+            then_inferred: false,
+            inferred: false,
+        }
+    }
+
+    fn sample(thread: ThreadIx, doing: Doing, time: u64, ns: u64) -> Timed {
+        Timed {
+            thread,
+            time: Ktime(time),
+            doing,
+            stack: 0,
+            ns,
+        }
+    }
+
+    /// ```text
+    /// A  ====ssss    ....==     = on a CPU  s asleep  . runnable
+    /// B      (run)===           another thread's samples at the same time
+    /// ```
+    #[test]
+    fn only_samples_of_a_segments_thread_and_time_count() {
+        let path = CriticalPath {
+            process: ProcessIx(0),
+            thread: A,
+            from: Ktime(0),
+            to: Ktime(180),
+            segments: vec![
+                segment(A, 0, 40, Kind::OnCpu),
+                segment(A, 40, 80, Kind::Sleep),
+                segment(B, 80, 120, Kind::OnCpu),
+                segment(A, 120, 160, Kind::RunQueue(Actor::Unknown)),
+                segment(A, 160, 180, Kind::OnCpu),
+            ],
+        };
+        let mut stacks = Stacks::default();
+        stacks.timed.extend([
+            sample(A, Doing::OnCpu, 10, 20),
+            sample(A, Doing::OnCpu, 30, 20),
+            // It ran while the path was with B, and B before.
+            sample(A, Doing::OnCpu, 100, 20),
+            sample(B, Doing::OnCpu, 30, 20),
+            sample(B, Doing::OnCpu, 119, 20),
+            // Its end belongs to the segment behind.
+            sample(B, Doing::OnCpu, 120, 20),
+            // Of a wait from 30 on to 160 the path waited for the sleep.
+            sample(A, Doing::OffCpu, 160, 130),
+            // Waits beside the path, and for a CPU alone.
+            sample(B, Doing::OffCpu, 70, 50),
+            sample(A, Doing::OffCpu, 150, 20),
+        ]);
+        stacks.timed.sort_unstable();
+        let found = path.sampled(&stacks);
+        let counted = found.samples.iter();
+        let counted = counted.map(|(it, ns)| (it.thread.0, it.time.0, *ns));
+        assert_eq!(
+            counted.collect::<Vec<_>>(),
+            [(0, 10, 20), (0, 30, 20), (0, 160, 40), (1, 119, 20)]
+        );
+        // The last leg has no sample.
+        assert_eq!(
+            (found.sampled, found.not_sampled, found.waited),
+            (80, 20, 40)
+        );
+    }
+}

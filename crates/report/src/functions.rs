@@ -1,0 +1,270 @@
+//! The functions of sampled stacks: the time of their own, and that with the functions they call.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{json, Value};
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::stacks::{Stacks, Timed};
+use tr_analyze::timeline::Bucket;
+use tr_format::event::Ktime;
+use tr_format::stack::Doing;
+
+use crate::encode::with;
+use crate::frames::{Name, Names};
+use crate::members::{self, Members};
+use crate::query::By;
+use crate::reports::off_cpu::Reason;
+use crate::sort::Rows;
+use crate::style::{Paint, Style};
+use crate::table::{Cell, Table};
+use crate::units;
+
+/// Rows in text without `--top`.
+const ROWS: usize = 20;
+/// A sampled wait has no more stretches: one on a CPU before it, the wait, one for a CPU. A
+/// stranger's may be as long as it likes.
+const STRETCHES: usize = 8;
+/// The columns of a row in CSV.
+pub const COLUMNS: &str =
+    "name pid function binary off_cpu reason self_samples self_ns total_samples total_ns";
+
+/// Samples, and the time that they stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Sum {
+    /// Their number.
+    pub samples: u64,
+    /// In ns.
+    pub ns: u64,
+}
+
+impl Sum {
+    fn add(&mut self, other: Sum) {
+        self.samples = self.samples.saturating_add(other.samples);
+        self.ns = self.ns.saturating_add(other.ns);
+    }
+}
+
+/// Samples with one stack.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampled {
+    /// The number of the stack.
+    pub stack: u32,
+    /// On a CPU, or off CPU.
+    pub doing: Doing,
+    /// Of waits their reason; `None`: it was not looked for.
+    pub reason: Option<Reason>,
+    /// The samples.
+    pub sum: Sum,
+}
+
+/// A function of all samples, or of those of a group.
+#[derive(Debug)]
+struct Row {
+    /// The number of the group.
+    group: Option<usize>,
+    name: Name,
+    doing: Doing,
+    reason: Option<Reason>,
+    /// The function was the innermost one; of waits, the innermost one in user mode.
+    own: Sum,
+    /// The function was in the stack.
+    total: Sum,
+}
+
+/// What the samples of a row have in common: the group, what the tasks did and why, the function.
+type Key = (Option<usize>, Doing, Option<Reason>, usize);
+
+/// The functions of some samples.
+#[derive(Debug, Default)]
+pub struct Functions {
+    all: BTreeMap<Doing, Sum>,
+    reasons: BTreeMap<Reason, Sum>,
+    /// The row with the longest time of its own first.
+    rows: Vec<Row>,
+}
+
+impl Functions {
+    /// Sums up samples, each with the number of its group.
+    pub fn new(
+        stacks: &Stacks,
+        samples: impl Iterator<Item = (Option<usize>, Sampled)>,
+    ) -> Functions {
+        let mut names = Names::new(stacks);
+        let mut sums: BTreeMap<Key, (Sum, Sum)> = BTreeMap::new();
+        let mut found = Functions::default();
+        for (group, it) in samples {
+            found.all.entry(it.doing).or_default().add(it.sum);
+            if let Some(reason) = it.reason {
+                found.reasons.entry(reason).or_default().add(it.sum);
+            }
+            let key = |function| (group, it.doing, it.reason, function);
+            let functions = names.of_stack(it.stack);
+            let innermost = match it.doing {
+                Doing::OnCpu => None,
+                // All waits end in the scheduler.
+                Doing::OffCpu => names.in_user_mode(it.stack),
+            };
+            if let Some(innermost) = innermost.or(functions.first().copied()) {
+                sums.entry(key(innermost)).or_default().0.add(it.sum);
+            }
+            // A function that calls itself counts once.
+            for function in functions.into_iter().collect::<BTreeSet<_>>() {
+                sums.entry(key(function)).or_default().1.add(it.sum);
+            }
+        }
+        let rows = sums.into_iter();
+        let rows = rows.map(|((group, doing, reason, function), (own, total))| Row {
+            group,
+            name: names.name(function).cloned().unwrap_or_default(),
+            doing,
+            reason,
+            own,
+            total,
+        });
+        found.rows = rows.collect();
+        let key = |row: &Row| Reverse((row.own.ns, row.total.ns, Reverse(row.name.clone())));
+        found.rows.order_by_key(key);
+        found
+    }
+
+    /// The sum of all samples of tasks that did this.
+    pub fn sum(&self, doing: Doing) -> Sum {
+        self.all.get(&doing).copied().unwrap_or_default()
+    }
+
+    /// There was no sample.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    /// The first `most` rows in JSON, with the names of their groups.
+    pub fn json<'a>(
+        &'a self,
+        groups: &'a [Members],
+        most: usize,
+    ) -> impl Iterator<Item = Value> + 'a {
+        self.rows.iter().take(most).map(move |row| {
+            let function = json!({
+                "function": row.name.function,
+                "binary": row.name.binary,
+                "off_cpu": row.doing == Doing::OffCpu,
+                "reason": row.reason.map(Reason::name),
+                "self_samples": row.own.samples,
+                "self_ns": row.own.ns,
+                "total_samples": row.total.samples,
+                "total_ns": row.total.ns,
+            });
+            with(
+                members::json(row.group.and_then(|at| groups.get(at))),
+                function,
+            )
+        })
+    }
+
+    /// The waits by reason in JSON, the longest first.
+    pub fn reasons(&self) -> Value {
+        let sums = self.by_reason().into_iter();
+        let sums = sums.map(|(reason, sum)| {
+            json!({ "reason": reason.name(), "samples": sum.samples, "ns": sum.ns })
+        });
+        sums.collect()
+    }
+
+    fn by_reason(&self) -> Vec<(Reason, Sum)> {
+        let mut sums: Vec<(Reason, Sum)> = self.reasons.iter().map(|(a, b)| (*a, *b)).collect();
+        sums.order_by_key(|(reason, sum)| (Reverse(sum.ns), *reason));
+        sums
+    }
+
+    /// The tables of functions on a CPU and of those that waited, `limit` rows each. `by`: the
+    /// kind of the groups.
+    pub fn text(
+        &self,
+        style: &Style,
+        (by, groups): (Option<By>, &[Members]),
+        limit: Option<usize>,
+    ) -> String {
+        let mut out = String::new();
+        for doing in [Doing::OnCpu, Doing::OffCpu] {
+            self.table(&mut out, style, (by, groups), (doing, limit));
+        }
+        out
+    }
+
+    fn table(
+        &self,
+        out: &mut String,
+        style: &Style,
+        (by, groups): (Option<By>, &[Members]),
+        (doing, limit): (Doing, Option<usize>),
+    ) {
+        let all = self.sum(doing);
+        if all.samples == 0 {
+            return;
+        }
+        let (samples, time) = (all.samples, units::time(all.ns));
+        let samples = units::plural(samples, "sample", "samples");
+        let head = match doing {
+            Doing::OnCpu => format!("Functions on a CPU: {samples}, {time}"),
+            Doing::OffCpu => format!("Functions that waited: {samples}, {time}"),
+        };
+        style.painted(out, Paint::Bold, &head);
+        let mut why = "";
+        if doing == Doing::OffCpu && !self.reasons.is_empty() {
+            why = "for";
+            let sums = self.by_reason().into_iter();
+            let sums = sums.map(|(why, sum)| format!("{} {}", why.title(), units::time(sum.ns)));
+            style.items(out, "for ", &sums.collect::<Vec<_>>(), " · ");
+        }
+        let group = |row: &&Row| row.group.and_then(|at| groups.get(at));
+        let id = match by {
+            Some(By::Process) => "pid",
+            Some(By::Thread) => "tid",
+            _ => "",
+        };
+        let title = by.map_or("", By::title);
+        // The words share the width beside the figures and a function's least.
+        let names = (style.width.saturating_sub(62) / 2).clamp(8, 40);
+        let binaries = if by.is_some() { names } else { 2 * names };
+        let table = Table::new("function", |row: &&Row| row.name.function.clone())
+            .column("self", |row| Cell::few(row.own.ns, Cell::Time))
+            .column("%", move |row| Cell::Share(row.own.ns, all.ns))
+            .column("total", |row| Cell::Time(row.total.ns))
+            .column("%", move |row| Cell::Share(row.total.ns, all.ns))
+            .spare_if(!id.is_empty(), id, move |row| {
+                let pid = group(row).and_then(|it| it.pid);
+                pid.map_or(Cell::Empty, Cell::Id)
+            })
+            .words(why, |row| {
+                row.reason.map_or(Cell::Empty, |why| why.name().into())
+            })
+            .words("in", move |row| {
+                units::shorten(&row.name.binary, binaries).into()
+            })
+            .words(title, move |row| {
+                let name = group(row).map(|it| units::shorten(&it.name, names));
+                name.map_or(Cell::Empty, Cell::Text)
+            });
+        let rows: Vec<&Row> = self.rows.iter().filter(|row| row.doing == doing).collect();
+        let shown = limit.unwrap_or(ROWS);
+        out.push_str(&table.text(rows.iter().copied().take(shown), style, 0));
+        style.more(out, rows.len(), shown, " functions");
+    }
+}
+
+/// The reason of a sampled wait: that of the longest wait in the thread's timeline in that time.
+/// The recorder stamps the ends of a sample and those of a wait one after the other.
+pub fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<Reason> {
+    let timeline = analysis.timeline.as_ref()?;
+    let thread: ThreadIx = sample.thread;
+    let from = Ktime(sample.time.0.saturating_sub(sample.ns));
+    let first = timeline.at(thread, from).unwrap_or(0);
+    let last = first.saturating_add(STRETCHES).min(timeline.count(thread));
+    let stretches = (first..last).filter_map(|at| timeline.get(thread, at));
+    let stretches = stretches.take_while(|it| it.from < sample.time);
+    let waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_) | Bucket::Unknown));
+    let part = |from_to: (Ktime, Ktime)| from_to.1.min(sample.time).since(from_to.0.max(from));
+    let longest = waits.max_by_key(|it| part((it.from, it.to)))?;
+    Reason::of(analysis, thread, &longest)
+}

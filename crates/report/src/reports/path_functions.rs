@@ -1,0 +1,103 @@
+//! The functions of the stacks that lie in the critical path's own time.
+
+use serde_json::{json, Value};
+use tr_analyze::critical_path::{CriticalPath, OnPath};
+use tr_analyze::model::Analysis;
+use tr_format::meta::Extra;
+use tr_format::stack::Doing;
+
+use crate::functions::{reason_of, Functions, Sampled, Sum};
+use crate::style::Style;
+use crate::units;
+
+/// The path by function.
+pub struct PathFunctions {
+    found: OnPath,
+    functions: Functions,
+}
+
+impl PathFunctions {
+    /// Of a path; `None` if the recording has no stacks.
+    pub fn new(analysis: &Analysis, path: &CriticalPath) -> Option<PathFunctions> {
+        let kinds = [Extra::Stacks, Extra::OffCpuStacks];
+        if !kinds.iter().any(|it| analysis.meta.has(*it)) {
+            return None;
+        }
+        let found = path.sampled(&analysis.stacks);
+        let samples = found.samples.iter().map(|(sample, ns)| {
+            let sampled = Sampled {
+                stack: sample.stack,
+                doing: sample.doing,
+                reason: match sample.doing {
+                    Doing::OnCpu => None,
+                    Doing::OffCpu => reason_of(analysis, sample),
+                },
+                sum: Sum {
+                    samples: 1,
+                    ns: *ns,
+                },
+            };
+            (None, sampled)
+        });
+        Some(PathFunctions {
+            functions: Functions::new(&analysis.stacks, samples),
+            found,
+        })
+    }
+
+    /// The time that the samples stand for, beside the path's, then the tables.
+    pub fn text(&self, style: &Style, limit: Option<usize>) -> String {
+        let mut out = String::new();
+        let OnPath {
+            sampled,
+            not_sampled,
+            waited,
+            ..
+        } = self.found;
+        let words = |ns| match ns {
+            0 => "none".to_owned(),
+            ns => units::time(ns),
+        };
+        let on_cpu = format!(
+            "{} on a CPU: {} in steps with a sample, {} in steps without one",
+            words(sampled.saturating_add(not_sampled)),
+            words(sampled),
+            words(not_sampled)
+        );
+        style.line(&mut out, &on_cpu);
+        let known = self.functions.sum(Doing::OffCpu).ns;
+        let waits = format!(
+            "{} of waits for anything but a CPU: {} of it with a stack",
+            words(waited),
+            words(known)
+        );
+        if waited > 0 {
+            style.line(&mut out, &waits);
+        }
+        out.push('\n');
+        out.push_str(&self.functions.text(style, (None, &[]), limit));
+        out
+    }
+
+    /// In JSON, the first `most` rows.
+    pub fn json(&self, most: usize) -> Value {
+        let functions = &self.functions;
+        let (on, off) = (functions.sum(Doing::OnCpu), functions.sum(Doing::OffCpu));
+        json!({
+            "samples": on.samples,
+            "ns": on.ns,
+            "sampled_on_cpu_ns": self.found.sampled,
+            "other_on_cpu_ns": self.found.not_sampled,
+            "off_cpu_samples": off.samples,
+            "off_cpu_ns": off.ns,
+            "waited_ns": self.found.waited,
+            "off_cpu_reasons": functions.reasons(),
+            "rows": self.rows(most).collect::<Value>(),
+        })
+    }
+
+    /// The first `most` functions in CSV and JSON.
+    pub fn rows(&self, most: usize) -> impl Iterator<Item = Value> + '_ {
+        self.functions.json(&[], most)
+    }
+}

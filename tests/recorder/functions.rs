@@ -1,0 +1,118 @@
+//! The critical path by function: of a program whose functions take as long as it is told.
+
+use std::path::{Path, PathBuf};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::kinds::compiled;
+use crate::support::{dump, ensure, int, list, record, report, scratch, text, Test};
+
+pub const TESTS: &[Test] = &[(PATH, path), (REASONS, reasons)];
+
+pub const PATH: &str = "the_path_by_function_has_the_longer_process_alone";
+pub const REASONS: &str = "sampled_waits_have_their_reasons";
+
+const MS: u64 = 1_000_000;
+/// Of the kernel: its name does not depend on libc.
+const SLEEP: &str = "hrtimer_nanosleep";
+
+fn pair() -> Result<String, Failed> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/pair.c");
+    Ok(compiled(&source, "pair", &["-O0", "-Wl,--build-id"])?.ok_or("gcc")?)
+}
+
+fn recorded(name: &str, options: &[&str], command: &[&str]) -> Result<PathBuf, Failed> {
+    let trace = scratch(&format!("functions-{name}.bin"));
+    let out = record(&trace, options, command)?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    Ok(trace)
+}
+
+/// The time of the row of a function of our own program.
+fn own(rows: &[Value], function: &str) -> u64 {
+    let mine = rows.iter();
+    let mine = mine.filter(|row| row["function"] == function && row["binary"] == "pair");
+    mine.map(|row| int(row, "self_ns")).sum()
+}
+
+/// Two processes at once: one is 0.8 s in `left`, then asleep for 0.2 s; the other one is 0.3 s in
+/// `right`. The build waits for the first.
+fn path() -> Result<(), Failed> {
+    let program = pair()?;
+    let script = format!("{program} 800 0 200 & {program} 0 300 0 & wait");
+    let options = ["--stacks=997", "--off-cpu-stacks"];
+    let trace = recorded("path", &options, &["/bin/sh", "-c", &script])?;
+    let flame = report(&trace, "flame", &[])?;
+    let all = list(&flame, "rows");
+    let (left, right) = (own(all, "left"), own(all, "right"));
+    ensure(left > 400 * MS && right > 150 * MS, || flame.to_string())?;
+    let document =
+        crate::common::document(&trace, &["--report", "critical-path", "--by", "function"])?;
+    let path = &document["critical_path"]["path"];
+    let functions = &path["functions"];
+    let rows = list(functions, "rows");
+    // The path is with the first process from its fork to its end.
+    ensure(own(rows, "left") == left && own(rows, "right") == 0, || {
+        format!("{left} {functions}")
+    })?;
+    // Truth: the samples of the events themselves in the time of the path's steps.
+    let steps = list(path, "steps");
+    let start = dump(&trace)?;
+    let sampled = start
+        .iter()
+        .filter(|it| it["kind"] == "sample" && it["off_cpu"] == false);
+    let inside = sampled.filter(|sample| {
+        let (tid, time) = (int(sample, "tid"), int(sample, "t"));
+        steps.iter().any(|step| {
+            let span = int(step, "from_ns")..int(step, "to_ns");
+            int(step, "tid") == tid && span.contains(&time)
+        })
+    });
+    let (count, samples) = (inside.count() as u64, int(functions, "samples"));
+    ensure(count.abs_diff(samples) <= 1, || {
+        format!("{count}: {functions}")
+    })?;
+    // Not more than the path's time on a CPU; a sample more for each of its stretches.
+    let on_cpu: u64 = steps.iter().map(|step| int(step, "on_cpu_ns")).sum();
+    let sums = int(functions, "sampled_on_cpu_ns") + int(functions, "other_on_cpu_ns");
+    ensure(sums == on_cpu, || format!("{on_cpu}: {functions}"))?;
+    ensure(int(functions, "ns") <= on_cpu + on_cpu / 20, || {
+        format!("{on_cpu}: {functions}")
+    })?;
+    // The path's sleep. libc's function keeps no frame pointer: its caller is left out.
+    let nap = rows.iter().find(|row| row["function"] == SLEEP);
+    let nap = nap.map(|row| (int(row, "total_ns"), row["reason"].clone()));
+    let (ns, reason) = nap.ok_or_else(|| format!("no nap: {functions}"))?;
+    ensure(
+        (190 * MS..700 * MS).contains(&ns) && reason == "timer",
+        || functions.to_string(),
+    )?;
+    ensure(
+        int(functions, "off_cpu_ns") <= int(functions, "waited_ns"),
+        || functions.to_string(),
+    )
+}
+
+/// A sleep, and a wait for a child.
+fn reasons() -> Result<(), Failed> {
+    let program = pair()?;
+    let script = format!("{program} 0 0 300; true");
+    let command = ["/bin/sh", "-c", &script];
+    let trace = recorded("reasons", &["--off-cpu-stacks=50ms"], &command)?;
+    let flame = report(&trace, "flame", &["--by", "program"])?;
+    let sums = list(&flame, "off_cpu_reasons");
+    let sum = |reason: &str| {
+        let mine = sums.iter().find(|it| it["reason"] == reason);
+        mine.map_or(0, |it| int(it, "ns"))
+    };
+    let about = |ns: u64| (295 * MS..900 * MS).contains(&ns);
+    ensure(about(sum("timer")) && about(sum("child")), || {
+        flame.to_string()
+    })?;
+    ensure(sums.len() == 2, || flame.to_string())?;
+    let known = list(&flame, "rows").iter();
+    let known = known.filter(|row| row["function"] == SLEEP);
+    let known = known.filter(|row| row["reason"] == "timer" && row["name"] == "pair");
+    ensure(known.count() == 1, || flame.to_string())
+}
