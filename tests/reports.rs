@@ -475,6 +475,42 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     Ok(())
 }
 
+/// A recording has no difference to itself; one without stacks is named.
+#[test]
+fn functions_are_compared_if_both_sides_have_stacks() -> Result<(), Failure> {
+    let rules: Value =
+        serde_json::from_str(include_str!("../crates/report/schema/diff.schema.json"))?;
+    let stacks = "../format/3.6.bin";
+    let diff =
+        |files: [&str; 2], format: &str| output(&["diff", files[0], files[1], "--format", format]);
+    let json: Value = serde_json::from_str(&diff([stacks; 2], "json")?)?;
+    schema::validate(&rules, &json)?;
+    assert_eq!(json["functions"], serde_json::json!([]));
+    assert!(diff([stacks; 2], "text")?.contains("No function's time differs"));
+    let folded = diff([stacks; 2], "folded")?;
+    for line in folded.lines() {
+        let mut words = line.rsplitn(3, ' ');
+        let (new, base) = (words.next(), words.next());
+        assert!(new == base && new.is_some(), "{line}");
+    }
+    let mut lines: Vec<&str> = folded.lines().collect();
+    lines.sort_unstable();
+    lines.dedup();
+    assert_eq!(lines.len(), folded.lines().count(), "each stack once");
+    let page = diff([stacks; 2], "html")?;
+    assert!(page.contains("<svg id=\"flame\"") && !page.contains("<script"));
+    let json: Value = serde_json::from_str(&diff([stacks, "demo.bin"], "json")?)?;
+    schema::validate(&rules, &json)?;
+    assert!(json["functions"].is_null());
+    let said = json["warnings"].to_string();
+    assert!(said.contains("demo.bin has no stacks"), "{said}");
+    let out = run(&["diff", stacks, "demo.bin", "--format", "folded"])?;
+    let said = String::from_utf8(out.stderr)?;
+    assert_eq!(out.status.code(), Some(2), "{said}");
+    assert!(said.contains("demo.bin: no stacks were recorded"), "{said}");
+    Ok(())
+}
+
 #[test]
 fn filters_choose() -> Result<(), Failure> {
     let execs = |more: &[&str]| -> Result<Vec<String>, Failure> {

@@ -169,4 +169,6 @@ fn compare(analysis: &Analysis, style: &Style) {
     diff.text(style);
     diff.markdown();
     diff.json().unwrap();
+    diff.html();
+    let _ = diff.folded();
 }

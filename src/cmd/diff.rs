@@ -26,6 +26,10 @@ rank test of Mann and Whitney (p <= 0.05) with four runs or more a side, otherwi
 if it exceeds the differences within each side. With only one run each, normal
 variation is unknown, and every difference counts.
 
+If all recordings have stacks (tr record --stacks), the functions on a CPU are
+compared, by program. Their times come from samples: a difference counts if it is
+also more than three standard deviations of the samples of both sides.
+
 --fail-over compares the median of the new runs with the base's (the wall time, or
 the figure of --fail-on); a difference inside the spread does not fail. One run a
 side has no spread: use several, since equal builds on a busy machine differ.
@@ -38,7 +42,8 @@ Examples:
   tr diff main.bin pr.bin
   tr diff main.bin pr.bin --fail-over 10%
   tr diff --base main-*.bin --new pr-*.bin --format markdown
-  tr diff main.bin pr.bin --format html > diff.html")]
+  tr diff main.bin pr.bin --format html > diff.html
+  tr diff main.bin pr.bin --format folded | flamegraph.pl > diff.svg")]
 pub struct Args {
     /// The recording before, and the one after
     #[arg(value_name = "BASE NEW", required_unless_present = "base", conflicts_with_all = ["base", "new"])]
@@ -77,6 +82,8 @@ enum FormatArg {
     Markdown,
     /// A page: both critical paths over one time axis, and the differences
     Html,
+    /// Stacks on a CPU with the µs of both sides, as difffolded.pl writes them
+    Folded,
 }
 
 fn figures() -> impl TypedValueParser<Value = Figure> {
@@ -123,6 +130,13 @@ pub fn run(args: &Args) -> ExitCode {
         FormatArg::Text => open::print_text(&diff.text(&args.layout.style())),
         FormatArg::Markdown => open::print(diff.markdown().as_bytes()),
         FormatArg::Html => open::print(diff.html().as_bytes()),
+        FormatArg::Folded => match diff.folded() {
+            Ok(stacks) => open::print(stacks.as_bytes()),
+            Err(why) => {
+                eprintln!("tr: {why}");
+                return ExitCode::from(open::UNREADABLE);
+            }
+        },
         FormatArg::Json => match diff.json() {
             Ok(document) => open::print(document.as_bytes()),
             Err(error) => {

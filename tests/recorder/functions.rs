@@ -1,17 +1,20 @@
-//! The critical path by function: of a program whose functions take as long as it is told.
+//! The critical path by function, and functions in `tr diff`: of a program whose functions take as
+//! long as it is told.
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::kinds::compiled;
-use crate::support::{dump, ensure, int, list, record, report, scratch, text, Test};
+use crate::support::{dump, ensure, int, list, record, report, scratch, text, Test, TR};
 
-pub const TESTS: &[Test] = &[(PATH, path), (REASONS, reasons)];
+pub const TESTS: &[Test] = &[(PATH, path), (REASONS, reasons), (DIFF, diff)];
 
 pub const PATH: &str = "the_path_by_function_has_the_longer_process_alone";
 pub const REASONS: &str = "sampled_waits_have_their_reasons";
+pub const DIFF: &str = "diff_names_the_function_that_grew";
 
 const MS: u64 = 1_000_000;
 /// Of the kernel: its name does not depend on libc.
@@ -115,4 +118,63 @@ fn reasons() -> Result<(), Failed> {
     let known = known.filter(|row| row["function"] == SLEEP);
     let known = known.filter(|row| row["reason"] == "timer" && row["name"] == "pair");
     ensure(known.count() == 1, || flame.to_string())
+}
+
+fn diff() -> Result<(), Failed> {
+    let program = pair()?;
+    let of = |name: &str, left: &str| {
+        let command = [program.as_str(), left, "500", "0"];
+        recorded(name, &["--stacks=997"], &command)
+    };
+    let (base, new) = (of("base", "400")?, of("new", "900")?);
+    let run = |args: &[&str]| {
+        let mut tr = Command::new(TR);
+        let out = tr.arg("diff").args([&base, &new]).args(args).output()?;
+        ensure(out.status.success(), || text(&out.stderr))?;
+        Ok::<String, Failed>(text(&out.stdout))
+    };
+    let json: Value = serde_json::from_str(&run(&["--format", "json"])?)?;
+    let functions = list(&json, "functions");
+    let first = functions.first().cloned().unwrap_or_default();
+    let grown = first["self_time"]["difference"].as_i64().unwrap_or(0);
+    ensure(
+        first["function"] == "left"
+            && first["program"] == "pair"
+            && first["binary"] == "pair"
+            && (300 * MS as i64..700 * MS as i64).contains(&grown),
+        || json["functions"].to_string(),
+    )?;
+    // What took as long before is no difference; `main` takes longer through `left`.
+    let own = |name: &str| {
+        let mine = functions.iter().filter(|it| it["function"] == name);
+        mine.map(|it| it["self_time"]["difference"].as_i64().unwrap_or(0))
+            .sum::<i64>()
+    };
+    ensure(
+        own("right").abs() < 150 * MS as i64 && own("main") == 0,
+        || json["functions"].to_string(),
+    )?;
+    let words = run(&[])?;
+    ensure(words.contains("ms in left"), || words.clone())?;
+    // Two columns: the sums of both are those of the samples.
+    let folded = run(&["--format", "folded"])?;
+    let mut sums = [0u64; 2];
+    for line in folded.lines() {
+        let mut words = line.rsplitn(3, ' ');
+        for sum in sums.iter_mut().rev() {
+            *sum += words.next().unwrap_or_default().parse::<u64>()?;
+        }
+        let stack = words.next().unwrap_or_default();
+        ensure(stack.starts_with("pair"), || line.to_owned())?;
+    }
+    for (sum, trace) in sums.iter().zip([&base, &new]) {
+        let flame = report(trace, "flame", &[])?;
+        let expected = int(&flame, "ns") / 1000;
+        ensure(sum.abs_diff(expected) < 100, || format!("{sum} {expected}"))?;
+    }
+    let page = run(&["--format", "html"])?;
+    ensure(
+        page.contains("<svg id=\"flame\"") && page.contains("<title>left in pair: "),
+        || page.clone(),
+    )
 }

@@ -141,7 +141,8 @@ fn main() {
             | stacks::GONE
             | stacks::WAITS
             | functions::PATH
-            | functions::REASONS => common::lacks("gcc"),
+            | functions::REASONS
+            | functions::DIFF => common::lacks("gcc"),
             machine::THROTTLED => machine::no_quota(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {

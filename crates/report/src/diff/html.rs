@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::functions::Noisy;
 use super::lanes::Axis;
 use super::text::{command, difference, value, verdict};
 use super::{percent, signed, Change, Diff, Figure, Gate, Judged, Run, What};
@@ -35,6 +36,8 @@ impl Diff {
             }
         }
         self.page_machine(&mut body);
+        self.page_flame(&mut body);
+        self.page_functions(&mut body);
         let title = html(&command(&self.new));
         let verdict = html(&self.conclusion());
         static_page(&title, PAGE, &[("verdict", &verdict), ("body", &body)])
@@ -190,6 +193,35 @@ impl Diff {
             ]
         });
         table(out, "System calls", &titles("system call"), rows);
+    }
+
+    fn page_functions(&self, out: &mut String) {
+        let change = |it: &Noisy| match it.differs(self.ask.least) {
+            true => signed(it.time.difference(), units::time),
+            false => String::new(),
+        };
+        let rows = self
+            .functions
+            .iter()
+            .flatten()
+            .take(self.ask.top)
+            .map(|it| {
+                vec![
+                    it.name.function.clone(),
+                    it.program.clone(),
+                    units::time(it.own.time.base),
+                    units::time(it.own.time.new),
+                    change(&it.own),
+                    change(&it.total),
+                ]
+            });
+        let titles = ["function", "program", "self base", "new", "self", "total"];
+        table(
+            out,
+            "Functions that differ by more than the noise of their samples",
+            &titles,
+            rows,
+        );
     }
 
     fn page_changes(&self, out: &mut String, what: What) {

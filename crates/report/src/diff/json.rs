@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{CallChange, Change, Diff, Figure, Gate, Judged, Program, Run, StepChange, Verdict};
+use super::{
+    CallChange, Change, Diff, Figure, FunctionChange, Gate, Judged, Program, Run, StepChange,
+    Verdict,
+};
 use crate::encode::object;
 
 #[derive(Serialize)]
@@ -25,6 +28,7 @@ struct Document {
     machine: BTreeMap<String, Value>,
     demands: BTreeMap<String, Value>,
     syscalls: Vec<OneCall>,
+    functions: Option<Vec<OneFunction>>,
     gate: Option<OneGate>,
 }
 
@@ -96,6 +100,16 @@ object! {
         ns: Value = value(&call.time),
     }
 
+    OneFunction(change: &FunctionChange) {
+        program: String = change.program.clone(),
+        function: String = change.name.function.clone(),
+        binary: String = change.name.binary.clone(),
+        self_time: Value = value(&change.own.time),
+        self_noise_ns: u64 = change.own.noise,
+        total_time: Value = value(&change.total.time),
+        total_noise_ns: u64 = change.total.noise,
+    }
+
     OneGate(figure: Figure, most: f64, gate: Result<Gate, String>) {
         figure: String = key(figure),
         most_percent: f64 = most,
@@ -155,6 +169,10 @@ impl Diff {
                 demands.collect()
             },
             syscalls: self.calls.iter().map(OneCall::new).collect(),
+            functions: self.functions.as_ref().map(|all| {
+                let all = all.iter().map(OneFunction::new);
+                all.collect()
+            }),
             gate: gate.map(|((figure, most), gate)| OneGate::new(figure, most, gate)),
         };
         serde_json::to_string_pretty(&document).map(|json| json + "\n")

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use super::functions::{Noisy, RULE};
 use super::text::{command, difference, value, verdict};
 use super::{percent, signed, Change, Diff, Figure, Gate, Judged, What};
 use crate::escape::{code, markdown};
@@ -57,6 +58,7 @@ impl Diff {
         self.loads_table(&mut out);
         self.demands_table(&mut out);
         self.calls_table(&mut out);
+        self.functions_table(&mut out);
         let _ = writeln!(out, "<sub>{}</sub>", self.statistic());
         out
     }
@@ -182,6 +184,35 @@ impl Diff {
             );
         }
         out.push_str("\n</details>\n\n");
+    }
+
+    fn functions_table(&self, out: &mut String) {
+        let functions = self.functions.iter().flatten();
+        let mut functions = functions.take(self.ask.top).peekable();
+        if functions.peek().is_none() {
+            return;
+        }
+        let change = |it: &Noisy| match it.differs(self.ask.least) {
+            true => signed(it.time.difference(), units::time),
+            false => String::new(),
+        };
+        out.push_str("<details><summary>functions on a CPU</summary>\n\n");
+        out.push_str("| function | in | program | self base | new | self | total |\n");
+        out.push_str("| --- | --- | --- | ---: | ---: | ---: | ---: |\n");
+        for it in functions {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                code(&it.name.function),
+                code(&it.name.binary),
+                code(&it.program),
+                units::time(it.own.time.base),
+                units::time(it.own.time.new),
+                change(&it.own),
+                change(&it.total),
+            );
+        }
+        let _ = writeln!(out, "\n{RULE}\n\n</details>\n");
     }
 
     fn steps_table(&self, out: &mut String) {

@@ -3,12 +3,15 @@
 
 mod align;
 mod demands;
+mod flame;
+mod functions;
 mod html;
 mod json;
 mod lanes;
 pub(crate) mod machine;
 mod markdown;
 pub(crate) mod normal;
+mod profile;
 pub(crate) mod run;
 mod spread;
 pub(crate) mod steps;
@@ -21,6 +24,7 @@ use crate::names::named;
 use crate::sort::Rows;
 use align::Slot;
 use demands::Demand;
+use functions::FunctionChange;
 use machine::{CallChange, Load};
 pub use run::{Figure, Figures, Run};
 pub use spread::{Judged, Verdict};
@@ -60,6 +64,9 @@ pub struct Diff {
     demands: Vec<(Demand, Judged)>,
     /// System calls that differ noticeably, the largest difference of time first.
     calls: Vec<CallChange>,
+    /// Functions whose time on a CPU differs, the largest difference first; `None`: a run has
+    /// no stacks.
+    functions: Option<Vec<FunctionChange>>,
     /// The number of processes on both sides.
     matched: usize,
 }
@@ -152,6 +159,7 @@ impl Diff {
         let loads = machine::loads_of(&base, &new, walls.next().map(|(_, wall)| wall));
         let demands = demands::changes(&base, &new, ask.least);
         let calls = machine::calls_of(&base, &new, ask.least);
+        let functions = functions::changes(&base, &new, &ask);
         let changes = changes(&slots, base.len(), &ask);
         let programs = programs(&slots, base.len(), &ask);
         let both = |slot: &&Slot| {
@@ -164,6 +172,7 @@ impl Diff {
             loads,
             demands,
             calls,
+            functions,
             changes,
             programs,
             steps: steps::changes(&base, &new, &ask),
@@ -241,6 +250,7 @@ impl Diff {
                 words(&new)
             ));
         }
+        said.extend(self.stack_warnings());
         said
     }
 

@@ -9,6 +9,7 @@ use tr_format::event::Ktime;
 use super::demands::{self, Demands};
 use super::machine::Machine;
 use super::normal::{self, Paths};
+use super::profile::Profile;
 use super::steps::{self, StepSums};
 use crate::names::named;
 use crate::{escape, label};
@@ -113,6 +114,8 @@ pub struct Run {
     pub demands: Demands,
     /// The machine, and the system calls.
     pub machine: Machine,
+    /// The sampled stacks on a CPU, if they were recorded.
+    pub profile: Option<Profile>,
     /// The processes that did not only wait for others, in order of their beginning.
     pub timeline: Vec<Bar>,
 }
@@ -179,6 +182,7 @@ impl Run {
                 .map_or(Vec::new(), |path| bars(analysis, path)),
             demands: demands::of(analysis, path.as_ref()),
             machine: Machine::of(analysis),
+            profile: Profile::of(analysis),
             timeline: timeline(analysis),
         }
     }

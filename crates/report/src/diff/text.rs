@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use super::functions::{Noisy, NONE, RULE};
 use super::{
-    percent, signed, CallChange, Change, Demand, Diff, Figure, Gate, Judged, Load, Program, Run,
-    StepChange, Verdict, What,
+    percent, signed, CallChange, Change, Demand, Diff, Figure, FunctionChange, Gate, Judged, Load,
+    Program, Run, StepChange, Verdict, What,
 };
 use crate::style::{Paint, Style};
 use crate::table::{Cell, Table};
@@ -87,6 +88,7 @@ impl Diff {
         self.by_load(&mut out, style);
         self.by_demand(&mut out, style);
         self.by_call(&mut out, style);
+        self.by_function(&mut out, style);
         if let Some(gate) = self.gate() {
             let paint = Paint::bad_if(gate.as_ref().map_or(true, Gate::failed));
             let text = gate.map_or_else(|why| why, |gate| gate.text());
@@ -219,6 +221,38 @@ impl Diff {
         let _ = write!(out, "\n{table}");
     }
 
+    fn by_function(&self, out: &mut String, style: &Style) {
+        let Some(functions) = &self.functions else {
+            return;
+        };
+        out.push('\n');
+        if functions.is_empty() {
+            style.wrapped(out, Paint::Dim, "", NONE);
+            return;
+        }
+        let least = self.ask.least;
+        let change = move |it: &Noisy| match it.differs(least) {
+            true => signed(it.time.difference(), units::time).into(),
+            false => Cell::Empty,
+        };
+        // Both share the width beside the figures and a function's least.
+        let room = (style.width.saturating_sub(60) / 2).clamp(8, 40);
+        let shown = functions.len().min(self.ask.top);
+        let title = units::top("function on a CPU", shown, functions.len());
+        let table = Table::new(title, |it: &&FunctionChange| it.name.function.clone())
+            .column("self base", |it| Cell::few(it.own.time.base, Cell::Time))
+            .column("new", |it| Cell::few(it.own.time.new, Cell::Time))
+            .column("self", move |it| change(&it.own))
+            .column("total", move |it| change(&it.total))
+            .words("program", move |it| {
+                units::shorten(&it.program, room).into()
+            })
+            .words("in", move |it| units::shorten(&it.name.binary, room).into())
+            .text(functions.iter().take(shown), style, 0);
+        out.push_str(&table);
+        style.wrapped(out, Paint::Dim, "", RULE);
+    }
+
     fn by_step(&self, out: &mut String, style: &Style) {
         if self.steps.is_empty() {
             return;
@@ -250,7 +284,14 @@ impl Diff {
         if self.programs.is_empty() {
             return;
         }
-        let table = Table::new("by program", |program: &&Program| program.name.clone())
+        let name = |program: &&Program| match self.grown(program) {
+            None => program.name.clone(),
+            Some(it) => {
+                let more = signed(it.own.time.difference(), units::time);
+                format!("{}; {more} in {}", program.name, it.name.function)
+            }
+        };
+        let table = Table::new("by program", name)
             .column("CPU base", |program| Cell::Time(program.on_cpu.base))
             .column("new", |program| Cell::Time(program.on_cpu.new))
             .column("CPU", |program| {

@@ -26,6 +26,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         path: Vec::new(),
         demands: Default::default(),
         machine: Machine::default(),
+        profile: None,
         timeline: Vec::new(),
     }
 }

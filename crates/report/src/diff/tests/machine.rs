@@ -26,6 +26,7 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         processes: Vec::new(),
         steps: crate::diff::steps::StepSums::default(),
         path: Vec::new(),
+        profile: None,
         timeline: Vec::new(),
         demands: Default::default(),
         machine: Machine {

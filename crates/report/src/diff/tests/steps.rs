@@ -30,6 +30,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         path: Vec::new(),
         demands: Default::default(),
         machine: Machine::default(),
+        profile: None,
         timeline: Vec::new(),
     }
 }

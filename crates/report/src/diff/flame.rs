@@ -1,0 +1,158 @@
+//! The differential flame graph of the page of `tr diff`: the programs above, under each function
+//! those that it called.
+
+use std::fmt::Write;
+
+use super::functions::{period, Noisy};
+use super::profile::Both;
+use super::{signed, Diff, Judged};
+use crate::escape::html;
+use crate::units;
+
+/// The most levels.
+const LEVELS: usize = 60;
+/// A frame below this share of the width is left out.
+const SHORT: u64 = 1000;
+/// One below this share has no name.
+const NAMED: u64 = 40;
+/// The height of a level and of its frames, in CSS pixels.
+const LEVEL: usize = 17;
+const FRAME: usize = 16;
+
+/// What the frames of a graph share.
+struct Graph<'a> {
+    both: &'a Both,
+    /// The time of each node with its callees, in base and new.
+    totals: [Vec<u64>; 2],
+    /// The width of each node, in ns.
+    widths: Vec<u64>,
+    whole: u64,
+    periods: [u64; 2],
+}
+
+impl Diff {
+    /// The graph, if both sides have samples.
+    pub(super) fn page_flame(&self, out: &mut String) {
+        let Some(both) = self.stacks() else {
+            return;
+        };
+        let sides = [&self.base, &self.new];
+        let periods = sides.map(|runs| period(runs.iter().filter_map(|run| run.profile.as_ref())));
+        let totals = both.own.each_ref().map(|own| both.tree.totals(own));
+        let (children, programs) = both.tree.children();
+        // Callees have higher numbers than their callers.
+        let mut widths = vec![0u64; children.len()];
+        for node in (0..children.len()).rev() {
+            let callees = children.get(node).into_iter().flatten();
+            let callees = callees.filter_map(|it| widths.get(*it as usize));
+            let callees = callees.fold(0u64, |sum, ns| sum.saturating_add(*ns));
+            let [base, new] = Both::at(&totals, u32::try_from(node).unwrap_or(u32::MAX));
+            if let Some(width) = widths.get_mut(node) {
+                *width = base.max(new).max(callees);
+            }
+        }
+        let width = |node: &u32| widths.get(*node as usize).copied().unwrap_or(0);
+        let whole = programs.iter().map(width).fold(0u64, u64::saturating_add);
+        if whole == 0 {
+            return;
+        }
+        let graph = Graph {
+            both: &both,
+            totals,
+            whole,
+            periods,
+            widths,
+        };
+        graph.draw(out, &children, &programs);
+    }
+}
+
+impl Graph<'_> {
+    fn width(&self, node: u32) -> u64 {
+        self.widths.get(node as usize).copied().unwrap_or(0)
+    }
+
+    fn percent(&self, ns: u64) -> f64 {
+        ns as f64 * 100.0 / self.whole as f64
+    }
+
+    fn draw(&self, out: &mut String, children: &[Vec<u32>], programs: &[u32]) {
+        let mut frames = String::new();
+        let mut levels = 0;
+        let mut open = Vec::new();
+        self.place(&mut open, programs, (0, 0));
+        while let Some((node, from, level)) = open.pop() {
+            levels = levels.max(level + 1);
+            self.frame(&mut frames, node, from, level);
+            if let Some(callees) = children.get(node as usize).filter(|_| level + 1 < LEVELS) {
+                self.place(&mut open, callees, (from, level + 1));
+            }
+        }
+        let _ = writeln!(
+            out,
+            "<section class=\"card\"><h2>Functions on a CPU <small>under the functions that called them; a frame is \
+             as wide as the longer of its two times: red longer now, blue shorter, grey within the noise of the \
+             samples</small></h2>\n<svg id=\"flame\" width=\"100%\" height=\"{}\" role=\"img\" \
+             aria-label=\"Differential flame graph; the table of functions has its figures\">{frames}</svg></section>",
+            levels * LEVEL
+        );
+    }
+
+    /// Puts functions side by side.
+    fn place(
+        &self,
+        open: &mut Vec<(u32, u64, usize)>,
+        functions: &[u32],
+        (from, level): (u64, usize),
+    ) {
+        let mut at = from;
+        for function in functions {
+            let width = self.width(*function);
+            if width.saturating_mul(SHORT) >= self.whole {
+                open.push((*function, at, level));
+            }
+            at = at.saturating_add(width);
+        }
+    }
+
+    fn frame(&self, out: &mut String, node: u32, from: u64, level: usize) {
+        let name = self.both.tree.name(node).cloned().unwrap_or_default();
+        let function = html(&name.function);
+        let binary = match name.binary.as_str() {
+            "" => String::new(),
+            binary => format!(" in {}", html(binary)),
+        };
+        let [base, new] = Both::at(&self.totals, node);
+        let width = self.width(node);
+        let time = Judged::new(&[base], &[new]);
+        let noisy = time.map(|time| Noisy::new(time, self.periods));
+        let (mut paint, mut opacity, mut why) = ("currentColor", 0.12, "");
+        let change = i128::from(new) - i128::from(base);
+        if noisy.is_some_and(|it| it.differs(1)) {
+            paint = if change > 0 { "#d62728" } else { "#1f77b4" };
+            opacity = 0.25 + 0.6 * change.unsigned_abs() as f64 / width.max(1) as f64;
+        } else if change != 0 {
+            why = ", within the noise of the samples";
+        }
+        let text = if width.saturating_mul(NAMED) < self.whole {
+            String::new()
+        } else {
+            let y = FRAME - 4;
+            format!(
+                "<text x=\"4\" y=\"{y}\" font-size=\"12\" fill=\"currentColor\">{function}</text>"
+            )
+        };
+        let _ = write!(
+            out,
+            "<svg x=\"{:.3}%\" y=\"{}\" width=\"{:.3}%\" height=\"{FRAME}\"><title>{function}{binary}: {} → {} ({}){why}</title>\
+             <rect width=\"100%\" height=\"100%\" fill=\"{paint}\" fill-opacity=\"{opacity:.2}\" \
+             stroke=\"currentColor\" stroke-opacity=\"0.25\"/>{text}</svg>",
+            self.percent(from),
+            level * LEVEL,
+            self.percent(width),
+            units::time(base),
+            units::time(new),
+            signed(change, units::time),
+        );
+    }
+}

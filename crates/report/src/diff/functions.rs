@@ -1,0 +1,190 @@
+//! The functions whose time on a CPU differs, by program.
+//!
+//! A time is a number of samples, which varies by itself: that of n samples by √n (Poisson).
+//! A difference counts if it is more than [`DEVIATIONS`] standard deviations of the samples of both
+//! sides, so that of a thousand functions without a difference about three are named.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use super::profile::{Both, Profile};
+use super::{Ask, Diff, Judged, Program, Run, Verdict};
+use crate::frames::Name;
+use crate::sort::Rows;
+use crate::units;
+
+/// The standard deviations of noise.
+const DEVIATIONS: f64 = 3.0;
+
+/// A time on both sides, and the noise of its samples.
+#[derive(Clone, Copy, Debug)]
+pub struct Noisy {
+    /// In ns.
+    pub time: Judged,
+    /// A difference up to this one may be none, in ns.
+    pub noise: u64,
+}
+
+impl Noisy {
+    /// `periods`: the times between two samples of each side, in ns.
+    pub fn new(time: Judged, periods: [u64; 2]) -> Noisy {
+        // n samples of a period p vary by √n × p; n × p is the time.
+        let [base, new] = periods.map(|period| period as f64);
+        let variance = time.base as f64 * base + time.new as f64 * new;
+        Noisy {
+            time,
+            noise: (DEVIATIONS * variance.sqrt()) as u64,
+        }
+    }
+
+    /// The difference is outside the spread, outside the noise and of `least` ns or more.
+    pub fn differs(&self, least: u64) -> bool {
+        let size = self.time.difference().unsigned_abs();
+        self.time.verdict != Verdict::Inside
+            && size >= u128::from(least.max(1))
+            && size > u128::from(self.noise)
+    }
+
+    fn size(&self, least: u64) -> u128 {
+        match self.differs(least) {
+            true => self.time.difference().unsigned_abs(),
+            false => 0,
+        }
+    }
+}
+
+/// A function of a program whose time differs.
+#[derive(Clone, Debug)]
+pub struct FunctionChange {
+    /// The program, escaped.
+    pub program: String,
+    /// The function and its file.
+    pub name: Name,
+    /// The time in which it was the innermost one.
+    pub own: Noisy,
+    /// The time in which it was in the stack.
+    pub total: Noisy,
+}
+
+/// The time between two samples, in ns.
+pub fn period<'a>(runs: impl Iterator<Item = &'a Profile>) -> u64 {
+    let all = runs.fold((0u64, 0u64), |sum, run| {
+        let (samples, ns) = run.all;
+        (sum.0.saturating_add(samples), sum.1.saturating_add(ns))
+    });
+    all.1.checked_div(all.0).unwrap_or(0)
+}
+
+/// The functions that differ, those with the largest difference of time of their own first.
+/// `None`: a run has no stacks.
+pub fn changes(base: &[Run], new: &[Run], ask: &Ask) -> Option<Vec<FunctionChange>> {
+    let profiles = |runs: &[Run]| -> Option<Vec<_>> {
+        let profiles = runs
+            .iter()
+            .map(|run| Some(run.profile.as_ref()?.functions()));
+        profiles.collect()
+    };
+    let (before, after) = (profiles(base)?, profiles(new)?);
+    let of = |runs: &[Run]| period(runs.iter().filter_map(|run| run.profile.as_ref()));
+    let periods = [of(base), of(new)];
+    let keys = before.iter().chain(&after).flat_map(|run| run.keys());
+    let keys: BTreeSet<&(String, Name)> = keys.collect();
+    let mut changes: Vec<FunctionChange> = Vec::new();
+    for key in keys {
+        // A run without the function has spent no time in it.
+        let judged = |of: fn((u64, u64)) -> u64| {
+            let [base, new] = [&before, &after].map(|runs| {
+                let values = runs.iter().map(|run| run.get(key).copied());
+                values
+                    .map(|it| of(it.unwrap_or_default()))
+                    .collect::<Vec<u64>>()
+            });
+            Some(Noisy::new(Judged::new(&base, &new)?, periods))
+        };
+        let (own, total) = (judged(|(own, _)| own), judged(|(_, total)| total));
+        let (Some(own), Some(total)) = (own, total) else {
+            continue;
+        };
+        if own.differs(ask.least) || total.differs(ask.least) {
+            let (program, name) = key.clone();
+            changes.push(FunctionChange {
+                program,
+                name,
+                own,
+                total,
+            });
+        }
+    }
+    let size = |it: &FunctionChange| (it.own.size(ask.least), it.total.size(ask.least));
+    changes.order_by_key(|it| Reverse(size(it)));
+    Some(changes)
+}
+
+/// The rule, in words.
+pub const RULE: &str =
+    "Differences within the noise of their samples (three standard deviations) are left out.";
+/// No function differs, in words.
+pub const NONE: &str =
+    "No function's time differs by more than the noise of its samples (three standard deviations).";
+
+impl Diff {
+    /// Runs without stacks, beside others with them; samples that are left out: in words.
+    pub(super) fn stack_warnings(&self) -> Vec<String> {
+        let runs = || self.base.iter().chain(&self.new);
+        let mut said = Vec::new();
+        if runs().any(|run| run.profile.is_some()) {
+            let lacking = runs().filter(|run| run.profile.is_none());
+            said.extend(
+                lacking
+                    .map(|run| format!("{} has no stacks: functions are not compared", run.file)),
+            );
+        }
+        for run in runs() {
+            let left_out = run.profile.as_ref().map_or(0, |it| it.left_out);
+            if left_out > 0 {
+                let left_out = units::time(left_out);
+                let file = &run.file;
+                said.push(format!(
+                    "{file}: too many stacks: {left_out} of samples are left out"
+                ));
+            }
+        }
+        said
+    }
+
+    /// The function of a slower program that grew most.
+    pub(super) fn grown(&self, program: &Program) -> Option<&FunctionChange> {
+        let mut all = self.functions.iter().flatten();
+        all.find(|it| {
+            it.program == program.name
+                && program.on_cpu.difference() > 0
+                && it.own.time.difference() > 0
+                && it.own.differs(self.ask.least)
+        })
+    }
+
+    /// The stacks of both sides; `None` if a run has none.
+    pub(super) fn stacks(&self) -> Option<Both> {
+        Both::new([&self.base, &self.new])
+    }
+
+    /// Folded stacks with the µs of both sides, as difffolded.pl writes them: for flamegraph.pl and
+    /// inferno.
+    ///
+    /// # Errors
+    /// The file of a run without stacks.
+    pub fn folded(&self) -> Result<String, String> {
+        let mut runs = self.base.iter().chain(&self.new);
+        match (runs.find(|run| run.profile.is_none()), self.stacks()) {
+            (None, Some(stacks)) => Ok(stacks.folded()),
+            (lacking, _) => Err(format!(
+                "{}: no stacks were recorded: tr record --stacks records them",
+                lacking.map_or("", |run| run.file.as_str())
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/functions.rs"]
+mod tests;

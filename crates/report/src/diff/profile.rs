@@ -1,0 +1,262 @@
+//! Sampled stacks on a CPU as a tree: programs, the functions that they call, and so on.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_format::meta::Extra;
+use tr_format::stack::Doing;
+
+use super::Run;
+use crate::frames::{Name, Names};
+use crate::label;
+use crate::sort::Rows;
+
+/// The most nodes of a run's tree, with some 60 bytes for each; samples of further stacks are left out.
+const NODES: usize = 1 << 20;
+
+/// Callers and callees. A caller's number is lower than those of its callees.
+#[derive(Clone, Debug, Default)]
+pub struct Tree {
+    names: Vec<Name>,
+    numbers: HashMap<Name, u32>,
+    /// The caller's number, none of a program, and the name's.
+    nodes: Vec<(Option<u32>, u32)>,
+    places: HashMap<(Option<u32>, u32), u32>,
+}
+
+impl Tree {
+    /// The number of a name.
+    fn number(&mut self, name: &Name) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = u32::try_from(self.names.len()).unwrap_or(u32::MAX);
+        self.names.push(name.clone());
+        self.numbers.insert(name.clone(), number);
+        number
+    }
+
+    /// The node of a name below a caller; `None`: there are `most` nodes already.
+    fn node(&mut self, caller: Option<u32>, name: u32, most: usize) -> Option<u32> {
+        if let Some(node) = self.places.get(&(caller, name)) {
+            return Some(*node);
+        }
+        let number = Some(self.nodes.len()).filter(|nodes| *nodes < most);
+        let number = u32::try_from(number?).ok()?;
+        self.nodes.push((caller, name));
+        self.places.insert((caller, name), number);
+        Some(number)
+    }
+
+    /// The name of a node; a program has no binary.
+    pub fn name(&self, node: u32) -> Option<&Name> {
+        let (_, name) = self.nodes.get(node as usize)?;
+        self.names.get(*name as usize)
+    }
+
+    /// The callees of each node, and the programs, in order of their names.
+    pub fn children(&self) -> (Vec<Vec<u32>>, Vec<u32>) {
+        let mut children = vec![Vec::new(); self.nodes.len()];
+        let mut programs = Vec::new();
+        for (node, (caller, _)) in (0..).zip(&self.nodes) {
+            match caller.map(|caller| children.get_mut(caller as usize)) {
+                Some(Some(list)) => list.push(node),
+                _ => programs.push(node),
+            }
+        }
+        let lists = children.iter_mut().chain([&mut programs]);
+        for list in lists {
+            list.order_by_key(|node| self.name(*node));
+        }
+        (children, programs)
+    }
+
+    /// Of each node's own values the sums with those of its callees.
+    pub fn totals(&self, own: &[u64]) -> Vec<u64> {
+        let mut totals = own.to_vec();
+        for (at, (caller, _)) in self.nodes.iter().enumerate().rev() {
+            let total = totals.get(at).copied().unwrap_or(0);
+            if let Some(sum) = caller.and_then(|caller| totals.get_mut(caller as usize)) {
+                *sum = sum.saturating_add(total);
+            }
+        }
+        totals
+    }
+}
+
+/// The time of a function's own, and that with the functions that it calls, in ns.
+pub type Times = (u64, u64);
+
+/// The samples of a run.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    tree: Tree,
+    /// The time in which each node was the innermost one, in ns.
+    own: Vec<u64>,
+    /// The number of all samples, and the time that they stand for in ns.
+    pub all: (u64, u64),
+    /// The part of it in stacks beyond the limit.
+    pub left_out: u64,
+}
+
+impl Profile {
+    /// Of a recording; `None`: it has no samples of stacks on a CPU.
+    pub fn of(analysis: &Analysis) -> Option<Profile> {
+        if !analysis.meta.has(Extra::Stacks) {
+            return None;
+        }
+        let mut names = Names::new(&analysis.stacks);
+        let mut programs: HashMap<ProcessIx, Option<u32>> = HashMap::new();
+        let mut nodes: HashMap<(Option<u32>, u32), Option<u32>> = HashMap::new();
+        let mut profile = Profile::default();
+        let samples = analysis.stacks.samples.iter();
+        for it in samples.filter(|it| it.doing == Doing::OnCpu) {
+            let process = analysis.thread(it.thread).process;
+            let program = *programs.entry(process).or_insert_with(|| {
+                let name = Name {
+                    function: label::program(analysis.process(process)),
+                    binary: String::new(),
+                };
+                let name = profile.tree.number(&name);
+                profile.tree.node(None, name, NODES)
+            });
+            let node = *nodes.entry((program, it.stack)).or_insert_with(|| {
+                let mut node = program;
+                for number in names.of_stack(it.stack).into_iter().rev() {
+                    let name = names.name(number)?;
+                    let name = profile.tree.number(name);
+                    node = Some(profile.tree.node(Some(node?), name, NODES)?);
+                }
+                node
+            });
+            profile.all.0 = profile.all.0.saturating_add(it.count);
+            profile.all.1 = profile.all.1.saturating_add(it.ns);
+            profile.add(node, it.ns);
+        }
+        Some(profile)
+    }
+
+    fn add(&mut self, node: Option<u32>, ns: u64) {
+        self.own.resize(self.tree.nodes.len(), 0);
+        match node.and_then(|node| self.own.get_mut(node as usize)) {
+            Some(sum) => *sum = sum.saturating_add(ns),
+            None => self.left_out = self.left_out.saturating_add(ns),
+        }
+    }
+
+    /// The times of each function in each program. One that calls itself counts once.
+    pub fn functions(&self) -> BTreeMap<(String, Name), Times> {
+        let mut sums: BTreeMap<(String, Name), Times> = BTreeMap::new();
+        let totals = self.tree.totals(&self.own);
+        let (children, programs) = self.tree.children();
+        for program in programs {
+            let name = self.tree.name(program).cloned().unwrap_or_default();
+            let callees = |node: u32| children.get(node as usize).into_iter().flatten();
+            // How often each name is among the callers.
+            let mut callers: HashMap<&Name, u32> = HashMap::new();
+            let mut open: Vec<(u32, bool)> = callees(program).map(|it| (*it, false)).collect();
+            while let Some((node, done)) = open.pop() {
+                let Some(function) = self.tree.name(node) else {
+                    continue;
+                };
+                let above = callers.entry(function).or_default();
+                if done {
+                    *above -= 1;
+                    continue;
+                }
+                let value = |all: &[u64]| all.get(node as usize).copied().unwrap_or(0);
+                let key = (name.function.clone(), function.clone());
+                let (own, total) = sums.entry(key).or_default();
+                *own = own.saturating_add(value(&self.own));
+                if *above == 0 {
+                    *total = total.saturating_add(value(&totals));
+                }
+                *above += 1;
+                open.push((node, true));
+                open.extend(callees(node).map(|it| (*it, false)));
+            }
+        }
+        sums
+    }
+}
+
+/// The stacks of both sides: the means of their runs.
+#[derive(Debug)]
+pub struct Both {
+    /// The stacks.
+    pub tree: Tree,
+    /// Of base and new the time in which each node was the innermost one, in ns.
+    pub own: [Vec<u64>; 2],
+}
+
+impl Both {
+    /// `None` if a run has no stacks.
+    pub fn new(sides: [&[Run]; 2]) -> Option<Both> {
+        let mut tree = Tree::default();
+        let mut own = [Vec::new(), Vec::new()];
+        for (runs, own) in sides.into_iter().zip(&mut own) {
+            for run in runs {
+                add(&mut tree, own, run.profile.as_ref()?);
+            }
+            let count = u64::try_from(runs.len()).unwrap_or(u64::MAX).max(1);
+            own.iter_mut().for_each(|sum| *sum /= count);
+        }
+        own.iter_mut()
+            .for_each(|own| own.resize(tree.nodes.len(), 0));
+        Some(Both { tree, own })
+    }
+
+    /// A node's time in base and new.
+    pub fn at(all: &[Vec<u64>; 2], node: u32) -> [u64; 2] {
+        let [base, new] = all;
+        [base, new].map(|side| side.get(node as usize).copied().unwrap_or(0))
+    }
+
+    /// A line for each stack: its program and functions with semicolons between, a blank, its µs
+    /// in base, a blank, those in new.
+    pub fn folded(&self) -> String {
+        let us = |ns: u64| ns.saturating_add(500) / 1000;
+        let (children, programs) = self.tree.children();
+        let mut out = String::new();
+        let mut stack: Vec<String> = Vec::new();
+        let mut open: Vec<(u32, usize)> = programs.iter().rev().map(|it| (*it, 0)).collect();
+        while let Some((node, depth)) = open.pop() {
+            stack.truncate(depth);
+            let name = self.tree.name(node).map(|name| name.function.as_str());
+            stack.push(name.unwrap_or_default().replace(';', ","));
+            let [base, new] = Both::at(&self.own, node).map(us);
+            if base > 0 || new > 0 {
+                let _ = writeln!(out, "{} {base} {new}", stack.join(";"));
+            }
+            let callees = children.get(node as usize).into_iter().flatten();
+            open.extend(callees.rev().map(|it| (*it, depth + 1)));
+        }
+        out
+    }
+}
+
+/// Adds a run's times.
+fn add(tree: &mut Tree, own: &mut Vec<u64>, profile: &Profile) {
+    let mut nodes: Vec<Option<u32>> = Vec::with_capacity(profile.tree.nodes.len());
+    for (caller, name) in &profile.tree.nodes {
+        let caller = caller.map(|caller| nodes.get(caller as usize).copied().flatten());
+        let name = profile.tree.names.get(*name as usize);
+        let name = name.map(|name| tree.number(name));
+        let node = match (caller, name) {
+            (Some(None), _) | (_, None) => None,
+            (caller, Some(name)) => tree.node(caller.flatten(), name, usize::MAX),
+        };
+        nodes.push(node);
+    }
+    own.resize(tree.nodes.len(), 0);
+    for (node, ns) in nodes.into_iter().zip(&profile.own) {
+        if let Some(sum) = node.and_then(|node| own.get_mut(node as usize)) {
+            *sum = sum.saturating_add(*ns);
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/profile.rs"]
+pub(super) mod tests;
