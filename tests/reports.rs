@@ -499,6 +499,7 @@ fn functions_are_compared_if_both_sides_have_stacks() -> Result<(), Failure> {
     assert_eq!(lines.len(), folded.lines().count(), "each stack once");
     let page = diff([stacks; 2], "html")?;
     assert!(page.contains("<svg id=\"flame\"") && !page.contains("<script"));
+    assert!(page.contains("No function's time differs"), "{page}");
     let json: Value = serde_json::from_str(&diff([stacks, "demo.bin"], "json")?)?;
     schema::validate(&rules, &json)?;
     assert!(json["functions"].is_null());

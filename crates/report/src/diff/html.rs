@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::functions::Noisy;
+use super::functions::{Noisy, NONE};
 use super::lanes::Axis;
 use super::text::{command, difference, value, verdict};
 use super::{percent, signed, Change, Diff, Figure, Gate, Judged, Run, What};
@@ -196,6 +196,9 @@ impl Diff {
     }
 
     fn page_functions(&self, out: &mut String) {
+        if self.functions.as_ref().is_some_and(Vec::is_empty) {
+            let _ = writeln!(out, "<p class=\"dim\">{NONE}</p>");
+        }
         let change = |it: &Noisy| match it.differs(self.ask.least) {
             true => signed(it.time.difference(), units::time),
             false => String::new(),
