@@ -63,6 +63,7 @@ fn old_trace(dir: &Path) -> PathBuf {
                 number: 1,
                 build_id: Box::default(),
                 path: name.clone(),
+                file: None,
             };
             let function = Function {
                 name: name.clone(),

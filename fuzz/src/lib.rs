@@ -23,7 +23,7 @@ use tr_format::outline::Outline;
 use tr_format::reader::{End, Trace};
 use tr_format::sched::SchedBlock;
 use tr_format::source::Source;
-use tr_format::stack::{Doing, Frames, Function, Module, Place, Sample, Symbol};
+use tr_format::stack::{Doing, FileId, Function, Module, Place, Sample, Symbol};
 use tr_format::writer::Writer;
 
 /// Numbers from the front of the input; zeros behind its end.
@@ -338,16 +338,26 @@ fn stack(input: &mut Input, (tid, tgid): (Tid, Tgid)) -> LifeKind {
         _ => Place::Module(input.number() as u32, input.number()),
     };
     let base = input.number() as u32 >> 1;
+    let first_frame = 1 + (input.number() as u32 >> 1);
+    let new = 0..count / 2;
     match input.byte() % 4 {
         0 => LifeKind::Module(Box::new(Module {
             number: input.number() as u32,
             build_id: input.number().to_le_bytes().into(),
             path: input.number().to_le_bytes().into(),
+            file: None,
         })),
-        1 => LifeKind::Frames(Frames {
-            first: input.number() as u32,
-            places: (0..count).map(|_| place(input)).collect(),
-        }),
+        1 => LifeKind::Module(Box::new(Module {
+            number: input.number() as u32,
+            path: input.number().to_le_bytes().into(),
+            file: Some(FileId {
+                device: input.number(),
+                inode: input.number(),
+                size: 1 + (input.number() >> 1),
+                modified: input.number(),
+            }),
+            ..Module::default()
+        })),
         2 => LifeKind::Sample(Box::new(Sample {
             tid,
             tgid,
@@ -360,7 +370,9 @@ fn stack(input: &mut Input, (tid, tgid): (Tid, Tgid)) -> LifeKind {
             cut: input.byte() & 1 == 0,
             base,
             first: if count == 0 { 0 } else { base + 1 },
-            frames: (0..count).map(|_| input.number() as u32).collect(),
+            frames: (0..count).map(|at| first_frame + u32::from(at)).collect(),
+            first_frame: if new.is_empty() { 0 } else { first_frame },
+            places: new.map(|_| place(input)).collect(),
         })),
         _ => LifeKind::Symbol(Symbol {
             frame: input.number() as u32,

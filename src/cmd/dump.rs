@@ -16,7 +16,7 @@ use tr_format::event::{
 };
 use tr_format::frame::stream_number;
 use tr_format::network::{Accepted, Closed, Connect, Connected, ConnectionId};
-use tr_format::stack::{Doing, Frames, Function, Module, Place, Sample, Symbol};
+use tr_format::stack::{Doing, Function, Module, Place, Sample, Symbol};
 
 use crate::budget::Budget;
 use crate::open;
@@ -266,7 +266,6 @@ fn life(kind: &LifeKind) -> (&'static str, Map<String, Value>) {
         LifeKind::DnsAnswer(e) => ("dns_answer", dns_answer(e)),
         LifeKind::DiskWait(e) => ("disk_wait", disk_wait(e)),
         LifeKind::Module(e) => ("module", module(e)),
-        LifeKind::Frames(e) => ("frames", frames(e)),
         LifeKind::Sample(e) => ("sample", sample(e)),
         LifeKind::Symbol(e) => ("symbol", symbol(e)),
         LifeKind::SyncFile(e) => (
@@ -380,22 +379,26 @@ fn module(e: &Module) -> Map<String, Value> {
         ("number", json!(e.number)),
         ("build_id", json!(id.collect::<String>())),
         ("path", bytes(&e.path)),
+        (
+            "file",
+            e.file.map_or(Value::Null, |file| {
+                json!({
+                    "device": file.device,
+                    "inode": file.inode,
+                    "size": file.size,
+                    "modified": file.modified,
+                })
+            }),
+        ),
     ])
 }
 
-fn frames(e: &Frames) -> Map<String, Value> {
+fn sample(e: &Sample) -> Map<String, Value> {
     let places = e.places.iter().map(|place| match place {
         Place::Kernel(address) => json!({ "kernel": address }),
         Place::Process(tgid, address) => json!({ "tgid": tgid.0, "address": address }),
         Place::Module(number, offset) => json!({ "module": number, "offset": offset }),
     });
-    fields([
-        ("first", json!(e.first)),
-        ("places", json!(places.collect::<Vec<_>>())),
-    ])
-}
-
-fn sample(e: &Sample) -> Map<String, Value> {
     fields([
         ("tid", json!(e.tid.0)),
         ("tgid", json!(e.tgid.0)),
@@ -405,6 +408,8 @@ fn sample(e: &Sample) -> Map<String, Value> {
         ("base", json!(e.base)),
         ("first", json!(e.first)),
         ("frames", json!(e.frames)),
+        ("first_frame", json!(e.first_frame)),
+        ("places", json!(places.collect::<Vec<_>>())),
     ])
 }
 

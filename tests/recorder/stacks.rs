@@ -174,7 +174,7 @@ fn without_the_option() -> Result<(), Failed> {
     let trace = scratch("no-stacks.bin");
     let out = record(&trace, &[], &["/bin/true"])?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    let kinds = ["module", "frames", "sample", "symbol"];
+    let kinds = ["module", "sample", "symbol"];
     let events = dump(&trace)?;
     let mut of_stacks = events.iter().filter(|event| {
         let kind = event["kind"].as_str().unwrap_or_default();

@@ -116,12 +116,6 @@ impl Collected {
             LifeKind::Module(module) if known.modules.len() < Analysis::MODULES => {
                 known.modules.insert(module.number, (**module).clone());
             }
-            LifeKind::Frames(frames) if room => {
-                let numbers = frames.first..;
-                known
-                    .frames
-                    .extend(numbers.zip(frames.places.iter().copied()));
-            }
             LifeKind::Symbol(symbol) if room => {
                 known.symbols.insert(symbol.frame, symbol.functions.clone());
             }
@@ -129,15 +123,18 @@ impl Collected {
         }
     }
 
-    /// Takes the stacks that a sample defines.
+    /// Takes the frames and the stacks that a sample defines.
     pub fn stacks(&mut self, sample: &Sample) {
-        if self.known.stacks.len() >= Analysis::STACKS {
+        let known = &mut self.known;
+        let frames = known.frames.len() + known.symbols.len();
+        if known.stacks.len().max(frames) >= Analysis::STACKS {
             self.left_out += 1;
             return;
         }
+        known.frames.extend(sample.new_frames());
         let mut caller = sample.base;
-        for (number, frame) in (sample.first..).zip(&sample.frames) {
-            self.known.stacks.insert(number, (caller, *frame));
+        for (frame, number) in sample.frames.iter().zip(sample.first..) {
+            known.stacks.insert(number, (caller, *frame));
             caller = number;
         }
     }
@@ -209,7 +206,6 @@ pub(crate) fn within(time: Ktime, (start, end): (Ktime, Ktime)) -> bool {
 #[cfg(test)]
 mod tests {
     use tr_format::event::{Tgid, Tid};
-    use tr_format::stack::Frames;
 
     use super::*;
     use crate::arena::Ix;
@@ -228,18 +224,18 @@ mod tests {
     #[test]
     fn a_stack_is_its_caller_and_one_frame_more() {
         let mut all = Collected::default();
-        all.define(&LifeKind::Frames(Frames {
-            first: 1,
+        all.stacks(&Sample {
+            first_frame: 1,
             places: [Place::Kernel(7), Place::Module(2, 9)].into(),
-        }));
-        all.stacks(&sample(0, 1, &[2, 1]));
+            ..sample(0, 1, &[1, 2])
+        });
         all.stacks(&sample(1, 3, &[2]));
         // The stacks before are in a damaged part of the trace.
         all.stacks(&sample(90, 91, &[1]));
         let stacks = all.finish(|_| None);
         let frames = |stack| stacks.frames(stack).collect::<Vec<_>>();
-        assert_eq!(frames(2), [1, 2]);
-        assert_eq!(frames(3), [2, 2]);
+        assert_eq!(frames(2), [2, 1]);
+        assert_eq!(frames(3), [2, 1]);
         assert_eq!(frames(91), [1]);
         assert_eq!(frames(92), []);
         assert_eq!(stacks.place(2), Some(Place::Module(2, 9)));

@@ -26,7 +26,7 @@ use crate::device::{Block, DiskWait, SyncFile};
 use crate::dns::{DnsAnswer, DnsQuery};
 use crate::network::{Accepted, Closed, Connect, Connected};
 pub use crate::reason::{Context, Reason};
-use crate::stack::{Frames, Module, Sample, Symbol};
+use crate::stack::{Module, Sample, Symbol};
 
 /// A point in time: nanoseconds of `CLOCK_MONOTONIC` (`bpf_ktime_get_ns`).
 #[derive(
@@ -237,8 +237,6 @@ pub enum LifeKind {
     DiskWait(Box<DiskWait>),
     /// A file of which frames of stacks are.
     Module(Box<Module>),
-    /// New frames of stacks.
-    Frames(Frames),
     /// A task's stack.
     Sample(Box<Sample>),
     /// The functions of a frame.
@@ -264,7 +262,6 @@ impl LifeKind {
                 | LifeKind::SystemCalls(_)
                 | LifeKind::Block(_)
                 | LifeKind::Module(_)
-                | LifeKind::Frames(_)
                 | LifeKind::Sample(_)
                 | LifeKind::Symbol(_)
         )

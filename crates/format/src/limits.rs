@@ -27,7 +27,7 @@ pub const NAME: usize = 64 << 10;
 pub const STRINGS: u64 = 24 << 20;
 /// Most sums of system calls of one lifecycle frame.
 pub const CALLS: u64 = 1 << 16;
-/// Most new stacks, and most new frames of stacks, of one lifecycle frame.
+/// Most new stacks and functions of one lifecycle frame.
 pub const STACKS: u64 = 1 << 20;
 /// Most bytes of a frame's header behind the length byte.
 pub const HEADER: u64 = 255;

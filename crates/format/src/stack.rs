@@ -13,15 +13,30 @@ pub const INLINED: usize = 64;
 /// Longest build id in bytes.
 pub const BUILD_ID: usize = 64;
 
-/// A file that was mapped executable, by its build id.
+/// A file that was mapped executable, by its build id or, without one, by its path and identity.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Module {
     /// Its number. A later event of the same number has more of it.
     pub number: u32,
-    /// Its build id (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes.
+    /// Its build id (`NT_GNU_BUILD_ID`), at most [`BUILD_ID`] bytes; empty: the kernel found none.
     pub build_id: Box<[u8]>,
     /// A path at which the file was found; empty: none is known.
     pub path: Box<[u8]>,
+    /// The file that was at that path, if there is no build id. Another one has other functions.
+    pub file: Option<FileId>,
+}
+
+/// What stat(2) tells of a file, so that a file that has changed is not taken for it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FileId {
+    /// `st_dev`.
+    pub device: u64,
+    /// `st_ino`.
+    pub inode: u64,
+    /// `st_size` in bytes.
+    pub size: u64,
+    /// `st_mtim` in ns since 1970.
+    pub modified: u64,
 }
 
 /// The place of an instruction.
@@ -29,19 +44,10 @@ pub struct Module {
 pub enum Place {
     /// An address in the kernel.
     Kernel(u64),
-    /// An address in the memory of a process, in no file whose build id is known.
+    /// An address in the memory of a process, in no file that is known.
     Process(Tgid, u64),
     /// An offset in the file of a [`Module`].
     Module(u32, u64),
-}
-
-/// New frames, in sequence.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Frames {
-    /// The number of the first one.
-    pub first: u32,
-    /// Their places.
-    pub places: Box<[Place]>,
 }
 
 /// What a task did when its stack was sampled.
@@ -73,6 +79,10 @@ pub struct Sample {
     pub first: u32,
     /// The frames of the new stacks on top of `base`, outermost first.
     pub frames: Box<[u32]>,
+    /// The number of the first new frame. The others follow in sequence.
+    pub first_frame: u32,
+    /// The places of the new frames, in the order of their first use in `frames`.
+    pub places: Box<[Place]>,
 }
 
 impl Sample {
@@ -82,6 +92,12 @@ impl Sample {
             Ok(0) | Err(_) => self.base,
             Ok(count) => self.first.saturating_add(count - 1),
         }
+    }
+
+    /// The numbers and the places of the new frames.
+    pub fn new_frames(&self) -> impl Iterator<Item = (u32, Place)> + '_ {
+        let places = (0u32..).zip(&self.places);
+        places.map(|(at, place)| (self.first_frame.saturating_add(at), *place))
     }
 }
 

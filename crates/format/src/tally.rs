@@ -73,8 +73,6 @@ pub struct Events {
     pub disk_waits: u64,
     /// `Module`.
     pub modules: u64,
-    /// `Frames`.
-    pub stack_frames: u64,
     /// `Sample`.
     pub samples: u64,
     /// `Symbol`.
@@ -85,7 +83,7 @@ pub struct Events {
 
 impl Events {
     /// Each kind's name in `tr dump`, and its number, in the order of the summary.
-    pub fn by_kind(&self) -> [(&'static str, u64); 36] {
+    pub fn by_kind(&self) -> [(&'static str, u64); 35] {
         [
             ("switch", self.switches),
             ("waking", self.wakings),
@@ -119,7 +117,6 @@ impl Events {
             ("dns_answer", self.dns_answers),
             ("disk_wait", self.disk_waits),
             ("module", self.modules),
-            ("frames", self.stack_frames),
             ("sample", self.samples),
             ("symbol", self.symbols),
             ("sync_file", self.sync_files),
@@ -162,10 +159,9 @@ impl Events {
             dns_answers: at(29),
             disk_waits: at(30),
             modules: at(31),
-            stack_frames: at(32),
-            samples: at(33),
-            symbols: at(34),
-            sync_files: at(35),
+            samples: at(32),
+            symbols: at(33),
+            sync_files: at(34),
         }
     }
 
@@ -218,7 +214,6 @@ impl Events {
         self.dns_answers += other.dns_answers;
         self.disk_waits += other.disk_waits;
         self.modules += other.modules;
-        self.stack_frames += other.stack_frames;
         self.samples += other.samples;
         self.symbols += other.symbols;
         self.sync_files += other.sync_files;
@@ -256,7 +251,6 @@ impl Events {
             LifeKind::DnsAnswer(_) => &mut self.dns_answers,
             LifeKind::DiskWait(_) => &mut self.disk_waits,
             LifeKind::Module(_) => &mut self.modules,
-            LifeKind::Frames(_) => &mut self.stack_frames,
             LifeKind::Sample(_) => &mut self.samples,
             LifeKind::Symbol(_) => &mut self.symbols,
             LifeKind::SyncFile(_) => &mut self.sync_files,

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 
 use tr_format::event::{CpuId, Ktime, LifeKind, Tgid, Tid};
-use tr_format::stack::{Doing, Frames, Module, Place, Sample};
+use tr_format::stack::{Doing, Module, Place, Sample};
 use tr_symbols::Request;
 
 use crate::symbols;
@@ -89,7 +89,7 @@ impl Stacks {
         }
     }
 
-    /// The events of a sample: what it defines, and the sample.
+    /// The events of a sample: the files that it is the first to name, and the sample.
     pub fn events(&mut self, from: &Stacked) -> Vec<LifeKind> {
         if self.frames.len().max(self.stacks.len()) >= MOST {
             self.frames.clear();
@@ -98,7 +98,7 @@ impl Stacks {
         let (frames, stripped) = self.stripped(from);
         let mut events = Vec::new();
         let mut places = Vec::new();
-        let first_frame = self.last_frame.saturating_add(1);
+        let next_frame = self.last_frame.saturating_add(1);
         let (mut base, mut new) = (0, Vec::new());
         for address in frames {
             let place = self.place(*address, (from.tgid, from.seen_tgid), &mut events);
@@ -121,12 +121,6 @@ impl Stacks {
                 }
             }
         }
-        if !places.is_empty() {
-            events.push(LifeKind::Frames(Frames {
-                first: first_frame,
-                places: places.into(),
-            }));
-        }
         let count = u32::try_from(new.len()).unwrap_or(u32::MAX);
         events.push(LifeKind::Sample(Box::new(Sample {
             tid: from.tid,
@@ -140,6 +134,8 @@ impl Stacks {
                 count => self.last_stack.saturating_sub(count - 1),
             },
             frames: new.into(),
+            first_frame: if places.is_empty() { 0 } else { next_frame },
+            places: places.into(),
         })));
         events
     }
@@ -179,7 +175,7 @@ impl Stacks {
                     events.push(LifeKind::Module(Box::new(Module {
                         number,
                         build_id: build_id.into(),
-                        path: Box::default(),
+                        ..Module::default()
                     })));
                 }
                 Place::Module(number, offset)
@@ -209,8 +205,13 @@ mod tests {
     }
 
     fn sample(events: &[LifeKind]) -> (u32, u32, &[u32]) {
+        let sample = last(events);
+        (sample.base, sample.first, &sample.frames)
+    }
+
+    fn last(events: &[LifeKind]) -> &Sample {
         match events.last() {
-            Some(LifeKind::Sample(sample)) => (sample.base, sample.first, &sample.frames),
+            Some(LifeKind::Sample(sample)) => sample,
             other => panic!("{other:?}"),
         }
     }
@@ -221,9 +222,7 @@ mod tests {
         let mut stacks = Stacks::default();
         let mut known = |frames: &[At]| {
             let events = sampled(&mut stacks, frames);
-            let Some(LifeKind::Sample(sample)) = events.last() else {
-                panic!("{events:?}");
-            };
+            let sample = last(&events);
             (sample.base as usize + sample.frames.len(), sample.cut)
         };
         assert_eq!(known(&[At::Process(1), At::Process(2), file]), (1, true));
@@ -239,15 +238,18 @@ mod tests {
         let (jit, kernel) = (At::Process(5), At::Kernel(9));
         let mut stacks = Stacks::default();
         let events = sampled(&mut stacks, &[main, lib]);
-        assert_eq!(events.len(), 3);
+        assert_eq!(events.len(), 2);
         assert_eq!(sample(&events), (0, 1, &[1, 2][..]));
+        assert_eq!(last(&events).places.len(), 2);
         let events = sampled(&mut stacks, &[main, lib]);
         assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (2, 0, &[][..]));
         // Other frames on a known stack, one of them again.
         let events = sampled(&mut stacks, &[main, jit, lib, kernel]);
-        assert_eq!(events.len(), 2);
+        assert_eq!(events.len(), 1);
         assert_eq!(sample(&events), (1, 3, &[3, 2, 4][..]));
+        let new = [(3, Place::Process(Tgid(2), 5)), (4, Place::Kernel(9))];
+        assert!(last(&events).new_frames().eq(new));
         let events = sampled(&mut stacks, &[main, jit, lib]);
         assert_eq!(sample(&events), (4, 0, &[][..]));
         assert_eq!(sample(&sampled(&mut stacks, &[])), (0, 0, &[][..]));

@@ -155,6 +155,7 @@ fn events(answers: Vec<Answer>, request: &Request) -> Vec<LifeKind> {
                         number,
                         build_id: it.build_id.as_slice().into(),
                         path: path.into_os_string().into_encoded_bytes().into(),
+                        file: None,
                     }))
                 }));
             }

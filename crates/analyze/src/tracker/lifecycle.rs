@@ -97,7 +97,6 @@ impl Tracker {
             | LifeKind::Counters(_)
             | LifeKind::SystemCalls(_)
             | LifeKind::Module(_)
-            | LifeKind::Frames(_)
             | LifeKind::Sample(_)
             | LifeKind::Symbol(_) => {}
         }
@@ -136,7 +135,7 @@ impl Tracker {
                     self.stacks.count(ix, time, sample);
                 }
             }
-            kind @ (LifeKind::Module(_) | LifeKind::Frames(_) | LifeKind::Symbol(_)) => {
+            kind @ (LifeKind::Module(_) | LifeKind::Symbol(_)) => {
                 self.stacks.define(kind);
             }
             _ => return false,

@@ -168,7 +168,6 @@ mod tag {
     pub const DNS_ANSWER: u8 = 28;
     pub const DISK_WAIT: u8 = 29;
     pub const MODULE: u8 = 30;
-    pub const FRAMES: u8 = 31;
     pub const SAMPLE: u8 = 32;
     pub const SYMBOL: u8 = 33;
     pub const SYNC_FILE: u8 = 34;
@@ -212,16 +211,14 @@ struct Known {
 #[derive(Debug, Default)]
 struct Stacks {
     module: u32,
-    /// The number of the next new frame, and of the largest one in a sample plus 1.
+    /// The number of the next new frame.
     frame: u32,
-    named: u32,
     /// The last offset or address in each file, process or the kernel.
     offsets: HashMap<u64, u64>,
     tid: u32,
     /// The lengths of the last samples, by what the task did.
     ns: [u64; 2],
-    /// The last sample's stack, and the number of the next new one.
-    stack: u32,
+    /// The number of the next new stack.
     next: u32,
     symbol: u32,
 }
@@ -427,7 +424,7 @@ pub fn columns() -> Vec<String> {
 
 /// The kinds' numbers and names, for the specification's test.
 #[cfg(test)]
-pub fn kinds() -> [(u8, &'static str); 34] {
+pub fn kinds() -> [(u8, &'static str); 33] {
     [
         (tag::FORK, "fork"),
         (tag::EXEC, "exec"),
@@ -459,7 +456,6 @@ pub fn kinds() -> [(u8, &'static str); 34] {
         (tag::DNS_ANSWER, "dns answer"),
         (tag::DISK_WAIT, "disk wait"),
         (tag::MODULE, "module"),
-        (tag::FRAMES, "frames"),
         (tag::SAMPLE, "sample"),
         (tag::SYMBOL, "symbol"),
         (tag::SYNC_FILE, "sync file"),

@@ -9,7 +9,7 @@ use tr_format::meta::{Facts, Known, Metadata, Method, Options, Origin, Scope, St
 use tr_format::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
 };
-use tr_format::stack::{Doing, Frames, Function, Module, Place, Sample, Symbol};
+use tr_format::stack::{Doing, FileId, Function, Module, Place, Sample, Symbol};
 use tr_format::writer::Writer;
 
 pub type Item = (Stream, Event);
@@ -403,8 +403,8 @@ fn dns(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 2] {
     ]
 }
 
-/// A file, frames, two samples and the names of a function.
-fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 5] {
+/// A file, two samples and the names of a function.
+fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     let place = |dice: &mut Dice| match dice.below(3) {
         0 => Place::Kernel(u64::MAX - dice.below(9999)),
         1 => Place::Process(tgid, dice.next()),
@@ -412,31 +412,53 @@ fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 5] {
     };
     let module = Module {
         number: dice.below(9) as u32,
-        build_id: dice.next().to_le_bytes().into(),
         path: b"/usr/lib/libc.so.6"
             .get(..dice.below(19) as usize)
             .unwrap()
             .into(),
+        ..match dice.below(3) {
+            0 => Module::default(),
+            1 => Module {
+                file: Some(FileId {
+                    device: dice.next(),
+                    inode: dice.next(),
+                    size: dice.below(1 << 30),
+                    modified: dice.next(),
+                }),
+                ..Module::default()
+            },
+            _ => Module {
+                build_id: dice.next().to_le_bytes().into(),
+                ..Module::default()
+            },
+        }
     };
-    let frames = Frames {
-        first: dice.below(99) as u32,
-        places: (0..dice.below(5)).map(|_| place(dice)).collect(),
-    };
-    let new = |dice: &mut Dice| Sample {
-        tid,
-        tgid,
-        doing: Doing::OnCpu,
-        ns: 10_101_010,
-        cut: dice.below(2) == 0,
-        base: dice.below(7) as u32,
-        first: 7 + dice.below(9) as u32,
-        frames: (0..=dice.below(6)).map(|_| dice.below(4) as u32).collect(),
+    // Frames of before, then new ones, then both.
+    let new = |dice: &mut Dice| {
+        let first_frame = 5 + dice.below(99) as u32;
+        let places: Box<[Place]> = (0..dice.below(5)).map(|_| place(dice)).collect();
+        let before: Vec<u32> = (0..=dice.below(6)).map(|_| 1 + dice.below(4) as u32).collect();
+        let new = (first_frame..).take(places.len());
+        Sample {
+            tid,
+            tgid,
+            doing: Doing::OnCpu,
+            ns: 10_101_010,
+            cut: dice.below(2) == 0,
+            base: dice.below(7) as u32,
+            first: 7 + dice.below(9) as u32,
+            frames: before.iter().copied().chain(new.clone()).chain(new).collect(),
+            first_frame: if places.is_empty() { 0 } else { first_frame },
+            places,
+        }
     };
     let known = Sample {
         doing: Doing::OffCpu,
         ns: dice.next(),
         first: 0,
         frames: Box::default(),
+        first_frame: 0,
+        places: Box::default(),
         ..new(dice)
     };
     let function = |dice: &mut Dice| Function {
@@ -453,7 +475,6 @@ fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 5] {
     };
     let kinds = [
         LifeKind::Module(Box::new(module)),
-        LifeKind::Frames(frames),
         LifeKind::Sample(Box::new(new(dice))),
         LifeKind::Sample(Box::new(known)),
         LifeKind::Symbol(symbol),

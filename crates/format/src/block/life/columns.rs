@@ -9,7 +9,7 @@ use crate::limits;
 use crate::network::{
     Accepted, Address, Closed, Connect, Connected, ConnectionId, Ending, Endpoint,
 };
-use crate::stack::{Frames, Function, Module, Place, Sample, Symbol};
+use crate::stack::{FileId, Function, Module, Place, Sample, Symbol};
 use crate::varint::Cursor;
 use crate::zip::{Packer, Unpacker};
 
@@ -106,12 +106,15 @@ fn later() -> Vec<LifeKind> {
             number: 1,
             build_id: [7; 20].into(),
             path: (*b"vda").into(),
+            file: None,
         })),
-        LifeKind::Frames(Frames {
-            first: 1,
-            places: [Place::Module(1, 9)].into(),
-        }),
-        LifeKind::Sample(Box::new(sample(1))),
+        LifeKind::Module(Box::new(Module {
+            number: 2,
+            path: (*b"vda").into(),
+            file: Some(FileId::default()),
+            ..Module::default()
+        })),
+        LifeKind::Sample(Box::new(sample(1, 1))),
         LifeKind::Symbol(Symbol {
             frame: 1,
             functions: [Function::default()].into(),
@@ -119,14 +122,16 @@ fn later() -> Vec<LifeKind> {
     ]
 }
 
-/// A sample with a new stack of this number.
-fn sample(first: u32) -> Sample {
+/// A sample with a new stack and a new frame of these numbers.
+fn sample(first: u32, frame: u32) -> Sample {
     let (tid, tgid) = TASK;
     Sample {
         tid,
         tgid,
         first,
-        frames: [1].into(),
+        frames: [frame].into(),
+        first_frame: frame,
+        places: [Place::Module(1, 9)].into(),
         ..Sample::default()
     }
 }
@@ -186,23 +191,16 @@ fn later_kinds_leave_earlier_columns_alone() {
 /// No number of a stack or of a frame is behind the largest one.
 #[test]
 fn numbers_that_do_not_fit_are_refused() {
-    let frames = |first| {
-        LifeKind::Frames(Frames {
-            first,
-            places: [Place::Kernel(1)].into(),
-        })
-    };
     let most = u32::MAX - 1;
-    for (kind, is_read) in [
-        (LifeKind::Sample(Box::new(sample(most))), true),
-        (LifeKind::Sample(Box::new(sample(u32::MAX))), false),
-        (frames(most), true),
-        (frames(u32::MAX), false),
+    for (sample, is_read) in [
+        (sample(most, most), true),
+        (sample(u32::MAX, 1), false),
+        (sample(1, u32::MAX), false),
     ] {
         let event = LifeEvent {
             time: Ktime(1),
             cpu: None,
-            kind,
+            kind: LifeKind::Sample(Box::new(sample)),
         };
         let (mut out, mut events) = (Vec::new(), Vec::new());
         encode(

@@ -38,7 +38,7 @@ pub(super) struct Dec<'a> {
     pub(super) calls: u64,
     /// The texts of symbols so far.
     pub(super) texts: Vec<Box<[u8]>>,
-    /// New stacks and frames so far.
+    /// New stacks and functions so far.
     pub(super) stacks: u64,
 }
 
@@ -278,7 +278,6 @@ impl<'a> Dec<'a> {
             tag::SYNC_FILE => LifeKind::SyncFile(Box::new(self.sync_file()?)),
             tag::DISK_WAIT => LifeKind::DiskWait(Box::new(self.disk_wait()?)),
             tag::MODULE => LifeKind::Module(Box::new(self.module()?)),
-            tag::FRAMES => LifeKind::Frames(self.frames()?),
             tag::SAMPLE => LifeKind::Sample(Box::new(self.sample()?)),
             tag::SYMBOL => LifeKind::Symbol(self.symbol()?),
             // A later version puts the fields of a new kind into new columns.

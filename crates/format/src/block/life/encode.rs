@@ -207,7 +207,6 @@ impl Enc {
             LifeKind::DnsAnswer(answer) => self.dns_answer(answer),
             LifeKind::DiskWait(wait) => self.disk_wait(wait),
             LifeKind::Module(module) => self.module(module),
-            LifeKind::Frames(frames) => self.frames(frames),
             LifeKind::Sample(sample) => self.sample(sample),
             LifeKind::Symbol(symbol) => self.symbol(symbol),
             LifeKind::SyncFile(file) => self.sync_file(file),

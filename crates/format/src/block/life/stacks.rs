@@ -6,7 +6,7 @@ use super::{tag, Col, Stacks};
 use crate::event::{LifeKind, Tgid, Tid};
 use crate::limits;
 use crate::stack::{
-    Doing, Frames, Function, Module, Place, Sample, Symbol, BUILD_ID, DEPTH, INLINED,
+    Doing, FileId, Function, Module, Place, Sample, Symbol, BUILD_ID, DEPTH, INLINED,
 };
 use crate::varint::{fold, unfold};
 use crate::Fault;
@@ -14,6 +14,9 @@ use crate::Fault;
 /// Flags of a sample.
 const OFF_CPU: u8 = 1;
 const CUT: u8 = 2;
+
+/// In place of a frame's number: it is new. Numbers are from 1.
+const NEW: u64 = 0;
 
 /// Numbers of a place's file or memory: the kernel, or a number times 2, plus 1 for a process.
 const KERNEL: u64 = 0;
@@ -45,21 +48,12 @@ impl Stacks {
         *last
     }
 
-    fn name(&mut self, frame: u32) {
-        self.named = self.named.max(frame.saturating_add(1));
-    }
-
     fn sampled(&mut self, sample: &Sample) {
         self.tid = sample.tid.0;
-        self.stack = sample.stack();
         if !sample.frames.is_empty() {
-            self.next = self.stack.saturating_add(1);
+            self.next = sample.stack().saturating_add(1);
         }
     }
-}
-
-fn step(value: u32, from: u32) -> u64 {
-    fold(i64::from(value) - i64::from(from))
 }
 
 impl Enc {
@@ -75,22 +69,12 @@ impl Enc {
         self.diff(Col::Module, module.number, last);
         self.bytes_of(Col::Module, Col::ModuleBytes, &module.build_id, BUILD_ID);
         self.bytes_of(Col::Module, Col::ModuleBytes, &module.path, limits::NAME);
-    }
-
-    pub(super) fn frames(&mut self, frames: &Frames) {
-        self.byte(Col::Kind, tag::FRAMES);
-        let expected = self.known.stacks.frame;
-        self.diff(Col::Frames, frames.first, expected);
-        let places = frames.places.get(..DEPTH).unwrap_or(&frames.places);
-        self.int(Col::Frames, places.len() as u64);
-        for place in places {
-            let (space, at) = space(*place);
-            self.int(Col::Frames, space);
-            let last = self.known.stacks.offset(space, 0);
-            self.int(Col::FrameOffset, fold(at.wrapping_sub(last) as i64));
-            self.known.stacks.offset(space, at.wrapping_sub(last));
+        if module.build_id.is_empty() {
+            let file = module.file.unwrap_or_default();
+            for value in [file.device, file.inode, file.size, file.modified] {
+                self.int(Col::Module, value);
+            }
         }
-        self.known.stacks.frame = frames.first.saturating_add(places.len() as u32);
     }
 
     pub(super) fn sample(&mut self, sample: &Sample) {
@@ -104,23 +88,35 @@ impl Enc {
         let [on, waits] = &mut self.known.stacks.ns;
         let last = std::mem::replace(if off { waits } else { on }, sample.ns);
         self.int(Col::SampleTime, fold(sample.ns.wrapping_sub(last) as i64));
-        let stack = self.known.stacks.stack;
-        self.int(Col::SampleBase, step(stack, sample.base));
+        self.int(Col::SampleBase, sample.base.into());
         let frames = sample.frames.get(..DEPTH).unwrap_or(&sample.frames);
         self.int(Col::SampleStacks, frames.len() as u64);
         if !frames.is_empty() {
             let next = self.known.stacks.next;
             self.diff(Col::SampleStacks, sample.first, next);
         }
+        let mut new = sample.new_frames().peekable();
         for frame in frames {
-            let code = match *frame == self.known.stacks.named {
-                true => 0,
-                false => u64::from(*frame) + 1,
-            };
-            self.int(Col::SampleFrames, code);
-            self.known.stacks.name(*frame);
+            match new.next_if(|(number, _)| number == frame) {
+                Some(it) => self.new_frame(it, sample.first_frame),
+                None => self.int(Col::SampleFrames, (*frame).into()),
+            }
         }
         self.known.stacks.sampled(sample);
+    }
+
+    /// A frame at its first use; `first` is the sample's first one.
+    fn new_frame(&mut self, (number, at): (u32, Place), first: u32) {
+        self.int(Col::SampleFrames, NEW);
+        if number == first {
+            self.diff(Col::Frames, number, self.known.stacks.frame);
+        }
+        let (space, at) = space(at);
+        self.int(Col::Frames, space);
+        let more = at.wrapping_sub(self.known.stacks.offset(space, 0));
+        self.int(Col::FrameOffset, fold(more as i64));
+        self.known.stacks.offset(space, more);
+        self.known.stacks.frame = number.saturating_add(1);
     }
 
     fn text(&mut self, text: &[u8]) {
@@ -158,7 +154,7 @@ impl<'a> Dec<'a> {
         self.column(bytes).take(len)
     }
 
-    /// A number of new stacks or frames.
+    /// A number of new stacks or functions.
     fn count(&mut self, col: Col, most: usize) -> Result<u64, Fault> {
         let count = self.int(col)?;
         crate::error::within("the depth of a stack", count, most as u64)?;
@@ -170,32 +166,23 @@ impl<'a> Dec<'a> {
     pub(super) fn module(&mut self) -> Result<Module, Fault> {
         let number = self.diff(Col::Module, self.known.stacks.module)?;
         self.known.stacks.module = number;
+        let build_id = self.bytes_of(Col::Module, Col::ModuleBytes, BUILD_ID)?;
+        let path = self.bytes_of(Col::Module, Col::ModuleBytes, limits::NAME)?;
+        let mut file = None;
+        if build_id.is_empty() {
+            let known = FileId {
+                device: self.int(Col::Module)?,
+                inode: self.int(Col::Module)?,
+                size: self.int(Col::Module)?,
+                modified: self.int(Col::Module)?,
+            };
+            file = (known != FileId::default()).then_some(known);
+        }
         Ok(Module {
             number,
-            build_id: self
-                .bytes_of(Col::Module, Col::ModuleBytes, BUILD_ID)?
-                .into(),
-            path: self
-                .bytes_of(Col::Module, Col::ModuleBytes, limits::NAME)?
-                .into(),
-        })
-    }
-
-    pub(super) fn frames(&mut self) -> Result<Frames, Fault> {
-        let first = self.diff(Col::Frames, self.known.stacks.frame)?;
-        let count = self.count(Col::Frames, DEPTH)?;
-        let next = behind(first, count).ok_or(Fault::Content("a frame's number is too large"))?;
-        let mut places = Vec::new();
-        for _ in 0..count {
-            let space = self.int(Col::Frames)?;
-            let more = unfold(self.int(Col::FrameOffset)?) as u64;
-            let at = self.known.stacks.offset(space, more);
-            places.push(place(space, at).ok_or(Fault::Content("no such file of a frame"))?);
-        }
-        self.known.stacks.frame = next;
-        Ok(Frames {
-            first,
-            places: places.into(),
+            build_id: build_id.into(),
+            path: path.into(),
+            file,
         })
     }
 
@@ -211,10 +198,7 @@ impl<'a> Dec<'a> {
         let last = if flags & OFF_CPU != 0 { waits } else { on };
         *last = last.wrapping_add(more);
         let ns = *last;
-        let back = unfold(self.int(Col::SampleBase)?);
-        let base = i64::from(self.known.stacks.stack).checked_sub(back);
-        let base = base.and_then(|base| u32::try_from(base).ok());
-        let base = base.ok_or(Fault::Content("a stack's number does not fit in 32 bits"))?;
+        let base = self.int32(Col::SampleBase)?;
         let count = self.count(Col::SampleStacks, DEPTH)?;
         let first = match count {
             0 => 0,
@@ -225,15 +209,14 @@ impl<'a> Dec<'a> {
         if count > 0 && base >= first {
             return Err(Fault::Content("a stack on top of a later one"));
         }
+        let mut new = New::default();
         let mut frames = Vec::new();
         for _ in 0..count {
-            let frame = match self.int(Col::SampleFrames)? {
-                0 => self.known.stacks.named,
-                code => u32::try_from(code - 1)
+            frames.push(match self.int(Col::SampleFrames)? {
+                NEW => self.new_frame(&mut new)?,
+                number => u32::try_from(number)
                     .map_err(|_| Fault::Content("a frame's number does not fit in 32 bits"))?,
-            };
-            self.known.stacks.name(frame);
-            frames.push(frame);
+            });
         }
         let sample = Sample {
             tid: Tid(tid),
@@ -247,9 +230,30 @@ impl<'a> Dec<'a> {
             base,
             first,
             frames: frames.into(),
+            first_frame: new.first,
+            places: new.places.into(),
         };
         self.known.stacks.sampled(&sample);
         Ok(sample)
+    }
+
+    /// The number of a frame at its first use.
+    fn new_frame(&mut self, new: &mut New) -> Result<u32, Fault> {
+        let number = match new.places.is_empty() {
+            true => self.diff(Col::Frames, self.known.stacks.frame)?,
+            false => self.known.stacks.frame,
+        };
+        let next = number.checked_add(1);
+        self.known.stacks.frame = next.ok_or(Fault::Content("a frame's number is too large"))?;
+        if new.places.is_empty() {
+            new.first = number;
+        }
+        let space = self.int(Col::Frames)?;
+        let more = unfold(self.int(Col::FrameOffset)?) as u64;
+        let at = self.known.stacks.offset(space, more);
+        let at = place(space, at).ok_or(Fault::Content("no such file of a frame"))?;
+        new.places.push(at);
+        Ok(number)
     }
 
     fn text(&mut self) -> Result<Box<[u8]>, Fault> {
@@ -286,6 +290,13 @@ impl<'a> Dec<'a> {
     }
 }
 
+/// The new frames of a sample.
+#[derive(Default)]
+struct New {
+    first: u32,
+    places: Vec<Place>,
+}
+
 /// The number behind `count` numbers from `first` on.
 fn behind(first: u32, count: u64) -> Option<u32> {
     first.checked_add(u32::try_from(count).ok()?)
@@ -295,8 +306,10 @@ fn behind(first: u32, count: u64) -> Option<u32> {
 pub(super) fn weight(kind: &LifeKind) -> usize {
     match kind {
         LifeKind::Module(module) => size_of::<Module>() + module.build_id.len() + module.path.len(),
-        LifeKind::Frames(frames) => size_of_val(&*frames.places),
-        LifeKind::Sample(sample) => size_of::<Sample>() + size_of_val(&*sample.frames),
+        LifeKind::Sample(sample) => {
+            let parts = size_of_val(&*sample.frames) + size_of_val(&*sample.places);
+            size_of::<Sample>() + parts
+        }
         LifeKind::Symbol(symbol) => {
             let texts = symbol.functions.iter();
             let texts = texts.map(|it| it.name.len() + it.file.len());
