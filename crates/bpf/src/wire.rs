@@ -256,7 +256,7 @@ wire! {
     /// The stack of a task; the frames in user mode follow.
     Sample = "wire_sample" {
         head: Head, tid: u32, tgid: u32, seen_tgid: u32, off_cpu: u32, ns: u64, kernel_len: i32,
-        user_len: i32, kernel: [u64; SAMPLE_DEPTH],
+        user_len: i32, arguments: u64, kernel: [u64; SAMPLE_DEPTH],
     }
     /// Sums over the requests of a block device and group.
     BlockSums = "block_sums" {

@@ -16,6 +16,7 @@ mod header;
 mod host;
 mod identity;
 mod machine;
+mod mappings;
 mod marks;
 mod memory;
 mod network;

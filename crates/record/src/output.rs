@@ -2,7 +2,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender, TryRecvError, TrySendError};
 use std::sync::Arc;
@@ -18,6 +17,7 @@ use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
 use crate::disks::{Names, SyncFiles};
+use crate::mappings::Mapped;
 use crate::marks::{self, Count as MarkCount};
 use crate::network::Connections;
 use crate::queue::Queue;
@@ -371,7 +371,8 @@ impl Take for State {
     }
 
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error> {
-        for kind in self.stacks.events(sample) {
+        for mut kind in self.stacks.events(sample) {
+            self.redactor.stack(&mut kind);
             let (time, cpu) = (sample.time, sample.cpu);
             let event = LifeEvent { time, cpu, kind };
             self.writer.life(Stream::Lifecycle, event)?;
@@ -379,8 +380,8 @@ impl Take for State {
         Ok(())
     }
 
-    fn mapped(&mut self, path: &Path) {
-        self.stacks.path(path.to_owned());
+    fn mapped(&mut self, from: &Mapped) {
+        self.stacks.mapped(from);
     }
 }
 

@@ -1,12 +1,15 @@
 //! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use tr_format::event::{CpuId, Ktime, LifeKind, Tgid, Tid};
-use tr_format::stack::{Doing, Module, Place, Sample};
+use tr_format::stack::{Doing, FileId, Module, Place, Sample};
 use tr_symbols::Request;
 
+use crate::mappings::{Image, Mapped, Mapping, Mappings};
 use crate::symbols;
 
 /// A build id of the kernel's, `BUILD_ID_SIZE_MAX` bytes; a shorter one is followed by zeros.
@@ -40,8 +43,8 @@ pub struct Stacked {
     pub ns: u64,
     /// Outermost frames are missing.
     pub cut: bool,
-    /// The process's id in `tr`'s own pid namespace.
-    pub seen_tgid: u32,
+    /// The program that it ran.
+    pub image: Image,
     /// The frames, outermost first. A caller's is the last byte of its call.
     pub frames: Vec<At>,
 }
@@ -53,10 +56,18 @@ const MOST: usize = 1 << 20;
 /// The most paths that are kept.
 const PATHS: usize = 1 << 14;
 
+/// The most files without a build id.
+const FILES: usize = 1 << 14;
+
 /// The numbers so far.
 #[derive(Debug, Default)]
 pub struct Stacks {
     modules: HashMap<BuildId, u32>,
+    mappings: Mappings,
+    /// Files without a build id, by the number and the path that mappings have.
+    files: HashMap<(u64, PathBuf), u32>,
+    identities: BTreeMap<u32, tr_symbols::File>,
+    last_module: u32,
     frames: HashMap<Place, u32>,
     last_frame: u32,
     /// By caller and frame.
@@ -64,28 +75,39 @@ pub struct Stacks {
     last_stack: u32,
     /// Of the processes that have addresses of their own, the id in `tr`'s own pid namespace.
     seen: HashMap<Tgid, u32>,
-    /// Files that were mapped or executed.
-    paths: Vec<PathBuf>,
+    /// Files that were mapped.
+    paths: BTreeSet<PathBuf>,
 }
 
 impl Stacks {
-    /// Notes a file that was mapped or executed.
-    pub fn path(&mut self, path: PathBuf) {
-        if self.paths.len() < PATHS && path.is_absolute() {
-            self.paths.push(path);
+    /// Takes the mappings of a process.
+    pub fn mapped(&mut self, from: &Mapped) {
+        for path in self.mappings.take(from) {
+            if self.paths.len() < PATHS && !self.paths.contains(path) {
+                self.paths.insert(path.clone());
+            }
         }
     }
 
     /// The frames, to search their functions.
     pub fn request(&self) -> Request {
+        use tr_symbols::Module;
         let mut frames: Vec<(u32, Place)> = self.frames.iter().map(|(at, it)| (*it, *at)).collect();
         frames.sort_unstable();
-        let modules = self.modules.iter();
-        let modules = modules.map(|(build_id, number)| (*number, build_id.to_vec()));
+        let by_id = self.modules.iter().map(|(build_id, number)| Module {
+            number: *number,
+            build_id: build_id.to_vec(),
+            ..Module::default()
+        });
+        let files = self.identities.iter().map(|(number, file)| Module {
+            number: *number,
+            file: Some(file.clone()),
+            ..Module::default()
+        });
         let seen = |tgid: Tgid| self.seen.get(&tgid).copied().unwrap_or(tgid.0);
         Request {
-            paths: self.paths.clone(),
-            ..symbols::request(frames, modules, seen)
+            paths: self.paths.iter().cloned().collect(),
+            ..symbols::request(frames, by_id.chain(files), seen)
         }
     }
 
@@ -101,7 +123,7 @@ impl Stacks {
         let next_frame = self.last_frame.saturating_add(1);
         let (mut base, mut new) = (0, Vec::new());
         for address in frames {
-            let place = self.place(*address, (from.tgid, from.seen_tgid), &mut events);
+            let place = self.place(*address, (from.tgid, from.image), &mut events);
             let frame = *self.frames.entry(place).or_insert_with(|| {
                 places.push(place);
                 self.last_frame = self.last_frame.saturating_add(1);
@@ -148,8 +170,10 @@ impl Stacks {
         let all = &from.frames;
         let user = all.iter().filter(|it| !matches!(it, At::Kernel(_))).count();
         let outer = all.iter().take(user.saturating_sub(1));
-        let foreign = outer.take_while(|it| matches!(it, At::Process(_))).count();
-        if foreign == 0 || tr_symbols::has_list(from.seen_tgid) {
+        let in_file = |address| self.mappings.find(from.image, address).is_some();
+        let foreign = outer.take_while(|it| matches!(it, At::Process(at) if !in_file(*at)));
+        let foreign = foreign.count();
+        if foreign == 0 || tr_symbols::has_list(from.image.0) {
             return (all, false);
         }
         (all.get(foreign..).unwrap_or_default(), true)
@@ -158,30 +182,73 @@ impl Stacks {
     fn place(
         &mut self,
         address: At,
-        (tgid, seen): (Tgid, u32),
+        (tgid, image): (Tgid, Image),
         events: &mut Vec<LifeKind>,
     ) -> Place {
         match address {
             At::Kernel(address) => Place::Kernel(address),
-            At::Process(address) => {
-                self.seen.insert(tgid, seen);
+            At::Process(address) => self.in_file(image, address, events).unwrap_or_else(|| {
+                self.seen.insert(tgid, image.0);
                 Place::Process(tgid, address)
-            }
+            }),
             At::File(build_id, offset) => {
-                let next = u32::try_from(self.modules.len()).unwrap_or(u32::MAX);
-                let next = next.saturating_add(1);
-                let number = *self.modules.entry(build_id).or_insert(next);
-                if number == next {
+                let number = *self.modules.entry(build_id).or_insert_with(|| {
+                    self.last_module = self.last_module.saturating_add(1);
                     events.push(LifeKind::Module(Box::new(Module {
-                        number,
+                        number: self.last_module,
                         build_id: build_id.into(),
                         ..Module::default()
                     })));
-                }
+                    self.last_module
+                });
                 Place::Module(number, offset)
             }
         }
     }
+
+    /// An address's place in a file without a build id, or of which the kernel could not read it.
+    fn in_file(
+        &mut self,
+        image: Image,
+        address: u64,
+        events: &mut Vec<LifeKind>,
+    ) -> Option<Place> {
+        let (mapping, offset) = self.mappings.find(image, address)?;
+        let key = (mapping.inode, mapping.path.clone());
+        if let Some(number) = self.files.get(&key) {
+            return Some(Place::Module(*number, offset));
+        }
+        let file = file(mapping).filter(|_| self.files.len() < FILES)?;
+        self.last_module = self.last_module.saturating_add(1);
+        events.push(LifeKind::Module(Box::new(Module {
+            number: self.last_module,
+            path: key.1.as_os_str().as_encoded_bytes().into(),
+            file: Some(FileId {
+                device: file.device,
+                inode: file.inode,
+                size: file.size,
+                modified: file.modified,
+            }),
+            ..Module::default()
+        })));
+        self.identities.insert(self.last_module, file);
+        self.files.insert(key, self.last_module);
+        Some(Place::Module(self.last_module, offset))
+    }
+}
+
+/// The longest time by which a file's times lag behind (a tick of CONFIG_HZ_100).
+const TICK: Duration = Duration::from_millis(10);
+
+/// The file of a mapping. `None`: another one is at its path, perhaps with the number that the
+/// mapped one had before its process ended.
+fn file(mapping: &Mapping) -> Option<tr_symbols::File> {
+    let file = tr_symbols::File::at(&mapping.path)?;
+    let times = std::fs::metadata(&mapping.path).ok()?;
+    let seconds = Duration::from_secs(u64::try_from(times.ctime()).ok()?);
+    let changed = seconds + Duration::from_nanos(u64::try_from(times.ctime_nsec()).ok()?);
+    let before = SystemTime::UNIX_EPOCH.checked_add(changed + TICK)? <= mapping.time;
+    (file.inode == mapping.inode && before).then_some(file)
 }
 
 #[cfg(test)]
@@ -199,7 +266,7 @@ mod tests {
             doing: Doing::OnCpu,
             ns: 10,
             cut: false,
-            seen_tgid: 2,
+            image: (2, 0),
             frames: frames.to_vec(),
         })
     }
@@ -253,5 +320,47 @@ mod tests {
         let events = sampled(&mut stacks, &[main, jit, lib]);
         assert_eq!(sample(&events), (4, 0, &[][..]));
         assert_eq!(sample(&sampled(&mut stacks, &[])), (0, 0, &[][..]));
+    }
+
+    #[test]
+    fn a_file_without_a_build_id_is_known_by_its_figures() {
+        let path = std::env::temp_dir().join(format!("tr-stacks-{}", std::process::id()));
+        std::fs::write(&path, "program").unwrap();
+        let inode = std::fs::metadata(&path).unwrap().ino();
+        let mapped = |inode: u64, time| Mapped {
+            image: (2, 0),
+            time,
+            maps: format!("1000-2000 r-xp 00003000 00:00 {inode} {}\n", path.display()).into(),
+        };
+        let later = SystemTime::now() + Duration::from_secs(1);
+        let places = |stacks: &mut Stacks| {
+            let events = sampled(stacks, &[At::Process(0x1004), At::Kernel(9)]);
+            (events.len(), last(&events).places.first().copied())
+        };
+        let mut stacks = Stacks::default();
+        let address = Some(Place::Process(Tgid(2), 0x1004));
+        assert_eq!(places(&mut stacks), (1, address));
+        for (inode, time) in [(inode + 1, later), (inode, SystemTime::UNIX_EPOCH)] {
+            let mut stacks = Stacks::default();
+            stacks.mapped(&mapped(inode, time));
+            assert_eq!(places(&mut stacks), (1, address), "{inode}");
+        }
+        stacks.mapped(&mapped(inode, later));
+        assert_eq!(places(&mut stacks), (2, Some(Place::Module(1, 0x3004))));
+        // The second time the frame is known.
+        assert_eq!(places(&mut stacks), (1, None));
+        let request = stacks.request();
+        let file = request.modules.iter().find_map(|it| it.file.clone()).unwrap();
+        assert!(file.is_there());
+        std::fs::write(&path, "another").unwrap();
+        std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(later)
+            .unwrap();
+        assert!(!file.is_there());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!file.is_there());
     }
 }

@@ -64,17 +64,10 @@ impl Server {
 /// The request for frames, by their numbers. `pid` gives a process's id in `tr`'s own pid namespace.
 pub fn request(
     frames: impl IntoIterator<Item = (u32, Place)>,
-    modules: impl IntoIterator<Item = (u32, Vec<u8>)>,
+    modules: impl IntoIterator<Item = tr_symbols::Module>,
     pid: impl Fn(Tgid) -> u32,
 ) -> Request {
-    let modules = modules.into_iter().map(|(number, build_id)| {
-        let module = tr_symbols::Module {
-            number,
-            build_id,
-            frames: Vec::new(),
-        };
-        (number, module)
-    });
+    let modules = modules.into_iter().map(|it| (it.number, it));
     let mut modules: BTreeMap<u32, tr_symbols::Module> = modules.collect();
     let mut request = Request::default();
     let mut processes: BTreeMap<u32, Vec<(u32, u64)>> = BTreeMap::new();

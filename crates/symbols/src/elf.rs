@@ -27,8 +27,11 @@ pub fn answer(
     tell: &mut impl FnMut(Answer) -> io::Result<()>,
 ) -> io::Result<()> {
     let mut wanted: HashMap<&[u8], &Module> = HashMap::new();
-    wanted.extend(request.modules.iter().map(|it| (trimmed(&it.build_id), it)));
-    let mut found = Vec::new();
+    let by_id = request.modules.iter().filter(|it| !it.build_id.is_empty());
+    wanted.extend(by_id.map(|it| (trimmed(&it.build_id), it)));
+    let files = request.modules.iter();
+    let files = files.filter_map(|it| Some((it, it.file.as_ref()?.path.clone())));
+    let mut found: Vec<_> = files.collect();
     // Short processes end before their mappings are read: their libraries are where the loader
     // finds most.
     let libraries = LIBRARIES
@@ -97,6 +100,10 @@ fn functions(
     let Ok(all) = symbolizer.symbolize(&source, Input::FileOffset(&offsets)) else {
         return Ok(());
     };
+    // Behind the search: a file that has changed meanwhile has given wrong names.
+    if module.file.as_ref().is_some_and(|file| !file.is_there()) {
+        return Ok(());
+    }
     for ((frame, _), symbolized) in module.frames.iter().zip(all) {
         let Symbolized::Sym(symbol) = symbolized else {
             continue;

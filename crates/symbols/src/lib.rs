@@ -11,7 +11,8 @@ mod elf;
 mod table;
 
 use std::io::{self, BufReader, Read, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -47,10 +48,47 @@ pub struct Request {
 pub struct Module {
     /// Its number.
     pub number: u32,
-    /// Its build id; zeros at its end do not count.
+    /// Its build id; zeros at its end do not count. Empty: it has none.
     pub build_id: Vec<u8>,
+    /// Without a build id, the file itself.
+    pub file: Option<File>,
     /// Frames: number, offset in the file.
     pub frames: Vec<(u32, u64)>,
+}
+
+/// A file at a path, as stat(2) told it. Another one, or one that has changed, has other functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct File {
+    /// Its path.
+    pub path: PathBuf,
+    /// `st_dev`.
+    pub device: u64,
+    /// `st_ino`.
+    pub inode: u64,
+    /// `st_size` in bytes.
+    pub size: u64,
+    /// `st_mtim` in ns since 1970; 0: before.
+    pub modified: u64,
+}
+
+impl File {
+    /// The file at a path. `None`: there is none, or no plain one.
+    pub fn at(path: &Path) -> Option<File> {
+        let file = std::fs::metadata(path).ok().filter(|it| it.is_file())?;
+        let modified = i128::from(file.mtime()) * 1_000_000_000 + i128::from(file.mtime_nsec());
+        Some(File {
+            path: path.to_owned(),
+            device: file.dev(),
+            inode: file.ino(),
+            size: file.size(),
+            modified: u64::try_from(modified).unwrap_or(0),
+        })
+    }
+
+    /// It is still at its path, as it was.
+    pub fn is_there(&self) -> bool {
+        File::at(&self.path).is_some_and(|now| now == *self)
+    }
 }
 
 impl Request {

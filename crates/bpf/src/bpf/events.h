@@ -345,6 +345,7 @@ struct wire_sample {
 	__u64 ns;	 /* the sampling period, or the length of the wait */
 	__s32 kernel_len; /* bytes; negative: there is none */
 	__s32 user_len;
+	__u64 arguments; /* their address, which another program of the process has elsewhere */
 	__u64 kernel[SAMPLE_DEPTH];
 	struct wire_frame user[];
 };

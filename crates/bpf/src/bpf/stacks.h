@@ -50,6 +50,7 @@ SEC("perf_event") int sample(void *ctx)
 	record->tid = id;
 	record->tgid = id >> 32;
 	record->seen_tgid = ns_tid(BPF_CORE_READ(task, group_leader), recorder_level);
+	record->arguments = BPF_CORE_READ(task, mm, arg_start);
 	record->off_cpu = 0;
 	record->ns = sample_period;
 	put_stack(ctx, record);
@@ -131,6 +132,7 @@ static __always_inline void end_wait(struct task_struct *task)
 	record->tid = task->pid;
 	record->tgid = task->tgid;
 	record->seen_tgid = ns_tid(BPF_CORE_READ(task, group_leader), recorder_level);
+	record->arguments = BPF_CORE_READ(task, mm, arg_start);
 	record->off_cpu = 1;
 	record->ns = now - since;
 	record->kernel_len = waiter->kernel_len;

@@ -9,7 +9,6 @@ pub mod ptrace;
 mod sampler;
 
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::path::Path;
 
 use tr_bpf::Refusal;
 use tr_format::event::{
@@ -21,6 +20,7 @@ use self::bpf::{sudo, Loader};
 use crate::command::Reaped;
 use crate::config::{Choice, Config, Follow};
 use crate::session::Alive;
+use crate::mappings::Mapped;
 use crate::stacks::Stacked;
 use crate::Error;
 
@@ -127,8 +127,8 @@ pub trait Take {
     /// The output's.
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error>;
 
-    /// Notes a file that a sampled process has mapped.
-    fn mapped(&mut self, path: &Path);
+    /// Takes the mappings of a process, before its samples.
+    fn mapped(&mut self, from: &Mapped);
 }
 
 /// A source that is ready for the release of COMMAND.

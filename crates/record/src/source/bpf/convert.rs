@@ -157,7 +157,7 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
             _ => Doing::OffCpu,
         },
         ns: sample.ns,
-        seen_tgid: sample.seen_tgid,
+        image: (sample.seen_tgid, sample.arguments),
         cut: user.len().max(kernel.len()) >= wire::SAMPLE_DEPTH,
         frames: user
             .into_iter()
@@ -171,6 +171,9 @@ pub fn stack(record: &[u8]) -> Option<Stacked> {
 fn user_frame(frame: &wire::StackFrame, back: u64) -> Option<At> {
     let at = frame.at.saturating_sub(back);
     match frame.status {
+        // Of an address in no mapping the kernel takes the one behind it (kernel/bpf/stackmap.c,
+        // find_vma()), mostly the program's first one: the offset is below 0.
+        wire::FRAME_IN_FILE if frame.at > i64::MAX as u64 => None,
         wire::FRAME_IN_FILE => Some(At::File(frame.build_id, at)),
         wire::FRAME_ADDRESS if frame.at != 0 => Some(At::Process(at)),
         _ => None,

@@ -1,74 +1,94 @@
-//! The paths of sampled files: the kernel tells their build ids, `/proc/PID/maps` the paths, as long
-//! as the process lives.
+//! The mappings of sampled processes: the kernel tells the build ids of files, `/proc/PID/maps` their
+//! paths, and the files without a build id, as long as the process lives.
 
 use std::collections::HashSet;
-use std::fs;
-use std::os::unix::ffi::OsStringExt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::Read;
+use std::time::SystemTime;
 
 use tr_bpf::wire;
 use zerocopy::FromBytes;
 
+use crate::mappings::{Image, Mapped};
+use crate::source::proc;
 use crate::stacks::BuildId;
 
-/// The most build ids and paths that are kept.
-const MOST: usize = 1 << 14;
+/// The most build ids that are kept.
+const IDS: usize = 1 << 14;
+/// The most processes whose mappings are read in a drain. Each read takes some 100 µs.
+const PROCESSES: usize = 64;
+/// The most bytes of mappings of a process.
+const LONGEST: u64 = 1 << 20;
 
 /// The files so far.
 #[derive(Debug, Default)]
 pub struct Maps {
     /// Build ids of a process whose mappings were read.
     known: HashSet<BuildId>,
-    paths: HashSet<PathBuf>,
 }
 
 impl Maps {
-    /// Adds the new paths of a sampled process to `to`, if one of its files is not known.
-    pub fn see(&mut self, record: &[u8], to: &mut Vec<PathBuf>) {
+    /// Adds the mappings of a sampled process to those of this drain, if one of its files is not
+    /// known, or if it has addresses of which the kernel has found no file.
+    pub fn see(&mut self, record: &[u8], drain: &mut Vec<Mapped>) {
         let Ok((head, _)) = wire::Head::read_from_prefix(record) else {
             return;
         };
-        if head.kind != wire::LIFE_SAMPLE || self.paths.len() >= MOST {
+        if head.kind != wire::LIFE_SAMPLE {
             return;
         }
         let Ok((sample, tail)) = wire::Sample::read_from_prefix(record) else {
             return;
         };
-        let frames = tail.chunks_exact(size_of::<wire::StackFrame>());
         let used = usize::try_from(sample.user_len).unwrap_or(0);
+        let frames = tail.chunks_exact(size_of::<wire::StackFrame>());
         let frames = frames.take(used / size_of::<wire::StackFrame>());
         let frames = frames.filter_map(|it| wire::StackFrame::read_from_bytes(it).ok());
-        let files = frames.filter(|it| it.status == wire::FRAME_IN_FILE);
-        let new: Vec<BuildId> = files
-            .map(|it| it.build_id)
-            .filter(|it| !self.known.contains(it))
-            .collect();
-        if new.is_empty() {
+        let (mut new, mut addresses) = (Vec::new(), false);
+        for frame in frames {
+            match frame.status {
+                wire::FRAME_IN_FILE if !self.known.contains(&frame.build_id) => {
+                    new.push(frame.build_id);
+                }
+                wire::FRAME_ADDRESS => addresses |= frame.at != 0,
+                _ => {}
+            }
+        }
+        if new.is_empty() && !addresses {
             return;
         }
-        let Ok(maps) = fs::read(format!("/proc/{}/maps", sample.seen_tgid)) else {
-            return;
+        let image = (sample.seen_tgid, sample.arguments);
+        let known = drain.iter().find(|it| it.image == image);
+        let found = match known {
+            Some(mapped) => !mapped.maps.is_empty(),
+            None if drain.len() >= PROCESSES => false,
+            None => {
+                // A process that exits has none.
+                let time = SystemTime::now();
+                let maps = read(image).unwrap_or_default();
+                let found = !maps.is_empty();
+                drain.push(Mapped { image, time, maps });
+                found
+            }
         };
-        // A process that exits has none.
-        let paths: Vec<PathBuf> = executable(&maps).collect();
-        if !paths.is_empty() {
+        if found && self.known.len() < IDS {
             self.known.extend(new);
         }
-        let paths = paths.into_iter();
-        to.extend(paths.filter(|path| self.paths.insert(path.clone())));
     }
 }
 
-/// The files that are mapped executable (proc(5)).
-fn executable(maps: &[u8]) -> impl Iterator<Item = PathBuf> + '_ {
-    maps.split(|byte| *byte == b'\n').filter_map(|line| {
-        let mut words = line.splitn(6, |byte| *byte == b' ');
-        let rights = words.nth(1)?;
-        let path = words.nth(3)?.trim_ascii_start();
-        let is = rights.get(2) == Some(&b'x') && path.starts_with(b"/");
-        let path = std::ffi::OsString::from_vec(path.to_vec());
-        is.then(|| PathBuf::from(path))
-    })
+/// The mappings of a process, if it still runs that program.
+fn read((pid, arguments): Image) -> Option<Vec<u8>> {
+    let id = proc::Id::try_from(pid).ok().filter(|id| *id > 0)?;
+    let mut maps = Vec::new();
+    let file = File::open(format!("/proc/{pid}/maps")).ok()?;
+    file.take(LONGEST).read_to_end(&mut maps).ok()?;
+    // At the limit the last line is cut.
+    let whole = maps.iter().rposition(|byte| *byte == b'\n')?;
+    maps.truncate(whole + 1);
+    // A program that ran at the sample and runs now was the one in between.
+    let runs = proc::stat(id).is_some_and(|it| it.arguments == arguments);
+    (arguments != 0 && runs).then_some(maps)
 }
 
 #[cfg(test)]
@@ -76,12 +96,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn executable_files_have_a_path() {
-        let maps = b"55a0-55a1 r--p 00000000 fe:00 12   /usr/bin/cat\n\
-            55a1-55a6 r-xp 00002000 fe:00 12     /usr/bin/a b\n\
-            7f00-7f01 r-xp 00000000 00:00 0 \n\
-            7ffe-7fff r-xp 00000000 00:00 0      [vdso]\n";
-        let paths: Vec<PathBuf> = executable(maps).collect();
-        assert_eq!(paths, [PathBuf::from("/usr/bin/a b")]);
+    fn mappings_are_those_of_the_program_that_was_sampled() {
+        let pid = std::process::id();
+        let own = proc::stat(proc::Id::try_from(pid).unwrap()).unwrap();
+        let maps = read((pid, own.arguments)).unwrap();
+        let exe = std::env::current_exe().unwrap();
+        let exe = exe.as_os_str().as_encoded_bytes();
+        assert!(maps.windows(exe.len()).any(|part| part == exe));
+        // A program before it in the same process, and a process without arguments.
+        assert_eq!(read((pid, own.arguments + 16)), None);
+        assert_eq!(read((pid, 0)), None);
+        assert_eq!(read((0, own.arguments)), None);
     }
 }

@@ -4,7 +4,6 @@
 use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
 use std::rc::Rc;
 
 use tr_bpf::{wire, Receive, Record};
@@ -14,6 +13,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 use super::convert;
 use super::maps::Maps;
+use crate::mappings::Mapped;
 use crate::source::{Drained, Take};
 
 /// The records drained for one message to the writer.
@@ -27,8 +27,8 @@ pub struct Records {
     pub life: Vec<u8>,
     /// The recorder's own events.
     own: Vec<LifeEvent>,
-    /// Files that processes have mapped.
-    mapped: Vec<PathBuf>,
+    /// Mappings of sampled processes.
+    mapped: Vec<Mapped>,
     /// Memory of the records, in bytes.
     bytes: usize,
     /// The size of a page in bytes.
@@ -85,8 +85,8 @@ impl Drained for Records {
                 to.sched(CpuId(cpu), event)?;
             }
         }
-        for path in &self.mapped {
-            to.mapped(path);
+        for mapped in &self.mapped {
+            to.mapped(mapped);
         }
         for record in self.life_records() {
             if let Some(sample) = convert::stack(record) {
@@ -216,7 +216,10 @@ impl Receive for Sink {
         let (records, root, reported, maps) = &mut *self.0.borrow_mut();
         if let Record::Life(record) = record {
             root.see(record);
+            let before = records.mapped.len();
             maps.see(record, &mut records.mapped);
+            let new = records.mapped.iter().skip(before);
+            records.bytes += new.map(|it| it.maps.len()).sum::<usize>();
             if let Some(record) = reported.counted(record) {
                 records.push(Record::Life(&record));
             }

@@ -1,0 +1,145 @@
+//! The files in which a process's addresses are, where the kernel finds no build id: its mappings,
+//! as `/proc/PID/maps` tells them while it lives.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::ops::Range;
+use std::os::unix::ffi::OsStringExt;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+/// The most processes whose mappings are kept; beyond it, all are forgotten.
+const IMAGES: usize = 256;
+/// The most mappings of a process.
+const MAPPINGS: usize = 4096;
+
+/// A program in a process: its id in `tr`'s own pid namespace, and the address of its arguments,
+/// which another program of that process has elsewhere.
+pub type Image = (u32, u64);
+
+/// The mappings of a process.
+#[derive(Clone, Debug)]
+pub struct Mapped {
+    /// Whose.
+    pub image: Image,
+    /// A moment before they were read.
+    pub time: SystemTime,
+    /// `/proc/PID/maps`; empty: the process is gone.
+    pub maps: Vec<u8>,
+}
+
+/// A file that is mapped executable.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mapping {
+    addresses: Range<u64>,
+    /// The first address's offset in the file.
+    offset: u64,
+    /// The file's number, `st_ino`.
+    pub inode: u64,
+    /// Its path, as the process's mount namespace has it.
+    pub path: PathBuf,
+    /// A moment before it was seen.
+    pub time: SystemTime,
+}
+
+impl Mapping {
+    /// From a line of `/proc/PID/maps` (proc_pid_maps(5)).
+    fn parse(line: &[u8], time: SystemTime) -> Option<Mapping> {
+        let mut words = line.splitn(6, |byte| *byte == b' ');
+        let mut word = || std::str::from_utf8(words.next()?).ok();
+        let (begin, end) = word()?.split_once('-')?;
+        let rights = word()?;
+        let hex = |text: &str| u64::from_str_radix(text, 16).ok();
+        let offset = hex(word()?)?;
+        let _device = word()?;
+        let inode = word()?.parse().ok()?;
+        let path = words.next()?.trim_ascii_start();
+        let is = rights.as_bytes().get(2) == Some(&b'x') && path.starts_with(b"/");
+        is.then_some(Mapping {
+            addresses: hex(begin)?..hex(end)?,
+            offset,
+            inode,
+            path: OsString::from_vec(path.to_vec()).into(),
+            time,
+        })
+    }
+}
+
+/// The mappings of the sampled processes.
+#[derive(Debug, Default)]
+pub struct Mappings {
+    /// In order of the addresses.
+    images: HashMap<Image, Vec<Mapping>>,
+}
+
+impl Mappings {
+    /// Takes a process's mappings, in place of those of before; the files that are executable.
+    pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
+        if self.images.len() >= IMAGES {
+            self.images.clear();
+        }
+        let lines = from.maps.split(|byte| *byte == b'\n');
+        let all = lines.filter_map(|line| Mapping::parse(line, from.time));
+        let image = self.images.entry(from.image).or_default();
+        // Those of a process that is gone are still those that it had.
+        if !from.maps.is_empty() {
+            *image = all.take(MAPPINGS).collect();
+        }
+        image.iter().map(|it| &it.path)
+    }
+
+    /// The mapping of an address, and the address's offset in its file.
+    pub fn find(&self, image: Image, address: u64) -> Option<(&Mapping, u64)> {
+        let all = self.images.get(&image)?;
+        let behind = all.partition_point(|it| it.addresses.start <= address);
+        let mapping = all.get(behind.checked_sub(1)?)?;
+        let distance = address.checked_sub(mapping.addresses.start)?;
+        let inside = mapping.addresses.contains(&address);
+        inside.then(|| (mapping, mapping.offset.wrapping_add(distance)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MAPS: &[u8] = b"55a0-55a1 r--p 00000000 fe:00 12   /usr/bin/cat\n\
+        55a1-55a6 r-xp 00002000 fe:00 12     /usr/bin/a b\n\
+        7f00-7f01 r-xp 00000000 00:00 0 \n\
+        7f02-7f04 r-xp 00000000 00:00 0\n\
+        7ffe-7fff r-xp 00000000 00:00 0      [vdso]\n\
+        8000-9000 r-xp 00001000 fe:00 13     /gone (deleted)\n";
+
+    #[test]
+    fn an_address_is_in_the_file_that_is_mapped_there() {
+        let mut mappings = Mappings::default();
+        let image = (7, 0x7ff0);
+        let mapped = |maps: &[u8]| Mapped {
+            image,
+            time: SystemTime::UNIX_EPOCH,
+            maps: maps.to_vec(),
+        };
+        let paths: Vec<PathBuf> = mappings.take(&mapped(MAPS)).cloned().collect();
+        assert_eq!(
+            paths,
+            [PathBuf::from("/usr/bin/a b"), "/gone (deleted)".into()]
+        );
+        let at = |mappings: &Mappings, address| {
+            let (mapping, offset) = mappings.find(image, address)?;
+            Some((mapping.inode, offset))
+        };
+        assert_eq!(at(&mappings, 0x55a1), Some((12, 0x2000)));
+        assert_eq!(at(&mappings, 0x55a5), Some((12, 0x2004)));
+        assert_eq!(at(&mappings, 0x55a6), None);
+        assert_eq!(at(&mappings, 0x55a0), None);
+        assert_eq!(at(&mappings, 0x8fff), Some((13, 0x1fff)));
+        // Another program of that process.
+        assert_eq!(mappings.find((7, 0x7fe0), 0x55a1), None);
+        // Those of a process that is gone stay; later ones replace the earlier ones.
+        let _ = mappings.take(&mapped(b"")).count();
+        assert_eq!(at(&mappings, 0x55a1), Some((12, 0x2000)));
+        let _ = mappings.take(&mapped(b"1-2 r-xp 0 0:0 5 /new\n")).count();
+        assert_eq!(at(&mappings, 0x55a1), None);
+        assert_eq!(at(&mappings, 1), Some((5, 0)));
+    }
+}
