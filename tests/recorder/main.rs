@@ -26,6 +26,7 @@ mod redact;
 mod rights;
 mod signals;
 mod stacks;
+mod stacks_beside_perf;
 #[cfg(target_arch = "x86_64")]
 mod start;
 mod storm;
@@ -72,6 +73,7 @@ fn main() {
         stacks::TESTS,
         symbolize::TESTS,
         functions::TESTS,
+        stacks_beside_perf::TESTS,
         memory::TESTS,
         #[cfg(target_arch = "x86_64")]
         start::TESTS,
@@ -142,7 +144,14 @@ fn main() {
             | stacks::WAITS
             | functions::PATH
             | functions::REASONS
-            | functions::DIFF => common::lacks("gcc"),
+            | functions::DIFF
+            | symbolize::LATER
+            | symbolize::MOVED
+            | symbolize::DEBUG => common::lacks("gcc"),
+            symbolize::STALE => common::lacks("python3"),
+            name if stacks_beside_perf::TESTS.iter().any(|it| it.0 == name) => {
+                stacks_beside_perf::lacks(name)
+            }
             machine::THROTTLED => machine::no_quota(),
             "a_time_namespace_changes_no_time" => options::no_time_namespace(),
             name if sudo::TESTS.iter().any(|(other, _)| *other == name) => {

@@ -30,7 +30,7 @@ pub const OTHERS: &str = "methods_without_stacks_name_them";
 
 /// With frame pointers, and a build id. With optimization a function that calls none has no frame
 /// pointer: the walk leaves its caller out.
-const FLAGS: &[&str] = &["-O0", "-Wl,--build-id"];
+const FLAGS: &[&str] = &["-O0", "-pthread", "-Wl,--build-id"];
 
 fn hot(name: &str) -> Result<String, Failed> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/hot.c");

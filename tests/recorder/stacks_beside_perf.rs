@@ -1,0 +1,406 @@
+//! Stacks held to those that perf samples in the same run, and to a program's own account of its
+//! waits.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::common;
+use crate::kinds::compiled;
+use crate::support::{ensure, int, list, record, report, scratch, text, Test};
+
+pub const TESTS: &[Test] = &[
+    (USER, user),
+    (KERNEL, kernel),
+    (EXEC, exec),
+    (SHORT, short),
+    (RUST, rust),
+    (PYTHON, python),
+    (NODE, node),
+    (WAITS, waits),
+    (NO_BUILD_ID, no_build_id),
+    (REPLACED, replaced),
+];
+
+const USER: &str = "samples_in_user_mode_have_perfs_shares";
+const KERNEL: &str = "samples_in_the_kernel_have_perfs_shares";
+const EXEC: &str = "samples_before_and_behind_an_exec_have_perfs_shares";
+const SHORT: &str = "samples_of_short_processes_have_perfs_shares";
+const RUST: &str = "samples_of_a_rust_program_have_perfs_shares";
+const PYTHON: &str = "samples_of_a_python_program_have_perfs_shares";
+const NODE: &str = "samples_of_a_node_program_have_perfs_shares";
+const WAITS: &str = "waits_have_the_times_that_the_program_measured";
+const NO_BUILD_ID: &str = "functions_of_a_file_without_a_build_id_have_names";
+const REPLACED: &str = "a_file_without_a_build_id_that_was_replaced_has_no_names";
+
+/// What a test needs and this machine lacks.
+pub fn lacks(test: &str) -> Option<String> {
+    let needs: &[&str] = match test {
+        USER | KERNEL | EXEC | SHORT => &["gcc", "perf"],
+        RUST => &["rustc", "perf"],
+        NODE => &["node", "perf"],
+        PYTHON => &["perf"],
+        WAITS | NO_BUILD_ID | REPLACED => &["gcc"],
+        _ => &[],
+    };
+    let program = needs.iter().find_map(|program| common::lacks(program));
+    let no_python = || (test == PYTHON && interpreter().is_none()).then(|| NO_PYTHON.to_owned());
+    let no_samples = || (needs.contains(&"perf") && !samples()).then(|| NO_SAMPLES.to_owned());
+    program.or_else(no_python).or_else(no_samples)
+}
+
+const NO_PYTHON: &str = "no Python of 3.12 or later with -X perf";
+const NO_SAMPLES: &str = "perf cannot sample here";
+
+/// perf may sample, and has no objection to this kernel.
+fn samples() -> bool {
+    static TRIED: OnceLock<bool> = OnceLock::new();
+    *TRIED.get_or_init(|| {
+        let words = perf_record(&scratch("perf-tried.data"));
+        let tried = Command::new("perf").args(&words[1..]).arg("true").output();
+        tried.is_ok_and(|out| out.status.success())
+    })
+}
+
+/// `perf record` into a file, before its command.
+fn perf_record(file: &Path) -> Vec<String> {
+    let words = "perf record -q -F 997 -g -e cpu-clock -o".split(' ');
+    let file = file.to_string_lossy().into_owned();
+    words.map(str::to_owned).chain([file]).collect()
+}
+
+/// The samples of some processes, by the functions in question.
+#[derive(Debug, Default)]
+struct Shares {
+    samples: f64,
+    /// Those in the kernel.
+    kernel: f64,
+    /// Those with the function as the innermost one, and those with it in the stack.
+    own: BTreeMap<&'static str, f64>,
+    total: BTreeMap<&'static str, f64>,
+}
+
+/// The function in question that a symbol means: `three`, `hot::three`, `JS:*three hot.js:3`.
+fn asked(symbol: &str, functions: &[&'static str]) -> Option<&'static str> {
+    let mut words = symbol.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.find_map(|word| functions.iter().find(|it| **it == word).copied())
+}
+
+/// A sample of perf's: its process's name and id, its frames' addresses and symbols, innermost first.
+struct Sampled {
+    comm: String,
+    pid: u64,
+    frames: Vec<(u64, String)>,
+}
+
+fn perfs(file: &Path) -> Result<Vec<Sampled>, Failed> {
+    let out = Command::new("perf")
+        .args(["script", "--no-inline", "-F", "comm,pid,ip,sym", "-i"])
+        .arg(file)
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let shown = text(&out.stdout);
+    let samples = shown.split("\n\n").filter_map(|sample| {
+        let mut lines = sample.trim_matches('\n').lines();
+        let (comm, pid) = lines.next()?.trim().rsplit_once(char::is_whitespace)?;
+        let frames = lines.filter_map(|line| {
+            let (address, symbol) = line.trim().split_once(' ')?;
+            let address = u64::from_str_radix(address, 16).ok()?;
+            Some((address, symbol.to_owned()))
+        });
+        Some(Sampled {
+            comm: comm.trim().to_owned(),
+            pid: pid.parse().ok()?,
+            frames: frames.collect(),
+        })
+    });
+    Ok(samples.collect())
+}
+
+fn of_perf(samples: &[Sampled], functions: &[&'static str]) -> Shares {
+    let mut shares = Shares::default();
+    for sample in samples {
+        shares.samples += 1.0;
+        let innermost = sample.frames.first();
+        shares.kernel += f64::from(u8::from(innermost.is_some_and(|it| it.0 >> 63 == 1)));
+        if let Some(function) = innermost.and_then(|it| asked(&it.1, functions)) {
+            *shares.own.entry(function).or_default() += 1.0;
+        }
+        let frames = sample.frames.iter();
+        let all: BTreeSet<_> = frames.filter_map(|it| asked(&it.1, functions)).collect();
+        for function in all {
+            *shares.total.entry(function).or_default() += 1.0;
+        }
+    }
+    shares
+}
+
+fn of_tr(flame: &Value, pids: &BTreeSet<u64>, functions: &[&'static str]) -> Shares {
+    let mut shares = Shares::default();
+    for row in list(flame, "rows") {
+        if row["off_cpu"] == true || !pids.contains(&int(row, "pid")) {
+            continue;
+        }
+        let own = int(row, "self_samples") as f64;
+        shares.samples += own;
+        if row["binary"] == "kernel" {
+            shares.kernel += own;
+        }
+        let name = row["function"].as_str().unwrap_or_default();
+        if let Some(function) = asked(name, functions) {
+            *shares.own.entry(function).or_default() += own;
+            let total = int(row, "total_samples") as f64;
+            *shares.total.entry(function).or_default() += total;
+        }
+    }
+    shares
+}
+
+/// What is compared of a function.
+#[derive(Clone, Copy)]
+enum Part {
+    Own(&'static str),
+    Total(&'static str),
+    Kernel,
+}
+use Part::{Kernel, Own, Total};
+
+impl Part {
+    fn of(self, shares: &Shares) -> f64 {
+        let samples = match self {
+            Own(function) => shares.own.get(function),
+            Total(function) => shares.total.get(function),
+            Kernel => Some(&shares.kernel),
+        };
+        samples.copied().unwrap_or_default() / shares.samples.max(1.0)
+    }
+}
+
+/// Samples a program by both, and holds its shares to perf's. Each share that the program is known
+/// to have is given; `None`: perf alone knows it. `comm` is the program's name.
+fn beside(what: &str, command: &[&str], comm: &str, parts: &[(Part, Option<f64>)]) -> Result<(), Failed> {
+    let data = scratch(&format!("perf-{what}.data"));
+    let trace = scratch(&format!("beside-{what}.bin"));
+    let words = perf_record(&data);
+    let perf = words.iter().map(String::as_str);
+    let perf: Vec<&str> = perf.chain(command.iter().copied()).collect();
+    let out = record(&trace, &["--stacks=997"], &perf)?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let mut samples = perfs(&data)?;
+    samples.retain(|it| it.comm == comm);
+    let pids: BTreeSet<u64> = samples.iter().map(|it| it.pid).collect();
+    let flame = report(&trace, "flame", &["--by", "process"])?;
+    let functions: Vec<&'static str> = parts
+        .iter()
+        .filter_map(|(part, _)| match part {
+            Own(function) | Total(function) => Some(*function),
+            Kernel => None,
+        })
+        .collect();
+    let theirs = of_perf(&samples, &functions);
+    let ours = of_tr(&flame, &pids, &functions);
+    let said = || format!("perf {theirs:?}\ntr {ours:?}\n{}", text(&out.stderr));
+    ensure(theirs.samples > 500.0 && ours.samples > 500.0, said)?;
+    for (part, known) in parts {
+        let (our, their) = (part.of(&ours), part.of(&theirs));
+        let near = |a: f64, b: f64| (a - b).abs() <= 0.03;
+        let is_known = known.is_none_or(|known| near(our, known));
+        ensure(near(our, their) && is_known, || {
+            let name = match part {
+                Own(function) => format!("self of {function}"),
+                Total(function) => format!("total of {function}"),
+                Kernel => "kernel".to_owned(),
+            };
+            format!("{name}: {our:.3}, perf {their:.3}, known {known:?}\n{}", said())
+        })?;
+    }
+    Ok(())
+}
+
+fn source(name: &str) -> PathBuf {
+    let programs = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs");
+    programs.join(name)
+}
+
+/// See the flags of `stacks.rs`.
+fn hot(name: &str, flags: &[&str]) -> Result<String, Failed> {
+    let flags = [&["-O0", "-pthread"], flags].concat();
+    Ok(compiled(&source("hot.c"), name, &flags)?.ok_or("gcc")?)
+}
+
+fn user() -> Result<(), Failed> {
+    let program = hot("hot-puser", &["-Wl,--build-id"])?;
+    let parts = [
+        (Own("three"), Some(0.75)),
+        (Own("one"), Some(0.25)),
+        (Total("user"), Some(1.0)),
+        (Total("main"), Some(1.0)),
+        (Kernel, Some(0.0)),
+    ];
+    beside("user", &[&program, "user"], "hot-puser", &parts)
+}
+
+fn kernel() -> Result<(), Failed> {
+    let program = hot("hot-pkernel", &["-Wl,--build-id"])?;
+    let parts = [
+        (Kernel, None),
+        (Own("read_zero"), None),
+        (Total("vfs_read"), None),
+        (Total("main"), None),
+    ];
+    beside("kernel", &[&program, "kernel"], "hot-pkernel", &parts)
+}
+
+/// Half a second of `one`, an exec, then 1.5 s with three quarters of `three`. The process's name is
+/// that of the link behind the exec.
+fn exec() -> Result<(), Failed> {
+    let program = hot("exe", &["-Wl,--build-id"])?;
+    let parts = [
+        (Own("three"), Some(0.75 * 0.75)),
+        (Own("one"), Some(1.0 - 0.75 * 0.75)),
+        (Total("execs"), Some(0.25)),
+        (Total("user"), Some(0.75)),
+    ];
+    beside("exec", &[&program, "exec"], "exe", &parts)
+}
+
+fn short() -> Result<(), Failed> {
+    let program = hot("hot-pshort", &["-Wl,--build-id"])?;
+    let parts = [
+        (Own("three"), None),
+        (Own("one"), None),
+        (Total("brief"), None),
+        (Kernel, None),
+    ];
+    // The children execute /proc/self/exe.
+    beside("short", &[&program, "short"], "exe", &parts)
+}
+
+fn rust() -> Result<(), Failed> {
+    let program = scratch("hot-rust").to_string_lossy().into_owned();
+    let out = Command::new("rustc")
+        .args(["-C", "opt-level=2", "-C", "force-frame-pointers=yes", "-o"])
+        .args([&program, &source("hot.rs").to_string_lossy().into_owned()])
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let parts = [
+        (Own("three"), Some(0.75)),
+        (Own("one"), Some(0.25)),
+        (Total("user"), Some(1.0)),
+    ];
+    beside("rust", &[&program], "hot-rust", &parts)
+}
+
+/// A Python of 3.12 or later that supports `-X perf`.
+fn interpreter() -> Option<PathBuf> {
+    static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
+    FOUND.get_or_init(find_interpreter).clone()
+}
+
+fn find_interpreter() -> Option<PathBuf> {
+    const TRIED: &str = "import sys; print(sys.executable); sys.activate_stack_trampoline('perf')";
+    let names = ["python3", "python3.12", "python3.13", "python3.14", "/usr/bin/python3"];
+    let versions = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".pyenv/versions"));
+    let others = versions.and_then(|it| std::fs::read_dir(it).ok());
+    let others = others.into_iter().flatten().flatten();
+    let others = others.map(|it| it.path().join("bin/python3"));
+    let mut all = names.map(PathBuf::from).into_iter().chain(others);
+    all.find_map(|python| {
+        let out = Command::new(&python).args(["-c", TRIED]).output().ok()?;
+        let path = text(&out.stdout).trim().to_owned();
+        out.status.success().then(|| path.into())
+    })
+}
+
+/// The interpreter, which may keep no frame pointers: both walk what there is.
+fn python() -> Result<(), Failed> {
+    let python = interpreter().ok_or(NO_PYTHON)?;
+    let comm = python.file_name().unwrap_or_default().to_string_lossy();
+    let parts = [
+        (Total("_PyEval_EvalFrameDefault"), None),
+        (Total("three"), None),
+        (Total("one"), None),
+    ];
+    let (program, script) = (python.to_string_lossy(), source("hot.py"));
+    let command = [&*program, "-X", "perf", &script.to_string_lossy()];
+    beside("python", &command, &comm, &parts)
+}
+
+fn node() -> Result<(), Failed> {
+    let script = source("hot.js").to_string_lossy().into_owned();
+    let command = ["node", "--perf-basic-prof", "--no-turbo-inlining", &script];
+    let parts = [
+        (Own("three"), Some(0.75)),
+        (Own("one"), Some(0.25)),
+        (Total("user"), Some(1.0)),
+    ];
+    beside("node", &command, "node", &parts)
+}
+
+/// A mutex, a pipe and a lock of a file, by the function that waits.
+fn waits() -> Result<(), Failed> {
+    let (program, trace) = (hot("hot-waits", &["-Wl,--build-id"])?, scratch("waits.bin"));
+    let out = record(
+        &trace,
+        &["-q", "--off-cpu-stacks"],
+        &[&program, "waits", &program],
+    )?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let flame = report(&trace, "flame", &[])?;
+    let shown = text(&out.stdout);
+    let known = shown.lines().filter_map(|line| line.split_once(' '));
+    let known: Vec<(&str, f64)> = known
+        .map(|(name, ns)| Ok((name, ns.parse()?)))
+        .collect::<Result<_, std::num::ParseFloatError>>()?;
+    let sum: f64 = known.iter().map(|it| it.1).sum();
+    ensure(known.len() == 3, || shown.clone())?;
+    for (name, ns) in &known {
+        let rows = list(&flame, "rows").iter();
+        let row = rows.filter(|row| row["function"] == *name && row["off_cpu"] == true);
+        let waited: u64 = row.map(|row| int(row, "total_ns")).sum();
+        ensure((waited as f64 - ns).abs() <= 0.03 * sum, || {
+            format!("{name}: {waited}, itself {ns}: {flame}")
+        })?;
+    }
+    Ok(())
+}
+
+/// The kernel tells addresses; the mappings tell the file.
+fn no_build_id() -> Result<(), Failed> {
+    let (program, trace) = (hot("hot-none", &[NONE])?, scratch("no-build-id.bin"));
+    let out = record(&trace, &["--stacks=997"], &[&program, "user"])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let flame = report(&trace, "flame", &[])?;
+    let own = |name: &str| self_ns(&flame, |row| row["function"] == name);
+    let all = int(&flame, "ns") as f64;
+    let (three, one) = (own("three") as f64 / all, own("one") as f64 / all);
+    ensure((three - 0.75).abs() <= 0.03 && (one - 0.25).abs() <= 0.03, || {
+        format!("{three} {one}: {flame}")
+    })
+}
+
+const NONE: &str = "-Wl,--build-id=none";
+
+fn self_ns(flame: &Value, is: impl Fn(&Value) -> bool) -> u64 {
+    let rows = list(flame, "rows").iter().filter(|row| is(row));
+    rows.map(|row| int(row, "self_ns")).sum()
+}
+
+/// Another program has other functions at these offsets.
+fn replaced() -> Result<(), Failed> {
+    let (program, other) = (hot("hot-old", &[NONE])?, hot("hot-new", &[NONE, "-DNEW"])?);
+    let script = format!("{program} user & sleep 1; mv {other} {program}; wait");
+    let trace = scratch("replaced.bin");
+    let out = record(&trace, &["--stacks=997"], &["sh", "-c", &script])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let flame = report(&trace, "flame", &[])?;
+    let of_file = self_ns(&flame, |row| row["binary"] == "hot-old");
+    let unnamed = self_ns(&flame, |row| row["function"] == "[hot-old]");
+    ensure(of_file > 500_000_000 && unnamed == of_file, || {
+        format!("{unnamed} of {of_file}: {flame}")
+    })
+}
