@@ -61,17 +61,29 @@ impl Samplers {
             }
         }
         if sampling.hz > 0 {
-            let program = own(skel.progs.sample.as_fd())?;
+            samplers.programs.push(own(skel.progs.sample.as_fd())?);
             for cpu in cpus {
-                match open(sampling, *cpu, &program) {
-                    Ok(event) => samplers.callers.push(event),
-                    Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
-                    Err(error) => return Err(failed("sample stacks")(error.into())),
-                }
+                samplers.add(sampling, *cpu)?;
             }
-            samplers.programs.push(program);
         }
         Ok(samplers)
+    }
+
+    /// Starts to sample on a CPU, which is left out if it is offline.
+    ///
+    /// # Errors
+    /// [`Error::Bpf`].
+    pub(crate) fn add(&mut self, sampling: &Sampling, cpu: u16) -> Result<(), Error> {
+        // That of the samples is the last one, see `start`.
+        let Some(program) = self.programs.last().filter(|_| sampling.hz > 0) else {
+            return Ok(());
+        };
+        match open(sampling, cpu, program) {
+            Ok(event) => self.callers.push(event),
+            Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
+            Err(error) => return Err(failed("sample stacks")(error.into())),
+        }
+        Ok(())
     }
 
     /// From the descriptors that [`Samplers::descriptors`] names: so many programs, so many

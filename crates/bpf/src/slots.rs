@@ -25,6 +25,8 @@ pub struct Slots {
     cpus: Vec<Cpu>,
     /// The number of CPUs for which there are slots.
     regions: usize,
+    /// CPUs that have got slots since the last [`Slots::newcomers`].
+    newcomers: Vec<u16>,
     /// A time of the recording, see [`Slot::time`].
     near: u64,
 }
@@ -80,6 +82,7 @@ impl Slots {
             count: u64::from(count),
             cpus: cpus.iter().map(|&number| Cpu { number, tail: 0 }).collect(),
             regions: regions as usize,
+            newcomers: Vec::new(),
             near: now(),
         };
         let fits = |offset: usize, size: usize, align: usize| {
@@ -116,8 +119,14 @@ impl Slots {
                 let slot = self.cpus.len() as u64 * self.count + 1;
                 first.store(u32::try_from(slot).unwrap_or(0), Ordering::Release);
                 self.cpus.push(Cpu { number, tail: 0 });
+                self.newcomers.push(number);
             }
         }
+    }
+
+    /// The CPUs that have got slots since the last call.
+    pub fn newcomers(&mut self) -> Vec<u16> {
+        std::mem::take(&mut self.newcomers)
     }
 
     /// The first slot of a CPU, and the number of its lost events.

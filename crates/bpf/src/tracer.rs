@@ -66,8 +66,8 @@ pub struct Settings {
     pub hidden_tid: u32,
 }
 
-/// Stacks of followed tasks: samples on the CPUs that are online at the start, and those of
-/// waits.
+/// Stacks of followed tasks: samples on the CPUs that are online at the start and on those of
+/// [`Tracer::sample_on`], and stacks of waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sampling {
     /// Samples a second of each CPU; 0: none.
@@ -123,6 +123,11 @@ impl<R: Receive> Rings<R> {
     /// Readable when a ring is half full.
     pub fn ready(&self) -> BorrowedFd<'_> {
         self.life.ready()
+    }
+
+    /// The CPUs that came online later, and have had events since the last call.
+    pub fn newcomers(&mut self) -> Vec<u16> {
+        self.slots.newcomers()
     }
 }
 
@@ -198,8 +203,7 @@ pub struct Tracer {
     regions: u32,
     /// Bytes of the lifecycle ring.
     life_ring: u32,
-    /// Bytes of the ring of samples.
-    sample_ring: u32,
+    stacks: Option<Sampling>,
     possible_cpus: usize,
     /// Opens an iterator where the kernel refuses this process.
     helper: Option<Helper>,
@@ -470,7 +474,7 @@ impl Tracer {
             slot_count: settings.slots(),
             regions: settings.regions(),
             life_ring: settings.life_ring,
-            sample_ring: settings.stacks.map_or(0, |it| it.ring),
+            stacks: settings.stacks,
             possible_cpus: settings.possible_cpus,
             helper: None,
         })
@@ -590,7 +594,8 @@ impl Tracer {
         let size = (self.slot_count, self.regions);
         let rings = Slots::map(maps, shared, size, &self.cpus).and_then(|slots| {
             let samplers = self.programs.samplers.as_ref();
-            let samples = samplers.map(|it| LifeRing::map(it.ring(), self.sample_ring));
+            let ring = self.stacks.map_or(0, |it| it.ring);
+            let samples = samplers.map(|it| LifeRing::map(it.ring(), ring));
             Ok(Rings {
                 life: LifeRing::map(self.programs.life.as_fd(), self.life_ring)?,
                 samples: samples.transpose()?,
@@ -635,6 +640,17 @@ impl Tracer {
     /// Stacks are sampled.
     pub fn has_stacks(&self) -> bool {
         self.programs.samplers.is_some()
+    }
+
+    /// Samples stacks on one more CPU, if they are sampled.
+    ///
+    /// # Errors
+    /// [`Error::Bpf`]: the kernel refuses the event; a process without root's rights gets none.
+    pub fn sample_on(&mut self, cpu: u16) -> Result<(), Error> {
+        match (&mut self.programs.samplers, &self.stacks) {
+            (Some(samplers), Some(sampling)) => samplers.add(sampling, cpu),
+            _ => Ok(()),
+        }
     }
 
     /// Samples of stacks for which there was no room.

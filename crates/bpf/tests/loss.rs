@@ -6,7 +6,7 @@
 mod common;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{Read, Write};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use common::{ensure, settings};
 use libtest_mimic::Failed;
-use tr_bpf::{wire, CpuAccount, Kernel, Receive, Record, Settings, Tracer};
+use tr_bpf::{wire, CpuAccount, Kernel, Receive, Record, Rings, Sampling, Settings, Tracer};
 use zerocopy::FromBytes;
 
 fn main() {
@@ -25,6 +25,7 @@ fn main() {
         ("large_rings_lose_nothing", large),
         ("tasks_that_cannot_be_followed_are_counted", overflow),
         ("a_cpu_that_comes_later_gets_slots", later),
+        ("a_cpu_that_comes_later_is_sampled_when_asked", sampled),
         (
             "a_cpu_for_which_there_are_no_slots_loses_its_events",
             too_late,
@@ -231,6 +232,60 @@ fn later() -> Result<(), Failed> {
     ensure(lost == account.lost && account.pending.is_none(), all)?;
     ensure(seen.recorded + lost == account.emitted, all)?;
     ensure(seen.disorder == 0 && seen.lost.len() == 1, all)
+}
+
+/// Samples on a CPU that comes later, and on no other one.
+fn sampled() -> Result<(), Failed> {
+    if common::cpus() < 2 {
+        return Ok(());
+    }
+    let last = u16::try_from(common::cpus() - 1)?;
+    let settings = Settings {
+        cpus: vec![0],
+        later_cpus: Some(u32::from(last)),
+        stacks: Some(Sampling {
+            hz: 997,
+            wait_least: 0,
+            ring: 1 << 20,
+        }),
+        ..settings(1 << 16)
+    };
+    let mut tracer = Tracer::start(&Kernel::detect()?, &settings)?;
+    let samples = Samples::default();
+    let mut rings = tracer.rings(samples.clone())?;
+    let on_last = || samples.0.borrow().get(&u32::from(last)).copied().unwrap_or(0);
+    let load = |rings: &mut Rings<Samples>| {
+        let mut load = std::process::Command::new("taskset");
+        load.args(["-c", &last.to_string(), "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"]);
+        let status = load.status();
+        rings.consume();
+        status
+    };
+    load(&mut rings)?;
+    ensure(on_last() == 0, || format!("{}", on_last()))?;
+    let newcomers = rings.newcomers();
+    ensure(newcomers.contains(&last), || format!("{newcomers:?}"))?;
+    tracer.sample_on(last)?;
+    load(&mut rings)?;
+    ensure(on_last() > 10, || format!("{}", on_last()))?;
+    ensure(rings.newcomers().is_empty(), || "twice".to_owned())
+}
+
+/// The number of samples, by CPU.
+#[derive(Clone, Default)]
+struct Samples(Rc<RefCell<HashMap<u32, u64>>>);
+
+impl Receive for Samples {
+    fn receive(&self, record: Record<'_>) {
+        let Record::Life(record) = record else {
+            return;
+        };
+        if let Ok((head, _)) = wire::Head::read_from_prefix(record) {
+            if head.kind == wire::LIFE_SAMPLE {
+                *self.0.borrow_mut().entry(head.cpu).or_default() += 1;
+            }
+        }
+    }
 }
 
 fn too_late() -> Result<(), Failed> {

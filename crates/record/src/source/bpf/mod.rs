@@ -279,6 +279,20 @@ pub fn missing(attached: &Attached) -> Vec<String> {
     missing.map(|(_, words)| (*words).to_owned()).collect()
 }
 
+impl Bpf {
+    /// Samples stacks on CPUs that have come online, or tells that they are not sampled.
+    fn sample_newcomers(&mut self) {
+        for cpu in self.rings.newcomers() {
+            if let Err(error) = self.tracer.sample_on(cpu) {
+                let what = format!("stacks on CPU {cpu}, which came online later: {error}");
+                let what = what.into_bytes().into();
+                let event = recorder(host::now(), LifeKind::Degraded(Degraded { what }));
+                self.sink.push_own(vec![event]);
+            }
+        }
+    }
+}
+
 impl Source for Bpf {
     /// Readable when a ring is half full.
     fn ready(&self) -> Option<BorrowedFd<'_>> {
@@ -292,6 +306,7 @@ impl Source for Bpf {
         }
         if room {
             self.rings.consume();
+            self.sample_newcomers();
         }
         if let Some(calls) = &mut self.calls {
             self.sink.push_own(calls.drain(&mut self.tracer));
