@@ -182,10 +182,10 @@ impl Unnamed {
             LifeKind::Module(module) if self.modules.len() < PATHS => {
                 self.modules.insert(module.number, *module);
             }
-            LifeKind::Frames(frames) => {
-                for (number, place) in (frames.first..).zip(&frames.places) {
+            LifeKind::Sample(sample) => {
+                for (number, place) in sample.new_frames() {
                     if self.frames.len() < FRAMES {
-                        self.frames.insert(number, *place);
+                        self.frames.insert(number, place);
                     } else {
                         self.left_out += 1;
                     }
@@ -237,11 +237,21 @@ impl Unnamed {
         let same = tr_record::is_same_boot(meta);
         let frames = self.frames.iter().map(|(number, place)| (*number, *place));
         let frames = frames.filter(|(_, place)| same || matches!(place, Place::Module(..)));
-        let modules = self.modules.values();
-        let known = modules.clone().map(|it| &*it.path);
-        let known = known.map(|it| PathBuf::from(OsString::from_vec(it.to_vec())));
+        let path = |module: &Module| PathBuf::from(OsString::from_vec(module.path.to_vec()));
+        let known = self.modules.values().map(path);
         let known = known.filter(|it| it.is_absolute());
-        let modules = modules.map(|it| (it.number, it.build_id.to_vec()));
+        let modules = self.modules.values().map(|it| tr_symbols::Module {
+            number: it.number,
+            build_id: it.build_id.to_vec(),
+            file: it.file.map(|file| tr_symbols::File {
+                path: path(it),
+                device: file.device,
+                inode: file.inode,
+                size: file.size,
+                modified: file.modified,
+            }),
+            frames: Vec::new(),
+        });
         let begin = meta.start_clock.real;
         Request {
             paths: known.chain(self.paths.iter().cloned()).collect(),
@@ -260,18 +270,28 @@ impl Unnamed {
             })
             .collect();
         let absent = request.modules.iter();
-        let absent = absent.filter(|it| !found.contains(&it.number));
+        let absent = absent.filter(|it| match &it.file {
+            Some(file) => !file.is_there(),
+            None => !found.contains(&it.number),
+        });
         for module in absent.clone().take(NAMED) {
             let path = self.modules.get(&module.number).map(|it| &*it.path);
             let path = path
                 .filter(|it| !it.is_empty())
                 .unwrap_or(b"no path is known");
-            eprintln!(
-                "tr: not found: build id {} ({}), of {} frames; --dir names its directory",
-                hex(&module.build_id),
-                escape::text(path),
-                units::count(module.frames.len() as u64)
-            );
+            let path = escape::text(path);
+            let frames = units::count(module.frames.len() as u64);
+            match &module.file {
+                Some(_) => eprintln!(
+                    "tr: not found: {path}, of {frames} frames: it has no build id, and is another \
+                     file now"
+                ),
+                None => eprintln!(
+                    "tr: not found: build id {} ({path}), of {frames} frames; --dir names its \
+                     directory",
+                    hex(&module.build_id)
+                ),
+            }
         }
         let more = absent.count().saturating_sub(NAMED);
         if more > 0 {

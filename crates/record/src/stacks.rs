@@ -1,6 +1,6 @@
 //! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
