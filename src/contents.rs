@@ -97,12 +97,7 @@ impl Contents {
             ),
             (
                 "stack",
-                sum(&[
-                    events.modules,
-                    events.stack_frames,
-                    events.samples,
-                    events.symbols,
-                ]),
+                sum(&[events.modules, events.samples, events.symbols]),
             ),
             ("memory", sum(&[events.oom_kills, events.reclaims])),
             ("account", events.accounts),

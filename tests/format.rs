@@ -123,7 +123,7 @@ fn fixtures_are_read_forever_and_by_both_readers() {
         ("format/3.3.bin", 262, 168_161_610),
         ("format/3.4.bin", 909, 2_407_975_475),
         ("format/3.5.bin", 319, 102_561_696),
-        ("format/3.6.bin", 1788, 3_494_287_008),
+        ("format/3.6.bin", 1041, 2_960_417_728),
         ("traces/demo.bin", 2170, 3_612_610_818),
     ] {
         let path = fixture(name);

@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use libtest_mimic::{Arguments, Failed};
 use tr_format::event::{Argv, CpuId, LifeEvent, LifeKind};
 use tr_format::meta::Extra;
-use tr_format::stack::{Frames, Function, Module, Place, Sample, Symbol};
+use tr_format::stack::{Function, Module, Place, Sample, Symbol};
 use tr_sim::blocks::{Cut, Order};
 use tr_sim::config::Config;
 use tr_sim::recording::{Recording, Written};
@@ -153,21 +153,33 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
     let first = execs.first().map(|(at, time, ..)| (*at, *time));
     let (at, time) = first.expect("an exec");
     let numbers = 1..=names.len() as u32;
-    let mut kinds = vec![
-        LifeKind::Module(Box::new(Module {
-            number: 1,
-            build_id: [1].into(),
-            path: names[0].clone().into(),
-        })),
-        LifeKind::Frames(Frames {
-            first: 1,
-            places: numbers
-                .clone()
-                .map(|n| Place::Module(1, n.into()))
-                .collect(),
-        }),
-    ];
-    kinds.extend(numbers.clone().zip(names).map(|(frame, name)| {
+    let module = LifeKind::Module(Box::new(Module {
+        number: 1,
+        build_id: [1].into(),
+        path: names[0].clone().into(),
+        file: None,
+    }));
+    let mut events = vec![(at, time, module)];
+    for (n, (at, time, tid, tgid)) in execs.into_iter().enumerate() {
+        let (base, first, frames) = match n {
+            0 => (0, 1, numbers.clone().collect()),
+            _ => (names.len() as u32, 0, Box::default()),
+        };
+        let places = numbers.clone().map(|it| Place::Module(1, it.into()));
+        let sample = Sample {
+            tid,
+            tgid,
+            ns: 10_000_000,
+            base,
+            first,
+            frames,
+            first_frame: 1,
+            places: places.filter(|_| n == 0).collect(),
+            ..Sample::default()
+        };
+        events.push((at, time, LifeKind::Sample(Box::new(sample))));
+    }
+    let symbols = numbers.clone().zip(names).map(|(frame, name)| {
         let function = Function {
             name: name.clone().into(),
             ..Function::default()
@@ -176,24 +188,9 @@ fn sampled(recording: &mut Recording, names: &[Vec<u8>]) {
             frame,
             functions: [function].into(),
         })
-    }));
-    let mut events: Vec<_> = kinds.into_iter().map(|kind| (at, time, kind)).collect();
-    for (n, (at, time, tid, tgid)) in execs.into_iter().enumerate() {
-        let (base, first, frames) = match n {
-            0 => (0, 1, numbers.clone().collect()),
-            _ => (names.len() as u32, 0, Box::default()),
-        };
-        let sample = Sample {
-            tid,
-            tgid,
-            ns: 10_000_000,
-            base,
-            first,
-            frames,
-            ..Sample::default()
-        };
-        events.push((at, time, LifeKind::Sample(Box::new(sample))));
-    }
+    });
+    let end = events.last().map(|it| (it.0, it.1)).expect("a sample");
+    events.extend(symbols.map(|kind| (end.0, end.1, kind)));
     // Behind the events of the same time.
     for (seq, (at, time, kind)) in (1 << 32..).zip(events) {
         let event = LifeEvent {

@@ -253,10 +253,23 @@ fn sampled() -> Result<(), Failed> {
     let mut tracer = Tracer::start(&Kernel::detect()?, &settings)?;
     let samples = Samples::default();
     let mut rings = tracer.rings(samples.clone())?;
-    let on_last = || samples.0.borrow().get(&u32::from(last)).copied().unwrap_or(0);
+    let on_last = || {
+        samples
+            .0
+            .borrow()
+            .get(&u32::from(last))
+            .copied()
+            .unwrap_or(0)
+    };
     let load = |rings: &mut Rings<Samples>| {
         let mut load = std::process::Command::new("taskset");
-        load.args(["-c", &last.to_string(), "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"]);
+        load.args([
+            "-c",
+            &last.to_string(),
+            "sh",
+            "-c",
+            "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done",
+        ]);
         let status = load.status();
         rings.consume();
         status

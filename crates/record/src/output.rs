@@ -12,7 +12,7 @@ use tr_format::event::{
     CgroupId, CgroupPath, CpuId, Degraded, Exec, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot,
     Stream,
 };
-use tr_format::meta::{Metadata, Summary};
+use tr_format::meta::{Extra, Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
@@ -115,6 +115,7 @@ impl Output {
         let queue = Queue::new(out)?;
         let watch = queue.watch();
         let start = meta.start;
+        let has_stacks = meta.has(Extra::Stacks) || meta.has(Extra::OffCpuStacks);
         let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
         watch.drained((!name.is_file()).then_some(NO_READER))?;
@@ -137,7 +138,7 @@ impl Output {
                     disks: Names::default(),
                     files: SyncFiles::default(),
                     so_far,
-                    stacks: Stacks::default(),
+                    stacks: Stacks::new(has_stacks),
                 }
                 .run(&receiver)
             })?;
@@ -349,7 +350,10 @@ impl State {
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
                 self.tally.processes += 1
             }
-            LifeKind::Exec(exec) if exec.argv.truncated() => self.tally.argv_cut += 1,
+            LifeKind::Exec(exec) => {
+                self.stacks.executed(&exec.filename);
+                self.tally.argv_cut += u64::from(exec.argv.truncated());
+            }
             LifeKind::Lost(_) => self.tally.lost.push(event.clone()),
             _ => {}
         }

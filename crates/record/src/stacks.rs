@@ -1,8 +1,10 @@
 //! Stacks as they come into the file: files, frames and stacks are numbered, each is stored once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use tr_format::event::{CpuId, Ktime, LifeKind, Tgid, Tid};
@@ -75,16 +77,36 @@ pub struct Stacks {
     last_stack: u32,
     /// Of the processes that have addresses of their own, the id in `tr`'s own pid namespace.
     seen: HashMap<Tgid, u32>,
-    /// Files that were mapped.
-    paths: BTreeSet<PathBuf>,
+    /// Files that were executed or mapped; `None`: no stacks are recorded.
+    paths: Option<BTreeSet<PathBuf>>,
 }
 
 impl Stacks {
+    /// Of a recording with stacks, or without.
+    pub fn new(recorded: bool) -> Stacks {
+        Stacks {
+            paths: recorded.then(BTreeSet::new),
+            ..Stacks::default()
+        }
+    }
+
+    /// Notes a program: a process may end before its mappings are read.
+    pub fn executed(&mut self, path: &[u8]) {
+        let Some(paths) = &mut self.paths else {
+            return;
+        };
+        let path = Path::new(OsStr::from_bytes(path));
+        if path.is_absolute() && paths.len() < PATHS && !paths.contains(path) {
+            paths.insert(path.to_owned());
+        }
+    }
+
     /// Takes the mappings of a process.
     pub fn mapped(&mut self, from: &Mapped) {
+        let paths = self.paths.get_or_insert_default();
         for path in self.mappings.take(from) {
-            if self.paths.len() < PATHS && !self.paths.contains(path) {
-                self.paths.insert(path.clone());
+            if paths.len() < PATHS && !paths.contains(path) {
+                paths.insert(path.clone());
             }
         }
     }
@@ -106,7 +128,7 @@ impl Stacks {
         });
         let seen = |tgid: Tgid| self.seen.get(&tgid).copied().unwrap_or(tgid.0);
         Request {
-            paths: self.paths.iter().cloned().collect(),
+            paths: self.paths.iter().flatten().cloned().collect(),
             ..symbols::request(frames, by_id.chain(files), seen)
         }
     }
@@ -207,12 +229,7 @@ impl Stacks {
     }
 
     /// An address's place in a file without a build id, or of which the kernel could not read it.
-    fn in_file(
-        &mut self,
-        image: Image,
-        address: u64,
-        events: &mut Vec<LifeKind>,
-    ) -> Option<Place> {
+    fn in_file(&mut self, image: Image, address: u64, events: &mut Vec<LifeKind>) -> Option<Place> {
         let (mapping, offset) = self.mappings.find(image, address)?;
         let key = (mapping.inode, mapping.path.clone());
         if let Some(number) = self.files.get(&key) {
@@ -350,7 +367,11 @@ mod tests {
         // The second time the frame is known.
         assert_eq!(places(&mut stacks), (1, None));
         let request = stacks.request();
-        let file = request.modules.iter().find_map(|it| it.file.clone()).unwrap();
+        let file = request
+            .modules
+            .iter()
+            .find_map(|it| it.file.clone())
+            .unwrap();
         assert!(file.is_there());
         std::fs::write(&path, "another").unwrap();
         std::fs::File::options()

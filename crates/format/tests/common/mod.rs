@@ -437,7 +437,9 @@ fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
     let new = |dice: &mut Dice| {
         let first_frame = 5 + dice.below(99) as u32;
         let places: Box<[Place]> = (0..dice.below(5)).map(|_| place(dice)).collect();
-        let before: Vec<u32> = (0..=dice.below(6)).map(|_| 1 + dice.below(4) as u32).collect();
+        let before: Vec<u32> = (0..=dice.below(6))
+            .map(|_| 1 + dice.below(4) as u32)
+            .collect();
         let new = (first_frame..).take(places.len());
         Sample {
             tid,
@@ -447,7 +449,12 @@ fn stacks(time: u64, (tid, tgid): (Tid, Tgid), dice: &mut Dice) -> [Event; 4] {
             cut: dice.below(2) == 0,
             base: dice.below(7) as u32,
             first: 7 + dice.below(9) as u32,
-            frames: before.iter().copied().chain(new.clone()).chain(new).collect(),
+            frames: before
+                .iter()
+                .copied()
+                .chain(new.clone())
+                .chain(new)
+                .collect(),
             first_frame: if places.is_empty() { 0 } else { first_frame },
             places,
         }

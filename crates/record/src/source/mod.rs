@@ -19,8 +19,8 @@ use tr_format::meta::{Origin, Scope};
 use self::bpf::{sudo, Loader};
 use crate::command::Reaped;
 use crate::config::{Choice, Config, Follow};
-use crate::session::Alive;
 use crate::mappings::Mapped;
+use crate::session::Alive;
 use crate::stacks::Stacked;
 use crate::Error;
 
