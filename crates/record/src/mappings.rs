@@ -8,10 +8,9 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// The most processes whose mappings are kept; beyond it, all are forgotten.
-const IMAGES: usize = 256;
-/// The most mappings of a process.
-const MAPPINGS: usize = 4096;
+/// The most bytes of `/proc/PID/maps`, of all processes together, from which mappings are kept, in
+/// some three times the memory. Beyond it all are forgotten: those of living processes come again.
+const MOST: usize = 4 << 20;
 
 /// A program in a process: its id in `tr`'s own pid namespace, and the address of its arguments,
 /// which another program of that process has elsewhere.
@@ -36,7 +35,7 @@ pub struct Mapping {
     offset: u64,
     /// The file's number, `st_ino`.
     pub inode: u64,
-    /// Its path, as the process's mount namespace has it.
+    /// Its path, as the process's mount namespace has it or had it.
     pub path: PathBuf,
     /// A moment before it was seen.
     pub time: SystemTime,
@@ -54,6 +53,8 @@ impl Mapping {
         let _device = word()?;
         let inode = word()?.parse().ok()?;
         let path = words.next()?.trim_ascii_start();
+        // The file has no name any more, but its number while it is mapped.
+        let path = path.strip_suffix(b" (deleted)").unwrap_or(path);
         let is = rights.as_bytes().get(2) == Some(&b'x') && path.starts_with(b"/");
         is.then_some(Mapping {
             addresses: hex(begin)?..hex(end)?,
@@ -70,22 +71,26 @@ impl Mapping {
 pub struct Mappings {
     /// In order of the addresses.
     images: HashMap<Image, Vec<Mapping>>,
+    /// Those of which they were made.
+    bytes: usize,
 }
 
 impl Mappings {
     /// Takes a process's mappings, in place of those of before; the files that are executable.
     pub fn take(&mut self, from: &Mapped) -> impl Iterator<Item = &PathBuf> {
-        if self.images.len() >= IMAGES {
-            self.images.clear();
-        }
-        let lines = from.maps.split(|byte| *byte == b'\n');
-        let all = lines.filter_map(|line| Mapping::parse(line, from.time));
-        let image = self.images.entry(from.image).or_default();
         // Those of a process that is gone are still those that it had.
         if !from.maps.is_empty() {
-            *image = all.take(MAPPINGS).collect();
+            self.bytes += from.maps.len();
+            if self.bytes > MOST {
+                self.images.clear();
+                self.bytes = from.maps.len();
+            }
+            let lines = from.maps.split(|byte| *byte == b'\n');
+            let all = lines.filter_map(|line| Mapping::parse(line, from.time));
+            self.images.insert(from.image, all.collect());
         }
-        image.iter().map(|it| &it.path)
+        let image = self.images.get(&from.image);
+        image.into_iter().flatten().map(|it| &it.path)
     }
 
     /// The mapping of an address, and the address's offset in its file.
@@ -120,10 +125,7 @@ mod tests {
             maps: maps.to_vec(),
         };
         let paths: Vec<PathBuf> = mappings.take(&mapped(MAPS)).cloned().collect();
-        assert_eq!(
-            paths,
-            [PathBuf::from("/usr/bin/a b"), "/gone (deleted)".into()]
-        );
+        assert_eq!(paths, [PathBuf::from("/usr/bin/a b"), "/gone".into()]);
         let at = |mappings: &Mappings, address| {
             let (mapping, offset) = mappings.find(image, address)?;
             Some((mapping.inode, offset))
@@ -141,5 +143,16 @@ mod tests {
         let _ = mappings.take(&mapped(b"1-2 r-xp 0 0:0 5 /new\n")).count();
         assert_eq!(at(&mappings, 0x55a1), None);
         assert_eq!(at(&mappings, 1), Some((5, 0)));
+        // Many processes are not kept for ever.
+        for pid in 0..2 * MOST / MAPS.len() {
+            let image = (u32::try_from(pid).unwrap(), 1);
+            let _ = mappings
+                .take(&Mapped {
+                    image,
+                    ..mapped(MAPS)
+                })
+                .count();
+        }
+        assert!(mappings.images.len() <= MOST / MAPS.len());
     }
 }

@@ -15,7 +15,8 @@ use crate::stacks::BuildId;
 
 /// The most build ids that are kept.
 const IDS: usize = 1 << 14;
-/// The most processes whose mappings are read in a drain. Each read takes some 100 µs.
+/// The most processes whose mappings are read in a drain. A read takes 35 µs (node, 100
+/// mappings).
 const PROCESSES: usize = 64;
 /// The most bytes of mappings of a process.
 const LONGEST: u64 = 1 << 20;
