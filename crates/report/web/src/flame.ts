@@ -219,7 +219,9 @@ export class Flame {
     this.canvas.setAttribute("aria-label", fn < 0 ? "Flame graph: callers above callees, as wide as their time" : `Callers above and callees below ${this.name(fn)}, as wide as their time`);
     const { at } = this;
     this.at = at && (this.boxes.find((box) => box.up === at.up && box.frame.fn === at.frame.fn && box.frame.at[0] === at.frame.at[0]) ?? null);
-    this.line.replaceChildren(...(this.at ? this.told(this.at) : [HINT]));
+    const chosen = this.boxes.find((box) => box.frame.fn >= 0 && box.frame.at[0] === this.store.state.frame && fn < 0);
+    const told = this.at ?? chosen;
+    this.line.replaceChildren(...(told ? this.told(told) : [HINT]));
     const colors = theme();
     ctx.font = FONT;
     ctx.textBaseline = "middle";

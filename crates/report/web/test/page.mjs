@@ -292,6 +292,9 @@ const tests = {
     const chosen = (await line()).split(" in ")[0];
     await page.mouse.move(box.x + box.width - 4, box.y + 30);
     assert.ok((await page.textContent(".tip:not([hidden])")).startsWith(chosen));
+    const other = await open("stacks", await page.evaluate(() => location.hash));
+    assert.equal(await other.textContent("#frame"), await line());
+    other.calm();
     await page.keyboard.press("Escape");
     // Some are highlighted: the share of the report.
     await page.fill("#find", "/^three$/");
@@ -299,6 +302,11 @@ const tests = {
     const three = flame.rows.find((row) => row.function === "three");
     assert.equal(await page.textContent("#highlighted"), `1 function, ${Math.round(three.total_ns / 1e6)} ms, ${Math.round((three.total_ns * 100) / flame.ns)} %`);
     assert.equal(await page.locator(".functions tr.wanted").count(), 1);
+    // Time in several of them counts once: the others are called in main.
+    await page.fill("#find", "/^(main|forks|three)$/");
+    await settle(page);
+    const main = flame.rows.find((row) => row.function === "main" && !row.off_cpu);
+    assert.equal(await page.textContent("#highlighted"), `3 functions, ${(main.total_ns / 1e9).toFixed(2)} s, ${Math.round((main.total_ns * 100) / flame.ns)} %`);
     // By the list, with the keys of rows.
     await page.evaluate(() => document.activeElement.blur());
     await page.keyboard.press("j");
