@@ -74,7 +74,7 @@ pub struct Args {
     #[arg(long)]
     syscalls: bool,
     /// Sample the stacks of tasks on a CPU, HZ times a second on each [default: 99] (report
-    /// flame). A sample costs some 26 µs of CPU time and 25 bytes
+    /// flame). A sample costs some 26 µs of CPU time and 20 bytes
     #[arg(long, value_name = "HZ", num_args = 0..=1, require_equals = true,
           default_missing_value = "99",
           value_parser = clap::value_parser!(u32).range(1..=10_000))]
