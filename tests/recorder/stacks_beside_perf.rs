@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::common;
 use crate::kinds::compiled;
-use crate::support::{ensure, int, list, record, report, scratch, text, Test};
+use crate::support::{analyze, ensure, int, list, record, report, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
     (USER, user),
@@ -197,8 +197,13 @@ fn beside(
     let out = record(&trace, &["--stacks=997"], &perf)?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let mut samples = perfs(&data)?;
+    // Others on this machine may have such processes, too.
+    let recorded = analyze(&trace)?;
+    let recorded = list(&recorded, "processes").iter();
+    let recorded: BTreeSet<u64> = recorded.map(|it| int(it, "pid")).collect();
     let named = samples.iter().filter(|it| it.comm == comm);
-    let pids: BTreeSet<u64> = named.map(|it| it.pid).collect();
+    let pids = named.map(|it| it.pid).filter(|it| recorded.contains(it));
+    let pids: BTreeSet<u64> = pids.collect();
     // Before an exec a process has another name.
     samples.retain(|it| pids.contains(&it.pid));
     for pid in &pids {
