@@ -39,6 +39,20 @@ async function open(name, hash = "", options = {}) {
   return page;
 }
 
+/** The functions on a CPU or that waited, in the report's order: waits have a row for each reason there. */
+function functions({ rows }, off) {
+  const sums = new Map();
+  for (const row of rows.filter((row) => row.off_cpu === off)) {
+    const key = `${row.function}\n${row.binary}`;
+    const sum = sums.get(key) ?? { function: row.function, binary: row.binary, self_ns: 0, total_ns: 0 };
+    sum.self_ns += row.self_ns;
+    sum.total_ns += row.total_ns;
+    sums.set(key, sum);
+  }
+  const less = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
+  return [...sums.values()].sort((a, b) => b.self_ns - a.self_ns || b.total_ns - a.total_ns || less(a.function, b.function) || less(a.binary, b.binary));
+}
+
 /** Until what was done is drawn, and stands in the address. */
 const settle = (page) => page.evaluate(() => new Promise((done) => {
   const ask = () => (document.documentElement.dataset.moving ? setTimeout(ask, 20) : done());
@@ -117,7 +131,7 @@ const tests = {
       await page.click(`#view-stacks [data-value=${doing}]`);
       await settle(page);
       assert.deepEqual(await sampled(), all);
-      const rows = flame.rows.filter((row) => row.off_cpu === off).map((row) => [row.self_ns, row.total_ns, row.function, row.binary].join());
+      const rows = functions(flame, off).map((row) => [row.self_ns, row.total_ns, row.function, row.binary].join());
       assert.ok(rows.length > 10 && rows.length <= 200);
       assert.deepEqual(await shown(), rows);
     }
@@ -135,14 +149,14 @@ const tests = {
       await settle(page);
       const [count, time] = await sampled();
       [samples, ns] = [samples + count, ns + time];
-      const functions = (await shown()).join("\n");
-      assert.equal(functions.includes("wait4"), reason === "child", `wait4 in ${reason}`);
-      assert.equal(functions.includes("clock_nanosleep"), reason === "timer", `clock_nanosleep in ${reason}`);
+      const text = (await shown()).join("\n");
+      assert.equal(text.includes("wait4"), reason === "child", `wait4 in ${reason}`);
+      assert.equal(text.includes("clock_nanosleep"), reason === "timer", `clock_nanosleep in ${reason}`);
     }
     assert.deepEqual([samples, ns], [flame.off_cpu_samples, flame.off_cpu_ns]);
     // The overview's card leads to one.
     await page.view("overview");
-    const hot = flame.rows.find((row) => !row.off_cpu);
+    const [hot] = functions(flame, false);
     assert.ok((await page.textContent("#hottest .row")).startsWith(hot.function));
     await page.click("#hottest .row");
     await settle(page);
@@ -201,13 +215,17 @@ const tests = {
     const page = await open("stacks", "#view=stacks");
     const table = (name) => page.$$eval(`.functions table[aria-label=${name}] tbody tr`, (rows) => rows.map((row) => [row.cells[2].textContent, Number(row.dataset.ns)]));
     const names = async (name) => (await table(name)).map(([name]) => name);
-    const choose = async (name) => {
-      await page.locator(".functions tbody .link", { hasText: new RegExp(`^${name.replace(/\W/g, "\\$&")}$`) }).first().click();
+    const choose = async (name, binary) => {
+      await page.evaluate(([name, binary]) => {
+        const rows = [...document.querySelectorAll(".functions tbody tr")];
+        const row = rows.find(({ cells }) => cells[4].textContent === name && (!binary || cells[5].textContent === binary));
+        row.querySelector("button").click();
+      }, [name, binary]);
       await settle(page);
     };
     // Of each function: what its callers have and what its callees and itself have is its total.
-    for (const { function: name, total_ns, self_ns } of flame.rows.filter((row) => !row.off_cpu).slice(0, 12)) {
-      await choose(name);
+    for (const { function: name, binary, total_ns, self_ns } of functions(flame, false).slice(0, 12)) {
+      await choose(name, binary);
       for (const side of ["Callers", "Callees"]) {
         const sum = (await table(side)).reduce((sum, [, ns]) => sum + ns, 0);
         assert.equal(sum, total_ns, `${side} of ${name}`);
@@ -299,19 +317,24 @@ const tests = {
     // Some are highlighted: the share of the report.
     await page.fill("#find", "/^three$/");
     await settle(page);
-    const three = flame.rows.find((row) => row.function === "three");
-    assert.equal(await page.textContent("#highlighted"), `1 function, ${Math.round(three.total_ns / 1e6)} ms, ${Math.round((three.total_ns * 100) / flame.ns)} %`);
-    assert.equal(await page.locator(".functions tr.wanted").count(), 1);
+    const time = (ns) => (ns < 1e9 ? `${(ns / 1e6).toFixed(0)} ms` : `${(ns / 1e9).toFixed(2)} s`);
+    const check = async (names, outer) => {
+      const all = functions(flame, false);
+      const n = all.filter((row) => names.includes(row.function)).length;
+      const ns = all.filter((row) => row.function === outer).reduce((sum, row) => sum + row.total_ns, 0);
+      assert.equal(await page.textContent("#highlighted"), `${n} ${n === 1 ? "function" : "functions"}, ${time(ns)}, ${((ns * 100) / flame.ns).toFixed(0)} %`);
+      assert.equal(await page.locator(".functions tr.wanted").count(), n);
+    };
+    await check(["three"], "three");
     // Time in several of them counts once: the others are called in main.
     await page.fill("#find", "/^(main|forks|three)$/");
     await settle(page);
-    const main = flame.rows.find((row) => row.function === "main" && !row.off_cpu);
-    assert.equal(await page.textContent("#highlighted"), `3 functions, ${(main.total_ns / 1e9).toFixed(2)} s, ${Math.round((main.total_ns * 100) / flame.ns)} %`);
+    await check(["main", "forks", "three"], "main");
     // By the list, with the keys of rows.
     await page.evaluate(() => document.activeElement.blur());
     await page.keyboard.press("j");
     await settle(page);
-    assert.ok((await page.textContent("#function")).startsWith(flame.rows.find((row) => !row.off_cpu).function));
+    assert.ok((await page.textContent("#function")).startsWith(functions(flame, false)[0].function));
     // What a screen reader has.
     const session = await page.context().newCDPSession(page);
     const nodes = (await session.send("Accessibility.getFullAXTree")).nodes.filter((node) => !node.ignored);
