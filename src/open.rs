@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
-use tr_format::reader::{End, Trace};
+use tr_format::reader::{End, Trace, Unknown};
 use tr_format::source::Source;
 use tr_format::Error;
 
@@ -75,6 +75,14 @@ pub fn warn(trace: &Trace, name: &str) {
             tr_report::units::count(damage.offset),
             tr_report::escape::text(damage.what.to_string().as_bytes())
         );
+    }
+}
+
+/// Warns of parts that a copy lacks, because this version does not know them.
+pub fn warn_of_later(trace: &Trace, name: &str) {
+    if trace.unknown() != Unknown::default() {
+        let name = tr_report::escape::text(name.as_bytes());
+        eprintln!("tr: {name}: parts of a later version are left out");
     }
 }
 

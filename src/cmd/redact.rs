@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use tr_format::event::{Exec, LifeEvent, LifeKind, Snapshot};
 use tr_format::meta::Metadata;
-use tr_format::reader::{Trace, Unknown};
+use tr_format::reader::Trace;
 use tr_format::Error;
 use tr_redact::addresses::Addresses;
 use tr_redact::Redactor;
@@ -58,12 +58,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let name = args.file.to_string_lossy();
     open::warn(&trace, &name);
-    if trace.unknown() != Unknown::default() {
-        eprintln!(
-            "tr: {}: parts of a later version are left out",
-            escape::text(name.as_bytes())
-        );
-    }
+    open::warn_of_later(&trace, &name);
     let out = escape::text(args.output.as_os_str().as_encoded_bytes());
     match write(&trace, redactor, args) {
         Ok((copied, masked)) => {

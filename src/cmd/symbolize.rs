@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
 use tr_format::meta::Extra;
-use tr_format::reader::Trace;
+use tr_format::reader::{Trace, Unknown};
 use tr_format::stack::{Module, Place};
 use tr_format::Error;
 use tr_record::symbols::{self, Request};
@@ -78,7 +78,13 @@ pub fn run(args: &Args) -> ExitCode {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
-    open::warn(&trace, &args.file.to_string_lossy());
+    let from = args.file.to_string_lossy();
+    open::warn(&trace, &from);
+    open::warn_of_later(&trace, &from);
+    if trace.unknown() != Unknown::default() && args.output.is_none() {
+        eprintln!("    nothing is written; to keep both: tr symbolize FILE -o OUT");
+        return ExitCode::FAILURE;
+    }
     let mut unnamed = Unnamed::of(&trace);
     for directory in &args.dir {
         if let Err(error) = unnamed.search(directory) {
