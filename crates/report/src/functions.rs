@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{json, Value};
-use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::model::Analysis;
 use tr_analyze::stacks::{Stacks, Timed};
-use tr_analyze::timeline::Bucket;
+use tr_analyze::timeline::{Bucket, Stretch};
 use tr_format::event::Ktime;
 use tr_format::stack::Doing;
 
@@ -39,7 +39,8 @@ pub struct Sum {
 }
 
 impl Sum {
-    fn add(&mut self, other: Sum) {
+    /// Adds further samples.
+    pub fn add(&mut self, other: Sum) {
         self.samples = self.samples.saturating_add(other.samples);
         self.ns = self.ns.saturating_add(other.ns);
     }
@@ -253,18 +254,21 @@ impl Functions {
     }
 }
 
-/// The reason of a sampled wait: that of the longest wait in the thread's timeline in that time.
-/// The recorder stamps the ends of a sample and those of a wait one after the other.
-pub fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<Reason> {
+/// The wait of a sample off CPU: the longest one in the thread's timeline in that time. The
+/// recorder stamps the ends of a sample and those of a wait one after the other.
+pub fn wait_of(analysis: &Analysis, sample: &Timed) -> Option<Stretch> {
     let timeline = analysis.timeline.as_ref()?;
-    let thread: ThreadIx = sample.thread;
+    let thread = sample.thread;
     let from = Ktime(sample.time.0.saturating_sub(sample.ns));
     let first = timeline.at(thread, from).unwrap_or(0);
     let last = first.saturating_add(STRETCHES).min(timeline.count(thread));
     let stretches = (first..last).filter_map(|at| timeline.get(thread, at));
     let stretches = stretches.take_while(|it| it.from < sample.time);
     let waits = stretches.filter(|it| matches!(it.doing, Bucket::Wait(_) | Bucket::Unknown));
-    let part = |from_to: (Ktime, Ktime)| from_to.1.min(sample.time).since(from_to.0.max(from));
-    let longest = waits.max_by_key(|it| part((it.from, it.to)))?;
-    Reason::of(analysis, thread, &longest)
+    waits.max_by_key(|it| it.to.min(sample.time).since(it.from.max(from)))
+}
+
+/// The reason of a sampled wait.
+pub fn reason_of(analysis: &Analysis, sample: &Timed) -> Option<Reason> {
+    Reason::of(analysis, sample.thread, &wait_of(analysis, sample)?)
 }

@@ -142,8 +142,8 @@ object! {
         // So many samples on a CPU are shown as one.
         together: usize = stacks.together,
         // The samples whose stacks are left out, and their time; the shortest waits, which are.
-        cut: [u64; 2] = stacks.cut.pair(),
-        short: [u64; 2] = stacks.short.pair(),
+        cut: [u64; 2] = [stacks.cut.samples, stacks.cut.ns],
+        short: [u64; 2] = [stacks.short.samples, stacks.short.ns],
     }
 }
 

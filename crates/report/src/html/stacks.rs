@@ -14,6 +14,7 @@ use tr_format::event::Ktime;
 use tr_format::stack::{Doing, Place};
 
 use crate::frames::{Name, Names};
+use crate::functions::{wait_of, Sum};
 use crate::html::blob::Columns;
 use crate::html::segments::kind;
 use crate::sort::Rows;
@@ -36,27 +37,6 @@ impl Default for Room {
             waits: 100_000,
             stacks: 200_000,
         }
-    }
-}
-
-/// Samples that became one, or are left out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sum {
-    /// Their number.
-    pub count: u64,
-    /// Their time in ns.
-    pub ns: u64,
-}
-
-impl Sum {
-    fn add(&mut self, more: Sum) {
-        self.count = self.count.saturating_add(more.count);
-        self.ns = self.ns.saturating_add(more.ns);
-    }
-
-    /// The number and the time.
-    pub fn pair(&self) -> [u64; 2] {
-        [self.count, self.ns]
     }
 }
 
@@ -124,7 +104,7 @@ impl Stacks {
         columns.bytes(&samples.clone().map(|it| it.kind).collect::<Vec<_>>());
         columns.varints(self.since.iter().copied());
         columns.varints(samples.clone().map(|it| u64::from(it.stack)));
-        columns.varints(samples.clone().map(|it| it.sum.count));
+        columns.varints(samples.clone().map(|it| it.sum.samples));
         columns.varints(samples.map(|it| it.sum.ns));
     }
 
@@ -187,7 +167,7 @@ pub fn stacks(analysis: &Analysis, room: &Room) -> Option<Stacks> {
 
 fn one(it: &Timed) -> Sum {
     Sum {
-        count: 1,
+        samples: 1,
         ns: it.ns,
     }
 }
@@ -217,30 +197,15 @@ fn together(samples: &[Timed], count: usize) -> Vec<(Timed, Sum)> {
     groups.collect()
 }
 
-/// On a CPU; or the reason of the longest wait of its thread in its time. The stamps of the
-/// sample and of the switches around it differ by microseconds.
+/// On a CPU; or the reason of its wait.
 fn doing(analysis: &Analysis, it: &Timed) -> u8 {
     /// The kind of unknown waits.
     const UNKNOWN: u8 = 9;
-    /// A task runs, is asleep, is runnable; more stretches than that are no recorder's.
-    const MOST: usize = 8;
     if it.doing == Doing::OnCpu {
         return 1;
     }
-    let Some(timeline) = &analysis.timeline else {
-        return UNKNOWN;
-    };
-    let from = Ktime(it.time.0.saturating_sub(it.ns));
-    let first = timeline.at(it.thread, from).unwrap_or_default();
-    let stretches = (first..).map_while(|number| timeline.get(it.thread, number));
-    let stretches = stretches.take(MOST);
-    let inside = stretches.take_while(|stretch| stretch.from < it.time);
-    let waits = inside.filter(|stretch| matches!(stretch.doing, Bucket::Wait(_)));
-    let longest = waits.max_by_key(|stretch| {
-        let end = stretch.to.min(it.time);
-        end.since(stretch.from.max(from))
-    });
-    longest.map_or(UNKNOWN, |stretch| kind(analysis, it.thread, &stretch))
+    let wait = wait_of(analysis, it).filter(|wait| wait.doing != Bucket::Unknown);
+    wait.map_or(UNKNOWN, |wait| kind(analysis, it.thread, &wait))
 }
 
 /// Numbers of stacks and of functions.

@@ -46,9 +46,9 @@ fn rows_of(all: &Stacks) -> Rows {
             let key = (name.function.clone(), name.binary.clone(), waited);
             let row = rows.entry(key).or_default();
             let itself = u64::from(Some(name) == own);
-            row[0] += itself * it.sum.count;
+            row[0] += itself * it.sum.samples;
             row[1] += itself * it.sum.ns;
-            row[2] += it.sum.count;
+            row[2] += it.sum.samples;
             row[3] += it.sum.ns;
         }
     }
@@ -95,7 +95,8 @@ fn functions_have_the_times_of_the_report() {
         (false, ["samples", "ns"]),
         (true, ["off_cpu_samples", "off_cpu_ns"]),
     ] {
-        let is = sum(&all, waited).pair().map(Some);
+        let is = sum(&all, waited);
+        let is = [is.samples, is.ns].map(Some);
         assert_eq!(is, names.map(|name| report[name].as_u64()));
     }
     assert_eq!(
@@ -158,7 +159,7 @@ fn the_room_holds_and_the_sums_stay() {
     assert!(some.together > 1);
     assert_eq!(sum(&some, false), sum(&whole, false));
     let mut waits = sum(&some, true);
-    assert_eq!(waits.count, 9);
+    assert_eq!(waits.samples, 9);
     waits.add(some.short);
     assert_eq!(waits, sum(&whole, true));
     assert!(some.short.ns * 2 < waits.ns, "the longest stay");
@@ -166,7 +167,7 @@ fn the_room_holds_and_the_sums_stay() {
     let without = some.samples.iter().filter(|it| it.stack == 0);
     let mut cut = Sum::default();
     without.for_each(|it| cut.add(it.sum));
-    assert!(cut.count > 0 && cut.count < sum(&some, false).count);
+    assert!(cut.samples > 0 && cut.samples < sum(&some, false).samples);
     assert_eq!(some.cut, cut);
 }
 
