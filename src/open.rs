@@ -26,6 +26,22 @@ pub fn trace(path: &Path) -> Result<Trace, Error> {
     Trace::open(source(path)?)
 }
 
+/// Opens FILE for a copy, and warns of what the copy lacks: damage, a missing end, parts of a later
+/// version.
+///
+/// # Errors
+/// The exit status after the reason why it cannot be read.
+pub fn to_copy(path: &Path) -> Result<Trace, ExitCode> {
+    let trace = trace(path).map_err(|error| unreadable(path, &error))?;
+    let name = path.to_string_lossy();
+    warn(&trace, &name);
+    if trace.unknown() != Unknown::default() {
+        let name = tr_report::escape::text(name.as_bytes());
+        eprintln!("tr: {name}: parts of a later version are left out");
+    }
+    Ok(trace)
+}
+
 /// The bytes of FILE, as [`trace()`] opens it.
 ///
 /// # Errors
@@ -75,14 +91,6 @@ pub fn warn(trace: &Trace, name: &str) {
             tr_report::units::count(damage.offset),
             tr_report::escape::text(damage.what.to_string().as_bytes())
         );
-    }
-}
-
-/// Warns of parts that a copy lacks, because this version does not know them.
-pub fn warn_of_later(trace: &Trace, name: &str) {
-    if trace.unknown() != Unknown::default() {
-        let name = tr_report::escape::text(name.as_bytes());
-        eprintln!("tr: {name}: parts of a later version are left out");
     }
 }
 

@@ -374,10 +374,9 @@ fn dns_answer(e: &DnsAnswer) -> Map<String, Value> {
 }
 
 fn module(e: &Module) -> Map<String, Value> {
-    let id = e.build_id.iter().map(|byte| format!("{byte:02x}"));
     fields([
         ("number", json!(e.number)),
-        ("build_id", json!(id.collect::<String>())),
+        ("build_id", json!(tr_report::hex(&e.build_id))),
         ("path", bytes(&e.path)),
         (
             "file",

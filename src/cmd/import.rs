@@ -43,12 +43,9 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let redactor = match Redactor::new(!args.no_redact, args.redact.clone()) {
+    let redactor = match super::redactor(!args.no_redact, args.redact.clone()) {
         Ok(redactor) => redactor,
-        Err(error) => {
-            eprintln!("tr: {error}");
-            return ExitCode::FAILURE;
-        }
+        Err(status) => return status,
     };
     let bytes = match bytes(&args.file) {
         Ok(bytes) => bytes,

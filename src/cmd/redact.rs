@@ -45,20 +45,14 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let redactor = match Redactor::new(true, args.redact.clone()) {
+    let redactor = match super::redactor(true, args.redact.clone()) {
         Ok(redactor) => redactor,
-        Err(error) => {
-            eprintln!("tr: {error}");
-            return ExitCode::FAILURE;
-        }
+        Err(status) => return status,
     };
-    let trace = match open::trace(&args.file) {
+    let trace = match open::to_copy(&args.file) {
         Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
+        Err(status) => return status,
     };
-    let name = args.file.to_string_lossy();
-    open::warn(&trace, &name);
-    open::warn_of_later(&trace, &name);
     let out = escape::text(args.output.as_os_str().as_encoded_bytes());
     match write(&trace, redactor, args) {
         Ok((copied, masked)) => {

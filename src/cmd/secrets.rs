@@ -25,12 +25,9 @@ struct Found {
 
 /// Runs it. The secrets themselves are never printed.
 pub fn run(file: &Path, as_json: bool) -> ExitCode {
-    let redactor = match Redactor::new(true, Vec::new()) {
+    let redactor = match super::redactor(true, Vec::new()) {
         Ok(redactor) => redactor,
-        Err(error) => {
-            eprintln!("tr: {error}");
-            return ExitCode::FAILURE;
-        }
+        Err(status) => return status,
     };
     let trace = match open::trace(file) {
         Ok(trace) => trace,

@@ -9,7 +9,6 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use tr_format::event::{Ktime, LifeEvent, LifeKind, Stream};
-use tr_format::meta::Extra;
 use tr_format::reader::{Trace, Unknown};
 use tr_format::stack::{Module, Place};
 use tr_format::Error;
@@ -67,20 +66,14 @@ pub struct Args {
 
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
-    let redactor = match Redactor::new(!args.no_redact, Vec::new()) {
+    let redactor = match super::redactor(!args.no_redact, Vec::new()) {
         Ok(redactor) => redactor,
-        Err(error) => {
-            eprintln!("tr: {error}");
-            return ExitCode::FAILURE;
-        }
+        Err(status) => return status,
     };
-    let trace = match open::trace(&args.file) {
+    let trace = match open::to_copy(&args.file) {
         Ok(trace) => trace,
-        Err(error) => return open::unreadable(&args.file, &error),
+        Err(status) => return status,
     };
-    let from = args.file.to_string_lossy();
-    open::warn(&trace, &from);
-    open::warn_of_later(&trace, &from);
     if trace.unknown() != Unknown::default() && args.output.is_none() {
         eprintln!("    nothing is written; to keep both: tr symbolize FILE -o OUT");
         return ExitCode::FAILURE;
@@ -98,14 +91,23 @@ pub fn run(args: &Args) -> ExitCode {
         std::thread::sleep(LOOK);
         true
     });
+    let found = events.iter().filter_map(|it| match it {
+        LifeKind::Module(module) => Some(module.number),
+        _ => None,
+    });
+    let found: HashSet<u32> = found.collect();
     let output = args.output.as_ref().unwrap_or(&args.file);
     let name = escape::text(output.as_os_str().as_encoded_bytes());
-    if let Err(error) = write(&trace, (events.clone(), unnamed.end), redactor, args) {
+    if let Err(error) = write(
+        &trace,
+        (events, unnamed.end),
+        redactor,
+        (output, &args.file),
+    ) {
         eprintln!("tr: cannot write {name}: {error}");
         return ExitCode::FAILURE;
     }
-    let meta = trace.meta();
-    if !meta.has(Extra::Stacks) && !meta.has(Extra::OffCpuStacks) {
+    if !trace.meta().has_stacks() {
         eprintln!("tr: {name}: it has no stacks: tr record --stacks");
         return ExitCode::SUCCESS;
     }
@@ -120,7 +122,7 @@ pub fn run(args: &Args) -> ExitCode {
             ""
         }
     );
-    unnamed.tell(&request, &events);
+    unnamed.tell(&request, &found);
     ExitCode::SUCCESS
 }
 
@@ -129,9 +131,8 @@ fn write(
     trace: &Trace,
     (events, end): (Vec<LifeKind>, Ktime),
     mut redactor: Redactor,
-    args: &Args,
+    (output, file): (&Path, &Path),
 ) -> Result<(), Error> {
-    let output = args.output.as_ref().unwrap_or(&args.file);
     let events = events.into_iter().map(|mut kind| {
         redactor.stack(&mut kind);
         let time = end;
@@ -141,7 +142,7 @@ fn write(
             kind,
         }
     });
-    output::whole(output, &args.file, true, |file| {
+    output::whole(output, file, true, |file| {
         let file = BufWriter::new(file);
         let (mut out, _) = copy(trace, trace.meta(), file, |_| (), events)?;
         out.flush()?;
@@ -266,15 +267,8 @@ impl Unnamed {
         }
     }
 
-    /// Says why frames have no names.
-    fn tell(&self, request: &Request, events: &[LifeKind]) {
-        let found: HashSet<u32> = events
-            .iter()
-            .filter_map(|it| match it {
-                LifeKind::Module(module) => Some(module.number),
-                _ => None,
-            })
-            .collect();
+    /// Says why frames have no names. `found`: the numbers of the files.
+    fn tell(&self, request: &Request, found: &HashSet<u32>) {
         let absent = request.modules.iter();
         let absent = absent.filter(|it| match &it.file {
             Some(file) => !file.is_there(),
@@ -321,8 +315,7 @@ impl Unnamed {
 /// A build id in hexadecimal; zeros at its end belong to no build id.
 fn hex(build_id: &[u8]) -> String {
     let end = build_id.iter().rposition(|byte| *byte != 0);
-    let bytes = build_id.iter().take(end.map_or(0, |end| end + 1));
-    bytes.map(|byte| format!("{byte:02x}")).collect()
+    tr_report::hex(build_id.iter().take(end.map_or(0, |end| end + 1)))
 }
 
 fn is_elf(path: &Path) -> bool {

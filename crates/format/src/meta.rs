@@ -80,6 +80,11 @@ impl Metadata {
         extras.is_some_and(|extras| extras.contains(&(extra as u8)))
     }
 
+    /// Stacks were recorded: on a CPU, of waits, or both.
+    pub fn has_stacks(&self) -> bool {
+        self.has(Extra::Stacks) || self.has(Extra::OffCpuStacks)
+    }
+
     /// How each kind of fact is known.
     pub fn facts(&self) -> Facts {
         self.origin.map_or_else(Facts::default, |it| it.facts)

@@ -12,7 +12,7 @@ use tr_format::event::{
     CgroupId, CgroupPath, CpuId, Degraded, Exec, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot,
     Stream,
 };
-use tr_format::meta::{Extra, Metadata, Summary};
+use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
 use tr_output::Destination;
 
@@ -115,7 +115,7 @@ impl Output {
         let queue = Queue::new(out)?;
         let watch = queue.watch();
         let start = meta.start;
-        let has_stacks = meta.has(Extra::Stacks) || meta.has(Extra::OffCpuStacks);
+        let has_stacks = meta.has_stacks();
         let mut writer = Writer::new(queue, meta)?;
         writer.flush()?;
         watch.drained((!name.is_file()).then_some(NO_READER))?;

@@ -53,7 +53,7 @@ pub(crate) fn text(bytes: &[u8]) -> String {
 }
 
 /// Hexadecimal digits.
-pub(crate) fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
+pub fn hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
     let bytes = bytes.into_iter();
     bytes.map(|byte| format!("{byte:02x}")).collect()
 }

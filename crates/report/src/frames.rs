@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use tr_analyze::stacks::Stacks;
 use tr_format::stack::{Module, Place};
 
+use crate::encode::hex;
 use crate::escape;
 
 /// A function, or what is known in its place. Texts are escaped.
@@ -122,8 +123,7 @@ fn of_module(module: &Module) -> String {
         Some(name) if !name.is_empty() => escape::text(name),
         _ => {
             let id = module.build_id.iter().take(4);
-            let id = id.map(|byte| format!("{byte:02x}"));
-            format!("build id {}…", id.collect::<String>())
+            format!("build id {}…", hex(id))
         }
     }
 }

@@ -30,3 +30,5 @@ pub mod units;
 pub mod untraced;
 mod view;
 pub mod who;
+
+pub use encode::hex;

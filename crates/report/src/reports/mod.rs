@@ -110,8 +110,7 @@ impl Kind {
         if self == Kind::Syscalls && !view.analysis.meta.has(Extra::SystemCalls) {
             return Box::new(not_known::NotKnown::of_syscalls(view));
         }
-        let stacks = [Extra::Stacks, Extra::OffCpuStacks];
-        if self == Kind::Flame && !stacks.iter().any(|it| view.analysis.meta.has(*it)) {
+        if self == Kind::Flame && !view.analysis.meta.has_stacks() {
             return Box::new(not_known::NotKnown::of_stacks(view));
         }
         if self == Kind::Network && !view.analysis.meta.has(Extra::Network) {

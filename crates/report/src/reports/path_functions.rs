@@ -3,7 +3,6 @@
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, OnPath};
 use tr_analyze::model::Analysis;
-use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use crate::functions::{reason_of, Functions, Sampled, Sum};
@@ -19,8 +18,7 @@ pub struct PathFunctions {
 impl PathFunctions {
     /// Of a path; `None` if the recording has no stacks.
     pub fn new(analysis: &Analysis, path: &CriticalPath) -> Option<PathFunctions> {
-        let kinds = [Extra::Stacks, Extra::OffCpuStacks];
-        if !kinds.iter().any(|it| analysis.meta.has(*it)) {
+        if !analysis.meta.has_stacks() {
             return None;
         }
         let found = path.sampled(&analysis.stacks);
