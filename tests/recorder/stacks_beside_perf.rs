@@ -347,7 +347,9 @@ print('-fno-omit-frame-pointer' in ' '.join(map(str, flags)))";
     found.into_iter().next()
 }
 
-/// Without frame pointers only the interpreter's functions are known.
+/// Without frame pointers only the interpreter's functions are known. These take turns within one
+/// sampling period, so that each sampler draws its own samples of them: with 8,000 samples their shares
+/// differ by 0.9 % (standard deviation).
 fn python() -> Result<(), Failed> {
     let (python, keeps) = interpreter().ok_or(NO_PYTHON)?;
     let comm = python.file_name().unwrap_or_default().to_string_lossy();
