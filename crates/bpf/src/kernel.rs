@@ -103,7 +103,7 @@ impl Kernel {
                 return Err(refused());
             }
         }
-        crate::tracer::keep_messages();
+        crate::programs::keep_messages();
         let btf = Btf::from_vmlinux().map_err(|source| match std::fs::File::open(BTF) {
             Ok(_) => Error::Bpf {
                 action: "read the kernel's BTF",

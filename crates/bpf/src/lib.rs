@@ -4,6 +4,7 @@
 mod calls;
 mod kernel;
 mod life;
+mod programs;
 mod refusal;
 mod samplers;
 mod slots;
@@ -12,11 +13,9 @@ mod tracer;
 pub mod wire;
 
 pub use kernel::{Extras, Kernel};
+pub use programs::{log, Programs, Sampling, Settings, MEMORY};
 pub use refusal::{Missing, Refusal};
-pub use tracer::{
-    log, CpuAccount, Helper, Programs, Receive, Record, Rings, Sampling, Settings, Tracer, Usage,
-    MEMORY,
-};
+pub use tracer::{CpuAccount, Helper, Receive, Record, Rings, Tracer, Usage};
 
 /// Why tracing cannot start.
 #[derive(Debug, thiserror::Error)]

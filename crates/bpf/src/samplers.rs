@@ -7,8 +7,8 @@ use libbpf_rs::libbpf_sys::{
     perf_event_attr, PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE,
 };
 
-use crate::tracer::skel::TracerSkel;
-use crate::tracer::{failed, own, Sampling};
+use crate::programs::skel::TracerSkel;
+use crate::programs::{failed, own, Sampling};
 use crate::Error;
 
 /// include/uapi/linux/perf_event.h: `_IO('$', 0)` and `_IOW('$', 8, __u32)`.

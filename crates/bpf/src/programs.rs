@@ -1,0 +1,425 @@
+//! Opens, sizes, loads and attaches the programs.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Mutex;
+
+use libbpf_rs::libbpf_sys::bpf_iter_create;
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{IterOpts, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut};
+
+use crate::samplers::Samplers;
+use crate::{syscalls, wire, Error, Extras, Kernel, Refusal};
+
+#[allow(
+    missing_docs,
+    unused_imports,
+    clippy::all,
+    clippy::pedantic,
+    clippy::restriction
+)]
+pub(crate) mod skel {
+    include!(concat!(env!("OUT_DIR"), "/tracer.skel.rs"));
+}
+
+use skel::{OpenTracerSkel, TracerSkel, TracerSkelBuilder};
+
+/// The traced tasks and CPUs, and the memory.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Every task instead of only the followed ones.
+    pub all: bool,
+    /// The CPUs whose scheduling events are recorded.
+    pub cpus: Vec<u16>,
+    /// The number of other CPUs that get slots when their first event comes; `None`: the
+    /// others are left out.
+    pub later_cpus: Option<u32>,
+    /// The number of CPU numbers that the kernel may use.
+    pub possible_cpus: usize,
+    /// Bytes of each CPU's slots: a power of two, at least a page.
+    pub sched_ring: u32,
+    /// Bytes of the lifecycle ring: a power of two, at least a page.
+    pub life_ring: u32,
+    /// Longest argv that is copied, in bytes.
+    pub argv_limit: u32,
+    /// The kernel's largest task id, plus one.
+    pub pid_max: u32,
+    /// Processes to follow from the start, by their ids in this process's pid namespace.
+    pub targets: Vec<u32>,
+    /// The cgroup (v2) to follow from the start.
+    pub target_cgroup: Option<u64>,
+    /// Sum up the system calls of the followed tasks.
+    pub syscalls: bool,
+    /// Samples of stacks.
+    pub stacks: Option<Sampling>,
+    /// Count each attempt to emit an event.
+    pub count_emitted: bool,
+    /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
+    pub hidden_tid: u32,
+}
+
+/// Stacks of followed tasks: samples on the CPUs that are online at the start and on those of
+/// [`crate::Tracer::sample_on`], and stacks of waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sampling {
+    /// Samples a second of each CPU; 0: none.
+    pub hz: u32,
+    /// The shortest wait whose stack is recorded, in ns; 0: none is.
+    pub wait_least: u64,
+    /// Bytes of the ring of samples: a power of two, at least a page.
+    pub ring: u32,
+}
+
+impl Settings {
+    /// Slots of each CPU.
+    pub(crate) fn slots(&self) -> u32 {
+        self.sched_ring / size_of::<wire::Slot>() as u32
+    }
+
+    /// The number of CPUs that can have slots.
+    pub fn regions(&self) -> u32 {
+        let cpus = u32::try_from(self.cpus.len()).unwrap_or(u32::MAX);
+        cpus.saturating_add(self.later_cpus.unwrap_or(0))
+    }
+}
+
+/// Attached programs, as descriptors: another process can have loaded them. The programs
+/// are unloaded when their descriptors and those of their links are closed.
+#[derive(Debug)]
+pub struct Programs {
+    /// The map of [`Slots`].
+    pub(crate) slots: OwnedFd,
+    /// The map of the programs' global data.
+    pub(crate) memory: OwnedFd,
+    /// The ring of lifecycle events.
+    pub(crate) life: OwnedFd,
+    /// The link of the iterator over the tasks.
+    tasks: OwnedFd,
+    /// The map of [`Calls`], if system calls are recorded.
+    pub(crate) calls: Option<OwnedFd>,
+    /// The samplers of stacks, if they are recorded.
+    pub(crate) samplers: Option<Samplers>,
+    /// A link for each program, in the order of [`in_order`].
+    pub(crate) links: Vec<OwnedFd>,
+    /// The programs, in the same order.
+    pub(crate) programs: Vec<OwnedFd>,
+    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
+    pub(crate) raw: bool,
+}
+
+/// What libbpf and the verifier say, for [`log`].
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+fn keep_log(_level: PrintLevel, text: String) {
+    if let Ok(mut log) = LOG.lock() {
+        log.push_str(&text);
+        // The end of a verifier log is the part that says why.
+        if log.len() > 8192 {
+            let cut = log.len() - 4096;
+            let at = log
+                .char_indices()
+                .map(|(i, _)| i)
+                .find(|i| *i >= cut)
+                .unwrap_or(0);
+            log.drain(..at);
+        }
+    }
+}
+
+/// From now on libbpf's messages are in [`log`], not on standard error.
+pub fn keep_messages() {
+    libbpf_rs::set_print(Some((PrintLevel::Warn, keep_log)));
+}
+
+/// The last lines that libbpf and the kernel's verifier said in this process.
+pub fn log() -> String {
+    LOG.lock().map(|log| log.clone()).unwrap_or_default()
+}
+
+/// Whether it was for lack of rights, the kernel's error number does not tell: the
+/// verifier refuses with EACCES, too. So the facts are asked.
+pub(crate) fn failed(action: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Error {
+    move |source| match Refusal::find() {
+        Some(refusal) => Error::Refused(refusal),
+        None => Error::Bpf { action, source },
+    }
+}
+
+/// A descriptor of its own.
+pub(crate) fn own(fd: BorrowedFd<'_>) -> Result<OwnedFd, Error> {
+    let copy = fd.try_clone_to_owned();
+    copy.map_err(|error| failed("copy the descriptors of the BPF programs")(error.into()))
+}
+
+impl Programs {
+    /// Opens, sizes, loads and attaches the programs: as `tp_btf`, or as `raw_tp` where that
+    /// is refused. The recording begins.
+    ///
+    /// # Errors
+    /// [`Error::Refused`], [`Error::TooManyCpus`], [`Error::Bpf`].
+    pub fn attach(kernel: &Kernel, settings: &Settings) -> Result<Programs, Error> {
+        if settings.possible_cpus > wire::MAX_CPUS {
+            return Err(Error::TooManyCpus {
+                found: settings.possible_cpus,
+            });
+        }
+        keep_messages();
+        let (mut first, mut second) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        let (mut skel, raw) = match open(&mut first, kernel, settings, false)?.load() {
+            Ok(skel) => (skel, false),
+            Err(refused) => match open(&mut second, kernel, settings, true)?.load() {
+                Ok(skel) => (skel, true),
+                // The first refusal is the one that matters.
+                Err(_) => return Err(failed("load the BPF programs")(refused)),
+            },
+        };
+        if let Some(bss) = &mut skel.maps.bss_data {
+            for (region, cpu) in (0u32..).zip(&settings.cpus) {
+                if let Some(account) = bss.sched_account.get_mut(usize::from(*cpu)) {
+                    account.first = region * settings.slots() + 1;
+                }
+            }
+            bss.extras = kernel.extras.0;
+        }
+        for target in &settings.targets {
+            let (key, value) = (target.to_ne_bytes(), 1u32.to_ne_bytes());
+            let updated = skel.maps.targets.update(&key, &value, MapFlags::ANY);
+            updated.map_err(failed("set the processes to follow"))?;
+        }
+        Programs::of(&skel, raw, settings)
+    }
+
+    /// Attaches loaded programs. The descriptors outlive the skeleton.
+    fn of(skel: &TracerSkel<'_>, raw: bool, settings: &Settings) -> Result<Programs, Error> {
+        let (mut links, mut programs) = (Vec::new(), Vec::new());
+        for program in in_order(skel, raw) {
+            let link = program
+                .attach()
+                .map_err(failed("attach the BPF programs"))?;
+            links.push(own(link.as_fd())?);
+            programs.push(own(program.as_fd())?);
+        }
+        let tasks = skel.progs.snapshot.attach_iter_with_opts(IterOpts::None);
+        let tasks = tasks.map_err(failed("list the living tasks"))?;
+        Ok(Programs {
+            slots: own(skel.maps.slots.as_fd())?,
+            memory: own(skel.maps.bss.as_fd())?,
+            life: own(skel.maps.life_ring.as_fd())?,
+            tasks: own(tasks.as_fd())?,
+            samplers: match &settings.stacks.filter(|_| !raw) {
+                Some(sampling) => Some(Samplers::start(skel, sampling, &settings.cpus)?),
+                None => None,
+            },
+            calls: match skel.progs.sys_exit_btf.autoload() {
+                true => Some(own(skel.maps.call_sums.as_fd())?),
+                false => None,
+            },
+            links,
+            programs,
+            raw,
+        })
+    }
+
+    /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
+    pub fn is_raw(&self) -> bool {
+        self.raw
+    }
+
+    /// The descriptors, in the order that [`Programs::from_descriptors`] takes.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let single = [&self.slots, &self.memory, &self.life, &self.tasks];
+        let samplers = self.samplers.iter().flat_map(Samplers::descriptors);
+        let all = single.into_iter().chain(samplers).chain(&self.calls);
+        let all = all.chain(&self.links).chain(&self.programs);
+        all.map(AsFd::as_fd).collect()
+    }
+
+    /// The programs that another process of this version has attached; `None`: another number
+    /// of descriptors. `samplers`: of [`Programs::samplers`].
+    pub fn from_descriptors(
+        descriptors: Vec<OwnedFd>,
+        raw: bool,
+        samplers: (usize, usize),
+    ) -> Option<Programs> {
+        let mut rest = descriptors.into_iter();
+        let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
+        let samplers = match samplers {
+            (0, _) => None,
+            counts => Some(Samplers::from_descriptors(&mut rest, counts)?),
+        };
+        let mut links: Vec<OwnedFd> = rest.collect();
+        // As many links as programs, and the map of system calls if they are recorded.
+        let calls = (links.len() % 2 == 1).then(|| links.remove(0));
+        // A kernel can lack tracepoints.
+        if !(2 * REQUIRED..=2 * (PROGRAMS + CALLS)).contains(&links.len()) {
+            return None;
+        }
+        let programs = links.split_off(links.len() / 2);
+        Some(Programs {
+            slots,
+            memory,
+            life,
+            tasks,
+            calls,
+            samplers,
+            links,
+            programs,
+            raw,
+        })
+    }
+
+    /// The number of programs on stacks, and of their events and links.
+    pub fn samplers(&self) -> (usize, usize) {
+        self.samplers.as_ref().map_or((0, 0), Samplers::counts)
+    }
+
+    /// Opens an iterator over the tasks.
+    ///
+    /// # Errors
+    /// Before Linux 5.19 EPERM without `CAP_BPF`, if `kernel.unprivileged_bpf_disabled` is set.
+    pub fn iterator(&self) -> std::io::Result<OwnedFd> {
+        // SAFETY: a system call on an open descriptor; a result that is not negative is a new one.
+        unsafe {
+            let fd = bpf_iter_create(self.tasks.as_raw_fd());
+            if fd < 0 {
+                return Err(std::io::Error::from_raw_os_error(-fd));
+            }
+            Ok(OwnedFd::from_raw_fd(fd))
+        }
+    }
+}
+
+/// The size of the programs' global data in bytes: equal in two processes of one version.
+pub const MEMORY: usize = size_of::<skel::types::bss>();
+
+/// The number of programs without the iterator and without those on system calls.
+const PROGRAMS: usize = 21;
+/// Of these, the ones that every kernel has the tracepoints for.
+const REQUIRED: usize = 10;
+/// The number of programs on system calls.
+const CALLS: usize = 2;
+
+/// The loaded programs, without those whose tracepoint this kernel lacks, in the order of their
+/// attachment; the last one is on signals. Lifecycle
+/// programs come first: no task has scheduling events without its fork.
+fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'a>> {
+    let progs = &skel.progs;
+    let pairs = [
+        (&progs.fork_btf, &progs.fork_raw),
+        (&progs.exec_btf, &progs.exec_raw),
+        (&progs.exit_btf, &progs.exit_raw),
+        (&progs.rename_btf, &progs.rename_raw),
+        (&progs.attach_btf, &progs.attach_raw),
+        (&progs.mkdir_btf, &progs.mkdir_raw),
+        (&progs.wakeup_new_btf, &progs.wakeup_new_raw),
+        (&progs.waking_btf, &progs.waking_raw),
+        (&progs.switch_btf, &progs.switch_raw),
+        (&progs.socket_state_btf, &progs.socket_state_raw),
+        // A query that is recorded has its answer recorded.
+        (&progs.packet_received_btf, &progs.packet_received_raw),
+        (&progs.packet_sent_btf, &progs.packet_sent_raw),
+        // A request whose issue is recorded has its completion recorded.
+        (&progs.complete_btf, &progs.complete_raw),
+        (&progs.issue_btf, &progs.issue_raw),
+        (&progs.bio_btf, &progs.bio_raw),
+        (&progs.reclaim_btf, &progs.reclaim_raw),
+        (&progs.reclaimed_btf, &progs.reclaimed_raw),
+        (&progs.memcg_btf, &progs.memcg_raw),
+        (&progs.memcg_done_btf, &progs.memcg_done_raw),
+        (&progs.victim_btf, &progs.victim_raw),
+        (&progs.signal_btf, &progs.signal_raw),
+    ];
+    let all: [_; PROGRAMS] = pairs.map(|(on_btf, on_raw)| if raw { on_raw } else { on_btf });
+    let mut all: Vec<&ProgramMut<'a>> = all.into_iter().filter(|it| it.autoload()).collect();
+    let calls: [_; CALLS] = [&progs.sys_exit_btf, &progs.sys_enter_btf];
+    for program in calls.into_iter().filter(|it| it.autoload()) {
+        all.insert(all.len().saturating_sub(1), program);
+    }
+    all
+}
+
+/// Opens the object and sets everything that must be known before loading.
+fn open<'a>(
+    storage: &'a mut MaybeUninit<OpenObject>,
+    kernel: &Kernel,
+    settings: &Settings,
+    raw: bool,
+) -> Result<OpenTracerSkel<'a>, Error> {
+    let action = "open the BPF programs";
+    let mut skel = TracerSkelBuilder::default()
+        .open(storage)
+        .map_err(failed(action))?;
+    // Linux 5.11 has the storage of tasks, and tp_btf programs know their types.
+    let stacks = settings.stacks.filter(|_| !raw);
+    for mut program in skel.open_object_mut().progs_mut() {
+        let section = program.section().to_string_lossy().into_owned();
+        let wanted = !section.starts_with(if raw { "tp_btf/" } else { "raw_tp/" });
+        let tracepoint = section.split_once('/').map_or("", |(_, name)| name);
+        let asked = settings.syscalls || !tracepoint.starts_with("sys_");
+        let name = program.name().to_string_lossy().into_owned();
+        let needs = match name.as_str() {
+            "sample" => stacks.is_some_and(|it| it.hz > 0),
+            "waits" | "make_room" => stacks.is_some_and(|it| it.wait_least > 0),
+            _ => true,
+        };
+        program.set_autoload(wanted && asked && needs && kernel.has(tracepoint));
+    }
+    // A tid has 22 bits at most (PID_MAX_LIMIT), and a map no more than 4 MiB a value.
+    let followed = settings.pid_max.clamp(1, 1 << 22);
+    if let Some(rodata) = &mut skel.maps.rodata_data {
+        rodata.switch_prev_arg = kernel.switch_prev;
+        rodata.switch_state_arg = kernel.switch_state.unwrap_or(0);
+        rodata.exit_has_group_dead = kernel.exit_group_dead;
+        rodata.preempt_count_distance = kernel.preempt_count.unwrap_or(0);
+        rodata.current_distance = kernel.current.unwrap_or(0);
+        rodata.syscall_reasons = syscalls::reasons();
+        rodata.hidden_tid = settings.hidden_tid;
+        rodata.sample_period = stacks.map_or(0, |it| it.period());
+        rodata.sample_half = stacks.map_or(0, |it| u64::from(it.ring / 2));
+        rodata.wait_least = stacks.map_or(0, |it| it.wait_least);
+        rodata.issue_has_queue = kernel.issue_has_queue;
+        rodata.bio_has_queue = kernel.bio_has_queue;
+        rodata.victim_is_task = kernel.victim_is_task;
+        rodata.follow_all = settings.all;
+        rodata.followed_count = followed;
+        rodata.slot_count = u64::from(settings.slots());
+        rodata.life_half = u64::from(settings.life_ring / 2);
+        rodata.argv_limit = settings.argv_limit;
+        rodata.target_cgroup = settings.target_cgroup.unwrap_or(0);
+        rodata.count_emitted = settings.count_emitted;
+        rodata.chosen_cpus = settings.later_cpus.is_none();
+    }
+    let maps = &mut skel.maps;
+    // Linux 5.11 has the map of tasks' storage.
+    let calls = settings.syscalls && !raw && kernel.extras.has(Extras::CALLS);
+    for map in [&mut maps.call_sums, &mut maps.entered] {
+        map.set_autocreate(calls).map_err(failed(action))?;
+    }
+    maps.sample_ring
+        .set_autocreate(stacks.is_some())
+        .map_err(failed(action))?;
+    maps.waiters
+        .set_autocreate(stacks.is_some_and(|it| it.wait_least > 0))
+        .map_err(failed(action))?;
+    maps.sample_ring
+        .set_max_entries(settings.stacks.map_or(4096, |it| it.ring))
+        .map_err(failed(action))?;
+    maps.life_ring
+        .set_max_entries(settings.life_ring)
+        .map_err(failed(action))?;
+    maps.data_followed
+        .set_value_size(followed)
+        .map_err(failed(action))?;
+    let slots = settings
+        .slots()
+        .checked_mul(settings.regions())
+        .filter(|slots| *slots < u32::MAX)
+        .ok_or_else(|| {
+            let many = std::io::Error::other("more event slots than a BPF map has entries");
+            failed(action)(many.into())
+        })?;
+    maps.slots
+        .set_max_entries(slots.max(1))
+        .map_err(failed(action))?;
+    Ok(skel)
+}
