@@ -214,14 +214,17 @@ impl Unnamed {
     /// Adds the ELF files in a directory and below it. Links lead nowhere.
     fn search(&mut self, directory: &Path) -> std::io::Result<()> {
         std::fs::read_dir(directory)?;
+        let tell = |what: &str| {
+            let directory = escape::text(directory.as_os_str().as_encoded_bytes());
+            eprintln!("tr: --dir {directory}: {what}");
+        };
         let (mut level, mut room) = (vec![directory.to_owned()], ENTRIES);
         for _ in 0..=DEPTH {
             let mut below = Vec::new();
             let entries = level.iter().filter_map(|it| std::fs::read_dir(it).ok());
             for entry in entries.flatten().flatten() {
                 let Some(left) = room.checked_sub(1) else {
-                    let directory = escape::text(directory.as_os_str().as_encoded_bytes());
-                    eprintln!("tr: --dir {directory}: more than {ENTRIES} entries");
+                    tell(&format!("searched only the first {ENTRIES} entries"));
                     return Ok(());
                 };
                 room = left;
@@ -234,6 +237,9 @@ impl Unnamed {
                 }
             }
             level = below;
+        }
+        if !level.is_empty() {
+            tell(&format!("searched no directories more than {DEPTH} below it"));
         }
         Ok(())
     }

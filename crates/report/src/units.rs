@@ -12,8 +12,9 @@ pub fn time(ns: u64) -> String {
     ];
     match ns {
         0 => "–".into(),
-        60_000_000_000.. => {
-            let seconds = ns / 1_000_000_000;
+        // Two digits behind the point would round it to 60 s.
+        59_995_000_000.. => {
+            let seconds = ns.saturating_add(5_000_000) / 1_000_000_000;
             let (minutes, hours) = (seconds / 60 % 60, seconds / 3600);
             match hours {
                 0 => format!("{minutes}:{:02} min", seconds % 60),
@@ -21,9 +22,10 @@ pub fn time(ns: u64) -> String {
             }
         }
         _ => {
+            // 999.5 ms rounds to 1000 ms, which is 1 s.
             let (unit, name) = UNITS
                 .into_iter()
-                .find(|(unit, _)| ns >= *unit)
+                .find(|(unit, _)| ns + unit / 2000 >= *unit)
                 .unwrap_or((1, "ns"));
             let value = ns as f64 / unit as f64;
             let digits = match name {
@@ -201,4 +203,31 @@ pub fn shorten(text: &str, columns: usize) -> String {
         .rev()
         .collect();
     format!("{head}…{tail}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_has_three_digits_and_the_unit_that_fits() {
+        let shown = [
+            (0, "–"),
+            (999, "999 ns"),
+            (1_000, "1.0 µs"),
+            (999_499, "999 µs"),
+            (999_500, "1.0 ms"),
+            (9_940_000, "9.9 ms"),
+            (999_499_999, "999 ms"),
+            (999_500_000, "1.00 s"),
+            (59_994_999_999, "59.99 s"),
+            (59_995_000_000, "1:00 min"),
+            (3_599_994_999_999, "59:59 min"),
+            (3_599_995_000_000, "1:00 h"),
+            (u64::MAX, "5124095:34 h"),
+        ];
+        for (ns, expected) in shown {
+            assert_eq!(time(ns), expected);
+        }
+    }
 }

@@ -11,15 +11,17 @@ const SCALES: [number, string, number][] = [
 export function time(ns: number | null): string {
   if (ns === null) return "?";
   if (ns <= 0) return "–";
-  if (ns >= 60e9) {
-    const seconds = Math.floor(ns / 1e9);
+  // Two digits behind the point would round it to 60 s.
+  if (ns >= 59.995e9) {
+    const seconds = Math.floor((ns + 5e6) / 1e9);
     const two = (n: number) => String(n).padStart(2, "0");
     const minutes = Math.floor(seconds / 60);
     if (minutes < 60) return `${minutes}:${two(seconds % 60)} min`;
     return `${Math.floor(minutes / 60)}:${two(minutes % 60)} h`;
   }
   for (const [unit, name, digits] of SCALES) {
-    if (ns >= unit) {
+    // 999.5 ms rounds to 1000 ms, which is 1 s.
+    if (ns + Math.floor(unit / 2000) >= unit) {
       const value = ns / unit;
       const more = digits === 0 && value < 10 && unit > 1 ? 1 : digits;
       return `${value.toFixed(more)} ${name}`;
