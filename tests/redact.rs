@@ -139,6 +139,30 @@ fn a_redacted_trace_differs_in_its_secrets_alone() {
     assert!(said.contains(": 0 secrets masked, "), "{said}");
 }
 
+/// The demo's compilers are `cc1`, as a task, a program and a path.
+#[test]
+fn a_pattern_reaches_names_and_paths() {
+    let dir = tempfile::tempdir().unwrap();
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    let new = dir.path().join("new.bin");
+    let pattern = "cc1|/demo|demo/";
+    let out = tr(&["redact", text(&demo), "-o", text(&new), "--redact", pattern]);
+    assert!(
+        out.status.success(),
+        "{}",
+        String::from_utf8_lossy(&out.stderr)
+    );
+    for args in [
+        &["dump", "--format", "ndjson"][..],
+        &["info", "--format", "json"],
+    ] {
+        let of = |file| stdout(&[&[args[0], text(file)], &args[1..]].concat());
+        let is_in = |text: &str| ["cc1", "/demo", "demo/"].iter().any(|it| text.contains(it));
+        assert!(is_in(&of(&demo)), "{args:?}");
+        assert!(!is_in(&of(&new)), "{args:?}");
+    }
+}
+
 #[test]
 fn secrets_are_listed_by_place() {
     let dir = tempfile::tempdir().unwrap();

@@ -66,7 +66,7 @@ pub struct Args {
     /// Keep passwords and tokens in command lines; without it they are masked
     #[arg(long)]
     no_redact: bool,
-    /// Mask matches in command lines: the first group, or the whole match
+    /// Mask matches in command lines, names and paths: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
     /// Sum up the system calls of each process (report syscalls). Each call costs

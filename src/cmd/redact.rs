@@ -4,8 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use tr_format::event::{Exec, LifeEvent, LifeKind, Snapshot};
-use tr_format::meta::Metadata;
+use tr_format::event::LifeEvent;
 use tr_format::reader::Trace;
 use tr_format::Error;
 use tr_redact::addresses::Addresses;
@@ -35,7 +34,7 @@ pub struct Args {
     /// once it is complete
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// Mask matches in command lines, too: the first group, or the whole match
+    /// Mask matches in command lines, names and paths, too: the first group, or the whole match
     #[arg(long, value_name = "REGEX", value_parser = tr_redact::pattern)]
     redact: Vec<regex::bytes::Regex>,
     /// Replace addresses of connections and names asked of DNS by host-1, name-1, …
@@ -74,27 +73,15 @@ pub fn run(args: &Args) -> ExitCode {
 /// FILE can be OUT.
 fn write(trace: &Trace, mut redactor: Redactor, args: &Args) -> Result<(Copied, u64), Error> {
     let in_command = redactor.find_in_command(&trace.meta().command).len();
-    let meta = Metadata {
-        command: redactor.command(&trace.meta().command),
-        ..trace.meta().clone()
-    };
+    let mut meta = trace.meta().clone();
+    meta.command = redactor.command(&meta.command);
+    redactor.name(&mut meta.cwd);
     let mut addresses = args.mask_addresses.then(Addresses::default);
     let copied = output::whole(&args.output, &args.file, true, |file| {
         let edit = |event: &mut LifeEvent| {
-            if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
-                &mut event.kind
-            {
-                *argv = redactor.argv(std::mem::take(argv));
-            }
+            redactor.event(&mut event.kind);
             if let Some(addresses) = &mut addresses {
                 addresses.mask(&mut event.kind);
-            }
-            redactor.stack(&mut event.kind);
-            if let LifeKind::Mark(mark) = &mut event.kind {
-                redactor.mark(mark);
-            }
-            if let LifeKind::SyncFile(file) = &mut event.kind {
-                redactor.file(file);
             }
         };
         let (mut out, copied) = copy(trace, &meta, BufWriter::new(file), edit, [])?;

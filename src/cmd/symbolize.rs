@@ -134,7 +134,7 @@ fn write(
     (output, file): (&Path, &Path),
 ) -> Result<(), Error> {
     let events = events.into_iter().map(|mut kind| {
-        redactor.stack(&mut kind);
+        redactor.event(&mut kind);
         let time = end;
         LifeEvent {
             cpu: None,
@@ -239,7 +239,9 @@ impl Unnamed {
             level = below;
         }
         if !level.is_empty() {
-            tell(&format!("searched no directories more than {DEPTH} below it"));
+            tell(&format!(
+                "searched no directories more than {DEPTH} below it"
+            ));
         }
         Ok(())
     }

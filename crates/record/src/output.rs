@@ -9,8 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use tr_format::event::{
-    CgroupId, CgroupPath, CpuId, Degraded, Exec, Ktime, LifeEvent, LifeKind, SchedEvent, Snapshot,
-    Stream,
+    CgroupId, CgroupPath, CpuId, Degraded, Ktime, LifeEvent, LifeKind, SchedEvent, Stream,
 };
 use tr_format::meta::{Metadata, Summary};
 use tr_format::writer::{Writer, Written};
@@ -319,9 +318,7 @@ impl State {
 
     fn marks(&mut self, batch: &Lines) -> Result<(), tr_format::Error> {
         for mut event in self.marks.events(batch.time, &batch.lines) {
-            if let LifeKind::Mark(mark) = &mut event.kind {
-                self.redactor.mark(mark);
-            }
+            self.redactor.event(&mut event.kind);
             self.writer.life(Stream::Recorder, event)?;
         }
         self.marks.count.unread += batch.unread;
@@ -329,36 +326,30 @@ impl State {
     }
 
     fn store(&mut self, stream: Stream, mut event: LifeEvent) -> Result<(), tr_format::Error> {
-        if let LifeKind::Exec(Exec { argv, .. }) | LifeKind::Snapshot(Snapshot { argv, .. }) =
-            &mut event.kind
-        {
-            *argv = self.redactor.argv(std::mem::take(argv));
+        // Its own search needs the path as it is.
+        if let LifeKind::Exec(exec) = &event.kind {
+            self.stacks.executed(&exec.filename);
+            self.tally.argv_cut += u64::from(exec.argv.truncated());
         }
         self.disks.take(&mut event.kind);
         if !self.files.take(&event.kind) {
             return Ok(());
         }
-        if let LifeKind::SyncFile(file) = &mut event.kind {
-            self.redactor.file(file);
-        }
         if !self.connections.take(&mut event.kind) {
             return Ok(());
         }
-        self.redactor.stack(&mut event.kind);
+        self.redactor.event(&mut event.kind);
         match &event.kind {
             LifeKind::Fork(fork) if fork.tid.0 == fork.tgid.0 => self.tally.processes += 1,
             LifeKind::Snapshot(task) if task.followed && task.tid.0 == task.tgid.0 => {
                 self.tally.processes += 1
             }
-            LifeKind::Exec(exec) => {
-                self.stacks.executed(&exec.filename);
-                self.tally.argv_cut += u64::from(exec.argv.truncated());
-            }
             LifeKind::Lost(_) => self.tally.lost.push(event.clone()),
             _ => {}
         }
         if let Some(path) = self.cgroups.first_seen(&event) {
-            let path = recorder(event.time, LifeKind::CgroupPath(path));
+            let mut path = recorder(event.time, LifeKind::CgroupPath(path));
+            self.redactor.event(&mut path.kind);
             self.writer.life(Stream::Recorder, path)?;
         }
         self.writer.life(stream, event)
@@ -376,7 +367,7 @@ impl Take for State {
 
     fn stack(&mut self, sample: &Stacked) -> Result<(), tr_format::Error> {
         for mut kind in self.stacks.events(sample) {
-            self.redactor.stack(&mut kind);
+            self.redactor.event(&mut kind);
             let (time, cpu) = (sample.time, sample.cpu);
             let event = LifeEvent { time, cpu, kind };
             self.writer.life(Stream::Lifecycle, event)?;

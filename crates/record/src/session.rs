@@ -232,7 +232,8 @@ impl Session {
             command: redactor.command(&command),
         };
         let (time, clock) = (start.time, start.clock);
-        let meta = header::metadata(config, &started, start);
+        let mut meta = header::metadata(config, &started, start);
+        redactor.name(&mut meta.cwd);
         let connections = Connections::new(config.mask_addresses);
         let output =
             Output::start(destination, &meta, redactor, connections).map_err(Error::Format)?;

@@ -1,4 +1,4 @@
-//! Masks the secrets in command lines before anything is written.
+//! Masks the secrets of a recording before anything is written.
 //!
 //! A trace holds the arguments of every program, and traces are archived. The rules err
 //! on the side of masking: a word too many costs a reader little. docs/privacy.md has their
@@ -16,8 +16,7 @@ mod words;
 use std::ops::Range;
 
 use regex::bytes::Regex;
-use tr_format::device::SyncFile;
-use tr_format::event::{Argv, LifeKind, Mark};
+use tr_format::event::{Argv, Comm, LifeKind};
 
 use rules::Rules;
 use words::Word;
@@ -92,36 +91,68 @@ impl Redactor {
         }
     }
 
-    /// Masks the texts of a program's mark.
-    pub fn mark(&mut self, mark: &mut Mark) {
-        for text in [&mut mark.name, &mut mark.result] {
-            let masked = self.argv(Argv::from_args([&**text]));
-            *text = masked.args().next().unwrap_or_default().into();
-        }
-    }
-
-    /// Masks the paths and the names of an event of stacks.
-    pub fn stack(&mut self, kind: &mut LifeKind) {
-        let mut mask = |text: &mut Box<[u8]>| {
-            let masked = self.argv(Argv::from_args([&**text]));
-            *text = masked.args().next().unwrap_or_default().into();
-        };
+    /// Masks the secrets of an event: by the rules and the patterns in command lines, marks, files and
+    /// functions, by the patterns alone in names of tasks, programs, cgroups and hosts. A comm is what
+    /// the kernel has left of a name, 15 bytes.
+    pub fn event(&mut self, kind: &mut LifeKind) {
         match kind {
-            LifeKind::Module(module) => mask(&mut module.path),
+            LifeKind::Exec(exec) => {
+                exec.argv = self.argv(std::mem::take(&mut exec.argv));
+                self.comm(&mut exec.comm);
+                self.name(&mut exec.filename);
+            }
+            LifeKind::Snapshot(task) => {
+                task.argv = self.argv(std::mem::take(&mut task.argv));
+                self.comm(&mut task.comm);
+            }
+            LifeKind::Fork(fork) => self.comm(&mut fork.comm),
+            LifeKind::Rename(rename) => self.comm(&mut rename.comm),
+            LifeKind::CgroupPath(cgroup) => self.name(&mut cgroup.path),
+            LifeKind::DnsQuery(query) => self.name(&mut query.name),
+            LifeKind::Mark(mark) => {
+                self.text(&mut mark.name);
+                self.text(&mut mark.result);
+                self.name(&mut mark.kind);
+                self.name(&mut mark.id);
+            }
+            LifeKind::Module(module) => self.text(&mut module.path),
             LifeKind::Symbol(symbol) => {
                 for function in &mut symbol.functions {
-                    mask(&mut function.name);
-                    mask(&mut function.file);
+                    self.text(&mut function.name);
+                    self.text(&mut function.file);
                 }
             }
+            LifeKind::SyncFile(file) => self.text(&mut file.name),
             _ => {}
         }
     }
 
-    /// Masks the secrets in the name of a file.
-    pub fn file(&mut self, file: &mut SyncFile) {
-        let masked = self.argv(Argv::from_args([&*file.name]));
-        file.name = masked.args().next().unwrap_or_default().into();
+    /// Masks a text as if it were a command line of one word.
+    fn text<T: AsRef<[u8]> + for<'a> From<&'a [u8]>>(&mut self, text: &mut T) {
+        let masked = self.argv(Argv::from_args([text.as_ref()]));
+        *text = T::from(masked.args().next().unwrap_or_default());
+    }
+
+    /// Masks by the patterns alone: a name, a path.
+    pub fn name<T: AsRef<[u8]> + for<'a> From<&'a [u8]>>(&mut self, name: &mut T) {
+        if let Some(masked) = self.without_matches(name.as_ref()) {
+            *name = T::from(&masked);
+        }
+    }
+
+    fn comm(&mut self, comm: &mut Comm) {
+        if let Some(masked) = self.without_matches(comm.bytes()) {
+            *comm = Comm::new(&masked);
+        }
+    }
+
+    /// The name with masks; `None`: nothing in it matches.
+    fn without_matches(&mut self, name: &[u8]) -> Option<Vec<u8>> {
+        let mut masks = Masks::default();
+        self.match_patterns(&[name], &mut masks);
+        let mut bytes = Vec::new();
+        self.masked += masks.sorted()?.copy(0, name, &mut bytes);
+        Some(bytes)
     }
 
     /// The parts of an argument vector that would be masked: argument, bytes in it. In their
@@ -172,22 +203,19 @@ impl Redactor {
         if let Some(rules) = rules {
             rules.apply(args, cut, &mut masks);
         }
+        self.match_patterns(args, &mut masks);
+        masks.sorted()
+    }
+
+    fn match_patterns(&self, args: &[&[u8]], masks: &mut Masks) {
         for (arg, text) in args.iter().enumerate() {
             let word = Word { arg, at: 0, text };
             for pattern in &self.patterns {
                 let found = pattern.captures_iter(text);
-                masks.extend(
-                    &word,
-                    found
-                        .filter_map(|c| c.get(1).or(c.get(0)))
-                        .map(|m| m.range()),
-                );
+                let parts = found.filter_map(|it| it.get(1).or(it.get(0)));
+                masks.extend(&word, parts.map(|it| it.range()));
             }
         }
-        masks
-            .0
-            .sort_unstable_by_key(|(arg, range)| (*arg, range.start, range.end));
-        (!masks.0.is_empty()).then_some(masks)
     }
 }
 
@@ -196,6 +224,13 @@ impl Redactor {
 pub(crate) struct Masks(Vec<(usize, Range<usize>)>);
 
 impl Masks {
+    /// In their order; `None`: there are none.
+    fn sorted(mut self) -> Option<Masks> {
+        self.0
+            .sort_unstable_by_key(|(arg, range)| (*arg, range.start, range.end));
+        (!self.0.is_empty()).then_some(self)
+    }
+
     /// Masks these parts of a word.
     pub fn extend(&mut self, word: &Word<'_>, parts: impl IntoIterator<Item = Range<usize>>) {
         // An archived trace has masks of its own.
