@@ -1,9 +1,9 @@
 //! `tr symbolize`: the functions of stacks, found after the recording.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufWriter, Write};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -87,7 +87,7 @@ pub fn run(args: &Args) -> ExitCode {
         }
     }
     let request = unnamed.request(&trace);
-    let (events, search) = symbols::search(&request, args.limit, || {
+    let (mut events, search) = symbols::search(&request, args.limit, || {
         std::thread::sleep(LOOK);
         true
     });
@@ -96,16 +96,18 @@ pub fn run(args: &Args) -> ExitCode {
         _ => None,
     });
     let found: HashSet<u32> = found.collect();
+    events.retain(|it| match it {
+        LifeKind::Module(it) => unnamed.modules.get(&it.number) != Some(it),
+        _ => true,
+    });
     let output = args.output.as_ref().unwrap_or(&args.file);
     let name = escape::text(output.as_os_str().as_encoded_bytes());
-    if let Err(error) = write(
-        &trace,
-        (events, unnamed.end),
-        redactor,
-        (output, &args.file),
-    ) {
-        eprintln!("tr: cannot write {name}: {error}");
-        return ExitCode::FAILURE;
+    if args.output.is_some() || !events.is_empty() {
+        let events = (events, unnamed.end);
+        if let Err(error) = write(&trace, events, redactor, (output, &args.file)) {
+            eprintln!("tr: cannot write {name}: {error}");
+            return ExitCode::FAILURE;
+        }
     }
     if !trace.meta().has_stacks() {
         eprintln!("tr: {name}: it has no stacks: tr record --stacks");
@@ -157,6 +159,8 @@ struct Unnamed {
     frames: BTreeMap<u32, Place>,
     /// Files that were executed, and those in the named directories.
     paths: BTreeSet<PathBuf>,
+    /// COMMAND's directory.
+    cwd: PathBuf,
     /// Frames beyond the limit.
     left_out: u64,
     /// The recording's end.
@@ -166,6 +170,7 @@ struct Unnamed {
 impl Unnamed {
     fn of(trace: &Trace) -> Unnamed {
         let (mut all, mut named) = (Unnamed::default(), HashSet::new());
+        all.cwd = OsStr::from_bytes(&trace.meta().cwd).into();
         let mut events = Vec::new();
         for frame in trace.frames() {
             if matches!(frame.stream, Stream::Cpu(_)) {
@@ -202,7 +207,8 @@ impl Unnamed {
                 named.insert(symbol.frame);
             }
             LifeKind::Exec(exec) => {
-                let path = PathBuf::from(OsString::from_vec(exec.filename.to_vec()));
+                // Those from other directories have other build ids.
+                let path = self.cwd.join(OsStr::from_bytes(&exec.filename));
                 if path.is_absolute() && self.paths.len() < PATHS {
                     self.paths.insert(path);
                 }

@@ -147,7 +147,8 @@ fn main() {
             | functions::DIFF
             | symbolize::LATER
             | symbolize::MOVED
-            | symbolize::DEBUG => common::lacks("gcc"),
+            | symbolize::DEBUG
+            | symbolize::RELATIVE => common::lacks("gcc"),
             symbolize::STALE => common::lacks("python3"),
             name if stacks_beside_perf::TESTS.iter().any(|it| it.0 == name) => {
                 stacks_beside_perf::lacks(name)

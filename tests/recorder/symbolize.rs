@@ -7,19 +7,21 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::kinds::compiled;
-use crate::support::{ensure, int, list, record, report, scratch, text, tr, Test, TR};
+use crate::support::{ensure, int, list, record, recording, report, scratch, text, tr, Test, TR};
 
 pub const TESTS: &[Test] = &[
     (LATER, later),
     (MOVED, moved),
     (DEBUG, debug_file),
     (STALE, stale_list),
+    (RELATIVE, relative),
 ];
 
 pub const LATER: &str = "symbolize_finds_the_functions_of_no_symbols";
 pub const MOVED: &str = "symbolize_finds_a_moved_program_by_its_build_id";
 pub const DEBUG: &str = "symbolize_reads_a_debug_file_that_is_the_programs";
 pub const STALE: &str = "a_list_from_before_the_process_is_not_its_list";
+pub const RELATIVE: &str = "short_programs_of_relative_paths_have_functions";
 
 const FLAGS: &[&str] = &["-O0", "-g", "-Wl,--build-id"];
 
@@ -99,9 +101,30 @@ fn later() -> Result<(), Failed> {
     };
     let (old, new) = (lines(&before), lines(&events));
     ensure(new >= old && new < old + 100, || format!("{old}, {new}"))?;
+    let bytes = std::fs::read(&trace)?;
     let said = symbolize(&trace, &[])?;
     ensure(said.contains("named 0 of "), || said)?;
+    ensure(std::fs::read(&trace)? == bytes, || "another file".into())?;
     tr(&["verify"], &trace).map(|_| ())
+}
+
+/// Their processes end before their mappings are read: only the execs tell the file.
+fn relative() -> Result<(), Failed> {
+    let program = hot("symbolize-relative")?;
+    let directory = program.with_file_name("");
+    let script = "for i in 1 2 3 4 5 6 7 8 9 10; do ./hot brief-three; done";
+    for options in [&["--stacks=997"][..], &["--stacks=997", "--no-symbols"]] {
+        let trace = program.with_extension("bin");
+        let mut tr = recording(&trace, options, &["sh", "-c", script]);
+        let out = tr.current_dir(&directory).output()?;
+        ensure(out.status.success(), || text(&out.stderr))?;
+        if options.contains(&"--no-symbols") {
+            ensure(own(&trace, "three")?.is_none(), || text(&out.stderr))?;
+            symbolize(&trace, &[])?;
+        }
+        ensure(own(&trace, "three")?.is_some(), || text(&out.stderr))?;
+    }
+    Ok(())
 }
 
 fn moved() -> Result<(), Failed> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
 use tr_format::event::{CpuId, Ktime, LifeKind, Tgid, Tid};
@@ -90,14 +90,17 @@ impl Stacks {
         }
     }
 
-    /// Notes a program: a process may end before its mappings are read.
+    /// Notes a program: a process may end before its mappings are read. A relative path is taken for
+    /// one from COMMAND's directory: a file without the build id of the samples gives no names.
     pub fn executed(&mut self, path: &[u8]) {
         let Some(paths) = &mut self.paths else {
             return;
         };
-        let path = Path::new(OsStr::from_bytes(path));
-        if path.is_absolute() && paths.len() < PATHS && !paths.contains(path) {
-            paths.insert(path.to_owned());
+        let Ok(path) = std::path::absolute(OsStr::from_bytes(path)) else {
+            return;
+        };
+        if paths.len() < PATHS && !paths.contains(&path) {
+            paths.insert(path);
         }
     }
 
