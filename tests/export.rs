@@ -56,6 +56,9 @@ fn main() {
         trial("stacks_have_all_of_the_time", None, || {
             stacks().map_err(|e| e.to_string().into())
         }),
+        trial("options_without_effect_are_refused", None, || {
+            refused().map_err(|e| e.to_string().into())
+        }),
         trial("chrome_has_every_program", None, || {
             chrome().map_err(|e| e.to_string().into())
         }),
@@ -408,6 +411,39 @@ fn continued() -> Result<(), Failure> {
         || format!("{root}"),
     )?;
     ensure(root["status"]["message"] == "exit 1", || format!("{root}"))
+}
+
+/// Nothing is written for them.
+fn refused() -> Result<(), Failure> {
+    let demo = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/traces/demo.bin");
+    for (format, options, why) in [
+        (
+            "folded",
+            &["--weight", "stacks"][..],
+            "tr record --stacks does",
+        ),
+        (
+            "speedscope",
+            &["--weight", "waits"],
+            "tr record --off-cpu-stacks does",
+        ),
+        ("perfetto", &["--weight", "cpu"], "folded or speedscope"),
+        ("folded", &["--flows"], "--flows takes --format perfetto"),
+        ("chrome", &["--repo", "x"], "--repo takes --format parquet"),
+        ("parquet", &["--weight", "wall"], "folded or speedscope"),
+    ] {
+        let mut tr = Command::new(TR);
+        tr.arg("export")
+            .arg(&demo)
+            .args(["--format", format, "-o", "-"]);
+        let out = tr.args(options).output()?;
+        let said = String::from_utf8(out.stderr)?;
+        let refused = out.status.code() == Some(2) && out.stdout.is_empty();
+        ensure(refused && said.contains(why), || {
+            format!("{format}: {said}")
+        })?;
+    }
+    Ok(())
 }
 
 fn stacks() -> Result<(), Failure> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::builder::{PossibleValue, TypedValueParser};
 use tr_analyze::Options;
+use tr_format::meta::Extra;
 use tr_format::reader::Trace;
 use tr_report::export::{self, otlp, Format, Settings, Weight};
 use tr_report::reports::{Ask, View};
@@ -56,9 +57,9 @@ pub struct Args {
     /// OTEL_EXPORTER_OTLP_HEADERS has further headers: name=value,name=value
     #[arg(long, value_name = "URL", conflicts_with = "output")]
     endpoint: Option<String>,
-    /// The weight of a stack in folded and speedscope
-    #[arg(long, default_value = "cpu", value_parser = values(Weight::ALL.map(|it| (it, it.name(), it.title()))))]
-    weight: Weight,
+    /// The weight of a stack in folded and speedscope [default: cpu]
+    #[arg(long, value_parser = values(Weight::ALL.map(|it| (it, it.name(), it.title()))))]
+    weight: Option<Weight>,
     /// In perfetto: an arrow from waker to wakee for each wake-up
     #[arg(long)]
     flows: bool,
@@ -118,20 +119,59 @@ fn has_date(trace: &Trace, args: &Args) -> bool {
     has
 }
 
+/// An option that has no effect with this format.
+fn misplaced(args: &Args) -> Option<&'static str> {
+    let format = match args.format {
+        To::File(format) => Some(format),
+        To::Dataset => None,
+    };
+    let is_otlp = format.is_some_and(Format::is_otlp);
+    if args.endpoint.is_some() && !is_otlp {
+        Some("--endpoint takes --format otlp or otlp-json")
+    } else if args.weight.is_some() && !format.is_some_and(Format::has_weights) {
+        Some("--weight takes --format folded or speedscope")
+    } else if args.flows && format != Some(Format::Perfetto) {
+        Some("--flows takes --format perfetto")
+    } else if args.repo.is_some() && format.is_some() {
+        Some("--repo takes --format parquet")
+    } else {
+        None
+    }
+}
+
+/// The reason for which a trace has no stacks of this weight.
+fn no_stacks(trace: &Trace, weight: Weight) -> Option<&'static str> {
+    match weight {
+        Weight::Stacks if !trace.meta().has(Extra::Stacks) => {
+            Some("no stacks on a CPU are recorded: tr record --stacks does")
+        }
+        Weight::Waits if !trace.meta().has(Extra::OffCpuStacks) => {
+            Some("no stacks of waits are recorded: tr record --off-cpu-stacks does")
+        }
+        _ => None,
+    }
+}
+
 /// Runs it.
 pub fn run(args: &Args) -> ExitCode {
+    if let Some(why) = misplaced(args) {
+        eprintln!("tr: {why}");
+        return ExitCode::from(open::UNREADABLE);
+    }
     let format = match args.format {
         To::File(format) => format,
         To::Dataset => return dataset::run(args),
     };
-    if args.endpoint.is_some() && !format.is_otlp() {
-        eprintln!("tr: --endpoint takes --format otlp or otlp-json");
-        return ExitCode::from(open::UNREADABLE);
-    }
     let trace = match open::trace(&args.file) {
         Ok(trace) => trace,
         Err(error) => return open::unreadable(&args.file, &error),
     };
+    let weight = args.weight.unwrap_or(Weight::Cpu);
+    if let Some(why) = no_stacks(&trace, weight) {
+        let name = tr_report::escape::text(args.file.as_os_str().as_encoded_bytes());
+        eprintln!("tr: {name}: {why}");
+        return ExitCode::from(open::UNREADABLE);
+    }
     if format.is_otlp() && !has_date(&trace, args) {
         return ExitCode::from(open::UNREADABLE);
     }
@@ -144,6 +184,12 @@ pub fn run(args: &Args) -> ExitCode {
         ..Options::default()
     };
     let mut analysis = progress::analyze(&trace, &options, args.budget);
+    if args.with.paths().next().is_some() && !(format.is_otlp() || format == Format::Perfetto) {
+        eprintln!(
+            "tr: {} has no steps: --with adds nothing to it",
+            format.name()
+        );
+    }
     if let Err(why) = args.with.add(&mut analysis) {
         eprintln!("tr: {why}");
         return ExitCode::from(open::UNREADABLE);
@@ -173,7 +219,7 @@ pub fn run(args: &Args) -> ExitCode {
     };
     let settings = Settings {
         format,
-        weight: args.weight,
+        weight,
         flows: args.flows,
     };
     let write = |out: &mut dyn Write| export::write(settings, &view, &trace, out);

@@ -305,7 +305,7 @@ fn shown(error: &Error) -> String {
 
 /// Prints the error that keeps tracing from starting, and its remedy.
 fn explain(args: &Args, redactor: &Redactor, error: &Error) {
-    let again = command_line(args, redactor);
+    let again = arguments(args, redactor);
     match error {
         Error::Output(cause) => {
             let file = args.output.as_os_str().as_bytes();
@@ -340,7 +340,7 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
                 _ => {}
             }
             let (program, _) = record_again(args, &again);
-            eprintln!("    to take samples: {program} record --method poll -- {again}");
+            eprintln!("    to take samples: {program} record --method poll{again}");
         }
         error => eprintln!("tr: {}", shown(error)),
     }
@@ -348,16 +348,39 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
     if args.best_effort {
         eprintln!("    the command runs untraced");
     } else if refused && !args.command.is_empty() {
-        eprintln!("    to run the command without tracing: tr record --best-effort -- {again}");
+        eprintln!("    to run the command without tracing: tr record --best-effort{again}");
     }
 }
 
-/// COMMAND, quoted for a shell, with its secrets masked: others may read the log that holds
-/// it.
-fn command_line(args: &Args, redactor: &Redactor) -> String {
-    let words: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
-    let words = redactor.clone().command(&words);
-    tr_report::escape::command(words.iter().map(Vec::as_slice))
+/// The arguments of the same recording, quoted for a shell, behind a space each. COMMAND's secrets
+/// are masked: others may read the log that holds them.
+fn arguments(args: &Args, redactor: &Redactor) -> String {
+    let mut words: Vec<Vec<u8>> = Vec::new();
+    let mut option = |name: &str, value: &[u8]| words.extend([name.into(), value.to_vec()]);
+    if args.output.as_os_str() != open::DEFAULT {
+        option("-o", args.output.as_os_str().as_bytes());
+    }
+    if !args.pid.is_empty() {
+        let pids: Vec<String> = args.pid.iter().map(u32::to_string).collect();
+        option("--pid", pids.join(",").as_bytes());
+    }
+    if let Some(cgroup) = &args.cgroup {
+        option("--cgroup", cgroup.as_os_str().as_bytes());
+    }
+    if let Some(duration) = args.duration {
+        let seconds = format!("{}s", duration.as_secs_f64());
+        option("--duration", seconds.as_bytes());
+    }
+    if args.all {
+        words.push(b"--all".to_vec());
+    }
+    if !args.command.is_empty() {
+        let command: Vec<_> = args.command.iter().map(|a| a.as_bytes().to_vec()).collect();
+        words.push(b"--".to_vec());
+        words.extend(redactor.clone().command(&command));
+    }
+    let words = tr_report::escape::command(words.iter().map(Vec::as_slice));
+    format!(" {words}")
 }
 
 /// `tr` and its arguments for the same recording by another user.
@@ -365,15 +388,14 @@ fn record_again(args: &Args, again: &str) -> (String, String) {
     // By its whole path: sudo looks for a `tr` where the system's is.
     let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
     let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
-    let record = if args.command.is_empty() {
-        "record --all".to_owned()
-    } else {
-        format!("record{} -- {again}", as_user(args))
+    let user = match args.command.is_empty() {
+        true => String::new(),
+        false => as_user(args),
     };
-    (program, record)
+    (program, format!("record{user}{again}"))
 }
 
-/// Prints command lines that make tracing possible. `again` is COMMAND, quoted for a shell.
+/// Prints command lines that make tracing possible. `again` is of [`arguments`].
 fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
@@ -402,7 +424,7 @@ fn sudo_remedy(args: &Args, refusal: &SudoRefusal, again: &str) -> (&'static str
         ),
         SudoRefusal::Password => (
             "enter the password, and record",
-            format!("sudo -v && {program} record --sudo -- {again}"),
+            format!("sudo -v && {program} record --sudo{again}"),
         ),
         SudoRefusal::Failed(_) | SudoRefusal::Silent => {
             ("see what sudo allows", "sudo -l".to_owned())
@@ -500,7 +522,7 @@ fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
     }
     let more = match cause {
         tr_bpf::Error::Refused(refusal) => {
-            let (program, record) = record_again(args, &command_line(args, redactor));
+            let (program, record) = record_again(args, &arguments(args, redactor));
             let remedies = refusal.remedies(&program, &record);
             // One that records once; others change the machine.
             let once = |(_, line): &&(&str, String)| line.ends_with(&record);
@@ -553,6 +575,9 @@ fn tell_limits(args: &Args, report: &Report) {
     if masked > 0 {
         let masked = count(masked);
         eprintln!("tr: secrets masked in command lines: {masked} (--no-redact keeps them)");
+    }
+    for what in &report.unmet {
+        eprintln!("tr: not recorded: {what}");
     }
     if let Some(missing) = report.tally.marks.missing() {
         eprintln!("tr: {missing}");

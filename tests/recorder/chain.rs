@@ -119,7 +119,8 @@ fn no_ptrace() -> Result<(), Failed> {
             out.status.code() == Some(125)
                 && said.starts_with("tr: cannot trace with ptrace: ")
                 && said.contains(words)
-                && said.contains("record --method poll -- sh -c 'exit 6'"),
+                && said.contains("record --method poll -o ")
+                && said.contains(" -- sh -c 'exit 6'"),
             || format!("{scope}: {out:?}"),
         )?;
         let out = run(&[])?;

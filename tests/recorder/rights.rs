@@ -395,7 +395,7 @@ const REFUSED: &[(&[&str], &str, &str)] = &[
     (
         NOBODY,
         "lacks the capabilities",
-        "record --user nobody -- true 'a b'\n",
+        "record --user nobody -o /dev/null -- true 'a b'\n",
     ),
     (
         ONLY_BPF,
@@ -519,6 +519,11 @@ fn refusals() -> Result<(), Failed> {
         outputs.push((command.output()?, name, "--security-opt seccomp=unconfined"));
     }
     let verbose = behind(NOBODY, &["-v"]).output()?;
+    let whole = Command::new(NOBODY[0])
+        .args(&NOBODY[1..])
+        .arg(&copy)
+        .args(["record", "-a", "--duration", "1s", "-o", "/tmp/a b.bin"])
+        .output()?;
     let both = [
         "setpriv",
         "--reuid=65534",
@@ -529,6 +534,10 @@ fn refusals() -> Result<(), Failed> {
     ];
     let allowed = behind(&both, &[]).output()?;
     std::fs::remove_file(&copy)?;
+    // The same recording.
+    let again = " record -o '/tmp/a b.bin' --duration 1s --all\n";
+    let said = text(&whole.stderr);
+    ensure(said.contains(again), || said)?;
     for (out, reason, remedy) in &outputs {
         let said = text(&out.stderr);
         ensure(out.status.code() == Some(125), || {

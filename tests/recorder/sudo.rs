@@ -315,7 +315,7 @@ fn fails(command: &mut Command, words: &[&str]) -> Result<(), Failed> {
 fn refusals() -> Result<(), Failed> {
     let echo = ["/bin/echo", "it runs"];
     let remedy =
-        "to run the command without tracing: tr record --best-effort -- /bin/echo 'it runs'";
+        "to run the command without tracing: tr record --best-effort -o x.bin -- /bin/echo 'it runs'";
     let place = Place::new("sudo-refusals", "nobody ALL=(root) ALL")?;
     let mut password = place.record(&["--sudo"], &echo)?;
     fails(
@@ -323,7 +323,7 @@ fn refusals() -> Result<(), Failed> {
         &[
             "sudo asks for a password",
             "sudo -v && /",
-            " record --sudo -- /bin/echo",
+            " record --sudo -o x.bin -- /bin/echo",
             remedy,
         ],
     )?;

@@ -15,6 +15,7 @@ pub const TESTS: &[Test] = &[
     ("system_calls_of_a_window_are_those_of_its_seconds", window),
     (SMALL, small),
     ("calls_without_room_are_counted", overflow),
+    ("the_search_of_path_is_not_the_commands", search),
     ("without_the_option_no_system_calls_are_recorded", none),
 ];
 
@@ -205,6 +206,21 @@ fn small() -> Result<(), Failed> {
     )
 }
 
+/// A shell that becomes `true` calls execve(2) once for itself, and once more for `true`.
+fn search() -> Result<(), Failed> {
+    let trace = scratch("search.bin");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut recorder = recording(&trace, &["--syscalls"], &["sh", "-c", "exec /bin/true"]);
+    let out = recorder
+        .env("PATH", format!("/nowhere:/else:{path}"))
+        .output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let counts = counts(&report(&trace, "syscalls", &[])?);
+    ensure(counts.get("execve") == Some(&(2, 0)), || {
+        format!("{counts:?}")
+    })
+}
+
 fn none() -> Result<(), Failed> {
     let trace = scratch("none.bin");
     let out = record(&trace, &[], &["true"])?;
@@ -214,7 +230,9 @@ fn none() -> Result<(), Failed> {
     })?;
     // ptrace(2) records none; the report says why.
     let out = record(&trace, &["--syscalls", "--method", "ptrace"], &["true"])?;
-    ensure(out.status.success(), || text(&out.stderr))?;
+    let said = text(&out.stderr);
+    let told = said.contains("tr: not recorded: system calls: only BPF programs");
+    ensure(out.status.success() && told, || said)?;
     let said = text(&tr(&["analyze", "--report", "syscalls"], &trace)?);
     ensure(said.contains("only BPF programs record them"), || said)
 }

@@ -4,7 +4,8 @@
 use std::ffi::{CString, OsString};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
@@ -98,6 +99,8 @@ pub fn own_actions() {
 #[derive(Debug)]
 pub struct Program {
     argv: Vec<CString>,
+    /// Its file in a directory of PATH.
+    file: Option<CString>,
     /// `None`: `tr`'s own environment.
     environment: Option<Vec<CString>>,
     /// The user that runs COMMAND, if it is another one.
@@ -126,7 +129,9 @@ impl Program {
         if argv.is_empty() {
             return Err(Errno::EINVAL.into());
         }
+        let file = command.first().and_then(|name| in_path(name));
         Ok(Program {
+            file: file.and_then(|file| CString::new(file.into_os_string().into_vec()).ok()),
             argv,
             environment: identity::environment(user.as_ref(), inherited.environment.clone()),
             own_session: user.as_ref().is_some_and(Identity::is_other) && terminal_takes_input(),
@@ -158,6 +163,13 @@ impl Program {
         let Some(program) = self.argv.first() else {
             return (Errno::EINVAL, status::FAILED);
         };
+        // COMMAND has no failed execs then, which `--syscalls` would count.
+        if let Some(file) = &self.file {
+            let _ = match &self.environment {
+                None => nix::unistd::execv(file, &self.argv),
+                Some(environment) => nix::unistd::execve(file, &self.argv, environment),
+            };
+        }
         let failed = match &self.environment {
             None => nix::unistd::execvp(program, &self.argv),
             Some(environment) => nix::unistd::execvpe(program, &self.argv, environment),
@@ -165,6 +177,18 @@ impl Program {
         let Err(errno) = failed;
         (errno, status::not_executed(errno))
     }
+}
+
+/// The file that execvp(3) takes for this name first; `None`: the name is a path, or there is none.
+fn in_path(name: &OsString) -> Option<PathBuf> {
+    if name.is_empty() || name.as_bytes().contains(&b'/') {
+        return None;
+    }
+    let path = std::env::var_os("PATH")?;
+    let mut files = std::env::split_paths(&path).map(|directory| directory.join(name));
+    files.find(|file| {
+        file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok()
+    })
 }
 
 /// A standard stream is a terminal into which TIOCSTI types. Since Linux 6.2

@@ -60,6 +60,8 @@ pub struct Report {
     pub method: Method,
     /// The refusals of better methods, the best first.
     pub refusals: Vec<Error>,
+    /// Facts that were asked for and that this method does not record, with the reason.
+    pub unmet: Vec<&'static str>,
     /// The search for the functions of stacks.
     pub symbols: Option<Search>,
 }
@@ -194,6 +196,7 @@ struct Session {
     start: Ktime,
     method: Method,
     refusals: Vec<Error>,
+    unmet: Vec<&'static str>,
     /// From the start of `tr` to the release of COMMAND, in ns.
     setup_ns: u64,
     /// The recorder's CPU time before `start`, in ns.
@@ -211,14 +214,18 @@ impl Session {
         let online = host::online_cpus();
         let (mut started, refusals) = source::start(config, child, &online)?;
         let extras = started.extras.as_deref().unwrap_or_default();
+        let mut unmet = Vec::new();
         if config.syscalls && !extras.contains(&(Extra::SystemCalls as u8)) {
-            started.missing.push(NO_CALLS.to_owned());
+            unmet.push(NO_CALLS);
         }
         let stacks = [Extra::Stacks, Extra::OffCpuStacks];
         let has_stacks = stacks.iter().any(|it| extras.contains(&(*it as u8)));
         if config.has_stacks() && !has_stacks {
-            started.missing.push(NO_STACKS.to_owned());
+            unmet.push(NO_STACKS);
         }
+        started
+            .missing
+            .extend(unmet.iter().map(|it| (*it).to_owned()));
         let mut redactor = config.redactor.clone();
         let command: Vec<_> = config
             .command
@@ -250,6 +257,7 @@ impl Session {
             start: time,
             method: meta.method(),
             refusals,
+            unmet,
             setup_ns: u64::try_from(setup).unwrap_or(u64::MAX),
             cpu_before: host::own_cpu(),
         })
@@ -383,6 +391,7 @@ impl Session {
             alive,
             method: self.method,
             refusals: self.refusals,
+            unmet: self.unmet,
             symbols,
         }
     }

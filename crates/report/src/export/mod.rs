@@ -91,6 +91,11 @@ impl Format {
         self == Format::Perfetto || self.is_otlp()
     }
 
+    /// The export has stacks with a [`Weight`].
+    pub fn has_weights(self) -> bool {
+        matches!(self, Format::Folded | Format::Speedscope)
+    }
+
     /// The export is a request of OTLP.
     pub fn is_otlp(self) -> bool {
         matches!(self, Format::Otlp | Format::OtlpJson)

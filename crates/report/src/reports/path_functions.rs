@@ -3,6 +3,7 @@
 use serde_json::{json, Value};
 use tr_analyze::critical_path::{CriticalPath, OnPath};
 use tr_analyze::model::Analysis;
+use tr_format::meta::Extra;
 use tr_format::stack::Doing;
 
 use crate::functions::{reason_of, Functions, Sampled, Sum};
@@ -11,6 +12,8 @@ use crate::units;
 
 /// The path by function.
 pub struct PathFunctions {
+    /// Stacks on a CPU, and stacks of waits, were recorded.
+    has: [bool; 2],
     found: OnPath,
     functions: Functions,
 }
@@ -38,6 +41,7 @@ impl PathFunctions {
             (None, sampled)
         });
         Some(PathFunctions {
+            has: [Extra::Stacks, Extra::OffCpuStacks].map(|it| analysis.meta.has(it)),
             functions: Functions::new(&analysis.stacks, samples),
             found,
         })
@@ -56,18 +60,27 @@ impl PathFunctions {
             0 => "none".to_owned(),
             ns => units::time(ns),
         };
-        let on_cpu = format!(
-            "{} on a CPU: {} in steps with a sample, {} in steps without one",
-            words(sampled.saturating_add(not_sampled)),
-            words(sampled),
-            words(not_sampled)
-        );
-        style.line(&mut out, &on_cpu);
-        let known = self.functions.sum(Doing::OffCpu).ns;
+        let [on_cpu, waits] = self.has;
+        let of_cpu = match on_cpu {
+            true => format!(
+                "{} in steps with a sample, {} in steps without one",
+                words(sampled),
+                words(not_sampled)
+            ),
+            false => "not sampled (tr record --stacks)".to_owned(),
+        };
+        let all = words(sampled.saturating_add(not_sampled));
+        style.line(&mut out, &format!("{all} on a CPU: {of_cpu}"));
+        let of_waits = match waits {
+            true => {
+                let known = self.functions.sum(Doing::OffCpu).ns;
+                format!("{} of it with a stack", words(known))
+            }
+            false => "not sampled (tr record --off-cpu-stacks)".to_owned(),
+        };
         let waits = format!(
-            "{} of waits for anything but a CPU: {} of it with a stack",
-            words(waited),
-            words(known)
+            "{} of waits for anything but a CPU: {of_waits}",
+            words(waited)
         );
         if waited > 0 {
             style.line(&mut out, &waits);
