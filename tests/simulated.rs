@@ -82,6 +82,10 @@ fn record_with(name: &str, world: World, seed: u64, faults: &Plan) -> (PathBuf, 
     config.linger = Some(100_000);
     let (mut recording, truth) = Recording::record(&config);
     faults.apply(&mut recording);
+    (write(name, &recording), truth)
+}
+
+fn write(name: &str, recording: &Recording) -> PathBuf {
     let cut = Cut {
         largest: 100,
         order: Order::Written,
@@ -91,7 +95,7 @@ fn record_with(name: &str, world: World, seed: u64, faults: &Plan) -> (PathBuf, 
     std::fs::create_dir_all(&dir).expect("a scratch directory");
     let file = dir.join(format!("{name}.bin"));
     std::fs::write(&file, recording.to_file(&cut).expect("a file")).expect("written");
-    (file, truth)
+    file
 }
 
 fn tr(args: &[&str]) -> Output {
@@ -466,6 +470,20 @@ fn errors_have_a_status_of_their_own() -> Result<(), Failure> {
         status(&["diff", &file, &cut, "--fail-over", "10%"]),
         Some(2)
     );
+    // The recording ended while the command ran; equal lengths of it prove nothing.
+    let short = Config::new(build(20, None), 2, 10 * MS);
+    let short = write("short", &Recording::record(&short).0);
+    let short = short.to_string_lossy();
+    for sides in [[&short, &short], [&file, &short], [&short, &file]] {
+        let out = tr(&["diff", sides[0], sides[1], "--fail-over", "900%"]);
+        let said = String::from_utf8_lossy(&out.stderr).into_owned();
+        assert_eq!(out.status.code(), Some(2), "{said}");
+        assert!(
+            said.contains("short.bin ended before its command"),
+            "{said}"
+        );
+    }
+    assert_eq!(status(&["diff", &short, &short]), Some(0));
     // The unknown time exceeds the limit of the gate.
     let loss = Loss {
         stream: Stream::Cpu(CpuId(0)),

@@ -211,6 +211,12 @@ impl Diff {
                 run.file
             ));
         }
+        for run in runs().filter(|run| run.unfinished) {
+            said.push(format!(
+                "{} ended before its command did: its times are lower bounds",
+                run.file
+            ));
+        }
         for run in runs().filter(|run| run.lost) {
             said.push(format!("{}: events were lost", run.file));
         }
@@ -310,15 +316,17 @@ impl Diff {
     /// The result of the gate, if there is one.
     ///
     /// It compares the medians. A difference inside a known spread passes. The
-    /// error names a figure that cannot be compared: of a truncated recording,
-    /// unknown, or with more unknown time than it may grow.
+    /// error names a figure that cannot be compared: of a truncated recording or of one that
+    /// ended before COMMAND did, unknown, or with more unknown time than it may grow.
     pub fn gate(&self) -> Option<Result<Gate, String>> {
         let (figure, most) = self.ask.gate?;
-        if let Some(run) = self.base.iter().chain(&self.new).find(|run| run.cut) {
-            return Some(Err(format!(
-                "{} is truncated: --fail-over cannot judge it",
-                run.file
-            )));
+        let partial = |run: &Run| match (run.cut, run.unfinished) {
+            (true, _) => Some((run.file.clone(), "is truncated")),
+            (_, true) => Some((run.file.clone(), "ended before its command did")),
+            _ => None,
+        };
+        if let Some((file, why)) = self.base.iter().chain(&self.new).find_map(partial) {
+            return Some(Err(format!("{file} {why}: --fail-over cannot judge it")));
         }
         let Some(judged) = self.whole(figure).filter(|judged| judged.base > 0) else {
             return Some(Err(format!(

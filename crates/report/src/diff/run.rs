@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tr_analyze::critical_path::{self, CriticalPath, Kind, Segment};
 use tr_analyze::model::{Analysis, Process, Times};
 use tr_format::event::Ktime;
+use tr_format::meta::EndReason;
 
 use super::demands::{self, Demands};
 use super::machine::Machine;
@@ -100,6 +101,8 @@ pub struct Run {
     pub kernel: String,
     /// The trace is truncated.
     pub cut: bool,
+    /// The recording ended while COMMAND ran.
+    pub unfinished: bool,
     /// Events were lost.
     pub lost: bool,
     /// The figures of the whole recording.
@@ -173,6 +176,7 @@ impl Run {
             cpus: meta.cpus.len(),
             kernel: escape::text(meta.kernel.as_bytes()),
             cut: analysis.summary.is_none() || analysis.quality.truncated.is_some(),
+            unfinished: is_unfinished(analysis),
             lost: !analysis.quality.lost.is_empty(),
             figures: Figures::new(wall, &analysis.totals.times, rss, None),
             processes,
@@ -235,6 +239,15 @@ fn bars(analysis: &Analysis, path: &CriticalPath) -> Vec<Bar> {
         })
     });
     bars.collect()
+}
+
+/// The recording ended while COMMAND ran, so the figures are of a part of it.
+///
+/// An import may know that COMMAND ended without knowing its status.
+fn is_unfinished(analysis: &Analysis) -> bool {
+    let summary = analysis.summary.as_ref();
+    let ran = summary.filter(|it| it.status.is_none() && it.reason != EndReason::CommandEnded);
+    !analysis.meta.command.is_empty() && ran.is_some()
 }
 
 /// The known time of each process on the critical path, by index.

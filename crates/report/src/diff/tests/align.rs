@@ -19,6 +19,7 @@ fn run(processes: &[(Option<usize>, u64, u64)]) -> Run {
         cpus: 1,
         kernel: String::new(),
         cut: false,
+        unfinished: false,
         lost: false,
         figures: Figures::default(),
         processes: processes.iter().map(process).collect(),

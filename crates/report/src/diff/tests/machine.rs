@@ -21,6 +21,7 @@ pub(in crate::diff) fn run([wall, on_cpu, run_queue, others]: [u64; 4]) -> Run {
         cpus: 2,
         kernel: String::new(),
         cut: false,
+        unfinished: false,
         lost: false,
         figures: Figures::new(wall * SECOND, &times, None, None),
         processes: Vec::new(),

@@ -23,6 +23,7 @@ fn run(steps: &[(&str, u64, Option<u64>)]) -> Run {
         cpus: 1,
         kernel: String::new(),
         cut: false,
+        unfinished: false,
         lost: false,
         figures: Figures::default(),
         processes: Vec::new(),
