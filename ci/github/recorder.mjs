@@ -3,27 +3,28 @@ import { spawn, spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { environment, input, recordingName } from './runner.mjs';
+import { problem } from './report.mjs';
+import { environment, failure, input, recordingName } from './runner.mjs';
 
 const SHELLS = [
   ['bash', '-eo', 'pipefail'],
   ['sh', '-e'],
 ];
 
-const options = () => input('options').split('\n').map((line) => line.trim()).filter(Boolean);
+/** tr record's exit status if it runs no command: an option is wrong, for example. */
+const FAILED = 125;
+
+/** The options, one a line: `--name=value`, `--name value` or `-n value`. The value is the rest of
+ * the line, which no shell reads. */
+function options() {
+  const lines = input('options').split('\n').map((line) => line.trim()).filter(Boolean);
+  return lines.map((line) => line.replace(/^(--[\w-]+)\s+/, '$1=').replace(/^(-\w)\s+/, '$1'));
+}
+
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
-/** Runs the script as the runner runs a step, recorded if there is a tr. Gives its exit status. */
-export async function script(tr, trace) {
-  // The same name in each run, so that tr diff matches the processes. Not -c: the recording would
-  // hold the text of the script.
-  const file = path.join(process.env.RUNNER_TEMP ?? os.tmpdir(), `${recordingName()}.sh`);
-  fs.writeFileSync(file, `${process.env.INPUT_RUN}\n`);
-  const shell = SHELLS.find(([name]) => spawnSync(name, ['-c', ':']).status === 0) ?? SHELLS[1];
-  const command = [...shell, file];
-  const record = ['record', '--best-effort', '-o', trace, ...options(), '--'];
-  const [program, ...args] = tr ? [tr, ...record, ...command] : command;
-  const cwd = path.resolve(input('working-directory') || '.');
+/** Runs a command to its end. Gives its exit status. */
+function run([program, ...args], cwd) {
   const child = spawn(program, args, { cwd, env: environment(), stdio: 'inherit' });
   // The runner signals this process alone when the job is cancelled.
   const pass = (signal) => child.kill(signal);
@@ -36,6 +37,28 @@ export async function script(tr, trace) {
     });
     child.on('close', (code, signal) => done(code ?? (signal === 'SIGINT' ? 130 : 143)));
   });
+}
+
+/** Runs the script as the runner runs a step, recorded if there is a tr. Gives its exit status. */
+export async function script(tr, trace) {
+  const cwd = path.resolve(input('working-directory') || '.');
+  if (!fs.statSync(cwd, { throwIfNoEntry: false })?.isDirectory()) {
+    failure(`the working-directory ${cwd} is no directory`);
+    return 127;
+  }
+  // The same name in each run, so that tr diff matches the processes. Not -c: the recording would
+  // hold the text of the script.
+  const file = path.join(process.env.RUNNER_TEMP ?? os.tmpdir(), `${recordingName()}.sh`);
+  fs.writeFileSync(file, `${process.env.INPUT_RUN}\n`);
+  const shell = SHELLS.find(([name]) => spawnSync(name, ['-c', ':']).status === 0) ?? SHELLS[1];
+  const command = [...shell, file];
+  if (tr) {
+    const status = await run([tr, 'record', '--best-effort', '-o', trace, ...options(), '--', ...command], cwd);
+    // A script's own status 125 leaves a trace.
+    if (status !== FAILED || fs.existsSync(trace)) return status;
+    problem('tr record refuses to record (its message is in the log): the script runs unrecorded');
+  }
+  return run(command, cwd);
 }
 
 /** Fields of /proc/PID/stat behind the name, which may hold blanks. */

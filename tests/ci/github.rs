@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 use libtest_mimic::{Failed, Trial};
 use nix::sys::signal::{kill, Signal};
 use nix::unistd::Pid;
-use serde_json::Value;
+use serde_json::{json, Value};
 
-use crate::common::{int, lacks, list, trial, why_not, TR};
+use crate::common::{analyze, int, lacks, list, trial, why_not, TR};
 use crate::runner::{lacks_node, program, said, Job};
 
 pub fn trials() -> Vec<Trial> {
@@ -33,6 +33,9 @@ pub fn trials() -> Vec<Trial> {
             whole_job_by_sudo,
         ),
         trial("without_tr_the_script_runs", node(), untraced),
+        trial("an_option_has_its_value_on_its_line", node(), options),
+        trial("a_wrong_option_costs_no_job", node(), wrong_option),
+        trial("a_missing_directory_is_named", node(), no_directory),
         trial("a_job_that_cannot_be_recorded_goes_on", node(), no_worker),
         trial("a_release_is_checked_before_it_runs", node(), release),
         trial("a_cancelled_job_is_reported", node(), cancelled),
@@ -209,6 +212,63 @@ fn untraced() -> Result<(), Failed> {
         let out = job.input("strict", strict).step();
         assert_eq!(out.status.code(), Some(status), "{}", said(&out));
     }
+    Ok(())
+}
+
+fn options() -> Result<(), Failed> {
+    let job = Job::new()
+        .input("run", "/bin/true 'a foobar' 'two words'")
+        .input(
+            "options",
+            "--redact foo(bar)\n--redact=two (words)\n  --argv-limit\t8K\n-q",
+        );
+    let out = job.step();
+    let text = said(&out);
+    assert_eq!(out.status.code(), Some(0), "{text}");
+    assert!(!text.contains("::warning"), "{text}");
+    let trace = PathBuf::from(&job.values("GITHUB_OUTPUT")["trace"]);
+    let analysis = analyze(&trace)?;
+    let argv = json!(["/bin/true", "a foo***", "two ***"]);
+    let processes = list(&analysis, "processes");
+    let found = processes.iter().filter(|it| it["argv"] == argv).count();
+    assert_eq!(found, 1, "{processes:#?}");
+    Ok(())
+}
+
+/// The script runs once, whatever its own exit status is.
+fn wrong_option() -> Result<(), Failed> {
+    for (options, status, recorded) in [
+        ("--no-such-option", 4, false),
+        ("--redact (", 125, false),
+        ("", 125, true),
+    ] {
+        let run = format!("echo it runs; exit {status}");
+        let job = Job::new().input("run", &run).input("options", options);
+        let out = job.step();
+        let text = said(&out);
+        assert_eq!(out.status.code(), Some(status), "{text}");
+        assert_eq!(text.matches("it runs").count(), 1, "{text}");
+        let refused = text.contains("::warning title=tr::tr record refuses to record");
+        assert_eq!(refused, !recorded, "{text}");
+    }
+    Ok(())
+}
+
+fn no_directory() -> Result<(), Failed> {
+    let job = Job::new()
+        .input("run", "echo it runs")
+        .input("working-directory", "/no/such/place");
+    let out = job.step();
+    let text = said(&out);
+    assert_eq!(out.status.code(), Some(127), "{text}");
+    assert!(
+        text.contains("::error title=tr::the working-directory /no/such/place is no directory"),
+        "{text}"
+    );
+    assert!(
+        !text.contains("it runs") && !text.contains("ENOENT"),
+        "{text}"
+    );
     Ok(())
 }
 
