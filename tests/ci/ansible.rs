@@ -1,9 +1,12 @@
 //! The role, as a job's playbooks before and after the job's own, on the local machine.
 
 use std::fs;
+use std::path::Path;
 use std::process::{Command, Output};
 
 use libtest_mimic::{Failed, Trial};
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use serde_json::{json, Value};
 use tempfile::TempDir;
 
@@ -14,6 +17,8 @@ pub fn trials() -> Vec<Trial> {
     let reason = || lacks("ansible-playbook").or_else(why_not);
     vec![
         trial("ansible_records_between_two_plays", reason(), plays),
+        trial("ansible_reports_a_recording_once", reason(), once),
+        trial("ansible_signals_its_recorder_alone", reason(), stale),
         trial("ansible_goes_on_without_tr", reason(), without),
     ]
 }
@@ -98,6 +103,68 @@ fn plays() -> Result<(), Failed> {
     Ok(())
 }
 
+/// A stop without a start has no recording, neither after another job nor after a start that
+/// failed.
+fn once() -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let logs = directory.path().join("logs");
+    let start = |program: &str| play(&directory, "start", program, "");
+    let stop = |required: bool| {
+        let _ = fs::remove_dir_all(&logs);
+        let required = format!("        tr_record_required: {required}");
+        play(&directory, "stop", TR, &required)
+    };
+    assert!(!said(&start(TR)).contains("rescued=1"));
+    let out = stop(true);
+    assert!(out.status.success(), "{}", said(&out));
+    assert!(logs.join("node1/trace.bin").exists());
+    // The second start fails while the first one's recorder runs.
+    for starts in [[].as_slice(), &[TR, "/bin/cat"]] {
+        for program in starts {
+            start(program);
+        }
+        for (required, code) in [(false, 0), (true, 2)] {
+            let out = stop(required);
+            let text = said(&out);
+            assert_eq!(out.status.code(), Some(code), "{text}");
+            assert!(
+                text.contains("no recording of node1: no recorder was started"),
+                "{text}"
+            );
+            assert!(!logs.exists());
+        }
+    }
+    Ok(())
+}
+
+/// The recorder was killed, and its pid is another process's now.
+fn stale() -> Result<(), Failed> {
+    let directory = tempfile::tempdir()?;
+    let pid = directory.path().join("node/pid");
+    for is_old in [false, true] {
+        assert!(!said(&play(&directory, "start", TR, "")).contains("rescued=1"));
+        let text = fs::read_to_string(&pid)?;
+        let (recorder, start) = text.trim().split_once(' ').ok_or(text.clone())?;
+        let recorder = Pid::from_raw(recorder.parse()?);
+        let exe = fs::read_link(format!("/proc/{recorder}/exe"))?;
+        assert_eq!(exe, Path::new(TR).canonicalize()?);
+        kill(recorder, Signal::SIGKILL)?;
+        let mut other = Command::new("sleep").arg("100").spawn()?;
+        // A file without a start time, too.
+        let start = if is_old { "" } else { start };
+        fs::write(&pid, format!("{} {start}\n", other.id()))?;
+        let out = play(&directory, "stop", TR, "");
+        let ended = other.try_wait()?;
+        other.kill()?;
+        other.wait()?;
+        assert_eq!(ended, None, "{}", said(&out));
+        // What the recorder had written is reported.
+        assert!(!said(&out).contains("rescued=1"), "{}", said(&out));
+        assert!(directory.path().join("logs/node1/trace.bin").exists());
+    }
+    Ok(())
+}
+
 fn without() -> Result<(), Failed> {
     let directory = tempfile::tempdir()?;
     let out = play(&directory, "start", "/bin/cat", "");
@@ -107,6 +174,13 @@ fn without() -> Result<(), Failed> {
         "{}",
         said(&out)
     );
+    // Somebody else's directory would hold the program that root executes.
+    let node = directory.path().join("node");
+    fs::rename(&node, directory.path().join("other"))?;
+    std::os::unix::fs::symlink("other", &node)?;
+    let out = play(&directory, "start", TR, "");
+    assert!(said(&out).contains("or is a link"), "{}", said(&out));
+    fs::remove_file(&node)?;
     // A download without a checksum, and one with another.
     let out = play(&directory, "start", "", "");
     assert!(
