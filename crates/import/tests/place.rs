@@ -183,7 +183,10 @@ fn junit_suites() {
         (counts(&import), import.note.as_deref()),
         (
             (2, 2, 0),
-            Some("its times are whole seconds: tests are up to 1 s later")
+            Some(
+                "its times are whole seconds: tests are up to 1 s later; \
+                 tests may be up to 600 ms earlier than shown"
+            )
         )
     );
     // The zone next to UTC that is inside of the recording.
@@ -191,8 +194,18 @@ fn junit_suites() {
     assert_eq!(spans, want);
     assert_eq!(
         import.note.as_deref(),
-        Some("its times have no zone: UTC+02:00 assumed")
+        Some(
+            "its times have no zone: UTC+02:00 assumed; \
+             tests may be up to 600 ms earlier than shown"
+        )
     );
+    // Little is left of the suite's length: a tenth of the shortest test.
+    let (spans, import) = of("timestamp='2026-11-23T05:54:07.600Z' time='0.410'");
+    assert_eq!(
+        spans,
+        "1 1610-1910 c first passed\n1 1910-2010 c second failed\n"
+    );
+    assert_eq!(import.note, None);
     // A whole second before the runner: it began within that second.
     let (spans, _) = of("timestamp='2026-11-23T05:54:06+00:00' time='1.0'");
     assert_eq!(

@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
 use tr_format::event::Ktime;
 use tr_report::steps::{Kind, Steps};
+use tr_report::units;
 
 use super::{Case, Report, Suite};
 use crate::date::Date;
@@ -13,6 +14,9 @@ use crate::Placed;
 
 /// Lengths have three digits: the sum of a suite's tests may exceed its length by as much each.
 const ROUNDED: i64 = 1_000_000;
+
+/// Of a test's length, the part by which it may be earlier without a note.
+const TOLERATED: i64 = 10;
 
 /// A process of a test's own lasts longer than the test, by this or by a fifth, in ns.
 const LONGER: i64 = 100_000_000;
@@ -36,6 +40,7 @@ impl Report {
             own: self.own_processes(recording),
             used: HashSet::new(),
             several: self.suites.len() > 1,
+            early: 0,
             placed: Placed {
                 note,
                 ..Placed::default()
@@ -43,6 +48,10 @@ impl Report {
         };
         for suite in &self.suites {
             placer.suite(suite);
+        }
+        if let early @ 1.. = placer.early.unsigned_abs() {
+            let early = units::time(early);
+            placer.note(&format!("tests may be up to {early} earlier than shown"));
         }
         placer.placed
     }
@@ -132,6 +141,8 @@ struct Placer<'a> {
     used: HashSet<ProcessIx>,
     /// The report has several suites.
     several: bool,
+    /// The most by which a test may be earlier than shown, in ns.
+    early: i64,
     placed: Placed,
 }
 
@@ -142,6 +153,8 @@ struct Times {
     to: i64,
     /// It may begin later by this.
     digit: i64,
+    /// It may begin and end earlier by this.
+    early: i64,
 }
 
 impl Placer<'_> {
@@ -183,6 +196,9 @@ impl Placer<'_> {
                 }
                 Some(times) => {
                     let at = self.runner(times);
+                    if at.is_some() {
+                        self.early = self.early.max(times.early);
+                    }
                     if at.is_some() && around.is_some_and(|around| around.digit >= SECOND) {
                         self.note("its times are whole seconds: tests are up to 1 s later");
                     }
@@ -218,6 +234,7 @@ impl Placer<'_> {
                 from,
                 to: from.saturating_add(suite.length.unwrap_or(sum)),
                 digit: at.digit,
+                early: 0,
             });
         }
         let spans = suite.cases.iter().filter_map(|case| self.of_case(case));
@@ -225,6 +242,7 @@ impl Placer<'_> {
             from: a.from.min(b.from),
             to: a.to.max(b.to),
             digit: a.digit.max(b.digit),
+            early: 0,
         })
     }
 
@@ -236,11 +254,13 @@ impl Placer<'_> {
             from,
             to: from.saturating_add(case.length.unwrap_or(0)),
             digit: at.digit,
+            early: 0,
         })
     }
 
     /// The spans of the tests. Tests without a time of the day follow each other, so that the
-    /// last one ends with the suite: what is left of the suite's length is its preparation.
+    /// last one ends with the suite: what is left of the suite's length is its preparation. If the
+    /// runner did other work between them, they were earlier, by what is left at most.
     fn times(&self, suite: &Suite, within: Option<(i64, i64)>) -> Vec<Option<Times>> {
         if suite.cases.iter().any(|case| case.at.is_some()) {
             return suite.cases.iter().map(|case| self.of_case(case)).collect();
@@ -256,6 +276,10 @@ impl Placer<'_> {
         if sum > last.saturating_sub(first).saturating_add(rounded) {
             return none; // several at once
         }
+        let left = last.saturating_sub(first).saturating_sub(sum);
+        let shortest = lengths.clone().filter(|length| *length > 0).min();
+        let tolerated = shortest.map_or(i64::MAX, |length| length / TOLERATED);
+        let early = if left > tolerated { left } else { 0 };
         let mut now = last.saturating_sub(sum);
         let spans = lengths.map(|length| {
             let from = now;
@@ -264,6 +288,7 @@ impl Placer<'_> {
                 from: from.max(first),
                 to: now.max(first),
                 digit: 0,
+                early,
             })
         });
         spans.collect()
