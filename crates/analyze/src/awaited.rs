@@ -68,6 +68,12 @@ impl Analysis {
             Reason::Timer => Awaited::Timer,
             Reason::Terminal => Awaited::Terminal,
             reason if is_file(reason) => Awaited::File,
+            // A call that waits for a socket and for a timeout is called again after the timeout.
+            Reason::Poll | Reason::SocketRead | Reason::SocketWrite
+                if !matches!(waker, Actor::Thread(_)) && self.is_online(thread, stretch) =>
+            {
+                Awaited::Socket
+            }
             Reason::Lock | Reason::Poll | Reason::SocketRead | Reason::SocketWrite if timeout => {
                 Awaited::Timer
             }
@@ -85,6 +91,12 @@ impl Analysis {
             Reason::Poll | Reason::OtherDescriptor | Reason::IoUring => Awaited::Events,
             _ => Awaited::Sleep,
         }
+    }
+
+    /// The process had a TCP connection, or asked a DNS server, when the wait began.
+    fn is_online(&self, thread: ThreadIx, wait: &Stretch) -> bool {
+        let process = self.thread(thread).process;
+        self.online.covers(process, wait.from)
     }
 
     /// The waker is an exiting thread of a child.

@@ -8,6 +8,7 @@ use crate::model::{
     Analysis, Basis, ByKernel, Causes, OffCpu, Process, ProcessIx, Switches, Thread, ThreadIx,
     Times, Totals, Tree,
 };
+use crate::network::Online;
 use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 
 /// The least number of processes or threads that is worth a thread of its own.
@@ -74,6 +75,7 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     analysis.blocks = std::mem::take(&mut tracker.blocks);
     analysis.blocks.retain(|(time, _)| inside(*time));
     analysis.connections = connections.finish((start, end), thread_ix);
+    analysis.online = Online::new(analysis);
     analysis.calls = calls.finish(|ix| order.process(&tracker, ix));
     let timeline = tracker.timeline.take();
     analysis.timeline = timeline.map(|timeline| {

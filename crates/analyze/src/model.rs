@@ -13,7 +13,7 @@ use crate::arena::Ix;
 use crate::disks::WaitedDisks;
 use crate::dns::Lookup;
 use crate::memory::MemoryEvent;
-use crate::network::Connection;
+use crate::network::{Connection, Online};
 use crate::stacks::Stacks;
 use crate::syscalls::Call;
 use crate::timeline::{Sample, Timeline};
@@ -86,6 +86,8 @@ pub struct Analysis {
     pub connections: Vec<Connection>,
     /// DNS queries, in their order; at most [`Analysis::LOOKUPS`].
     pub lookups: Vec<Lookup>,
+    /// The times in which each process had one of those open.
+    pub online: Online,
     /// Samples of the machine's counters, in order of time; at most [`Analysis::SAMPLES`]. Those
     /// around the span are there, too.
     pub counters: Vec<(Ktime, Counters)>,

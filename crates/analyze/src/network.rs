@@ -7,6 +7,7 @@ use tr_format::network::{ConnectionId, Ending, Endpoint};
 
 use crate::awaited::Awaited;
 use crate::critical_path::{CriticalPath, Segment};
+use crate::gaps::Spans;
 use crate::graph::Kind;
 use crate::model::{Analysis, ProcessIx, ThreadIx};
 use crate::tracker::TaskIx;
@@ -199,6 +200,48 @@ fn pair(all: &mut [Connection]) {
     }
 }
 
+/// The time in ns for which a query without an answer is waited for: the default timeout of
+/// resolv.conf(5).
+const UNANSWERED: u64 = 5_000_000_000;
+
+/// The times in which processes had a TCP connection open, or waited for the answer to a DNS
+/// query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Online(BTreeMap<ProcessIx, Spans>);
+
+impl Online {
+    /// Those of an analysis that has its threads, connections and lookups.
+    pub(crate) fn new(analysis: &Analysis) -> Online {
+        let connections = analysis.connections.iter();
+        let connections = connections.map(|it| {
+            let closed = it.closed.unwrap_or(Ktime(u64::MAX));
+            (it.thread, it.begun, closed)
+        });
+        let lookups = analysis.lookups.iter().map(|it| {
+            let given_up = Ktime(it.asked.0.saturating_add(UNANSWERED));
+            (it.thread, it.asked, it.answered.unwrap_or(given_up))
+        });
+        let mut all: Vec<(ProcessIx, Ktime, Ktime)> = connections
+            .chain(lookups)
+            .filter_map(|(thread, since, until)| {
+                Some((analysis.thread(thread?).process, since, until))
+            })
+            .collect();
+        // In order, so that each span is added at the end.
+        all.sort_unstable();
+        let mut online = Online::default();
+        for (process, since, until) in all {
+            online.0.entry(process).or_default().insert(since, until);
+        }
+        online
+    }
+
+    /// Whether a process had one at that time.
+    pub fn covers(&self, process: ProcessIx, time: Ktime) -> bool {
+        self.0.get(&process).is_some_and(|spans| spans.covers(time))
+    }
+}
+
 /// Time of the critical path in which a thread waited for the network.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waited {
@@ -214,8 +257,9 @@ pub struct Waited {
 /// was waited for is not known.
 const LOOK_BACK: usize = 1000;
 
-/// The waits for the network on a critical path: those for a socket that a softirq ended, or a
-/// task outside of the recording to which the process has a connection.
+/// The waits for the network on a critical path: those for a socket that a softirq, a timeout, or
+/// a task outside of the recording ended. If such a task ended it, or in a poll(2) that had a
+/// timeout, the process had a connection or asked a DNS server.
 pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
     let mut of: HashMap<ProcessIx, Vec<usize>> = HashMap::new();
     for (at, it) in analysis.connections.iter().enumerate() {
@@ -231,7 +275,7 @@ pub fn waited(analysis: &Analysis, path: &CriticalPath) -> Vec<Waited> {
         let (any, connection) = during(analysis, candidates, segment);
         let network = match segment.kind {
             Kind::Network => true,
-            Kind::Outside(_) => any && for_socket(analysis, segment),
+            Kind::Outside(_) => for_socket(analysis, segment, process, any),
             _ => false,
         };
         network.then(|| Waited {
@@ -259,12 +303,15 @@ fn during(analysis: &Analysis, all: &[usize], segment: &Segment) -> (bool, Optio
     (first.is_some(), first.filter(|_| same))
 }
 
-/// The segment's thread waited for a socket.
-fn for_socket(analysis: &Analysis, segment: &Segment) -> bool {
+/// The segment's thread waited for a socket, and its process had a connection (`any`) or asked a
+/// DNS server.
+fn for_socket(analysis: &Analysis, segment: &Segment, process: ProcessIx, any: bool) -> bool {
     let stretch = analysis.timeline.as_ref().and_then(|timeline| {
         let number = timeline.at(segment.thread, Ktime(segment.to.0.checked_sub(1)?))?;
         timeline.get(segment.thread, number)
     });
-    let awaited = stretch.and_then(|it| analysis.awaited(segment.thread, &it));
-    awaited == Some(Awaited::Socket)
+    stretch.is_some_and(|it| {
+        (any || analysis.online.covers(process, it.from))
+            && analysis.awaited(segment.thread, &it) == Some(Awaited::Socket)
+    })
 }

@@ -2,13 +2,21 @@
 //! is closed before its connect or accept, none is answered before it was sent.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)] // of our own files, in a test
 
+mod hand;
+
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use hand::{at, Hand, RUNNING, SLEEPS};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
+use tr_analyze::critical_path::{critical_path, Kind};
 use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::network::waited;
 use tr_analyze::{analyze, Options};
-use tr_format::event::Tgid;
+use tr_format::dns::DnsQuery;
+use tr_format::event::{LifeKind, Reason, SchedKind, Tgid, Tid};
+use tr_format::meta::Scope;
+use tr_format::network::{Address, Closed, Connect, ConnectionId, Ending, Endpoint};
 use tr_format::reader::Trace;
 use tr_format::source::Source;
 use tr_sim::network::{self, Question, Truth};
@@ -104,4 +112,95 @@ fn late_writes_change_no_query() {
     });
     ran.unwrap();
     assert!(late.into_inner() > 10, "hardly any late write");
+}
+
+const MS: i64 = 1_000_000;
+
+/// Task 10 polls from `from` to `to`, in ms. 0: its timeout ends that, else a task.
+fn poll(hand: &mut Hand, (from, to): (i64, i64), waker: u32) {
+    let sleep = SchedKind::Switch {
+        prev: Tid(10),
+        next: Tid(0),
+        prev_state: SLEEPS,
+        preempt: false,
+        iowait: false,
+        reason: Reason::Poll,
+    };
+    hand.sched(0, from * MS, sleep)
+        .waking(0, to * MS, waker, 10)
+        .switch(0, to * MS + 1, 0, RUNNING, 10);
+}
+
+/// ```text
+///            connect          close       query
+/// 10  =ssssss===|==ssssss=ooooo==|==sssss==|==ssssss=     s: poll(2), until its timeout
+///                  network               sleep network    o: until a task outside wakes it
+/// ```
+#[test]
+fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
+    let address = Address::V4(std::net::Ipv4Addr::LOCALHOST);
+    let id = ConnectionId(1);
+    let remote = Endpoint { address, port: 80 };
+    let (tid, tgid) = (Tid(10), Tgid(10));
+    let connect = Connect {
+        id,
+        tid,
+        tgid,
+        remote,
+    };
+    let closed = Closed {
+        id,
+        by: Some((tid, tgid)),
+        ending: Ending::Closed,
+        sent: 1,
+        received: 1,
+    };
+    let query = DnsQuery {
+        tid,
+        tgid,
+        server: address,
+        port: 4000,
+        id: 1,
+        kind: 1,
+        name: b"silent.example".as_slice().into(),
+    };
+    let mut hand = Hand::new(Scope::Command, 20_000 * MS);
+    hand.meta.root = Some(tgid);
+    hand.snapshot(-10, 10, 10, 1, None);
+    poll(&mut hand, (10, 40), 0);
+    hand.lives(0, 50 * MS, LifeKind::Connect(connect));
+    poll(&mut hand, (60, 160), 0);
+    poll(&mut hand, (200, 400), 99);
+    hand.lives(0, 450 * MS, LifeKind::Closed(closed));
+    poll(&mut hand, (500, 900), 0);
+    hand.lives(0, 950 * MS, LifeKind::DnsQuery(Box::new(query)));
+    poll(&mut hand, (1_000, 6_000), 0);
+    // A resolver has given up by then.
+    poll(&mut hand, (7_000, 7_001), 0);
+    let options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let analysis = analyze(&hand.trace(), &options);
+    let process = analysis.process_ids().next().unwrap();
+    let path = critical_path(&analysis, process).unwrap();
+    let waits = path.segments.iter().filter(|it| it.kind != Kind::OnCpu);
+    let waits = waits.filter(|it| !matches!(it.kind, Kind::RunQueue(_)));
+    let waits: Vec<_> = waits
+        .map(|it| (it.from, it.length() / 1_000_000, it.kind))
+        .collect();
+    let expected = [
+        (at(10 * MS), 30, Kind::Sleep),
+        (at(60 * MS), 100, Kind::Network),
+        (at(200 * MS), 200, Kind::Outside(Tid(99))),
+        (at(500 * MS), 400, Kind::Sleep),
+        (at(1_000 * MS), 5_000, Kind::Network),
+        (at(7_000 * MS), 1, Kind::Sleep),
+    ];
+    assert_eq!(waits, expected);
+    let waits = waited(&analysis, &path).into_iter();
+    let waits: Vec<_> = waits
+        .map(|it| (it.ns / 1_000_000, it.connection))
+        .collect();
+    assert_eq!(waits, [(100, Some(0)), (200, Some(0)), (5_000, None)]);
 }
