@@ -36,6 +36,9 @@ fn main() {
         trial("perfetto_has_steps_path_and_wakers", reason.clone(), || {
             tracks().map_err(|e| e.to_string().into())
         }),
+        trial("perfetto_has_the_span_alone", reason.clone(), || {
+            span().map_err(|e| e.to_string().into())
+        }),
         trial("perfetto_has_a_flow_for_each_wakeup", reason, || {
             flows().map_err(|e| e.to_string().into())
         }),
@@ -217,6 +220,29 @@ fn tracks() -> Result<(), Failure> {
 }
 
 /// Each wake-up of a recorded task by a recorded task is a flow, on demand.
+/// Nothing lies outside of the span: no sample of a counter, no event.
+fn span() -> Result<(), Failure> {
+    let directory = tempfile::tempdir()?;
+    let file = directory.path().join("trace.pftrace");
+    let counts = "select max(ts) - min(ts) as ns from counter";
+    let bounds = "select end_ts - start_ts as ns from trace_bounds";
+    let mut spans = Vec::new();
+    for more in [&[][..], &["--from", "1s", "--to", "2s"]] {
+        std::fs::write(&file, export("../format/3.6", "perfetto", more)?)?;
+        let rows = query(&file, &[counts, bounds])?;
+        let lengths = rows.iter().map(|row| row["ns"].as_f64().unwrap_or(0.0));
+        spans.push(lengths.collect::<Vec<_>>());
+    }
+    let [whole, part] = &spans[..] else {
+        return Err("two".into());
+    };
+    let is_cut = |it: &f64| *it > 0.0 && *it <= 1e9;
+    ensure(
+        part.iter().all(is_cut) && whole.iter().all(|it| *it > 3e9),
+        || format!("{spans:?}"),
+    )
+}
+
 fn flows() -> Result<(), Failure> {
     let directory = tempfile::tempdir()?;
     let file = directory.path().join("trace.pftrace");

@@ -199,8 +199,6 @@ fn a_poll_waits_for_the_network_while_a_connection_or_a_query_is_open() {
     ];
     assert_eq!(waits, expected);
     let waits = waited(&analysis, &path).into_iter();
-    let waits: Vec<_> = waits
-        .map(|it| (it.ns / 1_000_000, it.connection))
-        .collect();
+    let waits: Vec<_> = waits.map(|it| (it.ns / 1_000_000, it.connection)).collect();
     assert_eq!(waits, [(100, Some(0)), (200, Some(0)), (5_000, None)]);
 }

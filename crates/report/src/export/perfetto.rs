@@ -311,6 +311,9 @@ fn counters(analysis: &Analysis, packets: &mut Packets<'_>) -> io::Result<()> {
                 continue;
             };
             let last = before.replace((*time, value));
+            if !(analysis.start..=analysis.end).contains(time) {
+                continue;
+            }
             let shown = match (counter.unit(), last) {
                 (Unit::Time, None) => continue,
                 (Unit::Time, Some((since, total))) => {
