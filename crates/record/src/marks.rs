@@ -293,14 +293,14 @@ impl Reader {
             Some("moment") | None => Point::Moment,
             Some(_) => return Err(Refused::NoMark),
         };
+        if line.name.is_empty() || (line.t.is_none() && line.real.is_none()) {
+            return Err(Refused::NoMark);
+        }
         // The real clock may have been set meanwhile: then it is as wrong as its owner.
         let of_real = |ns: u64| (now.0).checked_sub(real.checked_sub(ns)?);
         let at = line.t.and_then(host::of_program);
         let at = at.or_else(|| of_real(line.real?));
         let at = at.ok_or(Refused::Time)?;
-        if line.name.is_empty() {
-            return Err(Refused::NoMark);
-        }
         if at < self.start.0 || at > now.0 {
             return Err(Refused::Time);
         }

@@ -86,12 +86,12 @@ fn what_is_no_mark_is_counted() {
     assert_eq!(marks.len(), 1);
     let want = Count {
         stored: 1,
-        no_marks: 10,
-        wrong_times: 3,
+        no_marks: 11,
+        wrong_times: 2,
         ..Count::default()
     };
     assert_eq!(count, want);
-    let said = "left out of $TR_MARKS: 10 × no mark, 3 × a time outside of the recording";
+    let said = "left out of $TR_MARKS: 11 × no mark, 2 × a time outside of the recording";
     assert_eq!(count.missing().as_deref(), Some(said));
 }
 
