@@ -308,6 +308,9 @@ fn ansible() -> Result<(), Failed> {
       ansible.builtin.command: 'true'
       when: false
     - ansible.builtin.debug: msg=x
+    - name: fail and go on
+      ansible.builtin.command: 'false'
+      ignore_errors: true
     - name: fail
       ansible.builtin.command: 'false'
 ";
@@ -341,6 +344,7 @@ fn ansible() -> Result<(), Failed> {
         "2 command: sleep a while: changed",
         "2 command: leave out: skipped",
         "2 debug: ok",
+        "2 command: fail and go on: ignored",
         "2 command: fail: failed",
     ];
     same(&is, &want)?;

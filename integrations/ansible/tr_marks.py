@@ -20,7 +20,7 @@ description: Writes plays and tasks with their results to the file in TR_MARKS.
 """
 
 # From the best to the worst; a task has the worst of its hosts.
-RESULTS = ["skipped", "ok", "changed", "unreachable", "failed"]
+RESULTS = ["skipped", "ok", "changed", "ignored", "unreachable", "failed"]
 
 
 class CallbackModule(CallbackBase):
@@ -90,7 +90,7 @@ class CallbackModule(CallbackBase):
         self.end_host(result, "changed" if result._result.get("changed") else "ok")
 
     def v2_runner_on_failed(self, result, ignore_errors=False):
-        self.end_host(result, "ok" if ignore_errors else "failed")
+        self.end_host(result, "ignored" if ignore_errors else "failed")
 
     def v2_runner_on_skipped(self, result):
         self.end_host(result, "skipped")
