@@ -100,6 +100,11 @@ def answer(engine, args):
     return report
 
 
+def private(path, flags):
+    """Opens a new file for its owner alone: like a page of tr it holds command lines."""
+    return os.open(path, flags, 0o600)
+
+
 def main():
     args = arguments()
     try:
@@ -124,7 +129,8 @@ def main():
     if args.output is None:
         sys.stdout.write(text)
         return 0
-    pathlib.Path(args.output).write_text(text, encoding="utf-8")
+    with open(args.output, "w", encoding="utf-8", opener=private) as file:
+        file.write(text)
     return 0
 
 

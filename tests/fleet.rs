@@ -5,6 +5,7 @@
 mod common;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -444,6 +445,15 @@ fn page() -> Result<(), Failure> {
         ensure(!page.contains(bad), || format!("{bad:?} in {page}"))?;
     }
     ensure(page.contains("default-src 'none'"), || page.clone())?;
+    // A file of it is as private as tr's own.
+    let file = place.path().join("fleet.html");
+    let name = file.to_string_lossy();
+    report(place.path(), &["--format", "html", "-o", &name])?;
+    let mode = std::fs::metadata(&file)?.permissions().mode() & 0o777;
+    ensure(
+        mode == 0o600 && std::fs::read_to_string(&file)? == page,
+        || format!("{mode:o}"),
+    )?;
     let (text, _) = report(place.path(), &[])?;
     ensure(!text.contains(['\u{202e}', '\u{7}']), || text.clone())?;
     let none = asked(place.path(), &["--repo", "no'{such}"])?;
