@@ -17,6 +17,9 @@ pub struct Style {
     pub markdown: bool,
 }
 
+/// The length of the longest sentence, in lines.
+const LINES: usize = 3;
+
 /// The first character of a table's row in Markdown. Escaped text has no control characters.
 pub(crate) const TABLE_ROW: char = '\u{1}';
 
@@ -105,9 +108,18 @@ impl Style {
         }
     }
 
-    /// Writes a line, shortened to the width.
+    /// Writes a sentence, in several lines if need be: a figure in it must not be cut. A long one, as
+    /// of a command line, is shortened in the middle.
     pub fn line(&self, out: &mut String, text: &str) {
-        let _ = writeln!(out, "{}", units::shorten(text.trim_end(), self.width));
+        let sentence = text.trim();
+        let (lead, _) = text.split_at(text.len() - text.trim_start().len());
+        let room = self.width.saturating_sub(units::width(lead)).max(20);
+        self.wrapped(
+            out,
+            Paint::Plain,
+            lead,
+            &units::shorten(sentence, room * LINES),
+        );
     }
 
     /// Writes how many of `all` rows are not shown, if any.
@@ -193,5 +205,39 @@ impl Style {
             bar.push('▏');
         }
         bar
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NARROW: Style = Style {
+        width: 40,
+        color: false,
+        ascii: false,
+        markdown: false,
+    };
+
+    #[test]
+    fn a_sentence_keeps_its_figures() {
+        let line = |text: &str| {
+            let mut out = String::new();
+            NARROW.line(&mut out, text);
+            out
+        };
+        let text = "  Waits for block I/O: 1.31 s for vda, 21 ms for a disk that is not known ";
+        let want = "  Waits for block I/O: 1.31 s for vda,\n  21 ms for a disk that is not known\n";
+        assert_eq!(line(text), want);
+        assert_eq!(line("short"), "short\n");
+        assert_eq!(line(""), "\n");
+        // A command line may have 16 KiB.
+        let long = line(&format!("make {}done", "-j 2 ".repeat(3000)));
+        let lines: Vec<&str> = long.lines().collect();
+        assert!(
+            lines.len() <= LINES + 1 && long.ends_with("done\n"),
+            "{long}"
+        );
+        assert!(lines.iter().all(|line| line.len() <= 42), "{long}");
     }
 }

@@ -105,7 +105,7 @@ impl Diff {
         } else {
             format!("{base} → {new}")
         };
-        style.line(out, &title);
+        style.line(out, &units::shorten(&title, style.width));
         for (lead, runs) in [("base  ", &self.base), ("new   ", &self.new)] {
             let files: Vec<String> = runs.iter().map(|run| run.file.clone()).collect();
             style.items(out, lead, &files, " · ");
