@@ -94,10 +94,10 @@ export async function start(tr, trace) {
   let ended;
   child.on('error', (error) => (ended = error.message));
   child.on('exit', (code) => (ended = `tr record ended with status ${code}`));
-  // The file appears when recording has begun.
-  for (let waited = 0; waited < 300 && !fs.existsSync(trace); waited += 1) {
+  // The file appears when recording has begun. The last wait is part of it, so a wait is short.
+  for (let waited = 0; waited < 3000 && !fs.existsSync(trace); waited += 1) {
     if (ended) throw new Error(`${ended}: ${fs.readFileSync(log, 'utf8').trim()}`);
-    await sleep(100);
+    await sleep(10);
   }
   if (!fs.existsSync(trace)) {
     child.kill('SIGINT');
