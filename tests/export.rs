@@ -545,5 +545,16 @@ fn chrome() -> Result<(), Failure> {
             .filter(|it| it["args"]["argv"].is_string())
             .count();
     }
-    ensure(programs > 100, || format!("{programs}"))
+    ensure(programs > 100, || format!("{programs}"))?;
+    // Between a fork and its first exec a process runs its parent's program, not its own.
+    let mut forked = 0;
+    for span in events.as_array().unwrap() {
+        let name = span["name"].as_str().unwrap_or_default();
+        forked += u64::from(name == "cc gen.c (forked)");
+        ensure(
+            !name.starts_with("cc1") || span["args"]["argv"].is_string(),
+            || name.into(),
+        )?;
+    }
+    ensure(forked > 0, || "no name of a parent".into())
 }

@@ -4,7 +4,8 @@
 use std::io::{self, Write};
 
 use serde_json::{json, Value};
-use tr_analyze::model::Process;
+use tr_analyze::model::{Analysis, ProcessIx};
+use tr_analyze::programs::Programs;
 use tr_format::event::Ktime;
 
 use crate::exit::Exit;
@@ -14,8 +15,10 @@ use crate::{escape, label};
 pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"[\n")?;
     let mut first = true;
-    for process in view.processes() {
-        for event in events(view, process) {
+    let programs = Programs::new(view.analysis);
+    let chosen = view.chosen.iter();
+    for process in chosen.filter_map(|at| u32::try_from(*at).ok()) {
+        for event in events(view, ProcessIx(process), &programs) {
             if !std::mem::take(&mut first) {
                 out.write_all(b",\n")?;
             }
@@ -28,7 +31,8 @@ pub fn write(view: &View<'_>, out: &mut dyn Write) -> io::Result<()> {
 
 /// The process's name, and its programs; the time before its first exec is its parent's
 /// program.
-fn events(view: &View<'_>, process: &Process) -> Vec<Value> {
+fn events(view: &View<'_>, ix: ProcessIx, programs: &Programs) -> Vec<Value> {
+    let process = view.analysis.process(ix);
     let pid = process.pid.0;
     let us = |time: Ktime| view.since(time) as f64 / 1000.0;
     let span = |from: Ktime, to: Ktime, name: String, args: Value| {
@@ -43,11 +47,9 @@ fn events(view: &View<'_>, process: &Process) -> Vec<Value> {
     })];
     let first = process.execs.first().map_or(process.end, |exec| exec.start);
     if first > process.start {
-        let name = escape::text(process.comm.bytes());
-        let name = if process.execs.is_empty() {
-            label::label(process)
-        } else {
-            name
+        let name = match process.execs.is_empty() {
+            true => label::label(process),
+            false => inherited(view.analysis, ix, programs),
         };
         all.push(span(process.start, first, name, json!({})));
     }
@@ -62,4 +64,14 @@ fn events(view: &View<'_>, process: &Process) -> Vec<Value> {
         all.push(span(exec.start, exec.end, name, args));
     }
     all
+}
+
+/// The program with which a process began: its parent's.
+fn inherited(analysis: &Analysis, ix: ProcessIx, programs: &Programs) -> String {
+    let program = programs.at(analysis, ix, analysis.process(ix).start);
+    let exec = program.and_then(|(of, at)| analysis.process(of).execs.get(at as usize));
+    match exec {
+        Some(exec) => label::label_of(&exec.argv, &exec.comm, true),
+        None => "before the first exec".to_owned(),
+    }
 }
