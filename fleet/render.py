@@ -130,9 +130,14 @@ def details(steps, programs):
     return lines
 
 
+def plural(number, one, more):
+    return f"{number:,} {one if number == 1 else more}"
+
+
 def coverage(report):
     runs = sum(row["runs"] for row in report["coverage"])
-    out = f"{runs:,} runs of {len(report['coverage'])} repositories, "
+    repositories = plural(len(report["coverage"]), "repository", "repositories")
+    out = f"{plural(runs, 'run', 'runs')} of {repositories}, "
     first = min(row["first_day"] for row in report["coverage"])
     out += f"{first} to {max(row['last_day'] for row in report['coverage'])}"
     for key, name in [("incomplete", "with lost events"), ("without_path", "without a critical path")]:
@@ -140,7 +145,7 @@ def coverage(report):
         if count:
             out += f" · {count:,} {name} left out"
     if report["left_out"]:
-        out += f" · {len(report['left_out'])} files left out"
+        out += f" · {plural(len(report['left_out']), 'file', 'files')} left out"
     return out
 
 

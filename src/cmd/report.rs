@@ -100,8 +100,8 @@ pub fn run(args: &Args) -> ExitCode {
             let contents = match not_traced {
                 Some(_) => "exit status and resource usage".into(),
                 None => {
-                    let processes = tr_report::units::count(analysis.totals.processes);
-                    format!("{processes} processes")
+                    let processes = analysis.totals.processes;
+                    tr_report::units::plural(processes, "process", "processes")
                 }
             };
             let size = tr_report::units::bytes(page.len() as u64);
