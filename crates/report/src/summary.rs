@@ -203,9 +203,10 @@ fn facts(analysis: &Analysis) -> Vec<String> {
     let times = &analysis.totals.times;
     let cpus = analysis.meta.cpus.len() as u64;
     let busy = times.on_cpu as f64 / wall.max(1) as f64;
+    let least = top::at_least(analysis);
     let mut facts = vec![
-        format!("{} of CPU", units::time(times.on_cpu)),
-        format!("{busy:.2} of {} busy", units::cpus(cpus)),
+        format!("{least}{} of CPU", units::time(times.on_cpu)),
+        format!("{least}{busy:.2} of {} busy", units::cpus(cpus)),
     ];
     if times.run_queue > 0 {
         facts.push(format!("waited {} for a CPU", units::time(times.run_queue)));

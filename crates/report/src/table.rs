@@ -28,6 +28,8 @@ pub enum Cell {
     Id(u32),
     /// A size in bytes.
     Bytes(u64),
+    /// The known part of a size in bytes: `≥ 12 KiB`.
+    BytesAtLeast(u64),
     /// A part and the whole.
     Share(u64, u64),
     /// Escaped text.
@@ -70,6 +72,15 @@ impl Cell {
         }
     }
 
+    /// A size; a lower bound unless it is `whole`. A lower bound of 0 tells nothing.
+    pub fn bytes(count: u64, whole: bool) -> Cell {
+        match (whole, count) {
+            (true, _) => Cell::few(count, Cell::Bytes),
+            (false, 0) => Cell::Unknown,
+            (false, _) => Cell::BytesAtLeast(count),
+        }
+    }
+
     fn text(&self) -> String {
         match self {
             Cell::Empty => String::new(),
@@ -82,6 +93,7 @@ impl Cell {
             Cell::Count(number) => units::count(*number),
             Cell::Id(id) => id.to_string(),
             Cell::Bytes(count) => units::bytes(*count),
+            Cell::BytesAtLeast(count) => format!("≥ {}", units::bytes(*count)),
             Cell::Share(part, whole) => units::share(*part, *whole),
             Cell::Text(text) => text.clone(),
         }

@@ -9,6 +9,7 @@ use tr_format::meta::Extra;
 use super::machine::{is_noticeable, judge};
 use super::{signed, Diff, Figure, Judged, Run, Verdict};
 use crate::names::named;
+use crate::reports::memory::Resident;
 use crate::reports::{disk, memory, network};
 use crate::units;
 
@@ -98,19 +99,19 @@ pub fn of(analysis: &Analysis, path: Option<&CriticalPath>) -> Demands {
     let memory = memory::totals(analysis, &threads);
     let network = analysis.meta.has(Extra::Network);
     let network = network.then(|| network::totals(analysis, path));
-    let resident = memory::resident_peak(analysis.counters.iter().map(|(_, it)| it));
+    let resident = Resident::of(analysis).whole();
     let value = |demand| match demand {
         Demand::DiskWait => analysis.timeline.as_ref().map(|_| disk.waited),
         Demand::Sync => analysis.timeline.as_ref().map(|_| disk.sync),
         Demand::DiskPath => disk.path,
-        Demand::Read => disk.io.map(|(read, _)| read),
-        Demand::Written => disk.io.map(|(_, written)| written),
+        Demand::Read => disk.io().map(|(read, _)| read),
+        Demand::Written => disk.io().map(|(_, written)| written),
         Demand::Connections => network.map(|it| it.connections),
         Demand::Failed => network.map(|it| it.failed),
         Demand::Connecting => network.map(|it| it.connecting),
         Demand::NetworkPath => network.and_then(|it| path.map(|_| it.path_wait)),
-        Demand::Received => network.map(|it| it.received),
-        Demand::Sent => network.map(|it| it.sent),
+        Demand::Received => network.and_then(|it| it.received()),
+        Demand::Sent => network.and_then(|it| it.sent()),
         Demand::Resident => resident,
         Demand::MajorFaults => memory.major_faults,
         Demand::Reclaim => memory.reclaimed,

@@ -38,8 +38,11 @@ pub struct Disk<'a> {
 /// Sums over threads.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sum {
-    /// Bytes read from and written to storage; `None`: not known of all processes.
-    pub io: Option<(u64, u64)>,
+    /// Bytes read from and written to storage, of the threads that have exited; `None`: not
+    /// known of any.
+    io: Option<(u64, u64)>,
+    /// A process has not told its bytes, or not those of all its threads: it has not exited.
+    part: bool,
     major_faults: Option<u64>,
     /// Waits for block I/O, and for files without block I/O of the thread's own.
     pub waited: u64,
@@ -55,6 +58,11 @@ impl Sum {
     fn is_empty(&self) -> bool {
         let (read, written) = self.io.unwrap_or_default();
         read | written | self.major_faults.unwrap_or(0) | self.waited == 0
+    }
+
+    /// Bytes read from and written to storage; `None`: not known of all processes.
+    pub fn io(&self) -> Option<(u64, u64)> {
+        self.io.filter(|_| !self.part)
     }
 
     /// Adds a thread's waits.
@@ -79,8 +87,8 @@ impl Sum {
 
     fn json(&self) -> Value {
         json!({
-            "read_bytes": self.io.map(|(read, _)| read),
-            "written_bytes": self.io.map(|(_, written)| written),
+            "read_bytes": self.io().map(|(read, _)| read),
+            "written_bytes": self.io().map(|(_, written)| written),
             "major_faults": self.major_faults,
             "waited_ns": self.waited,
             "sync_ns": self.sync,
@@ -161,8 +169,9 @@ fn sum(analysis: &Analysis, threads: &[ThreadIx], on_path: Option<&HashMap<Threa
     processes.dedup();
     let processes = || processes.iter().map(|ix| analysis.process(*ix));
     let add = |a: (u64, u64), b: (u64, u64)| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
-    // A process that has not exited has no figures yet.
+    // A process that has not exited has no figures yet, but for threads of it that have.
     sum.io = processes().filter_map(|it| it.io).reduce(add);
+    sum.part = processes().any(|it| it.alive || it.io.is_none());
     let faults = processes().filter_map(|it| it.faults);
     sum.major_faults = faults.map(|(_, major)| major).reduce(u64::saturating_add);
     for ix in threads {
@@ -191,11 +200,10 @@ impl Report for Disk<'_> {
         );
         style.painted(&mut out, Paint::Bold, &head);
         if let Some((read, written)) = all.io {
+            let least = if all.part { "at least " } else { "" };
             let (read, written) = (units::bytes(read), units::bytes(written));
-            style.line(
-                &mut out,
-                &format!("{read} read from disks, {written} written"),
-            );
+            let text = format!("{least}{read} read from disks, {written} written");
+            style.line(&mut out, &text);
         }
         if let Some(path) = all.path.filter(|ns| *ns > 0) {
             let text = format!("The critical path waited {} for them", units::time(path));
@@ -223,10 +231,10 @@ impl Report for Disk<'_> {
                 few(sum.path, Cell::Time)
             })
             .column("read", |(_, sum)| {
-                few(sum.io.map(|(read, _)| read), Cell::Bytes)
+                Cell::known(sum.io, |(read, _)| Cell::bytes(read, !sum.part))
             })
             .column("written", |(_, sum)| {
-                few(sum.io.map(|(_, written)| written), Cell::Bytes)
+                Cell::known(sum.io, |(_, written)| Cell::bytes(written, !sum.part))
             })
             .column_if(
                 any(|it| it.major_faults.unwrap_or(0)),

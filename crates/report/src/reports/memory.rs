@@ -9,7 +9,7 @@ use tr_analyze::memory::MemoryKind;
 use tr_analyze::model::{Analysis, ProcessIx, ThreadIx};
 use tr_format::counters::{Counter, Counters};
 use tr_format::event::Ktime;
-use tr_format::meta::Extra;
+use tr_format::meta::{Extra, Known};
 
 use crate::members::{members, Members};
 use crate::query::By;
@@ -17,7 +17,7 @@ use crate::sort::Rows;
 use crate::style::{Paint, Style};
 use crate::table::{csv, Cell, Table};
 use crate::view::{Report, View};
-use crate::{label, units};
+use crate::{escape, label, units};
 
 /// The report.
 pub struct Memory<'a> {
@@ -137,9 +137,19 @@ impl<'a> Memory<'a> {
         values.max()
     }
 
-    /// The largest reading of the resident memory of all processes.
-    fn resident(&self) -> Option<u64> {
-        resident_peak(self.samples.iter().map(|(_, it)| *it))
+    /// The limit of the cgroup's memory. Without one v1 has the largest number of pages.
+    fn cgroup_limit(&self) -> Option<u64> {
+        let limit = self.most(Counter::CgroupMemoryLimit);
+        limit.filter(|bytes| *bytes < 1 << 62)
+    }
+
+    /// The largest memory of the cgroup in the span. The kernel's figure is that since the
+    /// cgroup's beginning: it belongs to the span if it has grown there.
+    fn cgroup_peak(&self) -> Option<u64> {
+        let values = self.samples.iter();
+        let mut values = values.filter_map(|(_, it)| it.get(Counter::CgroupMemoryPeak));
+        let first = values.next()?;
+        values.last().filter(|last| *last > first)
     }
 
     fn head(&self) -> String {
@@ -150,29 +160,40 @@ impl<'a> Memory<'a> {
                 format!("Peak memory: {}, {}", units::bytes(peak), group.name)
             }
             Some((_, peak)) => format!("Peak memory of a process: {}", units::bytes(peak)),
-            None => "Peak memory: not known before the processes' exits".to_owned(),
+            None => {
+                let meta = &self.view.analysis.meta;
+                let absent = meta.facts().memory == Known::Absent;
+                match absent {
+                    true => format!(
+                        "Peak memory: not known of a recording by {}",
+                        escape::text(meta.recorded_by().as_bytes())
+                    ),
+                    false => "Peak memory: not known before the processes' exits".to_owned(),
+                }
+            }
         }
     }
 
     /// Sentences about all recorded processes and their cgroup.
     fn sums(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        if let Some(most) = self.resident() {
-            let most = units::bytes(most);
-            lines.push(format!(
-                "All processes together: at most {most} resident, of readings a second apart"
-            ));
-        }
-        let used = self
-            .most(Counter::CgroupMemoryPeak)
-            .or_else(|| self.most(Counter::CgroupMemory));
-        let limit = self.most(Counter::CgroupMemoryLimit);
-        // Without a limit v1 has the largest number of pages.
-        let limit = limit.filter(|bytes| *bytes < 1 << 62);
-        if let (Some(used), Some(limit)) = (used, limit) {
+        let resident = Resident::of(self.view.analysis);
+        let words = match (resident.whole(), resident.least()) {
+            (Some(most), _) => Some(format!(
+                "at most {} resident, of readings a second apart",
+                units::bytes(most)
+            )),
+            (None, least) => least.map(|it| format!("at least {} resident", units::bytes(it))),
+        };
+        lines.extend(words.map(|words| format!("All processes together: {words}")));
+        let (least, used) = match self.cgroup_peak() {
+            Some(peak) => ("", Some(peak)),
+            None => ("at least ", self.most(Counter::CgroupMemory)),
+        };
+        if let (Some(used), Some(limit)) = (used, self.cgroup_limit()) {
             let share = units::share(used, limit);
             let (used, limit) = (units::bytes(used), units::bytes(limit));
-            lines.push(format!("The cgroup used {used} of {limit}: {share}"));
+            lines.push(format!("The cgroup used {least}{used} of {limit}: {share}"));
         }
         if let Some(reclaims @ 1..) = self.all.reclaims {
             let time = units::time(self.all.reclaimed.unwrap_or(0));
@@ -201,14 +222,48 @@ fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
     facts
 }
 
-/// The largest reading of the resident memory between the first of these samples and the last.
-pub(crate) fn resident_peak<'a>(samples: impl Iterator<Item = &'a Counters>) -> Option<u64> {
-    let values = samples.enumerate().flat_map(|(at, it)| {
-        // The readings before the first sample are not in the span.
-        let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
-        [it.get(Counter::Resident), peak]
-    });
-    values.flatten().max()
+/// The resident memory of all recorded processes together in the span, in bytes.
+pub(crate) struct Resident {
+    /// The largest reading between the span's first sample and its last; `None` without one.
+    read: Option<u64>,
+    /// The largest known resident set of one process in the span; 0 if none is known.
+    process: u64,
+}
+
+impl Resident {
+    pub fn of(analysis: &Analysis) -> Resident {
+        let span = analysis.start..=analysis.end;
+        let samples = analysis.counters.iter();
+        let samples = samples.filter(|(time, _)| span.contains(time));
+        let values = samples.enumerate().flat_map(|(at, (_, it))| {
+            // The readings before the first sample are not in the span.
+            let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
+            [it.get(Counter::Resident), peak]
+        });
+        // The peak of a process that is older than the span may be, too.
+        let processes = analysis.processes.iter();
+        let peaks = processes.filter(|it| !it.started_before);
+        let peaks = peaks.filter_map(|it| it.max_rss);
+        let killed = analysis.memory.iter().filter_map(|it| match it.kind {
+            MemoryKind::Killed(resident) => resident,
+            _ => None,
+        });
+        Resident {
+            read: values.flatten().max(),
+            process: peaks.chain(killed).max().unwrap_or(0),
+        }
+    }
+
+    /// The largest reading; `None` if the readings have missed a process's peak.
+    pub fn whole(&self) -> Option<u64> {
+        self.read.filter(|read| *read > 0 && *read >= self.process)
+    }
+
+    /// A lower bound, if there are readings at all.
+    fn least(&self) -> Option<u64> {
+        let least = self.read?.max(self.process);
+        Some(least).filter(|least| *least > 0)
+    }
 }
 
 /// The figures of a whole recording.
@@ -334,10 +389,10 @@ impl Report for Memory<'_> {
             })
         });
         let more = json!({
-            "resident_bytes": self.resident(),
+            "resident_bytes": Resident::of(analysis).least(),
             "cgroup_bytes": self.most(Counter::CgroupMemory),
-            "cgroup_peak_bytes": self.most(Counter::CgroupMemoryPeak),
-            "cgroup_limit_bytes": self.most(Counter::CgroupMemoryLimit),
+            "cgroup_peak_bytes": self.cgroup_peak(),
+            "cgroup_limit_bytes": self.cgroup_limit(),
             "kills": kills.collect::<Vec<_>>(),
             "rows": self.rows().collect::<Vec<_>>(),
             "samples": samples.collect::<Vec<_>>(),

@@ -89,8 +89,11 @@ pub(crate) struct Sum {
     pub failed: u64,
     pub connecting: u64,
     open: u64,
-    pub sent: u64,
-    pub received: u64,
+    /// Bytes of those that are closed.
+    sent: u64,
+    received: u64,
+    /// Those whose bytes are not known: established, and not closed.
+    untold: u64,
     /// Of the critical path.
     pub path_wait: u64,
 }
@@ -108,6 +111,17 @@ impl Sum {
         add(&mut self.open, it.open(analysis.end));
         add(&mut self.sent, sent);
         add(&mut self.received, received);
+        self.untold += u64::from(it.bytes.is_none() && it.established.is_some());
+    }
+
+    /// Bytes sent, if they are known of all connections.
+    pub fn sent(&self) -> Option<u64> {
+        (self.untold == 0).then_some(self.sent)
+    }
+
+    /// Bytes received, if they are known of all connections.
+    pub fn received(&self) -> Option<u64> {
+        (self.untold == 0).then_some(self.received)
     }
 
     fn json(&self, path: bool) -> Value {
@@ -116,8 +130,8 @@ impl Sum {
             "failed": self.failed,
             "connecting_ns": self.connecting,
             "open_ns": self.open,
-            "sent_bytes": self.sent,
-            "received_bytes": self.received,
+            "sent_bytes": self.sent(),
+            "received_bytes": self.received(),
             "path_wait_ns": path.then_some(self.path_wait),
         })
     }
@@ -178,12 +192,18 @@ impl<'a> Network<'a> {
         if failed > 0 {
             let _ = write!(head, ", {} failed", units::count(failed as u64));
         }
-        let bytes = self.chosen.iter().filter_map(|it| it.bytes);
-        let (sent, received) = bytes.fold((0u64, 0u64), |sum, it| {
-            (sum.0.saturating_add(it.0), sum.1.saturating_add(it.1))
-        });
-        let (received, sent) = (units::bytes(received), units::bytes(sent));
-        let _ = write!(head, " · {received} received, {sent} sent");
+        let mut sum = Sum::default();
+        for it in &self.chosen {
+            sum.add(self.view.analysis, it);
+        }
+        let least = if sum.untold > 0 { "at least " } else { "" };
+        let (received, sent) = (units::bytes(sum.received), units::bytes(sum.sent));
+        let _ = match sum.untold {
+            all if all > 0 && all == sum.connections => {
+                write!(head, " · bytes not known before they are closed")
+            }
+            _ => write!(head, " · {least}{received} received, {sent} sent"),
+        };
         head
     }
 
@@ -206,8 +226,10 @@ impl<'a> Network<'a> {
                 Cell::few(row.1.connecting, Cell::Time)
             })
             .column("open", |row| Cell::few(row.1.open, Cell::Time))
-            .column("received", |row| Cell::few(row.1.received, Cell::Bytes))
-            .column("sent", |row| Cell::few(row.1.sent, Cell::Bytes))
+            .column("received", |row| {
+                Cell::bytes(row.1.received, row.1.untold == 0)
+            })
+            .column("sent", |row| Cell::bytes(row.1.sent, row.1.untold == 0))
             .column_if(any(|it| it.path_wait), "on path", |row| {
                 Cell::few(row.1.path_wait, Cell::Time)
             })

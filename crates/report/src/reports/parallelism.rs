@@ -51,7 +51,8 @@ impl<'a> ParallelismReport<'a> {
     /// The time by the number of tasks that ran, and that wanted to.
     fn at_once(&self, out: &mut String, found: &Parallelism, style: &Style) {
         let rows = levels(found, self.cpus());
-        let whole: u64 = found.running.iter().sum();
+        let known: u64 = found.running.iter().sum();
+        let whole = known.saturating_add(found.unknown);
         let columns = style.width.saturating_sub(44).clamp(8, 60) / 2;
         let cell = |ns: u64| {
             let bar = units::pad(&style.bar(ns, whole, columns), columns, false);
@@ -74,33 +75,42 @@ impl<'a> ParallelismReport<'a> {
             let _ = writeln!(out, "{}", text.trim_end());
         }
         if found.unknown > 0 {
-            let unknown = units::time(found.unknown);
-            let text = format!("and {unknown} unknown");
+            let share = units::share(found.unknown, whole);
+            let text = format!("and {} ({share}) unknown", units::time(found.unknown));
             style.painted(out, Paint::Dim, &text);
         }
     }
 
     /// The use of more CPUs.
     fn more(&self, out: &mut String, found: &Parallelism, style: &Style) {
-        let whole: u64 = found.demand.iter().sum();
+        let known: u64 = found.demand.iter().sum();
+        let whole = known.saturating_add(found.unknown);
         let cpus = self.cpus();
         let busy = |cpus: usize| {
             let levels = found.demand.iter().enumerate();
             let sum: u128 = levels
                 .map(|(n, ns)| n.min(cpus) as u128 * u128::from(*ns))
                 .sum();
-            sum as f64 / (whole.max(1)) as f64
+            sum as f64 / (known.max(1)) as f64
+        };
+        let (least, when) = match found.unknown {
+            0 => ("", String::new()),
+            _ => ("at least ", format!(" in the known {}", units::time(known))),
         };
         let text = format!(
-            "More tasks wanted to run than there are CPUs ({cpus}) for {} of the time.",
+            "More tasks wanted to run than there are CPUs ({cpus}) for {least}{} of the time.",
             units::share(found.wanted(cpus + 1), whole)
         );
         style.line(out, &text);
+        if known == 0 {
+            return;
+        }
         let larger = [2, 4, 8, 16, 32, 64, 128, 256].into_iter();
         let larger = larger.filter(|n| *n > cpus && busy(cpus.max(n / 2)) < busy(*n));
         let machines = std::iter::once(cpus).chain(larger);
         let machines = machines.map(|n| format!("{:.2} of {}", busy(n), units::cpus(n as u64)));
-        style.line(out, "On average that many could have been used at once:");
+        let text = format!("On average that many could have been used at once{when}:");
+        style.line(out, &text);
         style.items(out, "  ", &machines.collect::<Vec<_>>(), " · ");
     }
 

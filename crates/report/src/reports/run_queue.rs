@@ -146,17 +146,19 @@ fn could_use(found: &Parallelism, cpus: usize) -> u64 {
 impl Wanted {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
+        let whole = self.known_ns.saturating_add(self.unknown_ns);
         let text = format!(
             "More tasks than the {} wanted to run for {} ({} of the time)",
             units::cpus(self.cpus),
             units::time(self.starved_ns),
-            units::share(self.starved_ns, self.known_ns),
+            units::share(self.starved_ns, whole),
         );
         style.line(&mut out, &text);
         if self.unknown_ns > 0 {
             let text = format!(
-                "For {} more the number is unknown",
-                units::time(self.unknown_ns)
+                "For {} more ({}) the number is unknown; the table leaves that time out",
+                units::time(self.unknown_ns),
+                units::share(self.unknown_ns, whole)
             );
             style.line(&mut out, &text);
         }

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Basis, Process, Quality};
+use tr_analyze::model::{Analysis, Basis, Process, Quality, Times as Sums};
 use tr_format::event::Stream;
 use tr_format::meta::Known;
 
@@ -181,9 +181,10 @@ fn header(out: &mut String, view: &View, style: &Style) {
         None => facts.push("no end".into()),
     }
     facts.push(units::time(wall));
-    facts.push(format!("{} of CPU", units::time(cpu)));
+    let least = at_least(analysis);
+    facts.push(format!("{least}{} of CPU", units::time(cpu)));
     let cpus = units::cpus(meta.cpus.len() as u64);
-    facts.push(format!("{busy:.2} of {cpus} busy"));
+    facts.push(format!("{least}{busy:.2} of {cpus} busy"));
     let all = facts.join(" · ");
     let room = style.width.saturating_sub(units::width(&all) + 2);
     if units::width(&what) <= room {
@@ -285,7 +286,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     said.extend(audit::doubts(analysis).iter().map(Doubt::text));
     let times = &analysis.totals.times;
     // Less than 1 % stands with the other sums.
-    if times.unknown.saturating_mul(100) >= times.sum().max(1) {
+    if much_unknown(times) {
         said.push(format!(
             "{} of the processes' time ({}) is unknown",
             units::share(times.unknown, times.sum()),
@@ -293,6 +294,21 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
         ));
     }
     said
+}
+
+/// A hundredth of the time or more is unknown.
+fn much_unknown(times: &Sums) -> bool {
+    times.unknown.saturating_mul(100) >= times.sum().max(1)
+}
+
+/// The words before the sum of the time on a CPU: unknown time may be on one, unless the
+/// kernel's totals tell the sum.
+pub(crate) fn at_least(analysis: &Analysis) -> &'static str {
+    let events = analysis.basis() == Basis::Events;
+    match events && much_unknown(&analysis.totals.times) {
+        true => "at least ",
+        false => "",
+    }
 }
 
 /// Writes the warnings before the numbers.
@@ -349,10 +365,12 @@ fn all_processes(out: &mut String, analysis: &Analysis, style: &Style) {
 
 /// Writes the time by the number of busy CPUs.
 fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
-    let whole: u64 = analysis.concurrency.iter().sum();
-    if whole == 0 {
+    let known: u64 = analysis.concurrency.iter().sum();
+    if known == 0 {
         return;
     }
+    let unknown = analysis.concurrency_unknown;
+    let whole = known.saturating_add(unknown);
     let cpus = analysis.meta.cpus.len();
     let number = |n: usize| match n {
         0 => "none".to_owned(),
@@ -375,6 +393,10 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
             ends
         }
     };
+    // Less than 1 % stands with the other sums.
+    let much = unknown.saturating_mul(100) >= whole;
+    let unknown = much.then(|| format!("unknown: {}", units::share(unknown, whole)));
+    let shown: Vec<String> = shown.into_iter().chain(unknown).collect();
     style.items(out, "CPUs busy       ", &shown, " · ");
 }
 

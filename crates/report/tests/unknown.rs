@@ -1,0 +1,323 @@
+//! Reports of recordings that know a part: they say so, and JSON has null.
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::expect_used)] // of our own tables, in a test
+
+use serde_json::{json, Value};
+use tr_analyze::memory::{MemoryEvent, MemoryKind};
+use tr_analyze::model::{Analysis, ThreadIx};
+use tr_analyze::network::Connection;
+use tr_analyze::{analyze, Options};
+use tr_format::counters::{Counter, Counters};
+use tr_format::event::{CpuId, Ktime};
+use tr_format::meta::{Extra, Facts, Known, Method, Origin};
+use tr_format::network::{Address, Ending, Endpoint};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_report::reports::{Ask, Kind, View};
+use tr_report::style::Style;
+use tr_sim::config::Config;
+use tr_sim::scenario;
+
+const MIB: u64 = 1 << 20;
+const STYLE: Style = Style {
+    width: 100,
+    color: false,
+    ascii: false,
+    markdown: false,
+};
+
+/// A simulated build, whose processes have no figures of memory and I/O.
+fn build(options: &Options) -> Analysis {
+    let config = Config::new(scenario::make(4, 12), 3, 300_000_000).seed(7);
+    let (file, ..) = tr_sim::file::record_to(&config, Vec::new()).expect("a file");
+    let trace = Trace::open(Source::bytes(file)).expect("a trace");
+    let mut analysis = analyze(&trace, options);
+    for process in &mut analysis.processes {
+        (process.max_rss, process.io) = (None, None);
+    }
+    analysis
+}
+
+fn whole() -> Analysis {
+    build(&Options {
+        timeline: true,
+        ..Options::default()
+    })
+}
+
+/// The report as text, and as JSON.
+fn report(analysis: &Analysis, kind: Kind) -> (String, Value) {
+    let chosen: Vec<usize> = (0..analysis.processes.len()).collect();
+    let ask = Ask {
+        top: 100,
+        ..Ask::default()
+    };
+    let view = View {
+        analysis,
+        chosen: &chosen,
+        file: "x.bin",
+        ask: &ask,
+    };
+    let report = kind.make(&view);
+    (report.text(&STYLE), report.json().unwrap_or_default())
+}
+
+/// Samples of the machine's counters, a millisecond apart.
+fn sample(analysis: &mut Analysis, samples: &[&[(Counter, u64)]]) {
+    let start = analysis.start.0;
+    let samples = samples.iter().zip(0..).map(|(values, at)| {
+        let mut counters = Counters::default();
+        for (counter, value) in *values {
+            counters.set(*counter, *value);
+        }
+        (Ktime(start + at * 1_000_000), counters)
+    });
+    analysis.counters = samples.collect();
+}
+
+#[test]
+fn readings_of_resident_memory_may_miss_a_peak() {
+    let mut analysis = whole();
+    let found = |analysis: &Analysis| {
+        let (text, json) = report(analysis, Kind::Memory);
+        let lines = text.lines().filter(|it| it.starts_with("All processes"));
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        (lines.join("\n"), json["resident_bytes"].clone())
+    };
+    // One reading, after the end of all processes.
+    sample(&mut analysis, &[&[], &[(Counter::Resident, 0)]]);
+    assert_eq!(found(&analysis), (String::new(), Value::Null));
+    analysis.processes[1].max_rss = Some(30 * MIB);
+    let least = "All processes together: at least 30 MiB resident";
+    assert_eq!(found(&analysis), (least.into(), json!(30 * MIB)));
+    // A peak from before the span.
+    analysis.processes[1].started_before = true;
+    assert_eq!(found(&analysis), (String::new(), Value::Null));
+    analysis.memory.push(MemoryEvent {
+        time: analysis.end,
+        thread: ThreadIx(0),
+        kind: MemoryKind::Killed(Some(60 * MIB)),
+    });
+    let least = "All processes together: at least 60 MiB resident";
+    assert_eq!(found(&analysis), (least.into(), json!(60 * MIB)));
+    sample(&mut analysis, &[&[], &[(Counter::Resident, 70 * MIB)]]);
+    let most = "All processes together: at most 70 MiB resident, of readings a second apart";
+    assert_eq!(found(&analysis), (most.into(), json!(70 * MIB)));
+    // The recording has no readings.
+    analysis.counters.clear();
+    assert_eq!(found(&analysis), (String::new(), Value::Null));
+}
+
+#[test]
+fn the_peak_of_a_cgroup_counts_if_it_grew() {
+    use Counter::{CgroupMemory, CgroupMemoryLimit, CgroupMemoryPeak};
+    let mut analysis = whole();
+    let found = |analysis: &Analysis| {
+        let (text, json) = report(analysis, Kind::Memory);
+        let lines = text.lines().filter(|it| it.starts_with("The cgroup"));
+        let lines: Vec<String> = lines.map(str::to_owned).collect();
+        let figures = ["bytes", "peak_bytes", "limit_bytes"];
+        let figures = figures.map(|it| json[format!("cgroup_{it}")].clone());
+        (lines.join("\n"), figures)
+    };
+    let at = |used: u64, peak: u64| {
+        [
+            (CgroupMemory, used * MIB),
+            (CgroupMemoryPeak, peak * MIB),
+            (CgroupMemoryLimit, 60 * MIB),
+        ]
+    };
+    // It had reached its limit before the recording.
+    sample(&mut analysis, &[&at(12, 60), &at(15, 60), &at(11, 60)]);
+    let text = "The cgroup used at least 15 MiB of 60 MiB: 25 %";
+    let figures = [json!(15 * MIB), Value::Null, json!(60 * MIB)];
+    assert_eq!(found(&analysis), (text.into(), figures));
+    sample(&mut analysis, &[&at(12, 20), &at(15, 30), &at(11, 30)]);
+    let text = "The cgroup used 30 MiB of 60 MiB: 50 %";
+    let figures = [json!(15 * MIB), json!(30 * MIB), json!(60 * MIB)];
+    assert_eq!(found(&analysis), (text.into(), figures));
+    // Without a limit v1 has the largest number of pages.
+    let unlimited = [
+        (CgroupMemory, 12 * MIB),
+        (CgroupMemoryLimit, 9_223_372_036_854_771_712),
+    ];
+    sample(&mut analysis, &[&unlimited]);
+    let figures = [json!(12 * MIB), Value::Null, Value::Null];
+    assert_eq!(found(&analysis), (String::new(), figures));
+}
+
+#[test]
+fn an_absent_peak_has_its_reason() {
+    let mut analysis = whole();
+    let head = |analysis: &Analysis| {
+        let (text, _) = report(analysis, Kind::Memory);
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let exits = "Peak memory: not known before the processes' exits";
+    assert_eq!(head(&analysis), exits);
+    analysis.meta.origin = Some(Origin {
+        method: Method::Ptrace,
+        facts: Facts {
+            memory: Known::Absent,
+            ..Facts::default()
+        },
+    });
+    let method = "Peak memory: not known of a recording by ptrace";
+    assert_eq!(head(&analysis), method);
+}
+
+#[test]
+fn the_bytes_of_a_living_process_are_unknown() {
+    let mut analysis = whole();
+    for process in &mut analysis.processes {
+        (process.alive, process.io) = (false, Some((MIB, 0)));
+    }
+    let sum = analysis.processes.len() as u64;
+    let (text, json) = report(&analysis, Kind::Disk);
+    let read = format!("\n{sum} MiB read from disks, 0 B written");
+    assert!(text.contains(&read), "{text}");
+    assert_eq!(
+        (&json["read_bytes"], &json["written_bytes"]),
+        (&json!(sum * MIB), &json!(0))
+    );
+    // One has not exited, but a thread of it has; another has no figures at all.
+    analysis.processes[1].alive = true;
+    (analysis.processes[2].alive, analysis.processes[2].io) = (true, None);
+    let (text, json) = report(&analysis, Kind::Disk);
+    assert!(text.contains("\nat least "), "{text}");
+    assert_eq!(
+        (&json["read_bytes"], &json["written_bytes"]),
+        (&Value::Null, &Value::Null)
+    );
+    let rows = json["rows"].as_array().unwrap().iter();
+    let unknown = rows.filter(|row| row["read_bytes"].is_null());
+    assert!((1..=2).contains(&unknown.count()), "{json}");
+    assert!(text.contains("≥ 1024 KiB"), "{text}");
+}
+
+#[test]
+fn the_bytes_of_an_open_connection_are_unknown() {
+    let mut analysis = whole();
+    analysis.meta.extras = Some(vec![Extra::Network as u8]);
+    let end = |port| Endpoint {
+        address: Address::V4([10, 0, 0, 1].into()),
+        port,
+    };
+    let open = Connection {
+        thread: Some(ThreadIx(0)),
+        accepted: false,
+        begun: analysis.start,
+        established: Some(analysis.start),
+        closed: None,
+        ending: None,
+        local: Some(end(40_000)),
+        remote: end(443),
+        bytes: None,
+        peer: None,
+    };
+    let closed = Connection {
+        closed: Some(analysis.end),
+        ending: Some(Ending::Closed),
+        remote: end(80),
+        bytes: Some((2048, 4096)),
+        ..open.clone()
+    };
+    // Not established: it has no bytes.
+    let refused = Connection {
+        established: None,
+        ..open.clone()
+    };
+    let bytes = |json: &Value| {
+        let rows = ["hosts", "processes"].into_iter();
+        let rows = rows.flat_map(|of| json[of].as_array().unwrap());
+        rows.map(|row| row["received_bytes"].clone())
+            .collect::<Vec<_>>()
+    };
+    analysis.connections = vec![open.clone()];
+    let (text, json) = report(&analysis, Kind::Network);
+    let head = "1 TCP connection · bytes not known before they are closed\n";
+    assert!(text.starts_with(head), "{text}");
+    assert_eq!(bytes(&json), [Value::Null, Value::Null]);
+    analysis.connections = vec![open, closed.clone()];
+    let (text, json) = report(&analysis, Kind::Network);
+    let head = "2 TCP connections · at least 4096 B received, 2048 B sent\n";
+    assert!(
+        text.starts_with(head) && text.contains("≥ 4096 B"),
+        "{text}"
+    );
+    assert_eq!(bytes(&json), [json!(4096), Value::Null, Value::Null]);
+    analysis.connections = vec![refused, closed];
+    let (text, json) = report(&analysis, Kind::Network);
+    let head = "2 TCP connections · 4096 B received, 2048 B sent\n";
+    assert!(text.starts_with(head), "{text}");
+    assert_eq!(bytes(&json), [json!(4096), json!(0), json!(4096)]);
+}
+
+/// Of 100 ms the number of running tasks is known for one.
+#[test]
+fn shares_are_of_unknown_time_too() {
+    let mut analysis = whole();
+    let line = |analysis: &Analysis, kind, of: &str| {
+        let (text, _) = report(analysis, kind);
+        let mut lines = text.lines().filter(|line| line.contains(of));
+        lines.next().unwrap_or_default().trim().to_owned()
+    };
+    assert!(!line(&analysis, Kind::Top, "CPUs busy  ").contains("unknown"));
+    assert!(!line(&analysis, Kind::Top, "of CPU ").contains("least"));
+    analysis.concurrency = vec![200_000, 800_000];
+    analysis.concurrency_unknown = 99_000_000;
+    analysis.totals.times.unknown = analysis.totals.times.sum();
+    assert_eq!(
+        line(&analysis, Kind::Top, "CPUs busy  "),
+        "CPUs busy       none: <1 % · one: <1 % · unknown: 99 %"
+    );
+    let head = line(&analysis, Kind::Top, " busy");
+    assert_eq!(head.matches("· at least ").count(), 2, "{head}");
+}
+
+/// The number of tasks is known as long as all that run are on CPU 0.
+#[test]
+fn averages_name_the_time_that_they_are_of() {
+    let analysis = build(&Options {
+        timeline: true,
+        cpu: Some(CpuId(0)),
+        ..Options::default()
+    });
+    let (text, json) = report(&analysis, Kind::Parallelism);
+    let sum = |key: &str| {
+        let times = json[key].as_array().unwrap().iter();
+        times.map(|ns| ns.as_u64().unwrap()).sum::<u64>()
+    };
+    let unknown = json["unknown_ns"].as_u64().unwrap();
+    let whole = sum("running_ns") + unknown;
+    assert_eq!(whole, analysis.end.since(analysis.start));
+    assert!(unknown * 10 > whole, "{json}");
+    let share = format!("({:.0} %) unknown", unknown as f64 * 100.0 / whole as f64);
+    assert!(text.contains(&share), "{share}: {text}");
+    assert!(text.contains("(3) for at least "), "{text}");
+    assert!(
+        text.contains("could have been used at once in the known "),
+        "{text}"
+    );
+    let (text, _) = report(&analysis, Kind::RunQueue);
+    assert!(text.contains("the table leaves that time out"), "{text}");
+}
+
+/// The path of a span begins and ends with it, not with an exec and the recording.
+#[test]
+fn the_path_of_a_span_says_so() {
+    let title = |options: &Options| {
+        let (text, _) = report(&build(options), Kind::CriticalPath);
+        text.lines().next().unwrap_or_default().to_owned()
+    };
+    let mut options = Options {
+        timeline: true,
+        ..Options::default()
+    };
+    let whole = title(&options);
+    assert!(whole.contains("from the exec at"), "{whole}");
+    options.from = Some(20_000_000);
+    options.to = Some(40_000_000);
+    let span = title(&options);
+    let words = "from the span's begin at 0.020 s to the span's end at 0.040 s";
+    assert!(span.contains(words), "{span}");
+}
