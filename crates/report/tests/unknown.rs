@@ -92,6 +92,9 @@ fn readings_of_resident_memory_may_miss_a_peak() {
     // A peak from before the span.
     analysis.processes[1].started_before = true;
     assert_eq!(found(&analysis), (String::new(), Value::Null));
+    sample(&mut analysis, &[&[], &[(Counter::Resident, 20 * MIB)]]);
+    let least = "All processes together: at least 20 MiB resident";
+    assert_eq!(found(&analysis), (least.into(), json!(20 * MIB)));
     analysis.memory.push(MemoryEvent {
         time: analysis.end,
         thread: ThreadIx(0),

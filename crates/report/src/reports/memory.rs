@@ -226,8 +226,10 @@ fn facts(analysis: &Analysis) -> HashMap<ThreadIx, Vec<MemoryKind>> {
 pub(crate) struct Resident {
     /// The largest reading between the span's first sample and its last; `None` without one.
     read: Option<u64>,
-    /// The largest known resident set of one process in the span; 0 if none is known.
-    process: u64,
+    /// The largest resident set of one process; 0 if none is known.
+    peak: u64,
+    /// The same of those that began in the span, or were killed in it.
+    inside: u64,
 }
 
 impl Resident {
@@ -240,28 +242,31 @@ impl Resident {
             let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
             [it.get(Counter::Resident), peak]
         });
-        // The peak of a process that is older than the span may be, too.
-        let processes = analysis.processes.iter();
-        let peaks = processes.filter(|it| !it.started_before);
-        let peaks = peaks.filter_map(|it| it.max_rss);
+        // The peak of a process that is older than the span may be, too. COMMAND is such a one:
+        // kernels before 6.16 count the recorder's memory before its exec.
+        let processes = || analysis.processes.iter();
+        let inside = processes().filter(|it| !it.started_before);
+        let inside = inside.filter_map(|it| it.max_rss);
         let killed = analysis.memory.iter().filter_map(|it| match it.kind {
             MemoryKind::Killed(resident) => resident,
             _ => None,
         });
         Resident {
             read: values.flatten().max(),
-            process: peaks.chain(killed).max().unwrap_or(0),
+            peak: processes().filter_map(|it| it.max_rss).max().unwrap_or(0),
+            inside: inside.chain(killed).max().unwrap_or(0),
         }
     }
 
     /// The largest reading; `None` if the readings have missed a process's peak.
     pub fn whole(&self) -> Option<u64> {
-        self.read.filter(|read| *read > 0 && *read >= self.process)
+        let most = self.peak.max(self.inside);
+        self.read.filter(|read| *read > 0 && *read >= most)
     }
 
     /// A lower bound, if there are readings at all.
     fn least(&self) -> Option<u64> {
-        let least = self.read?.max(self.process);
+        let least = self.read?.max(self.inside);
         Some(least).filter(|least| *least > 0)
     }
 }
