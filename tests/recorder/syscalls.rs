@@ -160,7 +160,12 @@ fn window() -> Result<(), Failed> {
     let what = || format!("{all} {first} {last}");
     ensure((5000..5100).contains(&first), what)?;
     ensure((300..400).contains(&last), what)?;
-    ensure(first + last == all, what)
+    ensure(first + last == all, what)?;
+    // The first dd has ended before the window, in an interval that reaches into it.
+    let later = writes(&["--from", "500ms"])?;
+    ensure((300..400).contains(&later), || format!("{later}"))?;
+    let short = report(&trace, "syscalls", &["--to", "20ms"])?;
+    ensure(short["calls"].is_null(), || short.to_string())
 }
 
 const SOURCE: &str = r#"

@@ -114,7 +114,13 @@ impl Tracker {
         let leader = self.task(Tid(calls.tgid.0));
         let leader = leader.map(|ix| &self.tasks[ix]);
         let life = leader.map_or((Ktime(0), Ktime(u64::MAX)), |task| {
-            (task.start, task.end.unwrap_or(Ktime(u64::MAX)))
+            // The start of a task that was there before the span is the span's.
+            let start = if task.started_before {
+                Ktime(0)
+            } else {
+                task.start
+            };
+            (start, task.end.unwrap_or(Ktime(u64::MAX)))
         });
         let process = leader.map(|task| task.process);
         let span = (self.start, self.end);

@@ -91,6 +91,13 @@ impl<'a> SystemCalls<'a> {
         }
     }
 
+    /// No interval of the recorder's is in this part of the recording by half: its calls are not
+    /// known.
+    fn is_unknown(&self) -> bool {
+        let analysis = self.view.analysis;
+        self.rows.is_empty() && analysis.end.since(analysis.start) < analysis.whole
+    }
+
     /// The group of a row.
     fn group(&self, row: &Row) -> Option<&Members> {
         self.groups.get(row.group?)
@@ -143,6 +150,11 @@ pub(crate) fn name_of(machine: &str, number: u32, compat: bool) -> String {
 impl Report for SystemCalls<'_> {
     fn text(&self, style: &Style) -> String {
         let mut out = String::new();
+        if self.is_unknown() {
+            let unknown = "No system call is known of this part: the recorder counts once a second";
+            style.line(&mut out, unknown);
+            return out;
+        }
         let (all, whole) = (&self.all, self.all.ns);
         let head = format!(
             "{} in {}, {} with an error",
@@ -197,10 +209,11 @@ impl Report for SystemCalls<'_> {
     }
 
     fn json(&self) -> Option<Value> {
+        let known = |sum: u64| (!self.is_unknown()).then_some(sum);
         Some(json!({
-            "calls": self.all.count,
-            "errors": self.all.errors,
-            "ns": self.all.ns,
+            "calls": known(self.all.count),
+            "errors": known(self.all.errors),
+            "ns": known(self.all.ns),
             "by": self.by.map(By::name),
             "rows": self.rows().collect::<Vec<_>>(),
         }))
