@@ -180,7 +180,7 @@ fn network(facts: &Facts<'_>) -> Vec<Candidate> {
     by_program.into_iter().filter_map(candidate).collect()
 }
 
-/// Waits for a disk: for memory that is there, for `fsync`, and others.
+/// Waits for disks and files: for memory that is there, for `fsync`, and others.
 fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
     type Own = fn(Time, Reason) -> bool;
     let faults: Own = |kind, reason| kind == Time::Disk && reason == Reason::PageFault;
@@ -203,7 +203,7 @@ fn disk(facts: &Facts<'_>) -> Vec<Candidate> {
         (
             Kind::Disk,
             others,
-            "for the disk",
+            "for disks and files",
             "keep the files in the page cache, or on a faster disk",
         ),
     ];
