@@ -475,6 +475,29 @@ fn the_path_by_function_has_the_samples_of_its_steps() -> Result<(), Failure> {
     Ok(())
 }
 
+/// Windows that follow each other have all of the waits' time, each its part. A wait has no CPU.
+#[test]
+fn a_sampled_wait_has_its_part_in_each_window() -> Result<(), Failure> {
+    let off_cpu = |more: &[&str]| -> Result<u64, Failure> {
+        let args = ["analyze", "../format/3.6.bin", "--report", "flame"];
+        let args = [&args[..], &["--format", "json"], more].concat();
+        let document: Value = serde_json::from_str(&output(&args)?)?;
+        Ok(document["flame"]["off_cpu_ns"].as_u64().expect("a number"))
+    };
+    let whole = off_cpu(&[])?;
+    let ends = ["0s", "0.4s", "1.23s", "2s", "3.5s", "100s"];
+    let mut parts = Vec::new();
+    for window in ends.windows(2) {
+        parts.push(off_cpu(&["--from", window[0], "--to", window[1]])?);
+    }
+    assert!(parts.iter().filter(|ns| **ns > 0).count() > 3, "{parts:?}");
+    assert_eq!(parts.iter().sum::<u64>(), whole, "{parts:?}");
+    for cpu in ["0", "1"] {
+        assert_eq!(off_cpu(&["--cpu", cpu])?, whole);
+    }
+    Ok(())
+}
+
 /// A recording has no difference to itself; one without stacks is named.
 #[test]
 fn functions_are_compared_if_both_sides_have_stacks() -> Result<(), Failure> {

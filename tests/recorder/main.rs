@@ -142,6 +142,7 @@ fn main() {
             | stacks::FORK
             | stacks::GONE
             | stacks::WAITS
+            | stacks::DEEP
             | functions::PATH
             | functions::REASONS
             | functions::DIFF

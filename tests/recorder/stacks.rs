@@ -6,7 +6,9 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::kinds::compiled;
-use crate::support::{analyze, dump, ensure, info, int, list, record, report, scratch, text, Test};
+use crate::support::{
+    analyze, dump, ensure, info, int, list, record, report, scratch, text, tr, Test,
+};
 
 pub const TESTS: &[Test] = &[
     (SHARES, shares),
@@ -14,6 +16,7 @@ pub const TESTS: &[Test] = &[
     (FORK, fork),
     (GONE, gone),
     (WAITS, waits),
+    (DEEP, deep),
     (
         "without_the_option_no_stacks_are_recorded",
         without_the_option,
@@ -26,6 +29,7 @@ pub const KERNEL: &str = "samples_in_the_kernel_have_both_stacks";
 pub const FORK: &str = "samples_of_a_fork_without_an_exec_have_names";
 pub const GONE: &str = "a_program_that_is_gone_has_no_names";
 pub const WAITS: &str = "waits_have_the_stacks_that_they_began_with";
+pub const DEEP: &str = "a_stack_without_its_outermost_frames_is_called_cut";
 pub const OTHERS: &str = "methods_without_stacks_name_them";
 
 /// With frame pointers, and a build id. With optimization a function that calls none has no frame
@@ -155,6 +159,62 @@ fn waits() -> Result<(), Failed> {
         .filter(|row| int(row, "pid") == root && row["function"] == "main");
     let main: u64 = main.map(|row| int(row, "total_samples")).sum();
     ensure(main >= 21, || flame.to_string())
+}
+
+/// Half of the CPU time at a depth of some 300 frames, of which the programs copy 127.
+const RECURSION: &str = r#"
+#include <time.h>
+static volatile unsigned long sum;
+static double cpu(void)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+	return now.tv_sec + now.tv_nsec / 1e9;
+}
+static void down(int depth, double until)
+{
+	if (depth)
+		down(depth - 1, until);
+	else
+		while (cpu() < until)
+			for (int i = 0; i < 1000000; i++)
+				sum += i;
+	sum++;
+}
+int main(void)
+{
+	down(60, 0.5);
+	down(300, 1);
+	return 0;
+}
+"#;
+
+fn deep() -> Result<(), Failed> {
+    let source = scratch("deep.c");
+    std::fs::write(&source, RECURSION)?;
+    let program = compiled(&source, "deep", FLAGS)?.ok_or("gcc")?;
+    let trace = recorded(&program, "deep")?;
+    let flame = report(&trace, "flame", &[])?;
+    let all = int(&flame, "ns") as f64;
+    near(
+        ns(list(&flame, "rows"), "total_ns", "main") as f64 / all,
+        0.5,
+        "main",
+        &flame,
+    )?;
+    let programs = list(&flame, "programs");
+    let samples: u64 = programs.iter().map(|it| int(it, "samples")).sum();
+    let cut: u64 = programs.iter().map(|it| int(it, "cut")).sum();
+    near(cut as f64 / samples as f64, 0.5, "cut", &flame)?;
+    let said = text(&tr(&["analyze", "--report", "flame"], &trace)?);
+    let line = " of deep's samples are cut: deeper than 127 frames";
+    ensure(said.contains(line), || said.clone())?;
+    let folded = ["export", "--format", "folded", "--weight", "stacks", "-o-"];
+    let folded = text(&tr(&folded, &trace)?);
+    let weight = |line: &str| line.rsplit(' ').next()?.parse::<f64>().ok();
+    let cut = folded.lines().filter(|line| line.contains(";[cut];down;"));
+    let cut: f64 = cut.filter_map(weight).sum();
+    near(cut * 1e3 / all, 0.5, "[cut]", &flame)
 }
 
 /// No other file of that path is taken for it.

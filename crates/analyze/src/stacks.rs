@@ -17,6 +17,8 @@ pub struct Sampled {
     pub doing: Doing,
     /// The number of the stack; 0: it is not known.
     pub stack: u32,
+    /// The stack was deeper than the programs copy: its outermost frames are missing.
+    pub cut: bool,
     /// The samples.
     pub count: u64,
     /// The time that they stand for, in ns.
@@ -28,13 +30,13 @@ pub struct Sampled {
 pub struct Timed {
     /// The thread.
     pub thread: ThreadIx,
-    /// Its time; of a wait the end, which is the thread's switch-in.
+    /// Its time; of a wait the end, which is the thread's switch-in or the span's end.
     pub time: Ktime,
     /// On a CPU, or off CPU.
     pub doing: Doing,
     /// The number of the stack; 0: it is not known.
     pub stack: u32,
-    /// The time that it stands for, in ns: the sampling period, or the time off CPU.
+    /// The time that it stands for, in ns: the sampling period, or the time off CPU in the span.
     pub ns: u64,
 }
 
@@ -84,7 +86,7 @@ impl Stacks {
 }
 
 /// What the samples of a row have in common.
-type Key = (TaskIx, Doing, u32);
+type Key = (TaskIx, Doing, u32, bool);
 
 /// A [`Timed`] before its thread is known.
 #[derive(Clone, Copy, Debug)]
@@ -139,23 +141,23 @@ impl Collected {
         }
     }
 
-    /// Counts a sample of a task.
-    pub fn count(&mut self, task: TaskIx, time: Ktime, sample: &Sample) {
-        let key = (task, sample.doing, sample.stack());
+    /// Counts a sample of a task; `ns`: the time that it stands for in the span.
+    pub fn count(&mut self, task: TaskIx, time: Ktime, sample: &Sample, ns: u64) {
+        let key = (task, sample.doing, sample.stack(), sample.cut);
         if self.sums.len() >= Analysis::STACKS && !self.sums.contains_key(&key) {
             self.left_out += 1;
             return;
         }
-        let (count, ns) = self.sums.entry(key).or_default();
+        let (count, sum) = self.sums.entry(key).or_default();
         *count += 1;
-        *ns = ns.saturating_add(sample.ns);
+        *sum = sum.saturating_add(ns);
         match &mut self.timed {
             Some(timed) if timed.len() < Analysis::STACKS => timed.push(OfTask {
                 task,
                 time,
                 doing: sample.doing,
                 stack: sample.stack(),
-                ns: sample.ns,
+                ns,
             }),
             Some(_) => self.left_out += 1,
             None => {}
@@ -166,17 +168,18 @@ impl Collected {
     pub fn finish(self, thread: impl Fn(TaskIx) -> Option<ThreadIx>) -> Stacks {
         let sums = self.sums.into_iter();
         let mut samples: Vec<Sampled> = sums
-            .filter_map(|((task, doing, stack), (count, ns))| {
+            .filter_map(|((task, doing, stack, cut), (count, ns))| {
                 Some(Sampled {
                     thread: thread(task)?,
                     doing,
                     stack,
+                    cut,
                     count,
                     ns,
                 })
             })
             .collect();
-        samples.sort_by_key(|it| (it.thread, it.doing, it.stack));
+        samples.sort_by_key(|it| (it.thread, it.doing, it.stack, it.cut));
         let timed = self.timed.into_iter().flatten();
         let mut timed: Vec<Timed> = timed
             .filter_map(|it| {
@@ -198,9 +201,27 @@ impl Collected {
     }
 }
 
-/// Whether a time is in a span, which has its last moment too.
-pub(crate) fn within(time: Ktime, (start, end): (Ktime, Ktime)) -> bool {
-    (start..=end).contains(&time)
+/// The time of a sample in a span, which has its last moment too, and the time in ns that it
+/// stands for there; `None`: it is outside. A wait has a part in each span that it reaches into.
+///
+/// ```text
+///       |  span  |
+///  wwwwwwww      |           4 ns, at its end
+///       |     wwwwwwwww      3 ns, at the span's
+/// ```
+pub(crate) fn part(
+    time: Ktime,
+    sample: &Sample,
+    (start, end): (Ktime, Ktime),
+) -> Option<(Ktime, u64)> {
+    match sample.doing {
+        Doing::OnCpu => (start..=end).contains(&time).then_some((time, sample.ns)),
+        Doing::OffCpu => {
+            let from = Ktime(time.0.saturating_sub(sample.ns)).max(start);
+            let to = time.min(end);
+            (from < to).then(|| (to, to.since(from)))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -243,6 +264,30 @@ mod tests {
     }
 
     #[test]
+    fn a_wait_has_a_part_in_each_span_that_it_reaches_into() {
+        let wait = Sample {
+            doing: Doing::OffCpu,
+            ns: 60,
+            ..sample(0, 1, &[])
+        };
+        let of = |from, to| part(Ktime(100), &wait, (Ktime(from), Ktime(to)));
+        assert_eq!(of(0, 200), Some((Ktime(100), 60)));
+        assert_eq!(of(70, 200), Some((Ktime(100), 30)));
+        assert_eq!(of(0, 50), Some((Ktime(50), 10)));
+        assert_eq!(of(60, 80), Some((Ktime(80), 20)));
+        assert_eq!(of(100, 200), None);
+        assert_eq!(of(0, 40), None);
+        let on_cpu = Sample {
+            ns: 60,
+            ..sample(0, 1, &[])
+        };
+        let of = |from, to| part(Ktime(100), &on_cpu, (Ktime(from), Ktime(to)));
+        assert_eq!(of(100, 200), Some((Ktime(100), 60)));
+        assert_eq!(of(0, 100), Some((Ktime(100), 60)));
+        assert_eq!(of(60, 99), None);
+    }
+
+    #[test]
     fn the_times_of_samples_are_kept_if_they_are_asked_for() {
         let task = TaskIx::new(3);
         for asked in [false, true] {
@@ -251,7 +296,7 @@ mod tests {
                 ..Collected::default()
             };
             for time in [30, 10] {
-                all.count(task, Ktime(time), &sample(0, 1, &[]));
+                all.count(task, Ktime(time), &sample(0, 1, &[]), 1);
             }
             let stacks = all.finish(|it| (it == task).then_some(ThreadIx(5)));
             let counts: Vec<u64> = stacks.samples.iter().map(|it| it.count).collect();

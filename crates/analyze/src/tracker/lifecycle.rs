@@ -8,13 +8,14 @@ use tr_format::event::{
     Argv, CgroupMove, Comm, CpuId, Exec, Exit, Final, Fork, Ktime, LifeEvent, LifeKind, Rename,
     Snapshot, Tgid, Tid,
 };
+use tr_format::stack::Doing;
 
 use super::tables::{push_first, NewProcess};
 use super::task::NewTask;
 use super::{ProcIx, TaskIx, Tracker};
 use crate::memory;
 use crate::model::{Analysis, Basis, ExecSpan, Times};
-use crate::stacks::within;
+use crate::stacks::part;
 use crate::state::{Bucket, Ended, State};
 
 impl Tracker {
@@ -135,10 +136,12 @@ impl Tracker {
             LifeKind::Sample(sample) => {
                 self.stacks.stacks(sample);
                 let task = self.task(sample.tid);
-                let asked = within(time, (self.start, self.end))
-                    && self.only.is_none_or(|only| event.cpu == Some(only));
-                if let Some(ix) = task.filter(|_| asked) {
-                    self.stacks.count(ix, time, sample);
+                // A wait has no CPU.
+                let asked = sample.doing == Doing::OffCpu
+                    || self.only.is_none_or(|only| event.cpu == Some(only));
+                let part = part(time, sample, (self.start, self.end));
+                if let (Some(ix), Some((time, ns))) = (task, part.filter(|_| asked)) {
+                    self.stacks.count(ix, time, sample, ns);
                 }
             }
             kind @ (LifeKind::Module(_) | LifeKind::Symbol(_)) => {

@@ -57,6 +57,9 @@ fn of_functions(view: &View<'_>, doing: Doing) -> BTreeMap<Vec<String>, u64> {
         }
         let line = lineage(analysis, process).into_iter();
         let mut stack: Vec<String> = line.map(|ix| name(analysis.process(ix))).collect();
+        if it.cut {
+            stack.push("[cut]".to_owned());
+        }
         let functions = names.of_stack(it.stack).into_iter().rev();
         let functions = functions.filter_map(|number| names.name(number));
         stack.extend(functions.map(|it| it.function.replace(';', ",")));

@@ -13,8 +13,10 @@ use crate::view::{Report, View};
 
 /// The text names programs with at least so many samples ...
 const SOME: u64 = 20;
-/// ... of which at least this share, in per cent, has one frame.
+/// ... of which at least this share, in per cent, has one frame ...
 const FLAT: u64 = 10;
+/// ... or is cut.
+const CUT: u64 = 1;
 /// The text names at most so many.
 const PROGRAMS: usize = 3;
 
@@ -35,6 +37,8 @@ struct Program {
     samples: u64,
     /// Those with one of them.
     flat: u64,
+    /// Those without their outermost frames: they were deeper than the programs copy.
+    cut: u64,
 }
 
 impl<'a> Flame<'a> {
@@ -98,7 +102,8 @@ fn samples(analysis: &Analysis) -> impl Iterator<Item = (ThreadIx, Sampled)> + '
     sums.chain(waits)
 }
 
-/// The depths of the stacks, by program; those with most samples of one frame first.
+/// The depths of the stacks, by program; those with most samples of one frame or without the outermost
+/// frames first.
 fn programs(view: &View<'_>, groups: &[Members]) -> Vec<Program> {
     let stacks = &view.analysis.stacks;
     let place = places(groups);
@@ -115,10 +120,13 @@ fn programs(view: &View<'_>, groups: &[Members]) -> Vec<Program> {
             program.samples = program.samples.saturating_add(it.count);
             let flat = if depth == 1 { it.count } else { 0 };
             program.flat = program.flat.saturating_add(flat);
+            let cut = if it.cut { it.count } else { 0 };
+            program.cut = program.cut.saturating_add(cut);
         }
     }
     programs.retain(|it| it.samples > 0);
-    programs.sort_by(|a, b| (b.flat, &a.name).cmp(&(a.flat, &b.name)));
+    let bad = |it: &Program| it.flat.saturating_add(it.cut);
+    programs.sort_by(|a, b| (bad(b), &a.name).cmp(&(bad(a), &b.name)));
     programs
 }
 
@@ -126,28 +134,40 @@ impl Report for Flame<'_> {
     fn text(&self, style: &Style) -> String {
         let groups = (self.by, self.groups.as_slice());
         let mut out = self.functions.text(style, groups, self.view.ask.limit);
-        let flat = |it: &&Program| {
-            it.samples >= SOME && it.flat.saturating_mul(100) >= it.samples.saturating_mul(FLAT)
-        };
         if self.functions.is_empty() {
             style.line(&mut out, "No stack was sampled.");
         }
-        for it in self.programs.iter().filter(flat).take(PROGRAMS) {
-            let share = it.flat.saturating_mul(100) / it.samples.max(1);
-            let line = format!(
-                "{share} % of {}'s samples have one frame: code without frame pointers",
-                it.name
-            );
-            style.line(&mut out, &line);
+        type Part = fn(&Program) -> u64;
+        let parts: [(Part, u64, &str); 2] = [
+            (
+                |it| it.flat,
+                FLAT,
+                "have one frame: code without frame pointers",
+            ),
+            (|it| it.cut, CUT, "are cut: deeper than 127 frames"),
+        ];
+        for (of, least, what) in parts {
+            let many = |it: &&Program| {
+                it.samples >= SOME && of(it).saturating_mul(100) >= it.samples.saturating_mul(least)
+            };
+            for it in self.programs.iter().filter(many).take(PROGRAMS) {
+                let share = of(it).saturating_mul(100) / it.samples.max(1);
+                let line = format!("{share} % of {}'s samples {what}", it.name);
+                style.line(&mut out, &line);
+            }
         }
         out
     }
 
     fn json(&self) -> Option<Value> {
-        let programs = self
-            .programs
-            .iter()
-            .map(|it| json!({ "name": it.name, "samples": it.samples, "one_frame": it.flat }));
+        let programs = self.programs.iter().map(|it| {
+            json!({
+                "name": it.name,
+                "samples": it.samples,
+                "one_frame": it.flat,
+                "cut": it.cut,
+            })
+        });
         let functions = &self.functions;
         let (on, off) = (functions.sum(Doing::OnCpu), functions.sum(Doing::OffCpu));
         Some(json!({
