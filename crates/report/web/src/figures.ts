@@ -105,38 +105,48 @@ export function reasons(data: Data, store: Store): [string, number, number][] {
   return [...by.values()].sort((a, b) => b[1] - a[1]);
 }
 
-/** The time in the range by the number of shown threads on a CPU; null: pieces hold several states. */
-export function busy(data: Data, store: Store): number[] | null {
+/**
+ * The time in the range by the number of shown threads on a CPU, and that in which it is unknown
+ * of a shown thread whether it ran; null: pieces hold several states.
+ */
+export function busy(data: Data, store: Store): { known: number[]; unknown: number } | null {
   if (data.doc.segments.grain > 0) return null;
   const { t0, t1 } = store.state;
   const { first, start, end, kind } = data.pieces;
-  const [begins, ends]: [number[], number[]] = [[], []];
+  // Beginnings and ends, on a CPU and of unknown time.
+  const times: number[][] = [[], [], [], []];
   for (let ix = 0; ix < data.n; ix++) {
     if (!store.shown(ix)) continue;
     for (let t = data.threadsFrom[ix]; t < data.threadsFrom[ix + 1]; t++) {
       for (let at = first[t]; at < first[t + 1]; at++) {
-        if (kind[at] !== 1 || end[at] <= t0 || start[at] >= t1) continue;
-        begins.push(Math.max(start[at], t0));
-        ends.push(Math.min(end[at], t1));
+        if (kind[at] > 1 || end[at] <= t0 || start[at] >= t1) continue;
+        const on = kind[at] === 1 ? 0 : 2;
+        times[on].push(Math.max(start[at], t0));
+        times[on + 1].push(Math.min(end[at], t1));
       }
     }
   }
-  const [from, to] = [Float64Array.from(begins).sort(), Float64Array.from(ends).sort()];
-  const out: number[] = [0];
-  let now = t0;
-  let running = 0;
-  for (let b = 0, e = 0; e < to.length;) {
-    const next = b < from.length && from[b] < to[e] ? from[b] : to[e];
-    out[running] = (out[running] ?? 0) + next - now;
-    now = next;
-    if (b < from.length && from[b] < to[e]) {
-      running++;
-      b++;
-    } else {
-      running--;
-      e++;
-    }
+  const lists = times.map((list) => Float64Array.from(list).sort());
+  const next = [0, 0, 0, 0];
+  const out = { known: [0], unknown: 0 };
+  let [now, running, unknown] = [t0, 0, 0];
+  const pass = (to: number) => {
+    if (to <= now) return;
+    if (unknown > 0) out.unknown += to - now;
+    else out.known[running] = (out.known[running] ?? 0) + to - now;
+    now = to;
+  };
+  for (;;) {
+    let first = -1;
+    lists.forEach((list, l) => {
+      if (next[l] < list.length && (first < 0 || list[next[l]] < lists[first][next[first]])) first = l;
+    });
+    if (first < 0) break;
+    pass(lists[first][next[first]++]);
+    const by = first % 2 ? -1 : 1;
+    if (first < 2) running += by;
+    else unknown += by;
   }
-  out[0] += t1 - now;
-  return Array.from(out, (ns) => ns ?? 0);
+  pass(t1);
+  return { known: Array.from(out.known, (ns) => ns ?? 0), unknown: out.unknown };
 }

@@ -319,10 +319,10 @@ export class Overview {
   private parallel(): HTMLElement {
     const { data, store } = this;
     const { trace, concurrency, concurrency_unknown } = data.doc;
-    const known = store.narrowed ? busy(data, store) : concurrency;
+    const found = store.narrowed ? busy(data, store) : { known: concurrency, unknown: concurrency_unknown };
     const card = (...rows: HTMLElement[]) => this.card("CPUs busy", store.narrowed ? "with these processes" : "", ...rows);
-    if (!known) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
-    const unknown = store.narrowed ? 0 : concurrency_unknown;
+    if (!found) return card(h("p", { class: "aside" }, "Not known for a part: short stretches are put together."));
+    const { known, unknown } = found;
     const whole = known.reduce((a, b) => a + b, 0) + unknown;
     const most = Math.max(...known, unknown, 1);
     const word = (n: number) => (n === 0 ? "none" : n === 1 ? "one" : n === 2 && trace.cpus === 2 ? "both" : n === trace.cpus ? `all ${n}` : String(n));

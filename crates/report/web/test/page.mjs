@@ -450,6 +450,8 @@ const tests = {
     for (const state of ["blocked", "sleep"]) near(Number(await page.getAttribute(`#t-${state}`, "data-ns")), part.totals[`${state}_ns`], state);
     assert.ok((await page.textContent("#f-busy")).startsWith((events("on_cpu") / (to - from)).toFixed(2)));
     const busy = await page.$$eval("#busy .row", (rows) => rows.map((row) => Number(row.dataset.ns)));
+    const unknown = part.trace.concurrency_unknown_ns > 0 ? [busy.pop()] : [];
+    unknown.forEach((ns) => near(ns, part.trace.concurrency_unknown_ns, "unknown"));
     assert.equal(busy.length, part.trace.concurrency_ns.filter((ns, n) => ns > 0 || n <= 2).length);
     busy.forEach((ns, n) => assert.ok(Math.abs(ns - part.trace.concurrency_ns[n]) <= part.trace.concurrency_unknown_ns + 100000, `${n} busy: ${ns}`));
     assert.equal(await page.$("#advice"), null);
