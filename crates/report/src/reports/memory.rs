@@ -149,7 +149,7 @@ impl<'a> Memory<'a> {
         let values = self.samples.iter();
         let mut values = values.filter_map(|(_, it)| it.get(Counter::CgroupMemoryPeak));
         let first = values.next()?;
-        values.last().filter(|last| *last > first)
+        values.next_back().filter(|last| *last > first)
     }
 
     fn head(&self) -> String {
