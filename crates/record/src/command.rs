@@ -129,7 +129,7 @@ impl Program {
         if argv.is_empty() {
             return Err(Errno::EINVAL.into());
         }
-        let file = command.first().and_then(|name| in_path(name));
+        let file = command.first().and_then(in_path);
         Ok(Program {
             file: file.and_then(|file| CString::new(file.into_os_string().into_vec()).ok()),
             argv,
