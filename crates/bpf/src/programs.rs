@@ -87,7 +87,7 @@ impl Settings {
 /// are unloaded when their descriptors and those of their links are closed.
 #[derive(Debug)]
 pub struct Programs {
-    /// The map of [`Slots`].
+    /// The map of [`crate::slots::Slots`].
     pub(crate) slots: OwnedFd,
     /// The map of the programs' global data.
     pub(crate) memory: OwnedFd,
@@ -95,7 +95,7 @@ pub struct Programs {
     pub(crate) life: OwnedFd,
     /// The link of the iterator over the tasks.
     tasks: OwnedFd,
-    /// The map of [`Calls`], if system calls are recorded.
+    /// The map of [`crate::calls::Calls`], if system calls are recorded.
     pub(crate) calls: Option<OwnedFd>,
     /// The samplers of stacks, if they are recorded.
     pub(crate) samplers: Option<Samplers>,
