@@ -379,7 +379,7 @@ impl Report for Network<'_> {
         style.painted(&mut out, Paint::Bold, &self.head());
         if let Some(ns) = self.path_wait.filter(|ns| *ns > 0) {
             let text = self.path_words(ns);
-            style.line(&mut out, &units::shorten(&text, style.width));
+            style.line(&mut out, &text);
         }
         if self.chosen.is_empty() {
             self.lookups.text(&mut out, style);
