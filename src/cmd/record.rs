@@ -154,7 +154,8 @@ pub fn run(args: Args, started: Instant) -> ExitCode {
         Follow::Command
     };
     // Before anything else: a typing error must not cost the last recording.
-    if let Some(errno) = args.command.first().and_then(|c| not_executable(c)) {
+    let found = args.command.first().map(|name| tr_record::find(name));
+    if let Some(Err(errno)) = found {
         say_not_executed(&args, Some(errno));
         return ExitCode::from(status::not_executed(errno));
     }
@@ -240,33 +241,6 @@ fn untraced(args: &Args, config: &Config, reason: &Error) -> ExitCode {
     exit_code(Some(done.status))
 }
 
-/// The error of `access` for COMMAND, if it is missing or not executable. Other errors appear
-/// only at exec.
-fn not_executable(command: &std::ffi::OsStr) -> Option<nix::errno::Errno> {
-    use nix::errno::Errno;
-    use nix::unistd::{access, AccessFlags};
-    let look = |path: &std::path::Path| match access(path, AccessFlags::X_OK) {
-        Ok(()) if path.is_dir() => Err(Errno::EACCES),
-        result => result,
-    };
-    if command.as_bytes().contains(&b'/') {
-        // A filter of system calls (seccomp(2)) may refuse to answer.
-        return look(command.as_ref())
-            .err()
-            .filter(|errno| *errno != Errno::EPERM);
-    }
-    let path = std::env::var_os("PATH")?;
-    let mut why = Errno::ENOENT;
-    for dir in std::env::split_paths(&path) {
-        match look(&dir.join(command)) {
-            Ok(()) | Err(Errno::EPERM) => return None,
-            Err(Errno::EACCES) => why = Errno::EACCES,
-            Err(_) => {}
-        }
-    }
-    Some(why)
-}
-
 /// COMMAND's own exit status, as a shell gives it.
 fn exit_code(status: Option<u32>) -> ExitCode {
     let Some(status) = status else {
@@ -325,7 +299,7 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
         }
         Error::Sudo(refusal) => {
             eprintln!("tr: {}", shown(error));
-            let (purpose, line) = sudo_remedy(args, refusal, &again);
+            let (purpose, line) = sudo_remedy(refusal, &again);
             eprintln!("    {purpose}: {line}");
         }
         Error::Ptrace(_) => {
@@ -339,7 +313,7 @@ fn explain(args: &Args, redactor: &Redactor, error: &Error) {
                 }
                 _ => {}
             }
-            let (program, _) = record_again(args, &again);
+            let program = program();
             eprintln!("    to take samples: {program} record --method poll{again}");
         }
         error => eprintln!("tr: {}", shown(error)),
@@ -383,24 +357,27 @@ fn arguments(args: &Args, redactor: &Redactor) -> String {
     format!(" {words}")
 }
 
-/// `tr` and its arguments for the same recording by another user.
-fn record_again(args: &Args, again: &str) -> (String, String) {
-    // By its whole path: sudo looks for a `tr` where the system's is.
+/// `tr`, by its whole path: sudo looks for a `tr` where the system's is.
+fn program() -> String {
     let program = std::env::current_exe().unwrap_or_else(|_| "tr".into());
-    let program = tr_report::escape::command([program.as_os_str().as_bytes()]);
+    tr_report::escape::command([program.as_os_str().as_bytes()])
+}
+
+/// The arguments of `tr` for the same recording by another user.
+fn record_again(args: &Args, again: &str) -> String {
     let user = match args.command.is_empty() {
         true => String::new(),
         false => as_user(args),
     };
-    (program, format!("record{user}{again}"))
+    format!("record{user}{again}")
 }
 
 /// Prints command lines that make tracing possible. `again` is of [`arguments`].
 fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
     match cause {
         tr_bpf::Error::Refused(refusal) => {
-            let (program, record) = record_again(args, again);
-            for (purpose, line) in refusal.remedies(&program, &record) {
+            let record = record_again(args, again);
+            for (purpose, line) in refusal.remedies(&program(), &record) {
                 eprintln!("    {purpose}: {line}");
             }
         }
@@ -415,8 +392,8 @@ fn remedy(args: &Args, cause: &tr_bpf::Error, again: &str) {
 }
 
 /// A command line that makes a refused `--method sudo` possible, or does without it.
-fn sudo_remedy(args: &Args, refusal: &SudoRefusal, again: &str) -> (&'static str, String) {
-    let (program, _) = record_again(args, again);
+fn sudo_remedy(refusal: &SudoRefusal, again: &str) -> (&'static str, String) {
+    let program = program();
     match refusal {
         SudoRefusal::Absent => (
             "give tr the capabilities, as root",
@@ -522,8 +499,8 @@ fn tell_method(args: &Args, redactor: &Redactor, report: &Report) {
     }
     let more = match cause {
         tr_bpf::Error::Refused(refusal) => {
-            let (program, record) = record_again(args, &arguments(args, redactor));
-            let remedies = refusal.remedies(&program, &record);
+            let record = record_again(args, &arguments(args, redactor));
+            let remedies = refusal.remedies(&program(), &record);
             // One that records once; others change the machine.
             let once = |(_, line): &&(&str, String)| line.ends_with(&record);
             let remedy = remedies.iter().find(once).or(remedies.first());

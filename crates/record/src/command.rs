@@ -1,7 +1,7 @@
 //! COMMAND: started stopped, released, waited for. It inherits the state that `tr`
 //! itself inherited.
 
-use std::ffi::{CString, OsString};
+use std::ffi::{CString, OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, SigSet, SigmaskHow, Signal};
-use nix::unistd::{ForkResult, Pid};
+use nix::unistd::{access, AccessFlags, ForkResult, Pid};
 use tr_format::meta::Usage;
 
 use crate::identity::{self, Identity};
@@ -99,7 +99,7 @@ pub fn own_actions() {
 #[derive(Debug)]
 pub struct Program {
     argv: Vec<CString>,
-    /// Its file in a directory of PATH.
+    /// Its file in a directory of PATH, if it is known.
     file: Option<CString>,
     /// `None`: `tr`'s own environment.
     environment: Option<Vec<CString>>,
@@ -129,9 +129,11 @@ impl Program {
         if argv.is_empty() {
             return Err(Errno::EINVAL.into());
         }
-        let file = command.first().and_then(in_path);
+        let file = command.first().and_then(|name| find(name).ok()?);
+        let file = file.and_then(|file| CString::new(file.into_os_string().into_vec()).ok());
         Ok(Program {
-            file: file.and_then(|file| CString::new(file.into_os_string().into_vec()).ok()),
+            // The name itself is left to execvp(3).
+            file: file.filter(|file| Some(file) != argv.first()),
             argv,
             environment: identity::environment(user.as_ref(), inherited.environment.clone()),
             own_session: user.as_ref().is_some_and(Identity::is_other) && terminal_takes_input(),
@@ -179,16 +181,33 @@ impl Program {
     }
 }
 
-/// The file that execvp(3) takes for this name first; `None`: the name is a path, or there is none.
-fn in_path(name: &OsString) -> Option<PathBuf> {
-    if name.is_empty() || name.as_bytes().contains(&b'/') {
-        return None;
+/// The file that execvp(3) takes for COMMAND's name; `None`: only an exec can tell.
+///
+/// # Errors
+/// That of access(2), if COMMAND is missing or not executable.
+pub fn find(name: &OsStr) -> Result<Option<PathBuf>, Errno> {
+    let look = |path: PathBuf| match access(&path, AccessFlags::X_OK) {
+        Ok(()) if path.is_dir() => Err(Errno::EACCES),
+        Ok(()) => Ok(Some(path)),
+        // A filter of system calls (seccomp(2)) may refuse to answer.
+        Err(Errno::EPERM) => Ok(None),
+        Err(errno) => Err(errno),
+    };
+    if name.as_bytes().contains(&b'/') {
+        return look(name.into());
     }
-    let path = std::env::var_os("PATH")?;
-    let mut files = std::env::split_paths(&path).map(|directory| directory.join(name));
-    files.find(|file| {
-        file.is_file() && nix::unistd::access(file, nix::unistd::AccessFlags::X_OK).is_ok()
-    })
+    let Some(path) = std::env::var_os("PATH") else {
+        return Ok(None);
+    };
+    let mut why = Errno::ENOENT;
+    for directory in std::env::split_paths(&path) {
+        match look(directory.join(name)) {
+            Ok(file) => return Ok(file),
+            Err(Errno::EACCES) => why = Errno::EACCES,
+            Err(_) => {}
+        }
+    }
+    Err(why)
 }
 
 /// A standard stream is a terminal into which TIOCSTI types. Since Linux 6.2

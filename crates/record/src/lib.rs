@@ -35,7 +35,7 @@ mod targets;
 mod untraced;
 mod urgency;
 
-pub use command::{in_foreground, Inherited};
+pub use command::{find, in_foreground, Inherited};
 pub use config::{ring_sizes, Choice, Config, Follow};
 pub use host::is_same_boot;
 pub use identity::user_name;
