@@ -14,6 +14,14 @@ use crate::tracker::{Exited, ProcIx, ProcessEntry, Task, TaskIx, Tracker};
 /// The least number of processes or threads that is worth a thread of its own.
 const FEW: usize = 1 << 10;
 
+/// The anomalies of what an analysis has left out.
+const BEYOND: [&str; 4] = [
+    "TCP connections beyond the analysis's limit",
+    "DNS queries beyond the analysis's limit",
+    "system calls beyond the analysis's limit",
+    "samples of stacks beyond the analysis's limit",
+];
+
 /// Fills in everything that comes from the tracker.
 pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let (start, end) = (analysis.start, analysis.end);
@@ -51,19 +59,14 @@ pub fn build(mut tracker: Tracker, analysis: &mut Analysis) {
     let lookups = std::mem::take(&mut tracker.lookups);
     let calls = std::mem::take(&mut tracker.calls);
     let stacks = std::mem::take(&mut tracker.stacks);
-    let beyond = [
-        (
-            "TCP connections beyond the analysis's limit",
-            connections.left_out,
-        ),
-        ("DNS queries beyond the analysis's limit", lookups.left_out),
-        ("system calls beyond the analysis's limit", calls.left_out),
-        (
-            "samples of stacks beyond the analysis's limit",
-            stacks.left_out,
-        ),
+    let left_out = [
+        connections.left_out,
+        lookups.left_out,
+        calls.left_out,
+        stacks.left_out,
     ];
-    let beyond = beyond.into_iter().filter(|(_, count)| *count > 0);
+    let beyond = BEYOND.into_iter().zip(left_out);
+    let beyond = beyond.filter(|(_, count)| *count > 0);
     analysis.quality.anomalies.extend(beyond);
     analysis.stacks = stacks.finish(thread_ix);
     analysis.lookups = lookups.finish((start, end), thread_ix);

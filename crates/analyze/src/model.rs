@@ -148,6 +148,11 @@ pub enum ImportedKind {
 
 #[allow(clippy::indexing_slicing)] // an index of this analysis is valid
 impl Analysis {
+    /// The span is a part of the recording.
+    pub fn is_part(&self) -> bool {
+        self.end.since(self.start) < self.whole
+    }
+
     /// The most marks that an analysis keeps. A recorder writes fewer.
     pub const MARKS: usize = 1 << 20;
 

@@ -61,6 +61,12 @@ fn report(analysis: &Analysis, kind: Kind) -> (String, Value) {
     (report.text(&STYLE), report.json().unwrap_or_default())
 }
 
+/// The lines that begin with these words.
+fn lines(text: &str, begin: &str) -> String {
+    let lines = text.lines().filter(|it| it.starts_with(begin));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Samples of the machine's counters, a millisecond apart.
 fn sample(analysis: &mut Analysis, samples: &[&[(Counter, u64)]]) {
     let start = analysis.start.0;
@@ -79,9 +85,8 @@ fn readings_of_resident_memory_may_miss_a_peak() {
     let mut analysis = whole();
     let found = |analysis: &Analysis| {
         let (text, json) = report(analysis, Kind::Memory);
-        let lines = text.lines().filter(|it| it.starts_with("All processes"));
-        let lines: Vec<String> = lines.map(str::to_owned).collect();
-        (lines.join("\n"), json["resident_bytes"].clone())
+        let lines = lines(&text, "All processes");
+        (lines, json["resident_bytes"].clone())
     };
     // One reading, after the end of all processes.
     sample(&mut analysis, &[&[], &[(Counter::Resident, 0)]]);
@@ -116,11 +121,9 @@ fn the_peak_of_a_cgroup_counts_if_it_grew() {
     let mut analysis = whole();
     let found = |analysis: &Analysis| {
         let (text, json) = report(analysis, Kind::Memory);
-        let lines = text.lines().filter(|it| it.starts_with("The cgroup"));
-        let lines: Vec<String> = lines.map(str::to_owned).collect();
         let figures = ["bytes", "peak_bytes", "limit_bytes"];
         let figures = figures.map(|it| json[format!("cgroup_{it}")].clone());
-        (lines.join("\n"), figures)
+        (lines(&text, "The cgroup"), figures)
     };
     let at = |used: u64, peak: u64| {
         [

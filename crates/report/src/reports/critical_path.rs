@@ -576,17 +576,18 @@ impl Report for PathReport<'_> {
         let root = self.view.analysis.processes.get(path.process.0 as usize);
         let name = root.map(label::label).unwrap_or_default();
         let analysis = self.view.analysis;
-        let whole = analysis.end.since(analysis.start) >= analysis.whole;
         let begin = match root {
-            Some(it) if it.started_before && path.from == analysis.start => match whole {
-                true => "the recording's begin",
-                false => "the span's begin",
-            },
+            Some(it) if it.started_before && path.from == analysis.start => {
+                match analysis.is_part() {
+                    true => "the span's begin",
+                    false => "the recording's begin",
+                }
+            }
             _ => "the exec",
         };
         let end = match root {
-            Some(process) if process.alive && whole => "the recording's end",
-            Some(process) if process.alive => "the span's end",
+            Some(process) if process.alive && analysis.is_part() => "the span's end",
+            Some(process) if process.alive => "the recording's end",
             _ => "the exit",
         };
         let title = format!(

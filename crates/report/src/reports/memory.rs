@@ -127,7 +127,9 @@ impl<'a> Memory<'a> {
             all: sum(analysis, &threads, &facts),
             rows,
             killed: killed(view, &threads),
-            samples: samples(view),
+            samples: samples(analysis)
+                .map(|(time, counters)| (view.since(*time), counters))
+                .collect(),
         }
     }
 
@@ -234,10 +236,7 @@ pub(crate) struct Resident {
 
 impl Resident {
     pub fn of(analysis: &Analysis) -> Resident {
-        let span = analysis.start..=analysis.end;
-        let samples = analysis.counters.iter();
-        let samples = samples.filter(|(time, _)| span.contains(time));
-        let values = samples.enumerate().flat_map(|(at, (_, it))| {
+        let values = samples(analysis).enumerate().flat_map(|(at, (_, it))| {
             // The readings before the first sample are not in the span.
             let peak = it.get(Counter::ResidentPeak).filter(|_| at > 0);
             [it.get(Counter::Resident), peak]
@@ -311,14 +310,11 @@ fn killed(view: &View<'_>, threads: &[ThreadIx]) -> Vec<Killed> {
     .collect()
 }
 
-fn samples<'a>(view: &View<'a>) -> Vec<(u64, &'a Counters)> {
-    let span = view.analysis.start..=view.analysis.end;
-    let inside = |time: &Ktime| span.contains(time);
-    let samples = view.analysis.counters.iter();
-    let samples = samples.filter(|(time, _)| inside(time));
-    samples
-        .map(|(time, counters)| (view.since(*time), counters))
-        .collect()
+/// The samples of the machine's counters in the span.
+fn samples(analysis: &Analysis) -> impl Iterator<Item = &(Ktime, Counters)> {
+    let span = analysis.start..=analysis.end;
+    let samples = analysis.counters.iter();
+    samples.filter(move |(time, _)| span.contains(time))
 }
 
 impl Report for Memory<'_> {

@@ -99,6 +99,14 @@ pub(crate) struct Sum {
 }
 
 impl Sum {
+    fn of<'a>(analysis: &Analysis, all: impl IntoIterator<Item = &'a Connection>) -> Sum {
+        let mut sum = Sum::default();
+        for it in all {
+            sum.add(analysis, it);
+        }
+        sum
+    }
+
     fn add(&mut self, analysis: &Analysis, it: &Connection) {
         let (sent, received) = it.bytes.unwrap_or_default();
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
@@ -192,10 +200,7 @@ impl<'a> Network<'a> {
         if failed > 0 {
             let _ = write!(head, ", {} failed", units::count(failed as u64));
         }
-        let mut sum = Sum::default();
-        for it in &self.chosen {
-            sum.add(self.view.analysis, it);
-        }
+        let sum = Sum::of(self.view.analysis, self.chosen.iter().copied());
         let least = if sum.untold > 0 { "at least " } else { "" };
         let (received, sent) = (units::bytes(sum.received), units::bytes(sum.sent));
         let _ = match sum.untold {
@@ -329,10 +334,7 @@ impl<'a> Network<'a> {
 
 /// The figures of a whole recording.
 pub(crate) fn totals(analysis: &Analysis, path: Option<&CriticalPath>) -> Sum {
-    let mut sum = Sum::default();
-    for it in &analysis.connections {
-        sum.add(analysis, it);
-    }
+    let mut sum = Sum::of(analysis, &analysis.connections);
     let waited = path.map(|path| network::waited(analysis, path));
     sum.path_wait = waited
         .iter()

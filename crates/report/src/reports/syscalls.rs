@@ -94,8 +94,7 @@ impl<'a> SystemCalls<'a> {
     /// No interval of the recorder's is in this part of the recording by half: its calls are not
     /// known.
     fn is_unknown(&self) -> bool {
-        let analysis = self.view.analysis;
-        self.rows.is_empty() && analysis.end.since(analysis.start) < analysis.whole
+        self.rows.is_empty() && self.view.analysis.is_part()
     }
 
     /// The group of a row.

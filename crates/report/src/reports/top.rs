@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use serde_json::{json, Value};
 use tr_analyze::critical_path::CriticalPath;
-use tr_analyze::model::{Analysis, Basis, Process, Quality, Times as Sums};
+use tr_analyze::model::{Analysis, Basis, Process, Quality};
 use tr_format::event::Stream;
 use tr_format::meta::Known;
 
@@ -216,7 +216,7 @@ fn trace(out: &mut String, view: &View, style: &Style) {
     ];
     let mut text = String::new();
     style.items(&mut text, "", &facts, " · ");
-    if analysis.end.since(analysis.start) < analysis.whole {
+    if analysis.is_part() {
         let _ = writeln!(
             text,
             "only from {} s to {} s of {}; the events are counted in the whole trace",
@@ -286,7 +286,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     said.extend(audit::doubts(analysis).iter().map(Doubt::text));
     let times = &analysis.totals.times;
     // Less than 1 % stands with the other sums.
-    if much_unknown(times) {
+    if is_much(times.unknown, times.sum()) {
         said.push(format!(
             "{} of the processes' time ({}) is unknown",
             units::share(times.unknown, times.sum()),
@@ -296,16 +296,16 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
     said
 }
 
-/// A hundredth of the time or more is unknown.
-fn much_unknown(times: &Sums) -> bool {
-    times.unknown.saturating_mul(100) >= times.sum().max(1)
+/// The unknown part is a hundredth of the time or more.
+fn is_much(unknown: u64, whole: u64) -> bool {
+    unknown.saturating_mul(100) >= whole.max(1)
 }
 
 /// The words before the sum of the time on a CPU: unknown time may be on one, unless the
 /// kernel's totals tell the sum.
 pub(crate) fn at_least(analysis: &Analysis) -> &'static str {
-    let events = analysis.basis() == Basis::Events;
-    match events && much_unknown(&analysis.totals.times) {
+    let times = &analysis.totals.times;
+    match analysis.basis() == Basis::Events && is_much(times.unknown, times.sum()) {
         true => "at least ",
         false => "",
     }
@@ -394,8 +394,8 @@ fn busy(out: &mut String, analysis: &Analysis, style: &Style) {
         }
     };
     // Less than 1 % stands with the other sums.
-    let much = unknown.saturating_mul(100) >= whole;
-    let unknown = much.then(|| format!("unknown: {}", units::share(unknown, whole)));
+    let unknown =
+        is_much(unknown, whole).then(|| format!("unknown: {}", units::share(unknown, whole)));
     let shown: Vec<String> = shown.into_iter().chain(unknown).collect();
     style.items(out, "CPUs busy       ", &shown, " · ");
 }
