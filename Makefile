@@ -40,6 +40,9 @@ test-release: ## install the release in bare root filesystems and record there, 
 test: ## run every test; those that record use sudo
 	@if scripts/setup.sh test; then scripts/test.sh; else scripts/test.sh --without-record; fi
 
+test-long: ## make test with all rounds and cases, which take too long for CI
+	@TR_LONG=1 $(MAKE) test
+
 test-unprivileged: setup ## run the tests as nobody, without the right to trace (as root); not those of the page
 	@LIMIT=600 scripts/test.sh --unprivileged
 
@@ -85,4 +88,4 @@ fuzz: setup ## run each fuzz target, or those in FUZZ, for FUZZ_SECONDS
 fixtures: setup build ## record the fixtures again, as root
 	fixtures/record.sh
 
-.PHONY: help setup build demo install uninstall release test-release test test-unprivileged test-kernels check minimal-versions audit fmt bench web screenshots fuzz fixtures
+.PHONY: help setup build demo install uninstall release test-release test test-long test-unprivileged test-kernels check minimal-versions audit fmt bench web screenshots fuzz fixtures

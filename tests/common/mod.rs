@@ -41,6 +41,11 @@ pub fn lacks(program: &str) -> Option<String> {
     (!found).then(|| format!("{program} is not installed"))
 }
 
+/// Whether `make test-long` runs this: all rounds and cases; `make test` has one of each kind.
+pub fn long() -> bool {
+    std::env::var_os("TR_LONG").is_some()
+}
+
 /// A directory of the target directory.
 pub fn target(name: &str) -> Result<PathBuf, String> {
     // This program lies in target/PROFILE/deps.
