@@ -53,7 +53,6 @@ use clap::{CommandFactory, Parser, Subcommand};
         tr diff main.bin pr.bin            changes between two builds\n  \
         tr report                          the analysis as an HTML page\n  \
         tr export --format perfetto -o build.pftrace\n  \
-        tr import perf.data                read a file of perf sched record\n  \
         tr summary                         ten lines for the page of a CI job\n  \
         tr info                            the contents of the recording\n  \
         tr verify                          check the recording for damage\n  \
@@ -80,7 +79,6 @@ enum Command {
     Summary(cmd::summary::Args),
     Diff(cmd::diff::Args),
     Export(cmd::export::Args),
-    Import(cmd::import::Args),
     Info(cmd::info::Args),
     Dump(cmd::dump::Args),
     Verify(cmd::verify::Args),
@@ -160,7 +158,6 @@ fn main() -> ExitCode {
         Command::Summary(args) => cmd::summary::run(&args),
         Command::Diff(args) => cmd::diff::run(&args),
         Command::Export(args) => cmd::export::run(&args),
-        Command::Import(args) => cmd::import::run(&args),
         Command::Info(args) => cmd::info::run(&args),
         Command::Dump(args) => cmd::dump::run(&args),
         Command::Verify(args) => cmd::verify::run(&args),

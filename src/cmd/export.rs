@@ -114,7 +114,6 @@ fn has_date(trace: &Trace, args: &Args) -> bool {
     if !has {
         let name = tr_report::escape::text(args.file.as_os_str().as_encoded_bytes());
         eprintln!("tr: {name}: no time of day is recorded, which this format needs");
-        eprintln!("    perf sched record has it with -k CLOCK_MONOTONIC");
     }
     has
 }

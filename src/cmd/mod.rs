@@ -6,7 +6,6 @@ pub mod diff;
 pub mod doctor;
 pub mod dump;
 pub mod export;
-pub mod import;
 pub mod info;
 #[cfg(feature = "record")]
 pub mod loader;

@@ -46,8 +46,8 @@ pub struct Metadata {
     pub origin: Option<Origin>,
     /// The numbers of the [`Extra`]s that were recorded.
     pub extras: Option<Vec<u8>>,
-    /// The program that recorded, and its version, if that was not `tr` but another program
-    /// whose file `tr import` has read: `perf 6.1.187`.
+    /// The program that recorded, and its version, if that was not `tr`: `perf 6.1.187`. The
+    /// `tr import` of version 0.1.0 wrote it.
     pub recorder: Option<String>,
 }
 

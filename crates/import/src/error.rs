@@ -30,9 +30,6 @@ pub enum Error {
     /// It is no file of a known tool.
     #[error("neither clang's -ftime-trace, nor a .ninja_log, cargo's --timings or JUnit XML")]
     Unknown,
-    /// The trace made of it cannot be written.
-    #[error(transparent)]
-    Trace(#[from] tr_format::Error),
     /// It is damaged.
     #[error("{format}: {what}")]
     Damaged {

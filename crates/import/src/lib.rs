@@ -14,7 +14,6 @@ mod error;
 mod files;
 pub mod junit;
 pub mod ninja;
-pub mod perf;
 mod recording;
 
 use tr_analyze::model::{Analysis, Import, Imported};
