@@ -5,6 +5,7 @@ use tr_format::event::Reason;
 
 use crate::model::{Analysis, Process, ThreadIx};
 use crate::timeline::{Actor, Bucket, Stretch, Wait};
+use crate::tools;
 
 /// The object of a wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -124,23 +125,9 @@ impl Analysis {
     }
 }
 
-/// Whether a process takes job slots from a job server's pipe: GNU make's protocol
-/// ("POSIX Jobserver Interaction" in its manual).
+/// Whether a process takes job slots from a job server's pipe.
 fn is_client(process: &Process) -> bool {
-    const CLIENTS: [&[u8]; 9] = [
-        b"make",
-        b"gmake",
-        b"ninja",
-        b"samu",
-        b"cargo",
-        b"rustc",
-        b"clippy-driver",
-        b"rustdoc",
-        b"lto-wrapper",
-    ];
-    let exec = process.execs.last();
-    let name = exec.and_then(|exec| exec.filename.rsplit(|byte| *byte == b'/').next());
-    name.is_some_and(|name| CLIENTS.contains(&name))
+    tools::of(process).is_some_and(|tool| tool.client)
 }
 
 fn is_file(reason: Reason) -> bool {

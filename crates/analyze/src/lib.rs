@@ -29,6 +29,7 @@ mod state;
 pub mod syscalls;
 mod tid_map;
 pub mod timeline;
+pub mod tools;
 mod tracker;
 pub mod waits;
 pub mod what_if;

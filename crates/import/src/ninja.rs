@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 
 use tr_analyze::model::{Imported, ImportedKind, ProcessIx};
+use tr_analyze::tools::{self, Family};
 
 use crate::align::{align, Span};
 use crate::recording::{program, Recording};
@@ -108,8 +109,9 @@ impl Log {
     pub(crate) fn place(&self, recording: &Recording<'_>) -> Placed {
         let analysis = recording.analysis;
         let is_ninja = |ix: &ProcessIx| {
-            let names: [&[u8]; 4] = [b"ninja", b"ninja-build", b"samu", b"n2"];
-            names.contains(&program(analysis.process(*ix)))
+            let name = std::str::from_utf8(program(analysis.process(*ix)));
+            let tool = name.ok().and_then(tools::by_name);
+            tool.is_some_and(|tool| tool.family == Family::Ninja)
         };
         let mut found: Vec<(&Edge, ProcessIx)> = Vec::new();
         // The log has the last command of each output: the last run has all of its own there.

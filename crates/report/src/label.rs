@@ -2,12 +2,10 @@
 //!
 //! The *program* is common to many processes (`cc1`, `git clone`, `foo.py`); the
 //! *label* tells one from its siblings (`cc1 lparser.c`). The table `TOOLS` has
-//! the arguments of common tools.
-
-use std::collections::HashMap;
-use std::sync::LazyLock;
+//! the arguments of the families of [`tr_analyze::tools`].
 
 use tr_analyze::model::{Process, Thread};
+use tr_analyze::tools::{self, Family};
 use tr_format::event::{Argv, Comm};
 
 use crate::{escape, units};
@@ -102,13 +100,11 @@ const JAVA: Tool = Tool::Interpreter(Script {
     ..SCRIPT
 });
 
-/// Names of tools, without version and target (`gcc` for
-/// `x86_64-linux-gnu-gcc-12`); their arguments; command lines with the program and
-/// the rest of the label, which a test checks (`~`: a space in an argument).
-const TOOLS: &[(&str, Tool, &str)] = &[
+/// Families of tools; their arguments; command lines with the program and the rest of the label,
+/// which a test checks (`~`: a space in an argument).
+const TOOLS: &[(&[Family], Tool, &str)] = &[
     (
-        "cc1 cc1plus cc1obj cc gcc c++ g++ clang clang++ c99 c89 lto1 cpp f951 gfortran gnat1 \
-         nvcc icc tcc",
+        &[Family::CompilerDriver, Family::CompilerPass],
         Tool::Compiler,
         "/usr/lib/gcc/x/12/cc1 -quiet -I. src/lparser.c -o /tmp/ccAbCdEf.s => cc1 | lparser.c
          gcc -c -o a.o x.c => gcc | x.c
@@ -121,65 +117,69 @@ const TOOLS: &[(&str, Tool, &str)] = &[
          gcc -o conftest -g conftest.c => gcc | conftest.c",
     ),
     (
-        "as gas",
+        &[Family::Assembler],
         Tool::Assembler,
         "as -o build/lvm.o /tmp/ccAbCdEf.s => as | lvm.o
          as -o /tmp/ccAbCdEf.o /tmp/ccXbCdEf.s => as | ccXbCdEf.s",
     ),
     (
-        "ld collect2 ld.bfd ld.gold ld.lld lld mold ld.mold gold ld64",
+        &[Family::Linker, Family::FastLinker],
         Tool::Linker,
-        "/usr/bin/ld -plugin p.so -o lua a.o => ld | lua",
+        "/usr/bin/ld -plugin p.so -o lua a.o => ld | lua
+         wild -o lua a.o => wild | lua",
     ),
     (
-        "rustc rustdoc clippy-driver",
+        &[Family::Rustc, Family::Rustdoc],
         Tool::Named("--crate-name"),
         "rustc --crate-name serde --edition=2021 => rustc | serde
          rustc --crate-name memchr src/lib.rs --test => rustc | memchr --test",
     ),
     (
-        "ccache sccache distcc icecc",
+        &[Family::CompilerCache],
         Tool::Wrapper,
         "ccache gcc -c x.c => ccache | gcc x.c",
     ),
     (
-        "git",
+        &[Family::Git],
         Tool::Verbs("-C -c --git-dir --work-tree --namespace"),
         "git -C /src clone https://x.org/y => git clone | https://x.org/y
          git --version => git | --version
          /usr/lib/git-core/git index-pack --stdin => git index-pack | --stdin",
     ),
     (
-        "cargo",
+        &[Family::Cargo],
         Tool::Verbs("-C -Z --color --config --manifest-path"),
         "cargo test --workspace => cargo test | --workspace
          cargo +nightly -Z unstable test => cargo test |",
     ),
     (
-        "npm npx pnpm yarn bun corepack",
+        &[Family::Npm, Family::Npx],
         Tool::Verbs("--prefix -C --dir --cwd -w --workspace"),
         "node /usr/bin/npm ci => npm ci |
          node /usr/lib/node_modules/npm/bin/npm-cli.js run build => npm run | build",
     ),
     (
-        "apt apt-get aptitude dnf yum zypper apk",
+        &[Family::SystemPackages],
         Tool::Verbs("-o -c -t -a"),
         "apt-get -o Dpkg=1 -y install gcc => apt-get install | gcc",
     ),
-    ("go", Tool::Verbs("-C"), "go test ./... => go test | ./..."),
     (
-        "docker podman",
+        &[Family::Go],
+        Tool::Verbs("-C"),
+        "go test ./... => go test | ./...",
+    ),
+    (
+        &[Family::Container],
         Tool::Verbs("-H --host --context -c --config"),
         "docker --context ci run x => docker run | x",
     ),
     (
-        "pip uv poetry conda gem bundle composer brew snap rustup systemctl kubectl terraform \
-         helm dotnet nix",
+        &[Family::Pip, Family::Operator],
         Tool::Verbs(""),
         "/usr/bin/python3 /usr/bin/pip install x => pip install | x",
     ),
     (
-        "sh bash dash zsh ksh mksh ash",
+        &[Family::Shell],
         SHELL,
         "sh -c gcc~-c~~~x.c => sh | -c 'gcc -c x.c'
          /bin/bash -o pipefail -euxc make => bash | -euxc 'make'
@@ -189,7 +189,7 @@ const TOOLS: &[(&str, Tool, &str)] = &[
          sh - => sh | -",
     ),
     (
-        "python pypy",
+        &[Family::Python],
         PYTHON,
         "python3 foo.py => foo.py |
          python3 -u -X dev tools/foo.py --x => foo.py | --x
@@ -200,14 +200,18 @@ const TOOLS: &[(&str, Tool, &str)] = &[
          /usr/bin/python3.11 -W ignore /usr/bin/pytest -x => pytest | -x",
     ),
     (
-        "perl",
+        &[Family::Perl],
         PERL,
         "perl -w -I lib t/x.t => x.t |
          perl -ne print x => perl | -ne 'print'",
     ),
-    ("ruby jruby", RUBY, "ruby -Ilib -r set a.rb b => a.rb | b"),
     (
-        "node nodejs",
+        &[Family::Ruby],
+        RUBY,
+        "ruby -Ilib -r set a.rb b => a.rb | b",
+    ),
+    (
+        &[Family::Node],
         NODE,
         "node --require ./hook.js server.js 80 => server.js | 80
          node /a/node_modules/jest/bin/jest.js --ci => jest | --ci
@@ -215,13 +219,9 @@ const TOOLS: &[(&str, Tool, &str)] = &[
          node --test => node --test |
          node /a/node_modules/typescript/lib/tsc.js -p . => tsc | -p .",
     ),
+    (&[Family::Script], PLAIN, "lua -l set x.lua 1 => x.lua | 1"),
     (
-        "lua php Rscript tclsh guile gjs",
-        PLAIN,
-        "lua -l set x.lua 1 => x.lua | 1",
-    ),
-    (
-        "java",
+        &[Family::JavaMachine],
         JAVA,
         "java -Xmx1g -cp a.jar:b.jar org.x.Main in => Main | in
          java -jar /opt/x.jar -v => x.jar | -v",
@@ -247,35 +247,13 @@ pub(crate) fn base(path: &str) -> &str {
         .unwrap_or(path)
 }
 
-/// The tool with this name.
+/// The arguments of the tool with this name.
 fn tool(name: &str) -> Option<Tool> {
-    // Looked up for every process, of which there may be a million.
-    static KNOWN: LazyLock<HashMap<&str, Tool>> = LazyLock::new(|| {
-        let named = |(names, tool, _): &(&'static str, Tool, _)| {
-            let tool = *tool;
-            names.split_whitespace().map(move |name| (name, tool))
-        };
-        TOOLS.iter().flat_map(named).collect()
-    });
-    by_name(name, |name| KNOWN.get(name).copied())
-}
-
-/// What is known by a program's name, or by that name without its version and its target
-/// (`gcc` for `x86_64-linux-gnu-gcc-12`).
-pub(crate) fn by_name<T>(name: &str, known: impl Fn(&str) -> Option<T>) -> Option<T> {
-    if let Some(found) = known(name) {
-        return Some(found);
-    }
-    let plain = name
-        .trim_end_matches(|c: char| c.is_ascii_digit() || c == '.')
-        .trim_end_matches('-');
-    // A cross compiler's name starts with the target.
-    let short = || {
-        let parts = plain.bytes().filter(|byte| *byte == b'-').count();
-        plain.rsplit('-').next().filter(|_| parts >= 2)
-    };
-    let versioned = (plain.len() < name.len()).then_some(plain);
-    versioned.and_then(&known).or_else(|| known(short()?))
+    let family = tools::by_name(name)?.family;
+    let row = TOOLS
+        .iter()
+        .find(|(families, ..)| families.contains(&family))?;
+    Some(row.1)
 }
 
 /// A command line's program and the rest of its label.
@@ -350,7 +328,7 @@ fn read(args: &[&[u8]], nested: u8, ask: Ask) -> Said {
         return Said { program, what };
     }
     // cargo's build scripts: their directory has the crate's name.
-    if name == "build-script-build" || name == "build-script-main" {
+    if tools::by_name(&name).is_some_and(|tool| tool.family == Family::BuildScript) {
         let crates = path.rsplit('/').nth(1).map(unhashed);
         return one(&|| crates.map(str::to_owned));
     }

@@ -6,11 +6,12 @@ use tr_analyze::awaited::Awaited;
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::model::ProcessIx;
 use tr_analyze::programs::Group;
+use tr_analyze::tools::{Family, Role};
 use tr_analyze::what_if::Without;
 use tr_format::event::Ktime;
 
 use super::facts::{add, Facts};
-use super::programs::{self, Known, Part};
+use super::programs::{self, Known};
 use super::{Candidate, Kind};
 use crate::sort::Rows;
 use crate::units;
@@ -114,7 +115,7 @@ fn in_a_row(facts: &Facts<'_>) -> Vec<Candidate> {
 
 fn is_runner(facts: &Facts<'_>, group: Group) -> bool {
     let program = facts.execution(group).map(|it| it.program.as_str());
-    program.and_then(programs::part) == Some(Part::Tests)
+    program.and_then(programs::role) == Some(Role::Tests)
 }
 
 /// The program with the most CPU time in each process and below it.
@@ -252,8 +253,9 @@ fn at_once(jobs: &[Job]) -> u64 {
 /// A test runner that runs all tests itself, one after the other.
 fn in_one_process(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
-        let known = programs::known(&it.program).filter(|it| it.part == Part::Tests)?;
-        if !matches!(it.program.as_str(), "pytest" | "py.test" | "rspec")
+        let known = programs::known(&it.program).filter(|it| it.role == Role::Tests)?;
+        if !(known.family == Family::Pytest && it.program != "pytest worker"
+            || known.family == Family::Rspec)
             || known.jobs(&facts.args(group)).is_some()
             || facts.cpus < 2
         {
@@ -288,7 +290,7 @@ fn too_many(facts: &Facts<'_>) -> Option<Candidate> {
         let jobs = match known.jobs(&facts.args(group))? {
             Some(jobs) => jobs,
             // `make -j`: no limit.
-            None if known.part == Part::Jobs => u64::MAX,
+            None if known.role == Role::Jobs => u64::MAX,
             None => return None,
         };
         (jobs > facts.cpus.saturating_mul(2)).then_some((group, it))

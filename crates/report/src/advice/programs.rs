@@ -1,159 +1,95 @@
-//! Programs by the part that they have in a build, and the words for a change.
+//! The words for a change to a program, by its family.
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use tr_analyze::tools::{self, Family, Role};
 
-/// The part of a program in a build.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
-    /// Links.
-    Linker,
-    /// Finds out about the machine, before all else.
-    Configure,
-    /// Fetches and unpacks packages.
-    Install,
-    /// Translates a source file.
-    Compiler,
-    /// Starts jobs, and can start several at once.
-    Jobs,
-    /// Starts tests, and can start several at once.
-    Tests,
-    /// Starts other programs.
-    Shell,
-}
-
-/// Programs as [`crate::label::program_of`] names them, without version and target; the option
-/// that sets the number of jobs; the words for a change.
-const PROGRAMS: &[(Part, &str, &str, &str)] = &[
+/// Families; the options that set the number of jobs; the words for a change. Other families of
+/// a role have [`of_role`]'s.
+const WORDS: &[(&[Family], &str, &str)] = &[
+    (&[Family::Linker], "", "use a faster linker (mold, lld)"),
     (
-        Part::Linker,
-        "ld|ld.bfd|ld.gold|gold|ld64",
-        "",
-        "use a faster linker (mold, lld)",
-    ),
-    (
-        Part::Linker,
-        "mold|ld.mold|lld|ld.lld",
+        &[Family::FastLinker],
         "",
         "link less: shared libraries, fewer debug symbols",
     ),
+    (&[Family::Make], "-j --jobs", "give it -j"),
+    (&[Family::Ninja], "-j", "let it run more jobs (-j)"),
     (
-        Part::Configure,
-        "configure|config.status|autoreconf|autoconf|automake|meson setup",
-        "",
-        "keep its results (a cache file, the build directory)",
-    ),
-    (
-        Part::Install,
-        "npm ci|npm install|pip download|yarn install|pnpm install|bun install|pip install|uv pip|uv sync\
-         |poetry install|apt-get install|apt install|apt-get update|apk add|dnf install\
-         |yum install|dpkg|gem install|bundle install|composer install|cargo fetch\
-         |cargo install|go mod|conda install|brew install|dotnet restore",
-        "",
-        "keep the packages in a cache or an image",
-    ),
-    (
-        Part::Compiler,
-        "cc1|cc1plus|cc1obj|lto1|clang|clang++|rustc|javac|tsc|f951|gnat1|go compile|ghc|swiftc\
-         |kotlinc|scalac|nvcc|cicc|as",
-        "",
-        "",
-    ),
-    (Part::Jobs, "make|gmake", "-j --jobs", "give it -j"),
-    (Part::Jobs, "ninja|samu", "-j", "let it run more jobs (-j)"),
-    (
-        Part::Jobs,
-        "cargo build|cargo test|cargo check",
+        &[Family::Cargo, Family::Parallel],
         "-j --jobs",
         "let it run more jobs (-j)",
     ),
-    (Part::Jobs, "xargs", "-P --max-procs", "give it -P"),
+    (&[Family::Xargs], "-P --max-procs", "give it -P"),
+    (&[Family::Ctest], "-j --parallel", "give it -j"),
+    (&[Family::Prove], "-j --jobs", "give it -j"),
+    (&[Family::Bats], "-j --jobs", "give it --jobs"),
     (
-        Part::Jobs,
-        "parallel",
-        "-j --jobs",
-        "let it run more jobs (-j)",
-    ),
-    (Part::Tests, "ctest", "-j --parallel", "give it -j"),
-    (Part::Tests, "prove", "-j --jobs", "give it -j"),
-    (Part::Tests, "bats", "-j --jobs", "give it --jobs"),
-    (
-        Part::Tests,
-        "pytest|py.test|pytest worker",
+        &[Family::Pytest],
         "-n --numprocesses",
         "run them by pytest-xdist (-n auto)",
     ),
+    (&[Family::Go], "-p", "let it run more packages at once (-p)"),
     (
-        Part::Tests,
-        "go test",
-        "-p",
-        "let it run more packages at once (-p)",
-    ),
-    (
-        Part::Tests,
-        "node --test",
+        &[Family::Node],
         "--test-concurrency",
         "let it run more files at once (--test-concurrency)",
     ),
     (
-        Part::Tests,
-        "meson test",
+        &[Family::Meson],
         "--num-processes",
         "let it run more at once",
     ),
-    (Part::Tests, "rspec", "", "run them by parallel_tests"),
-    (
-        Part::Tests,
-        "jest|vitest",
-        "--maxWorkers",
-        "let it use more workers",
-    ),
-    (
-        Part::Shell,
-        "sh|bash|dash|zsh|ksh|mksh|ash|busybox",
-        "",
-        "run them at once (make -j, xargs -P)",
-    ),
+    (&[Family::Rspec], "", "run them by parallel_tests"),
+    (&[Family::Jest], "--maxWorkers", "let it use more workers"),
 ];
 
-/// The row of a program.
+/// The words for a change that a role has.
+fn of_role(role: Role) -> &'static str {
+    match role {
+        Role::Configure => "keep its results (a cache file, the build directory)",
+        Role::Packages => "keep the packages in a cache or an image",
+        Role::Shell => "run them at once (make -j, xargs -P)",
+        Role::Compiler | Role::Linker | Role::Jobs | Role::Tests => "",
+    }
+}
+
+/// What is known of a program.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
-    pub part: Part,
+    pub role: Role,
+    pub family: Family,
     options: &'static str,
     /// The words for a change.
     pub action: &'static str,
 }
 
-/// The rows by name: a search for every name in every program took most of an analysis.
-static KNOWN: LazyLock<HashMap<&str, Known>> = LazyLock::new(|| {
-    let rows = PROGRAMS.iter().flat_map(|(part, names, options, action)| {
-        let known = Known {
-            part: *part,
-            options,
-            action,
-        };
-        names.split('|').map(move |name| (name, known))
-    });
-    rows.collect()
-});
-
-/// The row of a program, with a target before its name or a version behind; `None`: it is not known.
+/// What is known of a program as [`crate::label::program_of`] names it, with its verb.
 pub(super) fn known(program: &str) -> Option<Known> {
-    let name = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let name = name.strip_suffix('-').unwrap_or(program);
-    if let Some(known) = KNOWN.get(name) {
-        return Some(*known);
-    }
-    let (_, system) = name.split_once("linux")?;
-    let parts = system.match_indices('-');
-    let mut names = parts.filter_map(|(at, _)| system.get(at + 1..));
-    names.find_map(|name| KNOWN.get(name)).copied()
+    let (name, verb) = match program.split_once(' ') {
+        Some((name, verb)) => (name, Some(verb)),
+        None => (program, None),
+    };
+    let tool = tools::by_name(name)?;
+    let role = tool.role(verb)?;
+    let has = |(families, ..): &&(&[Family], _, _)| families.contains(&tool.family);
+    let words = WORDS
+        .iter()
+        .find(has)
+        .filter(|_| !matches!(role, Role::Configure | Role::Packages));
+    let (options, action) = match words {
+        Some((_, options, action)) => (*options, *action),
+        None => ("", of_role(role)),
+    };
+    Some(Known {
+        role,
+        family: tool.family,
+        options,
+        action,
+    })
 }
 
-/// The part of a program.
-pub(super) fn part(program: &str) -> Option<Part> {
-    known(program).map(|known| known.part)
+/// The role of a program.
+pub(super) fn role(program: &str) -> Option<Role> {
+    known(program).map(|known| known.role)
 }
 
 impl Known {
@@ -186,22 +122,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_have_parts() {
+    fn a_role_has_words() {
         for (program, want) in [
-            ("ld", Some(Part::Linker)),
-            ("x86_64-linux-gnu-ld", Some(Part::Linker)),
-            ("x86_64-linux-gnu-ld-2.40", Some(Part::Linker)),
-            ("clang-15", Some(Part::Compiler)),
-            ("lto1", Some(Part::Compiler)),
-            ("apt-get install", Some(Part::Install)),
-            ("old", None),
-            ("bold", None),
-            ("sh", Some(Part::Shell)),
-            ("ash-3", Some(Part::Shell)),
-            ("go test", Some(Part::Tests)),
+            ("ld", "use a faster linker (mold, lld)"),
+            ("wild", "link less: shared libraries, fewer debug symbols"),
+            (
+                "meson setup",
+                "keep its results (a cache file, the build directory)",
+            ),
+            ("cargo fetch", "keep the packages in a cache or an image"),
+            ("cargo build", "let it run more jobs (-j)"),
+            ("samu", "let it run more jobs (-j)"),
+            ("ash-3", "run them at once (make -j, xargs -P)"),
+            ("cc1", ""),
         ] {
-            assert_eq!(part(program), want, "{program}");
+            assert_eq!(known(program).map(|it| it.action), Some(want), "{program}");
         }
+        assert!(known("cargo metadata").is_none());
     }
 
     #[test]

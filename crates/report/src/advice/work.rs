@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use tr_analyze::critical_path::Kind as Time;
 use tr_analyze::programs::Group;
+use tr_analyze::tools::Role;
 use tr_analyze::what_if::Without;
 use tr_format::event::Reason;
 
 use super::facts::{add, Facts};
-use super::programs::{self, Part};
+use super::programs;
 use super::{Candidate, Kind};
 use crate::diff::normal::{argument, Paths};
 use crate::sort::Rows;
@@ -25,8 +26,8 @@ const REPEATED: u64 = 20_000_000;
 
 pub(super) fn candidates(facts: &Facts<'_>) -> Vec<Candidate> {
     let mut all: Vec<Candidate> = linkers(facts).into_iter().collect();
-    all.extend(phase(facts, Part::Configure, Kind::Configure));
-    all.extend(phase(facts, Part::Install, Kind::Install));
+    all.extend(phase(facts, Role::Configure, Kind::Configure));
+    all.extend(phase(facts, Role::Packages, Kind::Install));
     all.extend(alone(facts));
     all.extend(repeated(facts));
     all.extend(short(facts));
@@ -50,7 +51,7 @@ fn everything(of: Box<[bool]>) -> Without {
 fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
     let all = facts
         .all()
-        .filter(|(_, it)| programs::part(&it.program) == Some(Part::Linker));
+        .filter(|(_, it)| programs::role(&it.program) == Some(Role::Linker));
     let all = facts.set(all.map(|(group, _)| group));
     let is_linker = |group: Group| all.get(group as usize).copied().unwrap_or(false);
     let mut on_path: BTreeMap<Group, u64> = BTreeMap::new();
@@ -82,10 +83,10 @@ fn linkers(facts: &Facts<'_>) -> Option<Candidate> {
 }
 
 /// A program that does a phase of the build with all its descendants, by program.
-fn phase(facts: &Facts<'_>, part: Part, kind: Kind) -> Vec<Candidate> {
+fn phase(facts: &Facts<'_>, role: Role, kind: Kind) -> Vec<Candidate> {
     let is_phase = |group: Group| {
         let program = facts.execution(group).map(|it| it.program.as_str());
-        program.and_then(programs::part) == Some(part)
+        program.and_then(programs::role) == Some(role)
     };
     let mut by_program: BTreeMap<&str, Vec<Group>> = BTreeMap::new();
     for (group, it) in facts.all().filter(|(group, _)| is_phase(*group)) {
@@ -125,9 +126,9 @@ fn ancestors<'f>(facts: &'f Facts<'_>, group: Group) -> impl Iterator<Item = Gro
 fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
     let candidate = |(group, it): (Group, &super::facts::Execution)| {
         let alone = facts.alone(group);
-        let part = programs::part(&it.program);
+        let role = programs::role(&it.program);
         if alone.saturating_mul(ALONE) < facts.wall
-            || part == Some(Part::Tests)
+            || role == Some(Role::Tests)
             || has_peers(facts, group)
         {
             return None;
@@ -136,7 +137,7 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
         let cap = facts.on_path(&set, on_cpu).min(alone);
         let name = facts.name(group);
         let (kind, finding, action, cap) = match starts_last(facts, group) {
-            Some((at, gain)) if part == Some(Part::Compiler) => (
+            Some((at, gain)) if role == Some(Role::Compiler) => (
                 Kind::Last,
                 format!("{name}, the longest, starts {} late", units::time(at)),
                 "start it first, or split it",
@@ -145,9 +146,9 @@ fn alone(facts: &Facts<'_>) -> Vec<Candidate> {
             _ => (
                 Kind::Alone,
                 format!("{name} runs alone for {}", units::time(alone)),
-                match part {
-                    Some(Part::Compiler) => "split it, or start it earlier",
-                    Some(Part::Shell) => "do less in the shell",
+                match role {
+                    Some(Role::Compiler) => "split it, or start it earlier",
+                    Some(Role::Shell) => "do less in the shell",
                     _ => "split it, or keep its result",
                 },
                 cap,
@@ -215,8 +216,8 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
         if it.on_cpu < REPEATED || !exec.ended || exec.argv.truncated() {
             continue;
         }
-        let part = programs::part(&it.program);
-        if matches!(part, Some(Part::Shell | Part::Jobs | Part::Tests)) {
+        let role = programs::role(&it.program);
+        if matches!(role, Some(Role::Shell | Role::Jobs | Role::Tests)) {
             continue;
         }
         let args = facts.args(group).into_iter();
@@ -255,7 +256,7 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
     }
     let candidate = |(program, (groups, sum)): (String, (Vec<Group>, u64))| {
         let first = groups.first()?;
-        let compiler = programs::part(&program) == Some(Part::Compiler);
+        let compiler = programs::role(&program) == Some(Role::Compiler);
         let (name, s) = facts.names(*first, groups.len());
         Some(Candidate {
             kind: Kind::Repeated,
@@ -277,10 +278,11 @@ fn repeated(facts: &Facts<'_>) -> Vec<Candidate> {
 fn directory(facts: &Facts<'_>, group: Group) -> Vec<String> {
     let words = |group: Group| {
         let args = facts.args(group);
-        let part = facts.execution(group).map(|it| it.program.as_str());
-        let tells = |arg: &&[u8]| match part.and_then(programs::part) {
-            Some(Part::Jobs) => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
-            Some(Part::Shell) => arg.windows(3).any(|it| it == b"cd "),
+        let program = facts.execution(group).map(|it| it.program.as_str());
+        let role = program.and_then(programs::role);
+        let tells = |arg: &&[u8]| match role {
+            Some(Role::Jobs) => arg.starts_with(b"-C") || arg.starts_with(b"--directory"),
+            Some(Role::Shell) => arg.windows(3).any(|it| it == b"cd "),
             _ => false,
         };
         match args.iter().any(tells) {
@@ -315,7 +317,7 @@ fn short(facts: &Facts<'_>) -> Vec<Candidate> {
         }
         // The time of a shell that starts them is theirs.
         let shell = facts.execution(owner)?;
-        let shell = programs::part(&shell.program).is_none_or(|part| part == Part::Shell);
+        let shell = programs::role(&shell.program).is_none_or(|role| role == Role::Shell);
         let set = facts.set(groups.iter().copied().chain(shell.then_some(owner)));
         let time = facts.on_path(&set, |kind, _| kind != Time::Sleep);
         let name = facts.name(owner);

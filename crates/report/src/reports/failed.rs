@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use tr_analyze::critical_path;
 use tr_analyze::model::{Analysis, Process, ProcessIx};
+use tr_analyze::tools::{self, Role};
 
 use crate::sort::Rows;
 use crate::style::{Paint, Style};
@@ -139,12 +140,7 @@ fn chain(analysis: &Analysis, root: ProcessIx) -> Vec<&Process> {
 /// A child's failure may be the reason for its parent's. A shell ends with the status of its
 /// last command; it tolerates other failures, as a test that is false.
 fn explains(child: &Process, parent: &Process) -> bool {
-    const SHELLS: [&[u8]; 6] = [b"sh", b"bash", b"dash", b"ksh", b"zsh", b"busybox"];
-    let shell = parent
-        .execs
-        .last()
-        .and_then(|exec| exec.filename.rsplit(|b| *b == b'/').next());
-    let shell = shell.is_some_and(|name| SHELLS.contains(&name));
+    let shell = tools::of(parent).is_some_and(|tool| tool.role(None) == Some(Role::Shell));
     // A command that a signal has killed counts as 128 and the signal's number.
     let code = |status: u32| match status & 0x7f {
         0 => status >> 8 & 0xff,

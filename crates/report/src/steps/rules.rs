@@ -4,8 +4,7 @@ mod build;
 mod jobs;
 mod tests;
 
-use std::collections::HashMap;
-use std::sync::LazyLock;
+use tr_analyze::tools::{self, Family};
 
 use super::Kind;
 use crate::{escape, label};
@@ -44,20 +43,22 @@ struct Line<'a> {
     path: &'a str,
     /// Its name: [`crate::label`] names the programs of reports, with more detail.
     name: &'a str,
+    /// The first of the tool's names.
+    tool: &'a str,
     /// Its arguments.
     args: &'a [&'a [u8]],
 }
 
 type Read = fn(&Line) -> Option<Found>;
 
-/// The programs; the rule; the command lines that the rule was made for, each with its kind
+/// The families; the rule; the command lines that the rule was made for, each with its kind
 /// and name, or `-` if it is no step. A test reads them (`~`: a space in an argument).
-type Rule = (&'static str, Read, &'static str);
+type Rule = (&'static [Family], Read, &'static str);
 
-/// The rules by the program's name.
+/// The rules by the program's family.
 const RULES: &[Rule] = &[
     (
-        "make gmake",
+        &[Family::Make],
         build::make,
         "make -s -j2 => target | make
          make -j 4 -C src all BUILD=/x => target | make -C src all
@@ -67,15 +68,17 @@ const RULES: &[Rule] = &[
          make --version => -",
     ),
     (
-        "ninja samu n2",
+        &[Family::Ninja],
         build::ninja,
         "ninja => target | ninja
          ninja -C out -j 4 all => target | ninja -C out all
+         /usr/bin/ninja-build all => target | ninja all
+         n2 all => target | n2 all
          ninja --version => -
          /usr/bin/ninja -t restat build.ninja => -",
     ),
     (
-        "cmake",
+        &[Family::Cmake],
         build::cmake,
         "cmake --build build --target install -j4 => target | cmake --build build
          cmake -S . -B build => target | cmake
@@ -85,7 +88,7 @@ const RULES: &[Rule] = &[
          cmake -P x.cmake => -",
     ),
     (
-        "cc gcc c++ g++ clang clang++ c99 c89 gfortran nvcc icc icx tcc",
+        &[Family::CompilerDriver],
         build::compiler,
         "gcc -O2 -c -o src/lapi.o src/lapi.c => target | src/lapi.o
          x86_64-linux-gnu-gcc-12 -c x.c => target | x.o
@@ -99,29 +102,30 @@ const RULES: &[Rule] = &[
          gcc --version => -",
     ),
     (
-        "as ld ld.bfd ld.gold ld.lld lld mold collect2 wild",
+        &[Family::Assembler, Family::Linker, Family::FastLinker],
         build::output,
         "as --64 -o lapi.o /tmp/ccAbCdEf.s => target | lapi.o
          as --64 -o /tmp/ccAbCdEf.o /tmp/ccAbCdEf.s => -
          /usr/bin/ld -o ./lua crt1.o lua.o => target | lua
+         ld.mold -o lua crt1.o lua.o => target | lua
          ld --version => -",
     ),
     (
-        "ar gcc-ar llvm-ar",
+        &[Family::Archiver],
         build::archive,
         "ar rcs liblua.a lapi.o lcode.o => target | liblua.a
          x86_64-linux-gnu-ar cr ./liblua.a lapi.o => target | liblua.a
          ar t liblua.a => -",
     ),
     (
-        "ccache sccache distcc icecc",
+        &[Family::CompilerCache],
         build::wrapped,
         "ccache gcc -c -o x.o x.c => target | x.o
          sccache rustc --crate-name serde --edition=2021 => unit | serde
          ccache --show-stats => -",
     ),
     (
-        "rustc clippy-driver",
+        &[Family::Rustc],
         build::rustc,
         "rustc --crate-name serde --edition=2021 src/lib.rs --crate-type lib => unit | serde
          rustc --crate-name tr src/main.rs --crate-type bin => unit | tr (bin)
@@ -132,18 +136,18 @@ const RULES: &[Rule] = &[
          rustc -vV => -",
     ),
     (
-        "rustdoc",
+        &[Family::Rustdoc],
         build::rustdoc,
         "rustdoc --edition=2021 --crate-name x src/lib.rs => unit | x (doc)
          rustdoc --crate-name x src/lib.rs --test => test | x (doctests)",
     ),
     (
-        "build-script-build build-script-main",
+        &[Family::BuildScript],
         build::build_script,
         "/w/target/debug/build/serde-0123456789abcdef/build-script-build => unit | serde (run build script)",
     ),
     (
-        "cargo",
+        &[Family::Cargo],
         build::cargo,
         "cargo build --release => target | cargo build
          cargo +nightly -q test -p x => target | cargo test
@@ -152,75 +156,75 @@ const RULES: &[Rule] = &[
          cargo metadata --format-version 1 => -",
     ),
     (
-        "cargo-nextest",
+        &[Family::CargoNextest],
         build::cargo_tool,
         "/root/.cargo/bin/cargo-nextest nextest run => target | cargo nextest run",
     ),
     (
-        "go",
+        &[Family::Go],
         build::go,
         "go test ./... => target | go test ./...
          go build -o x . => target | go build
          go env GOROOT => -",
     ),
     (
-        "ctest",
+        &[Family::Ctest],
         tests::ctest,
         "ctest -j4 => test | ctest
          /usr/bin/ctest --output-on-failure => test | ctest
          ctest -N => -",
     ),
     (
-        "prove",
+        &[Family::Prove],
         tests::prove,
         "prove -l t => test | prove",
     ),
     (
-        "meson",
+        &[Family::Meson],
         tests::meson,
         "meson setup build => target | meson setup
          meson compile -C build => target | meson compile
          meson test -C build => test | meson test",
     ),
     (
-        "bats bats-exec-suite",
+        &[Family::Bats],
         tests::bats,
         "bash /usr/lib/bats-core/bats test => test | bats",
     ),
     (
-        "bats-exec-file",
+        &[Family::BatsFile],
         tests::bats_file,
         "bash /usr/lib/bats-core/bats-exec-file -x 0 --dummy-flag test/a.bats /tmp/l => test | test/a.bats",
     ),
     (
-        "bats-exec-test",
+        &[Family::BatsTest],
         tests::bats_test,
         "bash /usr/lib/bats-core/bats-exec-test -x test/a.bats test_it_works 1 1 1 => test | test/a.bats test_it_works",
     ),
     (
-        "pytest py.test",
+        &[Family::Pytest],
         tests::pytest,
         "/usr/bin/python3 /usr/bin/pytest -x => test | pytest
          python -m pytest tests => test | pytest",
     ),
     (
-        "unittest",
+        &[Family::Unittest],
         tests::unittest,
         "python3 -m unittest tests.test_a => test | unittest tests.test_a
          python3 -m unittest => test | unittest",
     ),
     (
-        "test-driver",
+        &[Family::AutomakeTest],
         tests::automake_test,
         "sh ./build-aux/test-driver --test-name t/a.sh --log-file t/a.log --trs-file t/a.trs -- ./t/a.sh => test | t/a.sh",
     ),
     (
-        "test-setup.sh",
+        &[Family::BazelTest],
         tests::bazel_test,
         "/bin/bash external/bazel_tools/tools/test/test-setup.sh pkg/x_test --v => test | pkg/x_test",
     ),
     (
-        "bazel bazelisk gradle gradlew mvn mvnw sbt scons waf rake just task tox nox buck2",
+        &[Family::Builder],
         build::verb,
         "bazel test //... => target | bazel test
          ./gradlew --no-daemon build => target | gradlew build
@@ -228,7 +232,7 @@ const RULES: &[Rule] = &[
          tox => target | tox",
     ),
     (
-        "npm npm-cli yarn pnpm",
+        &[Family::Npm],
         jobs::npm,
         "npm ci => job | npm ci
          node /usr/bin/npm run build => job | npm run build
@@ -236,7 +240,7 @@ const RULES: &[Rule] = &[
          npm config get x => -",
     ),
     (
-        "pip pip3 uv poetry apt apt-get dnf yum apk brew conda",
+        &[Family::Pip, Family::SystemPackages],
         jobs::install,
         "/usr/bin/python3 /usr/bin/pip install -r x => job | pip install
          python3 -m pip install x => job | pip install
@@ -246,14 +250,14 @@ const RULES: &[Rule] = &[
          pip --version => -",
     ),
     (
-        "git",
+        &[Family::Git],
         jobs::git,
         "git -c x=y clone --depth 1 u => job | git clone
          git submodule update --init => job | git submodule update
          git rev-parse HEAD => -",
     ),
     (
-        "docker podman buildah",
+        &[Family::Container],
         jobs::docker,
         "docker build -t x . => job | docker build
          docker buildx build . => job | docker buildx build
@@ -261,39 +265,39 @@ const RULES: &[Rule] = &[
          docker ps => -",
     ),
     (
-        "jest mocha vitest rspec phpunit ava karma playwright cypress",
+        &[Family::Jest, Family::Rspec, Family::TestRunner],
         tests::runner,
         "node /w/node_modules/.bin/jest --ci => test | jest
          node /w/node_modules/vitest/vitest.mjs run => test | vitest
          ruby /usr/bin/rspec => test | rspec",
     ),
     (
-        "processChild",
+        &[Family::JestWorker],
         tests::jest_worker,
         "node /w/node_modules/jest-worker/build/workers/processChild.js => test | jest worker
          node /w/processChild.js => -",
     ),
     (
-        "configure",
+        &[Family::Configure],
         build::configure,
         "/bin/sh ./configure --prefix=/x => target | configure
          ./configure => target | configure",
     ),
     (
-        "ansible-playbook",
+        &[Family::Ansible],
         jobs::playbook,
         "/usr/bin/python3 /usr/bin/ansible-playbook -i hosts site.yml => job | ansible-playbook site.yml
          ansible-playbook --version => -",
     ),
     (
-        "gitlab-runner-helper gitlab-runner",
+        &[Family::GitlabRunner],
         jobs::gitlab,
         "gitlab-runner-helper artifacts-uploader --url u => job | artifacts-uploader
          gitlab-runner-helper cache-extractor --file x => job | cache-extractor
          gitlab-runner run => -",
     ),
     (
-        "tr",
+        &[Family::Tr],
         jobs::mark,
         "tr mark build => -
          tr mark build -- make -j2 => mark | build
@@ -376,26 +380,25 @@ const PATHS: &[(Read, &str)] = &[
 
 /// The step that a command line is.
 pub(super) fn of(all: &[&[u8]]) -> Option<Found> {
-    // Looked up for every execution, of which there may be a million.
-    static KNOWN: LazyLock<HashMap<&str, Read>> = LazyLock::new(|| {
-        let named = |(names, read, _): &Rule| {
-            let read = *read;
-            names.split_whitespace().map(move |name| (name, read))
-        };
-        RULES.iter().flat_map(named).collect()
-    });
     let (first, args) = label::without_interpreter(all).split_first()?;
     let path = std::str::from_utf8(first).ok()?;
+    let name = label::base(path);
+    let scripts = [".py", ".rb", ".js", ".mjs", ".cjs"];
+    let stem = scripts.iter().find_map(|end| name.strip_suffix(end));
+    let tool = tools::by_name(stem.unwrap_or(name));
     let line = Line {
         all,
         path,
-        name: label::base(path),
+        name,
+        tool: match tool {
+            Some(tool) => tool.name(),
+            None => name,
+        },
         args,
     };
-    let scripts = [".py", ".rb", ".js", ".mjs", ".cjs"];
-    let stem = scripts.iter().find_map(|end| line.name.strip_suffix(end));
-    let known = |name: &str| KNOWN.get(name).copied();
-    if let Some(read) = label::by_name(stem.unwrap_or(line.name), known) {
+    let family = tool.map(|tool| tool.family);
+    let is = |(families, ..): &&Rule| family.is_some_and(|family| families.contains(&family));
+    if let Some((_, read, _)) = RULES.iter().find(is) {
         return read(&line);
     }
     PATHS.iter().find_map(|(read, _)| read(&line))

@@ -25,7 +25,7 @@ pub(super) fn make(line: &Line) -> Option<Found> {
     let directory = line.value("-C").or_else(|| line.value("--directory"));
     Some(Found {
         kind: Kind::Target,
-        name: in_directory("make", directory, goals),
+        name: in_directory(line.tool, directory, goals),
         tests: Tests::None,
         nests: true,
         script: false,
@@ -37,7 +37,8 @@ pub(super) fn ninja(line: &Line) -> Option<Found> {
         return None;
     }
     let goals = line.words(&["-C", "-f", "-j", "-k", "-l", "-d", "-w"]);
-    found(Kind::Target, in_directory("ninja", line.value("-C"), goals))
+    let name = in_directory(line.tool, line.value("-C"), goals);
+    found(Kind::Target, name)
 }
 
 pub(super) fn cmake(line: &Line) -> Option<Found> {
