@@ -75,8 +75,10 @@ pub fn kill() -> Command {
     shell
 }
 
-/// More than any test needs on a busy machine.
-const LIMIT: Duration = Duration::from_secs(300);
+/// More than any test needs on a busy machine, and than all its rounds.
+fn limit() -> Duration {
+    Duration::from_secs(if long() { 1200 } else { 300 })
+}
 
 /// A test with a time limit. With a reason to skip it, it is ignored, and its name has the
 /// reason. After the limit its thread remains until the process ends.
@@ -96,8 +98,8 @@ pub fn trial(
             let _ = sender.send(());
             result
         });
-        match ended.recv_timeout(LIMIT) {
-            Err(RecvTimeoutError::Timeout) => Err(format!("no end in {LIMIT:?}").into()),
+        match ended.recv_timeout(limit()) {
+            Err(RecvTimeoutError::Timeout) => Err(format!("no end in {:?}", limit()).into()),
             _ => running
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic)),

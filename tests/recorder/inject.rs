@@ -1,15 +1,20 @@
 //! A tracer (ptrace(2)) that makes system calls of its tracee fail.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs::{read_link, File};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{channel, RecvTimeoutError};
+use std::time::Duration;
 
 use libtest_mimic::Failed;
 
 /// The calls that fail.
 #[derive(Clone, Copy, Debug)]
 pub enum Which {
+    /// None: the calls are listed.
+    None,
     /// One of the main thread, not of Rust's runtime before `main`.
     Nth(usize),
     /// All of this number of the main thread.
@@ -47,6 +52,9 @@ pub struct Calls {
     pub count: usize,
     /// Numbers of the main thread's calls.
     pub seen: BTreeSet<u64>,
+    /// The first call of each kind by its count, if none fails.
+    pub kinds: Vec<usize>,
+    known: HashSet<Kind>,
     /// write(2) of the other threads.
     pub writes: usize,
     /// The number of the call that failed.
@@ -86,6 +94,59 @@ fn set_registers(pid: i32, registers: &libc::user_regs_struct) {
     unsafe { libc::ptrace(libc::PTRACE_SETREGS, pid, 0usize, registers) };
 }
 
+/// What tells calls apart: the number, the first two arguments, a path.
+type Kind = (u64, [u64; 2], String);
+
+/// Calls whose first argument is a descriptor: it counts what that is, not its number.
+const OF_DESCRIPTORS: [libc::c_long; 12] = [
+    libc::SYS_dup3,
+    libc::SYS_epoll_ctl,
+    libc::SYS_epoll_wait,
+    libc::SYS_fchmod,
+    libc::SYS_fcntl,
+    libc::SYS_fstat,
+    libc::SYS_getdents64,
+    libc::SYS_ioctl,
+    libc::SYS_lseek,
+    libc::SYS_pread64,
+    libc::SYS_read,
+    libc::SYS_write,
+];
+
+/// The kind of a call that begins. Sizes and addresses, which need not be the same in the next
+/// run, are all one.
+fn kind(pid: i32, now: &libc::user_regs_struct) -> Kind {
+    let is = |call: &libc::c_long| *call as u64 == now.orig_rax;
+    let mut path = String::new();
+    let mut arguments = [now.rdi, now.rsi];
+    if OF_DESCRIPTORS.iter().any(is) {
+        let file = read_link(format!("/proc/{pid}/fd/{}", now.rdi)).unwrap_or_default();
+        // Without the number of a process, and the name of memory or a socket.
+        let file = file.to_string_lossy();
+        let words = file.split(':').take(1).flat_map(str::chars);
+        path.extend(words.filter(|it| !it.is_ascii_digit()));
+        arguments[0] = 0;
+    }
+    for argument in arguments.iter_mut().filter(|it| **it >= 4096) {
+        let mut bytes = [0; 256];
+        let memory = File::open(format!("/proc/{pid}/mem"));
+        let length = memory.and_then(|memory| memory.read_at(&mut bytes, *argument));
+        let text = bytes[..length.unwrap_or(0)].split(|byte| *byte == 0).next();
+        let text = text.filter(|text| text.starts_with(b"/"));
+        path.extend(text.map(String::from_utf8_lossy));
+        // The types of maps and programs.
+        *argument = if is(&libc::SYS_bpf) && [BPF_MAP_CREATE, BPF_PROG_LOAD].contains(&now.rdi) {
+            bytes[0].into()
+        } else {
+            u64::MAX
+        };
+    }
+    (now.orig_rax, arguments, path)
+}
+
+const BPF_MAP_CREATE: u64 = 0;
+const BPF_PROG_LOAD: u64 = 5;
+
 impl Calls {
     /// A stop before or after a call of a thread.
     fn stop(&mut self, pid: i32, main: bool, which: Which, fault: Fault) {
@@ -100,7 +161,12 @@ impl Calls {
             }
             return;
         }
+        let before = self.count;
         let fault = self.fault(now.orig_rax, main, which, fault);
+        let listed = matches!(which, Which::None) && self.count > before;
+        if listed && self.known.insert(kind(pid, &now)) {
+            self.kinds.push(self.count);
+        }
         self.inside.insert(pid, fault);
         match fault {
             Some(Fault::Error(_)) => {
@@ -124,6 +190,7 @@ impl Calls {
             self.seen.insert(number);
         }
         match which {
+            Which::None => None,
             Which::Nth(nth) => (main && nth == self.count).then_some(fault),
             Which::Number(wanted) => (main && wanted == number).then_some(fault),
             Which::Write(nth) => (write && nth == self.writes).then_some(fault),
@@ -146,26 +213,30 @@ pub fn run(
         | libc::PTRACE_O_EXITKILL;
     let main = tracee.id().cast_signed();
     let (mut calls, mut status, mut begun) = (Calls::default(), 0, false);
-    let latest = Instant::now() + limit;
+    // Whoever waits for the end sees that of a tracee that hangs, too.
+    let (ended, end) = channel::<()>();
+    let watch = std::thread::spawn(move || {
+        let late = end.recv_timeout(limit) == Err(RecvTimeoutError::Timeout);
+        if late {
+            // SAFETY: a system call only; the child has not been waited for.
+            unsafe { libc::kill(main, libc::SIGKILL) };
+        }
+        late
+    });
     loop {
         // SAFETY: the place for the status is ours.
-        let pid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL | libc::WNOHANG) };
-        if pid == 0 {
-            if Instant::now() > latest {
-                // SAFETY: our own child, which has not been waited for.
-                unsafe { libc::kill(main, libc::SIGKILL) };
-                let call = calls.failed;
-                return Err(format!("{which:?}, call {call:?}: tr hangs").into());
-            }
-            std::thread::sleep(Duration::from_micros(20));
-            continue;
-        }
+        let pid = unsafe { libc::waitpid(-1, &mut status, libc::__WALL) };
         if pid < 0 {
             return Err(std::io::Error::last_os_error().into());
         }
         if !libc::WIFSTOPPED(status) {
             if pid == main {
-                return Ok((status, calls));
+                drop(ended);
+                let call = calls.failed;
+                return match watch.join() {
+                    Ok(false) => Ok((status, calls)),
+                    _ => Err(format!("{which:?}, call {call:?}: tr hangs").into()),
+                };
             }
             continue;
         }

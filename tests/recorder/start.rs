@@ -1,8 +1,8 @@
 //! A system call of the recorder fails: COMMAND runs once with its own status, or, without
 //! `--best-effort`, never and with a message. A tracer (ptrace(2)) replaces the result of one
-//! call in each run, or of all calls of one number, as a filter (seccomp(2)) does.
+//! call in each run, or of all calls of one number, as a filter (seccomp(2)) does. Of each kind
+//! of calls, one fails; in `make test-long`, every one does.
 
-use std::collections::BTreeSet;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use libtest_mimic::Failed;
 
-use crate::inject::{self, Fault, Which};
+use crate::common::long;
+use crate::inject::{self, Calls, Fault, Which};
 use crate::support::{ensure, recording, scratch, text, Test};
 
 pub const TESTS: &[Test] = &[
@@ -36,12 +37,9 @@ struct Run {
     /// COMMAND's runs.
     times: usize,
     said: String,
-    /// The number of the call that failed.
-    failed: Option<u64>,
+    calls: Calls,
     /// There was no such call any more.
     over: bool,
-    /// The numbers of the calls.
-    seen: BTreeSet<u64>,
 }
 
 /// `tr record` of a command that notes its run and ends with [`STATUS`].
@@ -66,7 +64,7 @@ fn judge(run: &Run, best_effort: bool) -> Result<(), Failed> {
             status,
             times,
             said,
-            failed,
+            calls: Calls { failed, .. },
             ..
         } = run;
         format!("system call {failed:?}: {status}, COMMAND ran {times} times\n{said}")
@@ -86,9 +84,8 @@ fn injected(mut tr: Command, dir: &Path, which: Which, errno: i32) -> Result<Run
         status: ExitStatus::from_raw(status),
         times: runs(dir),
         said: text(&std::fs::read(said)?),
-        failed: calls.failed,
         over: matches!(which, Which::Nth(nth) if calls.count < nth),
-        seen: calls.seen,
+        calls,
     })
 }
 
@@ -140,17 +137,22 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// One run for each call, until none is left.
+/// One run for each kind of calls, or for each call until none is left; only those of every
+/// `step`.
 fn each(options: &[&str], step: usize) -> Result<(), Failed> {
     let mut runs = Runs::new(options)?;
-    for nth in (1..).step_by(step) {
-        let errno = ERRORS[(nth / step) % ERRORS.len()];
-        let run = runs.run(Which::Nth(nth), errno);
+    let all = runs.run(Which::None, 0).ok_or("no run")?.calls;
+    ensure(all.count > 200 && all.kinds.len() > 100, || {
+        format!("{} calls of {} kinds", all.count, all.kinds.len())
+    })?;
+    let last = if long() { usize::MAX } else { all.count };
+    let calls = (1..=last).filter(|nth| long() || all.kinds.contains(nth));
+    for (at, nth) in calls.step_by(step).enumerate() {
+        let run = runs.run(Which::Nth(nth), ERRORS[at % ERRORS.len()]);
         if run.is_some_and(|run| run.over) {
             break;
         }
     }
-    ensure(runs.done * step > 200, || format!("{} calls", runs.done))?;
     runs.judge()
 }
 
@@ -158,7 +160,7 @@ fn each(options: &[&str], step: usize) -> Result<(), Failed> {
 /// COMMAND that cannot be waited for, nobody has the status.
 fn refused() -> Result<(), Failed> {
     let mut runs = Runs::new(&["--best-effort"])?;
-    let all = runs.run(Which::Nth(usize::MAX), 0).ok_or("no run")?;
+    let all = runs.run(Which::None, 0).ok_or("no run")?.calls;
     let spared = [libc::SYS_mmap, libc::SYS_wait4, libc::SYS_waitid];
     for number in all.seen {
         if !spared.iter().any(|call| *call as u64 == number) {
