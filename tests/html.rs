@@ -5,11 +5,16 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::fs::{read, write};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{channel, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use libtest_mimic::{Arguments, Failed};
+use serde_json::Value;
 use tr_format::event::{Argv, CpuId, LifeEvent, LifeKind};
 use tr_format::meta::Extra;
 use tr_format::stack::{Function, Module, Place, Sample, Symbol};
@@ -20,53 +25,15 @@ use tr_sim::scenario::{self, Weights};
 
 use common::{trial, TR};
 
-/// Each is a function of `page.mjs`.
-const TESTS: [&str; 44] = [
-    "opens_from_disk_and_asks_for_nothing",
-    "advice_leads_to_its_evidence",
-    "what_is_not_known_is_no_zero",
-    "the_critical_path_goes_step_by_step",
-    "a_range_narrows_every_figure",
-    "failures_are_as_loud_as_the_command",
-    "waiting_parents_are_folded",
-    "siblings_of_a_kind_are_one",
-    "repeated_siblings_are_one_row",
-    "sleepers_take_no_row",
-    "one_control_colours_the_timeline",
-    "small_siblings_are_one_cell",
-    "the_strip_shows_the_cpus_of_others",
-    "waits_have_their_reasons",
-    "connections_have_lanes",
-    "dns_queries_have_lanes",
-    "counters_of_the_machine_have_lanes",
-    "threads_unfold_under_their_process",
-    "lanes_of_the_cpus",
-    "two_recordings_side_by_side",
-    "back_returns_to_the_view_before",
-    "a_ruler_notes_and_pins_stay_in_the_link",
-    "fingers_zoom_and_pan",
-    "help_names_every_key",
-    "views_without_content_say_so",
-    "every_text_can_be_read",
-    "figures_equal_the_analysis",
-    "what_is_painted_is_what_was_counted",
-    "zoom_is_one_for_all_views",
-    "cgroups_can_be_gone_into",
-    "search_finds_text_and_expressions",
-    "an_address_keeps_what_is_seen",
-    "the_sunburst_descends",
-    "pointing_tells_what_it_is",
-    "steps_lie_above_the_timeline",
-    "wake_ups_are_drawn_on_demand",
-    "hostile_names_are_only_text",
-    "the_tree_is_named_and_goes_by_keys",
-    "it_fits_a_phone_and_paper",
-    "functions_equal_the_report",
-    "samples_are_those_of_what_is_shown",
-    "a_function_has_callers_and_callees",
-    "the_flame_graph_goes_by_keys",
-    "a_page_without_stacks_says_nothing_of_them",
-];
+/// The names of the tests: the functions of `tests` in `page.mjs`.
+fn names() -> impl Iterator<Item = &'static str> {
+    let script = include_str!("../crates/report/web/test/page.mjs");
+    let (_, tests) = script.split_once("\nconst tests = {\n").expect("tests");
+    let functions = tests
+        .lines()
+        .filter_map(|line| line.strip_prefix("  async "));
+    functions.filter_map(|line| line.strip_suffix("() {"))
+}
 
 fn web() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/report/web")
@@ -309,19 +276,65 @@ fn prepare(directory: &Path) -> Result<(), Failed> {
     simulate("empty", &recording)
 }
 
-/// One test of `page.mjs`.
-fn look(directory: &Path, name: &str) -> Result<(), Failed> {
-    let out = Command::new("node")
-        .arg("test/page.mjs")
-        .arg(name)
-        .arg(directory)
-        .current_dir(web())
-        .env("CHROMIUM", chromium().unwrap_or_default())
-        .output()?;
-    match out.status.success() {
-        true => Ok(()),
-        false => Err(String::from_utf8_lossy(&out.stderr).into_owned().into()),
+type Outcome = Result<(), Failed>;
+
+/// `page.mjs` with its browser, which all tests share.
+struct Browser {
+    node: Mutex<Child>,
+    /// Who waits for a test's end.
+    waiting: Arc<Mutex<HashMap<String, Sender<Outcome>>>>,
+}
+
+impl Browser {
+    fn start(directory: &Path) -> Result<Browser, Failed> {
+        let mut node = Command::new("node")
+            .arg("test/page.mjs")
+            .arg(directory)
+            .current_dir(web())
+            .env("CHROMIUM", chromium().unwrap_or_default())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let ends = BufReader::new(node.stdout.take().ok_or("no stdout")?);
+        let waiting = Arc::new(Mutex::new(HashMap::<String, Sender<Outcome>>::new()));
+        let all = waiting.clone();
+        std::thread::spawn(move || {
+            for line in ends.lines().map_while(Result::ok) {
+                let end: Value = serde_json::from_str(&line).expect("JSON");
+                let test = end["test"]
+                    .as_str()
+                    .and_then(|test| lock(&all).remove(test));
+                let failed = end["failed"].as_str().map(Failed::from);
+                test.expect("a test")
+                    .send(failed.map_or(Ok(()), Err))
+                    .expect("who waits");
+            }
+            // Whoever still waits gets an error.
+            lock(&all).clear();
+        });
+        let node = Mutex::new(node);
+        Ok(Browser { node, waiting })
     }
+
+    fn run(&self, test: &str) -> Result<(), Failed> {
+        let (sender, end) = channel();
+        lock(&self.waiting).insert(test.to_owned(), sender);
+        let node = lock(&self.node);
+        writeln!(node.stdin.as_ref().ok_or("no stdin")?, "{test}")?;
+        drop(node);
+        end.recv().map_err(|_| "the browser has ended")?
+    }
+}
+
+impl Drop for Browser {
+    /// At the end of its input it ends.
+    fn drop(&mut self) {
+        let _ = lock(&self.node).wait();
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same trace gives the same bytes, and nothing but the page is left.
@@ -357,30 +370,32 @@ fn the_same_bytes_whole_or_not_at_all() -> Result<(), Failed> {
 
 fn main() {
     let mut args = Arguments::from_args();
-    // A browser each.
+    // Each paints.
     args.test_threads = Some(args.test_threads.map_or(2, |n| n.min(2)));
     let reason = why_not();
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().to_owned();
-    let prepared = match reason.is_some() || args.list {
-        true => Ok(()),
-        false => prepare(&path).map_err(|failed| failed.message().unwrap_or("?").to_owned()),
+    let browser = match reason.is_some() || args.list {
+        true => Err(String::new()),
+        false => prepare(directory.path())
+            .and_then(|()| Browser::start(directory.path()))
+            .map_err(|failed| failed.message().unwrap_or("?").to_owned()),
     };
+    let browser = Arc::new(browser);
     let mut trials = vec![trial(
         "the_same_bytes_whole_or_not_at_all",
         None,
         the_same_bytes_whole_or_not_at_all,
     )];
-    trials.extend(TESTS.map(|test| {
-        let (path, prepared) = (path.clone(), prepared.clone());
-        let look = move || {
-            prepared
-                .map_err(Failed::from)
-                .and_then(|()| look(&path, test))
+    trials.extend(names().map(|test| {
+        let browser = browser.clone();
+        let look = move || match &*browser {
+            Ok(browser) => browser.run(test),
+            Err(failed) => Err(failed.into()),
         };
         trial(test, reason.clone(), look)
     }));
     let conclusion = libtest_mimic::run(&args, trials);
+    drop(browser);
     drop(directory);
     conclusion.exit();
 }

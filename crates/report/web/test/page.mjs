@@ -1,19 +1,32 @@
-// Looks at a page of `tr report` in Chromium: node page.mjs TEST DIRECTORY.
+// Looks at pages of `tr report` in one Chromium: node page.mjs DIRECTORY.
 // DIRECTORY holds what tests/html.rs wrote: NAME.html and NAME.json, the
 // same trace's `tr analyze --format json`. CHROMIUM names the browser.
+// Each line of stdin names a function of `tests`, which starts at once; at its
+// end its name and its error or null come as a line of JSON.
 import assert from "node:assert/strict";
+import { AsyncLocalStorage } from "node:async_hooks";
 import { readFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
 
-const [, , wanted, directory] = process.argv;
+const [, , directory] = process.argv;
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });
+browser.on("disconnected", () => process.exit(1));
+/** The contexts that the running test has opened. */
+const contexts = new AsyncLocalStorage();
 const url = (name) => pathToFileURL(`${directory}/${name}.html`).href;
 const analysis = (name) => JSON.parse(readFileSync(`${directory}/${name}.json`, "utf8"));
 
+async function newContext(options) {
+  const context = await browser.newContext(options);
+  contexts.getStore().push(context);
+  return context;
+}
+
 /** Opens a page; whatever it logs, asks for, or fails at is a failure. */
 async function open(name, hash = "", options = {}) {
-  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...options });
+  const context = await newContext({ viewport: { width: 1280, height: 800 }, ...options });
   const page = await context.newPage();
   page.said = [];
   page.on("console", (message) => page.said.push(`console: ${message.text()}`));
@@ -59,6 +72,21 @@ const settle = (page) => page.evaluate(() => new Promise((done) => {
   requestAnimationFrame(() => requestAnimationFrame(ask));
 }));
 const hash = async (page) => Object.fromEntries(new URLSearchParams((await page.evaluate(() => location.hash)).slice(1)));
+
+/** What the tip says at any of these places, from the canvas' corner: moves of a pointer, which a mouse would take a minute for. */
+async function tips(page, canvas, xs, ys) {
+  return new Set(await page.locator(canvas).evaluate((canvas, { xs, ys }) => {
+    const { left, top } = canvas.getBoundingClientRect();
+    const tip = document.querySelector(".tip");
+    const said = [];
+    for (const x of xs) for (const y of ys) {
+      canvas.dispatchEvent(new PointerEvent("pointermove", { bubbles: true, pointerType: "mouse", clientX: left + x, clientY: top + y }));
+      if (tip.checkVisibility()) said.push(tip.textContent);
+    }
+    return said;
+  }, { xs, ys }));
+}
+const range = (from, to, step = 1) => Array.from({ length: Math.ceil((to - from) / step) }, (_, at) => from + at * step);
 
 /** The table with every column, as CSV, by the first line's names. */
 async function csv(page) {
@@ -765,11 +793,7 @@ const tests = {
     const page = await open("network", "#view=timeline");
     await settle(page);
     const box = await page.locator(".resources canvas").boundingBox();
-    const seen = new Set();
-    for (let x = box.width * 0.6; x < box.width; x++) for (const y of [9, 27, 45]) {
-      await page.mouse.move(box.x + x, box.y + y);
-      if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip"));
-    }
+    const seen = await tips(page, ".resources canvas", range(box.width * 0.6, box.width), [9, 27, 45]);
     for (const it of network.connections.filter(({ begun_ns, closed_ns }) => (closed_ns ?? trace.duration_ns) - begun_ns > trace.duration_ns / 100)) {
       const remote = `${it.direction === "in" ? "from " : ""}${it.remote}:${it.remote_port}`;
       const tip = [...seen].find((tip) => tip.startsWith(remote) && tip.includes(`pid ${it.pid} `));
@@ -785,11 +809,7 @@ const tests = {
     const page = await open("facts", "#view=timeline");
     await settle(page);
     const box = await page.locator(".resources canvas").boundingBox();
-    const seen = new Set();
-    for (let x = 0; x < box.width; x++) for (const y of [9, 27, 45, 63]) {
-      await page.mouse.move(box.x + x, box.y + y);
-      if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip"));
-    }
+    const seen = await tips(page, ".resources canvas", range(0, box.width), [9, 27, 45, 63]);
     const long = network.lookups.filter((it) => (it.answered_ns ?? trace.duration_ns) - it.asked_ns > trace.duration_ns / 100);
     assert.ok(long.length > 0);
     for (const it of long) {
@@ -805,11 +825,7 @@ const tests = {
     const page = await open("facts", "#view=timeline");
     await settle(page);
     const box = await page.locator(".resources canvas").boundingBox();
-    const seen = new Set();
-    for (let x = box.width * 0.25; x < box.width; x += 3) for (let y = 9; y < box.height; y += 18) {
-      await page.mouse.move(box.x + x, box.y + y);
-      if (await page.isVisible(".tip")) seen.add(await page.textContent(".tip"));
-    }
+    const seen = await tips(page, ".resources canvas", range(box.width * 0.25, box.width, 3), range(9, box.height, 18));
     const percent = (share) => `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`;
     const lanes = [["Pressure: CPU", "cpu_some_ns"], ["Pressure: I/O", "io_some_ns"]];
     let found = 0;
@@ -872,7 +888,7 @@ const tests = {
   async two_recordings_side_by_side() {
     const diff = analysis("diff");
     for (const [viewport, colorScheme] of [[{ width: 1280, height: 800 }, "light"], [{ width: 390, height: 800 }, "dark"]]) {
-      const context = await browser.newContext({ viewport, colorScheme });
+      const context = await newContext({ viewport, colorScheme });
       const page = await context.newPage();
       const said = [];
       page.on("console", (message) => said.push(message.text()));
@@ -1596,13 +1612,19 @@ const tests = {
   },
 };
 
-let status = 0;
-try {
-  await tests[wanted]();
-} catch (error) {
-  console.error(error);
-  status = 1;
-} finally {
-  await browser.close();
+async function run(test) {
+  const mine = [];
+  let failed = null;
+  try {
+    await contexts.run(mine, tests[test]);
+  } catch (error) {
+    failed = error?.stack ?? String(error);
+  }
+  for (const context of mine) await context.close();
+  console.log(JSON.stringify({ test, failed }));
 }
-process.exit(status);
+
+const running = [];
+for await (const test of createInterface({ input: process.stdin })) running.push(run(test));
+await Promise.all(running);
+process.exit();
