@@ -40,13 +40,13 @@ test-release: ## install the release in bare root filesystems and record there, 
 test: ## run every test; those that record use sudo
 	@if scripts/setup.sh test; then scripts/test.sh; else scripts/test.sh --without-record; fi
 
-test-long: ## make test with all rounds and cases, which take too long for CI
-	@TR_LONG=1 $(MAKE) test
+test-long: ## what takes too long for CI: all rounds and cases of make test, all kernels, the fuzzer
+	@TR_LONG=1 $(MAKE) --keep-going test test-kernels fuzz
 
-test-unprivileged: setup ## run the tests as nobody, without the right to trace (as root); not those of the page
+test-unprivileged: setup ## run the tests that start tr as nobody, without the right to trace (as root)
 	@LIMIT=600 scripts/test.sh --unprivileged
 
-test-kernels: ## test recordings in Debian's kernels (in QEMU) and in this one
+test-kernels: ## test recordings in a kernel of Debian (in QEMU) and in this one
 	@scripts/setup.sh kernels
 	@scripts/test-kernels.sh
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds the tests, runs their executables one after the other, and prints the reasons for
-# skipped tests and a line of counts.
+# Builds the tests, runs their executables, and prints the reasons for skipped tests and a line
+# of counts. Those that measure run one after the other, the others two at a time.
 #
 #   test.sh                   as the calling user; tests that record run as root, through
 #                             sudo if available
 #   test.sh --without-record  the same for a tr without tr record
-#   test.sh --unprivileged    as nobody, without capabilities and without a way to gain any; without
-#                             the page's tests in a browser, which no right changes
+#   test.sh --unprivileged    as nobody, without capabilities and without a way to gain any: those
+#                             that start tr or ask the kernel; no right changes the others
 #
-# LIMIT (s, default 1800) is an executable's time.
+# LIMIT (s, default 1800) is an executable's time. TR_LONG: all rounds and cases.
 set -euo pipefail
 cd "$(dirname "$(realpath "$0")")/.."
 home=$PWD
@@ -19,6 +19,13 @@ mkdir -p "${CARGO_TARGET_DIR:-target}/tmp"
 target=$(realpath "${CARGO_TARGET_DIR:-target}")
 # Executables that need the right to trace.
 records='/(ci|record|recorder|loss|waits)-[0-9a-f]+$'
+# Those that measure, or load the machine.
+measures='/(record|recorder|loss|waits)-[0-9a-f]+$'
+# Of the others those that take the longest, and those that sudo starts.
+first='/(ci|fleet|html|simulated)-[0-9a-f]+$'
+examples='the examples of the documentation'
+# Those that start tr or ask the kernel, of nobody's tests.
+starts='/(ci|command_line|fixtures|imports|lies|loss|marks|outputs|passthrough|perf|record|recorder|redact|symbols|tr|tr_bpf|tr_output|tr_record|tr_symbols|untraced|waits)-[0-9a-f]+$'
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
 packages=(--workspace)
@@ -65,8 +72,8 @@ case $mode in
 	;;
 --as-nobody)
 	tests=$2
-	# Three minutes, which make test has as well.
-	sed -i '\|/html-[0-9a-f]*$|d' "$tests"
+	grep -E "$starts" "$tests" >"$tests.own"
+	mv "$tests.own" "$tests"
 	open "$PWD" "$target"
 	cd "$home"
 	mount -t tmpfs -o mode=1777 none "$target/tmp"
@@ -81,18 +88,20 @@ case $mode in
 	root=()
 	if [ "$(id -u)" -ne 0 ]; then
 		as_root "to run the tests that record: they need CAP_BPF and CAP_PERFMON" || root=()
-		[ ${#root[@]} -eq 0 ] || root+=(env "PATH=$PATH:/usr/sbin:/sbin") # setcap is there
+		[ ${#root[@]} -eq 0 ] || root+=(env "PATH=$PATH:/usr/sbin:/sbin" ${TR_LONG+"TR_LONG=$TR_LONG"}) # setcap is there
 	elif [ "${SUDO_UID:-0}" -ne 0 ] && [ "$(stat -c %u .)" = "$SUDO_UID" ]; then
-		user=(sudo -u "#$SUDO_UID" -H env "PATH=$PATH")
+		user=(sudo -u "#$SUDO_UID" -H env "PATH=$PATH" ${TR_LONG+"TR_LONG=$TR_LONG"})
 	fi
 	[ ${#root[@]} -eq 0 ] && [ "$(id -u)" -ne 0 ] || root+=(env -u SUDO_UID -u SUDO_GID -u SUDO_USER -u SUDO_COMMAND)
 	;;
 esac
 
 log=$(mktemp)
+parts=$(mktemp -d)
 # Not a pipe: a leftover process of a test would hold it open, and `tee` would block.
 tail -f -n +1 "$log" &
 tail=$!
+disown
 # Gives the files of root's tests back to the user.
 give_back() {
 	if [ "$mode" = --as-nobody ]; then
@@ -103,59 +112,97 @@ give_back() {
 		"${root[@]}" chown -R "$(id -u):$(id -g)" "$target/tmp"
 	fi
 }
-trap 'rm -f "$log" "$log.alone" "$log.failed" "$tests"; kill "$tail" 2>/dev/null || true; give_back' EXIT
+trap 'rm -rf "$log" "$parts" "$tests"; kill "$tail" 2>/dev/null || true; give_back' EXIT
 status=0
 broken=0
 again=0
+# prepare DIRECTORY EXECUTABLE: sets `name` and `command`, and goes there.
+prepare() {
+	name=${2##*/}
+	command=("${user[@]}" "$2")
+	if [ "$2" = "$examples" ]; then
+		command=(scripts/cargo.sh test --locked "${packages[@]}" --doc)
+	elif [[ $2 =~ $records ]]; then
+		command=("${root[@]}" "$2")
+	fi
+	cd "$1"
+}
+mkfifo "$parts/ended"
+exec 3<>"$parts/ended"
+# start: runs the command; its log and its exit status go into $parts.
+start() {
+	local code=0 begun=$SECONDS
+	timeout --foreground -k 10 "$limit" "${command[@]}" >"$parts/$name" 2>&1 </dev/null 3>&- || code=$?
+	echo "$code" >"$parts/$name.code"
+	printf '%s\t%s\n' "$((SECONDS - begun))" "$name" >&3
+}
+# reap: waits for the end of one, and shows its log.
+reap() {
+	local name time
+	IFS=$'\t' read -r time name <&3
+	printf '\n     Running %s: %d s\n' "$name" "$time" >>"$log"
+	cat "$parts/$name" >>"$log"
+	running=$((running - 1))
+}
 # A fault of tr fails again; a test that the machine's other load has disturbed passes three
 # times alone. At most five of an executable: more have a cause.
-# alone FILE EXECUTABLE...: runs the failed tests that FILE names.
+# alone: runs the failed tests of the command.
 alone() {
-	local names=$1 test
-	shift
-	if [ "$(wc -l <"$names")" -gt 5 ]; then return 1; fi
+	local test
+	if [ "$(wc -l <"$parts/$name.failed")" -gt 5 ]; then return 1; fi
 	while read -r test; do
 		for _ in 1 2 3; do
-			timeout --foreground -k 10 "$limit" "$@" --exact "$test" </dev/null || return 1
-		done >>"$log.alone" 2>&1
-		echo "$test: failed once, passed three times alone" >>"$log"
+			timeout --foreground -k 10 "$limit" "${command[@]}" --exact "$test" >"$parts/alone" 2>&1 </dev/null || return 1
+		done
 		again=$((again + 1))
-	done <"$names"
+		{
+			echo "$test: failed once, passed three times alone. The failure's output:"
+			awk -v test="---- $test" '/^---- / { on = $0 == test " ----" || $0 == test " stdout ----" }
+				/^failures:$|^test result: / { on = 0 } on' "$parts/$name"
+		} >>"$parts/again"
+	done <"$parts/$name.failed"
 }
-# run NAME COMMAND...: one executable; one that ends without a result has failed.
-run() {
-	local name=$1 code=0 before after from
-	shift
-	before=$(grep -c '^test result: ' "$log" || true)
-	from=$(($(wc -l <"$log") + 1))
-	printf '\n     Running %s\n' "$name" >>"$log"
-	timeout --foreground -k 10 "$limit" "$@" >>"$log" 2>&1 </dev/null || code=$?
-	after=$(grep -c '^test result: ' "$log" || true)
+# judge: an executable that ends without a result has failed.
+judge() {
+	local code
+	read -r code <"$parts/$name.code"
 	if [ "$code" -eq 0 ]; then return; fi
-	tail -n "+$from" "$log" | sed -n 's/^test \(.*[^ ]\) *\.\.\. FAILED$/\1/p' >"$log.failed"
-	if [ "$after" -gt "$before" ] && [ -s "$log.failed" ] && alone "$log.failed" "$@"; then return; fi
-	status=1
-	if [ "$after" -eq "$before" ]; then
+	sed -n 's/^test \(.*[^ ]\) *\.\.\. FAILED$/\1/p' "$parts/$name" >"$parts/$name.failed"
+	if grep -q '^test result: ' "$parts/$name"; then
+		if [ -s "$parts/$name.failed" ] && alone; then return; fi
+	else
 		broken=$((broken + 1))
 		echo "$name: FAILED: no result, exit status $code (124: not done in $limit s)" >>"$log"
 	fi
+	status=1
 }
-# The recording tests first, while sudo remembers the password.
-while IFS=$'\t' read -r dir executable; do
-	as=("${user[@]}")
-	if [[ $executable =~ $records ]]; then as=("${root[@]}"); fi
-	cd "$dir"
-	run "${executable##*/}" "${as[@]}" "$executable"
-done < <(grep -E "$records" "$tests" || true; grep -vE "$records" "$tests")
-cd "$home"
-if [ "$mode" != --as-nobody ]; then
-	run "the examples of the documentation" scripts/cargo.sh test --locked "${packages[@]}" --doc
-fi
+# run SLOTS LIST: runs the executables of a list, so many at a time.
+run() {
+	local name command dir executable running=0
+	while IFS=$'\t' read -r dir executable; do
+		if [ "$running" -eq "$1" ]; then reap; fi
+		prepare "$dir" "$executable"
+		start &
+		running=$((running + 1))
+	done <"$2"
+	while [ "$running" -gt 0 ]; do reap; done
+	while IFS=$'\t' read -r dir executable; do
+		prepare "$dir" "$executable"
+		judge
+	done <"$2"
+	cd "$home"
+}
+# The recording tests first, while sudo remembers the password; then the longest.
+grep -E "$measures" "$tests" >"$parts/measure" || true
+sed -E "\\:$measures:d; s:.*$first.*:1&:; t; s:^:2:" "$tests" | sort -s -k1.1,1.1 | cut -c2- >"$parts/others"
+if [ "$mode" != --as-nobody ]; then printf '%s\t%s\n' "$home" "$examples" >>"$parts/others"; fi
+run 1 "$parts/measure"
+run 2 "$parts/others"
 sleep 1.1 # tail looks once a second where inotify is missing
 kill "$tail"
 reasons=$(grep -o '(skipped: .*)' "$log" | sort | uniq -c || true)
 [ -z "$reasons" ] || printf '\n%s\n' "$reasons"
 count() { sed -n "s/^test result: .* \\([0-9]*\\) $1;.*/\\1/p" "$log" | awk '{ n += $1 } END { print n + 0 }'; }
-grep ': failed once, passed three times alone$' "$log" || true
+if [ -e "$parts/again" ]; then cat "$parts/again"; fi
 echo "$(($(count passed) + again)) passed, $(($(count failed) + broken - again)) failed, $(count ignored) skipped"
 exit "$status"
