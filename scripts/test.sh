@@ -25,7 +25,7 @@ measures='/(record|recorder|loss|waits)-[0-9a-f]+$'
 first='/(ci|fleet|html|simulated)-[0-9a-f]+$'
 examples='the examples of the documentation'
 # Those that start tr or ask the kernel, of nobody's tests.
-starts='/(ci|command_line|fixtures|imports|lies|loss|marks|outputs|passthrough|perf|record|recorder|redact|symbols|tr|tr_bpf|tr_output|tr_record|tr_symbols|untraced|waits)-[0-9a-f]+$'
+starts='/(ci|command_line|fixtures|imports|lies|loss|marks|outputs|passthrough|record|recorder|redact|symbols|tr|tr_bpf|tr_output|tr_record|tr_symbols|untraced|waits)-[0-9a-f]+$'
 as_nobody=(setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all --bounding-set=-all --no-new-privs)
 
 packages=(--workspace)

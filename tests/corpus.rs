@@ -1,6 +1,8 @@
-//! Replays the fuzz corpus of the analysis: seeds and former failures.
+//! Replays the fuzz corpora of the analysis and of other tools' files: seeds and former failures.
 #![allow(clippy::expect_used)] // of our own files
 
+#[path = "../fuzz/src/importing.rs"]
+mod importing;
 #[path = "../fuzz/src/lying.rs"]
 mod lying;
 #[allow(dead_code)] // tr-format's tests replay the others
@@ -9,15 +11,25 @@ mod targets;
 
 use std::path::Path;
 
-#[test]
-fn lying_contents_are_survived() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/analysis");
+fn replay(name: &str, target: fn(&[u8]), least: usize) {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus");
+    let inputs = std::fs::read_dir(corpus.join(name)).expect("the corpus");
     let mut count = 0;
-    for input in std::fs::read_dir(corpus).expect("the corpus") {
+    for input in inputs {
         let path = input.expect("an entry").path();
         println!("{}", path.display());
-        lying::analysis(&std::fs::read(&path).expect("an input"));
+        target(&std::fs::read(&path).expect("an input"));
         count += 1;
     }
-    assert!(count > 4, "{count} inputs");
+    assert!(count >= least, "{count} inputs");
+}
+
+#[test]
+fn lying_contents_are_survived() {
+    replay("analysis", lying::analysis, 5);
+}
+
+#[test]
+fn other_tools_files_are_survived() {
+    replay("imports", importing::imports, 4);
 }

@@ -1,0 +1,29 @@
+//! Another tool's file. Its spans lie inside of their processes.
+#![allow(clippy::expect_used)] // of our own files
+
+use std::sync::LazyLock;
+
+use tr_analyze::{analyze, Analysis, Options};
+use tr_format::reader::Trace;
+use tr_format::source::Source;
+use tr_report::steps::Steps;
+
+/// A recording of the tools whose files are the seeds.
+static RECORDING: LazyLock<Analysis> = LazyLock::new(|| {
+    let bytes = include_bytes!("../../fixtures/imports/all.bin").to_vec();
+    let trace = Trace::open(Source::bytes(bytes)).expect("a trace");
+    analyze(&trace, &Options::default())
+});
+
+pub fn imports(data: &[u8]) {
+    let Ok(Some(file)) = tr_import::read(data) else {
+        return;
+    };
+    let mut analysis = RECORDING.clone();
+    tr_import::place(&[(b"tests.xml".to_vec(), file)], &mut analysis);
+    for span in &analysis.imported {
+        let process = analysis.process(span.process);
+        assert!(process.start <= span.from && span.from <= span.to && span.to <= process.end);
+    }
+    let _ = Steps::new(&analysis);
+}
