@@ -325,17 +325,13 @@ fn all() -> Result<(), Failed> {
     other.wait()?;
     let out = out?;
     ensure(out.status.success(), || text(&out.stderr))?;
-    ensure(
-        took > Duration::from_millis(400) && took < Duration::from_secs(20),
-        || format!("{took:?}"),
-    )?;
     let analysis = analyze(&trace)?;
     ensure(trues(&analysis) > 5, || {
         format!("{} execs", trues(&analysis))
     })?;
-    let duration = int(&analysis["trace"], "duration_ns");
-    ensure((400_000_000..700_000_000).contains(&duration), || {
-        format!("{duration}")
+    let duration = Duration::from_nanos(int(&analysis["trace"], "duration_ns"));
+    ensure(duration.as_millis() >= 400 && duration < took, || {
+        format!("{duration:?} of {took:?}")
     })?;
     let shell = list(&analysis, "processes")
         .iter()
