@@ -13,8 +13,7 @@ pub fn is_meant() -> bool {
 
 /// Runs it.
 pub fn run() -> ExitCode {
-    confine::to_reading(&[]);
-    match tr_record::serve_as_loader() {
+    match tr_record::serve_as_loader(|| confine::to_reading(&[])) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("tr: {error}");

@@ -3,6 +3,7 @@
 
 #![allow(clippy::expect_used, clippy::indexing_slicing)] // a JSON value indexes to null
 
+mod caller;
 mod chain;
 #[path = "../common/mod.rs"]
 mod common;

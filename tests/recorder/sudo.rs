@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use libtest_mimic::Failed;
 use serde_json::Value;
 
+use crate::caller;
 use crate::rights::elsewhere;
 use crate::support::{analyze, dump, ensure, eventually, info, int, list, report, text, Test};
 
@@ -24,6 +25,8 @@ pub const TESTS: &[Test] = &[
     ("auto_uses_sudo_on_hosted_machines_alone", hosted),
     ("doctor_knows_the_loader", doctor),
     ("the_loader_serves_sudos_caller_alone", peers),
+    ("a_hostile_caller_reads_no_kernel_memory", caller::hostile),
+    ("a_user_has_one_loader_at_a_time", caller::one_at_a_time),
     ("the_loader_ends_with_a_killed_recorder", killed),
     ("a_killed_or_silent_loader_is_an_error", killed_loader),
     #[cfg(target_arch = "x86_64")]
@@ -33,14 +36,14 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-const NOBODY: u32 = 65534;
-const ALLOWED: &str = "nobody ALL=(root) NOPASSWD: ALL";
+pub const NOBODY: u32 = 65534;
+pub const ALLOWED: &str = "nobody ALL=(root) NOPASSWD: ALL";
 
 /// A directory of the user's, with a `tr` that root and the user can execute, and a sudoers file.
-struct Place(PathBuf);
+pub struct Place(PathBuf);
 
 impl Place {
-    fn new(name: &str, rule: &str) -> Result<Place, Failed> {
+    pub fn new(name: &str, rule: &str) -> Result<Place, Failed> {
         let copy = elsewhere(name)?;
         let dir = copy.with_extension("dir");
         let _ = std::fs::remove_dir_all(&dir);
@@ -55,7 +58,7 @@ impl Place {
         Ok(Place(dir))
     }
 
-    fn at(&self, name: &str) -> PathBuf {
+    pub fn at(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 
@@ -98,7 +101,7 @@ impl Place {
     }
 
     /// `tr record OPTIONS -o x.bin -- COMMAND`, by the user.
-    fn record(&self, options: &[&str], command: &[&str]) -> Result<Command, Failed> {
+    pub fn record(&self, options: &[&str], command: &[&str]) -> Result<Command, Failed> {
         let mut tr = self.command(&self.at("tr"))?;
         tr.arg("record").args(options).args(["-o", "x.bin", "--"]);
         tr.args(command);
@@ -106,7 +109,7 @@ impl Place {
     }
 
     /// A program `sudo` in front of the real one, which is `$SUDO`.
-    fn stand_in(&self, script: &str) -> Result<(), Failed> {
+    pub fn stand_in(&self, script: &str) -> Result<(), Failed> {
         let file = self.at("bin/sudo");
         std::fs::create_dir_all(self.at("bin"))?;
         std::fs::write(&file, format!("#!/bin/sh\nSUDO=/usr/bin/sudo\n{script}\n"))?;
@@ -117,7 +120,7 @@ impl Place {
     }
 
     /// PATH with the stand-in first.
-    fn path(&self) -> String {
+    pub fn path(&self) -> String {
         let path = std::env::var("PATH").unwrap_or_default();
         format!("{}:{path}", self.at("bin").display())
     }

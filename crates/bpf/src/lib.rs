@@ -4,6 +4,7 @@
 mod calls;
 mod kernel;
 mod life;
+mod living;
 mod programs;
 mod refusal;
 mod samplers;
@@ -13,7 +14,8 @@ mod tracer;
 pub mod wire;
 
 pub use kernel::{Extras, Kernel};
-pub use programs::{log, Programs, Sampling, Settings, MEMORY};
+pub use living::Living;
+pub use programs::{log, Parts, Programs, Sampling, Settings, MEMORY};
 pub use refusal::{Missing, Refusal};
 pub use tracer::{CpuAccount, Helper, Receive, Record, Rings, Tracer, Usage};
 

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
 
-use libbpf_rs::libbpf_sys::bpf_iter_create;
+use libbpf_rs::libbpf_sys::{bpf_iter_create, bpf_map_freeze};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{IterOpts, MapCore, MapFlags, OpenObject, PrintLevel, ProgramMut};
 
@@ -52,6 +52,8 @@ pub struct Settings {
     pub syscalls: bool,
     /// Samples of stacks.
     pub stacks: Option<Sampling>,
+    /// The reader may know the kernel's addresses in stacks.
+    pub show_kernel: bool,
     /// Count each attempt to emit an event.
     pub count_emitted: bool,
     /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
@@ -89,8 +91,10 @@ impl Settings {
 pub struct Programs {
     /// The map of [`crate::slots::Slots`].
     pub(crate) slots: OwnedFd,
-    /// The map of the programs' global data.
-    pub(crate) memory: OwnedFd,
+    /// The map of what the programs tell, which user space cannot write.
+    pub(crate) told: OwnedFd,
+    /// The map of what user space asks the programs for.
+    pub(crate) asked: OwnedFd,
     /// The ring of lifecycle events.
     pub(crate) life: OwnedFd,
     /// The link of the iterator over the tasks.
@@ -101,10 +105,21 @@ pub struct Programs {
     pub(crate) samplers: Option<Samplers>,
     /// A link for each program, in the order of [`in_order`].
     pub(crate) links: Vec<OwnedFd>,
-    /// The programs, in the same order.
+    /// The programs, in the same order; none if another process has loaded them.
     pub(crate) programs: Vec<OwnedFd>,
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub(crate) raw: bool,
+}
+
+/// What [`Programs`] consist of, beside what they always have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// The programs are `raw_tp`.
+    pub raw: bool,
+    /// The number of perf events and links that call the samplers of stacks, if there are any.
+    pub callers: Option<usize>,
+    /// System calls are recorded.
+    pub calls: bool,
 }
 
 /// What libbpf and the verifier say, for [`log`].
@@ -173,20 +188,31 @@ impl Programs {
                 Err(_) => return Err(failed("load the BPF programs")(refused)),
             },
         };
-        if let Some(bss) = &mut skel.maps.bss_data {
+        if let Some(asked) = &mut skel.maps.bss_asked_data {
             for (region, cpu) in (0u32..).zip(&settings.cpus) {
-                if let Some(account) = bss.sched_account.get_mut(usize::from(*cpu)) {
-                    account.first = region * settings.slots() + 1;
+                if let Some(progress) = asked.sched_progress.get_mut(usize::from(*cpu)) {
+                    progress.first = u64::from(region * settings.slots() + 1);
                 }
             }
-            bss.extras = kernel.extras.0;
+        }
+        if let Some(told) = &mut skel.maps.bss_told_data {
+            told.extras = kernel.extras.0;
         }
         for target in &settings.targets {
             let (key, value) = (target.to_ne_bytes(), 1u32.to_ne_bytes());
             let updated = skel.maps.targets.update(&key, &value, MapFlags::ANY);
             updated.map_err(failed("set the processes to follow"))?;
         }
-        Programs::of(&skel, raw, settings)
+        let programs = Programs::of(&skel, raw, settings)?;
+        // The kernel freezes no map that is mapped to write, as libbpf does.
+        drop(skel);
+        // SAFETY: a system call on an open descriptor.
+        match unsafe { bpf_map_freeze(programs.told.as_raw_fd()) } {
+            0 => Ok(programs),
+            error => Err(failed("freeze the programs' memory")(
+                std::io::Error::from_raw_os_error(-error).into(),
+            )),
+        }
     }
 
     /// Attaches loaded programs. The descriptors outlive the skeleton.
@@ -203,7 +229,8 @@ impl Programs {
         let tasks = tasks.map_err(failed("list the living tasks"))?;
         Ok(Programs {
             slots: own(skel.maps.slots.as_fd())?,
-            memory: own(skel.maps.bss.as_fd())?,
+            told: own(skel.maps.bss_told.as_fd())?,
+            asked: own(skel.maps.bss_asked.as_fd())?,
             life: own(skel.maps.life_ring.as_fd())?,
             tasks: own(tasks.as_fd())?,
             samplers: match &settings.stacks.filter(|_| !raw) {
@@ -225,52 +252,63 @@ impl Programs {
         self.raw
     }
 
-    /// The descriptors, in the order that [`Programs::from_descriptors`] takes.
+    /// The descriptors for another process, in the order that [`Programs::from_descriptors`]
+    /// takes. The programs' own are not among them: who has one can attach the program again, or to
+    /// another tracepoint, whose arguments it would take for addresses, without any right.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
-        let single = [&self.slots, &self.memory, &self.life, &self.tasks];
+        let single = [
+            &self.slots,
+            &self.told,
+            &self.asked,
+            &self.life,
+            &self.tasks,
+        ];
         let samplers = self.samplers.iter().flat_map(Samplers::descriptors);
         let all = single.into_iter().chain(samplers).chain(&self.calls);
-        let all = all.chain(&self.links).chain(&self.programs);
-        all.map(AsFd::as_fd).collect()
+        all.chain(&self.links).map(AsFd::as_fd).collect()
     }
 
     /// The programs that another process of this version has attached; `None`: another number
-    /// of descriptors. `samplers`: of [`Programs::samplers`].
-    pub fn from_descriptors(
-        descriptors: Vec<OwnedFd>,
-        raw: bool,
-        samplers: (usize, usize),
-    ) -> Option<Programs> {
+    /// of descriptors.
+    pub fn from_descriptors(descriptors: Vec<OwnedFd>, parts: Parts) -> Option<Programs> {
         let mut rest = descriptors.into_iter();
-        let (slots, memory, life, tasks) = (rest.next()?, rest.next()?, rest.next()?, rest.next()?);
-        let samplers = match samplers {
-            (0, _) => None,
-            counts => Some(Samplers::from_descriptors(&mut rest, counts)?),
+        let (slots, told, asked) = (rest.next()?, rest.next()?, rest.next()?);
+        let (life, tasks) = (rest.next()?, rest.next()?);
+        let samplers = match parts.callers {
+            None => None,
+            Some(callers) => Some(Samplers::from_descriptors(&mut rest, callers)?),
         };
-        let mut links: Vec<OwnedFd> = rest.collect();
-        // As many links as programs, and the map of system calls if they are recorded.
-        let calls = (links.len() % 2 == 1).then(|| links.remove(0));
+        let calls = if parts.calls {
+            Some(rest.next()?)
+        } else {
+            None
+        };
+        let links: Vec<OwnedFd> = rest.collect();
         // A kernel can lack tracepoints.
-        if !(2 * REQUIRED..=2 * (PROGRAMS + CALLS)).contains(&links.len()) {
+        if !(REQUIRED..=PROGRAMS + CALLS).contains(&links.len()) {
             return None;
         }
-        let programs = links.split_off(links.len() / 2);
         Some(Programs {
             slots,
-            memory,
+            told,
+            asked,
             life,
             tasks,
             calls,
             samplers,
             links,
-            programs,
-            raw,
+            programs: Vec::new(),
+            raw: parts.raw,
         })
     }
 
-    /// The number of programs on stacks, and of their events and links.
-    pub fn samplers(&self) -> (usize, usize) {
-        self.samplers.as_ref().map_or((0, 0), Samplers::counts)
+    /// What [`Programs::from_descriptors`] has to know.
+    pub fn parts(&self) -> Parts {
+        Parts {
+            raw: self.raw,
+            callers: self.samplers.as_ref().map(Samplers::callers),
+            calls: self.calls.is_some(),
+        }
     }
 
     /// Opens an iterator over the tasks.
@@ -289,8 +327,12 @@ impl Programs {
     }
 }
 
-/// The size of the programs' global data in bytes: equal in two processes of one version.
-pub const MEMORY: usize = size_of::<skel::types::bss>();
+/// The sizes of the memory that the programs share with their reader, in bytes: what they tell, and
+/// what they are asked for. Two processes of one version have the same.
+pub const MEMORY: [usize; 2] = [
+    size_of::<skel::types::bss_told>(),
+    size_of::<skel::types::bss_asked>(),
+];
 
 /// The number of programs without the iterator and without those on system calls.
 const PROGRAMS: usize = 21;
@@ -374,6 +416,7 @@ fn open<'a>(
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
+        rodata.show_kernel = settings.show_kernel;
         rodata.sample_period = stacks.map_or(0, |it| it.period());
         rodata.sample_half = stacks.map_or(0, |it| u64::from(it.ring / 2));
         rodata.wait_least = stacks.map_or(0, |it| it.wait_least);

@@ -4,7 +4,8 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use libbpf_rs::libbpf_sys::{
-    perf_event_attr, PERF_COUNT_SW_CPU_CLOCK, PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE,
+    bpf_link_create, perf_event_attr, BPF_PERF_EVENT, PERF_COUNT_SW_CPU_CLOCK,
+    PERF_FLAG_FD_CLOEXEC, PERF_TYPE_SOFTWARE,
 };
 
 use crate::programs::skel::TracerSkel;
@@ -72,42 +73,45 @@ impl Samplers {
     /// Starts to sample on a CPU, which is left out if it is offline.
     ///
     /// # Errors
-    /// [`Error::Bpf`].
+    /// [`Error::Bpf`]; another process has loaded the programs.
     pub(crate) fn add(&mut self, sampling: &Sampling, cpu: u16) -> Result<(), Error> {
-        // That of the samples is the last one, see `start`.
-        let Some(program) = self.programs.last().filter(|_| sampling.hz > 0) else {
+        if sampling.hz == 0 {
             return Ok(());
+        }
+        // That of the samples is the last one, see `start`.
+        let Some(program) = self.programs.last() else {
+            let none = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
+            return Err(failed("sample stacks")(none.into()));
         };
         match open(sampling, cpu, program) {
-            Ok(event) => self.callers.push(event),
+            Ok(caller) => self.callers.push(caller),
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => {}
             Err(error) => return Err(failed("sample stacks")(error.into())),
         }
         Ok(())
     }
 
-    /// From the descriptors that [`Samplers::descriptors`] names: so many programs, so many
-    /// callers.
+    /// From the descriptors that [`Samplers::descriptors`] names: so many callers.
     pub(crate) fn from_descriptors(
         from: &mut impl Iterator<Item = OwnedFd>,
-        (programs, callers): (usize, usize),
+        callers: usize,
     ) -> Option<Samplers> {
         let samplers = Samplers {
             ring: from.next()?,
-            programs: from.take(programs).collect(),
+            programs: Vec::new(),
             callers: from.take(callers).collect(),
         };
-        (samplers.counts() == (programs, callers)).then_some(samplers)
+        (samplers.callers() == callers).then_some(samplers)
     }
 
+    /// Those for another process, see [`crate::Programs::descriptors`].
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = &OwnedFd> {
-        let all = std::iter::once(&self.ring).chain(&self.programs);
-        all.chain(&self.callers)
+        std::iter::once(&self.ring).chain(&self.callers)
     }
 
-    /// The number of programs and of what calls them.
-    pub(crate) fn counts(&self) -> (usize, usize) {
-        (self.programs.len(), self.callers.len())
+    /// The number of what calls the programs.
+    pub(crate) fn callers(&self) -> usize {
+        self.callers.len()
     }
 
     pub(crate) fn ring(&self) -> BorrowedFd<'_> {
@@ -124,8 +128,11 @@ impl Samplers {
     }
 }
 
-/// An event of the CPU's clock, for all tasks. The clock of software events needs no counter of
-/// the hardware, which virtual machines lack.
+/// What calls the program by an event of the CPU's clock, for all tasks. The clock of software events
+/// needs no counter of the hardware, which virtual machines lack.
+///
+/// It is a link where the kernel has those of perf events (5.15): who has the event itself can
+/// change its period.
 fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<OwnedFd> {
     let mut attr = perf_event_attr {
         type_: PERF_TYPE_SOFTWARE,
@@ -155,16 +162,21 @@ fn open(sampling: &Sampling, cpu: u16, program: &OwnedFd) -> std::io::Result<Own
         }
         OwnedFd::from_raw_fd(fd)
     };
-    // SAFETY: system calls on open descriptors; the second argument is a number.
-    let done = unsafe {
-        let event = event.as_raw_fd();
-        match libc::ioctl(event, IOC_SET_BPF, program.as_raw_fd()) {
-            0 => libc::ioctl(event, IOC_ENABLE, 0),
-            refused => refused,
+    // SAFETY: system calls on open descriptors, without options or with a number; a result that is
+    // not negative is a new descriptor.
+    unsafe {
+        let (number, program) = (event.as_raw_fd(), program.as_raw_fd());
+        let link = bpf_link_create(program, number, BPF_PERF_EVENT, std::ptr::null());
+        if link < 0 && libc::ioctl(number, IOC_SET_BPF, program) != 0
+            || libc::ioctl(number, IOC_ENABLE, 0) != 0
+        {
+            return Err(std::io::Error::last_os_error());
         }
-    };
-    match done {
-        0 => Ok(event),
-        _ => Err(std::io::Error::last_os_error()),
+        // The link keeps the event.
+        Ok(if link < 0 {
+            event
+        } else {
+            OwnedFd::from_raw_fd(link)
+        })
     }
 }

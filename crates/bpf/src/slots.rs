@@ -4,7 +4,7 @@
 
 use std::mem::offset_of;
 use std::os::fd::{AsRawFd, BorrowedFd};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use memmap2::{MmapOptions, MmapRaw};
 
@@ -18,7 +18,10 @@ const STEP: u64 = 256;
 #[derive(Debug)]
 pub struct Slots {
     slots: MmapRaw,
-    memory: MmapRaw,
+    /// What the programs tell, to read.
+    told: MmapRaw,
+    /// What they are asked for.
+    asked: MmapRaw,
     shared: Shared,
     /// Slots of each CPU, a power of two.
     count: u64,
@@ -34,12 +37,12 @@ pub struct Slots {
 /// The layout of the memory shared with the programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
-    /// The offset of the array of [`Account`] in bytes.
+    /// The offset of the array of [`Account`] in what the programs tell, in bytes.
     pub accounts: usize,
-    /// The offset of the array of [`Progress`] in bytes.
+    /// The offset of the array of [`Progress`] in what they are asked for, in bytes.
     pub progress: usize,
-    /// Its length in bytes.
-    pub len: usize,
+    /// The length of both in bytes.
+    pub len: [usize; 2],
     /// The number of CPU numbers that the kernel may use.
     pub possible_cpus: usize,
 }
@@ -63,21 +66,23 @@ impl Slots {
     /// Maps the slots, `count` for each of `cpus` in this order and then, up to `regions` in
     /// all, for CPUs that come later; and the memory shared with the programs.
     pub(crate) fn map(
-        (slots, memory): (BorrowedFd<'_>, BorrowedFd<'_>),
+        [slots, told, asked]: [BorrowedFd<'_>; 3],
         shared: Shared,
         (count, regions): (u32, u32),
         cpus: &[u16],
     ) -> std::io::Result<Slots> {
         // The kernel refuses more than the map has.
-        let map = |fd: BorrowedFd<'_>, len: usize| {
-            MmapOptions::new()
-                .len(len.next_multiple_of(page_size()))
-                .map_raw(fd.as_raw_fd())
+        let part = |len: usize| {
+            let mut part = MmapOptions::new();
+            part.len(len.next_multiple_of(page_size()));
+            part
         };
+        let [told_len, asked_len] = shared.len;
         let bytes = size_of::<Slot>() * count as usize * regions as usize;
         let slots = Slots {
-            slots: map(slots, bytes)?,
-            memory: map(memory, shared.len)?,
+            slots: part(bytes).map_raw(slots.as_raw_fd())?,
+            told: part(told_len).map_raw_read_only(told.as_raw_fd())?,
+            asked: part(asked_len).map_raw(asked.as_raw_fd())?,
             shared,
             count: u64::from(count),
             cpus: cpus.iter().map(|&number| Cpu { number, tail: 0 }).collect(),
@@ -85,17 +90,23 @@ impl Slots {
             newcomers: Vec::new(),
             near: now(),
         };
-        let fits = |offset: usize, size: usize, align: usize| {
-            slots.memory.len() >= offset + MAX_CPUS * size && offset.is_multiple_of(align)
+        let fits = |map: &MmapRaw, offset: usize, size: usize, align: usize| {
+            map.len() >= offset + MAX_CPUS * size && offset.is_multiple_of(align)
         };
         let room = slots.slots.len() / size_of::<Slot>() >= count as usize * slots.regions
             && slots.regions >= cpus.len()
             && fits(
+                &slots.asked,
                 shared.progress,
                 size_of::<Progress>(),
                 align_of::<Progress>(),
             )
-            && fits(shared.accounts, size_of::<Account>(), align_of::<Account>())
+            && fits(
+                &slots.told,
+                shared.accounts,
+                size_of::<Account>(),
+                align_of::<Account>(),
+            )
             && shared.possible_cpus <= MAX_CPUS
             && cpus.iter().all(|cpu| usize::from(*cpu) < MAX_CPUS);
         if room {
@@ -114,10 +125,10 @@ impl Slots {
             if self.cpus.len() >= self.regions {
                 return;
             }
-            let (first, lost) = self.account(number);
-            if first.load(Ordering::Relaxed) == 0 && lost.load(Ordering::Relaxed) > 0 {
+            let [_, first] = self.progress(number);
+            if first.load(Ordering::Relaxed) == 0 && self.lost(number) > 0 {
                 let slot = self.cpus.len() as u64 * self.count + 1;
-                first.store(u32::try_from(slot).unwrap_or(0), Ordering::Release);
+                first.store(slot, Ordering::Release);
                 self.cpus.push(Cpu { number, tail: 0 });
                 self.newcomers.push(number);
             }
@@ -129,18 +140,28 @@ impl Slots {
         std::mem::take(&mut self.newcomers)
     }
 
-    /// The first slot of a CPU, and the number of its lost events.
-    fn account(&self, cpu: u16) -> (&AtomicU32, &AtomicU64) {
-        let at = self.shared.accounts + usize::from(cpu) * size_of::<Account>();
+    /// The number of a CPU's lost events.
+    fn lost(&self, cpu: u16) -> u64 {
+        let at = self.shared.accounts
+            + usize::from(cpu) * size_of::<Account>()
+            + offset_of!(Account, lost_total);
         // `map` has checked that the array lies in the mapping, is aligned in it and has a
-        // place for every possible CPU. Both sides write whole words only.
-        // SAFETY: inside the mapping, which lives as long as `self`, and aligned.
+        // place for every possible CPU. The programs write whole words only.
+        // SAFETY: inside the mapping, which lives as long as `self`, aligned; we only load.
+        let lost = unsafe { AtomicU64::from_ptr(self.told.as_mut_ptr().add(at).cast()) };
+        lost.load(Ordering::Relaxed)
+    }
+
+    /// The read position in a CPU's slots, and its first slot, plus 1.
+    fn progress(&self, cpu: u16) -> [&AtomicU64; 2] {
+        let at = self.shared.progress + usize::from(cpu) * size_of::<Progress>();
+        // `map` has checked that the array lies in the mapping, is aligned in it
+        // and has a place for every possible CPU. Only we write both.
+        // SAFETY: inside the mapping, which lives as long as `self`, aligned; used here alone.
         unsafe {
-            let account = self.memory.as_mut_ptr().add(at);
-            (
-                AtomicU32::from_ptr(account.add(offset_of!(Account, first)).cast()),
-                AtomicU64::from_ptr(account.add(offset_of!(Account, lost_total)).cast()),
-            )
+            let progress = self.asked.as_mut_ptr().add(at);
+            [offset_of!(Progress, tail), offset_of!(Progress, first)]
+                .map(|field| AtomicU64::from_ptr(progress.add(field).cast()))
         }
     }
 
@@ -231,13 +252,7 @@ impl Slots {
 
     /// Gives the read and cleared slots back to the CPU.
     fn publish(&self, cpu: &Cpu) {
-        let at = self.shared.progress
-            + usize::from(cpu.number) * size_of::<Progress>()
-            + offset_of!(Progress, tail);
-        // `map` has checked that the array lies in the mapping, is aligned in it
-        // and has a place for every one of `cpus`. Only we write the tail.
-        // SAFETY: inside the mapping, which lives as long as `self`, aligned; used here alone.
-        let tail = unsafe { AtomicU64::from_ptr(self.memory.as_mut_ptr().add(at).cast()) };
+        let [tail, _] = self.progress(cpu.number);
         tail.store(cpu.tail, Ordering::Release);
     }
 }

@@ -94,8 +94,10 @@ pub struct Usage {
 pub struct Tracer {
     programs: Programs,
     calls: Option<Calls>,
-    /// The mapped global data of the programs.
-    memory: MmapRaw,
+    /// What the programs tell, mapped to read.
+    told: MmapRaw,
+    /// What they are asked for.
+    asked: MmapRaw,
     /// The CPUs with slots, in the order of their regions.
     cpus: Vec<u16>,
     /// Slots of each CPU.
@@ -131,14 +133,19 @@ impl Tracer {
     /// # Errors
     /// [`Error::Bpf`]: their memory cannot be mapped.
     pub fn new(programs: Programs, settings: &Settings) -> Result<Tracer, Error> {
-        let memory = MmapOptions::new()
-            .len(MEMORY)
-            .map_raw(programs.memory.as_raw_fd());
+        let [told, asked] = MEMORY.map(|len| {
+            let mut part = MmapOptions::new();
+            part.len(len);
+            part
+        });
+        let told = told.map_raw_read_only(programs.told.as_raw_fd());
+        let asked = asked.map_raw(programs.asked.as_raw_fd());
         let calls = programs.calls.as_ref().map(|map| Calls::map(map.as_fd()));
         let calls = calls.transpose();
         Ok(Tracer {
             calls: calls.map_err(|error| failed("map the system calls")(error.into()))?,
-            memory: memory.map_err(|error| failed("map the programs' memory")(error.into()))?,
+            told: told.map_err(|error| failed("map the programs' memory")(error.into()))?,
+            asked: asked.map_err(|error| failed("map the programs' memory")(error.into()))?,
             programs,
             cpus: settings.cpus.clone(),
             slot_count: settings.slots(),
@@ -158,8 +165,8 @@ impl Tracer {
 
     /// Watches the signals to COMMAND and to the recorder, by the host's process ids.
     pub fn watch_signals(&mut self, command: u32, recorder: u32) {
-        let bss = self.bss_mut();
-        (bss.command_tgid, bss.recorder_tgid) = (command, recorder);
+        let asked = self.asked_mut();
+        (asked.command_tgid, asked.recorder_tgid) = (command, recorder);
     }
 
     /// One task has sent the last signal of this number to both the recorder and COMMAND, as
@@ -167,14 +174,14 @@ impl Tracer {
     pub fn sent_to_both(&self, signal: u32) -> bool {
         let read = |who: usize| {
             let Some(sent) = self
-                .bss()
+                .told()
                 .sent
                 .get(who)
                 .and_then(|s| s.get(signal as usize))
             else {
                 return (0, 0);
             };
-            // SAFETY: as in `read_bss`.
+            // SAFETY: as in `read`.
             unsafe {
                 (
                     ptr::read_volatile(&sent.time),
@@ -183,7 +190,7 @@ impl Tracer {
             }
         };
         let ((command_time, command_sender), (time, sender)) = (read(0), read(1));
-        sender != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
+        time != 0 && sender == command_sender && time.abs_diff(command_time) < TOGETHER
     }
 
     /// Detaches the recording programs; the rings keep their records. The last one, on
@@ -204,10 +211,10 @@ impl Tracer {
     pub fn snapshot(&mut self) -> Result<Vec<wire::Snapshot>, Error> {
         let mut bytes;
         loop {
-            self.bss_mut().newly_followed = 0;
+            let before = self.read(|told| &told.newly_followed);
             let read = self.iterate();
             bytes = read.map_err(|error| failed("list the living tasks")(error.into()))?;
-            if self.read_bss(|bss| &bss.newly_followed) == 0 {
+            if self.read(|told| &told.newly_followed) == before {
                 break;
             }
         }
@@ -221,11 +228,12 @@ impl Tracer {
     /// The resident pages of the living followed processes together; pages that several share
     /// count for each. `None` if the kernel refuses to list the tasks.
     pub fn resident_pages(&mut self) -> Option<u64> {
-        let bss = self.bss_mut();
-        (bss.sum_resident, bss.resident) = (1, 0);
+        let before = self.read(|told| &told.resident);
+        self.asked_mut().sum_resident = 1;
         let read = self.iterate();
-        self.bss_mut().sum_resident = 0;
-        read.ok().map(|_| self.read_bss(|bss| &bss.resident))
+        self.asked_mut().sum_resident = 0;
+        read.ok()
+            .map(|_| self.read(|told| &told.resident).wrapping_sub(before))
     }
 
     /// Runs the iterator over all tasks; returns what it writes.
@@ -241,12 +249,12 @@ impl Tracer {
 
     /// Tasks whose reclaim of memory found no room.
     pub fn reclaim_overflow(&self) -> u64 {
-        self.read_bss(|bss| &bss.reclaim_overflow)
+        self.read(|told| &told.reclaim_overflow)
     }
 
     /// Tasks whose requests to disks found no room.
     pub fn submitter_overflow(&self) -> u64 {
-        self.read_bss(|bss| &bss.submitter_overflow)
+        self.read(|told| &told.submitter_overflow)
     }
 
     /// The reader of the records, which outlives the programs; `receiver` gets every record.
@@ -255,12 +263,13 @@ impl Tracer {
     /// [`Error::Bpf`].
     pub fn rings<R: Receive>(&self, receiver: R) -> Result<Rings<R>, Error> {
         let shared = Shared {
-            accounts: std::mem::offset_of!(skel::types::bss, sched_account),
-            progress: std::mem::offset_of!(skel::types::bss, sched_progress),
+            accounts: std::mem::offset_of!(skel::types::bss_told, sched_account),
+            progress: std::mem::offset_of!(skel::types::bss_asked, sched_progress),
             len: MEMORY,
             possible_cpus: self.possible_cpus,
         };
-        let maps = (self.programs.slots.as_fd(), self.programs.memory.as_fd());
+        let programs = &self.programs;
+        let maps = [&programs.slots, &programs.told, &programs.asked].map(AsFd::as_fd);
         let size = (self.slot_count, self.regions);
         let rings = Slots::map(maps, shared, size, &self.cpus).and_then(|slots| {
             let samplers = self.programs.samplers.as_ref();
@@ -282,11 +291,11 @@ impl Tracer {
         let read = |life: bool| {
             (0..wire::MAX_CPUS)
                 .filter_map(|cpu| {
-                    let bss = self.bss();
+                    let told = self.told();
                     let account = if life {
-                        *bss.life_account.get(cpu)?
+                        *told.life_account.get(cpu)?
                     } else {
-                        *bss.sched_account.get(cpu)?
+                        *told.sched_account.get(cpu)?
                     };
                     let pending = if life {
                         account.lost_total.saturating_sub(account.lost)
@@ -325,49 +334,59 @@ impl Tracer {
 
     /// Samples of stacks for which there was no room.
     pub fn sample_overflow(&self) -> u64 {
-        self.read_bss(|bss| &bss.sample_overflow)
+        self.read(|told| &told.sample_overflow)
     }
 
     /// Tasks whose ids did not fit into the set of followed tasks.
     pub fn follow_overflow(&self) -> u64 {
-        self.read_bss(|bss| &bss.follow_overflow)
+        self.read(|told| &told.follow_overflow)
     }
 
     /// TCP connections and listening ports for which there was no room.
     pub fn connection_overflow(&self) -> u64 {
-        self.read_bss(|bss| &bss.connection_overflow)
+        self.read(|told| &told.connection_overflow)
     }
 
     /// The facts that are recorded beside the tasks' own.
     pub fn extras(&self) -> Extras {
-        Extras(self.read_bss(|bss| &bss.extras))
+        Extras(self.read(|told| &told.extras))
     }
 
     /// Requests to block devices for which there was no room.
     pub fn block_overflow(&self) -> u64 {
-        self.read_bss(|bss| &bss.block_overflow)
+        self.read(|told| &told.block_overflow)
     }
 
-    /// The sums of all block devices that have had a request, by major << 20 | minor.
+    /// The sums of all block devices that have had a request, by major << 20 | minor; the longest
+    /// requests are those since the call before.
     pub fn block_devices(&mut self) -> Vec<(u32, wire::BlockDevice)> {
+        let interval = self.asked_mut().block_interval;
         let devices = (0..wire::BLOCK_DEVICES).filter_map(|place| self.block_device(place));
-        devices.collect()
+        let mut devices: Vec<_> = devices.collect();
+        for sums in devices.iter_mut().flat_map(|(_, device)| &mut device.sums) {
+            if sums.interval != interval {
+                sums.longest = 0;
+            }
+        }
+        let next = &raw mut self.asked_mut().block_interval;
+        // SAFETY: the field lives as long as the mapping; the programs only read it.
+        unsafe { ptr::write_volatile(next, interval.wrapping_add(1)) };
+        devices
     }
 
-    fn block_device(&mut self, place: usize) -> Option<(u32, wire::BlockDevice)> {
-        let bss = self.bss_mut();
-        let number = bss.block_numbers.get(place)?;
-        let device = bss.block_devices.get_mut(place)?;
-        // SAFETY: as in `read_bss`; a test holds both structs to the same layout, and every
+    fn block_device(&self, place: usize) -> Option<(u32, wire::BlockDevice)> {
+        let told = self.told();
+        let number = told.block_numbers.get(place)?;
+        let device = told.block_devices.get(place)?;
+        // SAFETY: as in `read`; a test holds both structs to the same layout, and every
         // bit pattern is valid in them.
-        unsafe {
-            let number = ptr::read_volatile(number);
-            let found = ptr::read_volatile(ptr::from_ref(device).cast::<wire::BlockDevice>());
-            for sums in &mut device.sums {
-                ptr::write_volatile(&mut sums.longest, 0);
-            }
-            (number != 0).then_some((number, found))
-        }
+        let (number, found) = unsafe {
+            (
+                ptr::read_volatile(number),
+                ptr::read_volatile(ptr::from_ref(device).cast::<wire::BlockDevice>()),
+            )
+        };
+        (number != 0).then_some((number, found))
     }
 
     /// System calls are recorded.
@@ -377,20 +396,20 @@ impl Tracer {
 
     /// System calls for which there was no room.
     pub fn call_overflow(&self) -> u64 {
-        self.read_bss(|bss| &bss.call_overflow)
+        self.read(|told| &told.call_overflow)
     }
 
     /// Has the programs fill the other table of system calls. Some may still write to the first
     /// one for a moment.
     pub fn change_call_table(&mut self) {
-        let table = &raw mut self.bss_mut().call_table;
+        let table = &raw mut self.asked_mut().call_table;
         // SAFETY: the field lives as long as the mapping; the programs only read it.
         unsafe { ptr::write_volatile(table, ptr::read_volatile(table) ^ 1) };
     }
 
     /// Empties the table that the programs do not fill.
     pub fn take_calls(&self) -> Vec<wire::CallSum> {
-        let active = self.read_bss(|bss| &bss.call_table);
+        let active = self.asked().call_table;
         let calls = self.calls.as_ref();
         calls.map_or_else(Vec::new, |calls| calls.take(active))
     }
@@ -398,7 +417,7 @@ impl Tracer {
     /// The kernel's statistics of the programs so far.
     pub fn usage(&self) -> Usage {
         let mut usage = Usage {
-            recursion_misses: self.read_bss(|bss| &bss.nested_runs),
+            recursion_misses: self.read(|told| &told.nested_runs),
             ..Usage::default()
         };
         for (_, info) in self.infos() {
@@ -442,7 +461,7 @@ impl Tracer {
 
     /// The reasons of waits are known, after [`Tracer::snapshot`].
     pub fn knows_reasons(&self) -> bool {
-        self.read_bss(|bss| &bss.regs_offset) != 0
+        self.read(|told| &told.regs_known) != 0
     }
 
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
@@ -450,23 +469,27 @@ impl Tracer {
         self.programs.raw
     }
 
-    /// Reads a field of the memory shared with the programs.
-    fn read_bss<T: Copy>(&self, field: impl FnOnce(&skel::types::bss) -> &T) -> T {
+    /// Reads a field of what the programs tell.
+    fn read<T: Copy>(&self, field: impl FnOnce(&skel::types::bss_told) -> &T) -> T {
         // The kernel may write the field at any time, hence volatile; fields are
         // plain integers, for which every bit pattern is valid.
         // SAFETY: the reference is into the mapping of the whole struct, which lives.
-        unsafe { ptr::read_volatile(field(self.bss())) }
+        unsafe { ptr::read_volatile(field(self.told())) }
     }
 
-    /// The memory shared with the programs.
-    fn bss(&self) -> &skel::types::bss {
+    fn told(&self) -> &skel::types::bss_told {
         // SAFETY: mapped as a whole, to a page's boundary; plain integers.
-        unsafe { &*self.memory.as_ptr().cast() }
+        unsafe { &*self.told.as_ptr().cast() }
     }
 
-    fn bss_mut(&mut self) -> &mut skel::types::bss {
-        // SAFETY: as in `bss`; mapped to read and write, and the other mapping, in the
+    fn asked(&self) -> &skel::types::bss_asked {
+        // SAFETY: as in `told`.
+        unsafe { &*self.asked.as_ptr().cast() }
+    }
+
+    fn asked_mut(&mut self) -> &mut skel::types::bss_asked {
+        // SAFETY: as in `told`; mapped to read and write, and the other mapping, in the
         // reader of the slots, has atomics alone.
-        unsafe { &mut *self.memory.as_mut_ptr().cast() }
+        unsafe { &mut *self.asked.as_mut_ptr().cast() }
     }
 }

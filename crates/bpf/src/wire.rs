@@ -180,11 +180,11 @@ wire! {
     Slot = "wire_slot" { when: u64, what: u64 }
     /// The account of a CPU's events.
     Account = "account" {
-        head: u64, rq: u64, first: u32, busy: u32, emitted: u64, lost: u64, lost_since: u64,
-        lost_until: u64, lost_total: u64,
+        head: u64, emitted: u64, lost: u64, lost_since: u64, lost_until: u64, lost_total: u64,
+        pad: [u64; 2],
     }
-    /// The read position in a CPU's slots.
-    Progress = "progress" { tail: u64, pad: [u64; 7] }
+    /// A CPU's slots and the read position in them.
+    Progress = "progress" { tail: u64, first: u64, pad: [u64; 6] }
     /// The head of every lifecycle record.
     Head = "wire_head" { time: u64, kind: u32, cpu: u32 }
     /// A new task.
@@ -260,7 +260,8 @@ wire! {
     }
     /// Sums over the requests of a block device and group.
     BlockSums = "block_sums" {
-        count: u64, bytes: u64, latency: u64, longest: u64, buckets: [u32; BLOCK_BUCKETS],
+        count: u64, bytes: u64, latency: u64, longest: u64, interval: u64,
+        buckets: [u32; BLOCK_BUCKETS],
     }
     /// The requests of a block device.
     BlockDevice = "block_device" {

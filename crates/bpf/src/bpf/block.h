@@ -165,6 +165,11 @@ static __always_inline int on_complete(bool btf, struct request *request, __u32 
 	__sync_fetch_and_add(&sums->bytes, issued.bytes);
 	__sync_fetch_and_add(&sums->latency, latency);
 	__sync_fetch_and_add(&sums->buckets[bucket_of(latency) & (BLOCK_BUCKETS - 1)], 1);
+	/* A new interval of the reader's: of two requests that end at once one may be lost. */
+	if (sums->interval != block_interval) {
+		sums->interval = block_interval;
+		sums->longest = 0;
+	}
 	if (latency > sums->longest)
 		sums->longest = latency;
 	return 0;

@@ -257,7 +257,7 @@ struct wire_join {
  */
 struct wire_connection {
 	struct wire_head head;
-	__u64 socket; /* its address, which names the connection until it is closed */
+	__u64 socket; /* a number, which names the connection until it is closed */
 	__u32 tid;
 	__u32 tgid;
 	__u16 local_port;
@@ -355,27 +355,27 @@ struct wire_sample {
 /* The account of a CPU's events in its slots or in the ring. */
 struct account {
 	__u64 head; /* slots written since the start */
-	__u64 rq; /* address of the CPU's run queue; 0: not looked up yet */
-	__u32 first; /* its first slot, plus 1; 0: none; the reader gives some to a new CPU */
-	__u32 busy; /* a slot is being written */
 	__u64 emitted; /* attempts, when count_emitted is set */
 	/* Not yet reported in the slots; of lifecycle events: reported so far. */
 	__u64 lost;
 	__u64 lost_since; /* of what is not yet reported */
 	__u64 lost_until;
-	__u64 lost_total; /* a cache line for each CPU ends here */
+	__u64 lost_total;
+	__u64 pad[2]; /* a cache line for each CPU */
 };
 
-/* The read position in a CPU's slots; written by user space. */
+/* A CPU's slots and the read position in them; written by user space. */
 struct progress {
 	__u64 tail; /* slots read since the start */
-	__u64 pad[7]; /* a cache line for each CPU */
+	__u64 first; /* its first slot, plus 1; 0: none; the reader gives some to a new CPU */
+	__u64 pad[6]; /* a cache line for each CPU */
 };
 
 /* The last signal of a number to a process. */
 struct sent {
-	__u64 time;
-	__u64 sender; /* the task, by its address; 0: none yet */
+	__u64 time; /* 0: none yet */
+	__u32 sender; /* tid */
+	__u32 pad;
 };
 
 /* A power of two above the largest number. */
@@ -400,7 +400,8 @@ struct block_sums {
 	__u64 count;
 	__u64 bytes;
 	__u64 latency; /* from issue to completion, in ns */
-	__u64 longest; /* since user space has set it to 0 */
+	__u64 longest; /* of `interval` */
+	__u64 interval; /* of the last request, by `block_interval` */
 	__u32 buckets[BLOCK_BUCKETS];
 };
 

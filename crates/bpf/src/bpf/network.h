@@ -19,12 +19,17 @@ enum role {
 	ROLE_ACCEPTED = 2,
 };
 
+struct connection {
+	__u64 number;
+	__u64 role; /* enum role */
+};
+
 /* The connections that are not closed yet. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_CONNECTIONS);
 	__type(key, __u64); /* the socket's address */
-	__type(value, __u32); /* enum role */
+	__type(value, struct connection);
 } connections SEC(".maps");
 
 /* The task that listens on a port. With SO_REUSEPORT there are several sockets. */
@@ -57,7 +62,8 @@ static __always_inline __u64 listener_key(struct sock *sk)
 }
 
 /* Reserves a record and fills it but for its task and what `closed` has. */
-static __always_inline struct wire_connection *reserve_connection(struct sock *sk, __u32 kind)
+static __always_inline struct wire_connection *reserve_connection(struct sock *sk, __u64 number,
+								   __u32 kind)
 {
 	struct wire_connection *record;
 
@@ -66,7 +72,7 @@ static __always_inline struct wire_connection *reserve_connection(struct sock *s
 	if (!record)
 		return NULL;
 	__builtin_memset(&record->socket, 0, sizeof(*record) - sizeof(record->head));
-	record->socket = (__u64)sk;
+	record->socket = number;
 	record->family = BPF_CORE_READ(sk, __sk_common.skc_family);
 	record->local_port = local_port(sk);
 	record->remote_port = __builtin_bswap16(BPF_CORE_READ(sk, __sk_common.skc_dport));
@@ -88,24 +94,34 @@ static __always_inline void put_self(struct wire_connection *record)
 	record->tgid = self >> 32;
 }
 
-/* False: there is no room for it. */
-static __always_inline bool add_connection(struct sock *sk, __u32 role)
+/*
+ * The number of a new connection; 0: there is no room for it. A CPU adds no two in a ns, so the
+ * time and the CPU are a number of its own: programs for Linux 5.8 have no atomic counter that
+ * tells its value.
+ */
+static __always_inline __u64 add_connection(struct sock *sk, __u64 role)
 {
 	__u64 key = (__u64)sk;
+	struct connection new = { .number = bpf_ktime_get_ns() * MAX_CPUS | this_cpu(),
+				  .role = role };
 
-	if (!bpf_map_update_elem(&connections, &key, &role, 0))
-		return true;
+	if (!bpf_map_update_elem(&connections, &key, &new, 0))
+		return new.number;
 	__sync_fetch_and_add(&connection_overflow, 1);
-	return false;
+	return 0;
 }
 
 static __always_inline int on_connect(struct sock *sk)
 {
 	struct wire_connection *record;
+	__u64 number;
 
-	if (!is_followed((__u32)bpf_get_current_pid_tgid()) || !add_connection(sk, ROLE_CONNECTS))
+	if (!is_followed((__u32)bpf_get_current_pid_tgid()))
 		return 0;
-	record = reserve_connection(sk, LIFE_CONNECT);
+	number = add_connection(sk, ROLE_CONNECTS);
+	if (!number)
+		return 0;
+	record = reserve_connection(sk, number, LIFE_CONNECT);
 	if (record) {
 		put_self(record);
 		submit_life(record);
@@ -142,15 +158,17 @@ static __always_inline int on_listener_closed(struct sock *sk)
 
 static __always_inline int on_established(struct sock *sk, int old)
 {
-	__u64 key;
+	__u64 key, number;
 	struct wire_connection *record;
+	struct connection *known;
 	struct listener *listener;
 
 	if (old == TCP_SYN_SENT) {
 		key = (__u64)sk;
-		if (!bpf_map_lookup_elem(&connections, &key))
+		known = bpf_map_lookup_elem(&connections, &key);
+		if (!known)
 			return 0;
-		record = reserve_connection(sk, LIFE_CONNECTED);
+		record = reserve_connection(sk, known->number, LIFE_CONNECTED);
 		if (record)
 			submit_life(record);
 		return 0;
@@ -159,9 +177,12 @@ static __always_inline int on_established(struct sock *sk, int old)
 		return 0;
 	key = listener_key(sk);
 	listener = bpf_map_lookup_elem(&listeners, &key);
-	if ((!listener && !follow_all) || !add_connection(sk, ROLE_ACCEPTED))
+	if (!listener && !follow_all)
 		return 0;
-	record = reserve_connection(sk, LIFE_ACCEPTED);
+	number = add_connection(sk, ROLE_ACCEPTED);
+	if (!number)
+		return 0;
+	record = reserve_connection(sk, number, LIFE_ACCEPTED);
 	if (!record)
 		return 0;
 	if (listener) {
@@ -201,16 +222,16 @@ static __always_inline int on_closed(struct sock *sk, int old, int state)
 {
 	__u64 key = (__u64)sk;
 	struct wire_connection *record;
-	__u32 *known, role;
+	struct connection *known, connection;
 
 	if (state != TCP_CLOSE && BPF_CORE_READ(sk, sk_shutdown) != SHUTDOWN_MASK)
 		return 0;
 	known = bpf_map_lookup_elem(&connections, &key);
 	if (!known)
 		return 0;
-	role = *known;
+	connection = *known;
 	bpf_map_delete_elem(&connections, &key);
-	record = reserve_connection(sk, LIFE_CLOSED);
+	record = reserve_connection(sk, connection.number, LIFE_CLOSED);
 	if (!record)
 		return 0;
 	record->error = BPF_CORE_READ(sk, sk_err);
@@ -218,7 +239,7 @@ static __always_inline int on_closed(struct sock *sk, int old, int state)
 	record->reset = state == TCP_CLOSE;
 	if (BPF_CORE_READ(sk, sk_lock.owned))
 		put_self(record);
-	put_bytes(record, sk, old, role);
+	put_bytes(record, sk, old, connection.role);
 	submit_life(record);
 	return 0;
 }

@@ -21,11 +21,32 @@ static __always_inline void submit_sample(void *record)
 		wake_reader();
 }
 
+/* The address of a frame in the kernel where user space may know none. */
+#define SOMEWHERE 1
+
+/* Hides the frames of a stack in the kernel; `length` is the stack's. */
+static __always_inline __s32 hide(__u64 *frames, __s32 length)
+{
+	__builtin_memset(frames, 0, SAMPLE_DEPTH * sizeof(*frames));
+	if (length <= 0)
+		return length;
+	frames[0] = SOMEWHERE;
+	return sizeof(*frames);
+}
+
 /* The stack of the running task; `ctx` is the program's. */
 static __always_inline void put_stack(void *ctx, struct wire_sample *record)
 {
-	/* An error is negative: a kernel thread has no user stack. */
-	record->kernel_len = bpf_get_stack(ctx, record->kernel, sizeof(record->kernel), 0);
+	__u64 first;
+
+	/* An error is negative: a kernel thread has no user stack. The ring's memory can be read
+	 * before the record is submitted, so no hidden address comes there. */
+	if (show_kernel)
+		record->kernel_len =
+			bpf_get_stack(ctx, record->kernel, sizeof(record->kernel), 0);
+	else
+		record->kernel_len =
+			hide(record->kernel, bpf_get_stack(ctx, &first, sizeof(first), 0));
 	record->user_len = bpf_get_stack(ctx, record->user, SAMPLE_DEPTH * sizeof(record->user[0]),
 					 BPF_F_USER_STACK | BPF_F_USER_BUILD_ID);
 }
@@ -137,7 +158,10 @@ static __always_inline void end_wait(struct task_struct *task)
 	record->ns = now - since;
 	record->kernel_len = waiter->kernel_len;
 	record->user_len = waiter->user_len;
-	bpf_probe_read_kernel(record->kernel, sizeof(waiter->kernel), waiter->kernel);
+	if (show_kernel)
+		bpf_probe_read_kernel(record->kernel, sizeof(waiter->kernel), waiter->kernel);
+	else
+		record->kernel_len = hide(record->kernel, waiter->kernel_len);
 	bpf_probe_read_kernel(record->user, sizeof(waiter->user), waiter->user);
 	submit_sample(record);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * System calls of the followed tasks (--syscalls): sums by process and call, in tables that user
- * space maps. Part of tracer.bpf.c.
+ * space maps and empties. Part of tracer.bpf.c. What user space writes there is compared and added
+ * to alone.
  *
  * tp_btf only: the entry's time is in the task's own storage, which follows a task through an exec
  * by a thread and ends with it. A call that does not return (exit) is not counted, as in strace -c.

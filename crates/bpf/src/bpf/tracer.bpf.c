@@ -58,56 +58,82 @@ const volatile bool victim_is_task = false;
 const volatile __u64 sample_period = 0;
 /* The number of waiting bytes in the ring of samples that wakes the recorder. */
 const volatile __u64 sample_half = 0;
+/* User space may know the kernel's addresses in stacks. */
+const volatile bool show_kernel = false;
 /* The shortest wait whose stack is recorded, in ns; 0: none is. */
 const volatile __u64 wait_least = 0;
 /* Ignore the switches of this task, as some guests' kernels do, for the test of wakers. */
 const volatile __u32 hidden_tid = 0;
 
-/* ---- Shared with user space ---- */
+/*
+ * The reader of all this can be an ordinary user's process, and hostile (--sudo): it can write
+ * whatever it maps to write, at any time. So a variable is the programs' own unless it stands in
+ * one of two sections. No kernel address is in these, nor in a record.
+ */
 
-struct account sched_account[MAX_CPUS] __attribute__((aligned(64)));
-struct account life_account[MAX_CPUS];
-struct progress sched_progress[MAX_CPUS] __attribute__((aligned(64)));
-/* Runs of a program while another one on the same CPU wrote a slot. */
-__u64 nested_runs;
-/* COMMAND's process and the recorder's, by the host's ids; 0: none. And the last signals
- * sent to them, in this order. */
-__u32 command_tgid, recorder_tgid;
-struct sent sent[2][SIGNALS];
+/* ---- Of the programs alone ---- */
+
+struct {
+	__u64 rq; /* address of the run queue; 0: not looked up yet */
+	__u32 busy; /* a slot is being written */
+	__u32 pad32;
+	__u64 pad[6]; /* a cache line for each CPU */
+} cpus[MAX_CPUS] __attribute__((aligned(64)));
 /* From a task's stack to the user's registers on it, in bytes; 0: unknown. */
 __u64 regs_offset, own_regs;
 /* The depth of the recorder's pid namespace. */
 __u32 recorder_level;
+/* A followed task has reclaimed memory, has sent a request to a disk, has sent a DNS query. */
+bool any_reclaimed, any_submitted, any_query;
+
+/* ---- Told to user space, which cannot write it: the loader freezes this map ---- */
+
+#define TOLD SEC(".bss.told")
+
+struct account sched_account[MAX_CPUS] TOLD __attribute__((aligned(64)));
+struct account life_account[MAX_CPUS] TOLD;
+/* Runs of a program while another one on the same CPU wrote a slot. */
+__u64 nested_runs TOLD;
+/* The last signals sent to COMMAND's process and to the recorder's, in this order. */
+struct sent sent[2][SIGNALS] TOLD;
+/* `regs_offset` is known. */
+__u32 regs_known TOLD;
 /* The facts that are recorded beside the tasks' own, see src/kernel.rs. */
-__u32 extras;
-/* Tasks newly followed by the last snapshot pass. */
-__u64 newly_followed;
+__u32 extras TOLD;
+/* Tasks newly followed by all snapshot passes. */
+__u64 newly_followed TOLD;
+/* The resident pages that all passes with `sum_resident` have added up. */
+__u64 resident TOLD;
 /* Tasks whose id did not fit into `followed`. */
-__u64 follow_overflow;
-/* The table of `call_sums` that the programs fill: 0 or 1. And calls without a place in it. */
-__u32 call_table;
-__u64 call_overflow;
+__u64 follow_overflow TOLD;
+/* System calls without a place in their table. */
+__u64 call_overflow TOLD;
 /* Samples of stacks that found no room in their ring. */
-__u64 sample_overflow;
+__u64 sample_overflow TOLD;
 /* Connections that found no room in `connections`, and ports in `listeners`. */
-__u64 connection_overflow;
+__u64 connection_overflow TOLD;
 /* The numbers of the block devices, in the order of their first requests; 0: none yet. */
-__u32 block_numbers[BLOCK_DEVICES];
-struct block_device block_devices[BLOCK_DEVICES] __attribute__((aligned(64)));
+__u32 block_numbers[BLOCK_DEVICES] TOLD;
+struct block_device block_devices[BLOCK_DEVICES] TOLD __attribute__((aligned(64)));
 /* Requests that found no room. */
-__u64 block_overflow;
-/* A followed task has reclaimed memory. */
-bool any_reclaimed;
-/* Tasks that found no room in `reclaimers`. */
-__u64 reclaim_overflow;
-/* A followed task has sent a request to a disk. And tasks that found no room in `submitters`. */
-bool any_submitted;
-__u64 submitter_overflow;
-/* A followed task has sent a DNS query. */
-bool any_query;
+__u64 block_overflow TOLD;
+/* Tasks that found no room in `reclaimers` and in `submitters`. */
+__u64 reclaim_overflow TOLD, submitter_overflow TOLD;
+
+/* ---- Written by user space. Any value is to do no harm: none is an address, and an index is
+ * held to its map's bounds ---- */
+
+#define ASKED SEC(".bss.asked")
+
+struct progress sched_progress[MAX_CPUS] ASKED __attribute__((aligned(64)));
+/* COMMAND's process and the recorder's, by the host's ids; 0: none. */
+__u32 command_tgid ASKED, recorder_tgid ASKED;
+/* The table of `call_sums` that the programs fill: 0 or 1. */
+__u32 call_table ASKED;
 /* The iterator adds up the resident pages of the followed processes instead of listing tasks. */
-__u32 sum_resident;
-__u64 resident;
+__u32 sum_resident ASKED;
+/* The number of the interval whose longest requests the block devices keep. */
+__u64 block_interval ASKED;
 
 /* Brings the wire structs into the object's BTF, for a test. */
 union wire_types {
@@ -236,25 +262,25 @@ extern void *bpf_rdonly_cast(const void *address, __u32 btf_id) __ksym __weak;
 
 /* The address of this CPU's run queue, the base of `current_distance` and
  * `preempt_count_distance`. Only to be called if one of them is known. */
-static __always_inline __u64 run_queue(struct account *account)
+static __always_inline __u64 run_queue(__u32 cpu)
 {
-	if (!account->rq) {
+	if (!cpus[cpu].rq) {
 		struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 
-		account->rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
+		cpus[cpu].rq = (__u64)BPF_CORE_READ(task, se.cfs_rq, rq);
 	}
-	return account->rq;
+	return cpus[cpu].rq;
 }
 
 /* The task that runs on this CPU. bpf_get_current_task() costs 9 ns: it returns through the
  * kernel's return thunk. */
-static __always_inline struct task_struct *current(struct account *account)
+static __always_inline struct task_struct *current(__u32 cpu)
 {
 	__u64 rq;
 
 	if (!current_distance || !bpf_ksym_exists(bpf_rdonly_cast))
 		return (struct task_struct *)bpf_get_current_task();
-	rq = run_queue(account);
+	rq = run_queue(cpu);
 	return (struct task_struct *)PEEK(struct list_head, rq + current_distance, next);
 }
 
@@ -394,14 +420,14 @@ static __noinline bool receives(struct task_struct *task)
 
 /* The context of this CPU (enum waking_context). x86 keeps the preemption count in a per-CPU
  * variable whose address is not always exported; BTF has its distance to the run queue. */
-static __always_inline __u64 waking_context(struct account *account, struct task_struct *waker,
+static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker,
 					    struct task_struct *wakee)
 {
 	__u32 count;
 
 	if (!preempt_count_distance)
 		return CONTEXT_TASK;
-	count = PEEK(struct upid, run_queue(account) + preempt_count_distance, nr);
+	count = PEEK(struct upid, run_queue(cpu) + preempt_count_distance, nr);
 	if (count & IN_HARDIRQ)
 		return CONTEXT_HARDIRQ;
 	if (count & SERVING_SOFTIRQ)
@@ -488,16 +514,18 @@ static __always_inline __u32 this_cpu(void)
 	return bpf_get_smp_processor_id() & (MAX_CPUS - 1);
 }
 
-static __always_inline struct wire_slot *slot_at(struct account *account, __u64 head)
+/* `first` is user space's: the look-up refuses a key beyond the map, and a CPU's events in another
+ * one's slots spoil that reader's trace alone. */
+static __always_inline struct wire_slot *slot_at(__u32 cpu, __u64 head)
 {
-	__u32 key = account->first - 1 + (head & (slot_count - 1));
+	__u32 key = sched_progress[cpu].first - 1 + (head & (slot_count - 1));
 
 	return bpf_map_lookup_elem(&slots, &key);
 }
 
-static __always_inline void write_loss(struct account *account, __u64 head, __u64 time, __u64 what)
+static __always_inline void write_loss(__u32 cpu, __u64 head, __u64 time, __u64 what)
 {
-	struct wire_slot *slot = slot_at(account, head);
+	struct wire_slot *slot = slot_at(cpu, head);
 
 	if (slot) {
 		slot->what = what;
@@ -552,7 +580,7 @@ static __noinline int await_slots(__u32 cpu)
 /* This CPU's events are recorded. */
 static __always_inline bool is_recorded(__u32 cpu)
 {
-	if (sched_account[cpu].first)
+	if (sched_progress[cpu].first)
 		return true;
 	await_slots(cpu);
 	return false;
@@ -561,13 +589,16 @@ static __always_inline bool is_recorded(__u32 cpu)
 /* Writes the loss before the next event. True if the slots have room for both. */
 static __noinline bool report_loss(__u32 cpu)
 {
-	struct account *account = &sched_account[cpu & (MAX_CPUS - 1)];
-	__u64 head = account->head;
+	struct account *account;
+	__u64 head;
 
-	if (head + 3 - sched_progress[cpu & (MAX_CPUS - 1)].tail > slot_count)
+	cpu &= MAX_CPUS - 1;
+	account = &sched_account[cpu];
+	head = account->head;
+	if (head + 3 - sched_progress[cpu].tail > slot_count)
 		return false;
-	write_loss(account, head, account->lost_since, account->lost);
-	write_loss(account, head + 1, account->lost_until, 1);
+	write_loss(cpu, head, account->lost_since, account->lost);
+	write_loss(cpu, head + 1, account->lost_until, 1);
 	account->head = head + 2;
 	account->lost = 0;
 	return true;
@@ -607,9 +638,9 @@ static __always_inline __u64 emit_sched(__u32 cpu, __u64 kind, __u64 what)
 		note_lost(account, time);
 		return time;
 	}
-	slot = slot_at(account, head);
+	slot = slot_at(cpu, head);
 	if (!slot)
-		return 0; /* the key is never beyond the last slot */
+		return 0; /* beyond the last slot: user space gave a wrong place */
 	account->head = head + 1;
 	look(head, waiting);
 	slot->what = what;
@@ -833,31 +864,29 @@ PROGRAM(switch, sched_switch, switch_event(btf, ctx))
  */
 static __always_inline void emit_waking(__u32 cpu, __u64 kind, __u64 what)
 {
-	struct account *account = &sched_account[cpu];
-
-	if (account->busy) {
+	if (cpus[cpu].busy) {
 		__sync_fetch_and_add(&nested_runs, 1);
 		return;
 	}
-	account->busy = 1;
+	cpus[cpu].busy = 1;
 	barrier();
 	if (is_recorded(cpu))
 		emit_sched(cpu, kind, what);
 	barrier();
-	account->busy = 0;
+	cpus[cpu].busy = 0;
 }
 
 static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 {
 	__u32 cpu = this_cpu();
-	struct task_struct *waker = current(&sched_account[cpu]);
+	struct task_struct *waker = current(cpu);
 	__u32 from = PEEK(struct task_struct, waker, pid);
 	__u32 to = FIELD(btf, wakee, pid);
 	__u64 context;
 
 	if (!is_followed(from) && !is_followed(to))
 		return 0;
-	context = waking_context(&sched_account[cpu], waker, wakee);
+	context = waking_context(cpu, waker, wakee);
 	emit_waking(cpu, SCHED_WAKING, pack(from, to, context, 0));
 	return 0;
 }
@@ -1282,7 +1311,7 @@ static __always_inline int on_signal(__u32 signal, struct task_struct *task)
 	else
 		return 0;
 	last->time = bpf_ktime_get_ns();
-	last->sender = bpf_get_current_task();
+	last->sender = (__u32)bpf_get_current_pid_tgid();
 	return 0;
 }
 
@@ -1304,6 +1333,7 @@ static __always_inline void find_regs(struct task_struct *self)
 	/* The verifier computes with a pointer only after it has been in memory. */
 	*(volatile __u64 *)&own_regs = bpf_task_pt_regs(bpf_get_current_task_btf());
 	regs_offset = *(volatile __u64 *)&own_regs - (__u64)BPF_CORE_READ(self, stack);
+	regs_known = regs_offset != 0;
 }
 
 /*

@@ -5,19 +5,27 @@
 //! Before it reads the request, it becomes the user who called sudo, and keeps the capabilities
 //! for BPF alone.
 
-use std::io;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
 
 use nix::errno::Errno;
+use nix::fcntl::{fcntl, FcntlArg};
 use nix::unistd::{Gid, SysconfVar, Uid};
-use tr_bpf::{Kernel, Programs};
+use tr_bpf::{Kernel, Living, Programs};
 use zerocopy::IntoBytes;
 
-use super::request::{Reply, Request};
+use super::request::{Facts, Reply, Request};
 use crate::{identity, passing};
 
 /// The time after which SIGALRM ends the loader, whatever it waits for, in seconds.
 const LIMIT: u32 = 20;
+/// The time without a request after which a loader that opens iterators ends, in seconds: `tr` asks
+/// once a second, but may be stopped for a while.
+const IDLE: u32 = 3600;
+/// A file of root's alone. A loader locks its user's byte of it.
+const LOCK: &str = "/run/tr-loader.lock";
 /// Asks for an iterator over the tasks.
 pub const ITERATOR: [u8; 1] = *b"i";
 
@@ -51,13 +59,12 @@ pub enum Refused {
     Request(io::Error),
 }
 
-/// Serves the request from standard input.
+/// Serves the request from standard input. `confine` leaves it /proc and /sys to read alone.
 ///
 /// # Errors
 /// The loader has done nothing.
-pub fn serve() -> Result<(), Refused> {
-    // SAFETY: a plain system call; SIGALRM has its default action since the exec.
-    unsafe { libc::alarm(LIMIT) };
+pub fn serve(confine: impl FnOnce()) -> Result<(), Refused> {
+    set_alarm(LIMIT);
     let stdin = io::stdin();
     let socket = stdin.as_fd();
     let peer = peer(socket).ok_or(Refused::NoSocket)?;
@@ -68,19 +75,20 @@ pub fn serve() -> Result<(), Refused> {
             caller: user.as_raw(),
         });
     }
-    drop_rights(user, group).map_err(|errno| Refused::System {
-        action: "give up root's rights",
-        errno,
-    })?;
+    let refused = |action| move |errno| Refused::System { action, errno };
+    // From the count of what lives to the end of the attachment: of two loaders of a user each would
+    // count without the other.
+    let lock = lock(user).map_err(refused("lock /run/tr-loader.lock"))?;
+    let living = Living::find();
+    confine();
+    drop_rights(user, group).map_err(refused("give up root's rights"))?;
     let mut request = Request::empty();
     passing::receive(socket, request.as_mut_bytes()).map_err(Refused::Request)?;
-    let (reply, programs) = match attach(&request) {
-        Ok((programs, irq_known)) => (
-            Reply::attached(programs.is_raw(), irq_known, programs.samplers()),
-            Some(programs),
-        ),
+    let (reply, programs) = match attach(&request, living) {
+        Ok((facts, programs)) => (Reply::attached(facts), Some(programs)),
         Err(reason) => (Reply::failed(&reason), None),
     };
+    drop(lock);
     let descriptors = programs.as_ref().map(Programs::descriptors);
     let sent = passing::send(socket, reply.as_bytes(), &descriptors.unwrap_or_default());
     sent.map_err(Refused::Request)?;
@@ -90,17 +98,57 @@ pub fn serve() -> Result<(), Refused> {
     Ok(())
 }
 
-/// Attaches the programs; whether wake-ups by interrupts are known, or the reason in words.
-fn attach(request: &Request) -> Result<(Programs, bool), String> {
+/// Waits for the end of this user's other loaders. The lock ends with the file.
+fn lock(user: Uid) -> Result<File, Errno> {
+    let mut file = OpenOptions::new();
+    file.read(true).write(true).create(true).mode(0o600);
+    let file = file.custom_flags(libc::O_NOFOLLOW).open(LOCK);
+    let file = file.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or(0)))?;
+    let byte = libc::flock {
+        l_type: libc::F_WRLCK as libc::c_short,
+        l_whence: libc::SEEK_SET as libc::c_short,
+        l_start: user.as_raw().into(),
+        l_len: 1,
+        l_pid: 0,
+    };
+    fcntl(&file, FcntlArg::F_OFD_SETLKW(&byte))?;
+    Ok(file)
+}
+
+/// SIGALRM, which has had its default action since the exec, comes in so many seconds.
+fn set_alarm(seconds: u32) {
+    // SAFETY: a plain system call.
+    unsafe { libc::alarm(seconds) };
+}
+
+/// Attaches the programs, or the reason in words.
+fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String> {
     let number = |var| {
         let value = nix::unistd::sysconf(var).ok().flatten();
         value.map_or(0, i64::cast_unsigned)
     };
     let memory = number(SysconfVar::_PHYS_PAGES).saturating_mul(number(SysconfVar::PAGE_SIZE));
-    let settings = request.settings(memory).map_err(str::to_owned)?;
+    let mut settings = request.settings(memory, living).map_err(str::to_owned)?;
+    settings.show_kernel = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
     let kernel = Kernel::detect().map_err(|error| error.to_string())?;
     let programs = Programs::attach(&kernel, &settings).map_err(|error| error.to_string())?;
-    Ok((programs, kernel.preempt_count.is_some()))
+    let facts = Facts {
+        parts: programs.parts(),
+        irq_known: kernel.preempt_count.is_some(),
+        kernel_shown: settings.show_kernel,
+    };
+    Ok((facts, programs))
+}
+
+/// The kernel tells the addresses of its functions to this user, who has no capability for that
+/// (`kernel.kptr_restrict`, `kernel.perf_event_paranoid`). `None`: there is no list of them.
+fn kernel_shown() -> Option<bool> {
+    let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines();
+    let address = lines.map_while(Result::ok).find_map(|line| {
+        let (address, rest) = line.split_once(' ')?;
+        rest.starts_with(['t', 'T']).then(|| address.to_owned())
+    });
+    address.map(|address| address.bytes().any(|digit| digit != b'0'))
 }
 
 /// Opens iterators for a `tr` to which the kernel refuses them, until it closes the socket.
@@ -108,13 +156,13 @@ fn attach(request: &Request) -> Result<(Programs, bool), String> {
 fn serve_iterators(socket: BorrowedFd<'_>, programs: &Programs) {
     let mut asked = [0];
     while passing::receive(socket, &mut asked).is_ok() && asked == ITERATOR {
-        // SAFETY: a plain system call; `tr` needs the loader as long as it records.
-        unsafe { libc::alarm(0) };
+        set_alarm(LIMIT);
         let iterator = programs.iterator();
         let iterator: Vec<_> = iterator.iter().map(AsFd::as_fd).collect();
         if passing::send(socket, &ITERATOR, &iterator).is_err() {
             return;
         }
+        set_alarm(IDLE);
     }
 }
 

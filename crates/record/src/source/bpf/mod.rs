@@ -96,6 +96,7 @@ pub fn start(
         target_cgroup: targets.cgroup,
         syscalls: config.syscalls,
         stacks,
+        show_kernel: true,
         count_emitted: false,
         hidden_tid: 0,
     };
@@ -205,6 +206,7 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     Ok(Attached {
         tracer: Tracer::start(&kernel, settings)?,
         irq_known: kernel.preempt_count.is_some(),
+        kernel_shown: settings.show_kernel,
         helped: false,
         sudo: None,
     })
@@ -270,9 +272,18 @@ pub fn missing(attached: &Attached) -> Vec<String> {
             "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
         ),
         (
+            tracer.has_stacks() && !attached.kernel_shown,
+            "functions of the kernel: it tells this user no addresses (kernel.kptr_restrict, \
+             kernel.perf_event_paranoid)",
+        ),
+        (
             attached.helped,
-            "this kernel lists tasks to the loader alone, which ran until the end of the recording; \
-             it counts no runs that the kernel left out",
+            "this kernel lists tasks to the loader alone, which ran until the end of the recording",
+        ),
+        (
+            attached.sudo.is_some(),
+            "runs of the programs that the kernel left out are not counted: their descriptors stay \
+             with the loader",
         ),
     ];
     let missing = facts.iter().filter(|(missing, _)| *missing);

@@ -3,17 +3,19 @@
 
 use std::io;
 
-use tr_bpf::{wire, Sampling, Settings};
+use tr_bpf::{wire, Living, Parts, Sampling, Settings};
 use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes, KnownLayout};
 
 /// Of this version of the messages.
-const MAGIC: [u8; 8] = *b"trload03";
+const MAGIC: [u8; 8] = *b"trload04";
 /// The programs' map of targets has as many entries.
 const MOST_TARGETS: usize = 4096;
 /// The words of a bit for each CPU.
 const CPU_WORDS: usize = wire::MAX_CPUS / 64;
 /// The largest ring in bytes.
 const LARGEST_RING: u32 = 1 << 30;
+/// The most recordings at a time, on the whole machine: each costs every switch some time.
+const MOST_RECORDINGS: usize = 64;
 /// The largest task id of Linux, plus one.
 const PID_MAX: u32 = 1 << 22;
 
@@ -27,9 +29,9 @@ const SYSCALLS: u32 = 8;
 #[repr(C)]
 pub struct Request {
     magic: [u8; 8],
-    /// The size of the programs' memory: two versions of `tr` differ in it, if in anything
+    /// The sizes of the programs' memory: two versions of `tr` differ in them, if in anything
     /// that both use.
-    memory: u64,
+    memory: [u64; 2],
     cgroup: u64,
     flags: u32,
     later_cpus: u32,
@@ -54,7 +56,7 @@ impl Request {
     pub fn of(settings: &Settings) -> Option<Request> {
         let mut request = Request {
             magic: MAGIC,
-            memory: tr_bpf::MEMORY as u64,
+            memory: tr_bpf::MEMORY.map(|len| len as u64),
             cgroup: settings.target_cgroup.unwrap_or(0),
             flags: 0,
             later_cpus: settings.later_cpus.unwrap_or(0),
@@ -92,12 +94,13 @@ impl Request {
         Request::new_zeroed()
     }
 
-    /// The settings, checked. `memory` is the machine's in bytes: the rings take at most half.
+    /// The settings, checked. `memory` is the machine's in bytes: the rings take at most half,
+    /// with those of the recordings that live.
     ///
     /// # Errors
     /// In words.
-    pub fn settings(&self, memory: u64) -> Result<Settings, &'static str> {
-        if self.magic != MAGIC || self.memory != tr_bpf::MEMORY as u64 {
+    pub fn settings(&self, memory: u64, living: Living) -> Result<Settings, &'static str> {
+        if self.magic != MAGIC || self.memory != tr_bpf::MEMORY.map(|len| len as u64) {
             return Err("the program was replaced by another version");
         }
         let cpus: Vec<u16> = (0..wire::MAX_CPUS as u16)
@@ -136,16 +139,34 @@ impl Request {
                 wait_least: self.wait_least,
                 ring: self.sample_ring,
             }),
+            show_kernel: false,
             count_emitted: false,
             hidden_tid: 0,
         };
+        if living.recordings >= MOST_RECORDINGS {
+            return Err("this machine has 64 recordings by BPF already");
+        }
         let rings = u64::from(settings.regions()) * u64::from(settings.sched_ring);
         let samples = settings.stacks.map_or(0, |it| u64::from(it.ring));
-        if rings + u64::from(settings.life_ring) + samples > memory / 2 {
-            return Err("the rings would take more than half of the memory");
+        let own = rings + u64::from(settings.life_ring) + samples;
+        if own > (memory / 2).saturating_sub(living.memory) {
+            return Err(
+                "the rings, with those of all recordings, would take more than half of the memory",
+            );
         }
         Ok(settings)
     }
+}
+
+/// What the loader has attached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// Of the programs.
+    pub parts: Parts,
+    /// Wake-ups by interrupts are known.
+    pub irq_known: bool,
+    /// Stacks show the kernel's addresses.
+    pub kernel_shown: bool,
 }
 
 /// The programs, which come with it, or the reason why not.
@@ -155,21 +176,28 @@ pub struct Reply {
     attached: u32,
     raw: u32,
     irq_known: u32,
-    /// Programs on stacks, and their events and links.
-    samplers: [u32; 2],
+    /// Stacks show the kernel's addresses.
+    kernel_shown: u32,
+    calls: u32,
+    samplers: u32,
+    /// Events and links of the samplers.
+    callers: u32,
     reason_len: u32,
     reason: [u8; 512],
 }
 
 impl Reply {
     /// Of programs that are attached.
-    pub fn attached(raw: bool, irq_known: bool, samplers: (usize, usize)) -> Reply {
+    pub fn attached(facts: Facts) -> Reply {
+        let callers = facts.parts.callers.unwrap_or(0);
         Reply {
             attached: 1,
-            raw: raw.into(),
-            irq_known: irq_known.into(),
-            samplers: [samplers.0, samplers.1]
-                .map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
+            raw: facts.parts.raw.into(),
+            irq_known: facts.irq_known.into(),
+            kernel_shown: facts.kernel_shown.into(),
+            calls: facts.parts.calls.into(),
+            samplers: facts.parts.callers.is_some().into(),
+            callers: u32::try_from(callers).unwrap_or(u32::MAX),
             ..Reply::empty()
         }
     }
@@ -189,15 +217,21 @@ impl Reply {
         Reply::new_zeroed()
     }
 
-    /// Whether the programs are `raw_tp`, whether wake-ups by interrupts are known, and the number
-    /// of programs on stacks, and of their events and links.
+    /// What is attached.
     ///
     /// # Errors
     /// The loader's reason.
-    pub fn read(&self) -> Result<(bool, bool, (usize, usize)), io::Error> {
+    pub fn read(&self) -> Result<Facts, io::Error> {
         if self.attached == 1 {
-            let [programs, callers] = self.samplers.map(|count| count as usize);
-            return Ok((self.raw != 0, self.irq_known != 0, (programs, callers)));
+            return Ok(Facts {
+                parts: Parts {
+                    raw: self.raw != 0,
+                    callers: (self.samplers != 0).then_some(self.callers as usize),
+                    calls: self.calls != 0,
+                },
+                irq_known: self.irq_known != 0,
+                kernel_shown: self.kernel_shown != 0,
+            });
         }
         let reason = self.reason.get(..self.reason_len as usize);
         let reason = String::from_utf8_lossy(reason.unwrap_or_default());
@@ -229,16 +263,22 @@ mod tests {
                 wait_least: 1_000_000,
                 ring: 1 << 20,
             }),
+            show_kernel: false,
             count_emitted: false,
             hidden_tid: 0,
         }
     }
 
+    const NONE: Living = Living {
+        memory: 0,
+        recordings: 0,
+    };
+
     #[test]
     fn settings_arrive_as_they_were() {
         let request = Request::of(&settings()).unwrap();
         let read = Request::read_from_bytes(request.as_bytes()).unwrap();
-        let read = read.settings(GIB).unwrap();
+        let read = read.settings(GIB, NONE).unwrap();
         assert_eq!(format!("{read:?}"), format!("{:?}", settings()));
         let too_many = Settings {
             targets: vec![1; MOST_TARGETS + 1],
@@ -250,11 +290,20 @@ mod tests {
     #[test]
     fn settings_out_of_range_are_refused() {
         let good = || Request::of(&settings()).unwrap();
-        assert!(good().settings(GIB).is_ok());
-        assert!(good().settings(16 << 20).is_err(), "half of the memory");
+        assert!(good().settings(GIB, NONE).is_ok());
+        assert!(
+            good().settings(16 << 20, NONE).is_err(),
+            "half of the memory"
+        );
+        // With the recordings that live.
+        let living = |memory, recordings| Living { memory, recordings };
+        assert!(good().settings(GIB, living(GIB / 4, 63)).is_ok());
+        assert!(good().settings(GIB, living(GIB / 2, 1)).is_err());
+        assert!(good().settings(GIB, living(u64::MAX, 1)).is_err());
+        assert!(good().settings(GIB, living(0, 64)).is_err());
         let changes: [fn(&mut Request); 14] = [
             |it| it.magic[7] = b'0',
-            |it| it.memory += 64,
+            |it| it.memory[1] += 64,
             |it| it.flags |= 16,
             |it| it.cpus = [0; CPU_WORDS],
             |it| it.later_cpus = u32::MAX,
@@ -271,7 +320,7 @@ mod tests {
         for (at, change) in changes.into_iter().enumerate() {
             let mut request = good();
             change(&mut request);
-            assert!(request.settings(GIB).is_err(), "change {at}");
+            assert!(request.settings(GIB, NONE).is_err(), "change {at}");
         }
     }
 
@@ -284,10 +333,10 @@ mod tests {
             for _ in 0..8 {
                 seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 // Beyond the magic number and the size.
-                let at = 16 + (seed >> 33) as usize % 190;
+                let at = 24 + (seed >> 33) as usize % 190;
                 bytes[at] = (seed >> 25) as u8;
             }
-            if let Ok(settings) = request.settings(GIB) {
+            if let Ok(settings) = request.settings(GIB, NONE) {
                 assert!(settings.sched_ring.is_power_of_two());
                 assert!(u64::from(settings.regions()) * u64::from(settings.sched_ring) < GIB);
             }
@@ -296,10 +345,18 @@ mod tests {
 
     #[test]
     fn a_reply_has_the_programs_or_the_reason() {
-        assert_eq!(
-            Reply::attached(true, false, (1, 2)).read().unwrap(),
-            (true, false, (1, 2))
-        );
+        for callers in [None, Some(0), Some(2)] {
+            let facts = Facts {
+                parts: Parts {
+                    raw: true,
+                    callers,
+                    calls: true,
+                },
+                irq_known: false,
+                kernel_shown: true,
+            };
+            assert_eq!(Reply::attached(facts).read().unwrap(), facts);
+        }
         let reason = |reply: Reply| reply.read().unwrap_err().to_string();
         assert_eq!(reason(Reply::failed("why")), "why");
         assert_eq!(reason(Reply::failed(&"x".repeat(600))), "x".repeat(512));

@@ -45,6 +45,8 @@ pub struct Attached {
     pub tracer: Tracer,
     /// Wake-ups by interrupts are recorded as such.
     pub irq_known: bool,
+    /// Stacks show the kernel's addresses.
+    pub kernel_shown: bool,
     /// The kernel refuses iterators to `tr`: the loader goes on, to open them.
     pub helped: bool,
     /// sudo, which ends after the loader.
@@ -71,15 +73,16 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
             sudo.refusal()
         }
     })?;
-    let (raw, irq_known, samplers) = reply.read().map_err(|reason| failed(&reason.to_string()))?;
-    let programs = Programs::from_descriptors(descriptors, raw, samplers);
+    let facts = reply.read().map_err(|reason| failed(&reason.to_string()))?;
+    let programs = Programs::from_descriptors(descriptors, facts.parts);
     let programs = programs.ok_or_else(|| failed("the loader is another version of tr"))?;
     let helper = match programs.iterator() {
         Ok(_) => None,
         Err(_) => Some(Box::new(move || iterator(&ours)) as Helper),
     };
     Ok(Attached {
-        irq_known,
+        irq_known: facts.irq_known,
+        kernel_shown: facts.kernel_shown,
         helped: helper.is_some(),
         tracer: Tracer::new(programs, settings)?.with_helper(helper),
         sudo: Some(sudo),
