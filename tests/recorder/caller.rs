@@ -4,11 +4,12 @@
 use std::io::Write;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use libtest_mimic::Failed;
-use tr_bpf::Living;
+use tr_bpf::{wire, Living};
 
 use crate::sudo::{Place, ALLOWED, NOBODY};
 use crate::support::{ensure, eventually};
@@ -118,7 +119,10 @@ fn bpf(command: libc::c_int, words: [u64; 4]) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_bpf, command, words.as_ptr(), size_of_val(&words)) }
 }
 
-/// The word is a kernel address, of x86-64 (Documentation/arch/x86/x86_64/mm.rst, 4 levels) or of
+/// Addresses that the user makes up.
+const FORGED: [u64; 2] = [0xffff_8880_0000_1000, 0xffff_ffff_8100_0000];
+
+/// The word is a kernel address that is not forged, of x86-64 (Documentation/arch/x86/x86_64/mm.rst, 4 levels) or of
 /// arm64; numbers just below 0 are errors and none.
 fn is_kernel_address(word: u64) -> bool {
     let lowest = if cfg!(target_arch = "x86_64") {
@@ -126,8 +130,9 @@ fn is_kernel_address(word: u64) -> bool {
     } else {
         0xffff_0000_0000_0000
     };
-    (lowest..0xffff_fff0_0000_0000).contains(&word)
-        || (0xffff_ffff_8000_0000..0xffff_ffff_ff00_0000).contains(&word)
+    let high = (lowest..0xffff_fff0_0000_0000).contains(&word)
+        || (0xffff_ffff_8000_0000..0xffff_ffff_ff00_0000).contains(&word);
+    high && !FORGED.contains(&word)
 }
 
 /// What the user has of one map.
@@ -177,18 +182,44 @@ impl Map {
     }
 
     fn used(&self) -> usize {
-        (0..self.len).filter(|at| self.word(*at) != 0).count()
+        self.own().iter().filter(|(_, word)| *word != 0).count()
+    }
+
+    /// The words that the programs have written: of a sample without the frames in user mode. Such a
+    /// frame's offset can be below 0, and a build id any number.
+    fn own(&self) -> Vec<(usize, u64)> {
+        let all = (0..self.len).map(|at| (at, self.word(at)));
+        if !self.is_ring {
+            return all.collect();
+        }
+        // Behind the page with the positions: records, each behind a word with its length.
+        let mut at = PAGE / size_of::<u64>();
+        let mut own = Vec::new();
+        while at < self.len {
+            let bytes = self.word(at) as usize & 0x3fff_ffff;
+            let words = bytes.div_ceil(size_of::<u64>());
+            if words == 0 || at + words >= self.len {
+                break;
+            }
+            let is_sample = self.word(at + 2) as u32 == wire::LIFE_SAMPLE;
+            let used = if is_sample {
+                size_of::<wire::Sample>() / size_of::<u64>()
+            } else {
+                words
+            };
+            own.extend((at + 1..at + 1 + used.min(words)).map(|at| (at, self.word(at))));
+            at += 1 + words;
+        }
+        own
     }
 
     /// No kernel address is in it.
     fn scan(&self) -> Result<(), Failed> {
-        for at in 0..self.len {
-            let word = self.word(at);
-            ensure(!is_kernel_address(word), || {
-                format!("{}: word {at} is the kernel address {word:#x}", self.name)
-            })?;
-        }
-        Ok(())
+        let own = self.own();
+        let found = own.iter().find(|(_, word)| is_kernel_address(*word));
+        ensure(found.is_none(), || {
+            format!("{}: a kernel address: {found:x?}", self.name)
+        })
     }
 }
 
@@ -214,19 +245,31 @@ fn work() -> Result<(), Failed> {
     Ok(())
 }
 
-/// Reads the iterator over the tasks, as the recorder does.
-fn iterate(link: &OwnedFd) -> Result<Vec<u8>, Failed> {
-    let iterator = bpf(
-        ITER_CREATE,
-        [link.as_raw_fd().unsigned_abs().into(), 0, 0, 0],
-    );
-    let iterator = RawFd::try_from(iterator).ok().filter(|it| *it >= 0);
-    let iterator = iterator.ok_or("the kernel refuses iterators")?;
-    // SAFETY: a new descriptor.
-    let mut iterator = std::fs::File::from(unsafe { OwnedFd::from_raw_fd(iterator) });
-    let mut bytes = Vec::new();
-    std::io::Read::read_to_end(&mut iterator, &mut bytes)?;
-    Ok(bytes)
+/// Reads the iterator over the tasks in a process of its own: its reader is not followed.
+fn iterate(link: &OwnedFd) -> Result<(), Failed> {
+    let link = link.as_raw_fd().unsigned_abs().into();
+    let mut reader = Command::new("true");
+    // SAFETY: system calls alone.
+    unsafe {
+        reader.pre_exec(move || {
+            let iterator = bpf(ITER_CREATE, [link, 0, 0, 0]);
+            let mut bytes = [0u8; PAGE];
+            let place = bytes.as_mut_ptr().cast();
+            let mut got = -1;
+            while iterator >= 0 {
+                got = libc::read(iterator as RawFd, place, PAGE);
+                if got <= 0 {
+                    break;
+                }
+            }
+            match got {
+                0 => Ok(()),
+                _ => Err(std::io::Error::last_os_error()),
+            }
+        });
+    }
+    let status = reader.status()?;
+    ensure(status.success(), || status.to_string())
 }
 
 /// The user reads all that is passed, writes all that can be written, and finds no kernel address.
@@ -279,10 +322,9 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
     // Any bytes, in all that can be written: this process's id, so that the programs watch its
     // signals, then addresses and numbers.
     let pid = u64::from(std::process::id());
-    let addresses = [0xffff_8880_0000_1000u64, 0xffff_ffff_8100_0000];
     for fill in [pid << 32 | pid, 0, 1, 1 << 31, u64::MAX]
         .into_iter()
-        .chain(addresses)
+        .chain(FORGED)
     {
         for map in &maps {
             let Some(words) = map.writable else { continue };
@@ -293,16 +335,9 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
         }
         work()?;
         iterate(tasks)?;
-        for map in maps.iter().filter(|map| map.writable.is_none()) {
+        for map in &maps {
             map.scan()?;
         }
-    }
-    // The programs' own words are no addresses either.
-    for map in &maps {
-        let own = (0..map.len).map(|at| map.word(at));
-        let found = own.filter(|it| is_kernel_address(*it) && !addresses.contains(it));
-        let found: Vec<u64> = found.collect();
-        ensure(found.is_empty(), || format!("{}: {found:x?}", map.name))?;
     }
     let used = maps.iter().map(Map::used);
     ensure(used.clone().all(|used| used > 0), || {
@@ -313,14 +348,10 @@ fn attack(descriptors: &[OwnedFd]) -> Result<(), Failed> {
 /// With nothing but the descriptors that the loader passes, no kernel memory is read.
 pub fn hostile() -> Result<(), Failed> {
     let place = Place::new("sudo-hostile", ALLOWED)?;
-    let options = [
-        "-a",
-        "--syscalls",
-        "--stacks",
-        "--off-cpu-stacks",
-        "--buffer",
-        "1M",
-    ];
+    // This process alone: build ids of many programs can look like addresses.
+    let pid = std::process::id().to_string();
+    let kinds = ["--syscalls", "--stacks", "--off-cpu-stacks"];
+    let options = [&["-p", &pid, "--buffer", "1M"], &kinds[..]].concat();
     let request = request(&place, &options)?;
     let (mut child, mut socket) = loader(&place)?;
     socket.write_all(&request)?;
@@ -344,11 +375,9 @@ pub fn hostile() -> Result<(), Failed> {
 pub fn one_at_a_time() -> Result<(), Failed> {
     let place = Place::new("sudo-one", ALLOWED)?;
     let request = request(&place, &[])?;
-    let file = std::fs::OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(false);
-    let file = file.clone().open("/run/tr-loader.lock")?;
+    let mut file = std::fs::OpenOptions::new();
+    let file = file.write(true).create(true).truncate(false);
+    let file = file.open("/run/tr-loader.lock")?;
     let lock = |user: u32, kind: libc::c_int| {
         // SAFETY: all zeros are a valid `flock`; a plain system call.
         let done = unsafe {
