@@ -79,7 +79,8 @@ fn answer(socket: &UnixStream) -> Result<(Vec<u8>, Vec<OwnedFd>), Failed> {
         let got = libc::recvmsg(socket.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC);
         let mut next = libc::CMSG_FIRSTHDR(&raw const message);
         while let Some(header) = next.as_ref() {
-            let len = header.cmsg_len as usize - libc::CMSG_LEN(0) as usize;
+            let head = libc::CMSG_LEN(0) as usize;
+            let len = header.cmsg_len.saturating_sub(head);
             let data = libc::CMSG_DATA(header).cast::<RawFd>();
             descriptors.extend(
                 (0..len / size_of::<RawFd>())
@@ -255,13 +256,12 @@ fn iterate(link: &OwnedFd) -> Result<(), Failed> {
             let iterator = bpf(ITER_CREATE, [link, 0, 0, 0]);
             let mut bytes = [0u8; PAGE];
             let place = bytes.as_mut_ptr().cast();
-            let mut got = -1;
-            while iterator >= 0 {
-                got = libc::read(iterator as RawFd, place, PAGE);
+            let got = loop {
+                let got = libc::read(iterator as RawFd, place, PAGE);
                 if got <= 0 {
-                    break;
+                    break got;
                 }
-            }
+            };
             match got {
                 0 => Ok(()),
                 _ => Err(std::io::Error::last_os_error()),

@@ -90,7 +90,6 @@ fn costs_of(storm: &Path) -> Costs {
         target_cgroup: None,
         syscalls: false,
         stacks: None,
-        show_kernel: true,
         count_emitted: false,
         hidden_tid: 0,
     };

@@ -1,5 +1,7 @@
 //! Opens, sizes, loads and attaches the programs.
 
+use std::fs::File;
+use std::io::{BufRead, BufReader};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::sync::Mutex;
@@ -52,8 +54,6 @@ pub struct Settings {
     pub syscalls: bool,
     /// Samples of stacks.
     pub stacks: Option<Sampling>,
-    /// The reader may know the kernel's addresses in stacks.
-    pub show_kernel: bool,
     /// Count each attempt to emit an event.
     pub count_emitted: bool,
     /// Ignore the switches of this task, as some guests' kernels do; 0 for none. For tests.
@@ -109,6 +109,8 @@ pub struct Programs {
     pub(crate) programs: Vec<OwnedFd>,
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub(crate) raw: bool,
+    /// Stacks have the kernel's addresses.
+    pub(crate) kernel_shown: bool,
 }
 
 /// What [`Programs`] consist of, beside what they always have.
@@ -116,6 +118,8 @@ pub struct Programs {
 pub struct Parts {
     /// The programs are `raw_tp`.
     pub raw: bool,
+    /// Stacks have the kernel's addresses, see [`crate::Tracer::shows_kernel`].
+    pub kernel_shown: bool,
     /// The number of perf events and links that call the samplers of stacks, if there are any.
     pub callers: Option<usize>,
     /// System calls are recorded.
@@ -179,10 +183,14 @@ impl Programs {
             });
         }
         keep_messages();
+        let kernel_shown = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
         let (mut first, mut second) = (MaybeUninit::uninit(), MaybeUninit::uninit());
-        let (mut skel, raw) = match open(&mut first, kernel, settings, false)?.load() {
+        let (mut skel, raw) = match open(&mut first, kernel, settings, (false, kernel_shown))?
+            .load()
+        {
             Ok(skel) => (skel, false),
-            Err(refused) => match open(&mut second, kernel, settings, true)?.load() {
+            Err(refused) => match open(&mut second, kernel, settings, (true, kernel_shown))?.load()
+            {
                 Ok(skel) => (skel, true),
                 // The first refusal is the one that matters.
                 Err(_) => return Err(failed("load the BPF programs")(refused)),
@@ -203,7 +211,8 @@ impl Programs {
             let updated = skel.maps.targets.update(&key, &value, MapFlags::ANY);
             updated.map_err(failed("set the processes to follow"))?;
         }
-        let programs = Programs::of(&skel, raw, settings)?;
+        let mut programs = Programs::of(&skel, raw, settings)?;
+        programs.kernel_shown = kernel_shown;
         // The kernel freezes no map that is mapped to write, as libbpf does.
         drop(skel);
         // SAFETY: a system call on an open descriptor.
@@ -244,6 +253,7 @@ impl Programs {
             links,
             programs,
             raw,
+            kernel_shown: false,
         })
     }
 
@@ -299,6 +309,7 @@ impl Programs {
             links,
             programs: Vec::new(),
             raw: parts.raw,
+            kernel_shown: parts.kernel_shown,
         })
     }
 
@@ -306,6 +317,7 @@ impl Programs {
     pub fn parts(&self) -> Parts {
         Parts {
             raw: self.raw,
+            kernel_shown: self.kernel_shown,
             callers: self.samplers.as_ref().map(Samplers::callers),
             calls: self.calls.is_some(),
         }
@@ -380,12 +392,23 @@ fn in_order<'s, 'a>(skel: &'s TracerSkel<'a>, raw: bool) -> Vec<&'s ProgramMut<'
     all
 }
 
+/// The kernel tells this process the addresses of its functions, see kernel.kptr_restrict in
+/// proc_sys_kernel(5). `None`: there is no list of them.
+fn kernel_shown() -> Option<bool> {
+    let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines();
+    let address = lines.map_while(Result::ok).find_map(|line| {
+        let (address, rest) = line.split_once(' ')?;
+        rest.starts_with(['t', 'T']).then(|| address.to_owned())
+    });
+    address.map(|address| address.bytes().any(|digit| digit != b'0'))
+}
+
 /// Opens the object and sets everything that must be known before loading.
 fn open<'a>(
     storage: &'a mut MaybeUninit<OpenObject>,
     kernel: &Kernel,
     settings: &Settings,
-    raw: bool,
+    (raw, kernel_shown): (bool, bool),
 ) -> Result<OpenTracerSkel<'a>, Error> {
     let action = "open the BPF programs";
     let mut skel = TracerSkelBuilder::default()
@@ -416,7 +439,7 @@ fn open<'a>(
         rodata.current_distance = kernel.current.unwrap_or(0);
         rodata.syscall_reasons = syscalls::reasons();
         rodata.hidden_tid = settings.hidden_tid;
-        rodata.show_kernel = settings.show_kernel;
+        rodata.show_kernel = kernel_shown;
         rodata.sample_period = stacks.map_or(0, |it| it.period());
         rodata.sample_half = stacks.map_or(0, |it| u64::from(it.ring / 2));
         rodata.wait_least = stacks.map_or(0, |it| it.wait_least);

@@ -464,6 +464,12 @@ impl Tracer {
         self.read(|told| &told.regs_known) != 0
     }
 
+    /// Stacks have the kernel's addresses. Where the kernel tells none to the process that loads
+    /// the programs, they tell none either: the process's user can read what it writes.
+    pub fn shows_kernel(&self) -> bool {
+        self.programs.kernel_shown
+    }
+
     /// The kernel refused `tp_btf` programs; the programs are `raw_tp`.
     pub fn is_raw(&self) -> bool {
         self.programs.raw

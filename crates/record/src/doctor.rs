@@ -85,7 +85,6 @@ fn try_bpf(loader: Loader) -> Result<Vec<String>, Error> {
         target_cgroup: None,
         syscalls: false,
         stacks: None,
-        show_kernel: false,
         count_emitted: false,
         hidden_tid: 0,
     };

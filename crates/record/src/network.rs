@@ -8,9 +8,8 @@ use tr_redact::addresses::Addresses;
 
 /// The connections that are not closed yet, and the masked addresses.
 ///
-/// The programs name a connection by its socket's address, which is the kernel's secret and
-/// is used again. Each socket's events are in the ring in their order: the programs run under
-/// the socket's lock.
+/// The programs name a connection by a number that tells nothing of its place among the others.
+/// Each socket's events are in the ring in their order: the programs run under the socket's lock.
 #[derive(Debug, Default)]
 pub struct Connections {
     numbers: HashMap<u64, u64>,

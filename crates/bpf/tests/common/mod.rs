@@ -41,7 +41,6 @@ pub fn settings(ring: u32) -> Settings {
         target_cgroup: None,
         syscalls: false,
         stacks: None,
-        show_kernel: true,
         count_emitted: true,
         hidden_tid: 0,
     }

@@ -314,7 +314,7 @@ fn oom_kill(event: wire::OomKill, page: u64) -> LifeKind {
     })
 }
 
-/// A change of a connection, which its socket's address names. `None` for an address of an
+/// A change of a connection, by the programs' number. `None` for an address of an
 /// unknown family.
 fn connection(kind: u32, event: &wire::Connection) -> Option<LifeKind> {
     let id = ConnectionId(event.socket);

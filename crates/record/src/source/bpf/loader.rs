@@ -6,7 +6,7 @@
 //! for BPF alone.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
@@ -128,27 +128,14 @@ fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String
         value.map_or(0, i64::cast_unsigned)
     };
     let memory = number(SysconfVar::_PHYS_PAGES).saturating_mul(number(SysconfVar::PAGE_SIZE));
-    let mut settings = request.settings(memory, living).map_err(str::to_owned)?;
-    settings.show_kernel = settings.stacks.is_some() && kernel_shown().unwrap_or(false);
+    let settings = request.settings(memory, living).map_err(str::to_owned)?;
     let kernel = Kernel::detect().map_err(|error| error.to_string())?;
     let programs = Programs::attach(&kernel, &settings).map_err(|error| error.to_string())?;
     let facts = Facts {
         parts: programs.parts(),
         irq_known: kernel.preempt_count.is_some(),
-        kernel_shown: settings.show_kernel,
     };
     Ok((facts, programs))
-}
-
-/// The kernel tells the addresses of its functions to this user, who has no capability for that
-/// (`kernel.kptr_restrict`, `kernel.perf_event_paranoid`). `None`: there is no list of them.
-fn kernel_shown() -> Option<bool> {
-    let lines = BufReader::new(File::open("/proc/kallsyms").ok()?).lines();
-    let address = lines.map_while(Result::ok).find_map(|line| {
-        let (address, rest) = line.split_once(' ')?;
-        rest.starts_with(['t', 'T']).then(|| address.to_owned())
-    });
-    address.map(|address| address.bytes().any(|digit| digit != b'0'))
 }
 
 /// Opens iterators for a `tr` to which the kernel refuses them, until it closes the socket.

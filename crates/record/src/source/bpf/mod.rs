@@ -96,7 +96,6 @@ pub fn start(
         target_cgroup: targets.cgroup,
         syscalls: config.syscalls,
         stacks,
-        show_kernel: true,
         count_emitted: false,
         hidden_tid: 0,
     };
@@ -206,7 +205,6 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     Ok(Attached {
         tracer: Tracer::start(&kernel, settings)?,
         irq_known: kernel.preempt_count.is_some(),
-        kernel_shown: settings.show_kernel,
         helped: false,
         sudo: None,
     })
@@ -272,9 +270,9 @@ pub fn missing(attached: &Attached) -> Vec<String> {
             "no cgroup v2 hierarchy is mounted: cgroup paths are unknown",
         ),
         (
-            tracer.has_stacks() && !attached.kernel_shown,
-            "functions of the kernel: it tells this user no addresses (kernel.kptr_restrict, \
-             kernel.perf_event_paranoid)",
+            tracer.has_stacks() && !tracer.shows_kernel(),
+            "the kernel's functions in stacks: it tells their addresses to root alone \
+             (kernel.kptr_restrict)",
         ),
         (
             attached.helped,

@@ -139,7 +139,6 @@ impl Request {
                 wait_least: self.wait_least,
                 ring: self.sample_ring,
             }),
-            show_kernel: false,
             count_emitted: false,
             hidden_tid: 0,
         };
@@ -165,8 +164,6 @@ pub struct Facts {
     pub parts: Parts,
     /// Wake-ups by interrupts are known.
     pub irq_known: bool,
-    /// Stacks show the kernel's addresses.
-    pub kernel_shown: bool,
 }
 
 /// The programs, which come with it, or the reason why not.
@@ -194,7 +191,7 @@ impl Reply {
             attached: 1,
             raw: facts.parts.raw.into(),
             irq_known: facts.irq_known.into(),
-            kernel_shown: facts.kernel_shown.into(),
+            kernel_shown: facts.parts.kernel_shown.into(),
             calls: facts.parts.calls.into(),
             samplers: facts.parts.callers.is_some().into(),
             callers: u32::try_from(callers).unwrap_or(u32::MAX),
@@ -226,11 +223,11 @@ impl Reply {
             return Ok(Facts {
                 parts: Parts {
                     raw: self.raw != 0,
+                    kernel_shown: self.kernel_shown != 0,
                     callers: (self.samplers != 0).then_some(self.callers as usize),
                     calls: self.calls != 0,
                 },
                 irq_known: self.irq_known != 0,
-                kernel_shown: self.kernel_shown != 0,
             });
         }
         let reason = self.reason.get(..self.reason_len as usize);
@@ -263,7 +260,6 @@ mod tests {
                 wait_least: 1_000_000,
                 ring: 1 << 20,
             }),
-            show_kernel: false,
             count_emitted: false,
             hidden_tid: 0,
         }
@@ -349,11 +345,11 @@ mod tests {
             let facts = Facts {
                 parts: Parts {
                     raw: true,
+                    kernel_shown: true,
                     callers,
                     calls: true,
                 },
                 irq_known: false,
-                kernel_shown: true,
             };
             assert_eq!(Reply::attached(facts).read().unwrap(), facts);
         }

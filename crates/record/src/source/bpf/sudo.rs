@@ -45,8 +45,6 @@ pub struct Attached {
     pub tracer: Tracer,
     /// Wake-ups by interrupts are recorded as such.
     pub irq_known: bool,
-    /// Stacks show the kernel's addresses.
-    pub kernel_shown: bool,
     /// The kernel refuses iterators to `tr`: the loader goes on, to open them.
     pub helped: bool,
     /// sudo, which ends after the loader.
@@ -82,7 +80,6 @@ pub fn attach(settings: &Settings) -> Result<Attached, Error> {
     };
     Ok(Attached {
         irq_known: facts.irq_known,
-        kernel_shown: facts.kernel_shown,
         helped: helper.is_some(),
         tracer: Tracer::new(programs, settings)?.with_helper(helper),
         sudo: Some(sudo),
