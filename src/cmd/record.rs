@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use tr_format::event::{LifeKind, Stream};
+use tr_format::event::{LifeKind, LossCause, Stream};
 use tr_format::meta::Method as RecordedBy;
 use tr_record::{Choice, Config, Error, Follow, Inherited, Report, SudoRefusal, Target};
 use tr_redact::Redactor;
@@ -525,6 +525,7 @@ fn tell_losses(report: &Report) {
         };
         let stream = match lost.stream {
             Stream::Cpu(cpu) => format!("events lost on CPU {}", cpu.0),
+            _ if lost.cause == LossCause::FollowSet => "tasks not followed".to_owned(),
             _ => "forks, execs or exits lost".to_owned(),
         };
         let number = lost.count.map_or("an unknown number of".to_owned(), count);
@@ -599,13 +600,16 @@ fn tell_cost(args: &Args, report: &Report) {
     }
 }
 
-fn cause(cause: tr_format::event::LossCause) -> &'static str {
-    use tr_format::event::LossCause::{FollowSet, Output, Recursion, RingFull};
+fn cause(cause: LossCause) -> &'static str {
+    use LossCause::{FollowSet, Output, Recursion, RingFull};
     match cause {
         RingFull => "ring full; --buffer makes it larger",
         Recursion => "the kernel did not run a program inside itself",
         Output => "the output was too slow or failed",
-        FollowSet => "task ids beyond kernel.pid_max at the start",
+        FollowSet => {
+            "task ids beyond kernel.pid_max at the start, or more than 1,024 threads of a process \
+             that joined the cgroup"
+        }
         _ => "unknown cause",
     }
 }

@@ -12,6 +12,7 @@ mod cost;
 mod disk;
 mod doctor;
 mod failures;
+mod follow;
 mod functions;
 mod harm;
 #[cfg(target_arch = "x86_64")]
@@ -62,6 +63,7 @@ fn main() {
         terminal::TESTS,
         harm::TESTS,
         options::TESTS,
+        follow::TESTS,
         failures::TESTS,
         rights::TESTS,
         doctor::TESTS,
@@ -109,6 +111,11 @@ fn main() {
             "a_process_that_joins_the_cgroup_is_recorded" => {
                 options::no_cgroup().or_else(|| common::lacks("python3"))
             }
+            follow::BORN => options::no_cgroup().or_else(|| common::lacks("gcc")),
+            follow::MANY => options::no_cgroup().or_else(|| common::lacks("python3")),
+            follow::V1 => rights::not_root().or_else(follow::no_v1),
+            follow::WORKERS => follow::no_workers().or_else(|| common::lacks("gcc")),
+            follow::REUSED => rights::not_root().or_else(|| common::lacks("gcc")),
             "capabilities_will_do_and_the_command_gets_none" => rights::no_capabilities(),
             "a_recorder_starved_by_real_time_hogs_loses_nothing" => storm::no_real_time(),
             "a_storm_of_stress_ng_loses_nothing" => common::lacks("stress-ng"),

@@ -30,7 +30,7 @@ pub const TESTS: &[Test] = &[
 const TRUES: &str = "i=0; while [ $i -lt 100 ]; do /bin/true; i=$((i+1)); done";
 
 /// `tr record -o TRACE OPTIONS`, without a COMMAND.
-fn watch(trace: &std::path::Path, options: &[&str]) -> Command {
+pub fn watch(trace: &std::path::Path, options: &[&str]) -> Command {
     let mut tr = Command::new(TR);
     tr.args(["record", "-o"]).arg(trace).args(options);
     tr.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -48,7 +48,7 @@ fn waiting(script: &str) -> Result<Child, Failed> {
 }
 
 /// Waits until tracing runs: the file exists from then on.
-fn under_way(trace: &std::path::Path) -> Result<(), Failed> {
+pub fn under_way(trace: &std::path::Path) -> Result<(), Failed> {
     crate::support::eventually("the header", || trace.exists())?;
     std::thread::sleep(Duration::from_millis(50));
     Ok(())
@@ -113,10 +113,10 @@ fn pid() -> Result<(), Failed> {
 }
 
 /// A cgroup for this test; dropping the value removes it.
-struct Cgroup(PathBuf);
+pub struct Cgroup(pub PathBuf);
 
 impl Cgroup {
-    fn new(name: &str) -> Option<Cgroup> {
+    pub fn new(name: &str) -> Option<Cgroup> {
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
         let line = mounts.lines().find(|line| line.contains(" - cgroup2 "))?;
         let path = PathBuf::from(line.split(' ').nth(4)?)
@@ -125,7 +125,7 @@ impl Cgroup {
         Some(Cgroup(path))
     }
 
-    fn add(&self, pid: u32) -> std::io::Result<()> {
+    pub fn add(&self, pid: u32) -> std::io::Result<()> {
         std::fs::write(self.0.join("cgroup.procs"), pid.to_string())
     }
 }

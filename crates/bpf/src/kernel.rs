@@ -17,8 +17,10 @@ pub struct Kernel {
     /// `sched_process_exit` has the argument `group_dead` (6.16).
     pub exit_group_dead: bool,
     /// Bytes from a CPU's run queue to its preemption count, which distinguishes wake-ups by
-    /// interrupts from those by the running task.
+    /// interrupts from those by the running task (x86).
     pub preempt_count: Option<i64>,
+    /// The preemption count is in the running task (arm64).
+    pub preempt_count_in_task: bool,
     /// Bytes from a CPU's run queue to its pointer to the running task.
     pub current: Option<i64>,
     /// The facts whose tracepoints it has.
@@ -52,6 +54,12 @@ impl Extras {
     pub const DNS: Extras = Extras(32);
     /// The disks that tasks wait for.
     pub const DISK_WAITS: Extras = Extras(64);
+    /// The state of each task that is switched out, whatever wakes it meanwhile (5.18).
+    pub const SWITCH_STATES: Extras = Extras(128);
+
+    fn with(self, other: Extras, is: bool) -> Extras {
+        Extras(if is { self.0 | other.0 } else { self.0 })
+    }
 
     /// All of `other` are there.
     pub fn has(self, other: Extras) -> bool {
@@ -143,13 +151,19 @@ impl Kernel {
             switch_state,
             exit_group_dead: exit.len() > 1,
             preempt_count: per_cpu_distance(&btf, "__preempt_count", "preempt_count"),
+            preempt_count_in_task: member_offset(&btf, "thread_info", "preempt").is_some(),
             current: per_cpu_distance(&btf, "current_task", "current_task"),
-            extras: extras(&btf),
+            extras: extras(&btf).with(Extras::SWITCH_STATES, switch_state.is_some()),
             victim_is_task: arguments(&btf, "mark_victim")
                 .is_some_and(|all| all.first() == Some(&BtfKind::Ptr)),
             bio_has_queue: arguments(&btf, "block_bio_queue").is_some_and(|all| all.len() > 1),
             issue_has_queue: arguments(&btf, "block_rq_issue").is_some_and(|all| all.len() > 1),
         })
+    }
+
+    /// Wake-ups by interrupts are told from those by the running task.
+    pub fn knows_interrupts(&self) -> bool {
+        self.preempt_count.is_some() || self.preempt_count_in_task
     }
 
     /// Whether a tracepoint of the programs is there: [`Kernel::detect`] requires the others.

@@ -337,7 +337,14 @@ impl Tracer {
         self.read(|told| &told.sample_overflow)
     }
 
-    /// Tasks whose ids did not fit into the set of followed tasks.
+    /// Waits without room for their stacks, since the programs were attached. Some were shorter
+    /// than those that are recorded.
+    pub fn wait_overflow(&self) -> u64 {
+        self.read(|told| &told.wait_overflow)
+    }
+
+    /// Tasks whose ids did not fit into the set of followed tasks, and threads beyond the most of a
+    /// process that are followed into a cgroup.
     pub fn follow_overflow(&self) -> u64 {
         self.read(|told| &told.follow_overflow)
     }

@@ -24,6 +24,7 @@ fn main() {
         ("every_loss_of_a_tiny_ring_is_counted", tiny),
         ("large_rings_lose_nothing", large),
         ("tasks_that_cannot_be_followed_are_counted", overflow),
+        ("a_task_without_storage_is_counted", no_storage),
         ("a_cpu_that_comes_later_gets_slots", later),
         ("a_cpu_that_comes_later_is_sampled_when_asked", sampled),
         (
@@ -375,4 +376,47 @@ fn overflow() -> Result<(), Failed> {
         ensure(over == 5, || format!("{over} too many, not 5"))
     })?;
     ensure(target.wait()?.success(), || "the target failed".into())
+}
+
+/// The programs take the allocations of one task's storage as failed.
+fn no_storage() -> Result<(), Failed> {
+    const ROUNDS: u64 = 50;
+    let (start, go) = std::sync::mpsc::channel::<()>();
+    let (send, tids) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        // SAFETY: a plain system call.
+        let tid = unsafe { libc::syscall(libc::SYS_gettid) };
+        let _ = send.send(tid);
+        let _ = go.recv();
+        for _ in 0..ROUNDS {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let settings = Settings {
+        hidden_tid: u32::try_from(tids.recv()?)?,
+        syscalls: true,
+        stacks: Some(Sampling {
+            hz: 0,
+            wait_least: 1,
+            ring: 1 << 20,
+        }),
+        ..settings(1 << 20)
+    };
+    let mut tracer = Tracer::start(&Kernel::detect()?, &settings)?;
+    let rings = tracer.rings(All::default())?;
+    tracer.snapshot()?;
+    let counts = |tracer: &Tracer| [tracer.call_overflow(), tracer.wait_overflow()];
+    let before = counts(&tracer);
+    start.send(())?;
+    thread.join().map_err(|_| "the thread")?;
+    let after = counts(&tracer);
+    drop(rings);
+    for (before, after) in before.into_iter().zip(after) {
+        let lost = after - before;
+        // And those of its start and its end.
+        ensure((ROUNDS..ROUNDS + 40).contains(&lost), || {
+            format!("{before} to {after}")
+        })?;
+    }
+    Ok(())
 }

@@ -532,7 +532,8 @@ pub enum LossCause {
     Recursion,
     /// The recorder could not write (disk full, closed pipe).
     Output,
-    /// A task id was too large for the set of followed tasks.
+    /// A task id was too large for the set of followed tasks, or a process that joined the
+    /// followed cgroup had too many threads.
     FollowSet,
     /// A frame is damaged. The reader adds this; it is never stored.
     Damage,

@@ -231,12 +231,16 @@ pub fn cgroup2_mount() -> Option<PathBuf> {
 /// The id of a cgroup v2 directory: its inode number.
 ///
 /// # Errors
-/// The path is no directory.
+/// The path is no directory, or one of another file system: cgroup v1 has ids of its own.
 pub fn cgroup_id(path: &Path) -> std::io::Result<u64> {
+    use nix::sys::statfs::{statfs, CGROUP2_SUPER_MAGIC};
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(path)?;
     if !meta.is_dir() {
         return Err(std::io::ErrorKind::NotADirectory.into());
+    }
+    if statfs(path)?.filesystem_type() != CGROUP2_SUPER_MAGIC {
+        return Err(std::io::Error::other("another file system has it"));
     }
     Ok(meta.ino())
 }

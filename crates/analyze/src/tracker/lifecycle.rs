@@ -210,14 +210,15 @@ impl Tracker {
     }
 
     /// A fork gives a tid to a new task: the old one is gone, whether or not its end was
-    /// seen.
+    /// seen. One that has exited can leave its CPU later: its parent need not wait for that.
     fn retire_tid(&mut self, tid: Tid, time: Ktime) {
         let Some(old) = self.by_tid.get(tid.0) else {
             return;
         };
         let lives = self.begun && !self.tasks[old].is_dead();
         let unseen = self.in_gap(old, time);
-        if lives && !unseen && self.gaps.lives_before(time).is_none() {
+        let exited = self.tasks[old].exit.is_some();
+        if lives && !exited && !unseen && self.gaps.lives_before(time).is_none() {
             self.anomaly("forked while another task had its id");
         }
         // Its end would have been seen: it goes by another tid since an exec that is lost.

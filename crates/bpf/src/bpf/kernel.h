@@ -59,6 +59,10 @@ enum {
 #define TASK_UNINTERRUPTIBLE 0x0002
 #define TASK_DEAD 0x0080
 #define PF_KTHREAD 0x00200000
+/* Of io_uring's workers, which are threads of its user (5.12). */
+#define PF_IO_WORKER 0x00000010
+/* Of vhost's workers, too (6.4). */
+#define PF_USER_WORKER 0x00004000
 /* arch/x86/include/asm/segment.h: the code segment of 64-bit user mode. */
 #define USER_CS 0x33
 /* arch/arm64/include/uapi/asm/ptrace.h: these bits are 0 in 64-bit user mode. */
@@ -137,9 +141,14 @@ struct cgroup_subsys_state {
 	struct cgroup_subsys_state *parent;
 };
 
+struct cgroup_root {
+	int hierarchy_id; /* 0: cgroup v2 */
+};
+
 struct cgroup {
 	struct cgroup_subsys_state self;
 	struct kernfs_node *kn;
+	struct cgroup_root *root;
 };
 
 struct css_set {
@@ -185,6 +194,7 @@ struct list_head {
 
 struct signal_struct {
 	struct list_head thread_head;
+	int nr_threads;
 	atomic_t live;
 	unsigned int flags;
 	int group_exit_code;
@@ -276,6 +286,17 @@ struct thread_info {
 	__u32 status; /* x86 */
 };
 
+struct thread_info___arm64 {
+	struct {
+		__u32 count;
+	} preempt;
+};
+
+/* Only its presence matters: kernels with vhost's workers have it. */
+struct vhost_task {
+	char unused;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
@@ -288,7 +309,9 @@ struct task_struct {
 	int on_rq;
 	struct sched_entity se;
 	struct mm_struct *mm;
+	int exit_state;
 	int exit_code;
+	int softirq_disable_cnt; /* CONFIG_PREEMPT_RT */
 	unsigned int in_execve : 1;
 	unsigned int in_iowait : 1;
 	int pid;

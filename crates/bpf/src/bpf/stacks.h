@@ -92,7 +92,8 @@ struct waiter {
 
 /*
  * A task has its room before it sleeps: an allocation wakes kswapd if memory is short, which no
- * program may do under the lock of a run queue.
+ * program may do under the lock of a run queue. It gets it at its fork, or, if it has come without
+ * one, from the iterator over the tasks, which runs once a second. It can fail at both.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -101,12 +102,18 @@ struct {
 	__type(value, struct waiter);
 } waiters SEC(".maps");
 
+static __always_inline void give_room(struct task_struct *task)
+{
+	if (!hidden_tid || task->pid != hidden_tid)
+		bpf_task_storage_get(&waiters, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+}
+
 SEC("tp_btf/sched_process_fork") int make_room(__u64 *ctx)
 {
 	struct task_struct *child = (struct task_struct *)ctx[1];
 
 	if (is_followed(child->pid) || is_followed(((struct task_struct *)ctx[0])->pid))
-		bpf_task_storage_get(&waiters, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+		give_room(child);
 	return 0;
 }
 
@@ -119,8 +126,10 @@ static __always_inline void begin_wait(__u64 *ctx, struct task_struct *task)
 {
 	struct waiter *waiter = bpf_task_storage_get(&waiters, task, 0, 0);
 
-	if (!waiter)
+	if (!waiter) {
+		__sync_fetch_and_add(&wait_overflow, 1);
 		return;
+	}
 	waiter->since = bpf_ktime_get_ns();
 	waiter->kernel_len =
 		bpf_get_stack(ctx, waiter->kernel, sizeof(waiter->kernel), OWN_FRAMES);

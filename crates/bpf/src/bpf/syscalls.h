@@ -51,9 +51,13 @@ SEC("tp_btf/sys_enter") int sys_enter_btf(__u64 *ctx)
 
 	if (!is_followed(task->pid))
 		return 0;
-	in = bpf_task_storage_get(&entered, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!in)
+	in = NULL;
+	if (!hidden_tid || task->pid != hidden_tid)
+		in = bpf_task_storage_get(&entered, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!in) {
+		__sync_fetch_and_add(&call_overflow, 1);
 		return 0;
+	}
 	in->number = (__u32)ARG(ctx, 1) & ~CALL_COMPAT;
 	if (is_compat(task, ARG(ctx, 0)))
 		in->number |= CALL_COMPAT;

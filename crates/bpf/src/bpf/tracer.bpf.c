@@ -85,6 +85,8 @@ __u64 regs_offset, own_regs;
 __u32 recorder_level;
 /* A followed task has reclaimed memory, has sent a request to a disk, has sent a DNS query. */
 bool any_reclaimed, any_submitted, any_query;
+/* A tid was given to a new task before its last holder's last switch-out. */
+bool any_reused;
 
 /* ---- Told to user space, which cannot write it: the loader freezes this map ---- */
 
@@ -104,12 +106,14 @@ __u32 extras TOLD;
 __u64 newly_followed TOLD;
 /* The resident pages that all passes with `sum_resident` have added up. */
 __u64 resident TOLD;
-/* Tasks whose id did not fit into `followed`. */
+/* Tasks whose id did not fit into `followed`, and threads beyond JOINING. */
 __u64 follow_overflow TOLD;
 /* System calls without a place in their table. */
 __u64 call_overflow TOLD;
 /* Samples of stacks that found no room in their ring. */
 __u64 sample_overflow TOLD;
+/* Waits of tasks that have no room for their stacks. */
+__u64 wait_overflow TOLD;
 /* Connections that found no room in `connections`, and ports in `listeners`. */
 __u64 connection_overflow TOLD;
 /* The numbers of the block devices, in the order of their first requests; 0: none yet. */
@@ -182,9 +186,9 @@ struct {
 } slots SEC(".maps");
 
 /*
- * The followed tasks: one byte for every possible tid. It is never full, and global data
- * needs no look-up. The last switch-out of a task clears its byte, before the kernel can
- * reuse the tid.
+ * The followed tasks: one byte (enum standing) for every possible tid. It is never full, and
+ * global data needs no look-up. The last switch-out of a task clears its byte, unless a new
+ * task has the tid by then.
  */
 __u8 followed[4096] SEC(".data.followed"); /* resized by the loader */
 const volatile __u32 followed_count = 4096;
@@ -419,15 +423,23 @@ static __noinline bool receives(struct task_struct *task)
 }
 
 /* The context of this CPU (enum waking_context). x86 keeps the preemption count in a per-CPU
- * variable whose address is not always exported; BTF has its distance to the run queue. */
+ * variable whose address is not always exported; BTF has its distance to the run queue. arm64
+ * keeps it in the running task. PREEMPT_RT counts softirqs in the task that serves them. */
 static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker,
 					    struct task_struct *wakee)
 {
 	__u32 count;
 
-	if (!preempt_count_distance)
+	if (bpf_core_field_exists(struct thread_info___arm64, preempt.count))
+		count = PEEK(struct thread_info___arm64,
+			     (__u64)waker + bpf_core_field_offset(waker->thread_info),
+			     preempt.count);
+	else if (preempt_count_distance)
+		count = PEEK(struct upid, run_queue(cpu) + preempt_count_distance, nr);
+	else
 		return CONTEXT_TASK;
-	count = PEEK(struct upid, run_queue(cpu) + preempt_count_distance, nr);
+	if (bpf_core_field_exists(waker->softirq_disable_cnt))
+		count |= PEEK(struct task_struct, waker, softirq_disable_cnt) & SERVING_SOFTIRQ;
 	if (count & IN_HARDIRQ)
 		return CONTEXT_HARDIRQ;
 	if (count & SERVING_SOFTIRQ)
@@ -461,6 +473,13 @@ static __always_inline __u64 waking_context(__u32 cpu, struct task_struct *waker
 
 /* ---- The set of followed tasks ---- */
 
+/* What the byte of a tid says of the task that has it. 0: it is not followed. */
+enum standing {
+	FOLLOWED = 1,
+	ENDED = 2, /* it has exited; its last switch-out is to come */
+	LEFT = 3,  /* a leader after its last switch-out, whose tid an exec by another thread takes */
+};
+
 static __always_inline __u8 *follow_slot(__u32 tid)
 {
 	__u8 *all = followed;
@@ -473,14 +492,31 @@ static __always_inline __u8 *follow_slot(__u32 tid)
 	return at < followed_count ? all + at : NULL;
 }
 
-static __always_inline bool is_followed(__u32 tid)
+static __always_inline __u8 standing(__u32 tid)
 {
 	__u8 *slot;
 
 	if (follow_all)
-		return true;
+		return FOLLOWED;
 	slot = follow_slot(tid);
-	return slot && *slot;
+	return slot ? *slot : 0;
+}
+
+static __always_inline bool is_followed(__u32 tid)
+{
+	return standing(tid);
+}
+
+/* Changes the byte of a tid that has one, if it is not the same. */
+static __always_inline void set_standing(__u32 tid, __u8 new)
+{
+	__u8 *slot;
+
+	if (follow_all)
+		return;
+	slot = follow_slot(tid);
+	if (slot && *slot != new)
+		*slot = new;
 }
 
 static __always_inline void follow(__u32 tid)
@@ -491,20 +527,17 @@ static __always_inline void follow(__u32 tid)
 		return;
 	slot = follow_slot(tid);
 	if (slot)
-		*slot = 1;
+		*slot = FOLLOWED;
 	else
 		__sync_fetch_and_add(&follow_overflow, 1);
 }
 
-static __always_inline void unfollow(__u32 tid)
+/* The tid of a task that is switched; 0 if the task is dead and a new one has its tid. */
+static __always_inline __u32 own_tid(bool btf, struct task_struct *task)
 {
-	__u8 *slot;
+	__u32 tid = FIELD(btf, task, pid);
 
-	if (follow_all)
-		return;
-	slot = follow_slot(tid);
-	if (slot)
-		*slot = 0;
+	return FIELD(btf, task, exit_state) && standing(tid) == FOLLOWED ? 0 : tid;
 }
 
 /* ---- Slots of scheduling events ---- */
@@ -757,24 +790,20 @@ static __always_inline void on_final(struct task_struct *task, __u64 time)
 	}
 }
 
+/* A task's last switch-out. A new task that has its tid stays followed. */
 static __always_inline void forget(struct task_struct *task)
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
 	__u32 tgid = BPF_CORE_READ(task, tgid);
-	bool group_dead = BPF_CORE_READ(task, signal, live.counter) == 0;
-	struct task_struct *leader;
 
+	if (follow_all || standing(tid) != ENDED)
+		return;
 	/* While other threads live, one of them may take over the leader's tid by an exec
 	 * (de_thread) and must be followed from then on. */
-	if (tid != tgid || group_dead)
-		unfollow(tid);
-	if (tid == tgid || !group_dead)
-		return;
-	/* The last thread clears the leader's byte, unless the leader's own last switch-out is
-	 * still to come. */
-	leader = BPF_CORE_READ(task, group_leader);
-	if (task_state(false, leader) & TASK_DEAD)
-		unfollow(tgid);
+	set_standing(tid, tid == tgid ? LEFT : 0);
+	/* The last thread clears the leader's byte, or the leader if it is the last to go. */
+	if (BPF_CORE_READ(task, signal, live.counter) == 0 && standing(tgid) == LEFT)
+		set_standing(tgid, 0);
 }
 
 #include "waits.h"
@@ -798,14 +827,21 @@ static __always_inline int on_switch(bool btf, bool preempt, struct task_struct 
 	__u32 cpu = this_cpu();
 	__u32 from = FIELD(btf, prev, pid);
 	__u32 to = FIELD(btf, next, pid);
-	__u64 what = pack(from, to, state, preempt ? SCHED_PREEMPT : 0);
-	__u64 reason = REASON_UNKNOWN;
+	__u64 reason = REASON_UNKNOWN, what;
 	bool mine = is_followed(from);
 
 	if (hidden_tid && (from == hidden_tid || to == hidden_tid))
 		return 0;
 	if (!mine && !is_followed(to))
 		return 0;
+	if (any_reused) {
+		from = own_tid(btf, prev);
+		to = own_tid(btf, next);
+		mine = is_followed(from);
+		if (!mine && !is_followed(to))
+			return 0;
+	}
+	what = pack(from, to, state, preempt ? SCHED_PREEMPT : 0);
 	if (state & TASK_UNINTERRUPTIBLE) {
 		if (btf ? BPF_CORE_READ_BITFIELD(prev, in_iowait) :
 			  BPF_CORE_READ_BITFIELD_PROBED(prev, in_iowait)) {
@@ -893,38 +929,20 @@ static __always_inline int on_waking(bool btf, struct task_struct *wakee)
 
 PROGRAM(waking, sched_waking, on_waking(btf, (struct task_struct *)ctx[0]))
 
-/* kernel_clone has set vfork_done before: it tells a parent that will wait for this child
- * from one that sleeps in the kernel for another reason. */
-static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
-{
-	__u32 from = (__u32)bpf_get_current_pid_tgid();
-	__u32 to = FIELD(btf, wakee, pid);
-	__u64 flags = 0;
-
-	if (!is_followed(from) && !is_followed(to))
-		return 0;
-	if (FIELD(btf, wakee, vfork_done))
-		flags = SCHED_VFORK;
-	emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
-	return 0;
-}
-
-PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)ctx[0]))
-
 #include "memory.h"
 
 /* ---- Processes ---- */
 
-static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
+/* Follows a new task. */
+static __always_inline int put_fork(struct task_struct *parent, struct task_struct *child)
 {
 	__u32 parent_tid = BPF_CORE_READ(parent, pid);
 	__u32 tid = BPF_CORE_READ(child, pid);
+	__u64 time = bpf_ktime_get_ns();
 	struct wire_fork *fork;
-	__u64 time;
 
-	if (!is_followed(parent_tid))
-		return 0;
-	time = bpf_ktime_get_ns();
+	if (standing(tid) == ENDED)
+		any_reused = true;
 	follow(tid);
 	count_life();
 	fork = reserve_life(time, LIFE_FORK, sizeof(*fork), true);
@@ -943,8 +961,64 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	return 0;
 }
 
+static __always_inline bool in_target_cgroup(struct cgroup *cgroup);
+int join(__u64 address, __u32 born);
+
+static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
+{
+	__u32 tid = BPF_CORE_READ(child, pid);
+
+	/* A task that forks has not exited: otherwise the byte is its tid's last holder's. */
+	if (standing(BPF_CORE_READ(parent, pid)) == FOLLOWED)
+		return put_fork(parent, child);
+	/* CLONE_INTO_CGROUP: no move follows. */
+	if (in_target_cgroup(BPF_CORE_READ(child, cgroups, dfl_cgrp))) {
+		put_fork(parent, child);
+		return join((__u64)child, true);
+	}
+	set_standing(tid, 0);
+	return 0;
+}
+
 PROGRAM(fork, sched_process_fork,
 	on_fork((struct task_struct *)ctx[0], (struct task_struct *)ctx[1]))
+
+/* Workers of io_uring and vhost come without sched_process_fork; and the kernel leaves out
+ * runs of a program inside itself. */
+static __always_inline bool has_fork(bool btf, struct task_struct *task, __u32 tid)
+{
+	__u32 workers = PF_IO_WORKER;
+	__u8 *slot;
+
+	if (bpf_core_type_exists(struct vhost_task))
+		workers |= PF_USER_WORKER;
+	if (FIELD(btf, task, flags) & workers)
+		return false;
+	if (follow_all)
+		return true;
+	slot = follow_slot(tid);
+	return !slot || *slot == FOLLOWED;
+}
+
+/* kernel_clone has set vfork_done before: it tells a parent that will wait for this child
+ * from one that sleeps in the kernel for another reason. */
+static __always_inline int on_wakeup_new(bool btf, struct task_struct *wakee)
+{
+	__u32 from = (__u32)bpf_get_current_pid_tgid();
+	__u32 to = FIELD(btf, wakee, pid);
+	__u64 flags = 0;
+
+	if (!is_followed(from) && !is_followed(to))
+		return 0;
+	if (is_followed(from) && !has_fork(btf, wakee, to))
+		put_fork((struct task_struct *)bpf_get_current_task(), wakee);
+	if (FIELD(btf, wakee, vfork_done))
+		flags = SCHED_VFORK;
+	emit_waking(this_cpu(), SCHED_WAKEUP_NEW, pack(from, to, 0, flags));
+	return 0;
+}
+
+PROGRAM(wakeup_new, sched_wakeup_new, on_wakeup_new(btf, (struct task_struct *)ctx[0]))
 
 /*
  * Writes a record with room for `filename_area` + `argv_area` bytes at its tail. A ring
@@ -1009,12 +1083,13 @@ static __always_inline int on_exec(struct task_struct *task, __u32 old_tid,
 	if (!is_followed(tid) && !is_followed(old_tid))
 		return 0;
 	time = bpf_ktime_get_ns();
-	follow(tid);
 	if (old_tid != tid) {
-		unfollow(old_tid);
+		/* The former leader has the caller's old tid until its last switch-out. */
+		set_standing(old_tid, standing(tid) == ENDED ? ENDED : 0);
 		end_submitter(old_tid);
 		end_submitter(tid);
 	}
+	follow(tid);
 	count_life();
 #define TRY(filename_area, argv_area, last)                                                     \
 	if (want <= (argv_area) || (last)) {                                                    \
@@ -1072,6 +1147,7 @@ static __always_inline int on_exit(struct task_struct *task, bool group_dead)
 
 	if (!is_followed(tid))
 		return 0;
+	set_standing(tid, ENDED);
 	end_reclaim(tid, BPF_CORE_READ(task, tgid));
 	time = bpf_ktime_get_ns();
 	count_life();
@@ -1168,6 +1244,12 @@ static __always_inline bool in_target_cgroup(struct cgroup *cgroup)
 	return false;
 }
 
+/* Ids are unique in their hierarchy alone, and those of a trace are v2's. */
+static __always_inline bool in_v2(struct cgroup *cgroup)
+{
+	return !BPF_CORE_READ(cgroup, root, hierarchy_id);
+}
+
 static __always_inline int on_cgroup(__u32 kind, struct cgroup *cgroup, const char *path,
 				     __u32 tid, __u32 tgid)
 {
@@ -1212,38 +1294,36 @@ static __always_inline void fill_snapshot(struct wire_snapshot *record, struct t
 /* The most threads of a process that are followed into the cgroup. */
 #define JOINING 1024
 
-/* A task comes into the followed cgroup: the trace needs a record of it. Not static: the
- * verifier looks at it once. */
-__noinline int join(__u64 address)
+/* Writes the record of a task that comes into the followed cgroup, with `area` bytes for its
+ * arguments. `born`: the running task has forked it into the cgroup. */
+static __always_inline int put_join(struct task_struct *task, bool born, const __u32 area)
 {
-	struct task_struct *task = (struct task_struct *)address;
 	struct task_struct *self = (struct task_struct *)bpf_get_current_task();
-	__u32 tid = BPF_CORE_READ(task, pid);
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 	unsigned long start = BPF_CORE_READ(mm, arg_start);
 	unsigned long end = BPF_CORE_READ(mm, arg_end);
 	__u64 len = end > start ? end - start : 0, want = len;
 	struct wire_join *record;
 
-	if (is_followed(tid))
-		return 0;
-	follow(tid);
 	count_life();
-	record = reserve_life(bpf_ktime_get_ns(), LIFE_JOIN, sizeof(*record) + JOIN_ARGV, true);
+	record = reserve_life(bpf_ktime_get_ns(), LIFE_JOIN, sizeof(*record) + area, true);
 	if (!record)
 		return 0;
 	fill_snapshot(&record->task, task, recorder_level);
-	record->task.followed = is_followed(tid);
+	record->task.followed = is_followed(record->task.tid);
 	record->head.time = record->task.time;
-	if (want > JOIN_ARGV)
-		want = JOIN_ARGV;
+	if (born)
+		record->task.state = 0;
+	if (want > area)
+		want = area;
 	if (want > argv_limit)
 		want = argv_limit;
 	record->argv_full_len = len;
 	record->argv_len = 0;
 	record->argv_unknown = 1;
-	/* Only the memory of the running task can be read: a shell that moves itself. */
-	if (mm && mm == BPF_CORE_READ(self, mm) &&
+	/* Only the memory of the running task can be read: a shell that moves itself, or a
+	 * parent, of which a new child's is a copy. */
+	if (area && mm && (born || mm == BPF_CORE_READ(self, mm)) &&
 	    !bpf_probe_read_user(record->tail, want, (void *)start)) {
 		record->argv_len = want;
 		record->argv_unknown = 0;
@@ -1252,22 +1332,58 @@ __noinline int join(__u64 address)
 	return 0;
 }
 
-/* Moves of a whole process come once, with its leader. */
-static __always_inline void join_all(struct task_struct *task, bool threadgroup)
+/* Not static: the verifier looks at it once. */
+__noinline int join(__u64 address, __u32 born)
 {
-	struct signal_struct *signal = BPF_CORE_READ(task, signal);
-	__u64 head = (__u64)signal + bpf_core_field_offset(signal->thread_head);
+	struct task_struct *task = (struct task_struct *)address;
+	__u32 tid = BPF_CORE_READ(task, pid);
+
+	if (!born) {
+		if (is_followed(tid))
+			return 0;
+		follow(tid);
+	}
+	/* A process can have thousands of threads. */
+	if (tid != BPF_CORE_READ(task, tgid))
+		return put_join(task, born, 0);
+	return put_join(task, born, JOIN_ARGV);
+}
+
+/* The most threads of a process that are followed into the cgroup. */
+#define JOINING 1024
+
+/* Follows the threads of a process; `counted`: those that are left are a loss. Not static, as
+ * above. */
+__noinline int join_threads(__u64 address, __u32 counted)
+{
+	const __u64 in_task = bpf_core_field_offset(struct task_struct, thread_node);
+	struct signal_struct *signal = (struct signal_struct *)address;
+	__u64 head = address + bpf_core_field_offset(struct signal_struct, thread_head);
 	__u64 node = (__u64)BPF_CORE_READ(signal, thread_head.next);
 
-	join((__u64)task);
-	if (!threadgroup)
-		return;
-	for (int i = 0; i < JOINING && node && node != head; i++) {
+	for (int i = 0; i < JOINING; i++) {
 		struct list_head *at = (struct list_head *)node;
 
-		join(node - bpf_core_field_offset(task->thread_node));
+		if (!node || node == head)
+			return 0;
+		join(node - in_task, false);
 		node = (__u64)BPF_CORE_READ(at, next);
 	}
+	if (counted && node && node != head)
+		__sync_fetch_and_add(&follow_overflow,
+				     BPF_CORE_READ(signal, nr_threads) - JOINING);
+	return 0;
+}
+
+/* Moves of a whole process come once, with its leader. One inside the followed cgroup brings
+ * nobody. */
+static __always_inline void join_all(struct task_struct *task, bool threadgroup)
+{
+	bool new = !is_followed(BPF_CORE_READ(task, pid));
+
+	join((__u64)task, false);
+	if (threadgroup)
+		join_threads((__u64)BPF_CORE_READ(task, signal), new);
 }
 
 static __always_inline int on_attach(struct cgroup *cgroup, const char *path,
@@ -1275,6 +1391,8 @@ static __always_inline int on_attach(struct cgroup *cgroup, const char *path,
 {
 	__u32 tid = BPF_CORE_READ(task, pid);
 
+	if (!in_v2(cgroup))
+		return 0;
 	if (in_target_cgroup(cgroup))
 		join_all(task, threadgroup);
 	if (!is_followed(tid))
@@ -1287,8 +1405,12 @@ PROGRAM(attach, cgroup_attach_task,
 		  ctx[3] & 1))
 
 /* A new cgroup's path, which is unknown after the cgroup's removal. */
-PROGRAM(mkdir, cgroup_mkdir,
-	on_cgroup(LIFE_CGROUP_MKDIR, (struct cgroup *)ctx[0], (const char *)ctx[1], 0, 0))
+static __always_inline int on_mkdir(struct cgroup *cgroup, const char *path)
+{
+	return in_v2(cgroup) ? on_cgroup(LIFE_CGROUP_MKDIR, cgroup, path, 0, 0) : 0;
+}
+
+PROGRAM(mkdir, cgroup_mkdir, on_mkdir((struct cgroup *)ctx[0], (const char *)ctx[1]))
 
 /* ---- Signals ---- */
 
@@ -1351,6 +1473,9 @@ int snapshot(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
+	/* Some tasks have not come by a fork. */
+	if (wait_least && is_followed(task->pid))
+		give_room(task);
 	if (sum_resident) {
 		add_resident(task);
 		return 0;
@@ -1375,8 +1500,6 @@ int snapshot(struct bpf_iter__task *ctx)
 		}
 	}
 	record.followed = is_followed(record.tid);
-	if (wait_least && record.followed)
-		bpf_task_storage_get(&waiters, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	bpf_seq_write(ctx->meta->seq, &record, sizeof(record));
 	return 0;
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use serde_json::{json, Value};
 use tr_analyze::critical_path::CriticalPath;
 use tr_analyze::model::{Analysis, Basis, Process, Quality};
-use tr_format::event::Stream;
+use tr_format::event::{LossCause, Stream};
 use tr_format::meta::Known;
 
 use crate::advice::advise;
@@ -268,6 +268,7 @@ pub(crate) fn warnings(analysis: &Analysis) -> Vec<String> {
         let count = span.count.map_or("some".into(), units::count);
         let stream = match span.stream {
             Stream::Cpu(cpu) => format!("events of CPU {}", cpu.0),
+            _ if span.cause == LossCause::FollowSet => "tasks that were not followed".into(),
             _ => "forks, execs or exits".into(),
         };
         said.push(format!(

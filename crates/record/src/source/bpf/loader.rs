@@ -133,7 +133,7 @@ fn attach(request: &Request, living: Living) -> Result<(Facts, Programs), String
     let programs = Programs::attach(&kernel, &settings).map_err(|error| error.to_string())?;
     let facts = Facts {
         parts: programs.parts(),
-        irq_known: kernel.preempt_count.is_some(),
+        irq_known: kernel.knows_interrupts(),
     };
     Ok((facts, programs))
 }

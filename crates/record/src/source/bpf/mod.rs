@@ -47,6 +47,8 @@ struct Bpf {
     devices: Option<Devices>,
     /// System calls, if they are recorded.
     calls: Option<Calls>,
+    /// Waits without room for their stacks before the recording.
+    waits_before: u64,
     /// The process of sudo, until it has ended.
     sudo: Option<Sudo>,
 }
@@ -140,6 +142,7 @@ pub fn start(
             sink,
             devices: None,
             calls: None,
+            waits_before: 0,
             sudo: attached.sudo,
         }),
     })
@@ -204,7 +207,7 @@ pub fn attach(loader: Loader, settings: &Settings) -> Result<Attached, Error> {
     let kernel = Kernel::detect()?;
     Ok(Attached {
         tracer: Tracer::start(&kernel, settings)?,
-        irq_known: kernel.preempt_count.is_some(),
+        irq_known: kernel.knows_interrupts(),
         helped: false,
         sudo: None,
     })
@@ -229,6 +232,10 @@ pub fn missing(attached: &Attached) -> Vec<String> {
         (
             !tracer.knows_reasons(),
             "the system calls in which tasks wait are not known",
+        ),
+        (
+            !tracer.extras().has(Extras::SWITCH_STATES),
+            "how a task sleeps that another CPU wakes while it is switched out (before Linux 5.18)",
         ),
         (
             tracer.is_raw(),
@@ -329,6 +336,7 @@ impl Source for Bpf {
             devices.read(self.tracer.block_devices(), start);
             self.devices = Some(devices);
         }
+        self.waits_before = self.tracer.wait_overflow();
         if self.tracer.has_calls() {
             self.calls = Some(Calls::new(&mut self.tracer, start));
         }
@@ -388,12 +396,16 @@ impl Source for Bpf {
         self.drain(true);
         let usage = self.tracer.usage();
         let mut losses: Vec<LifeEvent> = losses::unreported(&self.tracer, &self.sink, &usage, span);
-        let missed = self.tracer.connection_overflow();
+        let waits = self.tracer.wait_overflow();
         let facts = [
-            (missed, "TCP connections"),
+            (self.tracer.connection_overflow(), "TCP connections"),
             (self.tracer.block_overflow(), "requests to block devices"),
             (self.tracer.call_overflow(), "system calls"),
             (self.tracer.sample_overflow(), "samples of stacks"),
+            (
+                waits.saturating_sub(self.waits_before),
+                "stacks of waits, some of them shorter than those recorded",
+            ),
             (
                 self.tracer.submitter_overflow(),
                 "tasks that sent requests to disks",

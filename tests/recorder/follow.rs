@@ -1,0 +1,217 @@
+//! Tasks that come in other ways than by an ordinary fork, and those that cannot be followed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::kinds::compiled;
+use crate::options::{under_way, watch, Cgroup};
+use crate::support::{
+    analyze, dump, ensure, eventually, info, int, kill, list, record, scratch, text, Test,
+};
+
+pub const BORN: &str = "a_process_that_is_born_in_the_cgroup_is_recorded";
+pub const V1: &str = "a_move_in_a_hierarchy_of_v1_is_none_in_that_of_v2";
+pub const WORKERS: &str = "the_workers_of_io_uring_are_threads_of_their_process";
+pub const REUSED: &str = "a_task_with_the_id_of_one_that_has_not_left_its_cpu_stays_recorded";
+pub const MANY: &str = "threads_of_a_joining_process_that_cannot_be_followed_are_counted";
+
+pub const TESTS: &[Test] = &[
+    (BORN, born),
+    (V1, v1),
+    (WORKERS, workers),
+    (REUSED, reused),
+    (MANY, many),
+];
+
+/// The program of the tests.
+fn program() -> Result<String, Failed> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/programs/follow.c");
+    Ok(compiled(&source, "follow", &[])?.ok_or("gcc")?)
+}
+
+/// The reason why io_uring cannot be used here.
+pub fn no_workers() -> Option<String> {
+    let off = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").ok()?;
+    (off.trim() != "0").then(|| "kernel.io_uring_disabled".to_owned())
+}
+
+/// A directory for cgroups of v1.
+fn v1_directory() -> Option<PathBuf> {
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
+    let mut lines = mounts.lines().filter(|line| line.contains(" - cgroup "));
+    let line = lines.find(|line| line.contains("freezer"))?;
+    line.split(' ').nth(4).map(PathBuf::from)
+}
+
+/// The reason why there is no cgroup of v1 here.
+pub fn no_v1() -> Option<String> {
+    let none = || Some("no cgroup v1 that can be written".to_owned());
+    let Some(directory) = v1_directory() else {
+        return none();
+    };
+    let probe = directory.join(format!("tr-test-probe-{}", std::process::id()));
+    match std::fs::create_dir(&probe).and_then(|()| std::fs::remove_dir(&probe)) {
+        Ok(()) => None,
+        Err(_) => none(),
+    }
+}
+
+fn process(analysis: &Value, pid: u64) -> Result<&Value, Failed> {
+    let found = list(analysis, "processes").iter();
+    let found = found.filter(|it| int(it, "pid") == pid).last();
+    found.ok_or_else(|| Failed::from(format!("no process {pid}: {:#}", analysis["processes"])))
+}
+
+fn number(out: &Output) -> Result<u64, Failed> {
+    let said = format!("{out:?}");
+    ensure(out.status.success(), || said.clone())?;
+    Ok(text(&out.stdout).trim().parse().map_err(|_| said)?)
+}
+
+/// Its parent is not recorded.
+fn born() -> Result<(), Failed> {
+    let trace = scratch("born.bin");
+    let _ = std::fs::remove_file(&trace);
+    let cgroup = Cgroup::new("born").ok_or("no cgroup")?;
+    let path = cgroup.0.to_string_lossy().into_owned();
+    let tr = watch(&trace, &["--cgroup", &path]).spawn()?;
+    under_way(&trace)?;
+    let out = Command::new(program()?)
+        .args(["born", &path, "/bin/sh", "-c", "/bin/true; exit 0"])
+        .output()?;
+    let child = number(&out)?;
+    kill().args(["-INT", &tr.id().to_string()]).status()?;
+    let out = tr.wait_with_output()?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let analysis = analyze(&trace)?;
+    let processes = list(&analysis, "processes");
+    let all = || format!("{processes:#?}");
+    let child = process(&analysis, child)?;
+    ensure(
+        child["exit"]["code"] == 0 && child["argv"][0] == "/bin/sh",
+        all,
+    )?;
+    ensure(int(child, "start_ns") > 0, all)?;
+    ensure(processes.len() == 2 && processes[1]["comm"] == "true", all)?;
+    let anomalies = &info(&trace)?["anomalies"];
+    ensure(*anomalies == serde_json::json!({}), || {
+        anomalies.to_string()
+    })
+}
+
+fn v1() -> Result<(), Failed> {
+    let trace = scratch("v1.bin");
+    let directory = v1_directory().ok_or("no cgroup v1")?;
+    let name = format!("tr-test-v1-{}", std::process::id());
+    let cgroup = directory.join(&name);
+    let path = cgroup.to_string_lossy();
+    let script = format!(
+        "mkdir {path}; sh -c 'echo $$ > {path}/cgroup.procs; exec sleep 0.05'; rmdir {path}"
+    );
+    let out = record(&trace, &[], &["sh", "-c", &script])?;
+    ensure(out.status.success(), || text(&out.stderr))?;
+    let events = dump(&trace)?;
+    let named = events
+        .iter()
+        .find(|event| event.to_string().contains(&name) && event["argv"].is_null());
+    ensure(named.is_none(), || format!("{named:?}"))?;
+    let moves = events.iter().find(|event| event["kind"] == "cgroup_move");
+    ensure(moves.is_none(), || format!("{moves:?}"))?;
+    // Its directories name no cgroup of v2.
+    let out = watch(&trace, &["--cgroup", &directory.to_string_lossy()]).output()?;
+    ensure(
+        out.status.code() == Some(125) && text(&out.stderr).contains("is no cgroup v2 directory"),
+        || format!("{out:?}"),
+    )
+}
+
+/// Their CPU time is in the process's `getrusage`.
+fn workers() -> Result<(), Failed> {
+    let program = program()?;
+    for options in [&[][..], &["-a"]] {
+        let trace = scratch("workers.bin");
+        let out = record(&trace, options, &[&program, "workers"])?;
+        let used = number(&out)?;
+        let analysis = analyze(&trace)?;
+        let processes = list(&analysis, "processes").iter();
+        let process = processes.filter(|it| it["argv"][1] == "workers").last();
+        let process = process.ok_or("the process is missing")?;
+        let cpu = int(process, "on_cpu_ns");
+        let all = || format!("{used} ns used, {cpu} recorded: {process:#}");
+        ensure(cpu + 5_000_000 > used, all)?;
+        ensure(cpu < used + used / 10 + 20_000_000, all)?;
+        ensure(int(process, "threads") > 1, all)?;
+        let forks = dump(&trace)?;
+        let forks = forks.iter().filter(|it| it["kind"] == "fork");
+        let forks = forks.filter(|it| it["tgid"] == process["pid"]);
+        let tids: Vec<u64> = forks.map(|it| int(it, "tid")).collect();
+        let once: std::collections::BTreeSet<&u64> = tids.iter().collect();
+        ensure(
+            once.len() == tids.len() && tids.len() as u64 + 1 == int(process, "threads"),
+            || format!("forks of {tids:?}, {process:#}"),
+        )?;
+    }
+    Ok(())
+}
+
+fn reused() -> Result<(), Failed> {
+    let trace = scratch("reused.bin");
+    let out = record(&trace, &[], &[&program()?, "passed-on"])?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let analysis = analyze(&trace)?;
+    let processes = list(&analysis, "processes");
+    for line in text(&out.stdout).lines() {
+        let pid: u64 = line.parse().map_err(|_| line.to_owned())?;
+        let last = process(&analysis, pid)?;
+        let children = processes.iter().filter(|it| it["ppid"] == pid);
+        let trues = children.filter(|it| it["comm"] == "true").count();
+        ensure(
+            trues == 1 && last["exit"]["code"] == 0 && int(last, "on_cpu_ns") > 19_000_000,
+            || format!("{trues}: {last:#}"),
+        )?;
+    }
+    Ok(())
+}
+
+fn many() -> Result<(), Failed> {
+    let trace = scratch("many.bin");
+    let _ = std::fs::remove_file(&trace);
+    let cgroup = Cgroup::new("many").ok_or("no cgroup")?;
+    let path = cgroup.0.to_string_lossy().into_owned();
+    let script = "import sys, threading\nthreading.stack_size(65536)\nend = threading.Event()\n\
+        threads = [threading.Thread(target=end.wait) for _ in range(1099)]\n\
+        [t.start() for t in threads]; sys.stdin.read(); end.set(); [t.join() for t in threads]";
+    let mut python = Command::new("python3")
+        .args(["-c", script])
+        .stdin(Stdio::piped())
+        .spawn()?;
+    let threads = format!("/proc/{}/task", python.id());
+    eventually("python's threads", || {
+        std::fs::read_dir(&threads).is_ok_and(|threads| threads.count() == 1100)
+    })?;
+    let tr = watch(&trace, &["--cgroup", &path]).spawn()?;
+    under_way(&trace)?;
+    cgroup.add(python.id())?;
+    // A move inside it loses nobody else.
+    let below = cgroup.0.join("below");
+    std::fs::create_dir(&below)?;
+    std::fs::write(below.join("cgroup.procs"), python.id().to_string())?;
+    drop(python.stdin.take());
+    python.wait()?;
+    let removed = std::fs::remove_dir(&below);
+    kill().args(["-INT", &tr.id().to_string()]).status()?;
+    let out = tr.wait_with_output()?;
+    removed?;
+    let said = text(&out.stderr);
+    ensure(
+        out.status.success() && said.contains("1,024 threads"),
+        || said.clone(),
+    )?;
+    let lost = &info(&trace)?["lost_events"];
+    ensure(*lost == serde_json::json!({"lifecycle": 76}), || {
+        format!("{lost}: {said}")
+    })
+}
