@@ -9,7 +9,8 @@ use serde_json::Value;
 use crate::kinds::compiled;
 use crate::options::{under_way, watch, Cgroup};
 use crate::support::{
-    analyze, dump, ensure, eventually, info, int, kill, list, record, scratch, text, Test,
+    analyze, dump, ensure, eventually, info, int, kill, list, record, report, scratch, text, tr,
+    Test,
 };
 
 pub const BORN: &str = "a_process_that_is_born_in_the_cgroup_is_recorded";
@@ -18,12 +19,15 @@ pub const WORKERS: &str = "the_workers_of_io_uring_are_threads_of_their_process"
 pub const REUSED: &str = "a_task_with_the_id_of_one_that_has_not_left_its_cpu_stays_recorded";
 pub const MANY: &str = "threads_of_a_joining_process_that_cannot_be_followed_are_counted";
 
+pub const SKIPPED: &str = "samples_that_the_kernel_leaves_out_are_told";
+
 pub const TESTS: &[Test] = &[
     (BORN, born),
     (V1, v1),
     (WORKERS, workers),
     (REUSED, reused),
     (MANY, many),
+    (SKIPPED, skipped),
 ];
 
 /// The program of the tests.
@@ -77,14 +81,14 @@ fn born() -> Result<(), Failed> {
     let _ = std::fs::remove_file(&trace);
     let cgroup = Cgroup::new("born").ok_or("no cgroup")?;
     let path = cgroup.0.to_string_lossy().into_owned();
-    let tr = watch(&trace, &["--cgroup", &path]).spawn()?;
+    let recorder = watch(&trace, &["--cgroup", &path]).spawn()?;
     under_way(&trace)?;
     let out = Command::new(program()?)
         .args(["born", &path, "/bin/sh", "-c", "/bin/true; exit 0"])
         .output()?;
     let child = number(&out)?;
-    kill().args(["-INT", &tr.id().to_string()]).status()?;
-    let out = tr.wait_with_output()?;
+    kill().args(["-INT", &recorder.id().to_string()]).status()?;
+    let out = recorder.wait_with_output()?;
     ensure(out.status.success(), || text(&out.stderr))?;
     let analysis = analyze(&trace)?;
     let processes = list(&analysis, "processes");
@@ -173,7 +177,8 @@ fn reused() -> Result<(), Failed> {
             || format!("{trues}: {last:#}"),
         )?;
     }
-    Ok(())
+    let anomalies = info(&trace)?["anomalies"].to_string();
+    ensure(!anomalies.contains("had its id"), || anomalies)
 }
 
 fn many() -> Result<(), Failed> {
@@ -192,7 +197,7 @@ fn many() -> Result<(), Failed> {
     eventually("python's threads", || {
         std::fs::read_dir(&threads).is_ok_and(|threads| threads.count() == 1100)
     })?;
-    let tr = watch(&trace, &["--cgroup", &path]).spawn()?;
+    let recorder = watch(&trace, &["--cgroup", &path]).spawn()?;
     under_way(&trace)?;
     cgroup.add(python.id())?;
     // A move inside it loses nobody else.
@@ -202,8 +207,8 @@ fn many() -> Result<(), Failed> {
     drop(python.stdin.take());
     python.wait()?;
     let removed = std::fs::remove_dir(&below);
-    kill().args(["-INT", &tr.id().to_string()]).status()?;
-    let out = tr.wait_with_output()?;
+    kill().args(["-INT", &recorder.id().to_string()]).status()?;
+    let out = recorder.wait_with_output()?;
     removed?;
     let said = text(&out.stderr);
     ensure(
@@ -214,4 +219,19 @@ fn many() -> Result<(), Failed> {
     ensure(*lost == serde_json::json!({"lifecycle": 76}), || {
         format!("{lost}: {said}")
     })
+}
+
+/// The kernel runs no program of a perf event while bpf(2) reads a map on that CPU.
+fn skipped() -> Result<(), Failed> {
+    let trace = scratch("skipped.bin");
+    let out = record(&trace, &["--stacks=997"], &[&program()?, "skipped"])?;
+    ensure(out.status.success(), || format!("{out:?}"))?;
+    let flame = report(&trace, "flame", &[])?;
+    let (sampled, missing) = (int(&flame, "ns"), int(&flame, "unsampled_ns"));
+    ensure(
+        missing > 50_000_000 && sampled + missing > 500_000_000,
+        || format!("{sampled} ns sampled, {missing} not"),
+    )?;
+    let shown = text(&tr(&["analyze", "--report", "flame"], &trace)?);
+    ensure(shown.contains(" of CPU time have no sample"), || shown)
 }

@@ -9,6 +9,7 @@ use crate::members::{members, places, Members};
 use crate::query::By;
 use crate::style::Style;
 use crate::table::csv;
+use crate::units;
 use crate::view::{Report, View};
 
 /// The text names programs with at least so many samples ...
@@ -27,6 +28,8 @@ pub struct Flame<'a> {
     groups: Vec<Members>,
     functions: Functions,
     programs: Vec<Program>,
+    /// The CPU time of the chosen processes in ns.
+    cpu: Option<u64>,
 }
 
 /// The depths of a program's stacks.
@@ -61,7 +64,19 @@ impl<'a> Flame<'a> {
             functions: Functions::new(&view.analysis.stacks, samples),
             groups,
             programs,
+            cpu: view.processes().map(|it| it.times.on_cpu_known()).sum(),
         }
+    }
+
+    /// The CPU time in ns for which there is no sample, if it is more than chance explains. The
+    /// kernel counts no sample that it leaves out.
+    fn unsampled(&self) -> Option<u64> {
+        let (on, cpu) = (self.functions.sum(Doing::OnCpu), self.cpu?);
+        let period = on.ns.checked_div(on.samples)?;
+        let missing = cpu.saturating_sub(on.ns);
+        // The time of n samples varies by √n periods.
+        let chance = 3.0 * (cpu as f64 * period as f64).sqrt();
+        (missing as f64 > chance).then_some(missing)
     }
 
     fn rows(&self) -> impl Iterator<Item = Value> + '_ {
@@ -137,6 +152,13 @@ impl Report for Flame<'_> {
         if self.functions.is_empty() {
             style.line(&mut out, "No stack was sampled.");
         }
+        if let Some(missing) = self.unsampled() {
+            let cpu = units::time(self.cpu.unwrap_or(0));
+            let missing = units::time(missing);
+            let line =
+                format!("{missing} of {cpu} of CPU time have no sample: the kernel took none");
+            style.line(&mut out, &line);
+        }
         type Part = fn(&Program) -> u64;
         let parts: [(Part, u64, &str); 2] = [
             (
@@ -173,6 +195,7 @@ impl Report for Flame<'_> {
         Some(json!({
             "samples": on.samples,
             "ns": on.ns,
+            "unsampled_ns": self.unsampled(),
             "off_cpu_samples": off.samples,
             "off_cpu_ns": off.ns,
             "off_cpu_reasons": functions.reasons(),
