@@ -64,8 +64,8 @@ pub fn no_v1() -> Option<String> {
 }
 
 fn process(analysis: &Value, pid: u64) -> Result<&Value, Failed> {
-    let found = list(analysis, "processes").iter();
-    let found = found.filter(|it| int(it, "pid") == pid).last();
+    let mut all = list(analysis, "processes").iter();
+    let found = all.rfind(|it| int(it, "pid") == pid);
     found.ok_or_else(|| Failed::from(format!("no process {pid}: {:#}", analysis["processes"])))
 }
 
@@ -140,8 +140,8 @@ fn workers() -> Result<(), Failed> {
         let out = record(&trace, options, &[&program, "workers"])?;
         let used = number(&out)?;
         let analysis = analyze(&trace)?;
-        let processes = list(&analysis, "processes").iter();
-        let process = processes.filter(|it| it["argv"][1] == "workers").last();
+        let mut processes = list(&analysis, "processes").iter();
+        let process = processes.rfind(|it| it["argv"][1] == "workers");
         let process = process.ok_or("the process is missing")?;
         let cpu = int(process, "on_cpu_ns");
         let all = || format!("{used} ns used, {cpu} recorded: {process:#}");
