@@ -134,14 +134,17 @@ export abstract class TimeView {
     cancelAnimationFrame(this.pending);
     this.pending = 0;
     const width = this.scroll.clientWidth;
-    const height = this.scroll.clientHeight;
-    if (width === 0 || height === 0) return;
+    if (width === 0) return;
     this.frames++;
+    const gutter = this.gutter();
+    this.colors ??= theme();
+    // The lanes' heights decide what is left for the rows.
+    for (const lane of this.above) lane?.draw(width, gutter, this.colors);
+    const height = this.scroll.clientHeight;
     this.resized(height);
     this.empty.hidden = !this.isEmpty();
     this.sync();
     const ratio = density();
-    const gutter = this.gutter();
     const ctx = this.canvas.getContext("2d");
     if (!ctx) return;
     const [w, hgt] = [Math.round(width * ratio), Math.round(height * ratio)];
@@ -153,14 +156,12 @@ export abstract class TimeView {
     }
     const plot = Math.max(1, w - Math.round(gutter * ratio));
     if (this.pixels.width !== plot || this.pixels.height !== hgt) this.pixels = new Pixels(plot, hgt);
-    this.colors ??= theme();
     const { state } = this.store;
     const x = (t: number) => gutter + ((t - state.t0) / (state.t1 - state.t0)) * (width - gutter);
     this.pixels.data.fill(0);
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, w, hgt);
     this.paint({ ctx, pixels: this.pixels, theme: this.colors, ratio, gutter, width, height, top: this.scroll.scrollTop, state, x });
-    for (const lane of this.above) lane?.draw(width, gutter, this.colors);
     this.axis.draw([state.t0, state.t1], [gutter, width]);
     this.marks.draw(width, gutter);
   }

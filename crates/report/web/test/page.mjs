@@ -1570,6 +1570,45 @@ const tests = {
     page.calm();
   },
 
+  // Opened at sizes of laptops, tablets and phones, not only resized to them.
+  async every_view_is_drawn_at_every_size() {
+    for (const [width, height] of [[1280, 720], [1366, 650], [1366, 500], [1024, 768], [390, 844]]) {
+      // As many lanes above the rows as there are, and the details beside them.
+      for (const [name, hash, views] of [["demo", "", ["overview", "heatmap", "timeline", "tree", "table"]], ["facts", "#cpus=1&sel=0", ["timeline"]], ["stacks", "", ["stacks"]]]) {
+        const page = await open(name, hash, { viewport: { width, height } });
+        for (const view of views) {
+          await page.view(view);
+          const { blank, seen, beyond } = await page.evaluate(() => {
+            const shown = (element) => element.checkVisibility();
+            const canvases = [...document.querySelectorAll("canvas")].filter(shown);
+            // Nothing was drawn, too little can be seen of it, or it is stretched.
+            const blank = canvases.filter((canvas) => {
+              const { width, height } = canvas;
+              const copy = new OffscreenCanvas(width, height).getContext("2d", { willReadFrequently: true });
+              copy.drawImage(canvas, 0, 0);
+              const colors = new Set(new Uint32Array(copy.getImageData(0, 0, width, height).data.buffer));
+              const stretched = Math.abs(width / height - canvas.clientWidth / canvas.clientHeight) > 0.1 * (width / height);
+              return colors.size < 8 || canvas.clientHeight < 17 || stretched;
+            });
+            const plot = [...document.querySelectorAll(".view:not([hidden]) .scroll > canvas")].filter(shown);
+            const scrolls = (element) => element && (/auto|scroll/.test(getComputedStyle(element).overflowX) || scrolls(element.parentElement));
+            const beyond = [...document.querySelectorAll("#app *")].filter((element) =>
+              shown(element) && element.getBoundingClientRect().right > innerWidth + 1 && !element.matches(".tip, .tip *, .window, .window *") && !scrolls(element.parentElement));
+            const page = document.documentElement.scrollWidth > innerWidth ? [document.documentElement] : [];
+            const words = (element) => `${element.tagName}.${element.className} in ${element.parentElement?.className}`;
+            return { blank: blank.map(words), seen: plot.map((canvas) => canvas.clientHeight), beyond: [...page, ...beyond].map(words) };
+          });
+          const where = `${name}, ${view} at ${width} × ${height}`;
+          assert.deepEqual(blank, [], `blank: ${where}`);
+          assert.ok(seen.every((rows) => rows >= 150), `${seen} px of rows: ${where}`);
+          assert.deepEqual(beyond, [], `wider than the page: ${where}`);
+        }
+        page.calm();
+        await page.context().close();
+      }
+    }
+  },
+
   async it_fits_a_phone_and_paper() {
     for (const view of ["overview", "heatmap", "timeline", "tree", "table", "stacks"]) {
       const page = await open(view === "stacks" ? "stacks" : "demo", `#view=${view}`, { viewport: { width: 390, height: 844 }, hasTouch: true });
